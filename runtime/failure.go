@@ -96,20 +96,21 @@ func (r *run) report(ctx context.Context, code uint32) (tool.Outcome, error) {
 }
 
 // cause returns the denial that explains why the tool failed, if one does: the last one that the
-// tool's words or output name. If the tool says nothing, or that something was not permitted, it is
-// the last of all.
+// tool's words or output name. If the tool says only that something was not permitted, it is the last
+// of all; if it says nothing, the last that is not a note.
 func (r *run) cause(words, output string) (tool.Denial, bool) {
-	denials := slices.DeleteFunc(slices.Clone(r.denials), func(d tool.Denial) bool { return d.Note })
-	said := words + "\n" + lastOf(output)
-	for _, d := range slices.Backward(denials) {
+	said, untold := words+"\n"+lastOf(output), strings.Contains(words, notPermitted)
+	for _, d := range slices.Backward(r.denials) {
 		if slices.ContainsFunc(r.namesOf(d), func(name string) bool { return mentions(said, name) }) {
 			return d, true
 		}
 	}
-	if len(denials) == 0 || words != "" && !strings.Contains(words, notPermitted) {
-		return tool.Denial{}, false
+	for _, d := range slices.Backward(r.denials) {
+		if untold || words == "" && !d.Note {
+			return d, true
+		}
 	}
-	return denials[len(denials)-1], true
+	return tool.Denial{}, false
 }
 
 // notPermitted is in what guests' languages make of the error number of a denial, EPERM.
@@ -206,7 +207,8 @@ func (r *run) deniedBy(result tool.Result, denial tool.Denial) (tool.Outcome, er
 	same := func(d tool.Denial) bool {
 		return d.Value == denial.Value && d.Rule == denial.Rule && d.Permission == denial.Permission
 	}
-	r.denials = append(slices.DeleteFunc(r.denials, same), denial)
+	denial.Note = false
+	r.denials = append(slices.DeleteFunc(slices.Clone(r.denials), same), denial)
 	message := fmt.Sprintf("denied: %s %s: %s", denial.Permission, denial.Value, denial.Rule)
 	switch {
 	case strings.Contains(result.Error, message):

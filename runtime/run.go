@@ -176,17 +176,13 @@ func (r *run) prepare(arguments []string) error {
 		return err
 	}
 	t := r.tool
-	onInput := r.makeNotes
-	if t.manifest.Module.Stdin.Mode == manifests.StdinNone {
-		onInput = nil
-	}
 	r.stdout = wasi.Output{Limit: int64(t.limits.Output), Strict: true}
 	r.stderr = wasi.Output{Limit: int64(t.limits.Stderr)}
 	r.system = wasi.System{
 		Args:        append([]string{t.manifest.Name}, arguments...),
 		Environment: t.permit.environment,
 		Stdin:       stdin,
-		OnInput:     onInput,
+		OnInput:     r.makeNotes,
 		Stdout:      &r.stdout,
 		Stderr:      &r.stderr,
 		Files:       r.view,

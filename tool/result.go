@@ -70,8 +70,8 @@ type Denial struct {
 	Value      string `json:"value"`      // the request, as the guest or the model named it
 	Rule       string `json:"rule"`       // the rule that denied it
 	Allow      Allow  `json:"allow"`
-	// Note says that the refusal does not explain a failure of the call: it came before the tool
-	// read its input, when language runtimes look for optional files, or the tool did without.
+	// Note says that the refusal alone does not explain a failure of the call: it came before the
+	// tool read its input, when language runtimes look for optional files, or the tool did without.
 	Note bool `json:"note,omitempty"`
 }
 

@@ -1,0 +1,41 @@
+package interpreters
+
+import (
+	"context"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/runtime"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// TestFailuresOfPrograms: a program that fails says why in its own words, although its interpreter
+// looked for files of its own that nobody granted.
+func TestFailuresOfPrograms(t *testing.T) {
+	file := os.Getenv("CAISSON_PYTHON")
+	require.NotEmpty(t, file, "CAISSON_PYTHON has to name python.wasm; `make interpreter-loops` installs it")
+	module, err := os.ReadFile(file)
+	require.NoError(t, err)
+	r, err := runtime.New(t.Context(), runtime.Options{Limits: runtime.Limits{Memory: 512 << 20}})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, r.Close(context.Background())) })
+	python := load(t, r, module, `["-c", "{code}"]`, time.Minute)
+	for code, want := range map[string]tool.Result{
+		"import sys; sys.exit(3)": {Kind: tool.ToolFailed, Error: "the tool exited with code 3"},
+		"raise ValueError(1)": {Kind: tool.ToolFailed, Error: "the tool exited with code 1:\nTraceback (most recent call last):\n" +
+			"  File \"<string>\", line 1, in <module>\nValueError: 1"},
+		"import sys; sys.stdin.read(); sys.exit('no such city; try Oslo')": {Kind: tool.ToolFailed, Error: "the tool exited with code 1: no such city; try Oslo"},
+		"open('/etc/x.conf')": {Kind: tool.Denied, Error: "the tool exited with code 1:\nTraceback (most recent call last):\n" +
+			"  File \"<string>\", line 1, in <module>\nPermissionError: [Errno 63] Operation not permitted: '/etc/x.conf'; " +
+			"denied: files /etc/x.conf: no granted directory holds this path"},
+	} {
+		outcome, err := python.Invoke(t.Context(), program{code: code}.invocation(t))
+		assert.Equal(t, want, outcome.Result, code)
+		assert.Equal(t, want.Kind == tool.Denied, err != nil, code)
+		assert.NotEmpty(t, outcome.Denials, "%s: what the interpreter looked for is in the record", code)
+	}
+}
