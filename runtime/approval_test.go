@@ -40,6 +40,20 @@ func TestAsks(t *testing.T) {
 	}
 }
 
+// TestCallsThatCanOnlyBeDeniedDoNotAsk: a destructive tool that gets none of what it requests can
+// destroy nothing. The controls get something, request nothing, or are asked about by the operator.
+func TestCallsThatCanOnlyBeDeniedDoNotAsk(t *testing.T) {
+	r := newRuntime(t, Options{})
+	wants := manifest(t, netprobe, destructive+"permissions: {files: [{path: /project, access: read-write}], network: [{host: a.example}]}\n")
+	folder := []manifests.FileGrant{{Path: "/project", Host: t.TempDir(), Access: manifests.AccessReadWrite}}
+	const asks = "the tool says that it is destructive"
+	assert.Empty(t, load(t, r, wants, manifests.Grants{}).Asks())
+	assert.Empty(t, load(t, r, wants, manifests.Grants{Files: folder, Deny: []manifests.Deny{{Files: &manifests.FileDeny{Path: "/"}}}}).Asks())
+	assert.Equal(t, asks, load(t, r, wants, manifests.Grants{Files: folder}).Asks())
+	assert.Equal(t, asks, load(t, r, manifest(t, probe, destructive), manifests.Grants{}).Asks())
+	assert.Equal(t, "the operator asks for approval of each call", load(t, r, wants, manifests.Grants{Ask: []string{""}}).Asks())
+}
+
 // TestAttackAskBeatsApprove: no approval, bound to the module or not, takes back what the operator
 // asks for. The control is the approval alone.
 func TestAttackAskBeatsApprove(t *testing.T) {

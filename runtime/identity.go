@@ -13,12 +13,14 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/manifests/permission"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
+	"github.com/caisson-run/caisson/tool"
 )
 
 // Asks returns why each call of the tool needs approval, in one line for people, or "" if calls
 // need none. The operator's [manifests.Grants] take precedence over the manifest: they can
 // require approval of every call, or approve the calls of a destructive tool in advance. Calls
-// of a client-run tool need no approval here, since the client is notified of each of them.
+// of a destructive tool that gets none of the permissions it requests need no approval, since they
+// can only be denied. Nor do calls of a client-run tool: the client is notified of each of them.
 func (t *Tool) Asks() string { return t.asks }
 
 // asks returns the result of [Tool.Asks].
@@ -28,7 +30,7 @@ func (p *permit) asks(m *manifests.Manifest, grants manifests.Grants) string {
 		return ""
 	case len(grants.Ask) > 0:
 		return or(grants.Ask[0], "the operator") + " asks for approval of each call"
-	case !m.Behavior.Destructive:
+	case !m.Behavior.Destructive || p.isPowerless():
 		return ""
 	}
 	call := permission.NewName("approval", "each call")
@@ -45,6 +47,12 @@ func (p *permit) asks(m *manifests.Manifest, grants manifests.Grants) string {
 		reason += "; " + approved[i].OtherModule("the approval", p.module)
 	}
 	return reason
+}
+
+// isPowerless reports whether the tool requests permissions and gets none. Its calls can destroy
+// nothing: they are denied, and nobody should have to approve of them before that.
+func (p *permit) isPowerless() bool {
+	return len(p.decisions) > 0 && !slices.ContainsFunc(p.decisions, func(d tool.Decision) bool { return d.Effective != "" })
 }
 
 // Identity returns a digest, in 64 lower-case hex digits, of everything that decides what a call

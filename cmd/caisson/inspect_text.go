@@ -79,6 +79,8 @@ func (t inspected) approval() string {
 		return "not needed: the client sees each call before it runs it"
 	case t.Asks != "":
 		return "required: " + t.Asks
+	case t.Destructive && !slices.ContainsFunc(t.Permissions, func(d tool.Decision) bool { return d.Effective != "" }) && len(t.Permissions) > 0:
+		return "not needed: the tool gets none of the permissions that it asks for, so its calls can destroy nothing"
 	case t.Destructive:
 		return "not needed, although the tool is destructive: the operator has approved it"
 	}
