@@ -109,6 +109,8 @@ func TestJSONSchemaRefuses(t *testing.T) {
 		`"behavior":{"read_only":true,"cache":false}`,
 		`"requires":["A|"]`,
 		`"permissions":{"secrets":[{"name":"A","host":"a","header":"X-A","body":"a"}]}`,
+		`"permissions":{"network":[{"host":"a","ports":"any"}]}`,
+		`"permissions":{"network":[{"host":"a","ports":["*"]}]}`,
 		`"permissions":{"secrets":[{"name":"A","host":"a"}]}`,
 		`"permissions":{"secrets":[{"name":"A","host":"a","query":"a","prefix":"Bearer "}]}`,
 		`"execution":"client"`,

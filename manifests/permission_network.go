@@ -17,12 +17,17 @@ import (
 type NetworkPermission struct {
 	// Host is a lower-case name, an IP address, "*." followed by a name, which matches the names
 	// below that name, or "*" for every host.
-	Host    string
-	Ports   []int // empty means the scheme's default port
+	Host string
+	// Ports are those of the requests; empty means the scheme's default port. In a manifest,
+	// [EveryPort] alone requests all.
+	Ports   []int
 	Methods []string
 	Schemes []string
 	Paths   []string
 }
+
+// EveryPort stands for all ports in what a manifest requests: ports: "*". A grant names its ports.
+const EveryPort = -1
 
 // NetworkGrant lets tools send requests to matching hosts. The defaults of Methods, Schemes and
 // Paths are GET, https and /. [LoadPolicy] fills them in; Go programs must set them.
@@ -68,7 +73,10 @@ func network() kind {
             "additionalProperties": false,
             "properties": {
               "host": {"type": "string", "minLength": 1, "maxLength": 255},
-              "ports": {"type": "array", "uniqueItems": true, "items": {"type": "integer", "minimum": 1, "maximum": 65535}},
+              "ports": {
+                "description": "Default: the scheme's port. \"*\" requests every port; a grant names those that it allows.",
+                "anyOf": [{"const": "*"}, {"type": "array", "uniqueItems": true, "items": {"type": "integer", "minimum": 1, "maximum": 65535}}]
+              },
               "methods": {"type": "array", "uniqueItems": true, "items": {"type": "string", "pattern": "^[A-Z][A-Z-]{0,31}$"}},
               "schemes": {"type": "array", "uniqueItems": true, "items": {"enum": ["https", "http"]}},
               "paths": {"type": "array", "uniqueItems": true, "items": {"type": "string", "pattern": "^/"}}
@@ -129,7 +137,7 @@ func network() kind {
 
 func (r *reader) networkPermission(n *node, at string) NetworkPermission {
 	p := NetworkPermission{}
-	r.object(n, at, r.networkFields(&p, hostExample)...)
+	r.object(n, at, r.networkFields(&p, hostExample, r.requestedPorts)...)
 	return p.complete()
 }
 
@@ -138,10 +146,10 @@ const hostExample = "host: and a name, such as api.example.com or *.example.com"
 
 // networkFields returns the keys that select requests. The host is required if example is not
 // empty.
-func (r *reader) networkFields(p *NetworkPermission, example string) []field {
+func (r *reader) networkFields(p *NetworkPermission, example string, ports parser[[]int]) []field {
 	return []field{
 		required("host", example, &p.Host, canonical(r, permission.ParseHost)),
-		optional("ports", &p.Ports, r.ports),
+		optional("ports", &p.Ports, ports),
 		optional("methods", &p.Methods, distinctOf(r, maxList, r.word(methodText, "write a method in upper case, such as GET"))),
 		optional("schemes", &p.Schemes, r.schemes),
 		optional("paths", &p.Paths, distinctOf(r, maxList, canonical(r, permission.ParseURLPath))),
@@ -166,6 +174,16 @@ func (r *reader) ports(n *node, at string) []int {
 	return distinctOf(r, maxList, integer(r, 1, 65535))(n, at)
 }
 
+// everyPort is how a manifest writes [EveryPort].
+const everyPort = "*"
+
+func (r *reader) requestedPorts(n *node, at string) []int {
+	if n.kind == textNode && n.text == everyPort {
+		return []int{EveryPort}
+	}
+	return r.ports(n, at)
+}
+
 func (r *reader) schemes(n *node, at string) []string {
 	return distinctOf(r, maxList, choice(r, "https", "http"))(n, at)
 }
@@ -173,7 +191,7 @@ func (r *reader) schemes(n *node, at string) []string {
 func (r *reader) networkGrants(n *node, at string) []NetworkGrant {
 	return listOf(r, maxList, func(n *node, at string) NetworkGrant {
 		g := NetworkGrant{Binding: Binding{Origin: r.origin(n.at)}}
-		r.object(n, at, append(r.networkFields(&g.NetworkPermission, hostExample),
+		r.object(n, at, append(r.networkFields(&g.NetworkPermission, hostExample, r.ports),
 			optional("addresses", &g.Addresses, distinctOf(r, maxList, r.prefix)),
 			optional("connect", &g.Connect, canonical(r, permission.ParseEndpoint)),
 			optional("authorities", &g.Authorities, r.hostPath),
@@ -187,7 +205,7 @@ func (r *reader) networkGrants(n *node, at string) []NetworkGrant {
 func (r *reader) networkDeny(n *node, at string) *NetworkDeny {
 	var p NetworkPermission
 	var addresses []netip.Prefix
-	r.object(n, at, append(r.networkFields(&p, ""), optional("addresses", &addresses, distinctOf(r, maxList, r.prefix)))...)
+	r.object(n, at, append(r.networkFields(&p, "", r.ports), optional("addresses", &addresses, distinctOf(r, maxList, r.prefix)))...)
 	return &NetworkDeny{Host: p.Host, Ports: p.Ports, Methods: p.Methods, Schemes: p.Schemes, Paths: p.Paths, Addresses: addresses}
 }
 
@@ -222,7 +240,7 @@ func requestNode(p NetworkPermission) *node {
 	p = p.complete()
 	return objectOf(
 		keyed("host", textOf(p.Host)),
-		keyed("ports", listed(p.Ports, portNode)),
+		keyed("ports", portsNode(p.Ports)),
 		keyed("methods", listedUnless(p.Methods, standard.Methods)),
 		keyed("schemes", listedUnless(p.Schemes, standard.Schemes)),
 		keyed("paths", listedUnless(p.Paths, standard.Paths)),
@@ -242,6 +260,13 @@ func networkGrantNode(g NetworkGrant) *node {
 	addresses := listed(g.Addresses, func(p netip.Prefix) *node { return textOf(p.String()) })
 	granted.members = append(granted.members, objectOf(keyed("addresses", addresses)).members...)
 	return granted
+}
+
+func portsNode(ports []int) *node {
+	if slices.Equal(ports, []int{EveryPort}) {
+		return textOf(everyPort)
+	}
+	return listed(ports, portNode)
 }
 
 func portNode(port int) *node { return &node{kind: numberNode, text: strconv.Itoa(port)} }
@@ -332,7 +357,11 @@ func (p NetworkPermission) String() string {
 		if i == 0 {
 			separator = ":"
 		}
-		b.WriteString(separator + strconv.Itoa(port))
+		text := everyPort
+		if port != EveryPort {
+			text = strconv.Itoa(port)
+		}
+		b.WriteString(separator + text)
 	}
 	if len(p.Paths) != 1 || p.Paths[0] != "/" {
 		b.WriteString(strings.Join(p.Paths, ","))

@@ -231,12 +231,15 @@ func TestNoRule(t *testing.T) {
 	for name, p := range map[string]manifests.NetworkPermission{
 		"no host": {}, "a host with a port": {Host: "a.example:80"}, "a host with YAML": {Host: "a, methods: [POST]"}, "a zone": {Host: "fe80::1%a"}, "not ASCII": {Host: "bücher.example"},
 		"a method": {Host: "a", Methods: []string{"get"}}, "a method with YAML": {Host: "a", Methods: []string{"GET]"}}, "a scheme": {Host: "a", Schemes: []string{"ftp"}},
-		"a port": {Host: "a", Ports: []int{70000}}, "a negative port": {Host: "a", Ports: []int{-1}}, "a path": {Host: "a", Paths: []string{"/a/../b"}},
+		"a port": {Host: "a", Ports: []int{70000}}, "a negative port": {Host: "a", Ports: []int{-2}}, "a path": {Host: "a", Paths: []string{"/a/../b"}},
 		"a quote": {Host: "a", Paths: []string{`/a"`}}, "a brace": {Host: "a", Paths: []string{"/{a}"}}, "a twin": {Host: "a", Methods: []string{"GET", "GET"}},
 	} {
 		assert.Nil(t, requestRule(p), name)
 		assert.Nil(t, requestGrant("a", p), name)
 	}
+	every := manifests.NetworkPermission{Host: "a", Ports: []int{manifests.EveryPort}}
+	assert.Contains(t, string(requestRule(every)), `"ports":"*"`)
+	assert.Nil(t, requestGrant("a", every), "a grant names its ports")
 	secret := manifests.SecretPermission{Name: "A", Host: "a", Place: manifests.SecretPlace{Header: "X-A"}}
 	for name, change := range map[string]func(p *manifests.SecretPermission){
 		"name": func(p *manifests.SecretPermission) { p.Name = "a" }, "host": func(p *manifests.SecretPermission) { p.Host = "*" },

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"math/big"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -267,6 +268,47 @@ func TestWebSearchThroughTheNetwork(t *testing.T) {
 	record = load(t, "web_search", manifests.Grants{Secrets: []manifests.SecretGrant{tavily}}).call(`{"query":"x"}`)
 	assert.Equal(t, tool.Denied, record.Result.Kind, record.Result.Error)
 	assert.Contains(t, record.Result.Error, "https://api.tavily.com/search")
+}
+
+// TestSearXNGOnItsOwnPort: an instance may be anywhere, and the operator grants its host and its port.
+func TestSearXNGOnItsOwnPort(t *testing.T) {
+	instance := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/search" || r.URL.Query().Get("format") != "json" {
+			http.NotFound(w, r)
+			return
+		}
+		io.WriteString(w, `{"results":[{"title":"SearXNG","url":"https://c.example/","content":"c"}]}`)
+	}))
+	t.Cleanup(instance.Close)
+	address := instance.Listener.Addr().(*net.TCPAddr)
+	for _, test := range []struct {
+		name  string
+		ports []int
+		want  string
+	}{
+		{"granted", []int{address.Port}, ""},
+		{"the usual port", nil, fmt.Sprintf("covers 127.0.0.1, but not http on port %d", address.Port)},
+		{"another port", []int{address.Port + 1}, fmt.Sprintf("covers 127.0.0.1, but not http on port %d", address.Port)},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			record := load(t, "web_search", manifests.Grants{
+				Env: []manifests.EnvGrant{{Name: "SEARXNG_URL", Value: instance.URL + "/"}},
+				Network: []manifests.NetworkGrant{{NetworkPermission: manifests.NetworkPermission{
+					Host: "127.0.0.1", Ports: test.ports, Schemes: []string{"http"}, Methods: []string{"GET"}, Paths: []string{"/"},
+				}}},
+			}).call(`{"query":"x"}`)
+			if test.want == "" {
+				require.True(t, record.Result.Success, record.Result.Error)
+				assert.Equal(t, "1. SearXNG\n   https://c.example/\n   c", record.Result.Output)
+				return
+			}
+			assert.Equal(t, tool.Denied, record.Result.Kind)
+			assert.Contains(t, record.Result.Error, test.want)
+			denial := record.Denials[len(record.Denials)-1] // the others are of keys for which it asked
+			assert.Empty(t, denial.Allow.Manifest, "the manifest asks for every port")
+			assert.Contains(t, string(denial.Allow.Grant), fmt.Sprintf(`"ports":[%d]`, address.Port))
+		})
+	}
 }
 
 func TestGetWeatherThroughTheNetwork(t *testing.T) {

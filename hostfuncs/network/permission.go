@@ -63,7 +63,7 @@ type effective struct {
 func readPermission(options Options) (*effective, error) {
 	p := &effective{tool: options.Tool, module: options.Module, known: newRanges()}
 	for _, requested := range options.Requests {
-		r, err := readRule(requested)
+		r, err := readRequest(requested)
 		if err != nil {
 			return nil, fmt.Errorf("the manifest's permission: %w", err)
 		}

@@ -230,6 +230,9 @@ func (p *effective) decision(index int, requested manifests.NetworkPermission) t
 		decision.Reason += "; " + less
 	}
 	if !complete && len(asked.methods) > 0 {
+		if isEveryPort(requested.Ports) {
+			requested.Ports = nil // a grant names its ports
+		}
 		decision.Allow.Grant = p.grantFor(manifests.NetworkGrant{NetworkPermission: requested})
 	}
 	return decision
@@ -326,7 +329,11 @@ func (r *rule) String() string {
 
 func originText(host permission.Host, e endpoint) string {
 	text := e.scheme + "://" + host.Bracketed()
-	if e.port != defaultPort(e.scheme) {
+	switch e.port {
+	case everyPort:
+		text += ":*"
+	case defaultPort(e.scheme):
+	default:
 		text += fmt.Sprintf(":%d", e.port)
 	}
 	return text

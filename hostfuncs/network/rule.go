@@ -35,6 +35,19 @@ func readRule(p manifests.NetworkPermission) (rule, error) {
 	return r, err
 }
 
+// readRequest is readRule for what a manifest requests, which may be every port.
+func readRequest(p manifests.NetworkPermission) (rule, error) {
+	if !isEveryPort(p.Ports) {
+		return readRule(p)
+	}
+	p.Ports = nil
+	r, err := readRequests(p, []string{"https"}, func(string) int { return everyPort })
+	r.methods = orDefault(p.Methods, "GET")
+	return r, err
+}
+
+func isEveryPort(ports []int) bool { return slices.Equal(ports, []int{manifests.EveryPort}) }
+
 // readRequests parses the host, the endpoints and the paths of a rule.
 func readRequests(p manifests.NetworkPermission, schemes []string, portOf func(scheme string) int) (rule, error) {
 	host, err := permission.ParseHost(p.Host)

@@ -241,6 +241,8 @@ func TestNewRefuses(t *testing.T) {
 		"host":        {Requests: []manifests.NetworkPermission{{Host: "exa mple"}}},
 		"scheme":      {Requests: []manifests.NetworkPermission{{Host: "example.com", Schemes: []string{"ftp"}}}},
 		"port":        {Requests: []manifests.NetworkPermission{{Host: "example.com", Ports: []int{0}}}},
+		"many ports":  {Requests: []manifests.NetworkPermission{{Host: "example.com", Ports: []int{443, manifests.EveryPort}}}},
+		"every port":  {Grants: []manifests.NetworkGrant{{NetworkPermission: manifests.NetworkPermission{Host: "example.com", Ports: []int{manifests.EveryPort}}}}},
 		"path":        {Requests: []manifests.NetworkPermission{{Host: "example.com", Paths: []string{"v1"}}}},
 		"grant":       {Grants: []manifests.NetworkGrant{{NetworkPermission: manifests.NetworkPermission{Host: "*.*"}}}},
 		"connect":     {Grants: []manifests.NetworkGrant{{NetworkPermission: valid, Connect: "example.com:80"}}},
