@@ -54,6 +54,10 @@ func readFile(path string) (source []byte, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrFile, err)
 	}
+	if bytes.HasPrefix(source, []byte("\x00asm")) || filepath.Ext(path) == ".wasm" {
+		return nil, &Error{Problems: []Problem{{File: path, Line: 1, Column: 1, Kind: Syntax, Message: "this is a WebAssembly module, not its manifest",
+			Fix: "name the manifest, such as tool.yaml, which names the module with module: {path: " + filepath.Base(path) + "}"}}}
+	}
 	if len(source) > MaxBytes {
 		return nil, fmt.Errorf("%w: %s is larger than %d bytes", ErrFile, path, MaxBytes)
 	}

@@ -169,6 +169,9 @@ func parseOrigin(text string, schemes ...string) (object, error) {
 		}
 		schemes, rest = []string{scheme}, after
 	}
+	if host, _, isURL := strings.Cut(rest, "/"); isURL {
+		return nil, fmt.Errorf("%q has a path, but a grant is for a host; write %s", clip(rest, 80), clip(text[:len(text)-len(rest)]+host, 80))
+	}
 	host, port, err := splitPort(rest)
 	if err != nil {
 		return nil, err

@@ -40,9 +40,10 @@ func TestParseNetwork(t *testing.T) {
 		"HTTPS://a.example":      "the scheme",
 		"ftp://a.example":        "the scheme",
 		"://a.example":           "the scheme",
-		"a.example/":             "not a host alone",
-		"a.example/v1":           "not a host alone",
-		"a.example:80/v1":        "the port",
+		"a.example/":             "\"a.example/\" has a path, but a grant is for a host; write a.example",
+		"a.example/v1":           "has a path, but a grant is for a host; write a.example;",
+		"https://a.example/v1":   "write https://a.example;",
+		"a.example:80/v1":        "has a path",
 		"user@a.example":         "not a host alone",
 		"user:pw@a.example":      "the port",
 		"a.example:":             "no port after the colon",
@@ -118,7 +119,7 @@ func TestParseSecret(t *testing.T) {
 		"A=env:A@ftp://a.example":          "the scheme",
 		"A=env:A@::1":                      "must be in brackets",
 		"A=env:A@a.example:":               "no port",
-		"A=env:A@a.example/v1":             "not a host alone",
+		"A=env:A@a.example/v1":             "has a path, but a grant is for a host; write a.example;",
 	} {
 		got, err := parseSecret(text)
 		assert.Zero(t, got, text)

@@ -76,6 +76,10 @@ func (o *options) open(ctx context.Context, opening opening) (_ *host, err error
 		return nil, notOpened(ctx, err, cacheDir)
 	}
 	h.registry = h.Registry()
+	if err := h.hostsOfTools(); err != nil {
+		_ = h.Close(ctx) // nothing has run
+		return nil, err
+	}
 	h.noteProblems()
 	h.logUnapplied(ctx)
 	return h, nil
@@ -146,6 +150,20 @@ func (h *host) runOptions(claims executor.Claimer, options *caisson.Options) (er
 	options.Executor.Recorder, options.Executor.Pause.Claim = h.witness, claims
 	options.StateDir, h.stateProblem = h.options.stateFolder()
 	options.Resolver = h.witness.over
+	return nil
+}
+
+// hostsOfTools rejects an --allow-net with the name of a tool. It takes a host, but its name suggests
+// otherwise beside --allow-call. A host of that name can be given with its scheme.
+func (h *host) hostsOfTools() error {
+	for _, network := range h.options.networks {
+		name := network.Host
+		if _, found := h.registry.Get(name); found && network.Origin == "--allow-net "+name {
+			return failed(exitUsage, fmt.Sprintf("--allow-net %s: %s is a tool, not a host", name, name),
+				"name the host that its requests go to, such as api.example.com; tools that request it may reach it",
+				fmt.Sprintf("if there is a host of this name, write --allow-net https://%s", name))
+		}
+	}
 	return nil
 }
 
