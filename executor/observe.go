@@ -143,7 +143,8 @@ func (b *batch) logFinished(ctx context.Context, c *call) {
 		slog.String("call_id", c.record.CallID),
 		slog.String("tool", c.tool),
 		slog.String("kind", string(c.record.Result.Kind)),
-		slog.Float64("ms", float64(c.record.ExecutionTime.Microseconds())/1000),
+		slog.Float64("ms", milliseconds(c.record.ExecutionTime)),
+		slog.Float64("tool_ms", milliseconds(c.record.Usage.Wall)), // without queueing and compilation
 	}
 	if c.record.Parent != "" {
 		attributes = append(attributes, slog.String("parent", c.record.Parent))
@@ -156,6 +157,8 @@ func (b *batch) logFinished(ctx context.Context, c *call) {
 	}
 	b.executor.log.Log(ctx, level, "call finished", attributes...)
 }
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // textOf returns an error's text, bounded for the log. Error methods are the tool's code.
 func textOf(err error) (text string) {

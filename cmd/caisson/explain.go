@@ -78,7 +78,8 @@ type made struct {
 	CallID        string  `json:"call_id"`
 	Name          string  `json:"name"`
 	Outcome       string  `json:"outcome"`        // "success", or the kind of the failure
-	ExecutionTime float64 `json:"execution_time"` // seconds
+	ExecutionTime float64 `json:"execution_time"` // seconds, with queueing and compiling
+	WallTime      float64 `json:"wall_time"`      // seconds, without
 	Cached        bool    `json:"cached"`
 }
 
@@ -132,7 +133,7 @@ func madeBy(store records.Folder, caller records.Entry) ([]made, error) {
 	calls := make([]made, len(entries))
 	for i, entry := range entries {
 		r := entry.Record
-		calls[i] = made{r.CallID, r.Function.Name, outcomeOf(r), r.ExecutionTime.Seconds(), r.Cached}
+		calls[i] = made{r.CallID, r.Function.Name, outcomeOf(r), r.ExecutionTime.Seconds(), r.Usage.Wall.Seconds(), r.Cached}
 	}
 	return calls, nil
 }

@@ -52,14 +52,14 @@ source       /tools
 made by      0199f3c2-0000-7aa0-b3a5-6f0d9c1e2b47
 arguments    {"url":"x"}\ncall forged
 outcome      denied, exit code 3
-took         1.23ms, 1 instruction, 1MiB of memory, 300 host calls; 2s with queueing and compiling
+took         1.23ms, 1 instruction, 1MiB of memory, 300 host calls; 2s more for queueing and compiling
 repairs      n: "5" to 5 (cast)
 truncated    output: 1000 of 9000 bytes were returned; caisson explain 0199f3c2-5d1e-7aa0-b3a5-6f0d9c1e2b47 --output
              content[0]: 0 of 5 bytes were returned; caisson explain 0199f3c2-5d1e-7aa0-b3a5-6f0d9c1e2b47 --output --part 'content[0]'
 
 calls that it made
-  CALL                                  TOOL  OUTCOME  TIME
-  0199f3c2-5d1e-7aa0-b3a5-6f0d9c1e2b48  a\nb  success  1.5ms
+  CALL                                  TOOL  OUTCOME  TIME    WAITED
+  0199f3c2-5d1e-7aa0-b3a5-6f0d9c1e2b48  a\nb  success  1.5ms   2s
   0199f3c2-5d1e-7aa0-b3a5-6f0d9c1e2b49  c     denied   cached
 
 host calls
@@ -81,8 +81,8 @@ log
 `
 	o := &options{}
 	calls := []made{
-		{"0199f3c2-5d1e-7aa0-b3a5-6f0d9c1e2b48", "a\nb", "success", 0.0015, false},
-		{"0199f3c2-5d1e-7aa0-b3a5-6f0d9c1e2b49", "c", "denied", 0, true},
+		{"0199f3c2-5d1e-7aa0-b3a5-6f0d9c1e2b48", "a\nb", "success", 2.0015, 0.0015, false},
+		{"0199f3c2-5d1e-7aa0-b3a5-6f0d9c1e2b49", "c", "denied", 0, 0, true},
 	}
 	assert.Equal(t, want, o.entryText(entry, explain(entry), calls))
 

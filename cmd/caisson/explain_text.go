@@ -86,13 +86,13 @@ func madeTable(calls []made) string {
 	if len(calls) == 0 {
 		return ""
 	}
-	rows := [][]string{{"  CALL", "TOOL", "OUTCOME", "TIME"}}
+	rows := [][]string{{"  CALL", "TOOL", "OUTCOME", "TIME", "WAITED"}} // for queueing and compiling
 	for _, c := range calls {
-		took := roundTime(time.Duration(c.ExecutionTime * float64(time.Second)))
+		took, waited := seconds(c.WallTime), seconds(max(c.ExecutionTime-c.WallTime, 0))
 		if c.Cached {
-			took = "cached"
+			took, waited = "cached", ""
 		}
-		rows = append(rows, []string{"  " + c.CallID, c.Name, c.Outcome, took})
+		rows = append(rows, []string{"  " + c.CallID, c.Name, c.Outcome, took, waited})
 	}
 	return aligned(rows)
 }
@@ -106,8 +106,8 @@ func usageLine(record tool.Record) string {
 		line += ", " + manifests.Bytes(bytes).String() + " of memory"
 	}
 	line += ", " + count(int(record.Usage.HostCalls), "host call")
-	if record.ExecutionTime > record.Usage.Wall {
-		line += "; " + roundTime(record.ExecutionTime) + " with queueing and compiling"
+	if waited := record.ExecutionTime - record.Usage.Wall; waited > 0 {
+		line += "; " + roundTime(waited) + " more for queueing and compiling"
 	}
 	return line
 }
@@ -164,6 +164,8 @@ func logText(log string) string {
 }
 
 func localTime(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 -07:00") }
+
+func seconds(n float64) string { return roundTime(time.Duration(n * float64(time.Second))) }
 
 // roundTime rounds a duration to about three digits.
 func roundTime(d time.Duration) string {

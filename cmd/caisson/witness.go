@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/registry"
@@ -16,7 +18,8 @@ import (
 // maps are read only after the batch has ended.
 type witness struct {
 	*registry.Registry
-	progress *progress // may be nil
+	progress *progress    // may be nil
+	logger   *slog.Logger // may be nil
 
 	mu      sync.Mutex
 	parents map[string]string // parents of calls made by tools
@@ -49,9 +52,8 @@ func (w *witness) Record(_ context.Context, entry executor.Entry) error {
 // Invoke runs one call.
 func (w *witness) Invoke(ctx context.Context, invocation tool.Invocation) (tool.Outcome, error) {
 	if entry, ok := w.Get(invocation.Tool); ok {
-		if t, ok := entry.Tool.(*runtime.Tool); ok && w.progress != nil {
-			// The call itself returns the same error.
-			w.progress.during("compiling "+entry.Name, func() { _ = t.Prepare(ctx) })
+		if t, ok := entry.Tool.(*runtime.Tool); ok && (w.progress != nil || w.logger != nil) {
+			w.prepare(ctx, entry.Name, t)
 		}
 	}
 	outcome, err := w.Registry.Invoke(ctx, invocation)
@@ -61,6 +63,15 @@ func (w *witness) Invoke(ctx context.Context, invocation tool.Invocation) (tool.
 		w.mu.Unlock()
 	}
 	return outcome, err
+}
+
+// prepare compiles the module of a call, so that the time for that can be told from the call's own.
+func (w *witness) prepare(ctx context.Context, name string, t *runtime.Tool) {
+	started := time.Now()
+	w.progress.during("compiling "+name, func() { _ = t.Prepare(ctx) }) // the call itself returns the same error
+	if w.logger != nil {
+		w.logger.InfoContext(ctx, "module ready", "tool", name, "ms", float64(time.Since(started).Microseconds())/1000)
+	}
 }
 
 // root returns the model's call from which a call descends.
