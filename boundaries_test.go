@@ -62,6 +62,7 @@ var owners = map[string][]string{
 	"github.com/santhosh-tekuri/jsonschema/v5": {"manifests/schema"},
 	"go.yaml.in/yaml/v3":                       {"manifests"},
 	"github.com/spf13/cobra":                   {"cmd"},
+	"github.com/spf13/pflag":                   {"cmd"}, // the type of cobra's flags
 	"github.com/google/uuid":                   {"executor"},
 	"github.com/rogpeppe/go-internal":          {"internal/guests"},
 	"golang.org/x/sys":                         {"runtime/internal/engine", "hostfuncs/files"},

@@ -140,7 +140,7 @@ func TestParseJSON(t *testing.T) {
 		{"an object", object, `{"v":"{\"n\": 1.0}"}`, `{"v":{"n": 1.0}}`, `v parse_json: "{\"n\": 1.0}" -> {"n": 1.0}`, ""},
 		{"an array", `{"type":"array"}`, `{"v":" [1, 2] "}`, `{"v":[1, 2]}`, `v parse_json: " [1, 2] " -> [1, 2]`, ""},
 		{"and what is in it", object, `{"v":"{\"n\":\"1\"}"}`, `{"v":{"n":1}}`, "v parse_json: \"{\\\"n\\\":\\\"1\\\"}\" -> {\"n\":\"1\"}\nv.n cast_number: \"1\" -> 1", ""},
-		{"but what it lacks", object, `{"v":"{}"}`, `{"v":{}}`, `v parse_json: "{}" -> {}`, "v.n: missing"},
+		{"but what it lacks", object, `{"v":"{}"}`, `{"v":{}}`, `v parse_json: "{}" -> {}`, "v.n: required, but missing"},
 		{"no string inside", object, `{"v":"{\"n\":1,\"o\":\"{}\"}"}`, `{"v":"{\"n\":1,\"o\":\"{}\"}"}`, "", "v: want object"},
 		{"no string of a string", object, `{"v":"\"{}\""}`, `{"v":"\"{}\""}`, "", "v: want object"},
 		{"not where a string can stand", `{"type":["object","string"],"minLength":9}`, `{"v":"{}"}`, `{"v":"{}"}`, "", "v: "},
@@ -171,15 +171,15 @@ func TestUnwrap(t *testing.T) {
 	runCases(t, []ruleCase{
 		{"arguments", parameters, `{"arguments":{"a":1,"b":2.0}}`, `{"a":1,"b":2.0}`, ` unwrap: {"arguments":{"a":1,"b":2.0}} -> {"a":1,"b":2.0}`, ""},
 		{"input, and what is in it", parameters, `{"input":{"a":"1"}}`, `{"a":1}`, " unwrap: {\"input\":{\"a\":\"1\"}} -> {\"a\":\"1\"}\na cast_number: \"1\" -> 1", ""},
-		{"parameters", parameters, `{"parameters":{"b":1}}`, `{"b":1}`, ` unwrap: {"parameters":{"b":1}} -> {"b":1}`, "a: missing"},
+		{"parameters", parameters, `{"parameters":{"b":1}}`, `{"b":1}`, ` unwrap: {"parameters":{"b":1}} -> {"b":1}`, "a: required, but missing"},
 		{"the tool's name", parameters, `{"my_tool":{"a":1}}`, `{"a":1}`, ` unwrap: {"my_tool":{"a":1}} -> {"a":1}`, ""},
 		{"the tool's alias", parameters, `{"alias":{"a":1}}`, `{"a":1}`, ` unwrap: {"alias":{"a":1}} -> {"a":1}`, ""},
-		{"no other name", parameters, `{"args":{"a":1}}`, `{"args":{"a":1}}`, "", "a: missing"},
-		{"no second key", parameters, `{"input":{"a":1},"b":2}`, `{"input":{"a":1},"b":2}`, "", "a: missing"},
-		{"no parameter", taken, `{"input":{"a":1}}`, `{"input":{"a":1}}`, "", "a: missing"},
-		{"nothing unknown inside", parameters, `{"input":{"a":1,"c":2}}`, `{"input":{"a":1,"c":2}}`, "", "a: missing"},
-		{"nothing of the host's inside", parameters, `{"input":{"a":1,"owned":2}}`, `{"input":{"a":1,"owned":2}}`, "", "a: missing"},
-		{"one level only", parameters, `{"input":{"input":{"a":1}}}`, `{"input":{"input":{"a":1}}}`, "", "a: missing"},
+		{"no other name", parameters, `{"args":{"a":1}}`, `{"args":{"a":1}}`, "", "a: required, but missing"},
+		{"no second key", parameters, `{"input":{"a":1},"b":2}`, `{"input":{"a":1},"b":2}`, "", "a: required, but missing"},
+		{"no parameter", taken, `{"input":{"a":1}}`, `{"input":{"a":1}}`, "", "a: required, but missing"},
+		{"nothing unknown inside", parameters, `{"input":{"a":1,"c":2}}`, `{"input":{"a":1,"c":2}}`, "", "a: required, but missing"},
+		{"nothing of the host's inside", parameters, `{"input":{"a":1,"owned":2}}`, `{"input":{"a":1,"owned":2}}`, "", "a: required, but missing"},
+		{"one level only", parameters, `{"input":{"input":{"a":1}}}`, `{"input":{"input":{"a":1}}}`, "", "a: required, but missing"},
 	})
 }
 
