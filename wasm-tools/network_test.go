@@ -270,6 +270,24 @@ func TestWebSearchThroughTheNetwork(t *testing.T) {
 	assert.Contains(t, record.Result.Error, "https://api.tavily.com/search")
 }
 
+// TestPagesOnTheirOwnPorts: the operator decides which ports pages may come from.
+func TestPagesOnTheirOwnPorts(t *testing.T) {
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { page(w, "<p>here") }))
+	t.Cleanup(site.Close)
+	granted := manifests.NetworkGrant{NetworkPermission: manifests.NetworkPermission{
+		Host: "127.0.0.1", Ports: []int{site.Listener.Addr().(*net.TCPAddr).Port}, Schemes: []string{"http"}, Methods: []string{"GET"}, Paths: []string{"/"},
+	}}
+	for name, arguments := range map[string]string{"fetch_page": `{"url":"` + site.URL + `/"}`, "crawl_batch": `{"urls":["` + site.URL + `/"]}`} {
+		record := load(t, name, manifests.Grants{Network: []manifests.NetworkGrant{granted}}).call(arguments)
+		assert.True(t, record.Result.Success, record.Result.Error)
+		assert.Contains(t, record.Result.Output, "here")
+		granted := granted
+		granted.Ports = nil
+		record = load(t, name, manifests.Grants{Network: []manifests.NetworkGrant{granted}}).call(arguments)
+		assert.Equal(t, tool.Denied, record.Result.Kind, record.Result.Error)
+	}
+}
+
 // TestSearXNGOnItsOwnPort: an instance may be anywhere, and the operator grants its host and its port.
 func TestSearXNGOnItsOwnPort(t *testing.T) {
 	instance := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

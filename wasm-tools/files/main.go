@@ -78,7 +78,7 @@ func reason(err error) string {
 		return "a part of the path is not a directory"
 	}
 	if inPath, ok := errors.AsType[*fs.PathError](err); ok {
-		err = inPath.Err
+		return strings.ToLower(inPath.Err.Error())
 	}
-	return strings.ToLower(err.Error())
+	return err.Error()
 }

@@ -53,7 +53,7 @@ func read(a arguments) (call.Result, error) {
 	truncated := offset+int64(len(bytes)) < info.Size()
 	text, used, err := stored.Decode(bytes, !truncated)
 	if err != nil {
-		return call.Result{}, fmt.Errorf("it is not a text file in %s (%d bytes)", stored.Name, info.Size())
+		return call.Result{}, fmt.Errorf("it is not a text file in %s (%d bytes); if it is text, name its encoding", stored.Name, info.Size())
 	}
 	if truncated && used == 0 {
 		return call.Result{}, errors.New("max_bytes is less than one character")

@@ -60,7 +60,7 @@ func Of(name, start string) (Charset, error) {
 			return Charset{Name: label, codec: codec}, nil
 		}
 	}
-	return Charset{}, fmt.Errorf("the encoding %q is not supported; use utf-8, utf-16, latin-1, windows-1252, gbk, gb18030, big5, shift_jis, euc-kr or another of the WHATWG's", plain.Line(name, 40))
+	return Charset{}, fmt.Errorf("the encoding %q is not supported; use utf-8, utf-16, latin-1, windows-1252, gbk, gb18030, big5, shift_jis, euc-kr or another that browsers know", plain.Line(name, 40))
 }
 
 // isForFiles leaves out encodings of the WHATWG that are not for files, and the one in which a byte's meaning depends
