@@ -75,7 +75,7 @@ func newBatch(given options) *cobra.Command {
 	flags.StringVar(&o.keep, "state", "", "store a paused batch in `FILE` (default: in the state folder, under the batch's id)")
 	flags.StringVar(&o.resumed, "resume", "", "resume the paused batch `BATCH-ID|STATE-FILE`")
 	flags.StringArrayVar(&o.approve, "approve", nil,
-		"with --resume: approve the call `CALL-ID@FINGERPRINT[=once|session|DURATION]`; once, the default, approves only this call; session also approves identical calls that this command runs later, and DURATION, such as 10m, those within that time; repeatable")
+		"with --resume: approve a call by its id and its fingerprint, `CALL-ID@FINGERPRINT[=once|session|DURATION]`: with =once (the default) only this call, with =session also identical calls later in this command, with a duration such as =10m also identical calls within that time; repeatable")
 	flags.StringArrayVar(&o.refuse, "refuse", nil, "with --resume: refuse the call `CALL-ID[=REASON]`; the model sees the reason; repeatable")
 	o.executorFlags(command, "every call", "64KiB, or an equal share of 256KiB if the batch has more than four calls")
 	o.stateFlag(command, "store records for \"caisson explain\", and paused batches, in `DIR`; \"\" stores none, so that calls that may pause need --state FILE")
@@ -210,14 +210,15 @@ Exit codes:
   5    the batch is paused
   130  interrupted
 
---stream prints events as they happen: one JSON object with a "type" per line, or
+--stream prints events while the batch runs: one JSON object with a "type" per line, or
 server-sent events. Events are grouped by call: once a call has printed output, the output
 of calls that run in parallel with it is held back until it ends. Hidden tools (see
 "caisson list --help") have no events.
 
-The last line (for server-sent events, the last event, caisson.batch) has a "status" and
-everything that a program needs to continue: "completed" with the "results" that would be
-printed without --stream, or "requires_action". If a paused batch cannot be stored, for
+The last line has everything that a program needs to continue. Its "status" is "completed",
+with the "results" that would be printed without --stream, or "requires_action", with the
+fields shown below for paused batches. Among server-sent events, it is the event
+caisson.batch. If a paused batch cannot be stored, for
 example because the disk is full, the exit code is 1, the "status" is "failed", and
 "results" holds the records of the calls that ended. Without --stream, a batch that could
 not be stored prints those records one per line, to standard error if standard output
@@ -248,16 +249,17 @@ Resume the batch with --resume within 24 hours. Each pause can be resumed once. 
 same flags again; the printed hint has the full command. A resumed batch that is killed
 cannot be resumed again, since its calls may have run: see "caisson explain".
 
-Answer everything at once. OUTPUTS are results in the provider's format (or approvals, if
-the provider has them), or
+Answer all calls and approvals in one submission. The argument OUTPUTS, a file or - for
+standard input, holds results in the provider's format, and approvals if that format has
+them; or it holds
 
   {"tool_outputs": [{"tool_call_id": CALL-ID, "output": "TEXT"}], "approvals":
    [{"call_id": CALL-ID, "approve": true, "fingerprint": FINGERPRINT}]}
 
 "result" can replace "output" to give a full result, such as {"success": false, "error":
 "..."}. --approve CALL-ID@FINGERPRINT and --refuse CALL-ID answer approvals on the command
-line. A CALL-ID is a call's Caisson id, or its provider's id if only one paused call has
-that. --approve also accepts the first 20 digits of the fingerprint. Take the fingerprint
+line. A CALL-ID is the id that Caisson gave the call, or the id that the provider gave it,
+if no other paused call has the same. --approve also accepts the first 20 digits of the fingerprint. Take the fingerprint
 from what was printed, not from the state file. If a call's fingerprint has changed since,
 the call does not run. A submission with an error in it changes nothing. If the batch
 pauses again before an approved call has run, that call must be approved again.

@@ -59,7 +59,7 @@ func newCall(given options) *cobra.Command {
 	o.stateFlag(command, "store records for \"caisson explain\" in `DIR`; \"\" stores none")
 	o.compileFlags(command)
 	o.outputFlags(command, "print the record of the call as one line of JSON")
-	command.Flags().Lookup("approve-tool").Usage = "approve the calls that the tool makes of the destructive tool `NAME`; repeatable"
+	command.Flags().Lookup("approve-tool").Usage = "if the tool calls the destructive tool `NAME`, approve those calls; repeatable"
 	command.Flags().BoolVar(&o.approve, "approve", false, "approve this call, if --ask or the policy requires approval")
 	return command
 }

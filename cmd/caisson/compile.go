@@ -13,10 +13,11 @@ import (
 
 const compileHelp = `Compile the modules of tools into the cache folder, so that no call has to.
 
-An image can contain the folder: with --cache-dir, later commands use it even if they
-cannot write to it, provided that it belongs to root or to the user who runs them, and
-that nobody else can write to it. Compiled code is for this version of Caisson and this
-kind of processor; other modules are compiled as usual, and not kept.
+You can put the cache folder into a container image. Commands that name it with
+--cache-dir use it even if it is read-only to them, provided that it belongs to root or to
+the user who runs them, and that nobody else can write to it. A module for which such a
+folder has no code is compiled when it is called, and the code is not stored. Compiled
+code works only with this version of Caisson and this kind of processor.
 
 SOURCE is a folder or a manifest, as for --tools.`
 

@@ -205,7 +205,7 @@ type pageOptions struct {
 
 func (p *pageOptions) flags(command *cobra.Command) {
 	flags := command.Flags()
-	flags.BoolVar(&p.output, "output", false, "print only the call's full result")
+	flags.BoolVar(&p.output, "output", false, "print only the output, or the part of the result named by --part, in full")
 	flags.StringVar(&p.part, "part", "", "with --output: print only `PART`: output, error, data, or a content part such as 'content[0]'")
 	flags.Int64Var(&p.from, "from", 0, "with --output: start at byte `N`")
 	flags.Func("bytes", "with --output: print at most `SIZE`, such as 32KiB (default: all)", parsedInto(&p.bytes, parseSize))

@@ -95,7 +95,7 @@ func (o *options) limitFlags(command *cobra.Command) {
 		parsedInto(&o.limits.Timeout, manifests.ParseDuration))
 	flags.Func("memory", "memory limit per call, a `SIZE` such as 64MiB; a tool may request less (default: the profile's, 128MiB in standard)",
 		parsedInto(&o.limits.Memory, parseSize))
-	flags.Func("fuel", "instruction limit per call, `N`; a tool may request less (default: no limit but time)", parsedInto(&o.limits.Fuel, parseFuel))
+	flags.Func("fuel", "run at most `N` instructions per call; a tool may request less (default: limited only by time)", parsedInto(&o.limits.Fuel, parseFuel))
 }
 
 func (o *options) compileFlags(command *cobra.Command) {

@@ -20,8 +20,8 @@ import (
 )
 
 const listHelp = `List the tools, and the tools that were left out because another tool already has their
-name. All flags of "caisson call" are accepted; those that only affect running calls have
-no effect.
+name. All flags of "caisson call" are accepted, also those that are not shown below because
+they matter only when a call runs.
 
 A hidden tool, whose manifest says behavior: {hidden: true}, is not shown to people: it is
 listed only with --all, and its calls have no events. An unavailable tool cannot be called,

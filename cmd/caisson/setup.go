@@ -242,7 +242,7 @@ func (o *options) policyFlags(command *cobra.Command) {
 	flags.StringVar(&o.config, "config", "",
 		"load tools, grants and profiles from the policy `FILE`, such as "+policyName+"; no policy is loaded by default")
 	flags.StringVar(&o.profile, "profile", "",
-		"limit all tools to a `PROFILE`: strict, standard, lenient, or one defined in the policy (default: the policy's, or standard)")
+		"apply the limits of `PROFILE` to all tools: strict, standard, lenient, or a profile that the policy defines (default: the policy's, or standard)")
 	flags.Func("allow-net",
 		"grant network access to `[SCHEME://]HOST[:PORT]` to tools that request it; https and http unless a scheme is given; repeatable",
 		addedTo(&o.networks, parseNetwork))

@@ -20,9 +20,9 @@ import (
 
 const validateHelp = `Check manifests, their modules, and policies, and report every problem. PATH is a manifest,
 a policy such as caisson.yaml, or a folder. Folders are searched recursively for manifests,
-and for a caisson.yaml at the top. Modules are read but never run. A policy is compared
-with the tools it loads and the manifests that are checked with it; rules that apply to
-none of them cause warnings.
+and for a caisson.yaml at the top. Modules are read but never run. A policy's
+rules are compared with the tools that it loads and with the manifests that are checked in
+the same command; a rule that applies to none of these causes a warning.
 
 The exit code is 2 if there are problems and 0 if there are none. Warnings do not change
 the exit code, since what they point out may be intended.`
