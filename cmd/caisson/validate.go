@@ -22,10 +22,12 @@ const validateHelp = `Check manifests, their modules, and policies, and report e
 a policy such as caisson.yaml, or a folder. Folders are searched recursively for manifests,
 and for a caisson.yaml at the top. Modules are read but never run. A policy's
 rules are compared with the tools that it loads and with the manifests that are checked in
-the same command; a rule that applies to none of these causes a warning.
+the same command; a rule that applies to none of these causes a warning, and so does one
+that stops every call, such as a grant of a directory that does not exist.
 
-The exit code is 2 if there are problems and 0 if there are none. Warnings do not change
-the exit code, since what they point out may be intended.`
+
+The exit code is 2 if there are problems and 0 if there are none. Warnings change it only
+with --strict, since what they point out may be intended.`
 
 // Kinds of problems that only this command finds.
 const (
@@ -35,6 +37,8 @@ const (
 	repeatedSeed  manifests.ProblemKind = "repeated_seed"  // calls may see the same random numbers; always a warning
 	// A policy statement has no effect on the checked tools; always a warning.
 	notApplied manifests.ProblemKind = "not_applied"
+	// No call of a tool can run under the policy on this machine; always a warning.
+	stopsCalls manifests.ProblemKind = "stops_calls"
 	// The module has no import to use a requested permission; always a warning.
 	unusedPermission manifests.ProblemKind = "unused_permission"
 )
@@ -52,6 +56,7 @@ func newValidate(o options) *cobra.Command {
 		},
 	}
 	command.Flags().StringVar(&v.format, "format", "", "print `FORMAT`: text or json (default text)")
+	command.Flags().BoolVar(&v.strict, "strict", false, "exit with 2 if there are warnings, too")
 	command.Flags().BoolVar(&v.noModule, "no-module", false, "do not read the modules")
 	o.outputFlags(command, "the same as --format json")
 	command.Flags().Lookup("quiet").Usage = "print problems and warnings only: no summary"
@@ -63,6 +68,7 @@ type validation struct {
 	options  *options
 	format   string
 	noModule bool
+	strict   bool
 }
 
 // verdict is what validate prints as JSON. Manifests with warnings are valid.
@@ -93,7 +99,7 @@ func (v *validation) run(ctx context.Context, paths []string) error {
 	} else {
 		err = v.options.print(verdict.text(v.options.quiet))
 	}
-	if err == nil && !verdict.Valid {
+	if err == nil && (!verdict.Valid || v.strict && len(verdict.Warnings) > 0) {
 		return &failure{code: exitUsage}
 	}
 	return err

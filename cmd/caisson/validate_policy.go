@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"github.com/caisson-run/caisson/internal/unapplied"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
+	"github.com/caisson-run/caisson/runtime"
 )
 
 // policyNames are the names of policy files. Files with these names are policies whatever they
@@ -78,12 +80,55 @@ func (v *validation) policy(ctx context.Context, file string, beside []*manifest
 		_ = known.Add(m) // problems are reported where it is itself validated
 	}
 	near := func(name string) []string { return known.Nearest(name, 3) }
+	warnings = stops(ctx, file, policy, tools)
 	for _, u := range unapplied.In([]*manifests.Policy{policy}, tools, near) {
-		warnings = append(warnings, manifests.Problem{File: file, Line: lineOf(u.Origin), Column: 1, Path: u.Key,
+		line := lineOf(u.Origin)
+		if strings.HasPrefix(u.Key, "deny") && slices.ContainsFunc(warnings, func(p manifests.Problem) bool { return p.Kind == stopsCalls && p.Line == line }) {
+			continue // a denial that stops every call has an effect
+		}
+		warnings = append(warnings, manifests.Problem{File: file, Line: line, Column: 1, Path: u.Key,
 			Kind: notApplied, Message: u.Text, Fix: u.Fix})
 	}
 	return problems, warnings
 }
+
+// stops returns warnings about what keeps tools from being loaded under a policy. It loads each of
+// them, which runs nothing.
+func stops(ctx context.Context, file string, policy *manifests.Policy, tools []*manifests.Manifest) []manifests.Problem {
+	profile, err := policy.ProfileNamed("")
+	if err != nil {
+		return []manifests.Problem{problemIn(file, stopsCalls, err.Error(), "name a profile that there is")}
+	}
+	r, err := runtime.New(ctx, runtime.Options{Profile: profile})
+	if err != nil {
+		return []manifests.Problem{problemIn(file, stopsCalls, err.Error(), "report this")}
+	}
+	defer func() { _ = r.Close(context.WithoutCancel(ctx)) }() // nothing has run
+	var warnings []manifests.Problem
+	known := map[string]bool{}
+	for _, m := range tools {
+		loaded, err := r.Load(ctx, m, policy.For(m.Name, m.File))
+		if err == nil {
+			_ = loaded.Close(ctx)
+			continue
+		}
+		text := strings.TrimPrefix(err.Error(), "runtime: ")
+		same := strings.ReplaceAll(text, m.Name, "")
+		if known[same] || errors.Is(err, manifests.ErrInvalid) { // the manifest's problems are reported with it
+			continue
+		}
+		known[same] = true
+		problem := problemIn(file, stopsCalls, fmt.Sprintf("no tool could be called under this policy: %s: %s", m.Name, text), "correct the entry, or make what it names")
+		if at := originIn.FindStringSubmatch(text); at != nil {
+			problem.Line = lineOf(at[0])
+		}
+		warnings = append(warnings, problem)
+	}
+	return warnings
+}
+
+// originIn is where a text names a line of a policy: "caisson.yaml:14".
+var originIn = regexp.MustCompile(`\S+\.(?:ya?ml|json):[0-9]+`)
 
 // loadable returns the valid manifests of a source. Invalid ones are reported when the source
 // itself is validated.

@@ -27,7 +27,7 @@ func In(policies []*manifests.Policy, tools []*manifests.Manifest, near func(nam
 	if len(tools) == 0 {
 		return nil
 	}
-	a := &applied{tools: tools, near: near}
+	a := &applied{policies: policies, tools: tools, near: near}
 	for _, policy := range policies {
 		a.asks = append(a.asks, policy.Ask...)
 	}
@@ -51,10 +51,11 @@ func Unnamed(asks []manifests.PolicyAsk, tools []*manifests.Manifest, near func(
 
 // applied compares policies with the loaded tools.
 type applied struct {
-	tools []*manifests.Manifest
-	near  func(name string) []string
-	asks  []manifests.PolicyAsk // of all policies
-	found []Finding
+	policies []*manifests.Policy
+	tools    []*manifests.Manifest
+	near     func(name string) []string
+	asks     []manifests.PolicyAsk // of all policies
+	found    []Finding
 }
 
 func (a *applied) policy(policy *manifests.Policy) {
@@ -105,6 +106,9 @@ func (a *applied) grant(at string, grant manifests.Grant) {
 		return
 	}
 	a.elements(at+".", given, receivers)
+	for i, secret := range grant.Secrets {
+		a.secret(fmt.Sprintf("%s.secrets[%d]", at, i), secret, grant.Origin, receivers)
+	}
 }
 
 // deny checks one denial of a policy. A denial without effect gives a false sense of security.

@@ -1,6 +1,7 @@
 package unapplied_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -44,4 +45,49 @@ deny: [{tools: [reader], env: LANG}]
 		{"ask[0]", "main.go", `there is no tool "writer" here`, "did you mean reader?"},
 	}, unapplied.In([]*manifests.Policy{file, program}, reader(t), near))
 	assert.Empty(t, unapplied.In([]*manifests.Policy{file, program}, nil, near), "without tools there is nothing to compare with")
+}
+
+// TestSecretsThatAreNeverSent: a secret is bound to an origin that no network grant of its tool
+// reaches, in any policy.
+func TestSecretsThatAreNeverSent(t *testing.T) {
+	m, err := manifests.Parse("search/tool.yaml", []byte(`schema: caisson/v1
+name: search
+description: Searches.
+module: {path: search.wasm}
+permissions:
+  secrets: [{name: KEY, header: X-Key, host: api.example.com}]
+  network: [{host: "*.example.com", schemes: [http, https], ports: [80, 443, 8443]}]
+`))
+	require.NoError(t, err)
+	bound := &manifests.Policy{Grants: []manifests.Grant{{
+		Binding: manifests.Binding{Origin: "main.go"}, Tools: []string{"search"},
+		Secrets: []manifests.SecretGrant{{Name: "KEY", Host: "api.example.com", From: manifests.SecretSource{Env: "KEY"}}},
+	}}}
+	for name, c := range map[string]struct {
+		granted []manifests.NetworkPermission
+		reached bool
+	}{
+		"nothing":             {},
+		"another host":        {granted: []manifests.NetworkPermission{{Host: "www.example.com"}}},
+		"another port":        {granted: []manifests.NetworkPermission{{Host: "api.example.com", Ports: []int{8443}}}},
+		"another scheme":      {granted: []manifests.NetworkPermission{{Host: "api.example.com", Schemes: []string{"http"}}}},
+		"the origin":          {granted: []manifests.NetworkPermission{{Host: "api.example.com"}}, reached: true},
+		"one among others":    {granted: []manifests.NetworkPermission{{Host: "www.example.com"}, {Host: "*.example.com", Ports: []int{8443, 443}}}, reached: true},
+		"every host, by name": {granted: []manifests.NetworkPermission{{Host: "*"}}, reached: true},
+	} {
+		network := &manifests.Policy{Grants: []manifests.Grant{{Binding: manifests.Binding{Origin: "other.yaml:3"}, Tools: []string{"*"}}}}
+		for _, granted := range c.granted {
+			network.Grants[0].Network = append(network.Grants[0].Network, manifests.NetworkGrant{NetworkPermission: granted})
+		}
+		found := unapplied.In([]*manifests.Policy{bound, network}, []*manifests.Manifest{m}, near)
+		found = slices.DeleteFunc(found, func(f unapplied.Finding) bool { return f.Origin != "main.go" })
+		if c.reached {
+			assert.Empty(t, found, name)
+			continue
+		}
+		assert.Equal(t, []unapplied.Finding{{
+			"grants[0].secrets[0]", "main.go", "the secret KEY is never sent: no network grant lets search reach https://api.example.com:443",
+			"grant it network: [{host: api.example.com}], or correct the secret's host",
+		}}, found, name)
+	}
 }
