@@ -218,11 +218,10 @@ of calls that run in parallel with it is held back until it ends. Hidden tools (
 The last line has everything that a program needs to continue. Its "status" is "completed",
 with the "results" that would be printed without --stream, or "requires_action", with the
 fields shown below for paused batches. Among server-sent events, it is the event
-caisson.batch. If a paused batch cannot be stored, for
-example because the disk is full, the exit code is 1, the "status" is "failed", and
-"results" holds the records of the calls that ended. Without --stream, a batch that could
-not be stored prints those records one per line, to standard error if standard output
-fails.
+caisson.batch. If a paused batch cannot be stored, for example because the disk is full,
+the exit code is 1, the "status" is "failed", and "results" holds the records of the calls
+that ended. Without --stream, a batch that could not be stored prints those records one
+per line, to standard error if standard output fails.
 
 Paused batches
 
@@ -259,9 +258,9 @@ them; or it holds
 "result" can replace "output" to give a full result, such as {"success": false, "error":
 "..."}. --approve CALL-ID@FINGERPRINT and --refuse CALL-ID answer approvals on the command
 line. A CALL-ID is the id that Caisson gave the call, or the id that the provider gave it,
-if no other paused call has the same. --approve also accepts the first 20 digits of the fingerprint. Take the fingerprint
-from what was printed, not from the state file. If a call's fingerprint has changed since,
-the call does not run. A submission with an error in it changes nothing. If the batch
+if no other paused call has the same. --approve also accepts the first 20 digits of the
+fingerprint. Take the fingerprint from what was printed, not from the state file. If a
+call's fingerprint has changed since, the call does not run. A submission with an error in it changes nothing. If the batch
 pauses again before an approved call has run, that call must be approved again.
 
 Long results are truncated, because every byte sent to a model costs money. The truncated

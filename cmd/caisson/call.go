@@ -20,8 +20,8 @@ a string, and otherwise as JSON, such as 3, true or [1, 2].
 
 The tool's log goes to standard error, with the tool's name before each line. Characters
 that could change the terminal are printed as escapes, such as \x1b. With --json, one line
-with the whole record, unescaped, is printed instead of the output and log, whether or not
-the call failed.
+of JSON with the whole record is printed instead of the output and log, whether or not the
+call failed.
 
 A tool can call other tools if its manifest requests that and the operator allows it, with
 --allow-call or in the policy. "caisson explain" shows those calls and their results.

@@ -23,7 +23,7 @@ SOURCE is a folder or a manifest, as for --tools.`
 
 func newCompile(o options) *cobra.Command {
 	command := &cobra.Command{
-		Use:     "compile [SOURCE...]",
+		Use:     "compile [SOURCE…]",
 		Short:   "compile modules ahead of time",
 		Long:    compileHelp,
 		Example: "  caisson compile wasm-tools\n  caisson compile --cache-dir /opt/caisson --config caisson.yaml && chmod -R go+rX /opt/caisson",

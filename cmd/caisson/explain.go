@@ -27,7 +27,8 @@ ids.
 A result can have an output (text), data (JSON), an error (text) and content parts (text,
 images and other files). The explanation may show them truncated. --output prints one of
 them in full: the one named by --part, or by default the output, or the data if there is no
-output. --from and --bytes select a range of bytes, which is adjusted so that no character is split.
+output. --from and --bytes select a range of bytes, which is adjusted so that no character
+is split.
 Characters that could change the terminal are printed as escapes, such as \x1b; with
 --json, the text is exact.`
 

@@ -23,15 +23,16 @@ const listHelp = `List the tools, and the tools that were left out because anoth
 name. All flags of "caisson call" are accepted, also those that are not shown below because
 they matter only when a call runs.
 
-A hidden tool, whose manifest says behavior: {hidden: true}, is not shown to people: it is
-listed only with --all, and its calls have no events. An unavailable tool cannot be called,
-because it lacks a setting that its manifest requires, such as a secret.
+A hidden tool, whose manifest says behavior: {hidden: true}, is offered to models but not
+shown to people: it is listed only with --all, and "caisson batch --stream" prints no
+events of its calls. An unavailable tool cannot be called, because it lacks a setting that
+its manifest requires, such as a secret.
 
---definitions prints the tools as offered to a language model, with hidden tools and without
-unavailable ones: sorted by name and byte-for-byte identical each time, so that prompt
-caches stay warm. What the provider would ignore in them, and what --strict changed, is
-reported on standard error. If the provider would refuse a tool, nothing is printed and the
-exit code is 2.`
+--definitions prints the tools as offered to a language model, hidden tools included and
+unavailable ones left out. They are sorted by name and byte-for-byte identical each time,
+so that prompt caches stay warm. What the provider would ignore in them, and what --strict
+changed, is reported on standard error. If the provider would refuse a tool, nothing is
+printed and the exit code is 2.`
 
 func newList(o options) *cobra.Command {
 	var all bool
