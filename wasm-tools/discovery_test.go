@@ -45,9 +45,10 @@ func TestRowS4_4ToolsOfAFolderAreFoundAndRegistered(t *testing.T) {
 	assert.Equal(t, []string{"ask_user", "calculator"}, offered(tools), "what has started stays as it is")
 
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "broken.tool.yaml"), []byte("name: broken\n"), 0o600))
-	err = registry.New().Load(t.Context(), registry.Directory(folder), opener(rt))
-	require.ErrorIs(t, err, manifests.ErrInvalid, "a broken manifest is not passed over")
-	assert.ErrorContains(t, err, "broken.tool.yaml")
+	tools = start(t, rt, folder)
+	assert.Equal(t, []string{"apply_patch", "ask_user", "calculator"}, offered(tools))
+	require.Len(t, tools.Broken(), 1, "a broken manifest is not passed over")
+	assert.ErrorContains(t, tools.Broken()[0], "broken.tool.yaml")
 }
 
 // start does what a program does that starts: it loads a folder.
