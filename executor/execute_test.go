@@ -166,6 +166,24 @@ func TestNamesResolve(t *testing.T) {
 	assert.Equal(t, "fetch_page2", warning["use"])
 }
 
+// TestDeprecatedAlias: calls by the alias are warned about, and no others.
+func TestDeprecatedAlias(t *testing.T) {
+	var log journal
+	e := newExecutor(t, executor.Options{Logger: log.logger()}, newFake(t, "fetch_page",
+		fields{"aliases": []string{"web_fetch", "get_page"}, "deprecated": fields{"alias": "web_fetch", "use": "fetch_page"}}, echo))
+	warnings := func(name string) (count int) {
+		before := len(log.lines(t))
+		require.True(t, execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", name, "{}")}, Session: newSession(t, e, executor.SessionOptions{})}).Result.Success)
+		for _, line := range log.lines(t)[before:] {
+			if line["msg"] == "tool is deprecated" {
+				count++
+			}
+		}
+		return count
+	}
+	assert.Equal(t, []int{0, 0, 1}, []int{warnings("fetch_page"), warnings("get_page"), warnings("web_fetch")})
+}
+
 // TestRowS315Failures has one tool for each way to fail, and a neighbour that must not notice.
 func TestRowS315Failures(t *testing.T) {
 	returns := func(outcome tool.Outcome, err error) run {

@@ -59,7 +59,7 @@ func (c *call) tryPlan(ctx context.Context) (err error) {
 	if m == nil || m.Parameters == nil {
 		return fmt.Errorf("tool %s has no manifest or no schema that checks its arguments", c.tool)
 	}
-	if d := m.Deprecated; d != nil {
+	if d := m.DeprecatedAs(c.record.Function.Name); d != nil {
 		c.batch.executor.log.WarnContext(ctx, "tool is deprecated", "call_id", c.record.CallID, "tool", c.tool, "since", d.Since, "use", d.Use)
 	}
 	if !c.permitted() {

@@ -47,7 +47,7 @@ type Manifest struct {
 	// ParameterAliases are other names that callers may use for parameters, in the manifest's order.
 	// Models are not told of them.
 	ParameterAliases []ParameterAlias
-	Deprecated       *Deprecated // nil if the tool is not deprecated
+	Deprecated       *Deprecated // nil if neither the tool nor an alias is deprecated
 	Tests            []Test
 
 	// lines maps the path of every key in the source ("limits.memory") to its line.
@@ -214,11 +214,20 @@ const (
 	LocalShellTool Type = tool.LocalShellCall
 )
 
-// Deprecated describes why a tool is deprecated and what replaces it.
+// Deprecated describes why a tool, or one of its aliases, is deprecated and what replaces it.
 type Deprecated struct {
 	Since   string
 	Use     string
 	Message string
+	Alias   string // if set, only calls by this alias are deprecated
+}
+
+// DeprecatedAs returns why calls by this name, the tool's own or an alias, are deprecated, or nil.
+func (m *Manifest) DeprecatedAs(name string) *Deprecated {
+	if m.Deprecated == nil || m.Deprecated.Alias != "" && m.Deprecated.Alias != name {
+		return nil
+	}
+	return m.Deprecated
 }
 
 // Test is one example call and its expected result.

@@ -54,7 +54,7 @@ func TestLoadReadsEveryKey(t *testing.T) {
 	assert.Equal(t, manifests.ExecutionSandbox, m.Execution)
 	assert.Equal(t, []string{"SEARCH_KEY"}, m.Requires)
 	assert.Equal(t, []string{"web_fetch"}, m.Aliases)
-	assert.Equal(t, &manifests.Deprecated{Since: "1.1.0", Use: "fetch_page2", Message: "fetch_page2 renders scripts."}, m.Deprecated)
+	assert.Equal(t, &manifests.Deprecated{Since: "1.1.0", Use: "fetch_page2", Message: "fetch_page2 renders scripts.", Alias: "web_fetch"}, m.Deprecated)
 	page := map[string]string{"/project/page.html": "<p>hello"}
 	assert.Equal(t, []manifests.Test{
 		{Name: "needs a url", Arguments: json.RawMessage(`{}`), Expect: manifests.Expect{Success: &no, Error: "url"}},

@@ -125,6 +125,7 @@ func (r *reader) deprecated(n *node, path string) *Deprecated {
 		optional("since", &d.Since, r.version),
 		optional("use", &d.Use, r.name),
 		optional("message", &d.Message, r.prose(maxMessage)),
+		optional("alias", &d.Alias, r.name),
 	)
 	return d
 }
@@ -193,7 +194,12 @@ func (r *reader) checkNames(root *node, m *Manifest) {
 		}
 		seen = append(seen, n.text)
 	}
-	if m.Deprecated != nil && m.Deprecated.Use != "" && m.Deprecated.Use == m.Name {
+	d := m.Deprecated
+	switch {
+	case d == nil:
+	case d.Alias != "" && !slices.Contains(m.Aliases, d.Alias):
+		r.conflict("deprecated.alias", fmt.Sprintf("%q is not an alias of the tool", d.Alias), "write one of its aliases, or remove alias to deprecate the tool")
+	case d.Use != "" && (d.Use == d.Alias || d.Use == m.Name && d.Alias == ""):
 		r.conflict("deprecated.use", "the tool is its own successor", "name another tool")
 	}
 }

@@ -168,8 +168,12 @@ func (e environment) printLog(name, log string, all bool) {
 
 // noteDeprecated prints a hint if the called tool is deprecated.
 func (h *host) noteDeprecated(name string) {
-	if entry, ok := h.registry.Get(name); ok && entry.Manifest.Deprecated != nil {
-		h.options.hint(entry.Name + " is " + deprecation(deprecated(*entry.Manifest.Deprecated)))
+	entry, ok := h.registry.Get(name)
+	if !ok {
+		return
+	}
+	if d := entry.Manifest.DeprecatedAs(name); d != nil {
+		h.options.hint(cmp.Or(d.Alias, entry.Name) + " is " + deprecation(deprecated(*d)))
 	}
 }
 

@@ -97,6 +97,7 @@ type deprecated struct {
 	Since   string `json:"since"`
 	Use     string `json:"use"`
 	Message string `json:"message"`
+	Alias   string `json:"alias,omitempty"` // if only an alias is deprecated
 }
 
 type duplicate struct {
@@ -199,7 +200,11 @@ func (t listed) notes() (notes []string) {
 		notes = append(notes, "unavailable: "+t.Unavailable)
 	}
 	if t.Deprecated != nil {
-		notes = append(notes, deprecation(deprecated{Since: t.Deprecated.Since, Use: t.Deprecated.Use}))
+		note := deprecation(deprecated{Since: t.Deprecated.Since, Use: t.Deprecated.Use})
+		if t.Deprecated.Alias != "" {
+			note = t.Deprecated.Alias + " is " + note
+		}
+		notes = append(notes, note)
 	}
 	for _, note := range []struct {
 		is   bool
