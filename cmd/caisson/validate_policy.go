@@ -16,7 +16,6 @@ import (
 	"github.com/caisson-run/caisson/internal/unapplied"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
-	"github.com/caisson-run/caisson/runtime"
 )
 
 // policyNames are the names of policy files. Files with these names are policies whatever they
@@ -80,7 +79,7 @@ func (v *validation) policy(ctx context.Context, file string, beside []*manifest
 		_ = known.Add(m) // problems are reported where it is itself validated
 	}
 	near := func(name string) []string { return known.Nearest(name, 3) }
-	warnings = stops(ctx, file, policy, tools)
+	warnings = stops(ctx, file, policy, beside)
 	for _, u := range unapplied.In([]*manifests.Policy{policy}, tools, near) {
 		line := lineOf(u.Origin)
 		if strings.HasPrefix(u.Key, "deny") && slices.ContainsFunc(warnings, func(p manifests.Problem) bool { return p.Kind == stopsCalls && p.Line == line }) {
@@ -92,35 +91,35 @@ func (v *validation) policy(ctx context.Context, file string, beside []*manifest
 	return problems, warnings
 }
 
-// stops returns warnings about what keeps tools from being loaded under a policy. It loads each of
-// them, which runs nothing.
-func stops(ctx context.Context, file string, policy *manifests.Policy, tools []*manifests.Manifest) []manifests.Problem {
-	profile, err := policy.ProfileNamed("")
-	if err != nil {
-		return []manifests.Problem{problemIn(file, stopsCalls, err.Error(), "name a profile that there is")}
+// stops returns warnings about what keeps tools from being loaded under a policy. It loads them, which
+// runs nothing.
+func stops(ctx context.Context, file string, policy *manifests.Policy, beside []*manifests.Manifest) []manifests.Problem {
+	var files []string
+	for _, m := range beside {
+		files = append(files, m.File)
 	}
-	r, err := runtime.New(ctx, runtime.Options{Profile: profile})
-	if err != nil {
-		return []manifests.Problem{problemIn(file, stopsCalls, err.Error(), "report this")}
+	h, err := caisson.Open(ctx, caisson.Options{Policies: []*manifests.Policy{policy}, Tools: files, NoCache: true})
+	if err == nil {
+		_ = h.Close(context.WithoutCancel(ctx)) // nothing has run
+		return nil
 	}
-	defer func() { _ = r.Close(context.WithoutCancel(ctx)) }() // nothing has run
+	const fix = "correct the entry, or make what it names"
+	failed, ok := errors.AsType[*caisson.Error](err)
+	if !ok || failed.Kind != caisson.ErrTools {
+		return []manifests.Problem{problemIn(file, stopsCalls, "no tool could be called under this policy: "+err.Error(), fix)}
+	}
 	var warnings []manifests.Problem
 	known := map[string]bool{}
-	for _, m := range tools {
-		loaded, err := r.Load(ctx, m, policy.For(m.Name, m.File))
-		if err == nil {
-			_ = loaded.Close(ctx)
-			continue
-		}
-		text := strings.TrimPrefix(err.Error(), "runtime: ")
-		same := strings.ReplaceAll(text, m.Name, "")
-		if known[same] || errors.Is(err, manifests.ErrInvalid) { // the manifest's problems are reported with it
+	for _, leaf := range leavesOf(failed.Err) {
+		name, text, granted := strings.Cut(leaf.Error(), ": runtime: ")
+		same := strings.ReplaceAll(text, name, "")
+		if !granted || known[same] { // other problems are reported with the manifests
 			continue
 		}
 		known[same] = true
-		problem := problemIn(file, stopsCalls, fmt.Sprintf("no tool could be called under this policy: %s: %s", m.Name, text), "correct the entry, or make what it names")
-		if at := originIn.FindStringSubmatch(text); at != nil {
-			problem.Line = lineOf(at[0])
+		problem := problemIn(file, stopsCalls, fmt.Sprintf("no tool could be called under this policy: %s: %s", name, text), fix)
+		if at := originIn.FindString(text); at != "" {
+			problem.Line = lineOf(at)
 		}
 		warnings = append(warnings, problem)
 	}
