@@ -65,8 +65,8 @@ func newBatch(given options) *cobra.Command {
 		"time limit for the whole batch, a `DURATION` such as 2m: running calls are stopped and the rest are not started (default: none)",
 		parsedInto(&o.batchTimeout, manifests.ParseDuration))
 	flags.StringVar(&o.dialect, "dialect", "",
-		"read calls (with --resume, OUTPUTS) and write results in the format of `DIALECT`: "+strings.Join(dialects.Names(), ", ")+", or "+noDialect+" (default: detected)")
-	flags.BoolFunc("stream", "print events as they happen; FORM is events (one per line), responses (the server-sent events of OpenAI's Responses API) or auto, the default: responses if the input is in that format, and otherwise events",
+		"the format of the input (the calls, or OUTPUTS with --resume) and of the results, a `DIALECT`: "+strings.Join(dialects.Names(), ", ")+", or "+noDialect+" (default: detected)")
+	flags.BoolFunc("stream", "print events as they happen; FORM is events (one per line), responses (the server-sent events of OpenAI's Responses API) or auto; auto, the default, means responses if the input is in that format, and otherwise events",
 		func(form string) error {
 			o.stream = cmp.Or(strings.TrimPrefix(form, streamForm), streamAuto)
 			return nil
@@ -75,10 +75,10 @@ func newBatch(given options) *cobra.Command {
 	flags.StringVar(&o.keep, "state", "", "store a paused batch in `FILE` (default: in the state folder, under the batch's id)")
 	flags.StringVar(&o.resumed, "resume", "", "resume the paused batch `BATCH-ID|STATE-FILE`")
 	flags.StringArrayVar(&o.approve, "approve", nil,
-		"with --resume: approve a call by its id and its fingerprint, `CALL-ID@FINGERPRINT[=once|session|DURATION]`: with =once (the default) only this call, with =session also identical calls later in this command, with a duration such as =10m also identical calls within that time; repeatable")
+		"with --resume: approve a call if it still has this fingerprint, `CALL-ID@FINGERPRINT[=once|session|DURATION]`; =once, the default, approves only this call, =session also identical calls later in this command, and a duration such as =10m also identical calls within that time; repeatable")
 	flags.StringArrayVar(&o.refuse, "refuse", nil, "with --resume: refuse the call `CALL-ID[=REASON]`; the model sees the reason; repeatable")
 	o.executorFlags(command, "every call", "64KiB, or an equal share of 256KiB if the batch has more than four calls")
-	o.stateFlag(command, "store records for \"caisson explain\", and paused batches, in `DIR`; \"\" stores none, so that calls that may pause need --state FILE")
+	o.stateFlag(command, "store records for \"caisson explain\", and paused batches, in `DIR`; \"\" stores none; a batch that may pause then needs --state FILE")
 	o.compileFlags(command)
 	o.outputFlags(command, "print one record per line, whatever the dialect")
 	return command
@@ -211,14 +211,14 @@ Exit codes:
   130  interrupted
 
 --stream prints events while the batch runs: one JSON object with a "type" per line, or
-server-sent events. Events are grouped by call: once a call has printed output, the output
-of calls that run in parallel with it is held back until it ends. Hidden tools (see
+server-sent events. Events are grouped by call: while a call that has printed output is
+running, the output of other calls is held back. Hidden tools (see
 "caisson list --help") have no events.
 
 The last line has everything that a program needs to continue. Its "status" is "completed",
 with the "results" that would be printed without --stream, or "requires_action", with the
-fields shown below for paused batches. Among server-sent events, it is the event
-caisson.batch. If a paused batch cannot be stored, for example because the disk is full,
+fields shown below for paused batches. In a stream of server-sent events, all of this is in
+the last event, caisson.batch. If a paused batch cannot be stored, for example because the disk is full,
 the exit code is 1, the "status" is "failed", and "results" holds the records of the calls
 that ended. Without --stream, a batch that could not be stored prints those records one
 per line, to standard error if standard output fails.
@@ -248,9 +248,9 @@ Resume the batch with --resume within 24 hours. Each pause can be resumed once. 
 same flags again; the printed hint has the full command. A resumed batch that is killed
 cannot be resumed again, since its calls may have run: see "caisson explain".
 
-Answer all calls and approvals in one submission. The argument OUTPUTS, a file or - for
-standard input, holds results in the provider's format, and approvals if that format has
-them; or it holds
+Answer all calls and approvals in one submission. OUTPUTS is a file, or - for standard
+input, in one of two formats. The first is the provider's: results, and approvals if the
+format has them. The second is
 
   {"tool_outputs": [{"tool_call_id": CALL-ID, "output": "TEXT"}], "approvals":
    [{"call_id": CALL-ID, "approve": true, "fingerprint": FINGERPRINT}]}

@@ -15,8 +15,8 @@ import (
 const callHelp = `Run one tool and print its output. Arguments are KEY=VALUE words, or a JSON object: on the
 command line, in a file (@FILE), or on standard input (-). The default is {}.
 
-In KEY=VALUE, the tool's schema decides how VALUE is read: as it is if the parameter can be
-a string, and otherwise as JSON, such as 3, true or [1, 2].
+If the tool's schema allows a string for the parameter KEY, VALUE is taken literally.
+Otherwise it is read as JSON, such as 3, true or [1, 2].
 
 The tool's log goes to standard error, with the tool's name before each line. Characters
 that could change the terminal are printed as escapes, such as \x1b. With --json, one line
@@ -55,7 +55,7 @@ func newCall(given options) *cobra.Command {
 	o.toolFlags(command)
 	o.limitFlags(command)
 	o.maxOutput.unlimited = true
-	o.executorFlags(command, "each call that the tool makes", "unlimited")
+	o.executorFlags(command, "each call that the tool makes to other tools", "unlimited")
 	o.stateFlag(command, "store records for \"caisson explain\" in `DIR`; \"\" stores none")
 	o.compileFlags(command)
 	o.outputFlags(command, "print the record of the call as one line of JSON")

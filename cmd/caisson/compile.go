@@ -15,9 +15,10 @@ const compileHelp = `Compile the modules of tools into the cache folder, so that
 
 You can put the cache folder into a container image. Commands that name it with
 --cache-dir use it even if it is read-only to them, provided that it belongs to root or to
-the user who runs them, and that nobody else can write to it. A module for which such a
-folder has no code is compiled when it is called, and the code is not stored. Compiled
-code works only with this version of Caisson and this kind of processor.
+the user who runs them, and that nobody else can write to it. If a read-only cache folder
+has no code for a module, each command that calls the tool compiles the module, and does
+not store the code. Compiled code works only with this version of Caisson and this kind of
+processor.
 
 SOURCE is a folder or a manifest, as for --tools.`
 
@@ -36,6 +37,7 @@ func newCompile(o options) *cobra.Command {
 	o.sourceFlags(command)
 	o.policyFlags(command)
 	o.compileFlags(command)
+	command.Flags().Lookup("cache-dir").Usage = "store compiled code in `DIR` (default: in the user's cache folder)"
 	o.outputFlags(command, "print one JSON object")
 	return command
 }

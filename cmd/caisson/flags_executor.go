@@ -25,7 +25,7 @@ func (o *options) executorFlags(command *cobra.Command, every, uncut string) {
 	flags.BoolVar(&o.tolerantJSON, "tolerant-json", false,
 		"accept arguments that are almost JSON: single quotes, trailing commas, comments, True and None, code fences, unclosed brackets")
 	flags.BoolVar(&o.noReuse, "no-reuse", false,
-		"run "+every+", even if a read-only tool was just called with the same arguments")
+		"run "+every+", instead of reusing the result of an identical call to a read-only tool")
 	flags.Func("max-output",
 		"truncate results longer than `SIZE`, such as 64KiB (at least 1KiB, or unlimited); \"caisson explain --output\" prints them in full (default: "+uncut+")",
 		parsedInto(&o.maxOutput, parseMaxOutput))

@@ -20,8 +20,8 @@ import (
 )
 
 const listHelp = `List the tools, and the tools that were left out because another tool already has their
-name. All flags of "caisson call" are accepted, also those that are not shown below because
-they matter only when a call runs.
+name. All flags of "caisson call" are accepted. Those that matter only when a call runs are
+not shown below, and have no effect here.
 
 A hidden tool, whose manifest says behavior: {hidden: true}, is offered to models but not
 shown to people: it is listed only with --all, and "caisson batch --stream" prints no
@@ -30,9 +30,9 @@ its manifest requires, such as a secret.
 
 --definitions prints the tools as offered to a language model, hidden tools included and
 unavailable ones left out. They are sorted by name and byte-for-byte identical each time,
-so that prompt caches stay warm. What the provider would ignore in them, and what --strict
-changed, is reported on standard error. If the provider would refuse a tool, nothing is
-printed and the exit code is 2.`
+so that prompt caches stay warm. Standard error reports the parts of a definition that the
+provider would ignore, and the changes that --strict made. If the provider would refuse a
+tool, nothing is printed and the exit code is 2.`
 
 func newList(o options) *cobra.Command {
 	var all bool
