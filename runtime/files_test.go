@@ -321,7 +321,7 @@ func TestContextValuesCannotClimb(t *testing.T) {
 	assert.Equal(t, "context", outcome.Denials[0].Permission)
 	_, err = guest.Invoke(t.Context(), invocation(t, `{"do":"echo"}`, map[string]string{"project_id": "new-project"}))
 	assert.NoError(t, err, "the control; a project begins as an empty directory")
-	assert.DirExists(t, filepath.Join(s.outside, "workspaces", "new-project"))
+	assert.NoDirExists(t, filepath.Join(s.outside, "workspaces", "new-project"), "until something is written to it")
 }
 
 // TestNewProject: the first call of a project may be one that only reads.

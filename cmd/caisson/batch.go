@@ -211,8 +211,8 @@ Exit codes:
   130  interrupted
 
 --stream prints events while the batch runs: one JSON object with a "type" per line, or
-server-sent events. Events are grouped by call: while a call that has printed output is
-running, the output of other calls is held back. Hidden tools (see
+server-sent events. Events are grouped by call: once an event of a running call has been
+printed, the events of other calls are held back until it ends. Hidden tools (see
 "caisson list --help") have no events.
 
 The last line has everything that a program needs to continue. Its "status" is "completed",

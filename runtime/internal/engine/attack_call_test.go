@@ -60,7 +60,7 @@ func (a attack) deadline() time.Duration {
 	return a.timeout
 }
 
-func TestAttack(t *testing.T) { contain(t, testsize.Sample(attacks(), 6)) }
+func TestAttack(t *testing.T) { contain(t, testsize.Sample(attacks(), 4)) }
 
 // contain holds attacks to the promises, each in a subtest.
 func contain(t *testing.T, attacks []attack) {
@@ -192,7 +192,7 @@ const outlived = 500 * time.Millisecond
 
 const briefly = 100 * time.Millisecond // a control's deadline
 
-func TestAttackControl(t *testing.T) { succeed(t, testsize.Sample(attacks(), 8)) }
+func TestAttackControl(t *testing.T) { succeed(t, testsize.Sample(attacks(), 4)) }
 
 // succeed shows that attacks work in wazero alone, each in a subtest.
 func succeed(t *testing.T, all []attack) {

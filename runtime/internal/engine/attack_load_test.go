@@ -101,7 +101,7 @@ func lies() []module {
 // TestAttackLoad: what costs too much to compile is refused before the compiler sees it,
 // and what is compiled costs a child.
 func TestAttackLoad(t *testing.T) {
-	all := testsize.Sample(append(modules(), lies()...), 10)
+	all := testsize.Sample(append(modules(), lies()...), 6)
 	eachTrial(t, all, func(m module) trial { return trial{name: m.name, patience: time.Minute} }, module.perform, func(m module, t *testing.T, e ending) {
 		require.True(t, e.reported, "the host did not survive: %s", e.output)
 		t.Logf("%d bytes took %s and %d MiB over a baseline of %d MiB; %s", len(m.source),
@@ -139,7 +139,7 @@ func (m module) perform(t *testing.T) report {
 
 // TestAttackLoadControl: wazero alone compiles the same modules at great cost.
 func TestAttackLoadControl(t *testing.T) {
-	eachTrial(t, testsize.Sample(modules(), 3), func(m module) trial {
+	eachTrial(t, testsize.Sample(modules(), 2), func(m module) trial {
 		if m.slow {
 			return trial{m.name, compiling, m.costs > 0}
 		}

@@ -30,7 +30,7 @@ import (
 // The race detector slows down the times that are measured, and sees nothing in here.
 
 var (
-	programsToRun = flag.Int("programs", testsize.Of(60, 500), "how many random programs the tests of programs run")
+	programsToRun = flag.Int("programs", testsize.Of(30, 500), "how many random programs the tests of programs run")
 	shrinkFor     = flag.Duration("shrink", 0, "for how long each program that does not come back is made smaller")
 	firstProgram  = flag.Uint64("first-program", 0, "the seed of the first of them; the others follow")
 )

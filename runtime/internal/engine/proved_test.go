@@ -27,7 +27,7 @@ import (
 // that nobody has thought out, running it shows whether it is right. The interpreter runs them,
 // which can be stopped whatever it executes.
 
-var provedMutants = flag.Int("mutants", testsize.Of(2_000, 6_000), "how many metered modules with a changed byte are verified and, where that succeeds, run")
+var provedMutants = flag.Int("mutants", testsize.Of(1_000, 6_000), "how many metered modules with a changed byte are verified and, where that succeeds, run")
 
 // TestMutantsThatAreProvedEnd changes bytes of random programs that were metered. Where the
 // result is valid and proved, it comes to its end or to the third refill.
