@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"maps"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -339,8 +340,11 @@ func TestRowS4_2Context(t *testing.T) {
 // TestRowS4_2Request: a tool reads what the caller's request says to it, and to no other tool. Results are
 // cached, and approvals are bound, accordingly.
 func TestRowS4_2Request(t *testing.T) {
+	var mu sync.Mutex
 	seen := map[string][]tool.Request{}
 	noting := func(_ context.Context, i tool.Invocation) (tool.Outcome, error) {
+		mu.Lock()
+		defer mu.Unlock()
 		seen[i.Tool] = append(seen[i.Tool], tool.Request{Definition: bytes.Clone(i.Request.Definition), Values: maps.Clone(i.Request.Values)})
 		if i.Request.Values != nil {
 			i.Request.Values["locale"], i.Request.Definition[0] = "changed", 'X' // it is the tool's own copy
