@@ -88,8 +88,8 @@ func (h *host) close() {
 	}
 }
 
-// makeNotes turns the denials so far into notes: the guest is about to read its input, or has ended
-// without. What it asks for before then is what a language runtime looks for in every program.
+// makeNotes turns the denials so far into notes: the guest is about to read its input. What it asks
+// for before then is what a language runtime looks for in every program.
 func (r *run) makeNotes() {
 	r.view.MakeNotes()
 	for _, more := range r.host.more {
@@ -106,8 +106,8 @@ func (r *run) makeNotes() {
 func (r *run) collect() {
 	t, h := r.tool, r.host
 	h.close()
-	if r.system.OnInput != nil { // the guest has not read its input
-		r.makeNotes()
+	if r.system.OnInput != nil { // the guest read no input, so what it looked for may be a runtime's
+		r.view.MakeNotes()
 	}
 	r.denials = t.permit.explain(t.manifest, r.view.Denials())
 	r.hostCalls, r.usage.HostCalls = r.view.HostCalls(), r.view.Operations()

@@ -8,7 +8,7 @@ func hour(zone string) int64
 
 func main() {
 	if h := hour("UTC"); h < 0 {
-		fmt.Println(`{"success":false,"error":"the time is not known"}`)
+		fmt.Println(`{"success":false,"error":"the time in UTC is not known"}`)
 	} else {
 		fmt.Printf(`{"success":true,"data":{"hour":%d}}`+"\n", h)
 	}
