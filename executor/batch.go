@@ -172,7 +172,7 @@ func (e *Executor) requests(given map[string]tool.Request) (map[string]tool.Requ
 			continue
 		}
 		if _, twice := requests[entry.Name]; twice {
-			return nil, fmt.Errorf("Requests has the tool %s twice, by its name and an alias or by two aliases", entry.Name)
+			return nil, fmt.Errorf("the tool %s is in Requests twice, by its name and an alias or by two aliases", entry.Name)
 		}
 		requests[entry.Name] = request
 	}
