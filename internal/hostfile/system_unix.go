@@ -15,7 +15,7 @@ const nonBlocking = syscall.O_NONBLOCK
 // Protected returns nil if a file or folder belongs to this user or to root, and nobody else can
 // write to it. Otherwise it returns the reason, worded as for [Private].
 func Protected(info fs.FileInfo) error {
-	if status, ok := info.Sys().(*syscall.Stat_t); ok && int(status.Uid) != os.Geteuid() && status.Uid != 0 {
+	if status, ok := info.Sys().(*syscall.Stat_t); ok && status.Uid != 0 && status.Uid != uint32(os.Geteuid()) {
 		return fmt.Errorf("belongs to user %d, not to this one or to root", status.Uid)
 	}
 	if mode := info.Mode().Perm(); mode&0o022 != 0 {
