@@ -393,8 +393,8 @@ func TestRowS4_2Request(t *testing.T) {
 	assert.Equal(t, string(executor.Completed), status(map[string]tool.Request{"remove": german}))
 
 	for want, requests := range map[string]map[string]tool.Request{
-		`Requests["look"].Definition is not a JSON object`:                             {"look": {Definition: json.RawMessage(`[1]`)}},
-		`Requests["nobody"].Values["a"] is not valid UTF-8`:                            {"nobody": {Values: map[string]string{"a": "\xff"}}},
+		`Requests["look"].Definition is not a JSON object`:                               {"look": {Definition: json.RawMessage(`[1]`)}},
+		`Requests["nobody"].Values["a"] is not valid UTF-8`:                              {"nobody": {Values: map[string]string{"a": "\xff"}}},
 		`the tool look is in Requests twice, by its name and an alias or by two aliases`: {"look": {}, "glance": {}},
 	} {
 		_, err := e.Execute(t.Context(), executor.Batch{Session: session, Requests: requests, Calls: []tool.Call{newCall("1", "look", "")}})
