@@ -99,6 +99,9 @@ func (r *run) report(ctx context.Context, code uint32) (tool.Outcome, error) {
 // tool's words or output name. If the tool says only that something was not permitted, it is the last
 // of all; if it says nothing, the last that is not a note.
 func (r *run) cause(words, output string) (tool.Denial, bool) {
+	if len(words) > maxReason { // what it takes to look for each name must not depend on the guest
+		words = words[:maxReason]
+	}
 	said, untold := words+"\n"+lastOf(output), strings.Contains(words, notPermitted)
 	for _, d := range slices.Backward(r.denials) {
 		if slices.ContainsFunc(r.namesOf(d), func(name string) bool { return mentions(said, name) }) {
@@ -112,6 +115,9 @@ func (r *run) cause(words, output string) (tool.Denial, bool) {
 	}
 	return tool.Denial{}, false
 }
+
+// maxReason is in how many bytes of a tool's reason names are looked for.
+const maxReason = 8 << 10
 
 // notPermitted is in what guests' languages make of the error number of a denial, EPERM.
 const notPermitted = "not permitted"

@@ -3,6 +3,7 @@ package runtime
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -114,4 +115,34 @@ func TestProbesBeforeTheInputAreNotes(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, tool.Result{Kind: tool.ToolFailed, Error: "no such city; try Oslo"}, outcome.Result)
 	assert.Len(t, outcome.Denials, 2)
+}
+
+// TestDenialsOfAResumedProgramAreNoNotes: a program that resumes a snapshot reads its input in the
+// call, as any other does.
+func TestDenialsOfAResumedProgramAreNoNotes(t *testing.T) {
+	guest := load(t, newRuntime(t, Options{}), manifest(t, "internal/guests/failing/c/failing.wasm", ""), manifests.Grants{})
+	require.Eventually(t, func() bool {
+		_, err := invoke(t, guest, `{}`)
+		guest.program.mu.Lock()
+		defer guest.program.mu.Unlock()
+		return err == nil && guest.program.started != nil
+	}, time.Minute, time.Millisecond)
+	outcome, err := invoke(t, guest, `{}`)
+	require.NoError(t, err)
+	assert.Equal(t, tool.Result{Kind: tool.ToolFailed, Error: "the tool exited with code 1: no such city: {}; try Oslo"}, outcome.Result)
+	require.NotEmpty(t, outcome.Denials)
+	for _, d := range outcome.Denials {
+		assert.False(t, d.Note, d.Value)
+	}
+}
+
+// TestReasonsAreSearchedInPart: a guest that is denied much and gives a long reason keeps the host
+// no longer than one with a short reason.
+func TestReasonsAreSearchedInPart(t *testing.T) {
+	guest := load(t, newRuntime(t, Options{}), manifest(t, probe, ""), manifests.Grants{})
+	r := &run{tool: guest, denials: []tool.Denial{{Permission: "files", Value: "/etc/x.conf", Rule: "no"}}}
+	_, denied := r.cause(strings.Repeat("a", maxReason-20)+" /etc/x.conf", "")
+	assert.True(t, denied)
+	_, denied = r.cause(strings.Repeat("a", maxReason)+" /etc/x.conf", "")
+	assert.False(t, denied)
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -22,7 +23,22 @@ import (
 // the object that the result's data becomes. A guest cannot set what only the host decides, such as
 // the kind of a failure.
 func readResult(ctx context.Context, output []byte) (tool.Result, error) {
-	doc, err := readJSON(ctx, output, jsontext.Limits{Values: len(output) + 1})
+	var result tool.Result
+	known := map[string]func(raw []byte) error{
+		"success": into(&result.Success), "output": into(&result.Output), "error": into(&result.Error),
+		"content": func(raw []byte) (err error) {
+			result.Content, err = readContent(ctx, raw)
+			return err
+		},
+		"data": func(raw []byte) (err error) {
+			if string(raw) != "null" {
+				result.Data, err = compact(raw)
+			}
+			return err
+		},
+	}
+	isKnown := func(name string) bool { return known[name] != nil }
+	doc, err := readJSON(ctx, output, jsontext.Limits{Values: len(output) + 1, Keep: isKnown})
 	if err == nil && doc.Root().Kind() != jsontext.Object {
 		err = errNoObject
 	}
@@ -32,84 +48,56 @@ func readResult(ctx context.Context, output []byte) (tool.Result, error) {
 	if doc.Root().Get("success").Kind() == 0 {
 		return tool.Result{}, fmt.Errorf("it has no member \"success\"")
 	}
-	var result tool.Result
-	var others members
-	for name, value := range doc.Root().Members() {
+	for _, name := range slices.Sorted(maps.Keys(known)) {
+		value := doc.Root().Get(name)
+		if value.Kind() == 0 {
+			continue
+		}
 		if ctx.Err() != nil {
 			return tool.Result{}, ctx.Err()
 		}
-		raw := []byte(value.Text())
-		var err error
-		switch name.String() {
-		case "success":
-			err = json.Unmarshal(raw, &result.Success)
-		case "output":
-			err = json.Unmarshal(raw, &result.Output)
-		case "error":
-			err = json.Unmarshal(raw, &result.Error)
-		case "content":
-			result.Content, err = readContent(ctx, raw)
-		case "data":
-			result.Data = nil
-			if string(raw) != "null" {
-				result.Data, err = compact(raw)
-			}
-		default:
-			err = others.set(name.String(), raw)
-		}
-		if err != nil {
-			return tool.Result{}, fmt.Errorf("member %q: %w", name.String(), err)
+		start, end := value.Span()
+		if err := known[name](output[start:end]); err != nil {
+			return tool.Result{}, fmt.Errorf("member %q: %w", name, err)
 		}
 	}
+	others := otherMembers(doc.Root(), output)
 	if result.Success && result.Error != "" {
-		if err := others.set("error", []byte(doc.Root().Get("error").Text())); err != nil {
-			return tool.Result{}, err
-		}
+		others = append(append(others, `,"error":`...), doc.Root().Get("error").Text()...)
 		result.Error = ""
 	}
-	if len(others.names) == 0 {
+	if len(others) == 0 {
 		return result, nil
 	}
 	if result.Data != nil {
-		if err := others.set("data", result.Data); err != nil {
-			return tool.Result{}, err
-		}
+		others = append(append(others, `,"data":`...), result.Data...)
 	}
-	result.Data, err = others.object()
+	others[0] = '{'
+	result.Data, err = compact(append(others, '}'))
 	return result, err
 }
 
-// members are the members of a JSON object in order. The last one of a name counts.
-type members struct {
-	names  []string
-	values map[string]json.RawMessage
+// otherMembers returns the text of the members of an object that were not kept when it was read, with
+// a comma before each: what is left between those that were.
+func otherMembers(object jsontext.Value, text []byte) (others []byte) {
+	add := func(between []byte) {
+		if between = bytes.Trim(between, ", \t\r\n"); len(between) > 0 {
+			others = append(append(others, ','), between...)
+		}
+	}
+	start, end := object.Span()
+	at := start + 1
+	for name, value := range object.Members() {
+		next, _ := name.Span()
+		add(text[at:next])
+		_, at = value.Span()
+	}
+	add(text[at : end-1])
+	return others
 }
 
-func (m *members) set(name string, raw []byte) (err error) {
-	if m.values == nil {
-		m.values = map[string]json.RawMessage{}
-	}
-	if _, known := m.values[name]; !known {
-		m.names = append(m.names, name)
-	}
-	m.values[name], err = compact(raw)
-	return err
-}
-
-// object returns the members as JSON.
-func (m *members) object() (json.RawMessage, error) {
-	text := []byte{'{'}
-	for i, name := range m.names {
-		if i > 0 {
-			text = append(text, ',')
-		}
-		written, err := json.Marshal(name)
-		if err != nil {
-			return nil, err
-		}
-		text = append(append(append(text, written...), ':'), m.values[name]...)
-	}
-	return append(text, '}'), nil
+func into(variable any) func(raw []byte) error {
+	return func(raw []byte) error { return json.Unmarshal(raw, variable) }
 }
 
 func compact(raw []byte) (json.RawMessage, error) {

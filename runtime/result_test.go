@@ -20,6 +20,7 @@ func FuzzReadResult(f *testing.F) {
 	for _, text := range []string{
 		`{"success":true,"output":"a","content":[{"type":"text","text":"b"}],"data":{"a":[1, 2]}}`, `{"success":true,"success":false}`,
 		`{"\u0073uccess":true,"content":null}`, `{"success":true}{}`, `{"success":true,}`, `{"success":true]`, `[1]`, `null`, ``, `{"success":true,"content":[1]}`,
+		`{"a":1,"success":true,"b":[2, 3],"output":"c"}`, `{"success":false , "data":{"a":1},"b":null}`, `{"success":true,"error":"e","a":",}"}`,
 		`{"success":true,"content":{}}`, "{\"success\":true,\"\xff\":1}\n", `{"success":true,"content":[]}`, `{"content":[{"type":"image","data":"AQI="},{}]}`,
 	} {
 		f.Add([]byte(text))
@@ -44,7 +45,32 @@ func FuzzReadResult(f *testing.F) {
 				assert.Equal(t, parts, content)
 			}
 		}
+		if result, err := readResult(t.Context(), text); err == nil {
+			compareData(t, want, result.Data)
+		}
 	})
+}
+
+// compareData checks that a result's data has the members that no other field of the result has. It
+// may have "error" besides.
+func compareData(t *testing.T, members map[string]json.RawMessage, data json.RawMessage) {
+	t.Helper()
+	for _, name := range []string{"success", "output", "error", "content"} {
+		delete(members, name)
+	}
+	if len(members) == 0 || len(members) == 1 && members["data"] != nil {
+		return // all of it, if there is any, is "data" itself
+	}
+	var got map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal(data, &got), "%s", data)
+	for name := range got {
+		assert.True(t, members[name] != nil || name == "error", name)
+	}
+	for name, value := range members {
+		if name != "data" || string(value) != "null" {
+			assert.JSONEq(t, string(value), string(got[name]), name)
+		}
+	}
 }
 
 // TestReadResultStopsWithItsContext, whichever part of it is long.
