@@ -241,3 +241,27 @@ func (w *Watched) leave() {
 
 // isAbandoned reports whether Abandon was called.
 func (w *Watched) isAbandoned() bool { return w != nil && w.abandoned.Load() }
+
+// Budget is the remaining fuel of the run that called a host function, for work done on its behalf.
+// It must be used by one goroutine at a time, and only until the host function returns.
+type Budget struct{ run *runContext }
+
+// BudgetOf returns the budget of the run that called a host function with ctx. It unlocks the run
+// from its thread, since work done on its behalf would not benefit from the lock.
+func BudgetOf(ctx context.Context) Budget {
+	run := runOf(ctx)
+	run.memory.leaveThread()
+	return Budget{run}
+}
+
+// Left returns the fuel that is left of the limit, or false if there is no limit.
+func (b Budget) Left() (fuel int64, limited bool) {
+	m := b.run.meter
+	return m.left(int64(b.run.counter.Get())), m.limit > 0
+}
+
+// Charge deducts fuel from what is left. It does not count as fuel used by the run itself. If fuel
+// is more than what is left, the run ends the next time it asks for more.
+func (b Budget) Charge(fuel int64) {
+	b.run.counter.Set(uint64(b.run.meter.charge(int64(b.run.counter.Get()), fuel)))
+}

@@ -258,3 +258,28 @@ func measure(entry string) (occupant, error) {
 	}
 	return o, nil
 }
+
+// privateDirectory creates a directory that only this user can use, or checks that an existing one
+// is private. Anyone who can write to it can run native code as this user.
+func privateDirectory(path string) error {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return err
+	}
+	info, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	if err := ownPrivate(info); err != nil {
+		return fmt.Errorf("%s %w", path, err)
+	}
+	return nil
+}
+
+// ownPrivate checks that a file is a directory that only this user can use. The error text
+// continues a sentence that starts with the path.
+func ownPrivate(info fs.FileInfo) error {
+	if !info.IsDir() {
+		return errors.New("is not a directory")
+	}
+	return hostfile.Private(info)
+}
