@@ -28,7 +28,7 @@ var passFaults = map[string]overlay.Edit{
 	"whether it is beyond the end is found in 32 bits":       {File: "pass_bulk.go", Old: "e.at(opLocalGet, address).do(opI64ExtendU).at(opLocalGet, bulkLength).do(opI64ExtendU, opI64Add)", New: "e.at(opLocalGet, address).at(opLocalGet, bulkLength).do(opI32Add, opI64ExtendU)"},
 	"a dispatch leads to the place behind":                   {File: "pass_meter.go", Old: "	in.index -= uint32(place)\n", New: "	in.index -= uint32(place) - 1\n"},
 	"a return leaves what it took of the stack":              {File: "pass_loop.go", Old: "		p.leave(b, in, meters && alone)\n", New: "		_ = meters && alone\n"},
-	"a branch to the function's end skips what stands there": {File: "pass_bulk.go", Old: "	b.leave = append(b.leave, p.leave...)\n", New: ""},
+	"a branch to the function's end skips what stands there": {File: "pass_depth.go", Old: "	b.leave = append(b.leave, p.leave...)\n", New: ""},
 }
 
 // TestFaultsOfPasses: the differential tests notice each, with the verifier out of the way.

@@ -167,3 +167,50 @@ func (v *validation) codeSection(d *decoder) {
 		}
 	}
 }
+
+// Analysis is the result of [Validate]. It proves to [Rewrite] that the module's bytes are valid.
+// It is safe for concurrent use as long as it is not modified.
+type Analysis struct {
+	// Functions describes the functions that the module defines, in order.
+	Functions []FunctionAnalysis
+	// ChangesTables reports whether an instruction can change a table (table.set, table.init,
+	// table.copy, table.grow, table.fill).
+	ChangesTables bool
+	// UsesSegments reports whether an instruction uses or drops a data or element segment
+	// (memory.init, data.drop, table.init, elem.drop).
+	UsesSegments bool
+	// Overrun describes the first active element segment that does not fit its table, so that
+	// instantiation traps (§4.5.4), or is nil. It covers only segments with a constant offset for
+	// tables that the module defines.
+	Overrun *Error
+
+	taken    bitSet // functions that a reference can reach: from segments, globals, ref.func
+	bulk     uint32 // which instructions with the prefix 0xfc occur, by number
+	module   *Module
+	features Features
+	digest   [sha256.Size]byte // of the module's bytes
+}
+
+// FunctionAnalysis is what [Validate] found out about a function.
+type FunctionAnalysis struct {
+	MaxStack      uint32 // the maximum height of the operand stack
+	Spilled       uint32 // estimated number of values that a compiler may keep in memory
+	MaxDepth      uint32 // the maximum nesting depth of blocks, not counting the body
+	Blocks        uint32 // blocks, loops and ifs
+	Branches      uint32 // br, br_if, br_table, return
+	BranchTargets uint32 // labels in all br_table instructions, including defaults
+	Instructions  uint32
+	Loops         bool // has a loop
+	Calls         bool // calls a function, directly or indirectly, or grows a memory or table
+	CallsIndirect bool // calls a function through a table
+	Vectors       bool // has a value of type v128
+}
+
+// bitSet is a set of small numbers.
+type bitSet []uint64
+
+func newBitSet(size int) bitSet { return make(bitSet, (size+63)/64) }
+
+func (s bitSet) add(n uint32)      { s[n/64] |= 1 << (n % 64) }
+func (s bitSet) remove(n uint32)   { s[n/64] &^= 1 << (n % 64) }
+func (s bitSet) has(n uint32) bool { return s[n/64]&(1<<(n%64)) != 0 }

@@ -1,0 +1,118 @@
+package wasm
+
+import (
+	"fmt"
+	"math"
+)
+
+// Bounds limit what a module may contain. In each field, zero means the default given in the
+// comment, and a negative value is an error.
+//
+// The defaults are based on the limits that web engines agree on (WebAssembly JavaScript Interface,
+// "Implementation-defined Limits"). They are tighter where an item is expensive for the compiler or
+// an instance. They leave room above the largest programs measured. The Go compiler, built for
+// wasip1, is a module of 49 MB with a largest body of 666,326 bytes, 90,795 locals and 100,000 data
+// segments, the maximum that Go's linker emits. CPython 3.12 has 26 MB, a largest body of 106,184
+// bytes, 17,020 locals (187 in one function) and 24,171 segments.
+//
+// The bounds on control flow exist because wazero v1.12.0 compiles a function in time that grows
+// with the square of its blocks and branches: about 30 ns × (blocks + branches)² on the machine of
+// the measurements. 10,000 consecutive empty ifs, 50 KB, take 3 s, and 20,000 take 14 s. 100,000
+// labels of one br_table take 3.5 s, and 300,000 more than 30 s. Blocks and locals multiply, at
+// about 2 µs per pair. Of the programs measured, the Go compiler has the most blocks (9,624, nested
+// up to 7,740 deep), branches (6,858) and labels (12,049 in one function, 996,397 in all), and a
+// total of squares of 1.57 × 10⁹; its moves are 588,731. CPython has 1,622 blocks, 283 deep, 1,954
+// branches and a stack of 51 values. The largest product of blocks and locals, 636,363, is that of
+// an instrumented C program. A module within the bounds can still take a minute to compile, as
+// computed from ControlSquares, so compilation needs a deadline.
+type Bounds struct {
+	Types             int // 100,000
+	Params            int // 1,000 per type
+	Results           int // 1,000 per type
+	Imports           int // 10,000
+	Functions         int // 1,000,000, imports not counted
+	BodyBytes         int // 2 MiB per function
+	LocalsPerFunction int // 50,000 per function, parameters not counted
+	Locals            int // 1,000,000 in all functions together
+	Tables            int // 100, imports not counted
+	TableElements     int // 1,000,000: the sum of the tables' minimums
+	Globals           int // 100,000, imports not counted
+	Exports           int // 100,000
+	ElementSegments   int // 100,000
+	DataSegments      int // 100,000
+	CustomSections    int // 1,000
+	NameBytes         int // 100,000 per name
+
+	// The following are checked only by validation.
+
+	BlockDepth       int // 10,000 nested blocks per function
+	Blocks           int // 12,000 blocks, loops and ifs per function
+	Branches         int // 12,000 br, br_if, br_table and return per function
+	ControlSquares   int // 2,000,000,000: the sum, over the functions, of (blocks + branches)²
+	BlockLocals      int // 2,000,000: blocks × (parameters + locals), per function
+	AllBlockLocals   int // unbounded: the sum, over the functions, of (blocks + 1) × (parameters + locals)
+	BranchTargets    int // 50,000 labels of br_table per function
+	AllBranchTargets int // 2,000,000 in all functions together
+	OperandStack     int // 10,000 values at once, per function
+	StackMoves       int // 50,000,000: values moved by blocks, branches and calls, in all functions
+}
+
+// ForSize returns bounds that keep the compiler's time proportional to a module's size in bytes.
+// Bounds on superlinear costs consist of a constant for small modules and a part that grows with
+// the size. They are meant for compilations that cannot be interrupted. At these bounds wazero
+// v1.12.0 takes at worst 7 µs per byte plus one second, compared with 0.6 µs per byte for the
+// output of Go, Rust and C compilers. Those modules, 60 of up to 5 MB, need at most 18
+// ControlSquares and 0.9 AllBlockLocals per byte, and 965 BranchTargets. The Go compiler, with
+// 12,049 labels, is rejected.
+func ForSize(bytes int) Bounds {
+	return Bounds{
+		ControlSquares: int(min(4_000_000+64*int64(bytes), 2_000_000_000)),
+		AllBlockLocals: 100_000 + 2*bytes,
+		BranchTargets:  4_000,
+		StackMoves:     min(250_000+bytes/4, 50_000_000),
+	}
+}
+
+// withDefaults returns the bounds with zeros replaced by the defaults.
+func (b Bounds) withDefaults() (Bounds, error) {
+	for _, field := range []struct {
+		name     string
+		value    *int
+		standard int
+	}{
+		{"Types", &b.Types, 100_000},
+		{"Params", &b.Params, 1_000},
+		{"Results", &b.Results, 1_000},
+		{"Imports", &b.Imports, 10_000},
+		{"Functions", &b.Functions, 1_000_000},
+		{"BodyBytes", &b.BodyBytes, 2 << 20},
+		{"LocalsPerFunction", &b.LocalsPerFunction, 50_000},
+		{"Locals", &b.Locals, 1_000_000},
+		{"Tables", &b.Tables, 100},
+		{"TableElements", &b.TableElements, 1_000_000},
+		{"Globals", &b.Globals, 100_000},
+		{"Exports", &b.Exports, 100_000},
+		{"ElementSegments", &b.ElementSegments, 100_000},
+		{"DataSegments", &b.DataSegments, 100_000},
+		{"CustomSections", &b.CustomSections, 1_000},
+		{"NameBytes", &b.NameBytes, 100_000},
+		{"BlockDepth", &b.BlockDepth, 10_000},
+		{"Blocks", &b.Blocks, 12_000},
+		{"Branches", &b.Branches, 12_000},
+		{"ControlSquares", &b.ControlSquares, 2_000_000_000},
+		{"BlockLocals", &b.BlockLocals, 2_000_000},
+		{"AllBlockLocals", &b.AllBlockLocals, math.MaxInt},
+		{"BranchTargets", &b.BranchTargets, 50_000},
+		{"AllBranchTargets", &b.AllBranchTargets, 2_000_000},
+		{"OperandStack", &b.OperandStack, 10_000},
+		{"StackMoves", &b.StackMoves, 50_000_000},
+	} {
+		if *field.value < 0 {
+			return Bounds{}, fmt.Errorf("%w: %s is %d; want 0 for the default, or more", ErrBounds, field.name, *field.value)
+		}
+		if *field.value == 0 {
+			*field.value = field.standard
+		}
+	}
+	return b, nil
+}
