@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"os"
 	"path"
 	"slices"
@@ -306,63 +305,4 @@ func (p place) removed(info os.FileInfo) {
 		// The system may reuse the inode number.
 		p.view.inodes.remove(info)
 	}
-}
-
-// The defaults for zero values.
-const (
-	DefaultQuotaBytes = 256 << 20
-	DefaultQuotaFiles = 10_000
-	DefaultAddedBytes = 64 << 20
-	DefaultOpenFiles  = 64
-)
-
-// Mount is one effective file permission: a host directory mounted at a guest path.
-type Mount struct {
-	Guest  permission.GuestPath    // where the guest sees it, such as /project; "/" is allowed
-	Host   permission.HostTemplate // the host directory
-	Access manifests.Access        // effective: both requested and granted
-	Quota  Quota
-	// Grant is where the operator wrote the quota, for display, such as "caisson.yaml:14". It may
-	// be empty.
-	Grant string
-
-	// Requested and Granted are the access that the manifest requests and the operator
-	// grants, or empty if not known. Receipts mention them. A missing directory named by a
-	// context value is created if the grant is for writing.
-	Requested, Granted manifests.Access
-	// Cut is the reason why Access is less than both, such as "the profile strict allows no
-	// writing", or empty.
-	Cut string
-}
-
-// Quota limits the whole content of a host directory, no matter who wrote it. A zero field means
-// the default: [DefaultQuotaBytes], [DefaultQuotaFiles].
-//
-// To enforce it, the directory is walked before a call's first change, unless other calls have
-// mounted it too. Walking 10,000 files takes about 20 milliseconds. The walk of a directory over
-// its quota stops at twice the quota.
-type Quota struct {
-	Bytes manifests.Bytes // logical sizes of files, including holes, and of links
-	Files int             // entries of any kind
-}
-
-func (q Quota) doubled() Quota {
-	return Quota{Bytes: q.Bytes + min(q.Bytes, math.MaxInt64-q.Bytes), Files: q.Files + min(q.Files, math.MaxInt-1-q.Files)}
-}
-
-// Limits are the limits of one call. A zero number means the default: [DefaultOpenFiles],
-// [DefaultAddedBytes].
-type Limits struct {
-	// Tool is the name of the called tool, for the grants that receipts suggest. It is not a
-	// limit.
-	Tool       string
-	OpenFiles  int             // open files and directories, excluding preopened ones
-	AddedBytes manifests.Bytes // total growth of the call's directories
-}
-
-// Options configures a [Store].
-type Options struct {
-	// Logger receives the host's errors behind [ErrIO]. They may contain host paths and
-	// never reach a guest. If it is nil, they are discarded.
-	Logger *slog.Logger
 }

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/caisson-run/caisson/tool"
 )
@@ -132,31 +131,6 @@ func (e *exchange) readBody(from io.Reader) (body []byte, truncated bool, err er
 	}
 	body, err = e.client.secrets.MaskFirst(e.ctx, text, kept)
 	return body, truncated, err
-}
-
-// Request is a request of a guest. None of its fields are trusted.
-type Request struct {
-	Method string // in upper case; default GET; CONNECT and TRACE are rejected
-	URL    string // absolute
-	// Headers are sent with the request. Headers that control the transport or override the
-	// request's method, path or host are rejected. Accept-Encoding is ignored.
-	Headers [][2]string
-	Body    []byte // must not be modified until the request has ended
-	// Timeout limits the request, in addition to its context. If it is zero and the context
-	// has no deadline, the limit is [DefaultTimeout].
-	Timeout time.Duration
-}
-
-// Response is the response to the last hop, with the values of secrets masked.
-type Response struct {
-	Status int
-	URL    string // of the last hop, without user info and fragment
-	// Headers are sorted by name, and names are in canonical form. All text is printable, valid
-	// UTF-8. Hop-by-hop headers are omitted.
-	Headers [][2]string
-	Body    []byte // decompressed
-	// Truncated reports whether the body was cut at the session's [Limits].
-	Truncated bool
 }
 
 const maxShown = 512 // bytes of a URL in receipts and records
