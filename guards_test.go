@@ -129,6 +129,13 @@ var guardFaults = []guardFault{
 	{name: "look-alikes are told apart", pkg: "registry", attack: "TestAttackLookAlikeIsLoaded",
 		edits: in("tool/names.go", "	one, other := spelled(a), spelled(b)\n", "	one, other := []byte(a), []byte(b)\n")},
 
+	{name: "a broken manifest gives its names up", pkg: "registry", attack: "TestAttackBrokenManifest/an_unknown_key",
+		edits: in("registry/source.go", "			r.names.add(e)\n			r.noteBroken(e)\n", "			r.noteBroken(e)\n")},
+	{name: "others may write to a filled cache", pkg: "runtime/internal/engine", attack: "TestFilledStoreIsRead",
+		edits: in("internal/hostfile/system_unix.go", "mode&0o022 != 0", "mode&0o022 != 0 && false")},
+	{name: "reasons are searched whole", pkg: "runtime", attack: "TestReasonsAreSearchedInPart",
+		edits: in("runtime/failure.go", "if len(words) > maxReason {", "if len(words) < 0 {")},
+
 	{name: "approvals cover any callee", pkg: "executor", attack: "TestAttackReplacedCallee/before_it_runs",
 		edits: append(in("executor/resume.go", " && c.wasShown(s):", ":"), unbound...)},
 	{name: "approvals for a session cover any callee", pkg: "executor", attack: "TestAttackReplacedCallee/after_it_was_approved_for_the_session",
