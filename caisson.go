@@ -48,8 +48,9 @@ type Options struct {
 	NoCache bool
 	// Runtime configures how tools are loaded and limited, and where modules are compiled. Its
 	// Profile must be zero. If CacheDir is empty, [runtime.DefaultCacheDir] is used unless NoCache
-	// is set or there is no such folder. If Running is zero, the executor's Limits.Running is used. Unless LookupEnv is set,
-	// nothing is read from the environment, including secrets.
+	// is set or the environment names no such folder. If Running is zero, the executor's
+	// Limits.Running is used. Unless LookupEnv is set, nothing is read from the environment,
+	// including secrets.
 	Runtime runtime.Options
 	// Executor configures how batches are run. Its Recorder is called after the record is kept in
 	// StateDir.
