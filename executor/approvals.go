@@ -119,8 +119,8 @@ func (s *Session) Approvals() []tool.Approval {
 // effect is what a call would do. Approvals are bound to it.
 type effect struct {
 	// digest covers what the tool and those that it may call can do, on whose behalf, with which
-	// context values, files, requests of the caller's and complete arguments. It is 64 hex digits, and equal for calls with the
-	// same effect.
+	// context values, files, parts of the caller's request and complete arguments. It is 64 hex
+	// digits, and equal for calls with the same effect.
 	digest string
 	// callees are the identities of the tools that the tool may call, and of those that these may, by
 	// registered name.
