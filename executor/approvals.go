@@ -86,11 +86,7 @@ func onceKey(callID, fingerprint string) string { return callID + " " + fingerpr
 // approves reports whether the session has an approval for this that has not expired.
 func (s *Session) approves(key string) bool {
 	held, ok := s.approved.Peek(key)
-	if ok && held.Scope == tool.ApproveFor && !time.Now().Before(held.Until) {
-		s.approved.Remove(key)
-		return false
-	}
-	return ok
+	return ok && (held.Scope != tool.ApproveFor || time.Now().Before(held.Until))
 }
 
 // takeApproval removes the approval of a single call and returns it, to one caller only.
@@ -179,17 +175,17 @@ func (b *batch) effect(ctx context.Context, c *call, entry registry.Entry) (effe
 		if err != nil {
 			identity = ""
 		}
-		reached = appendRequest(appendText(reached, identity), b.requests[called.Name])
+		reached = b.requests[called.Name].append(appendText(reached, identity))
 		callees[called.Name] = identity
 		return nil
 	})
 	if err != nil {
 		return effect{}, err
 	}
-	text := appendText(nil, "caisson-effect/v1", identity, entry.Name, string(reached), b.session.tenant, b.session.user)
+	text := appendText(nil, "caisson-effect/v2", identity, entry.Name, string(reached), b.session.tenant, b.session.user)
 	text = appendValues(text, b.session.context)
 	text = appendFiles(text, b.files)
-	text = appendRequest(text, b.requests[entry.Name])
+	text = b.requests[entry.Name].append(text)
 	text = c.invocation.Arguments.AppendCanonical(text)
 	return effect{digestOf(text), callees}, nil
 }

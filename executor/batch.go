@@ -1,16 +1,13 @@
 package executor
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -33,7 +30,7 @@ type Batch struct {
 	// Trace is the request's W3C traceparent, which tools may propagate; empty for none.
 	Trace string
 	// Requests is what the caller's request says to each tool, by name or alias. A tool reads its own,
-	// and no other's. Names of no tool are ignored.
+	// and no other's. Names of no tool are ignored. Each may hold [tool.MaxArgumentsBytes].
 	Requests map[string]tool.Request
 	// Stream shows progress as it happens. Nil shows none.
 	Stream *Stream
@@ -155,30 +152,6 @@ func (e *Executor) newBatch(requested Batch, calls int) (*batch, error) {
 	}, nil
 }
 
-// requests returns what the caller's request says to tools, by registered name.
-func (e *Executor) requests(given map[string]tool.Request) (map[string]tool.Request, error) {
-	requests := make(map[string]tool.Request, len(given))
-	for name, request := range given {
-		if d := bytes.TrimSpace(request.Definition); len(d) > 0 && (d[0] != '{' || !json.Valid(d) || !utf8.Valid(d)) {
-			return nil, fmt.Errorf("Requests[%q].Definition is not a JSON object", name)
-		}
-		for key, value := range request.Values {
-			if !utf8.ValidString(key) || !utf8.ValidString(value) {
-				return nil, fmt.Errorf("Requests[%q].Values[%q] is not valid UTF-8", name, key)
-			}
-		}
-		entry, ok := e.resolver.Get(name)
-		if !ok {
-			continue
-		}
-		if _, twice := requests[entry.Name]; twice {
-			return nil, fmt.Errorf("the tool %s is in Requests twice, by its name and an alias or by two aliases", entry.Name)
-		}
-		requests[entry.Name] = request
-	}
-	return requests, nil
-}
-
 // accept plans the calls, each with a new id.
 func (b *batch) accept(ctx context.Context, requested []tool.Call) ([]*call, error) {
 	calls := make([]*call, len(requested))
@@ -221,10 +194,10 @@ type batch struct {
 	share    int // bytes of each result that go to the model
 	files    []tool.File
 	trace    string
-	requests map[string]tool.Request // by registered name
-	stream   *Stream                 // nil: nobody watches
-	revision int                     // how often the batch has paused before
-	order    order                   // of the calls that a model made
+	requests map[string]request // by registered name
+	stream   *Stream            // nil: nobody watches
+	revision int                // how often the batch has paused before
+	order    order              // of the calls that a model made
 
 	mu     sync.Mutex
 	totals tool.Totals

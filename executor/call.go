@@ -123,6 +123,7 @@ var errNoJSON = errors.New("the result's data is not JSON")
 // break the order of the calls. The exception is a tool that reports that it cannot be stopped; see Abandon.
 func (e *Executor) invoke(ctx context.Context, c *call) {
 	start := time.Now()
+	c.invocation.Request = c.batch.requests[c.tool].copied()
 	c.answer = make(chan returned[tool.Outcome], 1)
 	runApart(c.answer, func() (tool.Outcome, error) { return judged(e.resolver.Invoke(ctx, c.invocation)) })
 	r := <-c.answer

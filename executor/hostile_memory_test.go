@@ -2,6 +2,7 @@ package executor_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	goruntime "runtime"
 	"strings"
@@ -176,4 +177,20 @@ func TestDuplicatesShareWhatIsCut(t *testing.T) {
 	for _, entry := range kept.all() {
 		assert.Len(t, entry.Whole.Output, mebibyte)
 	}
+}
+
+// TestLongRequests: what the caller's request says to a tool is read once, however many calls wait.
+func TestLongRequests(t *testing.T) {
+	definition := json.RawMessage(`{"description":"` + strings.Repeat("x", mebibyte-100) + `"}`)
+	e := newExecutor(t, executor.Options{}, newFake(t, "remove", destructive, echo))
+	batch := executor.Batch{Requests: map[string]tool.Request{"remove": {Definition: definition}}}
+	for i := range 500 {
+		batch.Calls = append(batch.Calls, newCall(fmt.Sprint(i), "remove", fmt.Sprintf(`{"n":%d}`, i)))
+	}
+	var before, after goruntime.MemStats
+	goruntime.ReadMemStats(&before)
+	report := reportOf(t, e, batch)
+	goruntime.ReadMemStats(&after)
+	assert.Len(t, report.Pending, 500)
+	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(100*mebibyte))
 }

@@ -1,7 +1,6 @@
 package executor
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -92,17 +91,12 @@ func (c *call) tryPlan(ctx context.Context) (err error) {
 	c.invocation = tool.Invocation{
 		CallID: c.record.CallID, Tool: c.tool, Registration: c.entry.Registration, Arguments: complete(repaired.Arguments, values),
 		Context: maps.Clone(session.context), Files: slices.Clone(c.batch.files), // copies, which a tool may modify
-		Tenant: session.tenant, Session: session.id, User: session.user, Trace: c.batch.trace, Request: ownCopy(c.batch.requests[c.tool]), Host: c,
+		Tenant: session.tenant, Session: session.id, User: session.user, Trace: c.batch.trace, Host: c,
 	}
 	if err := c.planWait(ctx, repaired.Arguments); err != nil || c.phase == phaseRefused || c.isClient() {
 		return err
 	}
 	return c.ask()
-}
-
-// ownCopy returns a copy that a tool may modify.
-func ownCopy(r tool.Request) tool.Request {
-	return tool.Request{Definition: bytes.Clone(r.Definition), Values: maps.Clone(r.Values)}
 }
 
 // find looks up the call's tool: how the call is reported depends on it even where its arguments cannot be

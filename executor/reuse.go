@@ -61,7 +61,7 @@ func (c *call) ask() error {
 	text := appendValues(nil, b.session.context)
 	text = appendText(text, b.session.user)
 	text = appendFiles(text, b.files)
-	text = appendRequest(text, b.requests[c.tool])
+	text = b.requests[c.tool].append(text)
 	text = c.invocation.Arguments.AppendCanonical(text)
 	files, callees := len(c.entry.Manifest.Permissions.Files) > 0, []byte(nil)
 	err := eachCallee(b.executor.resolver, c.entry, func(name string, called registry.Entry, _ bool) error {
@@ -70,7 +70,7 @@ func (c *call) ask() error {
 			return nil
 		}
 		callees = appendText(append(callees, called.Registration[:]...), called.Unavailable)
-		callees = appendRequest(callees, b.requests[called.Name])
+		callees = b.requests[called.Name].append(callees)
 		files = files || len(called.Manifest.Permissions.Files) > 0
 		if own := called.Manifest.Behavior.Cache; own > 0 {
 			q.TTL = min(q.TTL, own)
@@ -115,10 +115,6 @@ func appendFiles(text []byte, files []tool.File) []byte {
 		text = binary.AppendVarint(text, f.Bytes)
 	}
 	return text
-}
-
-func appendRequest(to []byte, r tool.Request) []byte {
-	return appendValues(appendText(to, string(r.Definition)), r.Values)
 }
 
 func (b *batch) appendAllowed(text []byte) []byte {

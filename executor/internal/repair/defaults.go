@@ -133,7 +133,7 @@ type shallowDefault struct {
 const maxShallow = 1 << 13
 
 func newShallow(root *schema.Node, d defaults, reserved func(string) bool) shallow {
-	p := places{}
+	p := newPlaces()
 	at := p.of(root)
 	s := shallow{deep: slices.ContainsFunc(at.nodes, func(n *schema.Node) bool { return d.inside[n.Additional] })}
 	for _, name := range at.properties() {

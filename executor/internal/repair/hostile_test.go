@@ -1,6 +1,8 @@
 package repair_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -14,6 +16,9 @@ import (
 // patience is how long a repair may take that somebody made as costly as can be. Checking
 // the same arguments against a schema may take half a second, and is done up to five times.
 const patience = 20 * time.Second
+
+// late is how long after its start a repair with a deadline of 5 ms may end: half of what a call is promised.
+const late = 50 * time.Millisecond
 
 // TestHostile: neither arguments nor schemas make a repair take long.
 func TestHostile(t *testing.T) {
@@ -49,6 +54,31 @@ func TestHostile(t *testing.T) {
 			t.Log(took, len(result.Repairs))
 			assert.Less(t, took, patience)
 			assert.LessOrEqual(t, len(text(t, result.Arguments)), tool.MaxArgumentsBytes)
+		})
+	}
+}
+
+// TestDeadline: a repair ends soon after its deadline, also where a schema of a thousand definitions says the
+// same again and again: each brings along the next one twice.
+func TestDeadline(t *testing.T) {
+	const definitions = 1000
+	var chain strings.Builder
+	for i := range definitions {
+		fmt.Fprintf(&chain, `"d%d":{"$ref":"#/$defs/d%d","anyOf":[{"$ref":"#/$defs/d%[2]d"}]},`, i, i+1)
+	}
+	defs := `"$defs":{` + chain.String() + fmt.Sprintf(`"d%d":{"type":"string"}}`, definitions)
+	for _, c := range []struct{ name, schema, arguments string }{
+		{"one value", `{"properties":{"x":{"anyOf":[{"$ref":"#/$defs/d0"}]}},` + defs + `}`, `{"x":5}`},
+		{"many values of two chains", `{"properties":{"x":{"allOf":[{"items":{"$ref":"#/$defs/d0"}},{"items":{"$ref":"#/$defs/d1"}}]}},` + defs + `}`, `{"x":[5` + strings.Repeat(",5", 20_000) + `]}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRepairer(t, compile(t, c.schema))
+			own := parse(t, c.arguments)
+			ctx, stop := context.WithTimeout(t.Context(), 5*time.Millisecond)
+			defer stop()
+			began := time.Now()
+			r.Repair(ctx, own, nil, func(tool.Arguments) error { return errors.New("does not fit") })
+			assert.Less(t, time.Since(began), late)
 		})
 	}
 }

@@ -14,17 +14,22 @@ type place struct {
 	types  schema.Types // those that nodes and unions together allow
 }
 
-// places holds the places of single schemas for the time of one repair. It is not for concurrent use.
-type places map[*schema.Node]place
+// places makes places. It keeps them for the time of one repair, and is not for concurrent use.
+type places struct {
+	known map[*schema.Node]place
+	types map[*schema.Node]schema.Types
+}
 
-// of returns the place where all the given schemas apply. Of a schema that is inside itself it may return
-// more types than that allows.
+func newPlaces() places {
+	return places{map[*schema.Node]place{}, map[*schema.Node]schema.Types{}}
+}
+
+// of returns the place where all the given schemas apply.
 func (p places) of(nodes ...*schema.Node) place {
 	if len(nodes) == 1 {
-		if known, ok := p[nodes[0]]; ok {
+		if known, ok := p.known[nodes[0]]; ok {
 			return known
 		}
-		p[nodes[0]] = place{types: schema.AnyType}
 	}
 	made := place{types: schema.AnyType}
 	for _, n := range nodes {
@@ -35,14 +40,10 @@ func (p places) of(nodes ...*schema.Node) place {
 		made.unions = append(made.unions, n.Unions...)
 	}
 	for _, u := range made.unions {
-		var types schema.Types
-		for _, branch := range u.Branches {
-			types |= p.of(branch).types
-		}
-		made.types &= types
+		made.types &= p.unionTypes(u)
 	}
 	if len(nodes) == 1 {
-		p[nodes[0]] = made
+		p.known[nodes[0]] = made
 	}
 	return made
 }
@@ -56,6 +57,32 @@ func (p *place) add(n *schema.Node) {
 	for _, also := range n.Also {
 		p.add(also)
 	}
+}
+
+func (p places) unionTypes(u schema.Union) schema.Types {
+	var types schema.Types
+	for _, branch := range u.Branches {
+		types |= p.typesOf(branch)
+	}
+	return types
+}
+
+// typesOf returns the types that a schema and what it brings along allow. Of a schema that
+// is inside itself it may return more.
+func (p places) typesOf(n *schema.Node) schema.Types {
+	if types, known := p.types[n]; known {
+		return types
+	}
+	p.types[n] = schema.AnyType
+	types := n.Types
+	for _, also := range n.Also {
+		types &= p.typesOf(also)
+	}
+	for _, u := range n.Unions {
+		types &= p.unionTypes(u)
+	}
+	p.types[n] = types
+	return types
 }
 
 // member returns the place of a member of the objects at a place.

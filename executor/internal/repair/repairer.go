@@ -81,7 +81,7 @@ func (r *Repairer) pass(ctx context.Context, own tool.Arguments, names []string,
 	if err != nil {
 		return unchanged // which the check reports
 	}
-	w := &walk{ctx: ctx, places: places{}, defaults: r.defaults, aliases: r.aliases, reserved: r.reserved, rules: rules, fill: fill}
+	w := &walk{ctx: ctx, places: newPlaces(), defaults: r.defaults, aliases: r.aliases, reserved: r.reserved, rules: rules, fill: fill}
 	root := w.of(r.root)
 	result := string(text)
 	if v, ok := w.read(result); ok {
