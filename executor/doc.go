@@ -53,9 +53,10 @@
 //
 // A state grants nothing. What a batch may do comes from the session that resumes it, which must have the
 // same tenant and the same context values, and calls that have not run are checked again. An approval
-// is bound to a fingerprint of what was approved: what the tool can do, the complete arguments, the
-// context values, the tenant, the call's id, and the tools that this one may call. The fingerprint is
-// computed again before the call runs; if it differs, the call must be approved again. Take the
+// is bound to a fingerprint of what was approved: the call's id and the calls before it, what the tool can
+// do and the tools that it may call, the complete arguments, the context values, files and the caller's
+// requests, the tenant and the user. The fingerprint is computed again before the call runs; if it
+// differs, the call must be approved again. Take the
 // fingerprint from where the call was shown, and not from a state that was stored since, which somebody
 // may have changed. Approvals hold for a call, for the session or for a time ([Session.Approvals]). An
 // approval for a call that cannot run yet is kept with the session and not in the state: a program
@@ -67,8 +68,8 @@
 // The result of a read-only call serves later identical calls in all sessions of the tenant, for five minutes
 // or as long as the tool's manifest says (behavior.cache). Calls are identical if they have the same
 // registration of a tool, arguments, context values, tenant, user, files and request of the caller's, and, if
-// the tool may call others, the same registrations and requests of these. Only successes are cached. Identical calls at the same time
-// are run once.
+// the tool may call others, the same registrations and requests of these. Only successes are cached. Identical
+// calls at the same time are run once.
 //
 // A call of a tool that is not read-only may invalidate the cache: as it starts, and again
 // as it ends, the tenant's cached results are dropped, and, if the tool may write to files, the

@@ -18,10 +18,10 @@ type Action struct {
 	Hints     Hints           `json:"hints,omitzero"`
 	// Reason says why the batch is paused, in one sentence for the person who approves or answers.
 	Reason string `json:"reason"`
-	// Fingerprint is a digest of everything an approval covers: the CallID; the tool's module,
-	// manifest and permissions, and those of the tools that it may call; the complete arguments,
-	// tenant, user, context values, files and the caller's requests to these tools. It is empty for
-	// [NeedsOutput].
+	// Fingerprint is a digest of everything an approval covers: the CallID and those of the calls
+	// before it; the tool's module, manifest and permissions, and those of the tools that it may call;
+	// the complete arguments, tenant, user, context values, files and the caller's requests to these
+	// tools. It is empty for [NeedsOutput].
 	Fingerprint string `json:"fingerprint,omitempty"`
 	// Decisions are the tool's permissions, for the person who approves; empty for [NeedsOutput].
 	Decisions []Decision `json:"permissions,omitempty"`
@@ -77,7 +77,7 @@ type Approval struct {
 }
 
 // ApprovalScope says which other calls an approval covers. They must do the same: their fingerprints
-// may differ only in the call's id.
+// may differ only in the ids of the call and of the calls before it.
 type ApprovalScope string
 
 // The scopes of an approval.

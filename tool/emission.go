@@ -50,7 +50,7 @@ const MaxEmission = 1 << 20
 func (e *Emission) Size() int { return len(e.Text) + len(e.Data) + len(e.MIMEType) }
 
 // Check returns an error, worded for the tool's author, if the emission is invalid. It takes time in
-// proportion to the emission's size, and does not decode images.
+// proportion to the emission's size, and does not look into images.
 func (e *Emission) Check() error {
 	if size := e.Size(); size > MaxEmission {
 		return fmt.Errorf("an emission has %d bytes; at most %d are taken", size, MaxEmission)

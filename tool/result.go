@@ -160,8 +160,8 @@ type Outcome struct {
 	Denials []Denial
 	// HostCalls are the first [MaxHostCalls] host calls, in order.
 	HostCalls []HostCall
-	// Log is the guest's stderr, truncated, and a stack trace if it trapped. It is for people and
-	// never goes back to the model.
+	// Log is the guest's stderr, truncated, and a stack trace if it trapped. It is for people. Only its end
+	// reaches the model, as the reason of a failure that has no other, unless the manifest forbids it.
 	Log string
 }
 

@@ -36,11 +36,13 @@ func (s *stream) Take(name string, data []byte) error {
 		return nil
 	case string(data) == "[DONE]":
 		return s.end()
-	case name == "error":
-		return reported(s.Reader, data)
 	}
 	var c completion
-	if err := s.Into("", data, &c); err != nil {
+	err := s.Into("", data, &c)
+	if name == "error" && (err != nil || wire.Absent(c.Error)) {
+		return reported(s.Reader, data)
+	}
+	if err != nil {
 		return err
 	}
 	r, chosen, err := c.first(s.Reader)

@@ -204,10 +204,12 @@ func TestAStreamThatBrokeOff(t *testing.T) {
 func TestRowS2_6WhatIsWrongWithAStreamIsSaid(t *testing.T) {
 	long := strings.Repeat("x", dialects.MaxArguments/2+1)
 	for name, test := range map[string]struct{ events, want string }{
-		"not JSON":           {"data: oops\n\n", "openai stream: is not JSON"},
-		"an error":           {"data: {\"error\":{\"message\":\"overloaded\"}}\n\n", "openai stream: error: the provider answered with an error: overloaded"},
-		"an event of errors": {"event: error\ndata: {\"message\":\"overloaded\"}\n\n", "openai stream: the provider answered with an error: overloaded"},
-		"a piece of nothing": {"data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"function\":{\"arguments\":\"x\"}}]}}]}\n\n", "tool_calls[0]: has no index, id or name"},
+		"not JSON":             {"data: oops\n\n", "openai stream: is not JSON"},
+		"an error":             {"data: {\"error\":{\"message\":\"overloaded\"}}\n\n", "openai stream: error: the provider answered with an error: overloaded"},
+		"an event of errors":   {"event: error\ndata: {\"message\":\"overloaded\"}\n\n", "openai stream: the provider answered with an error: overloaded"},
+		"an event of an error": {"event: error\ndata: {\"error\":{\"message\":\"overloaded\",\"type\":\"server_error\"}}\n\n", "openai stream: error: the provider answered with an error: overloaded"},
+		"an event of words":    {"event: error\ndata: overloaded\n\n", "openai stream: the provider answered with an error: overloaded"},
+		"a piece of nothing":   {"data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"function\":{\"arguments\":\"x\"}}]}}]}\n\n", "tool_calls[0]: has no index, id or name"},
 		"a call without name": {"data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":3,\"id\":\"a\"}]}}]}\n\ndata: [DONE]\n\n",
 			"openai stream: has a call with index 3 without a name"},
 		"a function call": {"data: {\"choices\":[{\"delta\":{\"function_call\":{\"name\":\"f\"}}}]}\n\n", "choices[0].delta.function_call: is deprecated"},

@@ -71,11 +71,19 @@ func (w *webSearch) say(e *Events, emission *tool.Emission) {
 	}
 }
 
+// source adds a page to the sources. A tool may have read its URL anywhere, and clients show it as a link.
 func (w *webSearch) source(link string) {
-	found := source{"url", link}
-	if all := &w.item.Action.Sources; link != "" && len(*all) < maxSources && !slices.Contains(*all, found) {
+	found, all := source{"url", link}, &w.item.Action.Sources
+	if len(*all) < maxSources && isPage(link) && !slices.Contains(*all, found) {
 		*all = append(*all, found)
 	}
+}
+
+// isPage reports whether a tool could have emitted the link.
+func isPage(link string) bool {
+	data, err := json.Marshal(link)
+	emission := tool.Emission{Type: tool.EmitLink, Data: data}
+	return err == nil && emission.Check() == nil
 }
 
 func (w *webSearch) end(e *Events, result *tool.Result) {

@@ -217,6 +217,21 @@ func TestRowS4_7SearchesSayHowFarTheyAre(t *testing.T) {
 	assert.Equal(t, []string{"output_item.added", "web_search_call.in_progress", "output_item.done"}, kinds(t, written, "ws_0199-3"), "it failed")
 }
 
+// TestSourcesAreWebPages: what a tool lists as its sources is shown as links, so that it may be nothing else.
+func TestSourcesAreWebPages(t *testing.T) {
+	p := &tool.Planned{ID: "call_1", CallID: "0199-1", Tool: "search", Arguments: `{"query":"rain"}`, Category: "web_search"}
+	written := mapped(t, batchOf(
+		tool.BatchStarted, tool.BatchFinished, []*tool.Planned{p}, about(tool.CallStarted, p),
+		concluded(p, tool.Result{
+			Success: true, Data: json.RawMessage(`{"results":[{"url":"javascript:alert(1)"},{"url":"https://bank.example@evil.example/"},{"url":"/relative"},{"url":""},{"url":"https://rain.example/"}]}`),
+			Content: []tool.Content{{Type: "link", URL: "data:text/html,x"}, {Type: "link", URL: "http://wet.example/"}},
+		}),
+	))
+	require.NoError(t, checked(written, true))
+	last := string(written[len(written)-1].Data)
+	assert.Contains(t, last, `"sources":[{"type":"url","url":"http://wet.example/"},{"type":"url","url":"https://rain.example/"}]`)
+}
+
 func TestRowS4_10PartialImagesAndProgress(t *testing.T) {
 	written := mapped(t, imageScene().events)
 	assert.Equal(t, []string{
