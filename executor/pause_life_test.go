@@ -395,7 +395,7 @@ func TestRowS4_2Request(t *testing.T) {
 	for want, requests := range map[string]map[string]tool.Request{
 		`Requests["look"].Definition is not a JSON object`:                               {"look": {Definition: json.RawMessage(`[1]`)}},
 		`Requests["glance"].Definition is not a JSON object`:                             {"glance": {Definition: json.RawMessage(" ")}},
-		`Requests["look"].Definition and Values have 1048578 bytes, over the limit`:      {"look": {Definition: json.RawMessage("{}"), Values: map[string]string{"a": strings.Repeat("x", 1<<20-1)}}},
+		`the request to look has 1048578 bytes, over the limit`:                          {"look": {Definition: json.RawMessage("{}"), Values: map[string]string{"a": strings.Repeat("x", 1<<20-1)}}},
 		`Requests["nobody"].Values["a"] is not valid UTF-8`:                              {"nobody": {Values: map[string]string{"a": "\xff"}}},
 		`the tool look is in Requests twice, by its name and an alias or by two aliases`: {"look": {}, "glance": {}},
 	} {

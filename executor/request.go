@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"unicode/utf8"
@@ -19,20 +18,20 @@ type request struct {
 	digest [sha256.Size]byte
 }
 
-func newRequest(said tool.Request) (request, error) {
+func newRequest(name string, said tool.Request) (request, error) {
 	d := said.Definition
 	if len(d) > 0 && (!bytes.HasPrefix(bytes.TrimSpace(d), []byte("{")) || !json.Valid(d) || !utf8.Valid(d)) {
-		return request{}, errors.New("Definition is not a JSON object")
+		return request{}, fmt.Errorf("Requests[%q].Definition is not a JSON object", name)
 	}
 	size := len(d)
 	for key, value := range said.Values {
 		if !utf8.ValidString(key) || !utf8.ValidString(value) {
-			return request{}, fmt.Errorf("Values[%q] is not valid UTF-8", key)
+			return request{}, fmt.Errorf("Requests[%q].Values[%q] is not valid UTF-8", name, key)
 		}
 		size += len(key) + len(value)
 	}
 	if size > tool.MaxArgumentsBytes {
-		return request{}, fmt.Errorf("Definition and Values have %d bytes, over the limit of %d", size, tool.MaxArgumentsBytes)
+		return request{}, fmt.Errorf("the request to %s has %d bytes, over the limit of %d", tool.Shown(name, 64), size, tool.MaxArgumentsBytes)
 	}
 	if size == 0 {
 		return request{}, nil
@@ -55,9 +54,9 @@ func (r request) append(to []byte) []byte { return append(to, r.digest[:]...) }
 func (e *Executor) requests(given map[string]tool.Request) (map[string]request, error) {
 	requests := make(map[string]request, len(given))
 	for name, said := range given {
-		r, err := newRequest(said)
+		r, err := newRequest(name, said)
 		if err != nil {
-			return nil, fmt.Errorf("Requests[%q].%w", name, err)
+			return nil, err
 		}
 		entry, ok := e.resolver.Get(name)
 		if !ok {
