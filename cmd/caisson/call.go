@@ -166,6 +166,19 @@ func (e environment) printLog(name, log string, all bool) {
 	}
 }
 
+// printedLog returns the part of a log that the tool itself wrote, without space around it, if printLog
+// prints all of that, and "" otherwise. The host's notes follow it.
+func printedLog(log string, all bool) string {
+	for _, note := range []string{"\n[cut after ", "\n[trap at]\n"} {
+		log, _, _ = strings.Cut(log, note)
+	}
+	log = strings.TrimRight(log, "\n")
+	if strings.Count(log, "\n") >= shownLog && !all {
+		return ""
+	}
+	return strings.TrimSpace(log)
+}
+
 // noteDeprecated prints a hint if the called tool is deprecated.
 func (h *host) noteDeprecated(name string) {
 	entry, ok := h.registry.Get(name)

@@ -18,8 +18,8 @@ func (h *host) failureOf(record tool.Record) *failure {
 	code, _ := exitCode(kind)
 	name := record.Function.Name
 	text := name + ": " + record.Result.Error
-	if !h.options.quiet && !h.options.json { // the log was printed
-		text = name + ": " + withoutLog(record.Result.Error, record.Log)
+	if !h.options.quiet && !h.options.json {
+		text = name + ": " + withoutLog(record.Result.Error, printedLog(record.Log, h.options.verbose))
 	}
 	if found, ok := h.runaways.of(record.CallID); ok {
 		return failed(code, text, reportHint(found))
@@ -49,22 +49,24 @@ func fullHints(calls []tool.HostCall) (hints []string) {
 	return hints[:min(len(hints), 3)]
 }
 
-// withoutLog returns the text of a failure without the end of the tool's log, if that is quoted in
-// it: "the tool exited with code 1: LOG; denied: …".
+// withoutLog returns the text of a failure without the tool's log, if that is quoted there: "the tool
+// exited with code 1: LOG; denied: …". A long log is quoted from "… " on, and a truncated one up to " …".
 func withoutLog(text, log string) string {
-	log = strings.TrimSpace(log)
-	for i := range text {
-		quoted, found := strings.CutPrefix(text[i:], ":")
-		if !found || log == "" {
+	if log == "" || !strings.HasPrefix(text, "the tool ") { // only the host's own words quote it
+		return text
+	}
+	quoted, denied := text, ""
+	if at := strings.LastIndex(text, "; denied: "); at >= 0 {
+		quoted, denied = text[:at], text[at:]
+	}
+	for i := range quoted {
+		words, found := strings.CutPrefix(quoted[i:], ":")
+		if !found {
 			continue
 		}
-		end := len(quoted)
-		if behind := strings.LastIndex(quoted, "; denied: "); behind >= 0 {
-			end = behind
-		}
-		words := strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(quoted[:end]), "… "), " …")
-		if words != "" && strings.HasSuffix(log, words) {
-			return text[:i] + quoted[end:]
+		words, isEnd := strings.CutPrefix(strings.TrimSuffix(strings.TrimSpace(words), " …"), "… ")
+		if words == log || isEnd && words != "" && strings.HasSuffix(log, words) {
+			return quoted[:i] + denied
 		}
 	}
 	return text

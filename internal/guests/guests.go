@@ -36,6 +36,7 @@ var programs = []string{
 	"internal/guests/callprobe",
 	"internal/guests/early",
 	"internal/guests/endless",
+	"internal/guests/failing",
 	"internal/guests/netprobe",
 	"internal/guests/probe",
 	"internal/guests/reseeded",

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// TestLogIsShownOnce: an error repeats the log only if it was not printed, and always keeps the tool's
+// own reason.
+func TestLogIsShownOnce(t *testing.T) {
+	lines := func(n int) string { return strings.TrimSuffix(strings.Repeat("busy\n", n), "\n") }
+	for _, test := range []struct {
+		name, text, log string
+		all             bool
+		want            string
+	}{
+		{"a line", "the tool exited with code 1: no: city", "no: city\n", false, "the tool exited with code 1"},
+		{"lines", "the tool exited with code 1:\na\n\nb", "\na\n\nb\n", false, "the tool exited with code 1"},
+		{"a denial", "the tool exited with code 1: no; denied: files /a: no grant", "no", false, "the tool exited with code 1; denied: files /a: no grant"},
+		{"a crash", "the tool crashed: unreachable: no", "no\n\n[trap at]\n" + lines(30), false, "the tool crashed: unreachable"},
+		{"a truncated log", "the tool exited with code 1: no …", "no\n[cut after 64KiB]\n", false, "the tool exited with code 1"},
+		{"the end of a log", "the tool exited with code 1:\n… b\nc", "a\nb\nc", false, "the tool exited with code 1"},
+		{"the end of a line", "the tool exited with code 1: … bc", "abc", false, "the tool exited with code 1"},
+		{"as many lines as are printed", "the tool exited with code 1:\n" + lines(shownLog), lines(shownLog), false, "the tool exited with code 1"},
+		{"more lines than are printed", "the tool exited with code 1:\n" + lines(shownLog) + "\nFATAL", lines(shownLog) + "\nFATAL", false,
+			"the tool exited with code 1:\n" + lines(shownLog) + "\nFATAL"},
+		{"all lines", "the tool exited with code 1:\n" + lines(shownLog) + "\nFATAL", lines(shownLog) + "\nFATAL", true, "the tool exited with code 1"},
+		{"the tool's words", "no such user: bob", "looking for bob", false, "no such user: bob"},
+		{"the tool's words, a line of its log", "no such user: bob", "bob", false, "no such user: bob"},
+		{"part of a line", "the tool's output is not JSON: b", "a: b", false, "the tool's output is not JSON: b"},
+		{"no log", "the tool exited with code 1", "", false, "the tool exited with code 1"},
+		{"nothing after a colon", "the tool says:", "", false, "the tool says:"},
+	} {
+		assert.Equal(t, test.want, withoutLog(test.text, printedLog(test.log, test.all)), test.name)
+	}
+}
