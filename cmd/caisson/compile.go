@@ -35,7 +35,7 @@ func newCompile(o options) *cobra.Command {
 		},
 	}
 	o.sourceFlags(command)
-	o.policyFlags(command)
+	o.configFlags(command)
 	o.compileFlags(command)
 	command.Flags().Lookup("cache-dir").Usage = "store compiled code in `DIR` (default: in the user's cache folder)"
 	o.outputFlags(command, "print one JSON object")
@@ -58,7 +58,7 @@ func (o *options) compile(ctx context.Context) (err error) {
 	if folder == "" {
 		return failed(exitUsage, "there is no cache folder to compile into", "name one with --cache-dir DIR")
 	}
-	h, err := o.open(ctx, opening{starts: true})
+	h, err := o.open(ctx, opening{starts: true, bare: true})
 	if err != nil {
 		return err
 	}

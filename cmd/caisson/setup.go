@@ -41,6 +41,7 @@ type host struct {
 // opening says why tools are opened.
 type opening struct {
 	starts bool             // whether programs are compiled and started
+	bare   bool             // whether nothing is granted, because no tool needs to run
 	runs   bool             // whether calls are run as well
 	claims executor.Claimer // ensures that a batch is resumed only once; may be nil
 }
@@ -57,6 +58,9 @@ func (o *options) open(ctx context.Context, opening opening) (_ *host, err error
 	operator, err := o.operator()
 	if err != nil {
 		return nil, err
+	}
+	if p := operator.policy; opening.bare {
+		operator.policy = &manifests.Policy{File: p.File, Tools: p.Tools, Profile: p.Profile, Profiles: p.Profiles}
 	}
 	sources, err := operator.sources()
 	if err != nil {
@@ -237,12 +241,18 @@ func (h *host) close(ctx context.Context) error {
 // policyName is the usual name of a policy file.
 const policyName = "caisson.yaml"
 
-func (o *options) policyFlags(command *cobra.Command) {
+// configFlags adds the flags that name a policy and a profile.
+func (o *options) configFlags(command *cobra.Command) {
 	flags := command.Flags()
 	flags.StringVar(&o.config, "config", "",
 		"load tools, grants and profiles from the policy `FILE`, such as "+policyName+"; no policy is loaded by default")
 	flags.StringVar(&o.profile, "profile", "",
 		"apply the limits of `PROFILE` to all tools: strict, standard, lenient, or a profile that the policy defines (default: the policy's, or standard)")
+}
+
+func (o *options) policyFlags(command *cobra.Command) {
+	o.configFlags(command)
+	flags := command.Flags()
 	flags.Func("allow-net",
 		"grant network access to `[SCHEME://]HOST[:PORT]` to tools that request it; https and http unless a scheme is given; repeatable",
 		addedTo(&o.networks, parseNetwork))
