@@ -29,6 +29,9 @@ type Options struct {
 	// is added, the least recently used ones are evicted. Zero means 2 GiB; a negative value is
 	// an error.
 	CacheBytes int64
+	// FillCache makes New fail if compiled code cannot be added to CacheDir. Otherwise New accepts a
+	// directory that can only be read, if it has compiled code that nobody else could have changed.
+	FillCache bool
 	// Memory bounds what is kept in memory for later calls.
 	Memory Memory
 	// Compiler says where modules are compiled. [ChildCompiler] accepts more complex untrusted
@@ -140,7 +143,7 @@ func newWith(ctx context.Context, options Options, functions []hostfuncs.Functio
 		return nil, err
 	}
 	e, err := engine.New(ctx, engine.Options{
-		CacheDir: options.CacheDir, CacheBytes: options.CacheBytes, Compiler: options.Compiler.child, Trusted: trusted,
+		CacheDir: options.CacheDir, CacheBytes: options.CacheBytes, FillCache: options.FillCache, Compiler: options.Compiler.child, Trusted: trusted,
 		IdleBytes: int64(options.Memory.Instances), IdleTime: options.Memory.IdleTime, ModuleBytes: int64(options.Memory.Modules),
 		Functions: functions, Logger: logger,
 	})

@@ -18,7 +18,7 @@ You can put the cache folder into a container image. Commands that name it with
 the user who runs them, and that nobody else can write to it. If a read-only cache folder
 has no code for a module, each command that calls the tool compiles the module, and does
 not store the code. Compiled code works only with this version of Caisson and this kind of
-processor.
+processor. The command fails if code cannot be added to the folder.
 
 SOURCE is a folder or a manifest, as for --tools.`
 
@@ -58,7 +58,7 @@ func (o *options) compile(ctx context.Context) (err error) {
 	if folder == "" {
 		return failed(exitUsage, "there is no cache folder to compile into", "name one with --cache-dir DIR")
 	}
-	h, err := o.open(ctx, opening{starts: true, bare: true})
+	h, err := o.open(ctx, opening{starts: true, fills: true})
 	if err != nil {
 		return err
 	}

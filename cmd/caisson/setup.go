@@ -41,7 +41,7 @@ type host struct {
 // opening says why tools are opened.
 type opening struct {
 	starts bool             // whether programs are compiled and started
-	bare   bool             // whether nothing is granted, because no tool needs to run
+	fills  bool             // whether compiled code is only stored for later, so that tools are granted nothing
 	runs   bool             // whether calls are run as well
 	claims executor.Claimer // ensures that a batch is resumed only once; may be nil
 }
@@ -59,7 +59,7 @@ func (o *options) open(ctx context.Context, opening opening) (_ *host, err error
 	if err != nil {
 		return nil, err
 	}
-	if p := operator.policy; opening.bare {
+	if p := operator.policy; opening.fills {
 		operator.policy = &manifests.Policy{File: p.File, Tools: p.Tools, Profile: p.Profile, Profiles: p.Profiles}
 	}
 	sources, err := operator.sources()
@@ -71,13 +71,14 @@ func (o *options) open(ctx context.Context, opening opening) (_ *host, err error
 		h.logger = slog.New(slog.NewTextHandler(o.stderr, nil))
 	}
 	options := h.openOptions(cacheDir)
+	options.Runtime.FillCache = opening.fills
 	if opening.runs {
 		if err := h.runOptions(opening.claims, &options); err != nil {
 			return nil, err
 		}
 	}
 	if h.Host, err = caisson.Open(ctx, options); err != nil {
-		return nil, notOpened(ctx, err, cacheDir)
+		return nil, notOpened(ctx, err, cacheDir, opening)
 	}
 	h.registry = h.Registry()
 	if err := h.hostsOfTools(); err != nil {
@@ -172,7 +173,7 @@ func (h *host) hostsOfTools() error {
 }
 
 // notOpened returns the failure for tools that could not be opened.
-func notOpened(ctx context.Context, err error, cacheDir string) error {
+func notOpened(ctx context.Context, err error, cacheDir string, opening opening) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -183,6 +184,8 @@ func notOpened(ctx context.Context, err error, cacheDir string) error {
 	switch err := known.Err; {
 	case known.Kind != caisson.ErrRuntime:
 		return &failure{exitUsage, messagesOf(err)}
+	case opening.fills:
+		return failed(exitUsage, "nothing can be stored: "+err.Error(), "name another folder with --cache-dir DIR")
 	case cacheDir != "":
 		return failed(exitUsage, err.Error(), `name another folder with --cache-dir DIR, or disable the cache with --cache-dir ""`)
 	default:

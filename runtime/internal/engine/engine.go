@@ -44,6 +44,8 @@ type Options struct {
 	// module exceeds it, the least recently used modules are evicted. Zero means 2 GiB; a negative
 	// value is an error.
 	CacheBytes int64
+	// FillCache makes New fail if modules cannot be added to CacheDir.
+	FillCache bool
 	// IdleBytes is the maximum memory that idle instances may hold, in bytes, not counting the
 	// pages they share. The least recently used are evicted first. Zero means 256 MiB; a negative
 	// value is an error.

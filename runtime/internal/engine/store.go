@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -132,7 +133,9 @@ func (e *Engine) openStore(ctx context.Context, options Options) (err error) {
 	}
 	switch {
 	case options.CacheDir != "":
-		e.store, err = e.keptStore(ctx, options.CacheDir, options.CacheBytes)
+		e.store, err = e.keptStore(ctx, options)
+	case options.FillCache:
+		return errors.New("FillCache needs CacheDir")
 	case e.compiler.Executable != "":
 		e.store, err = e.scratchStore(ctx)
 	default:
@@ -152,20 +155,17 @@ func (e *Engine) openStore(ctx context.Context, options Options) (err error) {
 }
 
 // keptStore opens a store that later processes use too. If it cannot be written to, but is filled,
-// its entries are used, and those of other modules are not kept.
-func (e *Engine) keptStore(ctx context.Context, directory string, limit int64) (*store, error) {
+// its entries are used, and those of other modules are not kept, unless the options forbid that.
+func (e *Engine) keptStore(ctx context.Context, options Options) (*store, error) {
 	// The working directory may change, and wazero would not notice.
-	directory, err := filepath.Abs(directory)
+	directory, err := filepath.Abs(options.CacheDir)
 	if err != nil {
 		return nil, err
 	}
-	if limit == 0 {
-		limit = defaultCacheBytes
-	}
 	if err = writable(directory); err == nil {
-		return &store{directory: directory, kept: true, limit: limit}, nil
+		return &store{directory: directory, kept: true, limit: cmp.Or(options.CacheBytes, defaultCacheBytes)}, nil
 	}
-	if !isFilled(directory) {
+	if options.FillCache || !isFilled(directory) {
 		return nil, err
 	}
 	s, err := e.scratchStore(ctx)

@@ -130,6 +130,8 @@ func TestFilledStoreIsRead(t *testing.T) {
 	e := keeping(t, dir, Options{Compiler: child(t)})
 	mustRun(t, compileSource(t, e, other), plain)
 	require.NoError(t, e.Close(t.Context()))
+	_, err := New(t.Context(), Options{CacheDir: dir, FillCache: true})
+	assert.ErrorContains(t, err, "chmod 700")
 	assert.Equal(t, before, listing(t, dir), "nothing is added")
 
 	for name, mode := range map[string]os.FileMode{entry: 0o777, filepath.Join(entry, indexFile): 0o666, filepath.Join(entry, codeFile): 0o664} {
