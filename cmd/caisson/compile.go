@@ -86,7 +86,7 @@ func (o *options) compile(ctx context.Context) (err error) {
 		}
 		done.Tools = append(done.Tools, prepared)
 	}
-	if err := o.show(done, count(len(done.Tools)-len(problems.messages), "tool")+" compiled into "+folder); err != nil {
+	if err := o.show(done, count(len(done.Tools)-len(problems.messages), "tool")+" compiled into "+folder+"\n"); err != nil {
 		return err
 	}
 	if len(problems.messages) > 0 {
