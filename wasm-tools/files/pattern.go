@@ -21,12 +21,32 @@ func patternOf(text string) (pattern, error) {
 		text = "*"
 	}
 	p := pattern(strings.Split(path.Clean(text), "/"))
-	for _, part := range p {
-		if _, err := path.Match(part, ""); err != nil || part == "" || part == ".." {
+	for i, part := range p {
+		p[i] = forMatch(part)
+		if _, err := path.Match(p[i], ""); err != nil || part == "" || part == ".." {
 			return nil, fmt.Errorf("the pattern %q selects nothing below the directory; write one such as *.txt, [a-z]* or docs/**/*.md", plain.Line(text, maxPattern))
 		}
 	}
 	return p, nil
+}
+
+// forMatch returns a part as [path.Match] takes it: [^a] is what shells also write as [!a].
+func forMatch(part string) string {
+	b, inClass := []byte(part), false
+	for i := 0; i < len(b); i++ {
+		switch {
+		case b[i] == '\\':
+			i++ // what follows stands for itself
+		case inClass:
+			inClass = b[i] != ']'
+		case b[i] == '[':
+			inClass = true
+			if i+1 < len(b) && b[i+1] == '!' {
+				b[i+1] = '^'
+			}
+		}
+	}
+	return string(b)
 }
 
 // isDeep reports whether the pattern selects entries of subdirectories, too.
