@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"strings"
+	"syscall"
 
 	"github.com/caisson-run/caisson/wasm-tools/files/charset"
 	"github.com/caisson-run/caisson/wasm-tools/internal/call"
@@ -118,6 +119,13 @@ func startOfExisting(name string) (string, error) {
 		return "", err
 	}
 	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return "", err
+	}
+	if info.IsDir() {
+		return "", syscall.EISDIR
+	}
 	return charset.Start(file)
 }
 
