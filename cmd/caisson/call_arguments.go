@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/caisson-run/caisson/manifests"
@@ -43,13 +44,28 @@ func argumentsOf(ctx context.Context, m *manifests.Manifest, words []string) (st
 			return "", failed(exitUsage, fmt.Sprintf("%s: %s is given twice", m.Name, name))
 		}
 		given[name] = true
-		value, err := valueOf(ctx, memberOf(m.Parameters.Structure(), name, maxReferences), text)
-		if err != nil {
-			return "", failed(exitUsage, fmt.Sprintf("%s: %s: %v", m.Name, name, err))
+		parameter, translated := meantBy(m, name, text)
+		value := jsonString(text)
+		if !translated {
+			var err error
+			if value, err = valueOf(ctx, memberOf(m.Parameters.Structure(), parameter, maxReferences), text); err != nil {
+				return "", failed(exitUsage, fmt.Sprintf("%s: %s: %v", m.Name, name, err))
+			}
 		}
 		members = append(members, jsonString(name)+":"+value)
 	}
 	return "{" + strings.Join(members, ",") + "}", nil
+}
+
+// meantBy returns the parameter that a name stands for, and whether the manifest says what the text means
+// under that name.
+func meantBy(m *manifests.Manifest, name, text string) (parameter string, translated bool) {
+	for _, alias := range m.ParameterAliases {
+		if alias.Name == name {
+			return alias.Parameter, slices.ContainsFunc(alias.Values, func(v manifests.AliasValue) bool { return v.Written == text })
+		}
+	}
+	return name, false
 }
 
 func jsonString(text string) string {

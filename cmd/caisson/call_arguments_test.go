@@ -24,6 +24,10 @@ func TestArgumentsAsPairs(t *testing.T) {
 		"allOf": [{"properties": {"later": {"type": "integer"}}}]
 	}`))
 	require.NoError(t, err)
+	aliases := []manifests.ParameterAlias{
+		{Name: "number", Parameter: "count"}, {Name: "title", Parameter: "name"},
+		{Name: "size", Parameter: "count", Values: []manifests.AliasValue{{Written: "all", Means: []byte("100")}, {Written: "1", Means: []byte("10")}}},
+	}
 	for _, test := range []struct {
 		words []string
 		want  string // or the error
@@ -46,6 +50,12 @@ func TestArgumentsAsPairs(t *testing.T) {
 		{[]string{"self=5"}, `{"self":"5"}`},
 		{[]string{"later=5"}, `{"later":5}`},
 		{[]string{"nmae=5"}, `{"nmae":"5"}`},
+		{[]string{"number=3", "title=3"}, `{"number":3,"title":"3"}`},
+		{[]string{"size=all"}, `{"size":"all"}`}, // whose meaning the manifest has
+		{[]string{"size=1"}, `{"size":"1"}`},
+		{[]string{"size=3"}, `{"size":3}`},
+		{[]string{"number=three"}, `probe: number: "three" is not a whole number`},
+		{[]string{"size=most"}, `probe: size: "most" is not a whole number`},
 		{[]string{"count=three"}, `probe: count: "three" is not a whole number`},
 		{[]string{"count=1.5"}, `probe: count: "1.5" is not a whole number`},
 		{[]string{"count="}, `probe: count: "" is not a whole number`},
@@ -56,7 +66,7 @@ func TestArgumentsAsPairs(t *testing.T) {
 		{[]string{"never=1"}, `probe: never: "1" is not allowed, as no value is`},
 		{[]string{"name=a", "name=b"}, `probe: name is given twice`},
 	} {
-		got, wrong := argumentsOf(t.Context(), &manifests.Manifest{Name: "probe", Parameters: parameters}, test.words)
+		got, wrong := argumentsOf(t.Context(), &manifests.Manifest{Name: "probe", Parameters: parameters, ParameterAliases: aliases}, test.words)
 		if wrong != nil {
 			got = wrong.Error()
 		}
