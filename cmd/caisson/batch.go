@@ -218,10 +218,10 @@ printed, the events of other calls are held back until it ends. Hidden tools (se
 The last line has everything that a program needs to continue. Its "status" is "completed",
 with the "results" that would be printed without --stream, or "requires_action", with the
 fields shown below for paused batches. In a stream of server-sent events, all of this is in
-the last event, caisson.batch. If a paused batch cannot be stored, for example because the disk is full,
-the exit code is 1, the "status" is "failed", and "results" holds the records of the calls
-that ended. Without --stream, a batch that could not be stored prints those records one
-per line, to standard error if standard output fails.
+the last event, caisson.batch. If a paused batch cannot be stored, for example because the
+disk is full, the exit code is 1, the "status" is "failed", and "results" holds the records
+of the calls that ended. Without --stream, a batch that could not be stored prints those
+records one per line, to standard error if standard output fails.
 
 Paused batches
 
@@ -260,14 +260,16 @@ format has them. The second is
 line. A CALL-ID is the id that Caisson gave the call, or the id that the provider gave it,
 if no other paused call has the same. --approve also accepts the first 20 digits of the
 fingerprint. Take the fingerprint from what was printed, not from the state file. If a
-call's fingerprint has changed since, the call does not run. A submission with an error in it changes nothing. If the batch
-pauses again before an approved call has run, that call must be approved again.
+call's fingerprint has changed since, the call does not run. A submission with an error in
+it changes nothing. If the batch pauses again before an approved call has run, that call
+must be approved again.
 
 Long results are truncated, because every byte sent to a model costs money. The truncated
 result names the "caisson explain --output" command that prints the rest. That command is
 for you: a model has no shell, so pass on what it needs.
 
 ` + keptHelp + `
+
 Paused batches are stored there as well, with their calls and results so far. Without a
 state folder, a batch that may pause needs --state FILE. Caisson refuses a state folder
 that a tool can write to, since the tool could then change what is approved.`

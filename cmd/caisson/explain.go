@@ -29,6 +29,7 @@ images and other files). The explanation may show them truncated. --output print
 them in full: the one named by --part, or by default the output, or the data if there is no
 output. --from and --bytes select a range of bytes, which is adjusted so that no character
 is split.
+
 Characters that could change the terminal are printed as escapes, such as \x1b; with
 --json, the text is exact.`
 
