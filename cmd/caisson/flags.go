@@ -49,12 +49,8 @@ type options struct {
 }
 
 func (o *options) outputFlags(command *cobra.Command, json string) {
-	o.jsonFlag(command, json)
-	command.Flags().BoolVar(&o.quiet, "quiet", false, "print results and errors only: no hints, no progress, no tool logs")
-}
-
-func (o *options) jsonFlag(command *cobra.Command, json string) {
 	command.Flags().BoolVar(&o.json, "json", false, json)
+	command.Flags().BoolVar(&o.quiet, "quiet", false, "print results and errors only: no hints, no progress, no tool logs")
 }
 
 // toolFlags adds the flags that say which tools there are and what they may do.

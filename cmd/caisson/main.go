@@ -200,7 +200,7 @@ func newVersion(o options) *cobra.Command {
 			return o.show(v, v.String())
 		},
 	}
-	o.jsonFlag(command, "print one JSON object")
+	o.outputFlags(command, "print one JSON object")
 	return command
 }
 
