@@ -73,24 +73,40 @@ func (p place) stat(follow bool) (os.FileInfo, error) {
 	return info, p.fail(err)
 }
 
-// SetTimes sets a file's times. A nil time is not changed. The times of a symbolic link itself
-// cannot be set: without follow, SetTimes fails with [ErrNotSupported] for a link.
+// SetTimes sets a file's times. A nil time is not changed. Without follow, it sets the times of a
+// symbolic link itself; on Windows, it fails with [ErrNotSupported] for a link.
 func (d *Dir) SetTimes(name string, follow bool, atime, mtime *time.Time) error {
 	return d.operate(opTimes, "set times", name, true, func(p place) error {
 		return p.change(func() error {
 			info, err := p.stat(follow)
-			if err != nil {
+			switch {
+			case err != nil:
 				return err
-			}
-			if kindOf(info.Mode()) == Symlink {
-				return p.err(ErrNotSupported)
-			}
-			if atime == nil && mtime == nil {
+			case atime == nil && mtime == nil:
 				return nil
+			case kindOf(info.Mode()) == Symlink:
+				return p.setLinkTimes(info, atime, mtime)
 			}
 			return p.root.Chtimes(p.path, orZero(atime), orZero(mtime))
 		})
 	})
+}
+
+// setLinkTimes sets the times of a place that is a symbolic link. os.Root cannot, so it opens the
+// link's directory, in which the name leads nowhere else.
+func (p place) setLinkTimes(info os.FileInfo, atime, mtime *time.Time) error {
+	accessed, modified := detailsOf(info).accessed, info.ModTime()
+	if atime != nil {
+		accessed = *atime
+	}
+	if mtime != nil {
+		modified = *mtime
+	}
+	directory, err := p.root.OpenFile(parent(p.path), openFlags|os.O_RDONLY, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(setLinkTimes(directory, path.Base(p.path), accessed, modified), directory.Close())
 }
 
 // orZero converts nil to the zero time, which package os leaves unchanged.

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"errors"
 	"os"
 	"syscall"
 	"time"
@@ -29,3 +30,6 @@ func setTimes(f *os.File, atime, mtime *time.Time) error {
 	}
 	return failed
 }
+
+// setLinkTimes fails: package os opens no link by its directory's handle.
+func setLinkTimes(*os.File, string, time.Time, time.Time) error { return errors.ErrUnsupported }

@@ -43,14 +43,6 @@ const (
 
 const flagsSynchronous = flagDSync | flagRSync | flagSync
 
-// The rights that this implementation uses: they decide how a file is opened. All other rights
-// are reported as held and otherwise ignored, since permissions decide.
-const (
-	rightFDRead  uint64 = 1 << 1
-	rightFDWrite uint64 = 1 << 6
-	rightsAll    uint64 = 1<<30 - 1
-)
-
 func fileType(kind files.FileKind) byte {
 	switch kind {
 	case files.Regular:
@@ -106,35 +98,6 @@ func syncDescriptor(c *call) (Errno, error) {
 	return EINVAL, nil
 }
 
-func fdstat(c *call) (Errno, error) {
-	d, errno := c.system.descriptor(c.u32(0))
-	if errno != Success {
-		return errno, nil
-	}
-	stat, ok := c.memory.View(c.u32(1), 24)
-	if !ok {
-		return EFAULT, nil
-	}
-	clear(stat)
-	rights := rightsAll
-	switch {
-	case d.dir != nil, d.preopen != "":
-		stat[0] = fileDirectory
-	case d.file != nil:
-		stat[0] = fileRegular
-		if !d.mode.read {
-			rights &^= rightFDRead
-		}
-		if !d.mode.write {
-			rights &^= rightFDWrite
-		}
-	}
-	binary.LittleEndian.PutUint16(stat[2:], d.flags)
-	binary.LittleEndian.PutUint64(stat[8:], rights)
-	binary.LittleEndian.PutUint64(stat[16:], rightsAll)
-	return Success, nil
-}
-
 func setFlags(c *call) (Errno, error) {
 	d, errno := c.system.descriptor(c.u32(0))
 	if errno != Success {
@@ -149,15 +112,6 @@ func setFlags(c *call) (Errno, error) {
 	}
 	d.flags = flags
 	return Success, nil
-}
-
-// setRights refuses to change anything. Rights follow from the permission and from how a file was
-// opened, so reduced rights would not be enforced.
-func setRights(c *call) (Errno, error) {
-	if _, errno := c.system.descriptor(c.u32(0)); errno != Success {
-		return errno, nil
-	}
-	return ENOTSUP, nil
 }
 
 func filestat(c *call) (Errno, error) {
@@ -299,8 +253,8 @@ func prestatName(c *call) (Errno, error) {
 	return Success, nil
 }
 
-// renumber replaces one descriptor with another. It does not move preopened directories, which
-// guests expect at their numbers.
+// renumber replaces one descriptor with another. Either may be a preopened directory: a guest may
+// close one, too.
 func renumber(c *call) (Errno, error) {
 	from, to := c.u32(0), c.u32(1)
 	source, errno := c.system.descriptor(from)
@@ -310,9 +264,6 @@ func renumber(c *call) (Errno, error) {
 	target, errno := c.system.descriptor(to)
 	if errno != Success {
 		return errno, nil
-	}
-	if source.preopen != "" || target.preopen != "" {
-		return ENOTSUP, nil
 	}
 	if from == to {
 		return Success, nil

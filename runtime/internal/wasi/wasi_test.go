@@ -433,12 +433,26 @@ func TestRenumber(t *testing.T) {
 	require.Equal(t, Success, g.call("fd_renumber", one, two))
 	assert.Equal(t, EBADF, g.call("fd_close", one))
 	assert.Equal(t, Success, g.call("fd_renumber", two, two))
-	assert.Equal(t, ENOTSUP, g.call("fd_renumber", two, 3))
 	assert.Equal(t, EBADF, g.call("fd_renumber", two, 1<<31))
 	assert.Equal(t, Success, g.call("fd_close", two))
 	three, errno := g.open("three", uint64(openCreate), rightFDWrite)
 	require.Equal(t, Success, errno)
 	assert.Equal(t, one, three, "the lowest free number")
+
+	// Preopened directories are replaced and moved like others, and stay usable.
+	require.Equal(t, Success, g.call("fd_renumber", 4, three))
+	assert.Equal(t, EBADF, g.call("fd_prestat_get", 4, 0))
+	require.Equal(t, Success, g.call("fd_prestat_get", three, 0))
+	_, errno = g.reopen(three, "three", 0, rightFDRead, 0)
+	assert.Equal(t, Success, errno)
+	directory, errno := g.reopen(three, ".", openDirectory, 0, 0)
+	require.Equal(t, Success, errno)
+	require.Equal(t, Success, g.call("fd_renumber", directory, 3))
+	assert.Equal(t, EBADF, g.call("fd_prestat_get", 3, 0), "what replaced it is not preopened")
+	_, errno = g.reopen(3, "three", 0, rightFDRead, 0)
+	assert.Equal(t, Success, errno)
+	assert.Equal(t, Success, g.call("fd_close", 3))
+	assert.Equal(t, Success, g.call("fd_close", three))
 }
 
 // FuzzCalls calls every function with arbitrary parameters over arbitrary memory: the
