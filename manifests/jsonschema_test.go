@@ -173,7 +173,6 @@ func TestJSONSchemaRefuses(t *testing.T) {
 		`"context":{"a":{"from":"fixed"}}`,
 		`"context":{"a":{"from":"token","value":"b"}}`,
 		`"context":{"a-b":{"from":"token"}}`,
-		`"grants":[{"tools":["a"]}]`,
 		`"grants":[{"tools":[],"context":["a"]}]`,
 		`"grants":[{"tools":["a b"],"context":["a"]}]`,
 		`"grants":[{"tools":["a"],"secrets":[{"name":"A","host":"a","from":{"age":"a"}}]}]`,

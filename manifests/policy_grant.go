@@ -89,32 +89,17 @@ func isFrom(source, folder string) bool {
 // toolsExample says what to add if the key tools is missing.
 const toolsExample = `tools: and a list of names, or globs such as "file_*"`
 
-// grant reads one element of a policy's grants.
+// grant reads one element of a policy's grants. It may give nothing, which is safe; package unapplied
+// finds it.
 func (r *reader) grant(n *node, path string) Grant {
 	g := Grant{Binding: Binding{Origin: r.origin(n.at)}}
-	gives := r.grantFields(&g)
-	read := r.object(n, path, append([]field{
+	r.object(n, path, append([]field{
 		required("tools", toolsExample, &g.Tools, r.patterns),
 		optional("source", &g.Source, r.hostPath),
 		optional("sha256", &g.SHA256, r.digest),
-	}, gives...)...)
-	if read {
-		r.checkGives(n, path, keysOf(gives))
-	}
+	}, r.grantFields(&g)...)...)
 	g.bind()
 	return g
-}
-
-// checkGives reports a grant that grants nothing. Such a grant is a mistake, such as a forgotten
-// list.
-func (r *reader) checkGives(n *node, path string, permissions []string) {
-	gives := slices.ContainsFunc(permissions, func(key string) bool {
-		value := n.get(key)
-		return value != nil && (value.kind != listNode && value.kind != objectNode || len(value.elements)+len(value.members) > 0)
-	})
-	if !gives {
-		r.add(n.at, path, Missing, "the grant gives nothing", "add one of "+strings.Join(permissions, ", ")+", or remove the grant")
-	}
 }
 
 // deny reads one element of a policy's deny list.

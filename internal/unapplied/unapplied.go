@@ -20,13 +20,10 @@ type Finding struct {
 	Fix    string // what to do about it
 }
 
-// In returns the statements in policies that have no effect on the tools, policy by policy. It
-// returns nil if there are no tools. The function near returns similar names of tools. In reads the
-// tools' modules if statements are bound to modules.
+// In returns the statements in policies that have no effect on the tools, policy by policy. Without
+// tools, it returns only grants that give nothing to any tool. The function near returns similar
+// names of tools. In reads the tools' modules if statements are bound to modules.
 func In(policies []*manifests.Policy, tools []*manifests.Manifest, near func(name string) []string) []Finding {
-	if len(tools) == 0 {
-		return nil
-	}
 	a := &applied{policies: policies, tools: tools, near: near}
 	for _, policy := range policies {
 		a.asks = append(a.asks, policy.Ask...)
@@ -60,17 +57,33 @@ type applied struct {
 
 func (a *applied) policy(policy *manifests.Policy) {
 	for _, source := range policy.Context {
-		if s := (manifests.Deny{Context: source.Name}).Statement(); !slices.ContainsFunc(a.tools, s.Concerns) {
+		if s := (manifests.Deny{Context: source.Name}).Statement(); len(a.tools) > 0 && !slices.ContainsFunc(a.tools, s.Concerns) {
 			a.add("context."+source.Name, source.Origin, "no tool asks for "+s.About, s.Fix)
 		}
 	}
 	for i, grant := range policy.Grants {
-		a.grant(fmt.Sprintf("grants[%d]", i), grant)
+		at := fmt.Sprintf("grants[%d]", i)
+		switch {
+		case !gives(grant):
+			a.add(at, grant.Origin, "the grant gives nothing", "add what its tools should get, such as files or network, or remove the grant")
+		case len(a.tools) > 0:
+			a.grant(at, grant)
+		}
+	}
+	if len(a.tools) == 0 {
+		return
 	}
 	for i, deny := range policy.Deny {
 		a.deny(fmt.Sprintf("deny[%d]", i), deny)
 	}
 	a.approvals(policy)
+}
+
+// gives reports whether a grant gives anything to any tool.
+func gives(grant manifests.Grant) bool {
+	const anyTool = "any"
+	grant.Tools, grant.Source = []string{anyTool}, ""
+	return len((&manifests.Policy{Grants: []manifests.Grant{grant}}).For(anyTool, "").Statements()) > 0
 }
 
 func (a *applied) add(path, origin, text, fix string) {

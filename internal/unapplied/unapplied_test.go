@@ -47,6 +47,21 @@ deny: [{tools: [reader], env: LANG}]
 	assert.Empty(t, unapplied.In([]*manifests.Policy{file, program}, nil, near), "without tools there is nothing to compare with")
 }
 
+// TestGrantsThatGiveNothing: whatever tools there are, such a grant is one that was not finished.
+func TestGrantsThatGiveNothing(t *testing.T) {
+	file, err := manifests.ParsePolicy("caisson.yaml", []byte(`schema: caisson-config/v1
+grants:
+  - {tools: [reader]}
+  - {tools: [raeder], source: ./tools, files: [], network: []}
+  - {tools: [reader], files: [{path: /project, host: .}]}
+`))
+	require.NoError(t, err)
+	const text, fix = "the grant gives nothing", "add what its tools should get, such as files or network, or remove the grant"
+	want := []unapplied.Finding{{"grants[0]", "caisson.yaml:3", text, fix}, {"grants[1]", "caisson.yaml:4", text, fix}}
+	assert.Equal(t, want, unapplied.In([]*manifests.Policy{file}, reader(t), near))
+	assert.Equal(t, want, unapplied.In([]*manifests.Policy{file}, nil, near))
+}
+
 // TestSecretsThatAreNeverSent: a secret is bound to an origin that no network grant of its tool
 // reaches, in any policy.
 func TestSecretsThatAreNeverSent(t *testing.T) {
