@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/internal/testsize"
 	"github.com/caisson-run/caisson/manifests"
 )
 
@@ -146,7 +147,7 @@ func reportsEither(name string) bool {
 func TestOrdinaryOperationsEqualPlainCalls(t *testing.T) {
 	plain, guest := newWorld(t, consistencyTree()...), newWorld(t, consistencyTree()...)
 	untouched := contents(t, plain)
-	for _, op := range ordinaries() {
+	for _, op := range testsize.Sample(ordinaries(), 250) {
 		want := op.plain(plain)
 		got := op.guest(preopen(t, guest.open(manifests.AccessReadWrite), "/project"))
 		switch {

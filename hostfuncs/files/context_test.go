@@ -31,7 +31,7 @@ func crowd(t *testing.T, dir string, names int) {
 // much fails once the context has ended, and goes on with the next one.
 func TestOperationsEndWithTheirContext(t *testing.T) {
 	w := newWorld(t, "a.txt = hello", "many/")
-	crowd(t, w.path("many"), 3000)
+	crowd(t, w.path("many"), testsize.Of(1000, 3000))
 	for name, operation := range map[string]func(d *files.Dir, many *files.Dir, f *files.File) error{
 		"a walk before a change": func(d, _ *files.Dir, _ *files.File) error {
 			defer func() { _ = d.RemoveDir("made") }()
