@@ -54,6 +54,9 @@ func (s *schemaKeys) add(key, schema string) {
 
 // fill replaces the placeholders in a schema by the keys.
 func (s *schemaKeys) fill(schema string) string {
-	schema = strings.ReplaceAll(schema, `"$kinds": true`, strings.Join(s.members, ",\n"))
+	const place = `"$kinds": true`
+	before, _, _ := strings.Cut(schema, place)
+	indentation := before[strings.LastIndexByte(before, '\n'):]
+	schema = strings.ReplaceAll(schema, place, strings.Join(s.members, ","+indentation))
 	return strings.ReplaceAll(schema, `"$kinds"`, strings.Join(s.required, ", "))
 }

@@ -57,13 +57,15 @@ func files() kind {
 			key: "files",
 			schema: `{
           "type": "array",
+          "description": "Directories. None may lie inside another.",
+          "maxItems": 256,
           "items": {
             "type": "object",
             "required": ["path"],
             "additionalProperties": false,
             "properties": {
-              "path": {"$ref": "#/$defs/guestPath"},
-              "access": {"enum": ["read", "read-write"], "description": "Default: read."}
+              "path": {"$ref": "#/$defs/guestPath", "description": "The path at which the tool sees the directory, absolute and without . and .. in it."},
+              "access": {"enum": ["read", "read-write"], "default": "read", "description": "read-write allows changing files too."}
             }
           }
         }`,

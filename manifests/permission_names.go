@@ -69,7 +69,7 @@ func environment() kind {
 	return kind{
 		name: "env",
 		asks: &asking{
-			key: "env", schema: `{"$ref": "#/$defs/settings"}`,
+			key: "env", schema: `{"$ref": "#/$defs/settings", "description": "Environment variables, by name. The tool gets the operator's values, never those of the host's own environment."}`,
 			read:  func(r *reader, n *node, at string, p *Permissions) { p.Env = distinctOf(r, maxList, r.setting)(n, at) },
 			write: func(p Permissions) *node { return listed(p.Env, textOf) },
 		},
@@ -124,7 +124,7 @@ func tools() kind {
 	return kind{
 		name: "tools",
 		asks: &asking{
-			key: "tools", schema: `{"$ref": "#/$defs/toolNames"}`,
+			key: "tools", schema: `{"$ref": "#/$defs/toolNames", "description": "Tools that the tool may call, by exact name. Each runs with its own permissions."}`,
 			read:  func(r *reader, n *node, at string, p *Permissions) { p.Tools = distinctOf(r, maxList, r.name)(n, at) },
 			write: func(p Permissions) *node { return listed(p.Tools, textOf) },
 		},

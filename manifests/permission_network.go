@@ -67,19 +67,21 @@ func network() kind {
 			key: "network",
 			schema: `{
           "type": "array",
+          "description": "Requests over HTTP. Each element is one rule.",
+          "maxItems": 256,
           "items": {
             "type": "object",
             "required": ["host"],
             "additionalProperties": false,
             "properties": {
-              "host": {"type": "string", "minLength": 1, "maxLength": 255},
+              "host": {"type": "string", "minLength": 1, "maxLength": 255, "description": "A name, an IP address, *.example.com for all names below example.com, or * for every host.", "examples": ["api.example.com"]},
               "ports": {
-                "description": "Default: the scheme's port. \"*\" requests every port; a grant names those that it allows.",
-                "anyOf": [{"const": "*"}, {"type": "array", "uniqueItems": true, "items": {"type": "integer", "minimum": 1, "maximum": 65535}}]
+                "description": "Ports of the requests. Without them, the scheme's port. \"*\" requests every port; a grant names those that it allows.",
+                "anyOf": [{"const": "*"}, {"type": "array", "maxItems": 256, "uniqueItems": true, "items": {"type": "integer", "minimum": 1, "maximum": 65535}}]
               },
-              "methods": {"type": "array", "uniqueItems": true, "items": {"type": "string", "pattern": "^[A-Z][A-Z-]{0,31}$"}},
-              "schemes": {"type": "array", "uniqueItems": true, "items": {"enum": ["https", "http"]}},
-              "paths": {"type": "array", "uniqueItems": true, "items": {"type": "string", "pattern": "^/"}}
+              "methods": {"type": "array", "maxItems": 256, "uniqueItems": true, "items": {"type": "string", "pattern": "^[A-Z][A-Z-]{0,31}$"}, "default": ["GET"], "description": "Methods, in upper case."},
+              "schemes": {"type": "array", "uniqueItems": true, "items": {"enum": ["https", "http"]}, "default": ["https"], "description": "https, http or both."},
+              "paths": {"type": "array", "maxItems": 256, "uniqueItems": true, "items": {"type": "string", "pattern": "^/"}, "default": ["/"], "description": "Paths of URLs, each with everything below it. / is every path."}
             }
           }
         }`,

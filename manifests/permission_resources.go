@@ -19,9 +19,10 @@ func keyValue() kind {
 			key: "kv",
 			schema: `{
           "type": "object",
+          "description": "A key-value store. Reserved: this version does not load a manifest that requests it.",
           "required": ["bytes"],
           "additionalProperties": false,
-          "properties": {"bytes": {"$ref": "#/$defs/bytes"}}
+          "properties": {"bytes": {"$ref": "#/$defs/bytes", "description": "How much the tool stores."}}
         }`,
 			read: func(r *reader, n *node, at string, p *Permissions) {
 				p.KV = &KVPermission{}
@@ -38,9 +39,10 @@ func languageModel() kind {
 			key: "llm",
 			schema: `{
           "type": "object",
+          "description": "The host's language model. Reserved: this version does not load a manifest that requests it.",
           "required": ["tokens"],
           "additionalProperties": false,
-          "properties": {"tokens": {"type": "integer", "minimum": 1, "maximum": 1000000000}}
+          "properties": {"tokens": {"type": "integer", "minimum": 1, "maximum": 1000000000, "description": "Tokens that a call may use."}}
         }`,
 			read: func(r *reader, n *node, at string, p *Permissions) {
 				p.LLM = &LLMPermission{}

@@ -78,6 +78,8 @@ func secrets() kind {
 			key: "secrets",
 			schema: `{
           "type": "array",
+          "description": "Secrets that the host puts into requests to one host. The tool never sees them. Each has one place: header, query or body.",
+          "maxItems": 256,
           "items": {
             "type": "object",
             "required": ["name", "host"],
@@ -85,12 +87,12 @@ func secrets() kind {
             "dependentRequired": {"prefix": ["header"]},
             "additionalProperties": false,
             "properties": {
-              "name": {"type": "string", "pattern": "^[A-Z][A-Z0-9_]{0,127}$"},
-              "header": {"type": "string", "minLength": 1, "maxLength": 128},
-              "prefix": {"type": "string", "pattern": "^[!-~][ -~]{0,63}$", "description": "Text before the secret in the header, such as 'Bearer '."},
-              "query": {"type": "string", "pattern": "^[A-Za-z0-9._~-]{1,128}$"},
-              "body": {"type": "string", "pattern": "^[A-Za-z0-9._~-]{1,128}$", "description": "Name of a member of the JSON body, or of a form field."},
-              "host": {"type": "string", "minLength": 1, "maxLength": 253}
+              "name": {"type": "string", "pattern": "^[A-Z][A-Z0-9_]{0,127}$", "description": "The secret's name, in upper case. The operator's grant says where its value is."},
+              "header": {"type": "string", "minLength": 1, "maxLength": 128, "description": "The header that the secret goes into.", "examples": ["Authorization"]},
+              "prefix": {"type": "string", "pattern": "^[!-~][ -~]{0,63}$", "description": "Text before the secret in the header.", "examples": ["Bearer "]},
+              "query": {"type": "string", "pattern": "^[A-Za-z0-9._~-]{1,128}$", "description": "The query parameter that the secret goes into."},
+              "body": {"type": "string", "pattern": "^[A-Za-z0-9._~-]{1,128}$", "description": "The member of the JSON body, or the form field, that the secret goes into."},
+              "host": {"type": "string", "minLength": 1, "maxLength": 253, "description": "The one host that may receive it, without *.", "examples": ["api.example.com"]}
             }
           }
         }`,
