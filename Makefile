@@ -42,6 +42,10 @@ deps: ## download every module that the other targets need
 test: ## run the tests
 	CGO_ENABLED=0 $(GO) test $(TESTFLAGS) $(PACKAGES)
 
+.PHONY: manual
+manual: ## write the tables of docs/manifest.md, and docs/schema, from the schemas of manifests and policies
+	$(GO) test ./internal/manual -run '^TestPageIsUpToDate$$' -update
+
 # The packages of which "make test" runs a sample; see internal/testsize.
 SAMPLED = $$(grep -rlE --include='*_test.go' 'internal/testsize"|go:build slow' . | xargs -n1 dirname | sort -u)
 

@@ -44,6 +44,8 @@ var layers = map[string][]string{
 	"internal/batches":      {"executor", "internal/folder"},
 	"internal/names":        {"registry", "manifests", "tool"},
 	"internal/unapplied":    {"runtime", "manifests"},
+	"internal/cases":        {"executor", "registry", "runtime", "manifests", "tool"},
+	"internal/manual":       {"internal/jsontext"},
 	"internal/planning":     {},
 	"internal/programs":     {},
 	"internal/overlay":      {},
@@ -81,7 +83,7 @@ var owners = map[string][]string{
 // testOnly are the dependencies of tests, which any test may use.
 var testOnly = []string{
 	"github.com/stretchr/testify", "go.uber.org/goleak", "github.com/rogpeppe/go-internal", "github.com/google/uuid",
-	"github.com/extism/go-sdk", "golang.org/x/net", "filippo.io/age",
+	"github.com/extism/go-sdk", "golang.org/x/net", "filippo.io/age", "go.yaml.in/yaml/v3",
 }
 
 var meaningless = []string{"util", "utils", "common", "types", "helpers", "core", "models", "misc", "shared", "base"}

@@ -2,7 +2,6 @@ package caisson_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	goruntime "runtime"
@@ -15,9 +14,6 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 )
 
-// block is a fenced block of a document: its language and attributes, and its text.
-type block struct{ info, text string }
-
 // readme returns the fenced blocks of README.md between two headings.
 func readme(t *testing.T, from, to string) []block {
 	t.Helper()
@@ -27,44 +23,7 @@ func readme(t *testing.T, from, to string) []block {
 	require.True(t, found, from)
 	section, _, found := strings.Cut(rest, "\n## "+to+"\n")
 	require.True(t, found, to)
-	var all []block
-	for _, match := range regexp.MustCompile("(?ms)^```(.*?)\n(.*?)^```$").FindAllStringSubmatch(section, -1) {
-		all = append(all, block{match[1], match[2]})
-	}
-	return all
-}
-
-// attribute returns what follows "name=" in a block's info line, or "" without it.
-func (b block) attribute(name string) string {
-	for _, word := range strings.Fields(b.info) {
-		if value, ok := strings.CutPrefix(word, name+"="); ok {
-			return value
-		}
-	}
-	return ""
-}
-
-// follow follows blocks in a folder: it writes their files, runs their commands and compares the output.
-// It returns the number of commands.
-func follow(t *testing.T, dir string, blocks []block, environment ...string) (commands int) {
-	t.Helper()
-	for _, b := range blocks {
-		if file := b.attribute("file"); file != "" {
-			write(t, filepath.Join(dir, filepath.FromSlash(file)), b)
-			continue
-		}
-		require.True(t, strings.HasPrefix(b.text, "$ "), "a block without file= holds commands")
-		for _, step := range strings.Split("\n"+b.text, "\n$ ")[1:] {
-			line, want, _ := strings.Cut(step, "\n")
-			command := exec.CommandContext(t.Context(), "sh", "-c", line)
-			command.Dir = dir
-			command.Env = append(os.Environ(), append(environment, "XDG_STATE_HOME="+t.TempDir(), "MAKEFLAGS=")...)
-			got, _ := command.CombinedOutput() // failures show in the output
-			assert.Equal(t, strings.TrimSuffix(anyCall(want), "\n"), strings.TrimSuffix(anyCall(string(got)), "\n"), line)
-			commands++
-		}
-	}
-	return commands
+	return blocksOf(section)
 }
 
 // TestREADME follows the README's instructions, first in this checkout, then in an empty folder.
@@ -102,31 +61,6 @@ func TestEmbeddingOfTheREADME(t *testing.T) {
 		code, _, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " // ")
 		assert.Contains(t, string(program), "\t"+code+"\n")
 	}
-}
-
-// anyCall replaces the ids of calls.
-func anyCall(printed string) string {
-	return regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`).ReplaceAllString(printed, "ID")
-}
-
-// write writes the file of a block. With the attribute replace, it replaces the one line with the given
-// text, and with append, it adds to the end.
-func write(t *testing.T, file string, b block) {
-	t.Helper()
-	text := b.text
-	if marker := b.attribute("replace"); marker != "" {
-		old, err := os.ReadFile(file)
-		require.NoError(t, err)
-		require.Equal(t, 1, strings.Count(string(old), marker), "%s holds %q once", file, marker)
-		line := regexp.MustCompile("(?m)^.*" + regexp.QuoteMeta(marker) + ".*\n")
-		text = line.ReplaceAllLiteralString(string(old), text)
-	} else if strings.HasSuffix(b.info, " append") {
-		old, err := os.ReadFile(file)
-		require.NoError(t, err)
-		text = string(old) + text
-	}
-	require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
-	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 }
 
 // TestLinksLead: the files, folders and headings that documents link to exist.
