@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/cases"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime"
 )
@@ -20,10 +20,12 @@ import (
 func TestLongestResults(t *testing.T) {
 	rt := newRuntime(t, runtime.Options{})
 	example := manifests.Test{Context: map[string]string{"project_id": "demo"}}
-	tools := map[string]*workspace{}
+	tools := map[string]*cases.Workspace{}
 	for _, m := range compiled(t) {
 		if m.Name == "file_read" || m.Name == "file_list" {
-			tools[m.Name] = newWorkspace(t, rt, m, example)
+			w, err := cases.Open(t.Context(), rt, m, example, t.TempDir())
+			require.NoError(t, err)
+			tools[m.Name] = w
 		}
 	}
 	read, list := tools["file_read"], tools["file_list"]
@@ -31,15 +33,16 @@ func TestLongestResults(t *testing.T) {
 		"utf-8": "\"", "utf-16": "\x00\x25", "latin-1": "\xe9", "koi8-r": "\x80", "shift_jis": "\xb1", "gbk": "\xc4\xe3", "gb18030": "\x81\x30\x81\x30", "big5": "\x88\x62",
 	} {
 		content := bytes.Repeat([]byte(character), 600_000/len(character))
-		require.NoError(t, os.WriteFile(read.file("/project/long.txt"), content, 0o600))
-		result := read.call(json.RawMessage(fmt.Sprintf(`{"path": "long.txt", "encoding": %q, "max_bytes": 500000}`, encoding))).Result
-		assert.True(t, result.Success, "%s: %s", encoding, result.Error)
+		require.NoError(t, os.WriteFile(read.File("/project/long.txt"), content, 0o600))
+		record, err := read.Call(t.Context(), json.RawMessage(fmt.Sprintf(`{"path": "long.txt", "encoding": %q, "max_bytes": 500000}`, encoding)))
+		require.NoError(t, err)
+		assert.True(t, record.Result.Success, "%s: %s", encoding, record.Result.Error)
 	}
 
 	for i := range 2000 {
-		name := filepath.Join(list.dirs["/project"], fmt.Sprintf("%0250d", i))
-		require.NoError(t, os.WriteFile(name, nil, 0o600))
+		require.NoError(t, os.WriteFile(list.File(fmt.Sprintf("/project/%0250d", i)), nil, 0o600))
 	}
-	result := list.call(json.RawMessage(`{}`)).Result
-	assert.True(t, result.Success, result.Error)
+	record, err := list.Call(t.Context(), json.RawMessage(`{}`))
+	require.NoError(t, err)
+	assert.True(t, record.Result.Success, record.Result.Error)
 }

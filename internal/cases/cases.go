@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strconv"
 	"strings"
 
 	"github.com/caisson-run/caisson/executor"
@@ -20,50 +21,63 @@ import (
 )
 
 // Run runs one test of a tool and returns in what its result differs from what the test expects. Dir
-// is an empty directory, in which each directory that the tool requests gets one of its own. Nothing
-// else but context values is granted.
+// is an empty directory for the files.
 func Run(ctx context.Context, rt *runtime.Runtime, m *manifests.Manifest, test manifests.Test, dir string) error {
-	w := workspace{}
-	// Whoever runs the tests has approved of what is destructive, too.
-	grants := manifests.Grants{Context: manifests.GrantContext(m.Context...), Approved: []manifests.ApprovalGrant{{}}}
-	for i, permission := range m.Permissions.Files {
-		host := filepath.Join(dir, fmt.Sprint(i))
-		if err := os.Mkdir(host, 0o700); err != nil {
-			return fmt.Errorf("cases: %w", err)
-		}
-		w[permission.Path] = host
-		grants.Files = append(grants.Files, manifests.FileGrant{Path: permission.Path, Host: host, Access: permission.Access})
-	}
-	if err := w.write(test.Files); err != nil {
-		return fmt.Errorf("cases: %w", err)
-	}
-	loaded, err := rt.Load(ctx, m, grants)
+	w, err := Open(ctx, rt, m, test, dir)
 	if err != nil {
 		return err
 	}
-	record, err := call(ctx, loaded, test)
+	record, err := w.Call(ctx, test.Arguments)
 	if err != nil {
 		return err
 	}
 	return errors.Join(differences(test.Expect, record.Result), w.compare(test.Expect.Files))
 }
 
-// call makes the call of a test.
-func call(ctx context.Context, loaded *runtime.Tool, test manifests.Test) (tool.Record, error) {
+// Workspace is a tool with directories of its own and the files and context values of a test.
+type Workspace struct {
+	executor *executor.Executor
+	session  *executor.Session
+	name     string
+	dirs     map[string]string // host directories by guest path
+}
+
+// Open makes a workspace in dir, an empty directory, in which each directory that the tool requests
+// gets one of its own. Nothing else but context values is granted.
+func Open(ctx context.Context, rt *runtime.Runtime, m *manifests.Manifest, test manifests.Test, dir string) (*Workspace, error) {
+	w := &Workspace{name: m.Name, dirs: map[string]string{}}
+	// Whoever runs the tests has approved of what is destructive, too.
+	grants := manifests.Grants{Context: manifests.GrantContext(m.Context...), Approved: []manifests.ApprovalGrant{{}}}
+	for i, permission := range m.Permissions.Files {
+		host := filepath.Join(dir, strconv.Itoa(i))
+		if err := os.Mkdir(host, 0o700); err != nil {
+			return nil, fmt.Errorf("cases: %w", err)
+		}
+		w.dirs[permission.Path] = host
+		grants.Files = append(grants.Files, manifests.FileGrant{Path: permission.Path, Host: host, Access: permission.Access})
+	}
+	if err := w.write(test.Files); err != nil {
+		return nil, fmt.Errorf("cases: %w", err)
+	}
+	loaded, err := rt.Load(ctx, m, grants)
+	if err != nil {
+		return nil, err
+	}
 	tools := registry.New()
 	if err := tools.Register("cases", loaded); err != nil {
-		return tool.Record{}, err
+		return nil, err
 	}
-	run, err := executor.New(tools, executor.Options{})
-	if err != nil {
-		return tool.Record{}, err
+	if w.executor, err = executor.New(tools, executor.Options{}); err != nil {
+		return nil, err
 	}
-	session, err := run.NewSession(executor.SessionOptions{Context: test.Context})
-	if err != nil {
-		return tool.Record{}, err
-	}
-	function := tool.Function{Name: loaded.Manifest().Name, Arguments: string(test.Arguments)}
-	report, err := run.Execute(ctx, executor.Batch{Session: session, Calls: []tool.Call{{ID: "test", Type: tool.FunctionCall, Function: function}}})
+	w.session, err = w.executor.NewSession(executor.SessionOptions{Context: test.Context})
+	return w, err
+}
+
+// Call makes one call of the tool.
+func (w *Workspace) Call(ctx context.Context, arguments json.RawMessage) (tool.Record, error) {
+	call := tool.Call{ID: "test", Type: tool.FunctionCall, Function: tool.Function{Name: w.name, Arguments: string(arguments)}}
+	report, err := w.executor.Execute(ctx, executor.Batch{Session: w.session, Calls: []tool.Call{call}})
 	if err != nil {
 		return tool.Record{}, err
 	}
@@ -103,13 +117,10 @@ func sameJSON(a, b []byte) bool {
 	return json.Unmarshal(a, &one) == nil && json.Unmarshal(b, &other) == nil && reflect.DeepEqual(one, other)
 }
 
-// workspace has the host's directory for each directory of a tool.
-type workspace map[string]string
-
-// file returns the host's path of a file that a tool sees. The manifest's reader made sure that it is
-// in one of the tool's directories.
-func (w workspace) file(guest string) string {
-	for mount, dir := range w {
+// File returns the host's path of a file that the tool sees, or "" if it is in none of the tool's
+// directories. The files of tests always are: the manifest's reader made sure.
+func (w *Workspace) File(guest string) string {
+	for mount, dir := range w.dirs {
 		if below, ok := strings.CutPrefix(guest, mount+"/"); ok {
 			return filepath.Join(dir, filepath.FromSlash(below))
 		}
@@ -117,9 +128,9 @@ func (w workspace) file(guest string) string {
 	return ""
 }
 
-func (w workspace) write(files map[string]string) error {
+func (w *Workspace) write(files map[string]string) error {
 	for guest, content := range files {
-		file := w.file(guest)
+		file := w.File(guest)
 		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 			return err
 		}
@@ -131,10 +142,10 @@ func (w workspace) write(files map[string]string) error {
 }
 
 // compare returns which files are not as expected.
-func (w workspace) compare(files map[string]string) error {
+func (w *Workspace) compare(files map[string]string) error {
 	var found []error
 	for guest, want := range files {
-		got, err := os.ReadFile(w.file(guest))
+		got, err := os.ReadFile(w.File(guest))
 		if err != nil {
 			found = append(found, fmt.Errorf("%w: file %s: %w", errDiffers, guest, err))
 		} else if string(got) != want {
