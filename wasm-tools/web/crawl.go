@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -58,7 +59,7 @@ func (n network) crawlBatch(a crawlArguments) (call.Result, error) {
 	b.Failed = len(b.Pages) - b.Succeeded
 	output := b.text()
 	if b.Succeeded == 0 {
-		return call.Result{Error: "no page could be read\n" + output, Data: b}, nil
+		return call.Result{}, errors.New("no page could be read\n" + output)
 	}
 	return call.Result{Success: true, Output: output, Data: b}, nil
 }

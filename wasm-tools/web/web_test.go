@@ -217,6 +217,7 @@ func TestCrawlFailsWhereAllPagesDo(t *testing.T) {
 	a := ask(t, &site{}, "crawl_batch", `{"urls":["https://a.example/","b"]}`)
 	assert.False(t, a.Success)
 	assert.Contains(t, a.Error, "no page could be read\n=== 1 of 2: https://a.example/\n[failed: the server answered 404 Not Found; check the address]")
+	assert.Empty(t, a.Data, "a model would read the reasons twice")
 }
 
 // TestLargePagesFitIntoOneResult: the result for ten very large pages is within the manifest's limit,
