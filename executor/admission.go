@@ -59,6 +59,8 @@ type admitted struct {
 
 // enter waits until a call may run. Nested calls run in their caller's slot.
 func (a *admission) enter(ctx context.Context, c *call) (in admitted, err error) {
+	began := time.Now()
+	defer func() { c.queued += time.Since(began) }()
 	at := circuit{c.batch.session.tenant, c.entry.Registration, c.tool}
 	if in.attempt, err = a.breakers.Allow(at); err != nil {
 		return admitted{}, err
@@ -125,6 +127,12 @@ func ended(ctx context.Context) error {
 		return context.DeadlineExceeded
 	}
 	return ctx.Err()
+}
+
+// notAdmitted completes the record of a call that was not let in.
+func (c *call) notAdmitted(err error) {
+	c.refuse(notAdmitted(c.tool, err))
+	c.record.Usage.Queue = c.queued
 }
 
 // notAdmitted explains to a model why a call was not run.

@@ -240,7 +240,7 @@ func (b *batch) take(ctx context.Context, c *call) {
 func (b *batch) attempt(ctx context.Context, c *call) {
 	in, err := b.executor.admission.enter(ctx, c)
 	if err != nil {
-		c.refuse(notAdmitted(c.tool, err))
+		c.notAdmitted(err)
 		return
 	}
 	b.perform(ctx, c, in)

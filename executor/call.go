@@ -47,6 +47,7 @@ type call struct {
 
 	nest   nest
 	answer chan returned[tool.Outcome] // from the tool, or from Abandon; nil until the tool is invoked
+	queued time.Duration               // before it was let in
 	// whole is the record's result before parts of it were cut. It is freed when no duplicate needs it.
 	whole tool.Result
 }
@@ -168,6 +169,7 @@ func (c *call) Abandon(outcome tool.Outcome, err error) {
 // settle completes the record with a judged outcome. An error without a kind means that the tool did not return.
 func (c *call) settle(outcome tool.Outcome, err error) {
 	c.record.Usage, c.record.Log, c.record.Denials, c.record.HostCalls = outcome.Usage, outcome.Log, outcome.Denials, outcome.HostCalls
+	c.record.Usage.Queue = c.queued
 	c.record.Result, c.cause = outcome.Result, err
 	if kind := outcome.Result.Kind; err != nil && (kind == "" || kind == tool.Internal) {
 		c.fail(err)

@@ -56,6 +56,8 @@ func TestRowS32Record(t *testing.T) {
 	first := records[0]
 	assert.Equal(t, newCall("same", "answer", `{"n": 1.50}`), first.Call)
 	assert.Equal(t, tool.Result{Success: true, Output: "out", Data: json.RawMessage(`{"v":1}`)}, first.Result, "a success has no kind")
+	assert.Positive(t, first.Usage.Queue)
+	first.Usage.Queue = 0
 	assert.Equal(t, reply.Usage, first.Usage)
 	assert.Equal(t, reply.Denials, first.Denials)
 	assert.Equal(t, "log", first.Log)

@@ -201,3 +201,30 @@ func TestWaitingCallsAreCancelled(t *testing.T) {
 		assert.Equal(t, 3*time.Second, time.Since(start), "one of them is known by now")
 	})
 }
+
+// TestQueueTimeIsApart: a record tells the time in the queue from the time that the call took.
+func TestQueueTimeIsApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newExecutor(t, executor.Options{Limits: executor.Limits{Running: 1, PerTenant: 1, PerTool: 1, Wait: 2500 * time.Millisecond}}, newFake(t, "slow", readOnly, second))
+		busy := background(t, e, executor.Batch{Parallel: 2, Calls: many("slow", 2)})
+		synctest.Wait()
+		late := ask(t, e, nil, "slow", `{"other": 1}`)
+		queued := map[time.Duration]bool{late.Usage.Queue: true}
+		for _, record := range append(busy(), late) {
+			assert.True(t, record.Result.Success, record.Result.Error)
+			assert.Equal(t, time.Second, record.ExecutionTime)
+			queued[record.Usage.Queue] = true
+		}
+		assert.Equal(t, map[time.Duration]bool{0: true, time.Second: true, 2 * time.Second: true}, queued)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		e := newExecutor(t, executor.Options{Limits: executor.Limits{Running: 1, PerTenant: 1, PerTool: 1, Wait: time.Second / 2}}, newFake(t, "slow", readOnly, second))
+		busy := background(t, e, executor.Batch{Calls: many("slow", 1)})
+		synctest.Wait()
+		refused := ask(t, e, nil, "slow", `{"other": 1}`)
+		assert.Equal(t, tool.Busy, refused.Result.Kind)
+		assert.Equal(t, time.Second/2, refused.Usage.Queue)
+		assert.Zero(t, refused.ExecutionTime)
+		busy()
+	})
+}

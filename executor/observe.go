@@ -144,7 +144,9 @@ func (b *batch) logFinished(ctx context.Context, c *call) {
 		slog.String("tool", c.tool),
 		slog.String("kind", string(c.record.Result.Kind)),
 		slog.Float64("ms", milliseconds(c.record.ExecutionTime)),
-		slog.Float64("tool_ms", milliseconds(c.record.Usage.Wall)), // without queueing and compilation
+		slog.Float64("tool_ms", milliseconds(c.record.Usage.Wall)),
+		slog.Float64("queue_ms", milliseconds(c.record.Usage.Queue)),
+		slog.Float64("compile_ms", milliseconds(c.record.Usage.Compile)),
 	}
 	if c.record.Parent != "" {
 		attributes = append(attributes, slog.String("parent", c.record.Parent))

@@ -85,7 +85,7 @@ func TestRowS26InvalidJSON(t *testing.T) {
 func TestRowS32Wire(t *testing.T) {
 	e := newExecutor(t, executor.Options{}, newFake(t, "echo", nil, echo))
 	record := ask(t, e, nil, "echo", `{"n":1}`)
-	record.CallID, record.ExecutionTime = "C", 0
+	record.CallID, record.ExecutionTime, record.Usage.Queue = "C", 0, 0
 	text := jsonOf(t, record)
 	assert.Equal(t, `{"id":"1","call_id":"C","type":"function","function":{"name":"echo","arguments":"{\"n\":1}"},`+
 		`"result":"{\"success\":true,\"output\":\"{\\\"n\\\":1}\"}","success":true,"skipped":false,"execution_time":0,"cached":false,`+

@@ -149,7 +149,7 @@ func (b *batch) answer(ctx context.Context, c *call) {
 	})
 	switch {
 	case err != nil:
-		c.refuse(notAdmitted(c.tool, err))
+		c.notAdmitted(err)
 	case from != answers.Asked:
 		c.record.Cached, c.record.Source, c.record.Result = true, known.source, cloned(known.result)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"time"
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/manifests"
@@ -45,7 +46,7 @@ func (r *run) do(ctx context.Context) (tool.Outcome, error) {
 	if t.isClients() {
 		return r.deny(tool.Denial{Permission: "execution", Value: t.manifest.Name, Rule: "the client runs this tool; the runtime cannot run its calls"})
 	}
-	module, err := t.prepared(ctx)
+	module, err := r.module(ctx)
 	if err != nil {
 		return r.failed(ctx, err)
 	}
@@ -70,6 +71,16 @@ func (r *run) do(ctx context.Context) (tool.Outcome, error) {
 	}
 	defer leave()
 	return r.runInside(inside, module, arguments)
+}
+
+// module returns the tool's module, and counts how long the call waits for it.
+func (r *run) module(ctx context.Context) (*engine.Module, error) {
+	if module := r.tool.ready(); module != nil {
+		return module, nil
+	}
+	began := time.Now()
+	defer func() { r.usage.Compile += time.Since(began) }()
+	return r.tool.prepared(ctx)
 }
 
 // enter admits the call and returns the context to run it in. A call in a seat waits for its turn.
@@ -135,7 +146,7 @@ func (r *run) execute(ctx context.Context, module *engine.Module) (tool.Outcome,
 	used, err := r.runOnce(ctx, module)
 	for errors.Is(err, engine.ErrEvicted) { // evicted since it was prepared
 		r.deadline.release()
-		if module, err = t.prepared(ctx); err != nil {
+		if module, err = r.module(ctx); err != nil {
 			return r.failed(ctx, err)
 		}
 		used, err = r.runOnce(ctx, module)
@@ -145,7 +156,7 @@ func (r *run) execute(ctx context.Context, module *engine.Module) (tool.Outcome,
 	}
 	r.seat.charge(used)
 	fuel := used.Fuel // a copy, so that the record does not keep all of used alive
-	r.usage = tool.Usage{Fuel: &fuel, MemoryBytes: used.MemoryBytes, Wall: t.runtime.now().Sub(r.system.Started)}
+	r.usage.Fuel, r.usage.MemoryBytes, r.usage.Wall = &fuel, used.MemoryBytes, t.runtime.now().Sub(r.system.Started)
 	r.collect()
 	r.tellWithheld(ctx)
 	give, err := r.takeReader(err)

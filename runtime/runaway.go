@@ -79,7 +79,7 @@ func (r *run) abandon() {
 	}
 	kind, message := r.guest.verdict()
 	host.Abandon(
-		tool.Outcome{Result: tool.Result{Error: message, Kind: kind}, Usage: tool.Usage{Wall: time.Since(r.guest.began)}},
+		tool.Outcome{Result: tool.Result{Error: message, Kind: kind}, Usage: tool.Usage{Wall: time.Since(r.guest.began), Compile: r.usage.Compile}},
 		&tool.Error{Op: "invoke", Tool: r.invocation.Tool, Kind: kind, Message: message, Err: ErrRunaway})
 }
 

@@ -110,11 +110,18 @@ func (t *Tool) Prepare(ctx context.Context) error {
 	return err
 }
 
-func (t *Tool) prepared(ctx context.Context) (*engine.Module, error) {
+// ready returns the module if it is compiled, and nil otherwise.
+func (t *Tool) ready() *engine.Module {
 	t.mu.Lock()
-	module := t.module
-	t.mu.Unlock()
-	if module != nil && !module.Evicted() {
+	defer t.mu.Unlock()
+	if t.module == nil || t.module.Evicted() {
+		return nil
+	}
+	return t.module
+}
+
+func (t *Tool) prepared(ctx context.Context) (*engine.Module, error) {
+	if module := t.ready(); module != nil {
 		return module, nil
 	}
 	// Compile without the lock: the engine compiles a module only once for concurrent callers.

@@ -65,9 +65,29 @@ func TestEveryEndHasItsKind(t *testing.T) {
 				assert.Positive(t, outcome.Usage.Wall)
 			}
 			assert.LessOrEqual(t, outcome.Usage.MemoryBytes, int64(guest.Limits().Memory))
+			assert.Zero(t, outcome.Usage.Compile, "it was compiled before the call")
 			assert.NotNil(t, guest.Manifest())
 		})
 	}
+}
+
+// TestCompileTimeIsApart: a call that waits for its module says how long, beside its own time.
+func TestCompileTimeIsApart(t *testing.T) {
+	guest := load(t, newRuntime(t, Options{}), manifest(t, probe, ""), manifests.Grants{})
+	began := time.Now()
+	first, err := invoke(t, guest, `{}`)
+	require.NoError(t, err)
+	assert.Positive(t, first.Usage.Compile)
+	assert.LessOrEqual(t, first.Usage.Compile+first.Usage.Wall, time.Since(began))
+	second, err := invoke(t, guest, `{}`)
+	require.NoError(t, err)
+	assert.Zero(t, second.Usage.Compile)
+
+	broken := load(t, newRuntime(t, Options{}), manifest(t, probe, ""), manifests.Grants{})
+	require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(broken.Manifest().File), broken.Manifest().Module.Path), []byte("nothing"), 0o600))
+	refused, err := invoke(t, broken, `{}`)
+	require.Error(t, err)
+	assert.Positive(t, refused.Usage.Compile)
 }
 
 // TestWhatDecidesTheKind: several things can have happened to a guest that failed.

@@ -151,6 +151,10 @@ type Usage struct {
 	// HostCalls counts the host calls that need a permission. Standard streams, clocks and random
 	// numbers need none.
 	HostCalls int64 `json:"host_calls"`
+	// Queue is how long the call waited in the executor's queue and for its rates, but not for earlier calls
+	// of its batch. Compile is how long it then waited for its module.
+	Queue   time.Duration `json:"queue_ns,omitempty"`
+	Compile time.Duration `json:"compile_ns,omitempty"`
 }
 
 // Outcome is everything the host knows about a finished invocation.
@@ -181,7 +185,9 @@ type Record struct {
 	Result Result
 	// Skipped is set if the call did not run because it was refused, or because it repeats another
 	// call of its batch, which Source then names.
-	Skipped       bool
+	Skipped bool
+	// ExecutionTime is how long the call took after the queue: Usage.Compile, Usage.Wall and the host's
+	// own work.
 	ExecutionTime time.Duration
 	// Cached is set if the result is that of an earlier call, which Source names.
 	Cached bool

@@ -26,6 +26,11 @@ func TestRecordOnTheWire(t *testing.T) {
 		`"result":"{\"success\":true,\"output\":\"4\",\"data\":{\"value\":4}}","success":true,"skipped":false,"execution_time":0.0004,`+
 		`"cached":false,"repairs":[],"denials":[],"log":"","usage":{"fuel":null,"memory_bytes":1114112,"wall_ns":380000,"host_calls":0},"host_calls":[]}`, string(wire))
 
+	record.Usage.Queue, record.Usage.Compile = 2*time.Millisecond, 3*time.Millisecond
+	wire, err = json.Marshal(record)
+	require.NoError(t, err)
+	assert.Contains(t, string(wire), `"wall_ns":380000,"host_calls":0,"queue_ns":2000000,"compile_ns":3000000},`)
+
 	var back Record
 	require.NoError(t, json.Unmarshal(wire, &back))
 	record.Repairs, record.Denials, record.HostCalls = []Repair{}, []Denial{}, []HostCall{}

@@ -80,8 +80,10 @@ type made struct {
 	CallID        string  `json:"call_id"`
 	Name          string  `json:"name"`
 	Outcome       string  `json:"outcome"`        // "success", or the kind of the failure
-	ExecutionTime float64 `json:"execution_time"` // seconds, with queueing and compiling
-	WallTime      float64 `json:"wall_time"`      // seconds, without
+	ExecutionTime float64 `json:"execution_time"` // in seconds, like the others: all but the time in the queue
+	WallTime      float64 `json:"wall_time"`      // in the tool
+	QueueTime     float64 `json:"queue_time"`
+	CompileTime   float64 `json:"compile_time"`
 	Cached        bool    `json:"cached"`
 }
 
@@ -135,7 +137,7 @@ func madeBy(store records.Folder, caller records.Entry) ([]made, error) {
 	calls := make([]made, len(entries))
 	for i, entry := range entries {
 		r := entry.Record
-		calls[i] = made{r.CallID, r.Function.Name, outcomeOf(r), r.ExecutionTime.Seconds(), r.Usage.Wall.Seconds(), r.Cached}
+		calls[i] = made{r.CallID, r.Function.Name, outcomeOf(r), r.ExecutionTime.Seconds(), r.Usage.Wall.Seconds(), r.Usage.Queue.Seconds(), r.Usage.Compile.Seconds(), r.Cached}
 	}
 	return calls, nil
 }

@@ -37,7 +37,7 @@ func TestExplanationForPeople(t *testing.T) {
 			},
 			Parent: "0199f3c2-0000-7aa0-b3a5-6f0d9c1e2b47",
 			Cuts:   []tool.Cut{{Part: "output", Bytes: 9000, Kept: 1000}, {Part: "content[0]", Bytes: 5, Kept: 0}},
-			Log:    "busy\nlog\x07\n", Usage: tool.Usage{Fuel: &fuel, MemoryBytes: 1 << 20, HostCalls: 300, Wall: 1234567 * time.Nanosecond},
+			Log:    "busy\nlog\x07\n", Usage: tool.Usage{Fuel: &fuel, MemoryBytes: 1 << 20, HostCalls: 300, Wall: 1234567 * time.Nanosecond, Queue: 500 * time.Millisecond, Compile: 1500 * time.Millisecond},
 		},
 	}
 	local := time.Local
@@ -52,7 +52,7 @@ source       /tools
 made by      0199f3c2-0000-7aa0-b3a5-6f0d9c1e2b47
 arguments    {"url":"x"}\ncall forged
 outcome      denied, exit code 3
-took         1.23ms, 1 instruction, 1MiB of memory, 300 host calls; 2s more for queueing and compiling
+took         1.23ms, 1 instruction, 1MiB of memory, 300 host calls; 500ms in the queue, 1.5s compiling, 499ms for the host's own work
 repairs      n: "5" to 5 (cast)
 truncated    output: 1000 of 9000 bytes were returned; caisson explain 0199f3c2-5d1e-7aa0-b3a5-6f0d9c1e2b47 --output
              content[0]: 0 of 5 bytes were returned; caisson explain 0199f3c2-5d1e-7aa0-b3a5-6f0d9c1e2b47 --output --part 'content[0]'
@@ -81,8 +81,8 @@ log
 `
 	o := &options{}
 	calls := []made{
-		{"0199f3c2-5d1e-7aa0-b3a5-6f0d9c1e2b48", "a\nb", "success", 2.0015, 0.0015, false},
-		{"0199f3c2-5d1e-7aa0-b3a5-6f0d9c1e2b49", "c", "denied", 0, 0, true},
+		{"0199f3c2-5d1e-7aa0-b3a5-6f0d9c1e2b48", "a\nb", "success", 1.5015, 0.0015, 0.5, 1.4, false},
+		{"0199f3c2-5d1e-7aa0-b3a5-6f0d9c1e2b49", "c", "denied", 0, 0, 0, 0, true},
 	}
 	assert.Equal(t, want, o.entryText(entry, explain(entry), calls))
 

@@ -86,9 +86,9 @@ func madeTable(calls []made) string {
 	if len(calls) == 0 {
 		return ""
 	}
-	rows := [][]string{{"  CALL", "TOOL", "OUTCOME", "TIME", "WAITED"}} // for queueing and compiling
+	rows := [][]string{{"  CALL", "TOOL", "OUTCOME", "TIME", "WAITED"}} // in the queue, for the module and for the host
 	for _, c := range calls {
-		took, waited := seconds(c.WallTime), seconds(max(c.ExecutionTime-c.WallTime, 0))
+		took, waited := seconds(c.WallTime), seconds(c.QueueTime+max(c.ExecutionTime-c.WallTime, 0))
 		if c.Cached {
 			took, waited = "cached", ""
 		}
@@ -106,8 +106,18 @@ func usageLine(record tool.Record) string {
 		line += ", " + manifests.Bytes(bytes).String() + " of memory"
 	}
 	line += ", " + count(int(record.Usage.HostCalls), "host call")
-	if waited := record.ExecutionTime - record.Usage.Wall; waited > 0 {
-		line += "; " + roundTime(waited) + " more for queueing and compiling"
+	separator := "; "
+	for _, part := range []struct {
+		time time.Duration
+		what string
+	}{
+		{record.Usage.Queue, " in the queue"}, {record.Usage.Compile, " compiling"},
+		{record.ExecutionTime - record.Usage.Compile - record.Usage.Wall, " for the host's own work"},
+	} {
+		if part.time > 0 {
+			line += separator + roundTime(part.time) + part.what
+			separator = ", "
+		}
 	}
 	return line
 }

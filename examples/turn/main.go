@@ -98,7 +98,7 @@ func policy(workspaces string) *manifests.Policy {
 
 func report(out io.Writer, records []tool.Record) error {
 	useful, contained := 0, 0
-	// What a call waited for is a place in the queue, and its module to be compiled.
+	// A call waits for a place in the queue, for its module to be compiled, and for what the host does.
 	fmt.Fprintf(out, "%-7s %-18s %-10s %8s %8s %10s  %s\n", "id", "tool", "outcome", "time", "waited", "memory", "what goes back to the model")
 	for i, record := range records {
 		outcome, text := "ok", record.Result.Output
@@ -106,7 +106,7 @@ func report(out io.Writer, records []tool.Record) error {
 			outcome, text = string(record.Result.Kind), record.Result.Error
 		}
 		fmt.Fprintf(out, "%-7s %-18s %-10s %8s %8s %10s  %s\n", record.ID, record.Function.Name, outcome,
-			record.Usage.Wall.Round(100*time.Microsecond), (record.ExecutionTime - record.Usage.Wall).Round(100*time.Microsecond), manifests.Bytes(record.Usage.MemoryBytes), oneLine(text))
+			record.Usage.Wall.Round(100*time.Microsecond), (record.Usage.Queue + record.ExecutionTime - record.Usage.Wall).Round(100*time.Microsecond), manifests.Bytes(record.Usage.MemoryBytes), oneLine(text))
 		switch {
 		case i >= len(expected) || record.Result.Kind != expected[i]:
 			return fmt.Errorf("call %s ended with kind %q; want %q: %s", record.ID, record.Result.Kind, expected[i], text)
