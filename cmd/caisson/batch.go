@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -312,6 +313,9 @@ func (o *batchOptions) readCalls(document []byte) ([]tool.Call, dialects.Dialect
 	if dialect == nil {
 		calls, err := tool.ParseCalls(document)
 		if err != nil && !(errors.Is(err, tool.ErrNoCalls) && isMessage(document)) {
+			if words := gatewayError(document); words != "" {
+				return nil, nil, failed(exitFailed, words, "no call was run")
+			}
 			return nil, nil, notCalls(err)
 		}
 		return calls, nil, nil
@@ -329,6 +333,24 @@ func (o *batchOptions) readCalls(document []byte) ([]tool.Call, dialects.Dialect
 		}
 	}
 	return response.ToolCalls, dialect, nil
+}
+
+// gatewayError returns what a document says that is an error of what stands in front of a provider's API, which
+// no dialect has: {"message": …}, {"detail": …} or a page. It returns "" for any other document.
+func gatewayError(document []byte) string {
+	if bytes.HasPrefix(bytes.TrimSpace(document), []byte("<")) {
+		return "the input is HTML or XML, such as the error page of a gateway, and not JSON"
+	}
+	var report struct{ Message, Detail any }
+	if json.Unmarshal(document, &report) != nil {
+		return ""
+	}
+	for _, said := range []any{report.Message, report.Detail} {
+		if words, ok := said.(string); ok && words != "" {
+			return "the input is an error: " + tool.Shown(words, 512)
+		}
+	}
+	return ""
 }
 
 // isMessage reports whether a document is a model's message in plain text, without calls.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/manifests/schema"
+	"github.com/caisson-run/caisson/tool"
 )
 
 // pairPattern matches KEY=VALUE, but no JSON and no @FILE.
@@ -31,6 +32,14 @@ func arePairs(words []string) (bool, error) {
 			"give the arguments as KEY=VALUE words, or as one JSON object in quotes")
 	}
 	return pairs > 0, nil
+}
+
+// wordHints says how to write arguments to who wrote a bare word, which is no JSON object.
+func wordHints(words []string, record tool.Record) []string {
+	if record.Result.Kind != tool.InvalidArguments || len(words) != 1 || words[0] == "-" || strings.HasPrefix(words[0], "@") || strings.Contains(words[0], "{") {
+		return nil
+	}
+	return []string{"give the arguments as KEY=VALUE words, or as one JSON object in quotes"}
 }
 
 // argumentsOf returns the arguments of a tool given as KEY=VALUE words, as a JSON object.

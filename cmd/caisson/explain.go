@@ -247,7 +247,7 @@ func kindHints(kind tool.Kind, manifest string) []string {
 func (o *options) explainHints(record tool.Record, kept bool) []string {
 	early := []string{availability, approvalPermission} // denied before the tool is started
 	if kept && (record.Usage.Fuel != nil || len(record.Denials) > 0 && !slices.Contains(early, record.Denials[0].Permission)) {
-		return []string{fmt.Sprintf("run %q to see what it did", o.explainCommand(record.CallID))}
+		return []string{toRun(o.explainCommand(record.CallID)) + " to see what it did"}
 	}
 	return nil
 }

@@ -119,7 +119,7 @@ func (h *host) internalFailure(record tool.Record) *failure {
 	text := name + ": " + cause.Error()
 	switch mount, ok := errors.AsType[*files.Error](cause); {
 	case errors.Is(cause, runtime.ErrModule), errors.Is(cause, runtime.ErrDigest):
-		return failed(exitUsage, text, fmt.Sprintf("run %q", "caisson validate "+h.fileOf(name)))
+		return failed(exitUsage, text, toRun("caisson validate "+quoted(h.fileOf(name))))
 	case ok:
 		return failed(exitUsage, text, fmt.Sprintf("check that the directory granted for %s exists and can be used", mount.Path))
 	}
@@ -128,7 +128,7 @@ func (h *host) internalFailure(record tool.Record) *failure {
 
 // parametersHint says how to see the parameters of a tool.
 func (h *host) parametersHint(name string) string {
-	return fmt.Sprintf("run %q to see its parameters", h.inspectCommand(name, sourceFlagNames))
+	return toRun(h.inspectCommand(name, sourceFlagNames)) + " to see its parameters"
 }
 
 func (h *host) fileOf(name string) string {
@@ -143,7 +143,7 @@ func (h *host) whereTools() string {
 	if len(h.registry.List()) == 0 {
 		return "there is no tool in " + strings.Join(h.sources, ", ") + "; name a folder with --tools DIR"
 	}
-	return fmt.Sprintf("run %q to see the tools", h.options.again("caisson list", sourceFlagNames...))
+	return toRun(h.options.again("caisson list", sourceFlagNames...)) + " to see the tools"
 }
 
 // limit is a limit that a call can exceed: its key in manifests, and the flag that sets it.

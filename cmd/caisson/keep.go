@@ -81,12 +81,15 @@ func (o *options) outputCommand(id, part string, from int64) string {
 // quoted quotes a word for a shell if that is needed.
 func quoted(word string) string {
 	if word == "" || strings.ContainsFunc(word, func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune(`-_./\:`, r)
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != filepath.Separator && !strings.ContainsRune("-_./:", r)
 	}) {
 		return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 	}
 	return word
 }
+
+// toRun says to run a command, whose words are quoted for a shell.
+func toRun(command string) string { return `run "` + command + `"` }
 
 // absolute returns the absolute form of path, or path itself on failure.
 func absolute(path string) string {

@@ -135,7 +135,7 @@ func unknownCommand(root *cobra.Command, name string) error {
 
 // usageError returns a failure for a mistake in the command line.
 func usageError(command *cobra.Command, text string) error {
-	return &failure{exitUsage, []message{{text, []string{fmt.Sprintf("run %q", command.CommandPath()+" --help")}}}}
+	return &failure{exitUsage, []message{{text, []string{toRun(command.CommandPath() + " --help")}}}}
 }
 
 // positional checks the number of arguments. names describes them. A negative most means no

@@ -272,7 +272,7 @@ func (h *host) withheld(name string) []string {
 		}
 	}
 	hints = append(hints, h.unappliedHints()...)
-	return append(hints, fmt.Sprintf("run %q to see what it requests and what would allow it", h.inspectCommand(name, toolFlagNames)))
+	return append(hints, toRun(h.inspectCommand(name, toolFlagNames))+" to see what it requests and what would allow it")
 }
 
 // denialHints says what would allow the last denial, which the error names.

@@ -128,7 +128,7 @@ func firstOf(broken *manifests.Error, follows string) manifests.Problem {
 	if follows != "" {
 		p.Message += ", " + follows
 	}
-	p.Fix = fmt.Sprintf("run %q", "caisson validate "+p.File)
+	p.Fix = toRun("caisson validate " + quoted(p.File))
 	return p
 }
 

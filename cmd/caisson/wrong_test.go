@@ -84,6 +84,7 @@ var wrongInputs = []wrongInput{
 	{"", `call calculator {'expression':'1'} --tools calc`},
 	{"", `call calculator ["1"] --tools calc`},
 	{"", "call calculator expresion=1 --tools calc"},
+	{"", "call calculator 2*3 --tools calc"},
 	{"", "call calculator @nofile --tools calc"},
 	{"", "call calculator {} --tools nowhere"},
 	{"", "call calculator {} --tools calc --config nope.yaml"},
