@@ -77,6 +77,29 @@ func TestWhatStandsTwiceIsRefused(t *testing.T) {
 	}
 }
 
+// TestASecondName: a field is read under its alias, in any spelling of JSON, and stands for one member under
+// both names.
+func TestASecondName(t *testing.T) {
+	type named struct {
+		FinishReason string         `json:"finishReason" alias:"finish_reason"`
+		Args         map[string]int `json:"args"`
+	}
+	for text, want := range map[string]named{
+		`{"finish_reason" :"a","args":{"finish_reason":1,"finishReason":2}}`: {"a", map[string]int{"finish_reason": 1, "finishReason": 2}},
+		`{"finish\u005freason":"a"}`:                                         {FinishReason: "a"},
+		`{"finishReason":"a","Finish_Reason":"b","FinishReason":"c"}`:        {FinishReason: "a"},
+	} {
+		var read named
+		document := []byte(text)
+		require.NoError(t, Unmarshal(document, &read), text)
+		assert.Equal(t, want, read, text)
+		assert.Equal(t, text, string(document), "what is read is not changed")
+	}
+	var twice *RepeatedError
+	require.ErrorAs(t, Unmarshal([]byte(`{"finishReason":"a","finish_reason":"b"}`), new(named)), &twice)
+	assert.Equal(t, "finish_reason", twice.Name)
+}
+
 func TestFaultsAreThoseOfTheStandardLibrary(t *testing.T) {
 	for _, text := range []string{``, `{`, `{"kept":1}`, `[]`, `{"kept":{}}}`, `{"tool_calls":[1]}`, strings.Repeat(`{"one":`, 11_000)} {
 		want := json.Unmarshal([]byte(text), new(outer))

@@ -12,6 +12,8 @@ import (
 // the standard library accepts "Tool_Calls" for tool_calls too, and that a duplicate of a field's member, or
 // of any member of a map, is a [*RepeatedError]. Values with an UnmarshalJSON method, such as
 // [json.RawMessage], are not looked into.
+//
+// A field may have a second name, in the tag "alias". It must be longer than the first.
 func Unmarshal(data []byte, value any) error {
 	plain, err := Plain(data, value)
 	if err != nil {
@@ -65,7 +67,7 @@ func (r *namer) value(t reflect.Type) error {
 
 // object moves past an object that is decoded into a struct, or into a map, where every name is a field.
 func (r *namer) object(t reflect.Type) error {
-	var known map[string]reflect.Type
+	var known map[string]field
 	if t.Kind() == reflect.Struct {
 		known = fields(t)
 	}
@@ -73,10 +75,10 @@ func (r *namer) object(t reflect.Type) error {
 	for r.next('}') {
 		start, end := r.name()
 		name := unquoted(r.text[start:end])
-		field, isField := known[name]
+		found, isField := known[name]
 		switch {
 		case t.Kind() == reflect.Map:
-			field = t.Elem()
+			found = field{name, t.Elem()}
 		case !isField:
 			if similar(known, name) {
 				r.hide(start, end)
@@ -85,21 +87,30 @@ func (r *namer) object(t reflect.Type) error {
 			r.skip()
 			continue
 		}
-		if seen[name] {
+		if seen[found.name] {
 			return &RepeatedError{name}
 		}
-		seen[name] = true
-		if err := r.value(field); err != nil {
+		seen[found.name] = true
+		if isField && found.name != name {
+			r.overwrite(start, end, found.name)
+		}
+		if err := r.value(found.holds); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// fields returns the types of a struct's fields by their JSON names. A field hides those of the same name
+// field is a field by its JSON name, which is not its alias.
+type field struct {
+	name  string
+	holds reflect.Type
+}
+
+// fields returns a struct's fields by their JSON names and aliases. A field hides those of the same name
 // in embedded structs.
-func fields(t reflect.Type) map[string]reflect.Type {
-	all, depths := map[string]reflect.Type{}, map[string]int{}
+func fields(t reflect.Type) map[string]field {
+	all, depths := map[string]field{}, map[string]int{}
 	for _, f := range reflect.VisibleFields(t) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if name == "-" || name == "" && f.Anonymous || !f.IsExported() {
@@ -107,16 +118,19 @@ func fields(t reflect.Type) map[string]reflect.Type {
 		}
 		name = cmp.Or(name, f.Name)
 		if depth, taken := depths[name]; !taken || len(f.Index) < depth {
-			all[name], depths[name] = f.Type, len(f.Index)
+			all[name], depths[name] = field{name, f.Type}, len(f.Index)
+			if alias := f.Tag.Get("alias"); alias != "" {
+				all[alias] = all[name]
+			}
 		}
 	}
 	return all
 }
 
 // similar returns whether the standard library would take the name for one of the known ones.
-func similar(known map[string]reflect.Type, name string) bool {
-	for field := range known {
-		if strings.EqualFold(field, name) {
+func similar(known map[string]field, name string) bool {
+	for other := range known {
+		if strings.EqualFold(other, name) {
 			return true
 		}
 	}
@@ -124,11 +138,13 @@ func similar(known map[string]reflect.Type, name string) bool {
 }
 
 // hide overwrites a name with one that no field has.
-func (r *namer) hide(start, end int) {
+func (r *namer) hide(start, end int) { r.overwrite(start, end, strings.Repeat("-", end-start-2)) }
+
+// overwrite replaces a name with another one that is not longer.
+func (r *namer) overwrite(start, end int, name string) {
 	if &r.plain[0] == &r.text[0] {
 		r.plain = bytes.Clone(r.text)
 	}
-	for i := start + 1; i < end-1; i++ {
-		r.plain[i] = '-'
-	}
+	written := append(Quote(name), bytes.Repeat([]byte(" "), end-start)...)
+	copy(r.plain[start:end], written)
 }
