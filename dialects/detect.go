@@ -83,8 +83,8 @@ type shape struct {
 	Content        json.RawMessage `json:"content"`
 	Role           json.RawMessage `json:"role"`
 	Candidates     json.RawMessage `json:"candidates"`
-	PromptFeedback json.RawMessage `json:"promptFeedback"`
-	Usage          json.RawMessage `json:"usageMetadata"`
+	PromptFeedback json.RawMessage `json:"promptFeedback" alias:"prompt_feedback"`
+	Usage          json.RawMessage `json:"usageMetadata" alias:"usage_metadata"`
 	JSONRPC        json.RawMessage `json:"jsonrpc"`
 	Error          json.RawMessage `json:"error"`
 }
@@ -101,7 +101,7 @@ func (s *shape) responses() []string {
 		isList(s.Choices),
 		is(s.Object, "response") && isList(s.Output),
 		is(s.Type, "message") && is(s.Role, "assistant") && isList(s.Content),
-		isList(s.Candidates) || s.Candidates == nil && isObject(s.PromptFeedback),
+		isList(s.Candidates) || (s.Candidates == nil || string(s.Candidates) == "null") && isObject(s.PromptFeedback),
 		is(s.JSONRPC, "2.0"),
 	)
 	if len(fits) == 0 {

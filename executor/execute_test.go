@@ -99,6 +99,7 @@ func TestRowS07Refusals(t *testing.T) {
 		message               string // a part
 		permission            string
 		typ                   string
+		incomplete            bool
 	}{
 		{name: "text", tool: "calculator", arguments: "hello", kind: tool.InvalidArguments, message: "not JSON near byte"},
 		{name: "cut off", tool: "calculator", arguments: `{"n": `, kind: tool.InvalidArguments, message: "the JSON ends too early, at byte 6"},
@@ -119,11 +120,14 @@ func TestRowS07Refusals(t *testing.T) {
 		{name: "unavailable", tool: "web_search", kind: tool.Denied, message: "SEARCH_KEY is not set", permission: "availability"},
 		{name: "client", tool: "local_shell", allowed: []string{"calculator"}, kind: tool.Denied, message: "local_shell is not among", permission: "allowed_tools"},
 		{name: "custom", tool: "calculator", kind: tool.InvalidArguments, message: "takes a JSON object, and no free text", arguments: "1+1", typ: tool.CustomCall},
+		{name: "half a call", tool: "calculator", arguments: `{"n":1}`, kind: tool.InvalidArguments, message: "the response was cut off within this call", incomplete: true},
+		{name: "half a client's call", tool: "local_shell", arguments: `{"command":["rm"]}`, kind: tool.InvalidArguments, message: "so the call was not run", incomplete: true, typ: tool.LocalShellCall},
+		{name: "half a text", tool: "secret_calculator", arguments: "rm -r /tmp", kind: tool.InvalidArguments, message: "make it again", incomplete: true, typ: tool.CustomCall},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			call := newCall("1", test.tool, test.arguments)
-			call.Type = test.typ
+			call.Type, call.Incomplete = test.typ, test.incomplete
 			record := execute(t, e, executor.Batch{Calls: []tool.Call{call}, Session: newSession(t, e, executor.SessionOptions{Allowed: test.allowed})})
 			assert.Equal(t, test.kind, record.Result.Kind)
 			assert.Contains(t, record.Result.Error, test.message)

@@ -45,6 +45,10 @@ func (c *call) tryPlan(ctx context.Context) (err error) {
 	if c.cause != nil {
 		return c.cause
 	}
+	if c.record.Incomplete {
+		c.refuse(tool.InvalidArguments, "the response was cut off within this call, so the call was not run; make it again, shorter if it is long")
+		return nil
+	}
 	arguments, err := c.parse()
 	if err != nil {
 		c.refuse(tool.InvalidArguments, err.Error())

@@ -18,6 +18,13 @@ type Call struct {
 	// Signature is opaque data that the provider wants back unchanged, such as Gemini's thought
 	// signature, or empty.
 	Signature string `json:"signature,omitempty"`
+	// Origin is what else the provider said about the call and wants back with the call or its result:
+	// a JSON object as text, by dialect, such as {"responses":{"namespace":"crm"}}; or empty.
+	Origin string `json:"origin,omitempty"`
+	// Incomplete is set if the response was cut off within the call, or may have been. An incomplete
+	// call must not be run, even if its arguments are valid. An executor answers it with a failure, so
+	// that every call of the response has a result.
+	Incomplete bool `json:"incomplete,omitempty"`
 }
 
 // The types of calls and definitions. They differ only in how providers write them: a call of any
@@ -178,6 +185,8 @@ type envelope struct {
 	Function  *wireFunction   `json:"function"`
 	Custom    *wireCustom     `json:"custom"`
 	Signature string          `json:"signature"`
+	Origin    string          `json:"origin"`
+	Cut       bool            `json:"incomplete"`
 	ToolCalls json.RawMessage `json:"tool_calls"`
 	Message   json.RawMessage `json:"message"`
 	Choices   json.RawMessage `json:"choices"`
@@ -237,7 +246,7 @@ func callsIn(raw json.RawMessage, depth int) ([]Call, error) {
 }
 
 func (o envelope) call() (Call, error) {
-	call := Call{ID: o.ID, Type: o.Type, Signature: o.Signature}
+	call := Call{ID: o.ID, Type: o.Type, Signature: o.Signature, Origin: o.Origin, Incomplete: o.Cut}
 	switch o.Type {
 	case "":
 		call.Type = FunctionCall

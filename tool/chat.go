@@ -8,9 +8,26 @@ type ChatResponse struct {
 	Model   string `json:"model,omitempty"`
 	Content string `json:"content"`
 	// ToolCalls are the calls that the model requests, in order. It is [] in JSON, never null.
-	ToolCalls    []Call       `json:"tool_calls"`
-	FinishReason FinishReason `json:"finish_reason,omitempty"`
-	Usage        ChatUsage    `json:"usage"`
+	// The last ones may be incomplete; see [Call.Incomplete].
+	ToolCalls []Call `json:"tool_calls"`
+	// ProviderItems are the parts of the response that belong to the provider's own tools, in order.
+	ProviderItems []ProviderItem `json:"provider_items,omitempty"`
+	FinishReason  FinishReason   `json:"finish_reason,omitempty"`
+	Usage         ChatUsage      `json:"usage"`
+}
+
+// ProviderItem is a part of a response that is neither text, nor reasoning, nor a call of an offered
+// function: something that a tool of the provider's own did, such as web_search_call, or asks of the
+// client, such as computer_call. This project neither runs nor answers it: the program does, in the
+// provider's format.
+type ProviderItem struct {
+	Type string `json:"type"` // as the provider names it
+	// ID is the id by which the client answers it, or else its own; empty if it has none.
+	ID string `json:"id,omitempty"`
+	// Waiting is set if the provider waits for the client: to run a call of a tool that the provider
+	// defines, or to decide whether its own tool may run.
+	Waiting bool            `json:"waiting,omitempty"`
+	Data    json.RawMessage `json:"data"` // the whole item in compact form, and else as the provider wrote it
 }
 
 // MarshalJSON writes the response. An empty list is [].
@@ -22,6 +39,12 @@ func (r ChatResponse) MarshalJSON() ([]byte, error) {
 
 // FinishReason says why a model stopped. Values other than the constants are the provider's own.
 type FinishReason string
+
+// WasCut reports whether a model stopped before its response was complete, such as at the token limit.
+// Such a response may have incomplete calls.
+func (r FinishReason) WasCut() bool {
+	return r != "" && r != FinishStop && r != FinishToolCalls
+}
 
 // The reasons that all providers have in some form.
 const (
@@ -44,7 +67,7 @@ type StreamResponse struct {
 	ResponseType ResponseType `json:"response_type"`
 	Content      string       `json:"content"`
 	Done         bool         `json:"done"`
-	// KnowledgeReferences and ToolCalls are [] in JSON, never null. ToolCalls holds complete calls.
+	// KnowledgeReferences and ToolCalls are [] in JSON, never null.
 	KnowledgeReferences []Reference     `json:"knowledge_references"`
 	SessionID           string          `json:"session_id,omitempty"`
 	AssistantMessageID  string          `json:"assistant_message_id,omitempty"`
@@ -65,14 +88,15 @@ type ResponseType string
 
 // The types of chunks.
 const (
-	ResponseAnswer     ResponseType = "answer"     // text for the reader
-	ResponseThinking   ResponseType = "thinking"   // the model's reasoning
-	ResponseToolCall   ResponseType = "tool_call"  // ToolCalls holds complete calls
-	ResponseToolDelta  ResponseType = "tool_delta" // a fragment of a call: Data {"index","id","name","arguments"}
-	ResponseToolResult ResponseType = "tool_result"
-	ResponseReferences ResponseType = "references"
-	ResponseError      ResponseType = "error"
-	ResponseComplete   ResponseType = "complete" // the last chunk; Data {"finish_reason","usage"}
+	ResponseAnswer       ResponseType = "answer"     // text for the reader
+	ResponseThinking     ResponseType = "thinking"   // the model's reasoning
+	ResponseToolCall     ResponseType = "tool_call"  // ToolCalls holds whole calls, or what there is of one that was cut off
+	ResponseToolDelta    ResponseType = "tool_delta" // a fragment of a call: Data {"index","id","name","arguments"}
+	ResponseToolResult   ResponseType = "tool_result"
+	ResponseProviderItem ResponseType = "provider_item" // Data is a [ProviderItem]
+	ResponseReferences   ResponseType = "references"
+	ResponseError        ResponseType = "error"
+	ResponseComplete     ResponseType = "complete" // the last chunk; Data {"finish_reason","usage"}
 )
 
 // Reference is a source that a response is based on.

@@ -86,7 +86,7 @@ func TestRowS2_5EmptyListsAreLists(t *testing.T) {
 func TestRowS2_5NoListIsNull(t *testing.T) {
 	values := []any{
 		Action{}, Allow{}, Answer{}, Approval{}, Call{}, Callee{}, ChatResponse{}, ChatUsage{}, Content{}, Cut{}, Decision{}, Definition{}, Denial{}, Emission{},
-		Event{}, File{}, Function{}, Hints{}, HostCall{}, Page{}, Planned{}, Record{}, Reference{}, Repair{}, Request{}, Result{}, StreamResponse{}, Totals{}, Usage{},
+		Event{}, File{}, Function{}, Hints{}, HostCall{}, Page{}, Planned{}, ProviderItem{}, Record{}, Reference{}, Repair{}, Request{}, Result{}, StreamResponse{}, Totals{}, Usage{},
 		Calls{}, References{}, Arguments{},
 	}
 	var nulls []string
@@ -103,7 +103,7 @@ func TestRowS2_5NoListIsNull(t *testing.T) {
 	sort.Strings(nulls)
 	assert.Equal(t, []string{
 		"Action.arguments", "Allow.grant", "Allow.manifest", "Decision.allow.grant", "Decision.allow.manifest", "Definition.parameters",
-		"Denial.allow.grant", "Denial.allow.manifest", "Record.usage.fuel", "Repair.from", "Repair.to", "Usage.fuel",
+		"Denial.allow.grant", "Denial.allow.manifest", "ProviderItem.data", "Record.usage.fuel", "Repair.from", "Repair.to", "Usage.fuel",
 	}, nulls)
 	for _, name := range exportedTypes(t) {
 		assert.True(t, known[name], "%s is not looked at", name)

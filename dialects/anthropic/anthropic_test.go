@@ -18,7 +18,11 @@ import (
 func whole(arguments string) tool.ChatResponse {
 	return tool.ChatResponse{
 		ID: "msg_011", Model: "claude-example", Content: "I look both up: café & <b>.",
-		ToolCalls:    []tool.Call{dialecttest.Call("toolu_01", "weather", arguments), dialecttest.Call("toolu_02", "clock", "{}")},
+		ToolCalls: []tool.Call{dialecttest.Call("toolu_01", "weather", arguments), dialecttest.Call("toolu_02", "clock", "{}")},
+		ProviderItems: []tool.ProviderItem{
+			{Type: "server_tool_use", ID: "srvtoolu_01", Data: json.RawMessage(`{"type":"server_tool_use","id":"srvtoolu_01","name":"web_search","input":{"query":"rain"}}`)},
+			{Type: "web_search_tool_result", Data: json.RawMessage(`{"type":"web_search_tool_result","tool_use_id":"srvtoolu_01","content":[]}`)},
+		},
 		FinishReason: tool.FinishToolCalls, Usage: tool.ChatUsage{PromptTokens: 4320, CompletionTokens: 55, TotalTokens: 4375},
 	}
 }
@@ -46,17 +50,19 @@ func TestReasonsToStop(t *testing.T) {
 	}
 }
 
-// TestACallThatWasCutIsLeftOut: a truncated call looks like one without arguments.
-func TestACallThatWasCutIsLeftOut(t *testing.T) {
+// TestACallThatWasCutSaysSo: a truncated call looks like one without arguments.
+func TestACallThatWasCutSaysSo(t *testing.T) {
 	one := `{"type":"tool_use","id":"a","name":"rm","input":{"path":"x"}}`
 	two := `{"type":"tool_use","id":"b","name":"rm","input":{}}`
-	for stop, want := range map[string]int{"max_tokens": 1, "refusal": 1, "tool_use": 2, "end_turn": 2} {
+	for stop, want := range map[string]bool{"max_tokens": true, "refusal": true, "tool_use": false, "end_turn": false} {
 		response, err := New().Response([]byte(answer(one+","+two, stop)))
 		require.NoError(t, err)
-		assert.Len(t, response.ToolCalls, want, stop)
+		require.Len(t, response.ToolCalls, 2, stop)
+		assert.Equal(t, []bool{false, want}, []bool{response.ToolCalls[0].Incomplete, response.ToolCalls[1].Incomplete}, stop)
 		response, err = New().Response([]byte(answer(one+","+two+`,{"type":"text","text":"."}`, stop)))
 		require.NoError(t, err)
-		assert.Len(t, response.ToolCalls, 2, stop)
+		require.Len(t, response.ToolCalls, 2, stop)
+		assert.False(t, response.ToolCalls[0].Incomplete || response.ToolCalls[1].Incomplete, "text follows, so they are whole")
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/internal/exact"
 	"github.com/caisson-run/caisson/dialects/internal/pieces"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
@@ -31,6 +32,7 @@ type part struct {
 	call    tool.Call
 	number  int             // of the call, as they began
 	input   json.RawMessage // with which the block began
+	written json.RawMessage // the whole of a block of the provider's own tools, as it began
 	text    strings.Builder // of a text
 	pieces  strings.Builder // of a call's arguments
 	halves  pieces.Halves   // of either
@@ -38,16 +40,39 @@ type part struct {
 	passed  bool // whether the call has been passed on
 }
 
-// end closes the block, and returns the rest of its last piece.
-func (p *part) end() string {
+// end closes a block, and returns the rest of its last piece. A block of the provider's own tools is passed
+// on.
+func (a *assembly) end(p *part) (rest string, err error) {
+	if p.stopped {
+		return "", nil
+	}
 	p.stopped = true
-	rest := p.halves.End()
-	if p.kind == callBlock {
+	rest = p.halves.End()
+	switch {
+	case p.written != nil:
 		p.pieces.WriteString(rest)
-	} else {
+		return "", a.Item(tool.ProviderItem{Type: p.kind, ID: p.call.ID, Data: p.provided()})
+	case p.kind == callBlock:
+		p.pieces.WriteString(rest)
+	default:
 		p.text.WriteString(rest)
 	}
-	return rest
+	return rest, nil
+}
+
+// provided returns a block of the provider's own tools. An input that came in pieces replaces the one that it
+// began with, unless the pieces are incomplete.
+func (p *part) provided() json.RawMessage {
+	pieces := p.pieces.String()
+	if !json.Valid([]byte(pieces)) {
+		return p.written
+	}
+	whole, err := exact.Parse(p.written, tool.MaxArgumentsDepth, maxElements)
+	if err != nil {
+		return p.written
+	}
+	whole.Set("input", exact.Literal(pieces))
+	return whole.Append(nil)
 }
 
 const (
@@ -82,8 +107,8 @@ func (a *assembly) part(index int) (*part, error) {
 	return a.at[index], nil
 }
 
-// start takes the beginning of a block, or all of it.
-func (a *assembly) start(r wire.Reader, p *part, first block) error {
+// start takes the beginning of a block, or all of it: what was read of it, and as it was written.
+func (a *assembly) start(r wire.Reader, p *part, first block, written json.RawMessage) error {
 	if p.kind != "" {
 		return r.Fail("", "block %d begins twice", p.index)
 	}
@@ -99,6 +124,9 @@ func (a *assembly) start(r wire.Reader, p *part, first block) error {
 		p.text.WriteString(p.halves.Add(first.Text))
 	case callBlock:
 		return a.startCall(r, p, first)
+	}
+	if !first.isRead() {
+		p.written, p.call.ID = written, first.ID
 	}
 	return nil
 }
@@ -117,7 +145,10 @@ func (a *assembly) startCall(r wire.Reader, p *part, first block) error {
 		first.ID = pieces.Free(a.taken, p.index)
 	}
 	a.taken[first.ID] = true
-	p.call = tool.Call{ID: first.ID, Type: tool.FunctionCall, Function: tool.Function{Name: first.Name}}
+	p.call = tool.Call{
+		ID: first.ID, Type: tool.FunctionCall, Function: tool.Function{Name: first.Name},
+		Origin: wire.Origin(dialects.Anthropic, wire.Member("caller", first.Caller), wire.Member("toolset_name", first.Toolset)),
+	}
 	p.number, p.input = a.calls, first.Input
 	a.calls++
 	return r.Bounded("input", len(first.Input))
@@ -138,9 +169,10 @@ func (p *part) arguments() string {
 // certain returns whether a call is known to be complete: incomplete pieces are not JSON.
 func (p *part) certain() bool { return p.pieces.Len() > 0 && json.Valid([]byte(p.pieces.String())) }
 
-func (p *part) whole() tool.Call {
+// whole returns the call of a part. cut is the one that may be truncated, or nil.
+func (p *part) whole(cut *part) tool.Call {
 	call := p.call
-	call.Function.Arguments = p.arguments()
+	call.Function.Arguments, call.Incomplete = p.arguments(), p == cut
 	return call
 }
 
@@ -152,7 +184,7 @@ func (a *assembly) sorted() []*part {
 // cut returns the call that may be truncated, or nil: the last block of a message that stopped early.
 func (a *assembly) cut() *part {
 	parts := a.sorted()
-	if len(parts) == 0 || !pieces.WasCut(finishReason(a.stop)) {
+	if len(parts) == 0 || !finishReason(a.stop).WasCut() {
 		return nil
 	}
 	if last := parts[len(parts)-1]; last.kind == callBlock && !last.certain() {
@@ -161,18 +193,20 @@ func (a *assembly) cut() *part {
 	return nil
 }
 
-// Response returns the texts and the complete calls, in the order of the blocks.
+// Response returns the texts and the calls, in the order of the blocks. Before the end, it leaves out calls
+// that may be incomplete.
 func (a *assembly) Response() tool.ChatResponse {
 	response := tool.ChatResponse{
 		ID: a.ID, Model: a.Model, ToolCalls: []tool.Call{},
 		FinishReason: finishReason(a.stop), Usage: a.usage.total(),
+		ProviderItems: a.Items(),
 	}
 	var content strings.Builder
 	cut := a.cut()
 	for _, p := range a.sorted() {
 		content.WriteString(p.text.String())
-		if p.kind == callBlock && p.stopped && p != cut && (a.done || p.certain()) {
-			response.ToolCalls = append(response.ToolCalls, p.whole())
+		if p.kind == callBlock && p.stopped && (a.done || p.certain()) {
+			response.ToolCalls = append(response.ToolCalls, p.whole(cut))
 		}
 	}
 	response.Content = content.String()

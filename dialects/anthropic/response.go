@@ -3,6 +3,7 @@ package anthropic
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 
 	"github.com/caisson-run/caisson/dialects/internal/pieces"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
@@ -30,6 +31,31 @@ type block struct {
 	// Thinking and Data are those of thinking and redacted_thinking.
 	Thinking string `json:"thinking"`
 	Data     string `json:"data"`
+	// Caller and Toolset are those of tool_use.
+	Caller  json.RawMessage `json:"caller"`
+	Toolset json.RawMessage `json:"toolset_name"`
+}
+
+// readBlock reads a block. Of one that is neither text nor thinking nor a call, only the type and the id
+// are known.
+func readBlock(r wire.Reader, document json.RawMessage) (b block, err error) {
+	var kind struct {
+		Type string          `json:"type"`
+		ID   json.RawMessage `json:"id"`
+	}
+	if err := r.Into("", document, &kind); err != nil {
+		return b, err
+	}
+	if b.Type = kind.Type; b.isRead() {
+		return b, r.Into("", document, &b)
+	}
+	_ = json.Unmarshal(kind.ID, &b.ID) // which may be anything
+	return b, nil
+}
+
+// isRead returns whether a block is text, thinking or a call. Others belong to the provider's own tools.
+func (b *block) isRead() bool {
+	return slices.Contains([]string{"", textBlock, thinkingBlock, redactedBlock, callBlock}, b.Type)
 }
 
 type failure struct {
@@ -82,12 +108,19 @@ func (dialect) Response(document []byte) (tool.ChatResponse, error) {
 	if err := read.begin(r, whole); err != nil {
 		return tool.ChatResponse{}, err
 	}
-	err := wire.Each(r, "content", whole.Content, maxBlocks, func(r wire.Reader, whole *block) error {
-		p, err := read.part(len(read.parts))
-		if err == nil {
-			err = read.start(r, p, *whole)
-			p.end()
+	err := wire.Each(r, "content", whole.Content, maxBlocks, func(r wire.Reader, written *json.RawMessage) error {
+		first, err := readBlock(r, *written)
+		if err != nil {
+			return err
 		}
+		p, err := read.part(len(read.parts))
+		if err != nil {
+			return err
+		}
+		if err := read.start(r, p, first, *written); err != nil {
+			return err
+		}
+		_, err = read.end(p)
 		return err
 	})
 	if err != nil {

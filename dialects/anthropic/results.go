@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -15,13 +16,22 @@ type toolUse struct {
 	ID    string          `json:"id"`
 	Name  string          `json:"name"`
 	Input json.RawMessage `json:"input"`
+	origin
+}
+
+// origin has what a block is sent back with, as it came. Both may be absent.
+type origin struct {
+	Caller  json.RawMessage `json:"caller,omitempty"`
+	Toolset json.RawMessage `json:"toolset_name,omitempty"`
 }
 
 // Calls writes tool_use blocks, as in an assistant's message, one for each call. Arguments that are not a
 // JSON object are wrapped: {"INVALID_JSON": "…"}, and so is the text of a custom call: {"input": "…"}.
 func (dialect) Calls(calls []tool.Call) (json.RawMessage, error) {
 	return wire.List(reader("calls"), calls, func(call *tool.Call) (toolUse, error) {
-		return toolUse{callBlock, call.ID, call.Function.Name, wire.Input(call)}, wire.Matched("id", call.ID)
+		var from origin
+		wire.FromOrigin(dialects.Anthropic, call, &from)
+		return toolUse{callBlock, call.ID, call.Function.Name, wire.Input(call), from}, wire.Matched("id", call.ID)
 	})
 }
 
@@ -30,6 +40,8 @@ type toolResult struct {
 	ToolUseID string    `json:"tool_use_id"`
 	Content   []content `json:"content,omitempty"` // the provider refuses blocks without text, but not empty results
 	IsError   bool      `json:"is_error,omitempty"`
+	// Toolset is that of the call.
+	Toolset json.RawMessage `json:"toolset_name,omitempty"`
 }
 
 // content is one block of a result.
@@ -52,7 +64,9 @@ type source struct {
 // says why.
 func (dialect) Results(records []tool.Record) (json.RawMessage, error) {
 	return wire.List(reader("results"), records, func(record *tool.Record) (toolResult, error) {
-		return toolResult{resultBlock, record.ID, contents(&record.Result), !record.Result.Success}, wire.Matched("id", record.ID)
+		var from origin
+		wire.FromOrigin(dialects.Anthropic, &record.Call, &from)
+		return toolResult{resultBlock, record.ID, contents(&record.Result), !record.Result.Success, from.Toolset}, wire.Matched("id", record.ID)
 	})
 }
 

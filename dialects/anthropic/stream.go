@@ -20,7 +20,7 @@ type event struct {
 	Type    string          `json:"type"`
 	Message *message        `json:"message"` // of message_start
 	Index   *int            `json:"index"`   // of the events of a block
-	Block   *block          `json:"content_block"`
+	Block   json.RawMessage `json:"content_block"`
 	Delta   *delta          `json:"delta"`
 	Usage   json.RawMessage `json:"usage"` // of message_delta
 	Error   *failure        `json:"error"`
@@ -81,8 +81,8 @@ func (a *assembly) messageStop() {
 	a.done = true
 	cut := a.cut()
 	for _, p := range a.sorted() {
-		if p.stopped && p != cut {
-			a.pass(p)
+		if p.stopped {
+			a.pass(p, cut)
 		}
 	}
 }
@@ -108,20 +108,26 @@ func (a *assembly) blockStop(p *part) error {
 	if p.stopped {
 		return a.Fail("index", "block %d ends twice", p.index)
 	}
-	if rest := p.end(); p.kind != callBlock {
+	rest, err := a.end(p)
+	if p.kind != callBlock {
 		a.Say(tool.ResponseAnswer, rest)
 	} else if p.certain() {
-		a.pass(p)
+		a.pass(p, nil)
 	}
-	return nil
+	return err
 }
 
-func (a *assembly) blockStart(p *part, first *block) error {
-	if first == nil {
+func (a *assembly) blockStart(p *part, written json.RawMessage) error {
+	if wire.Absent(written) {
 		return a.Fail("content_block", "is missing")
 	}
+	r := a.In("content_block")
+	first, err := readBlock(r, written)
+	if err != nil {
+		return err
+	}
 	before := p.text.Len()
-	if err := a.start(a.In("content_block"), p, *first); err != nil {
+	if err := a.start(r, p, first, written); err != nil {
 		return err
 	}
 	switch p.kind {
@@ -134,7 +140,7 @@ func (a *assembly) blockStart(p *part, first *block) error {
 	case callBlock:
 		err := a.Delta(wire.Delta{Index: p.number, ID: p.call.ID, Name: p.call.Function.Name, Arguments: p.pieces.String()})
 		if p.stopped && p.certain() {
-			a.pass(p)
+			a.pass(p, nil)
 		}
 		return err
 	}
@@ -167,26 +173,23 @@ func (a *assembly) blockDelta(p *part, d *delta) error {
 }
 
 func (a *assembly) argumentsDelta(p *part, piece pieces.Text) error {
-	switch p.kind {
-	case textBlock:
+	if p.kind == textBlock {
 		return a.Fail("delta.type", "block %d is a text, but received arguments", p.index)
-	case callBlock, "":
-		text := p.halves.Add(piece)
-		p.pieces.WriteString(text)
-		err := a.Bounded("delta.partial_json", p.pieces.Len())
-		if err != nil || p.kind == "" {
-			return err
-		}
-		return a.Delta(wire.Delta{Index: p.number, Arguments: text})
 	}
-	return nil // the arguments of what the provider runs itself
+	text := p.halves.Add(piece)
+	p.pieces.WriteString(text)
+	err := a.Bounded("delta.partial_json", p.pieces.Len())
+	if err != nil || p.kind != callBlock {
+		return err
+	}
+	return a.Delta(wire.Delta{Index: p.number, Arguments: text})
 }
 
-// pass passes a complete call on, once.
-func (a *assembly) pass(p *part) {
+// pass passes a call on, once. cut is the one that may be truncated, or nil.
+func (a *assembly) pass(p, cut *part) {
 	if p.kind == callBlock && !p.passed {
 		p.passed = true
-		a.Call(p.whole())
+		a.Call(p.whole(cut))
 	}
 }
 
@@ -199,7 +202,9 @@ func (a *assembly) Finish() error {
 		if p.kind == "" && p.pieces.Len() > 0 {
 			return a.Fail("", "block %d has arguments but never began", p.index)
 		}
-		p.end()
+		if _, err := a.end(p); err != nil {
+			return err
+		}
 	}
 	a.messageStop() // the calls of blocks that did not end by themselves
 	return nil

@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -146,12 +147,13 @@ func TestACallIsPassedOnOnceItIsCertain(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestACutStreamLeavesTheLastCallOut(t *testing.T) {
+func TestACutStreamMarksTheLastCall(t *testing.T) {
 	for _, arguments := range []string{"", `{"path":"/`} {
 		stream, pieces, err := events(startedCall(0, "a"), stopped(0), startedCall(1, "b"), addedArguments(1, quoted(arguments)),
 			stopped(1), reason("max_tokens"), messageStop)
 		require.NoError(t, err)
-		assert.Equal(t, []tool.Call{dialecttest.Call("a", "f", "{}")}, dialecttest.Called(pieces))
+		half := dialecttest.Half(dialecttest.Call("b", "f", cmp.Or(arguments, "{}")))
+		assert.Equal(t, []tool.Call{dialecttest.Call("a", "f", "{}"), half}, dialecttest.Called(pieces))
 		assert.Equal(t, dialecttest.Called(pieces), stream.Response().ToolCalls)
 		assert.Equal(t, tool.FinishLength, stream.Response().FinishReason)
 	}

@@ -3,6 +3,7 @@ package gemini
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
@@ -12,7 +13,7 @@ import (
 // answered is a part or a content.
 type answered struct {
 	Parts    json.RawMessage   `json:"parts"`
-	Response *answeredFunction `json:"functionResponse"`
+	Response *answeredFunction `json:"functionResponse" alias:"function_response"`
 }
 
 type answeredFunction struct {
@@ -20,7 +21,7 @@ type answeredFunction struct {
 	Name         string          `json:"name"`
 	Response     json.RawMessage `json:"response"`
 	Parts        json.RawMessage `json:"parts"`
-	WillContinue bool            `json:"willContinue"`
+	WillContinue bool            `json:"willContinue" alias:"will_continue"`
 }
 
 // Answers reads parts with a functionResponse: one, an array, or those of contents, of which there may be
@@ -130,12 +131,16 @@ func several(written json.RawMessage) (output, bool) {
 
 // answeredMedium is a part of a function's response.
 type answeredMedium struct {
-	Inline *inlineData `json:"inlineData"`
-	File   *struct {
-		URI      string `json:"fileUri"`
-		MIMEType string `json:"mimeType"`
-		Name     string `json:"displayName"`
-	} `json:"fileData"`
+	Inline *struct {
+		Data     bytes64 `json:"data"`
+		MIMEType string  `json:"mimeType" alias:"mime_type"`
+		Name     string  `json:"displayName" alias:"display_name"`
+	} `json:"inlineData" alias:"inline_data"`
+	File *struct {
+		URI      string `json:"fileUri" alias:"file_uri"`
+		MIMEType string `json:"mimeType" alias:"mime_type"`
+		Name     string `json:"displayName" alias:"display_name"`
+	} `json:"fileData" alias:"file_data"`
 }
 
 // media reads the parts of a function's response.
@@ -143,7 +148,7 @@ func (f *answeredFunction) media(r wire.Reader) (media []tool.Content, err error
 	err = wire.Each(r, "parts", f.Parts, dialects.MaxParts, func(r wire.Reader, p *answeredMedium) error {
 		switch {
 		case p.Inline != nil && len(p.Inline.Data) > 0:
-			media = append(media, tool.Content{Type: kind(p.Inline.MIMEType), Data: p.Inline.Data, MIMEType: p.Inline.MIMEType, Name: p.Inline.DisplayName})
+			media = append(media, tool.Content{Type: kind(p.Inline.MIMEType), Data: p.Inline.Data, MIMEType: p.Inline.MIMEType, Name: p.Inline.Name})
 		case p.File != nil && p.File.URI != "":
 			media = append(media, tool.Content{Type: kind(p.File.MIMEType), URL: p.File.URI, MIMEType: p.File.MIMEType, Name: p.File.Name})
 		default:
@@ -152,4 +157,12 @@ func (f *answeredFunction) media(r wire.Reader) (media []tool.Content, err error
 		return nil
 	})
 	return media, err
+}
+
+// bytes64 are bytes in base64, of either alphabet: the provider's Python client writes that of URLs.
+type bytes64 []byte
+
+// UnmarshalJSON reads a string, or null.
+func (b *bytes64) UnmarshalJSON(text []byte) error {
+	return json.Unmarshal([]byte(strings.NewReplacer("-", "+", "_", "/").Replace(string(text))), (*[]byte)(b))
 }

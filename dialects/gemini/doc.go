@@ -5,7 +5,8 @@
 //     parametersJsonSchema. The provider enforces them for all tools at once, by
 //     toolConfig.functionCallingConfig.mode, so Strict changes nothing.
 //   - Responses are GenerateContentResponses, or an array of them, as streamGenerateContent sends without
-//     alt=sse. If there are several candidates, the first is read.
+//     alt=sse. If there are several candidates, the first is read. Parts other than text and functionCall,
+//     such as executableCode and toolCall, are ProviderItems.
 //   - Results are parts with a functionResponse each. All results of one turn belong in one content with
 //     the role "user", in the order of the calls. Images are inlineData within it, which models before
 //     Gemini 3 do not accept.
@@ -21,5 +22,8 @@
 //
 // Vertex AI can stream arguments in a form of its own (partialArgs), which is not JSON text. Such a call is
 // passed on when it is complete, without tool_delta pieces. If the response is truncated within it, by the
-// token limit for example, it is left out.
+// token limit for example, it is incomplete, and has the arguments that came until then.
+//
+// Members are read under both their names, finishReason and finish_reason: the provider's Python client
+// writes the second. What is written has the first.
 package gemini

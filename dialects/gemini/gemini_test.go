@@ -20,8 +20,9 @@ func whole(arguments string) tool.ChatResponse {
 	signed.Signature = "c2lnbmVk"
 	return tool.ChatResponse{
 		ID: "r-1", Model: "gemini-example", Content: "I look both up: café & <b>.",
-		ToolCalls:    []tool.Call{signed, dialecttest.Call("fc_2", "clock", "{}")},
-		FinishReason: tool.FinishToolCalls, Usage: tool.ChatUsage{PromptTokens: 42, CompletionTokens: 35, TotalTokens: 77},
+		ToolCalls:     []tool.Call{signed, dialecttest.Call("fc_2", "clock", "{}")},
+		ProviderItems: []tool.ProviderItem{{Type: "executableCode", Data: json.RawMessage(`{"executableCode":{"language":"PYTHON","code":"1"}}`)}},
+		FinishReason:  tool.FinishToolCalls, Usage: tool.ChatUsage{PromptTokens: 42, CompletionTokens: 35, TotalTokens: 77},
 	}
 }
 
@@ -84,11 +85,11 @@ func TestRowS2_6WhatIsNoResponseIsRefused(t *testing.T) {
 	}
 }
 
-func TestACallThatWasCutIsLeftOut(t *testing.T) {
+func TestACallThatWasCutSaysSo(t *testing.T) {
 	response, err := New().Response([]byte(reply("MAX_TOKENS", `{"functionCall":{"name":"f","args":{}}}`,
 		`{"functionCall":{"name":"g","partialArgs":[{"jsonPath":"$.a","numberValue":1}],"willContinue":true}}`)))
 	require.NoError(t, err)
-	assert.Equal(t, []tool.Call{dialecttest.Call("gemini-call-0", "f", "{}")}, response.ToolCalls)
+	assert.Equal(t, []tool.Call{dialecttest.Call("gemini-call-0", "f", "{}"), dialecttest.Half(dialecttest.Call("gemini-call-1", "g", `{"a":1}`))}, response.ToolCalls)
 	assert.Equal(t, tool.FinishLength, response.FinishReason)
 }
 

@@ -8,30 +8,32 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/dialects/internal/exact"
+	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
 )
 
 // partialArg is a value, or a piece of a string, at one position in the arguments.
 type partialArg struct {
-	JSONPath     string          `json:"jsonPath"`
-	String       *string         `json:"stringValue"`
-	Number       json.RawMessage `json:"numberValue"` // its digits are kept
-	Bool         *bool           `json:"boolValue"`
-	Null         json.RawMessage `json:"nullValue"` // null or "NULL_VALUE"
-	WillContinue bool            `json:"willContinue"`
+	JSONPath     string          `json:"jsonPath" alias:"json_path"`
+	String       *string         `json:"stringValue" alias:"string_value"`
+	Number       json.RawMessage `json:"numberValue" alias:"number_value"` // its digits are kept
+	Bool         *bool           `json:"boolValue" alias:"bool_value"`
+	Null         json.RawMessage `json:"nullValue" alias:"null_value"` // null or "NULL_VALUE"
+	WillContinue bool            `json:"willContinue" alias:"will_continue"`
 }
 
-// literal returns the value as JSON, unless it is a string or absent.
+// literal returns the value as JSON, unless it is a string or absent. A null is a value only if no other
+// kind is mentioned: clients that write absent members write them all as null.
 func (p *partialArg) literal() (string, error) {
 	switch {
-	case len(p.Number) > 0:
+	case !wire.Absent(p.Number):
 		if c := p.Number[0]; c != '-' && (c < '0' || c > '9') {
 			return "", errors.New("numberValue is not a JSON number")
 		}
 		return string(p.Number), nil
 	case p.Bool != nil:
 		return strconv.FormatBool(*p.Bool), nil
-	case len(p.Null) > 0:
+	case !wire.Absent(p.Null) || len(p.Null) > 0 && len(p.Number) == 0:
 		return "null", nil
 	}
 	return "", nil

@@ -11,15 +11,15 @@ import (
 // document is a GenerateContentResponse: a whole response, or one event of a stream.
 type document struct {
 	Candidates     json.RawMessage `json:"candidates"`
-	PromptFeedback *feedback       `json:"promptFeedback"`
-	UsageMetadata  *usage          `json:"usageMetadata"`
-	ModelVersion   string          `json:"modelVersion"`
-	ResponseID     string          `json:"responseId"`
+	PromptFeedback *feedback       `json:"promptFeedback" alias:"prompt_feedback"`
+	UsageMetadata  *usage          `json:"usageMetadata" alias:"usage_metadata"`
+	ModelVersion   string          `json:"modelVersion" alias:"model_version"`
+	ResponseID     string          `json:"responseId" alias:"response_id"`
 	Error          *failure        `json:"error"`
 }
 
 type feedback struct {
-	BlockReason string `json:"blockReason"`
+	BlockReason string `json:"blockReason" alias:"block_reason"`
 }
 
 type candidate struct {
@@ -27,23 +27,23 @@ type candidate struct {
 	Content struct {
 		Parts json.RawMessage `json:"parts"`
 	} `json:"content"`
-	FinishReason string `json:"finishReason"`
+	FinishReason string `json:"finishReason" alias:"finish_reason"`
 }
 
 // part is a part of a candidate's content.
 type part struct {
 	Text             string        `json:"text"`
 	Thought          bool          `json:"thought"`
-	ThoughtSignature string        `json:"thoughtSignature"`
-	FunctionCall     *functionCall `json:"functionCall"`
+	ThoughtSignature string        `json:"thoughtSignature" alias:"thought_signature"`
+	FunctionCall     *functionCall `json:"functionCall" alias:"function_call"`
 }
 
 type functionCall struct {
 	ID           string          `json:"id"`
 	Name         string          `json:"name"`
 	Args         json.RawMessage `json:"args"`
-	PartialArgs  json.RawMessage `json:"partialArgs"`
-	WillContinue bool            `json:"willContinue"`
+	PartialArgs  json.RawMessage `json:"partialArgs" alias:"partial_args"`
+	WillContinue bool            `json:"willContinue" alias:"will_continue"`
 }
 
 type failure struct {
@@ -53,11 +53,11 @@ type failure struct {
 
 // usage counts tokens. In a stream, each count includes the earlier ones.
 type usage struct {
-	Prompt        int64  `json:"promptTokenCount"`
-	ToolUsePrompt int64  `json:"toolUsePromptTokenCount"`
-	Candidates    int64  `json:"candidatesTokenCount"`
-	Thoughts      int64  `json:"thoughtsTokenCount"`
-	Total         *int64 `json:"totalTokenCount"`
+	Prompt        int64  `json:"promptTokenCount" alias:"prompt_token_count"`
+	ToolUsePrompt int64  `json:"toolUsePromptTokenCount" alias:"tool_use_prompt_token_count"`
+	Candidates    int64  `json:"candidatesTokenCount" alias:"candidates_token_count"`
+	Thoughts      int64  `json:"thoughtsTokenCount" alias:"thoughts_token_count"`
+	Total         *int64 `json:"totalTokenCount" alias:"total_token_count"`
 }
 
 func (u *usage) total() tool.ChatUsage {
@@ -91,7 +91,7 @@ func (dialect) Response(text []byte) (tool.ChatResponse, error) {
 	read := assembly{Output: wire.Output{Reader: r}}
 	err := r.Elements(text, read.add)
 	if err == nil {
-		err = read.check()
+		err = read.end()
 	}
 	if err != nil {
 		return tool.ChatResponse{}, err

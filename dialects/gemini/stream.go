@@ -3,11 +3,12 @@ package gemini
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/caisson-run/caisson/dialects"
-	"github.com/caisson-run/caisson/dialects/internal/pieces"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -55,23 +56,74 @@ func (a *assembly) candidate(r wire.Reader, c *candidate) error {
 	}
 	a.known = true
 	a.finish = cmp.Or(c.FinishReason, a.finish)
-	return wire.Each(r, "content.parts", c.Content.Parts, maxParts, func(r wire.Reader, p *part) error {
+	return wire.Each(r, "content.parts", c.Content.Parts, maxParts, func(r wire.Reader, written *json.RawMessage) error {
 		if a.parts++; a.parts > maxParts {
 			return r.Fail("", "the response has more than %d parts", maxParts)
+		}
+		var p part
+		if err := r.Into("", *written, &p); err != nil {
+			return err
 		}
 		if p.FunctionCall != nil {
 			return a.call(r.In("functionCall"), p.FunctionCall, p.ThoughtSignature)
 		}
-		kind := tool.ResponseAnswer
-		if p.Thought || p.Text == "" { // a signature may have no text beside it
-			kind = tool.ResponseThinking
-		}
-		if p.ThoughtSignature == "" {
-			a.Say(kind, p.Text)
-			return nil
-		}
-		return a.Data(kind, p.Text, map[string]string{"thought_signature": p.ThoughtSignature})
+		return a.passage(&p, *written)
 	})
+}
+
+// passage takes a part that is not a call: text, thoughts, or what the provider's own tools did. A
+// signature may be beside any of them, or alone.
+func (a *assembly) passage(p *part, written json.RawMessage) error {
+	if item, ok := provided(written); ok {
+		if err := a.Item(item); err != nil {
+			return err
+		}
+	}
+	kind := tool.ResponseAnswer
+	if p.Thought || p.Text == "" {
+		kind = tool.ResponseThinking
+	}
+	if p.ThoughtSignature == "" {
+		a.Say(kind, p.Text)
+		return nil
+	}
+	return a.Data(kind, p.Text, map[string]string{"thought_signature": p.ThoughtSignature})
+}
+
+// provided returns the item in a part, such as executableCode or toolCall; false for parts without one.
+func provided(written json.RawMessage) (tool.ProviderItem, bool) {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(written, &members) != nil {
+		return tool.ProviderItem{}, false
+	}
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		kind := camel(name)
+		if wire.Absent(members[name]) || slices.Contains(aboutText(), kind) || strings.HasSuffix(kind, "Metadata") {
+			continue
+		}
+		var named struct {
+			ID string `json:"id"`
+		}
+		_ = json.Unmarshal(members[name], &named) // most kinds have no id
+		return tool.ProviderItem{Type: kind, ID: named.ID, Data: written}, true
+	}
+	return tool.ProviderItem{}, false
+}
+
+// aboutText are the members of a part that are read, or that only describe others, as metadata do.
+func aboutText() []string {
+	return []string{"text", "thought", "thoughtSignature", "functionCall", "mediaResolution", "mediaProcessing"}
+}
+
+// camel returns the API's name of a member, which the provider's own clients may write as thought_signature.
+func camel(name string) string {
+	words := strings.Split(name, "_")
+	for i, word := range words[1:] {
+		if word != "" {
+			words[i+1] = strings.ToUpper(word[:1]) + word[1:]
+		}
+	}
+	return strings.Join(words, "")
 }
 
 // check reports the faults of a response that has ended.
@@ -79,24 +131,25 @@ func (a *assembly) check() error {
 	if !a.known {
 		return a.Fail("", "is not a response of generateContent: it has neither candidates nor promptFeedback nor usageMetadata")
 	}
-	if open := a.last(); open != nil && !pieces.WasCut(finishReason(a.finish, true)) {
+	if open := a.last(); open != nil && !finishReason(a.finish, true).WasCut() {
 		return a.Fail("", "ended within the arguments of the call of %q (finish reason %q)",
 			tool.Shown(open.call.Function.Name, 64), tool.Shown(a.finish, 64))
 	}
 	return nil
 }
 
-// Response returns the text, and the calls that are complete.
+// Response returns the text, and the calls that are complete. After the end, it also returns those that are
+// not.
 func (a *assembly) Response() tool.ChatResponse {
 	response := tool.ChatResponse{
-		ID: a.ID, Model: a.Model, Content: a.Answer(), ToolCalls: []tool.Call{},
+		ID: a.ID, Model: a.Model, Content: a.Answer(), ToolCalls: []tool.Call{}, ProviderItems: a.Items(),
 		FinishReason: finishReason(a.finish, len(a.calls) > 0), Usage: a.usage.total(),
 	}
 	if a.finish == "" && a.blocked {
 		response.FinishReason = tool.FinishContentFilter
 	}
 	for _, c := range a.calls {
-		if !c.open {
+		if !c.open || c.call.Incomplete {
 			response.ToolCalls = append(response.ToolCalls, c.call)
 		}
 	}
@@ -116,7 +169,21 @@ func (a *assembly) Finish() error {
 	if a.finish == "" && !a.blocked {
 		return a.Fail("", "broke off: no finishReason came")
 	}
-	return a.check()
+	return a.end()
+}
+
+// end checks the response, and passes on the calls in which it was cut off.
+func (a *assembly) end() error {
+	if err := a.check(); err != nil {
+		return err
+	}
+	for _, c := range a.calls {
+		if c.open {
+			c.call.Incomplete, c.call.Function.Arguments = true, string(c.assembled())
+			a.Call(c.call)
+		}
+	}
+	return nil
 }
 
 // call is a call as far as it has come.
@@ -161,9 +228,7 @@ func (a *assembly) call(r wire.Reader, f *functionCall, signature string) error 
 		}); err != nil || f.WillContinue {
 			return err
 		}
-		if arguments = nil; len(c.tree.members) > 0 {
-			arguments = c.tree.value().Append(nil)
-		}
+		arguments = c.assembled()
 	}
 	if err := r.Bounded("args", len(arguments)); err != nil {
 		return err
@@ -174,6 +239,14 @@ func (a *assembly) call(r wire.Reader, f *functionCall, signature string) error 
 	c.open, c.call.Function.Arguments = false, string(arguments)
 	a.Call(c.call)
 	return nil
+}
+
+// assembled returns the arguments that have come in pieces.
+func (c *call) assembled() json.RawMessage {
+	if len(c.tree.members) == 0 {
+		return json.RawMessage("{}")
+	}
+	return c.tree.value().Append(nil)
 }
 
 // continued returns the open call that a functionCall continues, or nil: the one with its id, or the last,

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -36,8 +37,17 @@ func sound(t *testing.T, d dialects.Dialect, response tool.ChatResponse, err err
 	if openAI := d.Name() == dialects.OpenAI || d.Name() == dialects.Responses; openAI && !strings.Contains(shown, "\ufffd") {
 		again, err := d.Response(fmt.Appendf(nil, responses[d.Name()], shown))
 		require.NoError(t, err)
-		require.Equal(t, response.ToolCalls, again.ToolCalls)
+		require.Equal(t, completed(response.ToolCalls), again.ToolCalls)
 	}
+}
+
+// completed returns the calls as they are read where nothing says that the response was cut off.
+func completed(calls []tool.Call) []tool.Call {
+	calls = slices.Clone(calls)
+	for i := range calls {
+		calls[i].Incomplete = false
+	}
+	return calls
 }
 
 // fixtures adds the documents of all dialects that have a name like this.

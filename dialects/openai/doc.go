@@ -12,9 +12,10 @@
 // A response with calls has the finish reason "tool_calls", even if the model was forced to call a function
 // and therefore says "stop". Refusals are read as content.
 //
-// If a response was truncated (finish reason "length", or any but "stop" and "tool_calls"), incomplete calls
-// are left out: those with arguments that are not JSON, and the last call if it is a custom tool's. Empty
-// arguments could otherwise be mistaken for those of a tool without parameters.
+// If a response was truncated (finish reason "length", or any but "stop" and "tool_calls"), calls that may be
+// half are marked as incomplete: those with arguments that are not JSON, and the last call if it is a custom
+// tool's. Empty arguments could otherwise be mistaken for those of a tool without parameters. The provider
+// wants a result for these calls, too. Those without a name are left out.
 //
 // Some servers omit ids and indices, use one index for all calls, send arguments as an object, repeat names
 // in each piece, or send content as an array. All of that is read as intended. A call without an id gets

@@ -166,8 +166,8 @@ func TestRowS2_2ResponsesOfOtherServers(t *testing.T) {
 	}
 }
 
-// TestCutCallsAreLeftOut: empty arguments would pass for those of a tool without parameters.
-func TestCutCallsAreLeftOut(t *testing.T) {
+// TestCutCallsSaySo: empty arguments would pass for those of a tool without parameters.
+func TestCutCallsSaySo(t *testing.T) {
 	message := `{"tool_calls":[
 		{"id":"a","function":{"name":"f","arguments":"{}"}},
 		{"id":"b","type":"custom","custom":{"name":"g","input":"x"}},
@@ -177,12 +177,18 @@ func TestCutCallsAreLeftOut(t *testing.T) {
 	for _, reason := range []string{"length", "content_filter", "aborted"} {
 		response, err := New().Response(answer(message, reason))
 		require.NoError(t, err)
-		assert.Equal(t, []tool.Call{dialecttest.Call("a", "f", "{}"), dialecttest.Custom("b", "g", "x")}, response.ToolCalls, reason)
+		assert.Equal(t, []tool.Call{
+			dialecttest.Call("a", "f", "{}"), dialecttest.Custom("b", "g", "x"), dialecttest.Half(dialecttest.Call("c", "f", `{"a":`)),
+			dialecttest.Half(dialecttest.Call("d", "f", "")), dialecttest.Half(dialecttest.Custom("e", "g", "rm -r /tmp")),
+		}, response.ToolCalls, reason)
 		assert.Equal(t, tool.FinishReason(reason), response.FinishReason)
 	}
 	response, err := New().Response(answer(message, "tool_calls"))
 	require.NoError(t, err)
 	assert.Len(t, response.ToolCalls, 5)
+	for _, call := range response.ToolCalls {
+		assert.False(t, call.Incomplete)
+	}
 }
 
 func TestTheChoiceWithIndexZeroIsRead(t *testing.T) {

@@ -149,11 +149,11 @@ func (m *message) calls(r wire.Reader, most int, visit func(r wire.Reader, c *ca
 	})
 }
 
-// finish returns the complete calls, with ids, and the finish reason.
+// finish returns the calls, with ids, and the finish reason.
 func finish(calls []tool.Call, reason string) ([]tool.Call, tool.FinishReason) {
 	finished := tool.FinishReason(reason)
-	if pieces.WasCut(finished) {
-		calls = pieces.Uncut(calls)
+	if finished.WasCut() {
+		pieces.MarkCut(calls)
 	}
 	pieces.FillIDs(calls)
 	if finished == tool.FinishStop && len(calls) > 0 {

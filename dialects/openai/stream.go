@@ -90,7 +90,7 @@ func reasoning(m *message) pieces.Text {
 
 // end completes the texts and the calls.
 func (s *stream) end() error {
-	calls, err := s.calls.whole(s.Reader, pieces.WasCut(tool.FinishReason(s.reason)))
+	calls, err := s.calls.whole(s.Reader, tool.FinishReason(s.reason).WasCut())
 	if err != nil {
 		return err
 	}

@@ -182,12 +182,13 @@ func TestOtherChoicesAreNotMixedIn(t *testing.T) {
 	assert.Equal(t, tool.FinishStop, stream.Response().FinishReason)
 }
 
-func TestCallsOfACutStreamAreLeftOut(t *testing.T) {
+// TestHalfCallsOfAStreamSaySo: only what has no name is left out.
+func TestHalfCallsOfAStreamSaySo(t *testing.T) {
 	stream, pieces, err := chunks("length",
 		`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}},{"index":1,"id":"b","function":{"name":"f","arguments":"{\"a\""}},{"index":2,"id":"c"}]}`)
 	require.NoError(t, err)
 	calls := dialecttest.Called(pieces)
-	assert.Equal(t, []tool.Call{dialecttest.Call("a", "f", "{}")}, calls)
+	assert.Equal(t, []tool.Call{dialecttest.Call("a", "f", "{}"), dialecttest.Half(dialecttest.Call("b", "f", `{"a"`))}, calls)
 	assert.Equal(t, calls, stream.Response().ToolCalls)
 	assert.Equal(t, tool.FinishLength, stream.Response().FinishReason)
 }

@@ -14,6 +14,7 @@ import (
 // open is a call that may be incomplete.
 type open struct {
 	pieces.Call
+	origin  string
 	number  int         // in the order in which calls began
 	first   pieces.Text // arguments that it began with
 	ended   bool        // its arguments are complete
@@ -31,9 +32,17 @@ func (o *open) head(r wire.Reader, i *item) error {
 	if i.Name != "" {
 		o.Name = i.Name
 	}
+	if from := i.origin(); from != "" {
+		o.origin = from
+	}
 	var err error
 	o.first, err = i.arguments(r)
 	return err
+}
+
+// origin returns what the provider wants back with a call.
+func (i *item) origin() string {
+	return wire.Origin(dialects.Responses, wire.Member("namespace", i.Namespace), wire.Member("caller", i.Caller), wire.Member("async", i.Async))
 }
 
 // become takes a complete item.
@@ -58,6 +67,13 @@ func (o *open) replace(r wire.Reader, arguments pieces.Text) error {
 	return r.Bounded("", o.Len())
 }
 
+// Whole returns the call as far as it has come.
+func (o *open) Whole() tool.Call {
+	call := o.Call.Whole()
+	call.Origin = o.origin
+	return call
+}
+
 // whole returns the call, and whether it is complete: it may have been truncated with the response.
 func (o *open) whole(cut, last bool) (tool.Call, bool) {
 	if !o.ended && !o.Begun() {
@@ -79,12 +95,13 @@ func (o *open) whole(cut, last bool) (tool.Call, bool) {
 	return call, json.Valid([]byte(call.Function.Arguments))
 }
 
-// finish returns the complete calls, with ids, the open calls that they come from, and the finish reason.
+// finish returns the calls, with ids, the open calls that they come from, and the finish reason. It leaves out
+// calls that were cut off before they had a name.
 func finish(r wire.Reader, opened []*open, reason tool.FinishReason) ([]tool.Call, []*open, tool.FinishReason, error) {
 	calls, from := []tool.Call{}, []*open{}
 	for i, o := range opened {
-		call, ok := o.whole(pieces.WasCut(reason), i == len(opened)-1)
-		if !ok {
+		call, ok := o.whole(reason.WasCut(), i == len(opened)-1)
+		if call.Incomplete = !ok; call.Incomplete && call.Function.Name == "" {
 			continue
 		}
 		if call.Function.Name == "" {

@@ -3,7 +3,8 @@
 //   - Definitions are the elements of a request's "tools": functions, custom tools and local_shell.
 //   - Responses are response objects, and streams of the events response.created to
 //     response.completed, response.incomplete or response.failed.
-//   - Results are items function_call_output, custom_tool_call_output and local_shell_call_output.
+//   - Results are items function_call_output, custom_tool_call_output and local_shell_call_output, which
+//     has the call's id as its own.
 //     Their output is what a model reads of the result, as text. Nothing but that text says that a call
 //     failed, so a failure is the JSON of the result, as in the "result" of a record. The output of a
 //     result with images or files is an array of parts: the text, followed by the images and files. A
@@ -17,13 +18,18 @@
 // item's id, or else derived from the position among the calls: "call_0".
 //
 // The finish reason of a completed response is "tool_calls" if it has calls, and "stop" otherwise. Refusals
-// are read as content. What the provider runs itself (web_search_call, mcp_call, …) is not a call, nor is
-// a request for the approval of that (mcp_approval_request). Definitions does not offer the other tools
-// that the client would have to run (computer_call, shell_call, …).
+// are read as content. All other items but reasoning are ProviderItems: what the provider runs itself
+// (web_search_call, mcp_call, …), requests for the approval of that (mcp_approval_request), and calls of
+// tools that Definitions does not offer and the client would have to run (computer_call, shell_call, …).
+// The last two are marked as waiting.
 //
-// If a response is incomplete, incomplete calls are left out: those that the provider marks so, those with
-// arguments that are not JSON, and the last call if it is a custom tool's or a local shell's. Empty
-// arguments could otherwise be mistaken for those of a tool without parameters.
+// If a response is incomplete, calls that may be half are marked as incomplete: those that the provider
+// marks so, those with arguments that are not JSON, and the last call if it is a custom tool's or a local
+// shell's. Empty arguments could otherwise be mistaken for those of a tool without parameters. Those
+// without a name are left out.
+//
+// A call's namespace, caller and async, if it has them, are its Origin, and go back with the call; the
+// caller, and a function's namespace, also go back with its result.
 //
 // Reasoning models need their reasoning items back with the calls: continue from the response with
 // previous_response_id, or keep the response's items for that.

@@ -50,6 +50,7 @@ func (f *failure) as(r wire.Reader) error {
 // The types of items that are read.
 const (
 	messageItem    = "message"
+	reasoningItem  = "reasoning" // which only streams pass on
 	functionCall   = "function_call"
 	customCall     = "custom_tool_call"
 	localShellCall = "local_shell_call"
@@ -66,6 +67,12 @@ type item struct {
 	Arguments json.RawMessage `json:"arguments"`
 	Input     json.RawMessage `json:"input"`
 	Action    json.RawMessage `json:"action"`
+	// What the provider wants back with a call.
+	Namespace json.RawMessage `json:"namespace"`
+	Caller    json.RawMessage `json:"caller"`
+	Async     json.RawMessage `json:"async"`
+	// written is the item itself, for those of the provider's own tools.
+	written json.RawMessage
 }
 
 func (i *item) isCall() bool {
@@ -125,6 +132,7 @@ func readItem(r wire.Reader, document json.RawMessage) (i item, err error) {
 	if err := r.Into("", document, &kind); err != nil {
 		return i, err
 	}
+	i.written = document
 	if i.Type = kind.Type; i.isRead() {
 		err = r.Into("", document, &i)
 	}
@@ -153,7 +161,12 @@ func (dialect) Response(document []byte) (tool.ChatResponse, error) {
 	}
 	var text strings.Builder
 	var calls []*open
-	err = whole.each(r, func(r wire.Reader, _ int64, i *item) error {
+	var others provided
+	err = whole.each(r, func(r wire.Reader, index int64, i *item) error {
+		if !i.isRead() {
+			others.add(i, index)
+			return nil
+		}
 		if !i.isCall() {
 			said, err := i.text(r)
 			text.WriteString(said)
@@ -169,7 +182,7 @@ func (dialect) Response(document []byte) (tool.ChatResponse, error) {
 	if err != nil {
 		return tool.ChatResponse{}, err
 	}
-	read := tool.ChatResponse{ID: whole.ID, Model: whole.Model, Content: text.String(), Usage: whole.Usage.counts()}
+	read := tool.ChatResponse{ID: whole.ID, Model: whole.Model, Content: text.String(), Usage: whole.Usage.counts(), ProviderItems: others.items()}
 	if read.ToolCalls, _, read.FinishReason, err = finish(r, calls, reason); err != nil {
 		return tool.ChatResponse{}, err
 	}
@@ -179,13 +192,13 @@ func (dialect) Response(document []byte) (tool.ChatResponse, error) {
 // maxElements limits the items of a response, and the parts of a message.
 const maxElements = 2 * dialects.MaxCalls
 
-// each calls visit with the messages and calls of the output, and their indexes.
+// each calls visit with the items of the output, and their indexes.
 func (w *response) each(r wire.Reader, visit func(r wire.Reader, index int64, i *item) error) error {
 	index := int64(-1)
 	return wire.Each(r, "output", w.Output, maxElements, func(r wire.Reader, element *json.RawMessage) error {
 		index++
 		i, err := readItem(r, *element)
-		if err != nil || !i.isRead() {
+		if err != nil {
 			return err
 		}
 		return visit(r, index, &i)

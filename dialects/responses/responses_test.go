@@ -67,8 +67,9 @@ func golden() tool.ChatResponse {
 			dialecttest.Call("call_bern", "weather", `{"city": "Bern", "days": 1.50}`),
 			dialecttest.Custom("call_shell", "shell", "date | wc -c"),
 		},
-		FinishReason: tool.FinishToolCalls,
-		Usage:        tool.ChatUsage{PromptTokens: 210, CompletionTokens: 61, TotalTokens: 271},
+		ProviderItems: []tool.ProviderItem{{Type: "web_search_call", ID: "ws_1", Data: json.RawMessage(`{"id":"ws_1","type":"web_search_call","status":"completed","action":{"type":"search","query":"Bern"}}`)}},
+		FinishReason:  tool.FinishToolCalls,
+		Usage:         tool.ChatUsage{PromptTokens: 210, CompletionTokens: 61, TotalTokens: 271},
 	}
 }
 
@@ -113,8 +114,12 @@ func TestRowS2_2ResponsesOfOtherServers(t *testing.T) {
 			want:     tool.ChatResponse{Content: "I will not.", ToolCalls: []tool.Call{}, FinishReason: tool.FinishStop},
 		},
 		"items of other forms": {
-			document: answer("completed", `{"type":"tool_search_call","arguments":{"a":1},"call_id":null,"name":7}`, `{"type":"computer_call","call_id":"x","content":"y"}`),
-			want:     tool.ChatResponse{ToolCalls: []tool.Call{}, FinishReason: tool.FinishStop},
+			document: answer("completed", `{"type":"tool_search_call","arguments":{"a": 1},"call_id":null,"name":7}`, `{"type":"computer_call","call_id":"x","content":"y"}`, `{"type":"reasoning"}`, `{"type":"later","id":7}`),
+			want: tool.ChatResponse{ToolCalls: []tool.Call{}, FinishReason: tool.FinishStop, ProviderItems: []tool.ProviderItem{
+				{Type: "tool_search_call", Data: json.RawMessage(`{"type":"tool_search_call","arguments":{"a":1},"call_id":null,"name":7}`)},
+				{Type: "computer_call", ID: "x", Waiting: true, Data: json.RawMessage(`{"type":"computer_call","call_id":"x","content":"y"}`)},
+				{Type: "later", Data: json.RawMessage(`{"type":"later","id":7}`)},
+			}},
 		},
 		"cancelled": {
 			document: answer("cancelled"), want: tool.ChatResponse{ToolCalls: []tool.Call{}, FinishReason: "cancelled"},
@@ -139,8 +144,8 @@ var cut = []string{
 	`{"type":"custom_tool_call","call_id":"f","name":"g","input":"rm -r /tmp"}`,
 }
 
-// TestCutCallsAreLeftOut: empty arguments would pass for those of a tool without parameters.
-func TestCutCallsAreLeftOut(t *testing.T) {
+// TestCutCallsSaySo: empty arguments would pass for those of a tool without parameters.
+func TestCutCallsSaySo(t *testing.T) {
 	for reason, want := range map[string]tool.FinishReason{
 		`{"reason":"max_output_tokens"}`: tool.FinishLength, `{"reason":"content_filter"}`: tool.FinishContentFilter,
 		`{"reason":"steered"}`: "steered", `{}`: "incomplete", `null`: "incomplete",
@@ -148,7 +153,10 @@ func TestCutCallsAreLeftOut(t *testing.T) {
 		document := `{"status":"incomplete","incomplete_details":` + reason + `,"output":[` + strings.Join(cut, ",") + `]}`
 		response, err := New().Response([]byte(document))
 		require.NoError(t, err)
-		calls := []tool.Call{dialecttest.Call("a", "f", "{}"), dialecttest.Custom("b", "g", "x"), dialecttest.Call("e", "f", "oops")}
+		calls := []tool.Call{
+			dialecttest.Call("a", "f", "{}"), dialecttest.Custom("b", "g", "x"), dialecttest.Half(dialecttest.Call("c", "f", "{}")), dialecttest.Half(dialecttest.Call("d", "f", "")),
+			dialecttest.Call("e", "f", "oops"), dialecttest.Half(dialecttest.Custom("f", "g", "rm -r /tmp")),
+		}
 		assert.Equal(t, calls, response.ToolCalls)
 		assert.Equal(t, want, response.FinishReason)
 
@@ -221,7 +229,8 @@ func TestRowS2_2ClientTranscript(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, tool.ChatResponse{
 		ID: "resp_client1", Model: "codex-golden", ToolCalls: clientCalls(), FinishReason: tool.FinishToolCalls,
-		Usage: tool.ChatUsage{PromptTokens: 7, CompletionTokens: 5, TotalTokens: 12},
+		ProviderItems: []tool.ProviderItem{{Type: "mcp_approval_request", ID: "mcpr_1", Waiting: true, Data: json.RawMessage(`{"id":"mcpr_1","type":"mcp_approval_request","arguments":"{}","name":"roll","server_label":"dice"}`)}},
+		Usage:         tool.ChatUsage{PromptTokens: 7, CompletionTokens: 5, TotalTokens: 12},
 	}, response)
 	stream, _, err := feed(string(dialecttest.Fixture(t, "client.sse")))
 	require.NoError(t, err)
@@ -284,9 +293,9 @@ func TestRowS2_1ActionsAreArguments(t *testing.T) {
 	assert.Contains(t, string(shown), `"action":{"INVALID_JSON":"rm -r /"}`)
 }
 
-// TestACutActionIsLeftOut: half an action is a whole JSON object, so that nothing but the status
+// TestACutActionSaysSo: half an action is a whole JSON object, so that nothing but the status
 // and its place say that it is whole.
-func TestACutActionIsLeftOut(t *testing.T) {
+func TestACutActionSaysSo(t *testing.T) {
 	item := `{"type":"local_shell_call","call_id":"%s","status":"%s","action":{"type":"exec","command":["rm"],"env":{}}}`
 	document := `{"status":"incomplete","output":[` + strings.Join([]string{
 		fmt.Sprintf(item, "a", "in_progress"), fmt.Sprintf(item, "b", "completed"), fmt.Sprintf(item, "c", "incomplete"), fmt.Sprintf(item, "d", "in_progress"),
@@ -295,15 +304,20 @@ func TestACutActionIsLeftOut(t *testing.T) {
 	require.NoError(t, err)
 	var ids []string
 	for _, call := range response.ToolCalls {
-		ids = append(ids, call.ID)
+		if !call.Incomplete {
+			ids = append(ids, call.ID)
+		}
 	}
 	assert.Equal(t, []string{"a", "b"}, ids)
+	assert.Len(t, response.ToolCalls, 4)
 
 	began := `{"type":"response.output_item.added","output_index":%d,"item":` + item + `}`
 	stream, _, err := events(fmt.Sprintf(began, 0, "a", "in_progress"), fmt.Sprintf(began, 1, "b", "in_progress"),
 		`{"type":"response.incomplete","response":{"output":[],"incomplete_details":{"reason":"max_output_tokens"}}}`)
 	require.NoError(t, err)
-	assert.Empty(t, stream.Response().ToolCalls, "that something follows does not say that it was whole when it began")
+	calls := stream.Response().ToolCalls
+	require.Len(t, calls, 2)
+	assert.True(t, calls[0].Incomplete && calls[1].Incomplete, "that something follows does not say that it was whole when it began")
 }
 
 // FuzzLocalShell: an action is read as arguments that go back as the same action, and are a JSON

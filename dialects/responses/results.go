@@ -20,6 +20,19 @@ type sent struct {
 	Name      string  `json:"name"`
 	Arguments *string `json:"arguments,omitempty"`
 	Input     *string `json:"input,omitempty"` // of a custom tool
+	origin
+}
+
+// origin has what a call is sent back with, as it came. All may be absent.
+type origin struct {
+	Namespace json.RawMessage `json:"namespace,omitempty"`
+	Caller    json.RawMessage `json:"caller,omitempty"`
+	Async     json.RawMessage `json:"async,omitempty"`
+}
+
+func originOf(call *tool.Call) (from origin) {
+	wire.FromOrigin(dialects.Responses, call, &from)
+	return from
 }
 
 // sentShell is an item that shows a call of the local shell.
@@ -42,21 +55,23 @@ func show(call *tool.Call) (any, error) {
 	}
 	switch call.Type {
 	case tool.CustomCall:
-		return sent{Type: customCall, CallID: call.ID, Name: call.Function.Name, Input: &call.Function.Arguments}, nil
+		return sent{Type: customCall, CallID: call.ID, Name: call.Function.Name, Input: &call.Function.Arguments, origin: originOf(call)}, nil
 	case tool.LocalShellCall:
 		return sentShell{localShellCall, prefixShell + call.ID, call.ID, shellAction(call.Function.Arguments), "completed"}, nil
 	}
-	return sent{Type: functionCall, CallID: call.ID, Name: call.Function.Name, Arguments: &call.Function.Arguments}, nil
+	return sent{Type: functionCall, CallID: call.ID, Name: call.Function.Name, Arguments: &call.Function.Arguments, origin: originOf(call)}, nil
 }
 
 // output is an item with the result of a call.
 type output struct {
-	Type string `json:"type"`
-	// ID is the call's id for a local shell: the API's reference wants it there, and its guide as call_id.
-	ID     string `json:"id,omitempty"`
-	CallID string `json:"call_id"`
-	Output any    `json:"output"` // a string or []part
+	Type   string `json:"type"`
+	ID     string `json:"id,omitempty"`      // of a local shell's call
+	CallID string `json:"call_id,omitempty"` // of any other call
+	Output any    `json:"output"`            // a string or []part
 	Status string `json:"status,omitempty"`
+	// Namespace and Caller are those of the call; a custom tool's output has no namespace.
+	Namespace json.RawMessage `json:"namespace,omitempty"`
+	Caller    json.RawMessage `json:"caller,omitempty"`
 }
 
 // The types of items with results of calls.
@@ -88,14 +103,14 @@ func (dialect) Results(records []tool.Record) (json.RawMessage, error) {
 		}
 		if record.Type == tool.LocalShellCall { // which has text alone
 			text, err := wire.Text(&record.Result)
-			return output{localShellOutput, record.ID, record.ID, text, "completed"}, err
+			return output{Type: localShellOutput, ID: record.ID, Output: text, Status: "completed"}, err
 		}
-		kind := functionOutput
-		if record.Type == tool.CustomCall {
-			kind = customOutput
-		}
+		from := originOf(&record.Call)
 		content, err := outcome(record.Result)
-		return output{Type: kind, CallID: record.ID, Output: content}, err
+		if record.Type == tool.CustomCall {
+			return output{Type: customOutput, CallID: record.ID, Output: content, Caller: from.Caller}, err
+		}
+		return output{Type: functionOutput, CallID: record.ID, Output: content, Namespace: from.Namespace, Caller: from.Caller}, err
 	})
 }
 

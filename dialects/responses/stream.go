@@ -22,6 +22,7 @@ type stream struct {
 	slots    slots
 	answer   pieces.Halves
 	thinking pieces.Halves
+	others   provided
 	done     bool        // the response has ended
 	complete []tool.Call // once done
 	reason   tool.FinishReason
@@ -137,7 +138,7 @@ func (s *stream) item(e *event) error {
 	}
 	r := s.In("item")
 	i, err := readItem(r, e.Item)
-	if err != nil || !i.isRead() {
+	if err != nil {
 		return err
 	}
 	return s.take(r, e.Index, &i, e.Type == "response.output_item.done")
@@ -145,6 +146,9 @@ func (s *stream) item(e *event) error {
 
 // take takes an item, which may be known already.
 func (s *stream) take(r wire.Reader, index *int64, i *item, done bool) error {
+	if !i.isRead() {
+		return s.provided(index, i, done)
+	}
 	k := key{Index: index, ItemID: i.ID, kind: i.Type}
 	if i.isCall() {
 		k.kind, k.callID = functionCall, i.id()
@@ -178,6 +182,24 @@ func (s *stream) take(r wire.Reader, index *int64, i *item, done bool) error {
 		s.Call(o.Whole())
 	}
 	return nil
+}
+
+// provided passes an item of the provider's own tools on, once it is complete.
+func (s *stream) provided(index *int64, i *item, done bool) error {
+	if !done {
+		return nil
+	}
+	if len(s.others.found) >= maxElements {
+		return s.Fail("", "has more than %d items", maxElements)
+	}
+	at := int64(len(s.others.found))
+	if index != nil {
+		at = *index
+	}
+	if !s.others.add(i, at) {
+		return nil
+	}
+	return s.Item(s.others.found[len(s.others.found)-1])
 }
 
 // message passes a message's text on, unless it came in pieces.
@@ -260,7 +282,7 @@ func (s *stream) Finish() error {
 	return nil
 }
 
-// Response returns the text so far, and the calls that are complete.
+// Response returns the text so far, and the calls that are complete. After the end, it returns all calls.
 func (s *stream) Response() tool.ChatResponse {
 	calls := append([]tool.Call{}, s.complete...)
 	if !s.done {
@@ -270,5 +292,7 @@ func (s *stream) Response() tool.ChatResponse {
 			}
 		}
 	}
-	return tool.ChatResponse{ID: s.ID, Model: s.Model, Content: s.Answer(), ToolCalls: calls, FinishReason: s.reason, Usage: s.usage}
+	return tool.ChatResponse{
+		ID: s.ID, Model: s.Model, Content: s.Answer(), ToolCalls: calls, ProviderItems: s.others.items(), FinishReason: s.reason, Usage: s.usage,
+	}
 }

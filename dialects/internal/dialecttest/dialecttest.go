@@ -103,6 +103,9 @@ func Lines(pieces []tool.StreamResponse) string {
 		fmt.Fprintf(&text, "%s %s %q", p.ResponseType, p.ID, p.Content)
 		for _, call := range p.ToolCalls {
 			fmt.Fprintf(&text, " %s %s %s", call.ID, call.Function.Name, call.Function.Arguments)
+			if call.Incomplete {
+				text.WriteString(" incomplete")
+			}
 			if call.Signature != "" {
 				fmt.Fprintf(&text, " signed %s", call.Signature)
 			}
@@ -146,6 +149,12 @@ func Call(id, name, arguments string) tool.Call {
 // Custom returns a call of a custom tool.
 func Custom(id, name, input string) tool.Call {
 	return tool.Call{ID: id, Type: tool.CustomCall, Function: tool.Function{Name: name, Arguments: input}}
+}
+
+// Half returns a call as one in which the response was cut off.
+func Half(call tool.Call) tool.Call {
+	call.Incomplete = true
+	return call
 }
 
 // Calls returns calls as a dialect writes them.

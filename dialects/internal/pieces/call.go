@@ -2,7 +2,6 @@ package pieces
 
 import (
 	"encoding/json"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -45,26 +44,15 @@ func (c *Call) Whole() tool.Call {
 	return tool.Call{ID: c.ID, Type: kind, Function: tool.Function{Name: c.Name, Arguments: c.arguments.String()}}
 }
 
-// Uncut returns the calls of a truncated answer that are complete. A function call is complete if its
+// MarkCut marks the calls of a truncated response that are incomplete. A function call is complete if its
 // arguments are JSON; the last call of a custom tool may always be truncated.
-func Uncut(calls []tool.Call) []tool.Call {
-	last := len(calls) - 1
-	whole := []tool.Call{}
-	for i, call := range calls {
-		cut := !json.Valid([]byte(call.Function.Arguments))
-		if call.Type == tool.CustomCall {
-			cut = i == last
-		}
-		if !cut {
-			whole = append(whole, call)
+func MarkCut(calls []tool.Call) {
+	for i := range calls {
+		calls[i].Incomplete = !json.Valid([]byte(calls[i].Function.Arguments))
+		if calls[i].Type == tool.CustomCall {
+			calls[i].Incomplete = i == len(calls)-1
 		}
 	}
-	return whole
-}
-
-// WasCut returns whether a response with this reason may hold truncated calls.
-func WasCut(reason tool.FinishReason) bool {
-	return !slices.Contains([]tool.FinishReason{"", tool.FinishStop, tool.FinishToolCalls}, reason)
 }
 
 // FillIDs gives calls without an id one derived from their position, "call_0", so that results can be

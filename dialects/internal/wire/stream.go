@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/caisson-run/caisson/dialects"
@@ -26,6 +27,7 @@ type Output struct {
 	Reader
 	ID, Model string // of the response
 	answer    strings.Builder
+	items     []tool.ProviderItem
 	pieces    []tool.StreamResponse
 }
 
@@ -42,10 +44,20 @@ func (o *Output) Say(kind tool.ResponseType, text string) {
 	}
 }
 
-// Call adds the piece for a complete call.
+// Call adds the piece for a call.
 func (o *Output) Call(call tool.Call) {
 	o.add(tool.ResponseToolCall, "").ToolCalls = []tool.Call{call}
 }
+
+// Item adds the piece for an item of the provider's own tools.
+func (o *Output) Item(item tool.ProviderItem) error {
+	item.Data = Compact(item.Data)
+	o.items = append(o.items, item)
+	return o.Data(tool.ResponseProviderItem, "", item)
+}
+
+// Items returns the items of the provider's own tools so far; nil for none.
+func (o *Output) Items() []tool.ProviderItem { return slices.Clone(o.items) }
 
 // Delta is the data of a piece of a call.
 type Delta struct {

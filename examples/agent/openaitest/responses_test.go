@@ -1,7 +1,6 @@
 package openaitest
 
 import (
-	"bytes"
 	"testing"
 
 	"github.com/openai/openai-go/v3/responses"
@@ -35,8 +34,6 @@ func TestResponsesDefinitionsAreTheirs(t *testing.T) {
 func TestResponsesCallsAndResultsAreTheirs(t *testing.T) {
 	results, err := api.New().Results(records())
 	require.NoError(t, err)
-	// The client's type has the call's id as id; what is written has call_id besides.
-	results = bytes.Replace(results, []byte(`"call_id":"call_3",`), nil, 1)
 	given := accepted[[]responses.ResponseInputItemUnionParam](t, results)
 	require.Len(t, given, 4)
 	assert.Equal(t, "call_1", given[0].OfFunctionCallOutput.CallID.Value)

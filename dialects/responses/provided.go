@@ -1,0 +1,91 @@
+package responses
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strconv"
+
+	"github.com/caisson-run/caisson/dialects/internal/wire"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// provided collects the items of the provider's own tools. The zero value is empty.
+type provided struct {
+	found []tool.ProviderItem
+	at    []int64         // their indexes in the output
+	known map[string]bool // the ids, or else the indexes, of the items found
+	ended map[string]bool // the call ids of the calls with an output
+}
+
+// aboutItem has the members of items of all types that say what an item waits for.
+type aboutItem struct {
+	ID          string `json:"id"`
+	CallID      string `json:"call_id"`
+	Execution   string `json:"execution"`
+	Environment struct {
+		Type string `json:"type"`
+	} `json:"environment"`
+}
+
+// add adds an item, unless it is known or reasoning. It returns whether it did: the end of a stream repeats
+// all items.
+func (p *provided) add(i *item, index int64) bool {
+	if i.Type == reasoningItem {
+		return false
+	}
+	var about aboutItem
+	_ = json.Unmarshal(i.written, &about) // members of other types have other forms, and say nothing here
+	key := about.ID
+	if key == "" {
+		key = "#" + strconv.FormatInt(index, 10)
+	}
+	if p.known[key] {
+		return false
+	}
+	if p.known == nil {
+		p.known, p.ended = map[string]bool{}, map[string]bool{}
+	}
+	p.known[key] = true
+	id := about.CallID
+	if id == "" {
+		id = about.ID
+	}
+	if i.Type == "shell_call_output" || i.Type == "apply_patch_call_output" {
+		p.ended[about.CallID] = true
+	}
+	p.found = append(p.found, tool.ProviderItem{Type: i.Type, ID: id, Waiting: isWaiting(i.Type, &about), Data: wire.Compact(i.written)})
+	p.at = append(p.at, index)
+	return true
+}
+
+// isWaiting returns whether the provider waits for the client to answer an item: it has the client run the tool,
+// or decide about it.
+func isWaiting(kind string, about *aboutItem) bool {
+	switch kind {
+	case "computer_call", "apply_patch_call", "mcp_approval_request":
+		return true
+	case "shell_call":
+		return about.Environment.Type == "" || about.Environment.Type == "local" // others are the provider's
+	case "tool_search_call":
+		return about.Execution == "client"
+	}
+	return false
+}
+
+// items returns the items in the order of the output; nil for none. A call whose output is there does not
+// wait.
+func (p *provided) items() []tool.ProviderItem {
+	order := make([]int, len(p.found))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p.at[a], p.at[b]) })
+	var all []tool.ProviderItem
+	for _, i := range order {
+		item := p.found[i]
+		item.Waiting = item.Waiting && !p.ended[item.ID]
+		all = append(all, item)
+	}
+	return all
+}
