@@ -199,9 +199,9 @@ one JSON array in the provider's format, ready for the next request. For plain c
 with --json, the output is one record per line, in the order of the calls. A response
 without calls has no results.
 
-If the response was cut off, for example by a token limit, a hint says so. A call in which it
-was cut off is not run, and its result says why. Items of the provider's own tools, such as
-computer_call and mcp_approval_request, are neither run nor answered; a hint names them.
+If the response was cut off, for example by a token limit, a hint says so. A call in which
+it was cut off is not run, and its result says why. Items of the provider's own tools, such
+as computer_call and mcp_approval_request, are neither run nor answered; a hint names them.
 
 Adjacent calls of read-only tools run in parallel, and identical ones run once. All other
 calls run one at a time, in order. Arguments that do not match the schema are repaired

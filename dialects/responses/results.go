@@ -85,6 +85,7 @@ type part struct {
 	Type     string `json:"type"`
 	Text     string `json:"text,omitempty"`
 	ImageURL string `json:"image_url,omitempty"`
+	Detail   string `json:"detail,omitempty"` // of an image, which a custom tool's output requires
 	FileName string `json:"filename,omitempty"`
 	FileData string `json:"file_data,omitempty"`
 	FileURL  string `json:"file_url,omitempty"`
@@ -151,7 +152,7 @@ func shownAs(content *tool.Content) (part, bool) {
 		return part{}, false
 	}
 	if isImage {
-		return part{Type: "input_image", ImageURL: data + link}, true
+		return part{Type: "input_image", ImageURL: data + link, Detail: "auto"}, true
 	}
 	file := part{Type: "input_file", FileData: data, FileURL: link}
 	if data != "" { // a linked file has the name in its URL
