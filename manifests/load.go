@@ -70,6 +70,19 @@ func Parse(file string, source []byte) (*Manifest, error) {
 	return parse(file, source, manifestSubject, (*reader).manifest)
 }
 
+// ParseFunction checks the manifest of a tool that is a Go function of the host's program, as JSON. It
+// is as for [Parse], except that its execution is host, and that it has no module.
+func ParseFunction(source []byte) (*Manifest, error) {
+	m, err := parse(functionFile, source, functionSubject, (*reader).manifest)
+	if err == nil {
+		m.File = ""
+	}
+	return m, err
+}
+
+// functionFile stands for the file of a function's manifest in errors.
+const functionFile = "function.json"
+
 func parse[T any](file string, source []byte, of subject, read func(*reader, *node) *T) (*T, error) {
 	r := &reader{file: file, subject: of}
 	var parsed *T

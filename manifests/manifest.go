@@ -201,6 +201,9 @@ type Execution string
 const (
 	ExecutionSandbox Execution = "sandbox"
 	ExecutionClient  Execution = "client"
+	// ExecutionHost is a Go function in the host's process, which no sandbox confines. Manifests in
+	// files cannot ask for it; see [ParseFunction].
+	ExecutionHost Execution = "host"
 )
 
 // Type says how calls of a tool are written. Providers have special forms for some types; see

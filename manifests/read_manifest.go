@@ -36,6 +36,11 @@ func (r *reader) manifest(root *node) *Manifest {
 	for path, at := range r.places {
 		m.lines[path] = at.line
 	}
+	executions := []Execution{ExecutionSandbox, ExecutionClient}
+	if r.subject.function {
+		executions = []Execution{ExecutionHost}
+		m.Execution = ExecutionHost
+	}
 	read := r.object(root, "",
 		required("schema", "schema: "+SchemaV1, new(string), choice(r, SchemaV1)),
 		required("name", "name: and a name for models, such as fetch_page", &m.Name, r.name),
@@ -50,7 +55,7 @@ func (r *reader) manifest(root *node) *Manifest {
 		optional("limits", &m.Limits, r.limits),
 		optional("context", &m.Context, r.context),
 		optional("behavior", &m.Behavior, r.behavior),
-		optional("execution", &m.Execution, choice(r, ExecutionSandbox, ExecutionClient)),
+		optional("execution", &m.Execution, choice(r, executions...)),
 		optional("type", &m.Type, choice(r, FunctionTool, CustomTool, LocalShellTool)),
 		optional("format", &m.Format, r.format),
 		optional("requires", &m.Requires, distinctOf(r, maxList, r.requirement)),
@@ -139,9 +144,18 @@ func (r *reader) checkTogether(root *node, m *Manifest) {
 	r.checkTests(root, m)
 }
 
-// checkExecution checks that exactly one party runs the tool: the sandbox or the caller.
+// checkExecution checks that exactly one party runs the tool: the sandbox, the caller or the host's
+// program.
 func (r *reader) checkExecution(root *node, m *Manifest) {
-	if m.Execution != ExecutionClient {
+	switch m.Execution {
+	case ExecutionHost:
+		for _, unused := range [...]string{"module", "permissions", "behavior.snapshot", "tests"} {
+			if _, given := r.places[unused]; given {
+				r.conflict(unused, "a Go function has no sandbox to which "+unused+" could apply", "remove "+unused)
+			}
+		}
+		return
+	case ExecutionSandbox, "":
 		if root.get("module") == nil {
 			r.add(root.at, "module", Missing, "the key module is required", "add module: {path: …}, or execution: client if the caller runs the tool")
 		}

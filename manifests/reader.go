@@ -31,11 +31,14 @@ type subject struct {
 	name   string
 	schema string // the value of its schema key
 	split  string // what to do with a second document in one file
+	// function means that the tool is a Go function, which has no module.
+	function bool
 }
 
 var (
-	manifestSubject = subject{"manifest", SchemaV1, "put each tool into its own file"}
-	policySubject   = subject{"policy", PolicyV1, "put everything into one document"}
+	manifestSubject = subject{name: "manifest", schema: SchemaV1, split: "put each tool into its own file"}
+	functionSubject = subject{name: "manifest", schema: SchemaV1, function: true}
+	policySubject   = subject{name: "policy", schema: PolicyV1, split: "put everything into one document"}
 )
 
 // field is one key that an object may have.
