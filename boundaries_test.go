@@ -29,6 +29,7 @@ var layers = map[string][]string{
 	"manifests/permission":  {"tool"},
 	"hostfuncs":             {"manifests", "tool", "internal/hostfile", "internal/jsontext"},
 	"registry":              {"manifests", "tool"},
+	"native":                {"manifests", "tool"},
 	"executor":              {"registry", "manifests", "tool", "internal/jsontext", "internal/planning"},
 	"runtime":               {"hostfuncs", "manifests", "tool", "internal/hostfile", "internal/jsontext", "internal/planning"},
 	".":                     {"executor", "registry", "runtime", "manifests", "tool", "internal/folder", "internal/holding", "internal/records", "internal/unapplied"},
@@ -66,6 +67,7 @@ var owners = map[string][]string{
 	"github.com/spf13/cobra":                   {"cmd"},
 	"github.com/spf13/pflag":                   {"cmd"}, // the type of cobra's flags
 	"github.com/google/uuid":                   {"executor"},
+	"github.com/google/jsonschema-go":          {"native"},
 	"github.com/rogpeppe/go-internal":          {"internal/guests"},
 	"golang.org/x/sys":                         {"runtime/internal/engine", "hostfuncs/files"},
 	"golang.org/x/sync":                        {"executor", "runtime", "registry"},

@@ -40,7 +40,7 @@ func OutputTool() (registry.Tool, error) {
 		Description: "Read more of a result that was cut because it is long. The place where it was cut names the reference.",
 		Parameters:  parameters, ModelParameters: json.RawMessage(outputParameters),
 		Behavior:  manifests.Behavior{ReadOnly: true, Idempotent: true, Cache: manifests.CacheOff},
-		Execution: manifests.ExecutionSandbox,
+		Execution: manifests.ExecutionHost,
 	}}, nil
 }
 

@@ -73,15 +73,8 @@ func Parse(file string, source []byte) (*Manifest, error) {
 // ParseFunction checks the manifest of a tool that is a Go function of the host's program, as JSON. It
 // is as for [Parse], except that its execution is host, and that it has no module.
 func ParseFunction(source []byte) (*Manifest, error) {
-	m, err := parse(functionFile, source, functionSubject, (*reader).manifest)
-	if err == nil {
-		m.File = ""
-	}
-	return m, err
+	return parse("", source, functionSubject, (*reader).manifest)
 }
-
-// functionFile stands for the file of a function's manifest in errors.
-const functionFile = "function.json"
 
 func parse[T any](file string, source []byte, of subject, read func(*reader, *node) *T) (*T, error) {
 	r := &reader{file: file, subject: of}
@@ -108,7 +101,7 @@ func (r *reader) document(source []byte) *node {
 		return nil
 	case len(bytes.TrimSpace(source)) == 0:
 		return r.empty()
-	case strings.EqualFold(filepath.Ext(r.file), ".json"):
+	case r.subject.function, strings.EqualFold(filepath.Ext(r.file), ".json"):
 		return r.json(source)
 	default:
 		return r.yaml(source)

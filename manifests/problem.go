@@ -46,7 +46,10 @@ type Problem struct {
 
 // String returns the problem on one line.
 func (p Problem) String() string {
-	where := fmt.Sprintf("%s:%d:%d: ", p.File, p.Line, p.Column)
+	where := ""
+	if p.File != "" {
+		where = fmt.Sprintf("%s:%d:%d: ", p.File, p.Line, p.Column)
+	}
 	if p.Path != "" {
 		where += p.Path + ": "
 	}

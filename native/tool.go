@@ -1,26 +1,28 @@
-// Package native makes tools of Go functions. Such a tool runs in the host's process, and no sandbox
-// confines it: it can do whatever the program can. In everything else it is a tool like any other:
-// its calls are checked, repaired, approved, recorded and streamed in the same way.
+// Package native makes tools of Go functions. Such a tool runs in the host's process, where no sandbox confines
+// it: it can do whatever the program can. In everything else it is a tool like any other: its calls are checked,
+// repaired, approved, recorded and streamed in the same way.
 //
 //	add, err := native.New(native.About{Name: "add", Description: "Add two numbers.", Category: "math"},
 //		func(ctx context.Context, a struct{ A, B float64 }) (float64, error) { return a.A + a.B, nil })
-//	err = host.Registry().Register("", add)
+//	err = host.Registry().Register("program", add)
 //
 // # What is contained
 //
-// Go cannot stop a function. One that goes on after its deadline is left running: its call ends with
-// the kind deadline, and what the function returns later is dropped. When too many calls linger, the
-// tool is unavailable until some have returned. A panic ends the call, with the kind internal, and
-// neither the batch nor the process. A fatal error of the Go runtime, such as a concurrent write to a
-// map or a lack of memory, ends the process.
+// Go cannot stop a function. When one goes on after its deadline, its call ends with the kind deadline, and the
+// function is left running; what it returns later is dropped. If too many calls of a tool linger, the tool is
+// unavailable until some of them have returned. A panic ends its call, with the kind internal, and nothing else.
+// But a fatal error of the Go runtime, such as a concurrent write to a map or a lack of memory, ends the process.
 package native
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime/debug"
+	"io"
+	"os"
 	"sync"
 	"time"
 
@@ -30,73 +32,125 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// ErrInvalid means that a function cannot be a tool: what is said about it is wrong, or its arguments
-// have a type that no JSON Schema describes.
+// ErrInvalid means that a function cannot be a tool: something in its [About] is wrong, or no JSON Schema describes
+// the type of its arguments.
 var ErrInvalid = errors.New("invalid tool")
 
 // DefaultTimeout bounds a call unless [About.Timeout] does.
 const DefaultTimeout = 10 * time.Second
 
-// About describes a tool as a manifest does, to models and to people. Name and Description are
-// required.
+// About describes a tool to models and to people, as a manifest does. Name and Description are required.
 type About struct {
 	Name, Description        string
 	Label, Category, Version string
 	Aliases                  []string
-	// Parameters is the JSON Schema of the arguments. If nil, it is derived from the type of the
-	// function's arguments: a field is required unless its json tag says omitempty or omitzero, and its
-	// jsonschema tag is its description.
+	// Parameters is the JSON Schema of the arguments. If nil, it is derived from the type of the function's arguments:
+	// a field is required unless its json tag says omitempty or omitzero, and its jsonschema tag is its description.
 	Parameters json.RawMessage
-	// Context names the parameters that the host fills in, and models do not see.
+	// Context names the parameters that the host fills in and models do not see.
 	Context []string
 	// Behavior tells how calls may be scheduled and shown. Its Snapshot must be empty.
 	Behavior manifests.Behavior
-	// Timeout bounds a call. Zero means [DefaultTimeout].
+	// Timeout bounds a call. Zero means [DefaultTimeout]; negative is an error.
 	Timeout time.Duration
 }
 
-// Tool is a Go function as a tool. Get one from [New]. It is safe for concurrent use if the function
-// is.
+// Tool is a Go function as a tool. Get one from [New]. Its methods are safe for concurrent use, if the function is.
 type Tool struct {
-	manifest *manifests.Manifest
-	do       func(ctx context.Context, arguments []byte) (tool.Result, error)
-	running  lingering
+	manifest  *manifests.Manifest
+	timeout   time.Duration
+	do        func(ctx context.Context, arguments []byte) (tool.Result, error)
+	program   func() (string, error) // the digest of the program
+	lingering lingering
 }
 
 // New makes a tool of a function. The error wraps [ErrInvalid].
 //
-// The arguments have been checked against the tool's schema before they are decoded. A string that
-// the function returns is the result's output, a [tool.Result] is the whole result, and any other
-// value is its data, as JSON. An error is a failure of the tool, and the model reads its text. A
-// [*tool.Error] sets the kind as well: one of the kind [tool.Internal] is for the operator alone.
+// The function gets arguments that match the tool's schema. It may return a string, which becomes the result's
+// output; a [tool.Result], which is the whole result; or any other value, which becomes the result's data, as JSON.
+// Its error is a failure of the tool, whose text the model reads. A [*tool.Error] determines the kind as well; the
+// kind [tool.Internal] keeps the cause from the model and tells the operator.
 func New[Arguments, Result any](about About, do func(ctx context.Context, arguments Arguments) (Result, error)) (*Tool, error) {
-	if do == nil {
-		return nil, fmt.Errorf("%w: %s: there is no function", ErrInvalid, tool.Shown(about.Name, 64))
+	t, err := about.tool(func() (*jsonschema.Schema, error) { return jsonschema.For[Arguments](nil) })
+	if err == nil && do == nil {
+		err = errors.New("there is no function")
 	}
-	if about.Parameters == nil {
-		derived, err := jsonschema.For[Arguments](nil)
-		if err == nil {
-			about.Parameters, err = json.Marshal(derived)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%w: %s: %w", ErrInvalid, tool.Shown(about.Name, 64), err)
-		}
-	}
-	manifest, err := about.manifest()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrInvalid, tool.Shown(about.Name, 64), err)
 	}
-	return &Tool{manifest: manifest, do: func(ctx context.Context, text []byte) (tool.Result, error) {
+	t.do = func(ctx context.Context, text []byte) (tool.Result, error) {
 		var arguments Arguments
 		if err := json.Unmarshal(text, &arguments); err != nil {
-			return tool.Result{}, &tool.Error{Op: "invoke", Tool: about.Name, Kind: tool.InvalidArguments, Message: "the arguments do not fit: " + err.Error(), Err: err}
+			return tool.Result{}, &tool.Error{Op: "invoke", Tool: about.Name, Kind: tool.InvalidArguments, Message: err.Error(), Err: err}
 		}
 		result, err := do(ctx, arguments)
 		if err != nil {
 			return tool.Result{}, err
 		}
 		return resultOf(result)
-	}}, nil
+	}
+	return t, nil
+}
+
+// tool returns the tool without its function.
+func (a About) tool(derive func() (*jsonschema.Schema, error)) (*Tool, error) {
+	if a.Timeout < 0 {
+		return nil, fmt.Errorf("the timeout %s is negative", a.Timeout)
+	}
+	if a.Parameters == nil {
+		derived, err := derive()
+		if err != nil {
+			return nil, err
+		}
+		if a.Parameters, err = json.Marshal(derived); err != nil {
+			return nil, err
+		}
+	}
+	manifest, err := a.manifest()
+	if err != nil {
+		return nil, err
+	}
+	t := &Tool{manifest: manifest, timeout: a.Timeout, program: sync.OnceValues(programDigest)}
+	if t.timeout == 0 {
+		t.timeout = DefaultTimeout
+	}
+	return t, nil
+}
+
+// manifest returns the tool's manifest, checked like one in a file.
+func (a About) manifest() (*manifests.Manifest, error) {
+	type behavior struct {
+		ReadOnly    bool               `json:"read_only,omitempty"`
+		Idempotent  bool               `json:"idempotent,omitempty"`
+		Destructive bool               `json:"destructive,omitempty"`
+		Cache       string             `json:"cache,omitempty"`
+		Final       bool               `json:"final,omitempty"`
+		Hidden      bool               `json:"hidden,omitempty"`
+		Snapshot    manifests.Snapshot `json:"snapshot,omitempty"`
+	}
+	b := behavior{a.Behavior.ReadOnly, a.Behavior.Idempotent, a.Behavior.Destructive, "", a.Behavior.Final, a.Behavior.Hidden, a.Behavior.Snapshot}
+	switch {
+	case a.Behavior.Cache == manifests.CacheOff:
+		b.Cache = "off"
+	case a.Behavior.Cache != 0:
+		b.Cache = a.Behavior.Cache.String()
+	}
+	source, err := json.Marshal(struct {
+		Schema      string          `json:"schema"`
+		Name        string          `json:"name"`
+		Label       string          `json:"label,omitempty"`
+		Description string          `json:"description"`
+		Version     string          `json:"version,omitempty"`
+		Category    string          `json:"category,omitempty"`
+		Parameters  json.RawMessage `json:"parameters"`
+		Context     []string        `json:"context,omitempty"`
+		Behavior    behavior        `json:"behavior"`
+		Aliases     []string        `json:"aliases,omitempty"`
+	}{manifests.SchemaV1, a.Name, a.Label, a.Description, a.Version, a.Category, a.Parameters, a.Context, b, a.Aliases})
+	if err != nil {
+		return nil, err
+	}
+	return manifests.ParseFunction(source)
 }
 
 // resultOf returns a function's value as a result.
@@ -114,5 +168,57 @@ func resultOf(value any) (tool.Result, error) {
 	return tool.Result{Success: true, Data: data}, nil
 }
 
-// Manifest describes the tool, with the execution [manifests.ExecutionHost].
+// Manifest describes the tool. Its execution is [manifests.ExecutionHost].
 func (t *Tool) Manifest() *manifests.Manifest { return t.manifest }
+
+// Asks returns why calls must be approved, or "" if they need not be.
+func (t *Tool) Asks() string {
+	if t.manifest.Behavior.Destructive {
+		return "the tool says that it is destructive"
+	}
+	return ""
+}
+
+// Identity returns a digest of the manifest and of the program that contains the function. It reads the program's
+// file once.
+func (t *Tool) Identity(context.Context) (string, error) {
+	program, err := t.program()
+	if err != nil {
+		return "", err
+	}
+	m := t.manifest
+	text, err := json.Marshal([]any{
+		"caisson-native/v1", program, m.Name, m.Description, m.Version, m.Parameters.JSON(), m.Context, m.Behavior, t.timeout,
+	})
+	if err != nil {
+		return "", err
+	}
+	digest := sha256.Sum256(text)
+	return "native:" + hex.EncodeToString(digest[:]), nil
+}
+
+// programDigest returns the digest of the running program.
+func programDigest() (string, error) {
+	path, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("the program's file: %w", err)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("the program's file: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	hash := sha256.New()
+	if _, err := io.Copy(hash, file); err != nil {
+		return "", fmt.Errorf("the program's file: %w", err)
+	}
+	return hex.EncodeToString(hash.Sum(nil)), nil
+}
+
+// Decisions says to people who approve calls that no sandbox confines the tool.
+func (t *Tool) Decisions() []tool.Decision {
+	return []tool.Decision{{
+		Permission: "process", Requested: "all that the host's program may do", Granted: "the program registered the tool",
+		Effective: "all that the host's program may do", Reason: "the tool is a Go function of the program, without a sandbox",
+	}}
+}

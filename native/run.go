@@ -1,0 +1,103 @@
+package native
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/caisson-run/caisson/tool"
+)
+
+// grace is how long a function has to notice its deadline before its call ends without it.
+const grace = 50 * time.Millisecond
+
+type invocationKey struct{}
+
+// Invocation returns the call that a function was called for: who makes it, with which context values, files and
+// services of the host. It returns false for a context that is not from a call, or whose call has ended.
+func Invocation(ctx context.Context) (tool.Invocation, bool) {
+	c, ok := ctx.Value(invocationKey{}).(tool.Invocation)
+	return c, ok && ctx.Err() == nil
+}
+
+// returned is what a function returned, or how it ended otherwise.
+type returned struct {
+	result tool.Result
+	err    error
+}
+
+// Invoke runs the function for one call. It returns shortly after the tool's deadline or the end of ctx at the
+// latest, and leaves a function that has not returned by then running.
+func (t *Tool) Invoke(ctx context.Context, invocation tool.Invocation) (tool.Outcome, error) {
+	start := time.Now()
+	arguments, err := invocation.Arguments.MarshalJSON()
+	if err != nil {
+		return t.failed(start, tool.Internal, "", err)
+	}
+	inside, stop := context.WithTimeout(context.WithValue(ctx, invocationKey{}, invocation), t.timeout)
+	defer stop()
+	done := make(chan returned, 1)
+	go t.run(inside, arguments, done)
+	select {
+	case r := <-done:
+		return t.ended(ctx, inside, start, r)
+	case <-inside.Done():
+	}
+	select {
+	case r := <-done:
+		return t.ended(ctx, inside, start, r)
+	case <-time.After(grace):
+	}
+	t.lingering.add()
+	go func() {
+		<-done
+		t.lingering.remove()
+	}()
+	return t.ended(ctx, inside, start, returned{err: inside.Err()})
+}
+
+// errExited means that the function called runtime.Goexit.
+var errExited = errors.New("the function called runtime.Goexit")
+
+// run runs the function. A panic or runtime.Goexit in it becomes an error.
+func (t *Tool) run(ctx context.Context, arguments []byte, done chan<- returned) {
+	r := returned{err: t.internal(errExited)}
+	defer func() {
+		if value := recover(); value != nil {
+			r = returned{err: t.internal(fmt.Errorf("panic: %v\n%s", value, debug.Stack()))}
+		}
+		done <- r
+	}()
+	result, err := t.do(ctx, arguments)
+	r = returned{result, err}
+}
+
+func (t *Tool) internal(cause error) error {
+	return &tool.Error{Op: "invoke", Tool: t.manifest.Name, Kind: tool.Internal, Err: cause}
+}
+
+// ended returns the outcome of a call whose function has returned, or has not in time.
+func (t *Tool) ended(ctx, inside context.Context, start time.Time, r returned) (tool.Outcome, error) {
+	known, isKnown := errors.AsType[*tool.Error](r.err)
+	switch {
+	case r.err == nil:
+		return tool.Outcome{Result: r.result, Usage: tool.Usage{Wall: time.Since(start)}}, nil
+	case isKnown:
+		return t.failed(start, known.Kind, known.Message, known.Err)
+	case inside.Err() == nil || !errors.Is(r.err, inside.Err()):
+		return tool.Outcome{Result: tool.Result{Error: r.err.Error(), Kind: tool.ToolFailed}, Usage: tool.Usage{Wall: time.Since(start)}}, nil
+	case errors.Is(inside.Err(), context.Canceled):
+		return t.failed(start, tool.Cancelled, "the call was cancelled", r.err)
+	case ctx.Err() != nil:
+		return t.failed(start, tool.Deadline, "the tool did not finish before the caller's deadline", r.err)
+	}
+	return t.failed(start, tool.Deadline, fmt.Sprintf("the tool did not finish before its deadline of %s", t.timeout), r.err)
+}
+
+// failed returns the outcome of a call without a result.
+func (t *Tool) failed(start time.Time, kind tool.Kind, message string, cause error) (tool.Outcome, error) {
+	return tool.Outcome{Result: tool.Result{Error: message, Kind: kind}, Usage: tool.Usage{Wall: time.Since(start)}},
+		&tool.Error{Op: "invoke", Tool: t.manifest.Name, Kind: kind, Message: message, Err: cause}
+}
