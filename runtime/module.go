@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/caisson-run/caisson/internal/hostfile"
 	"github.com/caisson-run/caisson/manifests"
@@ -119,7 +118,7 @@ func InspectModule(m *manifests.Manifest) (ModuleInfo, error) {
 	}
 	description, err := wasm.Inspect(source)
 	if err != nil {
-		return ModuleInfo{}, fmt.Errorf("%w: %s: %w", ErrModule, m.Module.Path, err)
+		return ModuleInfo{}, unusable(m, source, err)
 	}
 	info := ModuleInfo{SHA256: engine.DigestOf(source).String(), Bytes: len(source), Imports: []string{}, Exports: []string{}}
 	info.SeededGenerators = append([]string{}, wasm.SeededGenerators(source, description)...)
@@ -135,7 +134,7 @@ func InspectModule(m *manifests.Manifest) (ModuleInfo, error) {
 	slices.Sort(info.Imports)
 	slices.Sort(info.Exports)
 	info.Unused = append([]string{}, unused(m, description)...)
-	if err := checkCommand(m, description); err != nil {
+	if err := checkCommand(m, source, description); err != nil {
 		return info, err
 	}
 	return info, checkValid(m, source, description)
@@ -152,46 +151,10 @@ func checkValid(m *manifests.Manifest, source []byte, description *wasm.Module) 
 		err = analysis.Overrun
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %s: %w", ErrModule, m.Module.Path, err)
+		return unusable(m, source, err)
 	}
 	return nil
 }
-
-// checkCommand refuses a module that is not a WASI command or has a forbidden import.
-func checkCommand(m *manifests.Manifest, description *wasm.Module) error {
-	if err := checkImports(m, description); err != nil {
-		return err
-	}
-	start, ok := description.ExportedFunction(startFunction)
-	if !ok || len(start.Params) > 0 || len(start.Results) > 0 {
-		return fmt.Errorf("%w: %s exports no %s function, so it is not a WASI command", ErrModule, m.Module.Path, startFunction)
-	}
-	return nil
-}
-
-// startFunction is the export that is the entry point of a WASI command.
-const startFunction = "_start"
-
-// unusable wraps an error of the engine for which the module is at fault. It says so once.
-func unusable(m *manifests.Manifest, err error) error {
-	if errors.Is(err, ErrModule) {
-		return err
-	}
-	text := err.Error()
-	if failure, ok := errors.AsType[*engine.Error](err); ok {
-		text = strings.TrimPrefix(text, fmt.Sprintf("%s: %v: ", failure.Op, failure.Kind))
-	}
-	return &unusableError{fmt.Sprintf("%v: %s: %s", ErrModule, m.Module.Path, text), err}
-}
-
-// unusableError is an [ErrModule] whose text leaves out what its cause repeats.
-type unusableError struct {
-	text  string
-	cause error
-}
-
-func (e *unusableError) Error() string   { return e.text }
-func (e *unusableError) Unwrap() []error { return []error{ErrModule, e.cause} }
 
 // compile reads, checks and compiles a tool's module.
 func (r *Runtime) compile(ctx context.Context, m *manifests.Manifest) (*engine.Module, error) {
@@ -199,12 +162,11 @@ func (r *Runtime) compile(ctx context.Context, m *manifests.Manifest) (*engine.M
 	if err != nil {
 		return nil, err
 	}
-	module, err := r.engine.Compile(ctx, source)
-	if err != nil {
-		if errors.Is(err, engine.ErrModule) {
-			err = unusable(m, err)
-		}
-		return nil, err
+	module, err := r.engine.CompileIf(ctx, source, func(description *wasm.Module) error {
+		return checkCommand(m, source, description) // before a compilation, which may take long
+	})
+	if errors.Is(err, engine.ErrModule) {
+		err = unusable(m, source, err)
 	}
-	return module, checkCommand(m, module.Description())
+	return module, err
 }

@@ -116,6 +116,9 @@ func (h *host) internalFailure(record tool.Record) *failure {
 	if cause == nil {
 		return failed(exitFailed, name+": "+record.Result.Error, "run the command again with --verbose to see the cause")
 	}
+	if problem, fix, ok := problemOf(cause); ok {
+		return failed(exitUsage, name+": "+problem, fix)
+	}
 	text := name + ": " + cause.Error()
 	switch mount, ok := errors.AsType[*files.Error](cause); {
 	case errors.Is(cause, runtime.ErrModule), errors.Is(cause, runtime.ErrDigest):

@@ -90,6 +90,9 @@ func messagesOf(err error) []message {
 		var invalid *manifests.Error
 		if !errors.As(leaf, &invalid) {
 			m := message{text: leaf.Error()}
+			if text, fix, ok := problemOf(leaf); ok {
+				m = message{text, []string{fix}}
+			}
 			if errors.Is(leaf, registry.ErrDuplicate) {
 				m.hints = append(m.hints, "rename one of the two, or load only one: people who read the name cannot tell which tool it is")
 			}

@@ -150,22 +150,35 @@ func (v *validation) manifest(m *manifests.Manifest) (problems, warnings []manif
 	}
 	info, err := runtime.InspectModule(m)
 	if err != nil {
-		return append(problems, moduleProblem(m, info, err)), nil
+		return append(problems, moduleProblem(m, err)), nil
 	}
 	return problems, warningsOf(m, info)
 }
 
-func moduleProblem(m *manifests.Manifest, info runtime.ModuleInfo, err error) manifests.Problem {
-	key, fix := "module.path", "compile the tool as a WASI command, for Go with GOOS=wasip1 GOARCH=wasm"
-	switch {
+func moduleProblem(m *manifests.Manifest, err error) manifests.Problem {
+	key, text, fix := "module.path", err.Error(), "compile the tool as a WASI command, for Go with GOOS=wasip1 GOARCH=wasm"
+	switch problem, advice, ok := problemOf(err); {
+	case ok:
+		text, fix = problem, advice
 	case errors.Is(err, runtime.ErrDigest):
 		key, fix = "module.sha256", "find out who changed the module; if the change is wanted, pin the new digest"
-	case slices.ContainsFunc(info.Imports, func(name string) bool { return strings.HasPrefix(name, "caisson:") }):
-		fix = "request the permission in the manifest, or build the module without the import"
 	case isMissing(filepath.Join(filepath.Dir(m.File), filepath.FromSlash(m.Module.Path))):
 		fix = "compile the tool, or skip modules with --no-module"
 	}
-	return problemAt(m, key, badModule, err.Error(), fix)
+	return problemAt(m, key, badModule, text, fix)
+}
+
+// problemOf returns the parts of an error that says what to do about a module.
+func problemOf(err error) (text, fix string, ok bool) {
+	var advising interface {
+		error
+		Problem() (text, fix string)
+	}
+	if !errors.As(err, &advising) {
+		return "", "", false
+	}
+	text, fix = advising.Problem()
+	return text, fix, fix != ""
 }
 
 // problemAt returns a problem at a manifest's key.

@@ -194,13 +194,7 @@ func (t *tail) Write(p []byte) (int, error) {
 func (t *tail) String() string { return strings.ToValidUTF8(string(t.bytes), "\uFFFD") }
 
 // build compiles source into a Module.
-func (e *Engine) build(ctx context.Context, wanted Digest, source []byte) (*Module, error) {
-	// wazero trusts the counts in a module and crashes on false ones, so every module is inspected
-	// first.
-	description, err := wasm.Inspect(source)
-	if err != nil {
-		return nil, &Error{Op: "compile", Kind: ErrModule, Reason: err.Error(), Err: err}
-	}
+func (e *Engine) build(ctx context.Context, wanted Digest, source []byte, description *wasm.Module) (*Module, error) {
 	made, err := e.obtain(ctx, wanted, source, description)
 	if err != nil {
 		return nil, compileError(err)

@@ -23,6 +23,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/caisson-run/caisson/hostfuncs"
+	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
 // Digest is the SHA-256 of a module's bytes.
@@ -221,10 +222,57 @@ func guarded(ctx context.Context, memory hostfuncs.Memory, f hostfuncs.Function,
 //
 // The caller must not modify source afterwards.
 func (e *Engine) Compile(ctx context.Context, source []byte) (*Module, error) {
+	return e.CompileIf(ctx, source, func(*wasm.Module) error { return nil })
+}
+
+// CompileIf is like [Engine.Compile] for a module that may be of no use. If accept returns an error
+// for the module's description, CompileIf returns that error, and compiles nothing.
+func (e *Engine) CompileIf(ctx context.Context, source []byte, accept func(*wasm.Module) error) (*Module, error) {
 	wanted := DigestOf(source)
+	c, err := e.compilation(wanted)
+	if err != nil {
+		return nil, err
+	}
+	if c == nil {
+		// wazero trusts the counts in a module and crashes on false ones, so every module is
+		// inspected first.
+		description, err := wasm.Inspect(source)
+		if err != nil {
+			return nil, &Error{Op: "compile", Kind: ErrModule, Reason: err.Error(), Err: err}
+		}
+		if err := accept(description); err != nil {
+			return nil, err
+		}
+		if c, err = e.begin(ctx, wanted, source, description); err != nil {
+			return nil, err
+		}
+	}
+	select {
+	case <-c.done:
+	case <-ctx.Done():
+		return nil, &Error{Op: "compile", Kind: ctx.Err(), Err: context.Cause(ctx)}
+	}
+	if c.err != nil {
+		return nil, c.err
+	}
+	return c.module, accept(c.module.Description()) // another caller may have begun the compilation
+}
+
+// compilation returns the compilation of a module, or nil if there is none.
+func (e *Engine) compilation(wanted Digest) (*compilation, error) {
 	e.mu.Lock()
+	defer e.mu.Unlock()
 	if e.closed {
-		e.mu.Unlock()
+		return nil, &Error{Op: "compile", Kind: ErrClosed}
+	}
+	return e.modules[wanted], nil
+}
+
+// begin begins the compilation of a module, unless another caller has begun it since.
+func (e *Engine) begin(ctx context.Context, wanted Digest, source []byte, description *wasm.Module) (*compilation, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
 		return nil, &Error{Op: "compile", Kind: ErrClosed}
 	}
 	c, known := e.modules[wanted]
@@ -232,25 +280,18 @@ func (e *Engine) Compile(ctx context.Context, source []byte) (*Module, error) {
 		c = &compilation{done: make(chan struct{})}
 		e.modules[wanted] = c
 		e.inFlight.Add(1)
-		go e.compile(context.WithoutCancel(ctx), wanted, source, c)
+		go e.compile(context.WithoutCancel(ctx), wanted, source, description, c)
 	}
-	e.mu.Unlock()
-
-	select {
-	case <-c.done:
-		return c.module, c.err
-	case <-ctx.Done():
-		return nil, &Error{Op: "compile", Kind: ctx.Err(), Err: context.Cause(ctx)}
-	}
+	return c, nil
 }
 
-func (e *Engine) compile(ctx context.Context, wanted Digest, source []byte, c *compilation) {
+func (e *Engine) compile(ctx context.Context, wanted Digest, source []byte, description *wasm.Module, c *compilation) {
 	defer e.inFlight.Done()
 	defer close(c.done)
 	ctx, cancel := e.untilClosed(ctx) // closing the engine cancels a compilation in a child
 	defer cancel()
 	start := time.Now()
-	if c.module, c.err = e.build(ctx, wanted, source); c.err == nil {
+	if c.module, c.err = e.build(ctx, wanted, source, description); c.err == nil {
 		e.settle(c.module)
 	}
 	e.logger.DebugContext(ctx, "module compiled", "digest", wanted.String(), "bytes", len(source),

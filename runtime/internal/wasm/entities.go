@@ -59,7 +59,7 @@ func (r *reader) externKind(what string) ExternKind {
 	switch {
 	case r.err != nil:
 	case kind == 4: // a tag
-		r.unsupported(at, exceptionHandling, "a tag")
+		r.unsupported(at, ExceptionHandling, "a tag")
 	case kind >= byte(externKinds):
 		r.fail(ErrMalformed, at, "%s cannot be %#02x", what, kind)
 	default:
@@ -218,38 +218,6 @@ type Global struct {
 	Mutable bool
 }
 
-// Names of the rejected proposals.
-const (
-	threads            = "threads"
-	memory64           = "memory64"
-	customPageSizes    = "custom page sizes"
-	multipleMemories   = "multiple memories"
-	exceptionHandling  = "exception handling"
-	functionReferences = "typed function references"
-	garbageCollection  = "garbage collection"
-	extendedConstants  = "extended constant expressions"
-)
-
-// unsupported fails because the module needs a disabled proposal.
-func (r *reader) unsupported(offset int, proposal, what string) {
-	r.fail(ErrUnsupported, offset, "%s needs %s, which is not supported", what, proposal)
-}
-
-// proposedType returns the proposal that defines a type code, or "".
-func proposedType(code byte) string {
-	switch code {
-	case 0x69, 0x74: // exnref, noexn
-		return exceptionHandling
-	case 0x63, 0x64: // (ref null ht), (ref ht)
-		return functionReferences
-	case 0x6a, 0x6b, 0x6c, 0x6d, 0x6e, 0x71, 0x72, 0x73, // abstract heap types
-		0x77, 0x78, // packed types
-		0x4e, 0x4f, 0x50, 0x5e, 0x5f: // recursive, sub, array and struct types
-		return garbageCollection
-	}
-	return ""
-}
-
 // noType fails because code is not a valid type for what.
 func (r *reader) noType(offset int, code byte, what string) {
 	if proposal := proposedType(code); proposal != "" {
@@ -320,9 +288,9 @@ func (r *reader) limits(what string) Limits {
 	case flags >= 1<<4, flags >= 1<<3 && what == "table":
 		r.fail(ErrMalformed, at, "the limits of a %s cannot have the flags %#02x", what, flags)
 	case flags&(1<<1) != 0:
-		r.unsupported(at, threads, "a shared "+what)
+		r.unsupported(at, Threads, "a shared "+what)
 	case flags&(1<<2) != 0:
-		r.unsupported(at, memory64, "a "+what+" with 64-bit addresses")
+		r.unsupported(at, Memory64, "a "+what+" with 64-bit addresses")
 	case flags&(1<<3) != 0:
 		r.unsupported(at, customPageSizes, "a "+what+" with a page size of its own")
 	}
@@ -352,7 +320,7 @@ func (r *reader) memory() Limits {
 // table reads a table type (§5.3.9).
 func (r *reader) table() Table {
 	if r.left() > 0 && r.source[r.at] == 0x40 {
-		r.unsupported(r.at, functionReferences, "a table with an initializer")
+		r.unsupported(r.at, FunctionReferences, "a table with an initializer")
 	}
 	element := r.referenceType("the element type of a table")
 	return Table{Element: element, Limits: r.limits("table")}

@@ -35,6 +35,9 @@ type Error struct {
 	Offset int
 	// Message describes what was found and what was expected.
 	Message string
+	// Proposal is the proposal that the module needs, such as [ExceptionHandling]. It is empty if
+	// the module was rejected for another reason.
+	Proposal string
 }
 
 // Error implements error.

@@ -23,8 +23,10 @@ func FuzzInspect(f *testing.F) {
 	f.Add(module(oneType, oneFunc, section(SectionCode, vector(body(vector(concat(claim, raw(byte(I64)))))))))
 	f.Add(module(section(SectionMemory, vector(raw(3, 1, 1)))))
 	f.Add(module(section(sectionTag, vector(raw(0, 0)))))
+	f.Add(module(producersOf("Rust", "rustc")))
 	f.Fuzz(func(t *testing.T, source []byte) {
 		before := bytes.Clone(source)
+		checkProducers(t, Producers(source))
 		var m *Module
 		var err error
 		spent := allocated(func() { m, err = Inspect(source) })

@@ -73,8 +73,7 @@ func header(source []byte) error {
 	// The component model splits the version in two: a version, and a layer that is 0
 	// for core modules and 1 for components (component model, Binary.md).
 	if layer := uint(source[6]) | uint(source[7])<<8; layer == 1 {
-		return &Error{Kind: ErrUnsupported, Offset: 4, Message: "this is a component, not a core module: " +
-			"build for WASI preview 1 (such as wasm32-wasip1), without the step that makes a component"}
+		return &Error{Kind: ErrUnsupported, Offset: 4, Message: "this is a component, not a core module", Proposal: Components}
 	}
 	if string(source[4:8]) != "\x01\x00\x00\x00" {
 		return malformed(4, fmt.Sprintf("has the version % x, not 01 00 00 00", source[4:8]))
@@ -113,7 +112,7 @@ func walk(source []byte, bounds Bounds, visit func(Section)) error {
 				r.fail(ErrLimit, s.Offset, "there are more than %d custom sections", bounds.CustomSections)
 			}
 		case s.ID == sectionTag:
-			r.unsupported(s.Offset, exceptionHandling, "the section")
+			r.unsupported(s.Offset, ExceptionHandling, "the section")
 		case s.ID == last:
 			r.fail(ErrMalformed, s.Offset, "appears twice")
 		case s.ID.rank() < last.rank():

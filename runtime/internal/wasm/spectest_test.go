@@ -90,19 +90,19 @@ func proposal(t *testing.T, err error) string {
 // Modules that compilers made, and those that once broke wazero.
 func TestOtherModulesOfWazero(t *testing.T) {
 	refused := map[string]string{
-		"experimental/testdata/cpp_exceptions.wasm":                          exceptionHandling,
-		"experimental/testdata/memory.wasm":                                  threads,
-		"experimental/testdata/pthread.wasm":                                 threads,
-		"internal/integration_test/engine/testdata/eh_br_orphan.wasm":        exceptionHandling,
-		"internal/integration_test/engine/testdata/eh_br_stale_handler.wasm": exceptionHandling,
-		"internal/integration_test/engine/testdata/eh_cross_callnative.wasm": exceptionHandling,
-		"internal/integration_test/engine/testdata/eh_pdfium.wasm":           exceptionHandling,
-		"internal/integration_test/engine/testdata/eh_throw_ref_null.wasm":   exceptionHandling,
-		"internal/integration_test/engine/testdata/threads/add.wasm":         threads,
-		"internal/integration_test/engine/testdata/threads/mutex.wasm":       threads,
-		"internal/integration_test/engine/testdata/threads/sub.wasm":         threads,
-		"internal/integration_test/engine/testdata/threads/xor.wasm":         threads,
-		"internal/integration_test/fuzzcases/testdata/2131.wasm":             threads,
+		"experimental/testdata/cpp_exceptions.wasm":                          ExceptionHandling,
+		"experimental/testdata/memory.wasm":                                  Threads,
+		"experimental/testdata/pthread.wasm":                                 Threads,
+		"internal/integration_test/engine/testdata/eh_br_orphan.wasm":        ExceptionHandling,
+		"internal/integration_test/engine/testdata/eh_br_stale_handler.wasm": ExceptionHandling,
+		"internal/integration_test/engine/testdata/eh_cross_callnative.wasm": ExceptionHandling,
+		"internal/integration_test/engine/testdata/eh_pdfium.wasm":           ExceptionHandling,
+		"internal/integration_test/engine/testdata/eh_throw_ref_null.wasm":   ExceptionHandling,
+		"internal/integration_test/engine/testdata/threads/add.wasm":         Threads,
+		"internal/integration_test/engine/testdata/threads/mutex.wasm":       Threads,
+		"internal/integration_test/engine/testdata/threads/sub.wasm":         Threads,
+		"internal/integration_test/engine/testdata/threads/xor.wasm":         Threads,
+		"internal/integration_test/fuzzcases/testdata/2131.wasm":             Threads,
 	}
 	root := wazeroDir(t)
 	spectest := filepath.Join(root, "internal", "integration_test", "spectest")

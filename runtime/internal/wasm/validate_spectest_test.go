@@ -72,11 +72,11 @@ func validatedSuites() map[string]validated {
 			files("unreached-invalid", 87, 87),
 		)},
 		"v2":                        {},
-		"exception-handling":        {refused: map[string]int{exceptionHandling: 12, garbageCollection: 2}},
+		"exception-handling":        {refused: map[string]int{ExceptionHandling: 12, GarbageCollection: 2}},
 		"extended-const":            {refused: map[string]int{extendedConstants: 9}},
 		"tail-call":                 {features: Features{TailCalls: true}},
-		"threads":                   {refused: map[string]int{threads: 5}},
-		"typed-function-references": {refused: map[string]int{functionReferences: 83, tailCalls: 6}},
+		"threads":                   {refused: map[string]int{Threads: 5}},
+		"typed-function-references": {refused: map[string]int{FunctionReferences: 83, tailCalls: 6}},
 	}
 }
 

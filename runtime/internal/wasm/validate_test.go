@@ -170,20 +170,20 @@ func TestValidateRefusesProposals(t *testing.T) {
 		title, proposal string
 		instructions    []byte
 	}{
-		{"try", exceptionHandling, raw(0x06, 0x40)},
-		{"throw", exceptionHandling, raw(0x08, 0)},
-		{"try_table", exceptionHandling, raw(0x1f, 0x40, 0)},
-		{"call_ref", functionReferences, raw(0x14, 0)},
-		{"ref.eq", garbageCollection, raw(0xd3)},
-		{"struct.new", garbageCollection, raw(0xfb, 0, 0)},
-		{"atomic.fence", threads, raw(0xfe, 3, 0)},
-		{"i8x16.relaxed_swizzle", relaxedVectors, raw(0xfd, 0x80, 2)},
+		{"try", ExceptionHandling, raw(0x06, 0x40)},
+		{"throw", ExceptionHandling, raw(0x08, 0)},
+		{"try_table", ExceptionHandling, raw(0x1f, 0x40, 0)},
+		{"call_ref", FunctionReferences, raw(0x14, 0)},
+		{"ref.eq", GarbageCollection, raw(0xd3)},
+		{"struct.new", GarbageCollection, raw(0xfb, 0, 0)},
+		{"atomic.fence", Threads, raw(0xfe, 3, 0)},
+		{"i8x16.relaxed_swizzle", RelaxedVectors, raw(0xfd, 0x80, 2)},
 		{"i64.add128", wideArithmetic, raw(0xfc, 19)},
 		{"memory.discard", memoryDiscarding, raw(0xfc, 18, 0)},
 		{"suspend", stackSwitching, raw(0xe2, 0)},
 		{"return_call", tailCalls, raw(0x12, 1)},
 		{"return_call_indirect", tailCalls, raw(0x41, 0, 0x13, 0, 0)},
-		{"block with an exnref", exceptionHandling, raw(0x02, 0x69)},
+		{"block with an exnref", ExceptionHandling, raw(0x02, 0x69)},
 		{"a memory index", multipleMemories, raw(0x41, 0, 0x28, 0x42, 1, 0)},
 	} {
 		t.Run(test.title, func(t *testing.T) {

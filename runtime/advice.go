@@ -1,0 +1,156 @@
+package runtime
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/caisson-run/caisson/runtime/internal/wasm"
+)
+
+// commands says how languages build a WASI command. Like all of this file, it is advice for people: a
+// module can claim anything about what built it.
+var commands = []struct {
+	producers []string
+	fix       string
+}{
+	{[]string{"TinyGo"}, "build it with tinygo build -target=wasip1, without -buildmode=c-shared"},
+	{[]string{"Go"}, "build it with GOOS=wasip1 GOARCH=wasm, without -buildmode=c-shared"},
+	{[]string{"Rust", "rustc"}, "build a program (src/main.rs), not a library, with cargo build --target wasm32-wasip1"},
+	{[]string{"Swift"}, "build an executable, not a library, with an SDK for wasm32-unknown-wasip1"},
+	{[]string{"clang", "C11", "C99", "C_plus_plus", "C++"}, "build a program with a main function for wasm32-wasip1, for instance with wasi-sdk, and without -mexec-model=reactor, -nostartfiles and --no-entry"},
+}
+
+// asProgram says how to build a WASI command.
+func asProgram(producers []string) string {
+	for _, language := range commands {
+		if made(producers, language.producers...) {
+			return language.fix
+		}
+	}
+	return "build it as a program for WASI preview 1: in Go with GOOS=wasip1 GOARCH=wasm, in Rust with --target wasm32-wasip1, in C with wasi-sdk"
+}
+
+// made reports whether one of the producers has one of the names, perhaps with a version or the name
+// of a distribution: "clang" is in "clang_21.1.4-wasi-sdk" and "Debian clang".
+func made(producers []string, names ...string) bool {
+	return slices.ContainsFunc(producers, func(producer string) bool {
+		return slices.ContainsFunc(names, func(name string) bool {
+			return strings.HasPrefix(producer, name) || strings.HasSuffix(producer, " "+name)
+		})
+	})
+}
+
+const (
+	singleThreaded = "build it for one thread: for wasm32-wasip1 rather than wasm32-wasip1-threads, and without -pthread"
+	fromEmscripten = "it was built by Emscripten for JavaScript: build it with wasi-sdk, or with emcc -sSTANDALONE_WASM and without what needs JavaScript"
+)
+
+// foreign are hosts other than WASI preview 1 for which modules are built, as their imports show.
+var foreign = []struct {
+	is  func(i wasm.Import) bool
+	fix string
+}{
+	{isBindgen, "it was built with wasm-bindgen for JavaScript: build a program in Rust with cargo build --target wasm32-wasip1, without wasm-bindgen"},
+	{of("gojs", "go"), "it was built for Go's JavaScript host: build it with GOOS=wasip1 GOARCH=wasm, or with tinygo build -target=wasip1"},
+	{below("wasi:"), "it was built for WASI preview 2: build it for preview 1, such as wasm32-wasip1"},
+	{of("wasi_unstable"), "it was built for a draft of WASI: build it for preview 1 with a current compiler, such as for wasm32-wasip1"},
+	{below("wasix"), "it was built for WASIX: build it for WASI preview 1, such as wasm32-wasip1, without threads, processes and sockets"},
+	{of("wasi"), singleThreaded}, // its one function is thread-spawn
+	{below("extism"), "it is a plug-in for Extism: build it as a program that reads its input from standard input"},
+	{func(i wasm.Import) bool { return of("napi", "emnapi")(i) || env("napi_", "emnapi_", "_emnapi_")(i) }, "it is an addon for Node.js: build a program of the library, for wasm32-wasip1"},
+	{isAbort, "it is AssemblyScript for JavaScript: compile it with --config node_modules/@assemblyscript/wasi-shim/asconfig.json, of the package @assemblyscript/wasi-shim"},
+	{env("emscripten_", "_emscripten_", "invoke_", "__syscall_", "_embind_", "_emval_"), fromEmscripten},
+	{isMinified, fromEmscripten},
+	{env("__cxa_", "_Unwind_", "__wasm_longjmp", "__wasm_setjmp"), "it needs exceptions: compile C++ with -fno-exceptions, and C without setjmp and longjmp"},
+}
+
+// loose are imports that may have been left to a host by mistake.
+var loose = []struct {
+	is  func(i wasm.Import) bool
+	fix string
+}{
+	{func(i wasm.Import) bool { return i.Kind == wasm.ExternMemory }, "link it without --import-memory"},
+	{env(""), "link it without --allow-undefined, to see which library is missing, and leave out the code for hosts other than WASI"},
+}
+
+// of returns whether an import is from one of the modules.
+func of(modules ...string) func(wasm.Import) bool {
+	return func(i wasm.Import) bool { return slices.Contains(modules, i.Module) }
+}
+
+// below returns whether an import is from a module with a prefix.
+func below(prefix string) func(wasm.Import) bool {
+	return func(i wasm.Import) bool { return strings.HasPrefix(i.Module, prefix) }
+}
+
+// env returns whether an import is one that linkers leave open, with one of the prefixes.
+func env(prefixes ...string) func(wasm.Import) bool {
+	return func(i wasm.Import) bool {
+		return i.Module == "env" && slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(i.Name, prefix) })
+	}
+}
+
+func isBindgen(i wasm.Import) bool {
+	return i.Module == "wbg" || strings.HasPrefix(i.Module, "__wbindgen") || strings.HasSuffix(i.Module, "_bg.js")
+}
+
+// isAbort reports whether an import is AssemblyScript's abort, which takes a message, a file, a line
+// and a column.
+func isAbort(i wasm.Import) bool {
+	return i.Module == "env" && i.Name == "abort" && len(i.Function.Params) == 4
+}
+
+// isMinified reports whether Emscripten shortened the names of an import.
+func isMinified(i wasm.Import) bool { return i.Module == "a" && len(i.Name) <= 2 }
+
+// forImports says what to do about a module with imports that are not offered.
+func forImports(missing []wasm.Import, description *wasm.Module, producers []string) string {
+	for _, host := range foreign {
+		if slices.ContainsFunc(missing, host.is) {
+			return host.fix
+		}
+	}
+	fix := "leave out the code that calls them: this runtime offers the functions of " + strings.Join(offeredModules(), ", ")
+	for _, mistake := range loose {
+		if slices.ContainsFunc(missing, mistake.is) {
+			fix = mistake.fix
+			break
+		}
+	}
+	if _, found := description.ExportedFunction(startFunction); !found {
+		fix += "; " + asProgram(producers)
+	}
+	return fix
+}
+
+// forProposal says what to do about a module that needs a proposal, or returns "".
+func forProposal(proposal string, producers []string) string {
+	switch proposal {
+	case wasm.Components:
+		return "build it for WASI preview 1, such as wasm32-wasip1, without the step that makes a component"
+	case wasm.ExceptionHandling:
+		return withoutExceptions(producers)
+	case wasm.GarbageCollection, wasm.FunctionReferences:
+		return "the compilers of Kotlin, Dart, Java, OCaml and Scheme need it: write the tool in a language that does without, such as Go, Rust, Zig or C"
+	case wasm.Threads:
+		return singleThreaded
+	case wasm.Memory64:
+		return "build it for wasm32 rather than wasm64"
+	case wasm.RelaxedVectors:
+		return "build it without relaxed SIMD: without -mrelaxed-simd, in Rust without +relaxed-simd"
+	}
+	return ""
+}
+
+func withoutExceptions(producers []string) string {
+	const inC = "compile C++ with -fno-exceptions and without -fwasm-exceptions, and C without setjmp and longjmp (-mllvm -wasm-enable-sjlj)"
+	switch {
+	case made(producers, "Rust", "rustc"):
+		return `set panic = "abort" in the profile in Cargo.toml, which is the default of wasm32-wasip1, and link no C++ that throws`
+	case made(producers, "C_plus_plus", "C++"):
+		return "compile it with -fno-exceptions and without -fwasm-exceptions"
+	case made(producers, "clang", "C11", "C99"):
+		return inC
+	}
+	return inC + "; with Emscripten, leave out -sSUPPORT_LONGJMP=wasm, too; in Rust, set panic = \"abort\"; Kotlin, Dart, Java and OCaml cannot do without: write the tool in another language"
+}

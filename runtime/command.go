@@ -1,0 +1,203 @@
+package runtime
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/caisson-run/caisson/hostfuncs"
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/runtime/internal/engine"
+	"github.com/caisson-run/caisson/runtime/internal/wasm"
+)
+
+// startFunction is the export that is the entry point of a WASI command.
+const startFunction = "_start"
+
+// unusableError is an [ErrModule] whose text leaves out what its cause repeats.
+type unusableError struct {
+	problem string
+	fix     string // may be empty
+	cause   error  // may be nil
+}
+
+// Error returns the problem and what to do about it.
+func (e *unusableError) Error() string {
+	if e.fix == "" {
+		return e.problem
+	}
+	return e.problem + "; " + e.fix
+}
+
+// Problem returns the two parts of the text, for programs that show them apart. The second may be
+// empty.
+func (e *unusableError) Problem() (text, fix string) { return e.problem, e.fix }
+
+func (e *unusableError) Unwrap() []error {
+	if e.cause == nil {
+		return []error{ErrModule}
+	}
+	return []error{ErrModule, e.cause}
+}
+
+// unusable wraps an error of the engine or of package wasm for which the module is at fault. It says
+// so once, and what to do about it where that is known. The source may be nil.
+func unusable(m *manifests.Manifest, source []byte, err error) error {
+	if errors.Is(err, ErrModule) {
+		return err
+	}
+	text, fix := err.Error(), ""
+	if failure, ok := errors.AsType[*engine.Error](err); ok {
+		text = strings.TrimPrefix(text, fmt.Sprintf("%s: %v: ", failure.Op, failure.Kind))
+	}
+	if rejected, ok := errors.AsType[*wasm.Error](err); ok {
+		fix = forProposal(rejected.Proposal, wasm.Producers(source))
+	}
+	return &unusableError{fmt.Sprintf("%v: %s: %s", ErrModule, m.Module.Path, text), fix, err}
+}
+
+// checkCommand refuses a module that imports anything that this runtime does not offer with exactly
+// that type or that its manifest does not request, or that is not a WASI command. It says all of
+// this at once, before any code of the module runs and before it is compiled.
+func checkCommand(m *manifests.Manifest, source []byte, description *wasm.Module) error {
+	producers := wasm.Producers(source)
+	var problems, fixes []string
+	add := func(fix, problem string, arguments ...any) {
+		problems = append(problems, fmt.Sprintf(problem, arguments...))
+		if fix != "" && !slices.Contains(fixes, fix) {
+			fixes = append(fixes, fix)
+		}
+	}
+	missing, mistyped := unoffered(description)
+	if len(missing) > 0 {
+		add(forImports(missing, description, producers), "imports %s, which this runtime does not offer", listed(missing))
+	}
+	if len(mistyped) > 0 {
+		add("declare them as WASI preview 1 and ABI.md have them", "imports %s with the wrong type", listed(mistyped))
+	}
+	for _, k := range kinds() {
+		used := slices.DeleteFunc(slices.Clone(description.Imports), func(i wasm.Import) bool { return i.Module != k.module })
+		if k.module != "" && len(used) > 0 && !k.asked(m) {
+			add("request the permission in the manifest, or build the module without the import",
+				"imports %s, but its manifest does not ask for permissions.%s", listed(used), k.name)
+		}
+	}
+	asCommand := ""
+	if len(missing) == 0 { // else the advice about imports covers it
+		asCommand = asProgram(producers)
+	}
+	switch start, found := description.ExportedFunction(startFunction); {
+	case !found:
+		add(asCommand, "exports no %s function, so it is not a WASI command", startFunction)
+	case len(start.Params)+len(start.Results) > 0:
+		add(asCommand, "exports %s as a function with parameters or results, so it is not a WASI command", startFunction)
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	return &unusableError{problem: fmt.Sprintf("%v: %s %s", ErrModule, m.Module.Path, strings.Join(problems, "; it ")), fix: strings.Join(fixes, "; ")}
+}
+
+// unoffered returns the imports that this runtime does not offer, and those that it offers with
+// another type.
+func unoffered(description *wasm.Module) (missing, mistyped []wasm.Import) {
+	functions := map[[2]string]hostfuncs.Function{}
+	for _, f := range offered() {
+		functions[[2]string{f.Module, f.Name}] = f
+	}
+	for _, i := range description.Imports {
+		f, ok := functions[[2]string{i.Module, i.Name}]
+		switch {
+		case !ok || i.Kind != wasm.ExternFunction:
+			missing = append(missing, i)
+		case !sameTypes(i.Function.Params, f.Params) || !sameTypes(i.Function.Results, f.Results):
+			mistyped = append(mistyped, i)
+		}
+	}
+	return missing, mistyped
+}
+
+func sameTypes(declared []wasm.ValueType, offered []hostfuncs.ValueType) bool {
+	return slices.EqualFunc(declared, offered, func(a wasm.ValueType, b hostfuncs.ValueType) bool { return byte(a) == byte(b) })
+}
+
+// offeredModules returns the modules of the offered functions, sorted.
+func offeredModules() []string {
+	var modules []string
+	for _, f := range offered() {
+		modules = append(modules, f.Module)
+	}
+	slices.Sort(modules)
+	return slices.Compact(modules)
+}
+
+// How many modules a message about imports lists, how many names of each, and how many bytes of a
+// name.
+const (
+	listedModules = 4
+	listedNames   = 5
+	listedBytes   = 80
+)
+
+// listed names imports, by kind and module: the functions "a", "b" and 3 more of "env", the memory
+// "memory" of "env".
+func listed(imports []wasm.Import) string {
+	type group struct {
+		kind   wasm.ExternKind
+		module string
+	}
+	type one struct {
+		group
+		name string
+	}
+	var groups []group
+	names, seen := map[group][]string{}, map[one]bool{}
+	for _, i := range imports {
+		g := group{i.Kind, i.Module}
+		if seen[one{g, i.Name}] { // a module may import a function twice
+			continue
+		}
+		seen[one{g, i.Name}] = true
+		if names[g] == nil {
+			groups = append(groups, g)
+		}
+		names[g] = append(names[g], i.Name)
+	}
+	var parts []string
+	for _, g := range groups[:min(len(groups), listedModules)] {
+		all := names[g]
+		kind := g.kind.String()
+		if len(all) > 1 {
+			kind = plural(kind)
+		}
+		var quoted []string
+		for _, name := range all[:min(len(all), listedNames)] {
+			quoted = append(quoted, quotedName(name))
+		}
+		text := fmt.Sprintf("the %s %s", kind, strings.Join(quoted, ", "))
+		if more := len(all) - len(quoted); more > 0 {
+			text += fmt.Sprintf(" and %d more", more)
+		}
+		parts = append(parts, text+" of "+quotedName(g.module))
+	}
+	if more := len(groups) - len(parts); more > 0 {
+		parts = append(parts, fmt.Sprintf("and more of %d other modules", more))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func plural(kind string) string {
+	if stem, found := strings.CutSuffix(kind, "y"); found {
+		return stem + "ies"
+	}
+	return kind + "s"
+}
+
+// quotedName quotes a name that a module chose, and truncates it.
+func quotedName(name string) string {
+	if len(name) > listedBytes {
+		return fmt.Sprintf("%q…", strings.ToValidUTF8(name[:listedBytes], ""))
+	}
+	return fmt.Sprintf("%q", name)
+}
