@@ -92,6 +92,7 @@ func (e *Executor) execute(ctx context.Context, requested Batch) (Report, error)
 	if err != nil {
 		return Report{}, err
 	}
+	defer b.session.finish()
 	id, err := uuid.NewV7()
 	if err != nil {
 		return Report{}, fmt.Errorf("batch id: %w", err)
@@ -127,7 +128,7 @@ func (b *batch) play(ctx context.Context, began tool.EventType, calls []*call) R
 	return report
 }
 
-// newBatch returns a batch for a number of calls, without an id.
+// newBatch returns a batch for a number of calls, without an id. The session counts it until it finishes.
 func (e *Executor) newBatch(requested Batch, calls int) (*batch, error) {
 	if err := cmp.Or(fill("Timeout", &requested.Timeout, 0), fill("Parallel", &requested.Parallel, e.options.Parallel)); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalidBatch, err)
@@ -145,6 +146,9 @@ func (e *Executor) newBatch(requested Batch, calls int) (*batch, error) {
 	requests, err := e.requests(requested.Requests)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalidBatch, err)
+	}
+	if !session.begin() {
+		return nil, fmt.Errorf("%w: the session %s is closed", ErrInvalidBatch, session.id)
 	}
 	return &batch{
 		executor: e, session: session, parallel: requested.Parallel, share: e.options.Output.share(calls),

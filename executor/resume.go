@@ -95,6 +95,7 @@ func (e *Executor) resume(ctx context.Context, requested Batch, r Resumption) (R
 	if err != nil {
 		return Report{}, err
 	}
+	defer b.session.finish()
 	b.id, b.revision, b.totals = stored.ID, stored.Revision, stored.Totals
 	given, err := e.admit(b, stored, r)
 	if err != nil {

@@ -1,6 +1,8 @@
 package executor
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -39,9 +41,9 @@ type SessionOptions struct {
 	Approvals []tool.Approval
 }
 
-// Session is one conversation of an agent. Get one from [Executor.NewSession]; it needs no
-// closing. It is safe for concurrent use, also by several batches at once, whose barriers do not
-// wait for each other. Sessions of one tenant share cached results, slots, rates and circuit breakers;
+// Session is one conversation of an agent. Get one from [Executor.NewSession]. It needs no closing unless a
+// tool keeps data of it ([registry.SessionCloser]). It is safe for concurrent use, also by several batches at
+// once, whose barriers do not wait for each other. Sessions of one tenant share cached results, slots, rates and circuit breakers;
 // nothing else is shared.
 type Session struct {
 	executor *Executor
@@ -56,8 +58,13 @@ type Session struct {
 
 	approved *lru.Cache[string, tool.Approval] // see newApprovals
 
-	mu    sync.Mutex
-	calls map[string]*call // that have not ended, by call id
+	mu      sync.Mutex
+	calls   map[string]*call // that have not ended, by call id
+	closed  bool
+	batches int           // that are running
+	idle    chan struct{} // closed when the session is and no batch runs
+	told    chan struct{} // closed when tools know that the session has ended
+	err     error         // of Close; set before told is closed
 }
 
 // NewSession returns a session for this executor's batches. It fails with [ErrInvalidOptions].
@@ -91,7 +98,76 @@ func (e *Executor) NewSession(options SessionOptions) (*Session, error) {
 	return &Session{
 		executor: e, id: options.ID, key: strconv.FormatUint(e.sessions.Add(1), 36), tenant: options.Tenant, context: maps.Clone(options.Context), allowed: slices.Clone(options.Allowed),
 		user: options.User, files: slices.Clone(options.Files), cut: store, calls: map[string]*call{}, approved: approved,
+		idle: make(chan struct{}), told: make(chan struct{}),
 	}, nil
+}
+
+// Close ends the session: it cancels calls that have not ended, waits for them, and tells the tools that keep data
+// of sessions ([registry.SessionCloser]). Later batches of the session are refused, also those that paused; results
+// that were cut stay readable. If ctx ends first, tools are told without waiting, and the error says so. A second Close
+// waits for the first and returns its error.
+func (s *Session) Close(ctx context.Context) error {
+	s.mu.Lock()
+	first := !s.closed
+	s.closed = true
+	if first && s.batches == 0 {
+		close(s.idle)
+	}
+	for _, c := range s.calls {
+		c.cancel()
+	}
+	s.mu.Unlock()
+	if first {
+		s.err = s.tell(ctx)
+		close(s.told)
+		return s.err
+	}
+	select {
+	case <-s.told:
+		return s.err
+	case <-ctx.Done():
+		return &Error{Op: "close session", Err: ctx.Err()}
+	}
+}
+
+// tell tells the tools that the session has ended, after its last batch.
+func (s *Session) tell(ctx context.Context) error {
+	var late error
+	select {
+	case <-s.idle:
+	case <-ctx.Done():
+		late = fmt.Errorf("calls are still running: %w", ctx.Err())
+	}
+	if tools, ok := s.executor.resolver.(interface {
+		CloseSession(ctx context.Context, tenant, session string) error
+	}); ok {
+		late = errors.Join(late, tools.CloseSession(ctx, s.tenant, s.id))
+	}
+	if late != nil {
+		return &Error{Op: "close session", Err: late}
+	}
+	return nil
+}
+
+// begin admits a batch, which must finish, or returns false if the session is closed.
+func (s *Session) begin() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.batches++
+	return true
+}
+
+// finish ends an admitted batch.
+func (s *Session) finish() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.batches--
+	if s.closed && s.batches == 0 {
+		close(s.idle)
+	}
 }
 
 // ID returns the session's id.
@@ -128,6 +204,9 @@ func (s *Session) enter(calls ...*call) {
 	for _, c := range calls {
 		if _, taken := s.calls[c.record.CallID]; !taken && c.phase != phaseEnded {
 			s.calls[c.record.CallID] = c
+		}
+		if s.closed { // since the batch was admitted
+			c.cancel()
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	goruntime "runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -195,6 +196,39 @@ func TestInvocation(t *testing.T) {
 	assert.False(t, ok, "the call has ended")
 	_, ok = native.Invocation(t.Context())
 	assert.False(t, ok)
+}
+
+// TestDataOfASession: what a function keeps for a session ends with it.
+func TestDataOfASession(t *testing.T) {
+	type table struct{ tenant, session string }
+	var mu sync.Mutex
+	tables := map[table]int{}
+	count := made(t, native.About{Name: "count", CloseSession: func(_ context.Context, tenant, session string) error {
+		mu.Lock()
+		defer mu.Unlock()
+		delete(tables, table{tenant, session})
+		return nil
+	}}, func(ctx context.Context, _ struct{}) (int, error) {
+		i, _ := native.Invocation(ctx)
+		mu.Lock()
+		defer mu.Unlock()
+		tables[table{i.Tenant, i.Session}]++
+		return len(tables), nil
+	})
+	e := executing(t, count)
+	for _, tenant := range []string{"acme", "other"} {
+		session, err := e.NewSession(executor.SessionOptions{ID: "1", Tenant: tenant})
+		require.NoError(t, err)
+		_, err = e.Execute(t.Context(), executor.Batch{Session: session, Calls: []tool.Call{{ID: "1", Type: tool.FunctionCall, Function: tool.Function{Name: "count", Arguments: "{}"}}}})
+		require.NoError(t, err)
+		if tenant == "acme" {
+			defer func() {
+				assert.NoError(t, session.Close(context.WithoutCancel(t.Context())))
+				assert.Equal(t, map[table]int{{"other", "1"}: 1}, tables)
+			}()
+		}
+	}
+	assert.Len(t, tables, 2)
 }
 
 // TestApproval: a destructive function waits, and who approves is told that no sandbox confines it.

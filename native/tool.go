@@ -53,15 +53,19 @@ type About struct {
 	Behavior manifests.Behavior
 	// Timeout bounds a call. Zero means [DefaultTimeout]; negative is an error.
 	Timeout time.Duration
+	// CloseSession, if not nil, frees what the function keeps of a tenant's session that has ended; see
+	// Session.Close of package executor.
+	CloseSession func(ctx context.Context, tenant, session string) error
 }
 
 // Tool is a Go function as a tool. Get one from [New]. Its methods are safe for concurrent use, if the function is.
 type Tool struct {
-	manifest  *manifests.Manifest
-	timeout   time.Duration
-	do        func(ctx context.Context, arguments []byte) (tool.Result, error)
-	program   func() (string, error) // the digest of the program
-	lingering lingering
+	manifest     *manifests.Manifest
+	timeout      time.Duration
+	do           func(ctx context.Context, arguments []byte) (tool.Result, error)
+	closeSession func(ctx context.Context, tenant, session string) error // may be nil
+	program      func() (string, error)                                  // the digest of the program
+	lingering    lingering
 }
 
 // New makes a tool of a function. The error wraps [ErrInvalid].
@@ -110,7 +114,7 @@ func (a About) tool(derive func() (*jsonschema.Schema, error)) (*Tool, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Tool{manifest: manifest, timeout: a.Timeout, program: sync.OnceValues(programDigest)}
+	t := &Tool{manifest: manifest, timeout: a.Timeout, closeSession: a.CloseSession, program: sync.OnceValues(programDigest)}
 	if t.timeout == 0 {
 		t.timeout = DefaultTimeout
 	}
@@ -170,6 +174,14 @@ func resultOf(value any) (tool.Result, error) {
 
 // Manifest describes the tool. Its execution is [manifests.ExecutionHost].
 func (t *Tool) Manifest() *manifests.Manifest { return t.manifest }
+
+// CloseSession frees what the function keeps of a session that has ended.
+func (t *Tool) CloseSession(ctx context.Context, tenant, session string) error {
+	if t.closeSession == nil {
+		return nil
+	}
+	return t.closeSession(ctx, tenant, session)
+}
 
 // Asks returns why calls must be approved, or "" if they need not be.
 func (t *Tool) Asks() string {

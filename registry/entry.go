@@ -252,7 +252,7 @@ func (e Entry) Decisions() (decisions []tool.Decision) {
 
 // Tool is a tool in a registry. Its methods must be safe for concurrent use.
 //
-// A tool may also implement [Closer], [Availability], [Approver] and [Explainer].
+// A tool may also implement [Closer], [SessionCloser], [Availability], [Approver] and [Explainer].
 type Tool interface {
 	// Manifest describes the tool. It is called once, when the tool is registered, so a tool cannot
 	// change its name afterwards.
@@ -267,6 +267,13 @@ type Tool interface {
 // Only a call that outlasts the context of [Registry.Close] may still be running.
 type Closer interface {
 	Close(ctx context.Context) error
+}
+
+// SessionCloser is a [Tool] that keeps data of sessions, such as temporary tables.
+type SessionCloser interface {
+	// CloseSession frees what the tool keeps of a tenant's session that has ended, if anything. It is
+	// called after the session's last call. A session that begins later may have the same id.
+	CloseSession(ctx context.Context, tenant, session string) error
 }
 
 // Availability is a [Tool] that cannot always be used, for example because a required setting is

@@ -263,6 +263,28 @@ func (e *entry) close(ctx context.Context) error {
 	return late
 }
 
+// CloseSession tells each tool that is a [SessionCloser] that a tenant's session has ended. It
+// continues after failures and returns them joined; a panic in a tool is one.
+func (r *Registry) CloseSession(ctx context.Context, tenant, session string) error {
+	var problems []error
+	for _, entry := range r.List() {
+		t, ok := entry.Tool.(SessionCloser)
+		if !ok {
+			continue
+		}
+		var err error
+		if !apart(func() { err = t.CloseSession(ctx, tenant, session) }) {
+			err = errCrashed
+		}
+		if err != nil {
+			problems = append(problems, &Error{Op: "close session", Name: entry.Name, Err: err})
+		}
+	}
+	return errors.Join(problems...)
+}
+
+var errCrashed = errors.New("the tool crashed")
+
 // wait waits until done is closed or ctx is done.
 func wait(ctx context.Context, done <-chan struct{}) error {
 	select {
