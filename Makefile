@@ -73,6 +73,21 @@ faults: ## make mistakes in what meters and rewrites guests, and take guards out
 openai: ## test what is written for OpenAI's APIs against OpenAI's own client
 	cd $(OPENAI) && $(GO) mod tidy -diff && $(GO) vet . && $(GO) test .
 
+# The providers' own clients for Python, which nothing else depends on.
+CLIENTS = internal/clients
+
+.PHONY: clients
+clients: bin/clients/installed ## check what the dialects write and read against the types of the providers' Python clients; needs Python
+	$(GO) vet -tags clients ./$(CLIENTS)
+	$(GO) test -count=1 -tags clients ./$(CLIENTS) -python $(CURDIR)/bin/clients/bin/python
+
+bin/clients/installed: $(CLIENTS)/requirements.txt
+	@python3 -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo 'Python 3.11 or later with venv is missing: Debian: apt-get install python3 python3-venv'; exit 1; }
+	rm -rf bin/clients && python3 -m venv bin/clients
+	bin/clients/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: -r $(CLIENTS)/requirements.txt
+	touch $@
+
 .PHONY: interpreter-loops
 interpreter-loops: ## end loops of Python's and JavaScript's, in interpreters of them; needs npm
 	@command -v npm >/dev/null || { echo 'npm is missing: it comes with Node.js, Debian: apt-get install npm'; exit 1; }

@@ -62,12 +62,26 @@ func (b *answered) block(r wire.Reader, a *wire.Answers) error {
 		err = r.Into("content", b.Content, &text)
 		outcome.Text(text)
 	} else {
-		err = wire.Each(r, "content", b.Content, dialects.MaxParts, func(r wire.Reader, p *answeredPart) error { return p.add(r, &outcome) })
+		err = wire.Each(r, "content", b.Content, dialects.MaxParts, func(r wire.Reader, written *json.RawMessage) error { return addPart(r, *written, &outcome) })
 	}
 	if err != nil {
 		return err
 	}
 	return a.Add(r, tool.Answer{CallID: b.ToolUseID, Result: outcome.Result(b.IsError)})
+}
+
+// addPart adds a block of a result.
+func addPart(r wire.Reader, written json.RawMessage, outcome *wire.Outcome) error {
+	var p answeredPart
+	if err := r.Into("", written, &p); err != nil {
+		return err
+	}
+	switch p.Type {
+	case "tool_reference", "browser_state": // of the provider's own tools, whose results a conversation may have
+		outcome.Text(string(wire.Compact(written)))
+		return nil
+	}
+	return p.add(r, outcome)
 }
 
 // answeredPart is the union of the blocks that a result may have.
@@ -86,6 +100,7 @@ type answeredSource struct {
 	MediaType string          `json:"media_type"`
 	Data      json.RawMessage `json:"data"`
 	URL       string          `json:"url"`
+	Content   json.RawMessage `json:"content"`
 }
 
 func (p *answeredPart) add(r wire.Reader, outcome *wire.Outcome) error {
@@ -129,11 +144,33 @@ func (p *answeredPart) medium(r wire.Reader, part tool.Content, outcome *wire.Ou
 		if err := r.Into("data", s.Data, &part.Text); err != nil {
 			return err
 		}
+	case "content":
+		return s.within(r, part, outcome)
+	case "file":
+		return r.Fail("type", `is "file", which names a file that the provider keeps and that cannot be read here; send the data or a URL`)
 	default:
-		return r.Fail("type", `is %q; want "base64", "url" or "text"`, tool.Shown(s.Type, 64))
+		return r.Fail("type", `is %q; want "base64", "url", "text" or "content"`, tool.Shown(s.Type, 64))
 	}
 	outcome.Part(part)
 	return nil
+}
+
+// within adds a document that consists of a text, or of texts and images.
+func (s *answeredSource) within(r wire.Reader, document tool.Content, outcome *wire.Outcome) error {
+	if document.Type != "file" {
+		return r.Fail("type", `is "content"; want "base64" or "url" for an image`)
+	}
+	if !wire.Absent(s.Content) && s.Content[0] == '"' {
+		err := r.Into("content", s.Content, &document.Text)
+		outcome.Part(document)
+		return err
+	}
+	return wire.Each(r, "content", s.Content, dialects.MaxParts, func(r wire.Reader, p *answeredPart) error {
+		if p.Type != textBlock && p.Type != "image" {
+			return r.Fail("type", `is %q; want "text" or "image"`, tool.Shown(p.Type, 64))
+		}
+		return p.add(r, outcome)
+	})
 }
 
 // found adds a search_result as a link with its text.

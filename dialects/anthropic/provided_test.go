@@ -54,3 +54,33 @@ func TestWhatComesWithACallGoesBack(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, `[{"type":"tool_result","tool_use_id":"a","toolset_name":"browser"},{"type":"tool_result","tool_use_id":"b"}]`, string(sent))
 }
+
+// TestDocumentsOfBlocks: a document may consist of texts and images; deeper it does not go.
+func TestDocumentsOfBlocks(t *testing.T) {
+	result := func(blocks string) []byte {
+		return []byte(`{"type":"tool_result","tool_use_id":"a","content":[` + blocks + `]}`)
+	}
+	const image = `{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AA=="}}`
+	for blocks, want := range map[string]tool.Result{
+		`{"type":"document","title":"d","source":{"type":"content","content":"x"}}`: {Success: true, Content: []tool.Content{{Type: "file", Name: "d", Text: "x"}}},
+		`{"type":"document","source":{"type":"content","content":[{"type":"text","text":"x"},` + image + `]}}`: {
+			Success: true, Output: "x", Content: []tool.Content{{Type: "image", MIMEType: "image/png", Data: []byte{0}}},
+		},
+		`{"type":"tool_reference", "tool_name":"f"}`:          {Success: true, Output: `{"type":"tool_reference","tool_name":"f"}`},
+		`{"type":"browser_state","tabs":[{"url":"https:/"}]}`: {Success: true, Output: `{"type":"browser_state","tabs":[{"url":"https:/"}]}`},
+	} {
+		answers, err := New().Answers(result(blocks))
+		require.NoError(t, err)
+		require.Len(t, answers.Outputs, 1)
+		assert.Equal(t, want, answers.Outputs[0].Result)
+	}
+	for blocks, want := range map[string]string{
+		`{"type":"document","source":{"type":"file","file_id":"f"}}`:                                                                         "names a file that the provider keeps",
+		`{"type":"image","source":{"type":"content","content":[` + image + `]}}`:                                                             `want "base64" or "url" for an image`,
+		`{"type":"document","source":{"type":"content","content":[{"type":"document","source":{"type":"content","content":[]}}]}}`:           `source.content[0].type: is "document"; want "text" or "image"`,
+		`{"type":"document","source":{"type":"content","content":[{"type":"image","source":{"type":"content","content":[` + image + `]}}]}}`: `source.content[0].source.type: is "content"`,
+	} {
+		_, err := New().Answers(result(blocks))
+		require.ErrorContains(t, err, want)
+	}
+}

@@ -124,7 +124,7 @@ func TestRowS2_6WrongAnswers(t *testing.T) {
 		{dialects.Anthropic, `{"role":"user","content":{}}`, "content: is not a JSON array"}, {dialects.Anthropic, `[{"type":"tool_result"}]`, "[0].tool_use_id: is missing"},
 		{dialects.Anthropic, `{"type":"tool_result","tool_use_id":"c","content":5}`, "content: is not a JSON array"},
 		{dialects.Anthropic, `{"type":"tool_result","tool_use_id":"c","is_error":"yes"}`, "is_error: is a JSON string"},
-		{dialects.Anthropic, `{"type":"tool_result","tool_use_id":"c","content":[{"type":"tool_reference","tool_name":"x"}]}`, `content[0].type: is "tool_reference"`},
+		{dialects.Anthropic, `{"type":"tool_result","tool_use_id":"c","content":[{"type":"tool_use","id":"x"}]}`, `content[0].type: is "tool_use"`},
 		{dialects.Anthropic, `{"type":"tool_result","tool_use_id":"c","content":[{"type":"image"}]}`, `content[0].source.type: is ""`},
 		{dialects.Anthropic, `{"type":"tool_result","tool_use_id":"c","content":[{"type":"image","source":{"type":"file","file_id":"x"}}]}`, `content[0].source.type: is "file"`},
 		{dialects.Anthropic, `{"type":"tool_result","tool_use_id":"c","content":[{"type":"image","source":{"type":"base64","data":"AQ=="}}]}`, `content[0].source: has no data or no media_type`},

@@ -33,8 +33,11 @@ type answered struct {
 func (dialect) Answers(document []byte) (dialects.Answers, error) {
 	return wire.ReadAnswers(reader("answers"), document, "input", func(r wire.Reader, a *wire.Answers, element *json.RawMessage) error {
 		var kind struct {
-			Type string          `json:"type"`
-			Role json.RawMessage `json:"role"`
+			Type   string          `json:"type"`
+			Role   json.RawMessage `json:"role"`
+			ID     json.RawMessage `json:"id"`
+			CallID json.RawMessage `json:"call_id"`
+			Output json.RawMessage `json:"output"`
 		}
 		if err := r.Into("", *element, &kind); err != nil {
 			return err
@@ -42,10 +45,11 @@ func (dialect) Answers(document []byte) (dialects.Answers, error) {
 		switch kind.Type {
 		case functionOutput, customOutput, localShellOutput, approvalResponse:
 		case "":
-			if wire.Absent(kind.Role) {
+			isReference := !wire.Absent(kind.ID) && wire.Absent(kind.CallID) && wire.Absent(kind.Output)
+			if wire.Absent(kind.Role) && !isReference {
 				return r.Fail("type", `is missing; want items: {"type":"function_call_output","call_id":…,"output":…}`)
 			}
-			return nil // a message
+			return nil // a message, or a reference to an item
 		default:
 			return nil // items of other types have other forms
 		}

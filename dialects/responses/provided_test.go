@@ -95,9 +95,25 @@ func TestWhatComesWithACallGoesBack(t *testing.T) {
 	assert.Equal(t, `[{"type":"function_call_output","call_id":"a","output":"ok",`+with+`},`+
 		`{"type":"custom_tool_call_output","call_id":"b","output":"ok","caller":{"type":"program","caller_id":"p"}},`+
 		`{"type":"function_call_output","call_id":"c","output":"ok"}]`, string(sent))
+	// The provider's Python client writes the name that the language leaves it.
+	response, err = New().Response(answer("completed", `{"type":"function_call","call_id":"a","name":"f","arguments":"{}","async_":true,"namespace":null}`))
+	require.NoError(t, err)
+	assert.Equal(t, `{"responses":{"async":true}}`, response.ToolCalls[0].Origin)
 	for _, strange := range []string{`{"anthropic":{"caller":{"type":"direct"}}}`, `{"responses":[]}`, `oops`} {
 		call := dialecttest.Call("a", "f", "{}")
 		call.Origin = strange
 		assert.Equal(t, `[{"type":"function_call","call_id":"a","name":"f","arguments":"{}"}]`, dialecttest.Calls(t, New(), call))
+	}
+}
+
+// TestAReferenceIsNoAnswer: an item of an earlier response may stand for itself by its id alone.
+func TestAReferenceIsNoAnswer(t *testing.T) {
+	answers, err := New().Answers([]byte(`{"input":[{"id":"msg_1"},{"id":"msg_2","type":null},{"type":"local_shell_call_output","id":"a","output":"x"}]}`))
+	require.NoError(t, err)
+	require.Len(t, answers.Outputs, 1)
+	assert.Equal(t, "a", answers.Outputs[0].CallID)
+	for _, untyped := range []string{`[{"id":"a","output":"x"}]`, `[{"id":"a","call_id":"b"}]`, `[{"id":null}]`} {
+		_, err := New().Answers([]byte(untyped))
+		require.ErrorContains(t, err, "type: is missing")
 	}
 }

@@ -70,7 +70,7 @@ type item struct {
 	// What the provider wants back with a call.
 	Namespace json.RawMessage `json:"namespace"`
 	Caller    json.RawMessage `json:"caller"`
-	Async     json.RawMessage `json:"async"`
+	Async     json.RawMessage `json:"async" alias:"async_"` // by the provider's Python client
 	// written is the item itself, for those of the provider's own tools.
 	written json.RawMessage
 }
