@@ -65,16 +65,41 @@ func TestExamplesAreManifests(t *testing.T) {
 		}
 		_, err := manifests.Parse("tool.yaml", []byte(source))
 		require.NoError(t, err, source)
-		var document map[string]any
-		require.NoError(t, yaml.Unmarshal([]byte(source), &document), source)
-		text, err := json.Marshal(document)
-		require.NoError(t, err, source)
-		require.NoError(t, published.Validate(t.Context(), text), source)
-		addKeys(shown, "", document)
+		require.NoError(t, published.Validate(t.Context(), asJSON(t, source)), source)
+		addKeys(shown, "", given)
 	}
 	for _, key := range keys(t) {
 		assert.True(t, shown[key], "no example has the key %s", key)
 	}
+}
+
+// TestShippedFilesFitTheSchemas: no editor finds fault with the manifests and policies of this
+// repository.
+func TestShippedFilesFitTheSchemas(t *testing.T) {
+	fitted := 0
+	for pattern, source := range map[string][]byte{"tool.yaml": manifests.JSONSchema(), "caisson.yaml": manifests.PolicyJSONSchema()} {
+		published, err := schema.Compile(source)
+		require.NoError(t, err)
+		for _, folder := range [...]string{"../../wasm-tools/*/*", "../../examples/*/*", "../../examples/*/*/*/*"} {
+			files, err := filepath.Glob(folder + pattern)
+			require.NoError(t, err)
+			for _, file := range files {
+				assert.NoError(t, published.Validate(t.Context(), asJSON(t, read(t, file))), file)
+				fitted++
+			}
+		}
+	}
+	assert.GreaterOrEqual(t, fitted, 20)
+}
+
+// asJSON returns a document in YAML as JSON.
+func asJSON(t *testing.T, source string) []byte {
+	t.Helper()
+	var document map[string]any
+	require.NoError(t, yaml.Unmarshal([]byte(source), &document), source)
+	text, err := json.Marshal(document)
+	require.NoError(t, err, source)
+	return text
 }
 
 // addKeys adds the paths of the keys in a value. What authors name is *.

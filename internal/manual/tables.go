@@ -125,7 +125,11 @@ func (w *writer) word(s jsontext.Value, kind string) string {
 	switch kind {
 	case "string":
 		if most := s.Get("maxLength"); most.Kind() != 0 {
-			return "text of at most " + most.Text() + " characters"
+			unit := " characters"
+			if s.Get("$comment").String() == "in bytes" {
+				unit = " bytes"
+			}
+			return "text of at most " + most.Text() + unit
 		}
 		return "text"
 	case "integer":
