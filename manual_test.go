@@ -77,12 +77,16 @@ func TestManualHasTheLimitsOfTheRuntime(t *testing.T) {
 	rt, err := runtime.New(t.Context(), runtime.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, rt.Close(context.Background())) })
-	limits := func(limits string) runtime.Limits {
+	limits := func(limits string) (written, effective runtime.Limits) {
 		m, err := manifests.Parse("tool.yaml", []byte("schema: caisson/v1\nname: a\ndescription: b\nmodule: {path: a.wasm}\nlimits: "+limits))
 		require.NoError(t, err)
 		loaded, err := rt.Load(t.Context(), m, manifests.Grants{})
 		require.NoError(t, err)
-		return loaded.Limits()
+		l := m.Limits
+		return runtime.Limits{
+			Timeout: l.Timeout, Memory: l.Memory, Output: l.Output, Stderr: l.Stderr, OpenFiles: l.OpenFiles,
+			DiskBytes: l.DiskBytes, HTTPCalls: l.HTTPCalls, HTTPBytes: l.HTTPBytes, Fuel: l.Fuel,
+		}, loaded.Limits()
 	}
 	defaults, caps := map[string]any{}, map[string]any{}
 	for key, s := range published.Properties.Limits.Properties {
@@ -105,6 +109,10 @@ func TestManualHasTheLimitsOfTheRuntime(t *testing.T) {
 		require.NoError(t, err)
 		return string(text)
 	}
-	assert.Equal(t, limits("{}"), limits(asText(defaults)))
-	assert.Equal(t, limits("{memory: 4GB, timeout: 24h, output: 64MiB, stderr: 16MiB, http_calls: 10000, http_bytes: 1TiB, open_files: 4096, disk_bytes: 1024TiB}"), limits(asText(caps)))
+	_, gets := limits("{}")
+	says, _ := limits(asText(defaults))
+	assert.Equal(t, gets, says)
+	_, gets = limits("{memory: 4GB, timeout: 24h, output: 64MiB, stderr: 16MiB, http_calls: 10000, http_bytes: 1TiB, open_files: 4096, disk_bytes: 1024TiB}")
+	says, _ = limits(asText(caps))
+	assert.Equal(t, gets, says)
 }
