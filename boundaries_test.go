@@ -30,6 +30,7 @@ var layers = map[string][]string{
 	"hostfuncs":             {"manifests", "tool", "internal/hostfile", "internal/jsontext"},
 	"registry":              {"manifests", "tool"},
 	"native":                {"manifests", "tool"},
+	"agents":                {"registry", "tool", "internal/folder"},
 	"executor":              {"registry", "manifests", "tool", "internal/jsontext", "internal/planning"},
 	"runtime":               {"hostfuncs", "manifests", "tool", "internal/hostfile", "internal/jsontext", "internal/planning"},
 	".":                     {"executor", "registry", "runtime", "manifests", "tool", "internal/folder", "internal/holding", "internal/records", "internal/unapplied"},

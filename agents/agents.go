@@ -1,0 +1,112 @@
+// Package agents stores how agents are configured: a named set of tools that an agent may call, with the settings of
+// its loop. Each tenant has its own agents.
+//
+//	store := agents.In(dir)
+//	err := store.Save("acme", agents.Agent{Name: "researcher", AllowedTools: []string{"web_search", "fetch_page"}}, tools)
+//	agent, unknown, err := store.Load("acme", "researcher", tools)
+//	session, err := host.NewSession(executor.SessionOptions{Tenant: "acme", Allowed: agent.AllowedTools})
+package agents
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/caisson-run/caisson/registry"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// The errors of this package, for errors.Is. Others are of the operating system.
+var (
+	ErrInvalid  = errors.New("invalid agent")
+	ErrNotFound = errors.New("there is no such agent")
+	ErrDamaged  = errors.New("the agent's file is damaged")
+)
+
+// Agent is the configuration of one agent.
+type Agent struct {
+	// Name has 1 to 64 lower-case letters, digits, _ or -.
+	Name string `json:"name"`
+	// Mode is how the agent works, in the host's own words, such as "smart-reasoning". Caisson only stores it.
+	Mode string `json:"agent_mode"`
+	// AllowedTools are the names of the tools that are offered to the model, and that it may call. Empty allows none.
+	AllowedTools []string `json:"allowed_tools"`
+	// MaxIterations bounds how often the host asks the model in one run. Caisson only stores it. [Store.Save] makes zero
+	// [DefaultIterations].
+	MaxIterations int `json:"max_iterations"`
+	// Reflection says whether the agent reviews its own work. Caisson only stores it.
+	Reflection bool `json:"reflection_enabled"`
+}
+
+// DefaultIterations is the MaxIterations of an agent that does not say it.
+const DefaultIterations = 10
+
+// Bounds of what an agent says. Its tools are bounded by those that there are.
+const (
+	maxMode       = 64
+	maxIterations = 10_000
+	maxTools      = 10_000
+)
+
+// agentName has one case, since files whose names differ only by case are the same on some systems.
+var agentName = regexp.MustCompile(`^[a-z0-9_-]{1,64}$`)
+
+// Tools are the tools that an agent may choose from. A [*registry.Registry] has them.
+type Tools interface {
+	// Get returns the tool with this name or alias.
+	Get(name string) (registry.Entry, bool)
+	// Nearest returns at most n registered names that resemble name.
+	Nearest(name string, n int) []string
+}
+
+// check returns the agent with registered names, each once, in the given order. All problems are in the error.
+func (a Agent) check(tools Tools) (Agent, error) {
+	var problems []error
+	invalid := func(format string, arguments ...any) {
+		problems = append(problems, fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, arguments...)))
+	}
+	if !agentName.MatchString(a.Name) {
+		invalid("the name %s is not 1 to 64 lower-case letters, digits, _ or -", tool.Shown(a.Name, 64))
+	}
+	if !utf8.ValidString(a.Mode) || len(a.Mode) > maxMode || tool.Shown(a.Mode, maxMode) != a.Mode {
+		invalid("agent_mode %s is not one line of at most %d bytes", tool.Shown(a.Mode, maxMode), maxMode)
+	}
+	if a.MaxIterations == 0 {
+		a.MaxIterations = DefaultIterations
+	}
+	if a.MaxIterations < 1 || a.MaxIterations > maxIterations {
+		invalid("max_iterations %d is not from 1 to %d", a.MaxIterations, maxIterations)
+	}
+	if len(a.AllowedTools) > maxTools {
+		invalid("%d tools are more than %d", len(a.AllowedTools), maxTools)
+		return Agent{}, errors.Join(problems...)
+	}
+	known, unknown := resolve(a.AllowedTools, tools)
+	for _, name := range unknown {
+		fix := ""
+		if near := tools.Nearest(name, 3); len(near) > 0 {
+			fix = "; did you mean " + strings.Join(near, ", ") + "?"
+		}
+		invalid("there is no tool %s%s", tool.Shown(name, 64), fix)
+	}
+	a.AllowedTools = known
+	return a, errors.Join(problems...)
+}
+
+// resolve returns the registered names of tools, each once, and the names of no tool.
+func resolve(names []string, tools Tools) (known, unknown []string) {
+	known, seen := []string{}, map[string]bool{}
+	for _, name := range names {
+		entry, ok := tools.Get(name)
+		switch {
+		case !ok:
+			unknown = append(unknown, name)
+		case !seen[entry.Name]:
+			seen[entry.Name] = true
+			known = append(known, entry.Name)
+		}
+	}
+	return known, unknown
+}

@@ -1,0 +1,219 @@
+package agents_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/agents"
+	"github.com/caisson-run/caisson/native"
+	"github.com/caisson-run/caisson/registry"
+)
+
+// toolsNamed returns a registry of tools that do nothing. The first also goes by the alias "fetch".
+func toolsNamed(t testing.TB, names ...string) *registry.Registry {
+	t.Helper()
+	r := registry.New()
+	for i, name := range names {
+		about := native.About{Name: name, Description: "Do it."}
+		if i == 0 {
+			about.Aliases = []string{"fetch"}
+		}
+		f, err := native.New(about, func(context.Context, struct{}) (string, error) { return "", nil })
+		require.NoError(t, err)
+		require.NoError(t, r.Register("test", f))
+	}
+	return r
+}
+
+var researcher = agents.Agent{Name: "researcher", Mode: "smart-reasoning", AllowedTools: []string{"web_search", "fetch_page"}, MaxIterations: 5, Reflection: true}
+
+func TestRowS1_4AgentsSurviveTheProcess(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "agents")
+	tools := toolsNamed(t, "fetch_page", "web_search")
+	require.NoError(t, agents.In(dir).Save("acme", researcher, tools))
+	agent, unknown, err := agents.In(dir).Load("acme", "researcher", tools)
+	require.NoError(t, err)
+	assert.Equal(t, researcher, agent)
+	assert.Empty(t, unknown)
+
+	// By an alias, and twice: the registered name, once.
+	require.NoError(t, agents.In(dir).Save("acme", agents.Agent{Name: "reader", AllowedTools: []string{"fetch", "fetch_page"}}, tools))
+	agent, _, err = agents.In(dir).Load("acme", "reader", tools)
+	require.NoError(t, err)
+	assert.Equal(t, agents.Agent{Name: "reader", AllowedTools: []string{"fetch_page"}, MaxIterations: 10}, agent)
+
+	names, err := agents.In(dir).Names("acme")
+	require.NoError(t, err)
+	assert.Equal(t, []string{"reader", "researcher"}, names)
+	require.NoError(t, agents.In(dir).Remove("acme", "reader"))
+	require.ErrorIs(t, agents.In(dir).Remove("acme", "reader"), agents.ErrNotFound)
+}
+
+// TestUnknownTools: a name of no tool is refused when an agent is saved. When it is loaded, tools may have gone: they are
+// reported, and the rest stays.
+func TestUnknownTools(t *testing.T) {
+	store := agents.In(t.TempDir())
+	tools := toolsNamed(t, "fetch_page", "web_search")
+	wrong := researcher
+	wrong.AllowedTools = []string{"web_serch", "fetch_page", "nothing"}
+	err := store.Save("", wrong, tools)
+	require.ErrorIs(t, err, agents.ErrInvalid)
+	assert.ErrorContains(t, err, "there is no tool web_serch; did you mean web_search?")
+	assert.ErrorContains(t, err, "there is no tool nothing")
+	_, _, err = store.Load("", "researcher", tools)
+	require.ErrorIs(t, err, agents.ErrNotFound, "nothing was stored")
+
+	require.NoError(t, store.Save("", researcher, tools))
+	agent, unknown, err := store.Load("", "researcher", toolsNamed(t, "web_search"))
+	require.NoError(t, err)
+	assert.Equal(t, []string{"web_search"}, agent.AllowedTools)
+	assert.Equal(t, []string{"fetch_page"}, unknown)
+}
+
+func TestInvalidAgents(t *testing.T) {
+	store := agents.In(t.TempDir())
+	tools := toolsNamed(t, "fetch_page")
+	for want, agent := range map[string]agents.Agent{
+		"the name":               {Name: ""},
+		`the name ../x`:          {Name: "../x"},
+		"the name Researcher":    {Name: "Researcher"},
+		"agent_mode":             {Name: "a", Mode: "two\nlines"},
+		"max_iterations -1":      {Name: "a", MaxIterations: -1},
+		"max_iterations 1000000": {Name: "a", MaxIterations: 1_000_000},
+		"10001 tools":            {Name: "a", AllowedTools: make([]string, 10_001)},
+	} {
+		err := store.Save("", agent, tools)
+		require.ErrorIs(t, err, agents.ErrInvalid, want)
+		assert.ErrorContains(t, err, want)
+	}
+	_, _, err := store.Load("", "../x", tools)
+	require.ErrorIs(t, err, agents.ErrNotFound)
+	require.ErrorIs(t, store.Remove("", "../x"), agents.ErrNotFound)
+}
+
+// TestAttackAgentOfAnotherTenant: no tenant's name, and no file that was moved, gives a tenant another's agent.
+func TestAttackAgentOfAnotherTenant(t *testing.T) {
+	dir := t.TempDir()
+	store, tools := agents.In(dir), toolsNamed(t, "fetch_page", "web_search")
+	tenants := []string{"acme", "ACME", "", "..", "acme/../other", "acme\x00", strings.Repeat("x", 5000)}
+	require.NoError(t, store.Save("acme", researcher, tools))
+	for _, tenant := range tenants[1:] {
+		_, _, err := store.Load(tenant, "researcher", tools)
+		require.ErrorIs(t, err, agents.ErrNotFound, "%q", tenant)
+		names, err := store.Names(tenant)
+		require.NoError(t, err)
+		assert.Empty(t, names)
+	}
+
+	require.NoError(t, store.Save("other", agents.Agent{Name: "reader"}, tools))
+	files := map[string]string{}
+	require.NoError(t, fs.WalkDir(os.DirFS(dir), ".", func(path string, d fs.DirEntry, err error) error {
+		if !d.IsDir() {
+			files[d.Name()] = filepath.Join(dir, path)
+		}
+		return err
+	}))
+	content, err := os.ReadFile(files["agent.researcher.json"])
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(files["agent.reader.json"]), "agent.researcher.json"), content, 0o600))
+	_, _, err = store.Load("other", "researcher", tools)
+	require.ErrorIs(t, err, agents.ErrDamaged)
+	_, _, err = store.Load("acme", "researcher", tools)
+	require.NoError(t, err, "the control")
+}
+
+// TestSavesAtOnce: of agents that are saved at the same time each is whole.
+func TestSavesAtOnce(t *testing.T) {
+	store, tools := agents.In(t.TempDir()), toolsNamed(t, "fetch_page", "web_search")
+	var saving sync.WaitGroup
+	for i := range 8 {
+		saving.Go(func() {
+			for range 20 {
+				agent := researcher
+				agent.MaxIterations = i + 1
+				assert.NoError(t, store.Save("acme", agent, tools))
+				found, _, err := store.Load("acme", "researcher", tools)
+				assert.NoError(t, err)
+				assert.Equal(t, researcher.AllowedTools, found.AllowedTools)
+			}
+		})
+	}
+	saving.Wait()
+}
+
+// TestKilledSaves: a process that is killed leaves the agent as it was or as it should be.
+func TestKilledSaves(t *testing.T) {
+	names := make([]string, 500)
+	for i := range names {
+		names[i] = fmt.Sprintf("tool_number_%d", i)
+	}
+	tools := toolsNamed(t, names...)
+	if dir := os.Getenv("CAISSON_TEST_AGENTS"); dir != "" {
+		for i := 0; ; i++ {
+			assert.NoError(t, agents.In(dir).Save("acme", agents.Agent{Name: "busy", AllowedTools: names[:i%2*499+1]}, tools))
+		}
+	}
+	dir := t.TempDir()
+	require.NoError(t, agents.In(dir).Save("acme", agents.Agent{Name: "busy", AllowedTools: names[:1]}, tools))
+	for range 10 {
+		child := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestKilledSaves$")
+		child.Env = append(os.Environ(), "CAISSON_TEST_AGENTS="+dir)
+		require.NoError(t, child.Start())
+		time.Sleep(60 * time.Millisecond)
+		require.NoError(t, child.Process.Kill())
+		_ = child.Wait()
+		agent, _, err := agents.In(dir).Load("acme", "busy", tools)
+		require.NoError(t, err)
+		assert.Contains(t, []int{1, 500}, len(agent.AllowedTools))
+	}
+}
+
+func TestRowS1_3DefaultAllowedTools(t *testing.T) {
+	allowed, missing := agents.DefaultAllowedTools(toolsNamed(t, "web_search", "data_schema", "thinking"))
+	assert.Equal(t, []string{"thinking", "data_schema"}, allowed, "in their own order")
+	assert.Len(t, missing, 8)
+	assert.False(t, slices.Contains(allowed, "web_search"), "it needs a setting from elsewhere")
+}
+
+// FuzzLoad: whatever a file holds, what is loaded from it is an agent of that tenant and name, with tools that there are.
+func FuzzLoad(f *testing.F) {
+	tools := toolsNamed(f, "fetch_page")
+	dir := f.TempDir()
+	require.NoError(f, agents.In(dir).Save("", agents.Agent{Name: "a", AllowedTools: []string{"fetch_page"}}, tools))
+	found, err := filepath.Glob(filepath.Join(dir, "*", "agent.a.json"))
+	require.NoError(f, err)
+	require.Len(f, found, 1)
+	good, err := os.ReadFile(found[0])
+	require.NoError(f, err)
+	f.Add(good)
+	f.Add(bytes.ReplaceAll(good, []byte("fetch_page"), []byte("gone")))
+	f.Add([]byte(`{"schema":"caisson-agent/v1","tenant":"","name":"a","allowed_tools":null,"max_iterations":1e9}`))
+	f.Add([]byte(`{}`))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		require.NoError(t, os.WriteFile(found[0], content, 0o600))
+		agent, _, err := agents.In(dir).Load("", "a", tools)
+		if err != nil {
+			require.ErrorIs(t, err, agents.ErrDamaged)
+			return
+		}
+		assert.Equal(t, "a", agent.Name)
+		assert.Positive(t, agent.MaxIterations)
+		assert.Subset(t, []string{"fetch_page"}, agent.AllowedTools)
+		_, err = json.Marshal(agent)
+		assert.NoError(t, err)
+	})
+}
