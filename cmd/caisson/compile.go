@@ -78,7 +78,9 @@ func (o *options) compile(ctx context.Context) (err error) {
 		}
 		if err != nil {
 			prepared.Problem = err.Error()
-			problems.messages = append(problems.messages, message{entry.Name + ": " + err.Error(), nil})
+			wrong := messageFor(err)
+			wrong.text = entry.Name + ": " + wrong.text
+			problems.messages = append(problems.messages, wrong)
 			problems.code = exitFailed
 			if errors.Is(err, runtime.ErrModule) || errors.Is(err, runtime.ErrDigest) {
 				problems.code = exitUsage

@@ -89,10 +89,7 @@ func messagesOf(err error) []message {
 	for _, leaf := range leavesOf(err) {
 		var invalid *manifests.Error
 		if !errors.As(leaf, &invalid) {
-			m := message{text: leaf.Error()}
-			if text, fix, ok := problemOf(leaf); ok {
-				m = message{text, []string{fix}}
-			}
+			m := messageFor(leaf)
 			if errors.Is(leaf, registry.ErrDuplicate) {
 				m.hints = append(m.hints, "rename one of the two, or load only one: people who read the name cannot tell which tool it is")
 			}
@@ -104,6 +101,14 @@ func messagesOf(err error) []message {
 		}
 	}
 	return messages
+}
+
+// messageFor returns the message for an error that is one problem.
+func messageFor(err error) message {
+	if text, fix, ok := problemOf(err); ok {
+		return message{text, []string{fix}}
+	}
+	return message{text: err.Error()}
 }
 
 // leavesOf returns the errors that were joined, even if wrapped since. It omits text that wraps a

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -36,6 +37,10 @@ func TestModulesThatCannotBeUsedSayWhatToBuild(t *testing.T) {
 		assert.Equal(t, "t.tool.yaml:4:1: module.path: "+want.problem+"\n  fix: "+want.fix+"\n1 problem in 1 file\n", stdout)
 
 		code, _, stderr := start(t.Context(), strings.NewReader(""), "call", "t", "{}", "--tools", ".")
+		assert.Equal(t, exitUsage, code)
+		assert.Equal(t, "caisson: error: t: "+want.problem+"\ncaisson: hint: "+want.fix+"\n", stderr)
+
+		code, _, stderr = start(t.Context(), strings.NewReader(""), "compile", ".", "--cache-dir", filepath.Join(t.TempDir(), "cache"))
 		assert.Equal(t, exitUsage, code)
 		assert.Equal(t, "caisson: error: t: "+want.problem+"\ncaisson: hint: "+want.fix+"\n", stderr)
 
