@@ -145,10 +145,11 @@ func (a *assembly) startCall(r wire.Reader, p *part, first block) error {
 		first.ID = pieces.Free(a.taken, p.index)
 	}
 	a.taken[first.ID] = true
-	p.call = tool.Call{
-		ID: first.ID, Type: tool.FunctionCall, Function: tool.Function{Name: first.Name},
-		Origin: wire.Origin(dialects.Anthropic, wire.Member("caller", first.Caller), wire.Member("toolset_name", first.Toolset)),
+	origin, err := wire.Origin(r, wire.Member("caller", first.Caller), wire.Member("toolset_name", first.Toolset))
+	if err != nil {
+		return err
 	}
+	p.call = tool.Call{ID: first.ID, Type: tool.FunctionCall, Function: tool.Function{Name: first.Name}, Origin: origin}
 	p.number, p.input = a.calls, first.Input
 	a.calls++
 	return r.Bounded("input", len(first.Input))

@@ -32,17 +32,15 @@ func (o *open) head(r wire.Reader, i *item) error {
 	if i.Name != "" {
 		o.Name = i.Name
 	}
-	if from := i.origin(); from != "" {
-		o.origin = from
+	origin, err := wire.Origin(r, wire.Member("namespace", i.Namespace), wire.Member("caller", i.Caller), wire.Member("async", i.Async))
+	if err != nil {
+		return err
 	}
-	var err error
+	if origin != "" {
+		o.origin = origin
+	}
 	o.first, err = i.arguments(r)
 	return err
-}
-
-// origin returns what the provider wants back with a call.
-func (i *item) origin() string {
-	return wire.Origin(dialects.Responses, wire.Member("namespace", i.Namespace), wire.Member("caller", i.Caller), wire.Member("async", i.Async))
 }
 
 // become takes a complete item.

@@ -18,9 +18,9 @@ func Member(name string, value json.RawMessage) exact.Member {
 	return exact.Member{Name: name, Value: exact.Literal(string(Compact(value)))}
 }
 
-// Origin returns the origin of a call that a dialect has read: the members that the provider wants back. It
-// is empty if there are none, or if they are too long to be meant for that.
-func Origin(dialect string, members ...exact.Member) string {
+// Origin returns the origin of the call that r reads: the members that the provider wants back. It is empty
+// if there are none.
+func Origin(r Reader, members ...exact.Member) (string, error) {
 	var given []exact.Member
 	for _, m := range members {
 		if m.Value != nil {
@@ -28,13 +28,13 @@ func Origin(dialect string, members ...exact.Member) string {
 		}
 	}
 	if len(given) == 0 {
-		return ""
+		return "", nil
 	}
-	text := exact.Object(exact.Member{Name: dialect, Value: exact.Object(given...)}).Append(nil)
+	text := exact.Object(exact.Member{Name: r.Dialect, Value: exact.Object(given...)}).Append(nil)
 	if len(text) > maxOrigin {
-		return ""
+		return "", r.Fail(given[0].Name, "has, with what else has to be sent back with the call, more than %d bytes", maxOrigin)
 	}
-	return string(text)
+	return string(text), nil
 }
 
 // FromOrigin decodes the members of a call's origin that are for a dialect. It leaves the value as it is for
