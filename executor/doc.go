@@ -8,7 +8,8 @@
 // Each call is checked before anything runs: its arguments are parsed, its tool is resolved and must be
 // allowed, context values are filled in, the model's arguments are repaired, and the complete arguments
 // must fit the tool's schema. The free text of a custom call becomes its tool's only parameter
-// first. A call that fails a check is not run; its record has the reason.
+// first. A call that fails a check is not run; its record has the reason. Nor is a call in which the
+// response was cut off ([tool.Call.Incomplete]), even if its arguments fit.
 //
 // # Repair
 //
