@@ -95,7 +95,7 @@ func checkManifest(t *testing.T, m *manifests.Manifest) {
 	}
 	assert.Equal(t, m.Execution != manifests.ExecutionClient, m.Module.Path != "")
 	checkType(t, m)
-	assert.False(t, m.Behavior.Cache != 0 && !m.Behavior.ReadOnly)
+	assert.False(t, m.Behavior.Cache > 0 && !m.Behavior.ReadOnly)
 	assert.True(t, m.Behavior.Cache >= 0 || m.Behavior.Cache == manifests.CacheOff)
 	for _, mount := range m.Permissions.Files {
 		assert.True(t, mount.Path[0] == '/')

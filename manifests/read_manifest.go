@@ -180,8 +180,8 @@ func (r *reader) checkBehavior(root *node, m *Manifest) {
 	if b.ReadOnly && b.Destructive {
 		r.conflict("behavior.destructive", "a tool that is read_only destroys nothing", "remove one of the two")
 	}
-	if root.get("behavior").get("cache") != nil && !b.ReadOnly {
-		r.conflict("behavior.cache", "only results of a tool that is read_only can be reused", "set behavior.read_only: true, or remove cache")
+	if root.get("behavior").get("cache") != nil && b.Cache != CacheOff && !b.ReadOnly {
+		r.conflict("behavior.cache", "only results of a tool that is read_only can be reused", "set behavior.read_only: true, or write cache: off")
 	}
 	for i, mount := range m.Permissions.Files {
 		path := keypath.Index("permissions.files", i)

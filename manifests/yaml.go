@@ -7,10 +7,8 @@ import (
 	"io"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
@@ -25,7 +23,7 @@ func (r *reader) yaml(source []byte) *node {
 		return r.empty()
 	}
 	if err != nil {
-		r.addYAMLError(source, err)
+		r.addMistake(mistakeOf(source, err))
 		return nil
 	}
 	if second, err := decodeYAML(decoder); !errors.Is(err, io.EOF) {
@@ -41,6 +39,12 @@ func (r *reader) yaml(source []byte) *node {
 	}
 	if content := document.Content[0]; content.Kind == yaml.ScalarNode && content.Value == "" && content.Style == 0 && content.Anchor == "" {
 		return r.empty() // "---" alone, whose content would be after the end of the file
+	} else if content.Kind == yaml.ScalarNode && content.Style == 0 {
+		// Without a space behind any colon, the whole document is one text.
+		if found, ok := joinedKey(bytes.Split(source, []byte("\n")), content.Line); ok {
+			r.addMistake(found)
+			return nil
+		}
 	}
 	root, err := r.yamlNode(document.Content[0], "", 0)
 	if err != nil {
@@ -59,62 +63,6 @@ func decodeYAML(decoder *yaml.Decoder) (document *yaml.Node, err error) {
 	}()
 	document = &yaml.Node{}
 	return document, decoder.Decode(document)
-}
-
-var yamlErrorLine = regexp.MustCompile(`line (\d+): `)
-
-// addYAMLError reports a syntax error. For the commonest mistakes, it says more than the parser does.
-func (r *reader) addYAMLError(source []byte, err error) {
-	message, at := strings.TrimPrefix(err.Error(), "yaml: "), position{1, 1}
-	if found := yamlErrorLine.FindStringSubmatchIndex(message); found != nil {
-		if line, err := strconv.Atoi(message[found[2]:found[3]]); err == nil && line > 0 {
-			at.line = line
-		}
-		message = message[:found[0]] + message[found[1]:]
-		if strings.HasPrefix(message, "did not find expected") {
-			at.line++ // the parser counts these lines from 0
-		}
-	}
-	lines := bytes.Split(source, []byte("\n"))
-	at.line = min(at.line, len(lines))
-	fix := "correct the YAML near this line; quote text that holds : # { } [ ] or starts with a special character"
-	switch {
-	case strings.Contains(message, "tab character") || strings.Contains(message, "cannot start any token"):
-		if tab, found := indentingTab(lines, at.line); found {
-			at, message, fix = tab, "the line is indented with a tab", "indent it with spaces"
-		}
-	case message == "found unexpected end of stream":
-		message, fix = "a text in quotes is not closed", "close the quotes"
-	case strings.Contains(message, "',' or '}'"):
-		at, message, fix = unclosed(lines, at, "{"), "the { is not closed, or a comma is missing behind it", "close it with }, and write a comma between its members"
-	case strings.Contains(message, "',' or ']'"):
-		at, message, fix = unclosed(lines, at, "["), "the [ is not closed, or a comma is missing behind it", "close it with ], and write a comma between its elements"
-	}
-	r.add(at, "", Syntax, "not YAML: "+message, fix)
-}
-
-// indentingTab returns the place of the first tab in the indentation of a line, from a line on.
-func indentingTab(lines [][]byte, from int) (position, bool) {
-	for i := from - 1; i < len(lines); i++ {
-		indentation := lines[i][:len(lines[i])-len(bytes.TrimLeft(lines[i], " \t"))]
-		if tab := bytes.IndexByte(indentation, '\t'); tab >= 0 {
-			return position{i + 1, tab + 1}, true
-		}
-	}
-	return position{}, false
-}
-
-// unclosed returns the place of a bracket that the parser reports as not closed. For one on the
-// first line, the parser gives the line where it noticed.
-func unclosed(lines [][]byte, at position, bracket string) position {
-	if !bytes.Contains(lines[at.line-1], []byte(bracket)) {
-		at.line = 1
-	}
-	before, _, found := bytes.Cut(lines[at.line-1], []byte(bracket))
-	if found {
-		at.column = utf8.RuneCount(before) + 1
-	}
-	return at
 }
 
 // yamlNode converts a node. It reports features that JSON does not have and converts them to the
