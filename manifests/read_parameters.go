@@ -3,7 +3,6 @@ package manifests
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -59,6 +58,7 @@ func (r *reader) schema(n, written *node, path string) *schema.Schema {
 		}
 		return nil
 	}
+	r.checkPossible(n, path)
 	return compiled
 }
 
@@ -112,6 +112,7 @@ func (r *reader) parameters(root *node, m *Manifest) {
 		}
 	}
 	m.Parameters = r.schema(full.with("properties", properties), written, "parameters")
+	r.checkAliasValues(m)
 }
 
 // parametersObject returns the schema with type and properties, which vendors of language models
@@ -179,20 +180,14 @@ func (r *reader) checkRequired(n *node, path string, context []string) {
 		r.checkRequired(items, keypath.Key(path, "items"), nil)
 	}
 	known := map[string]bool{}
-	if !n.declares(known) {
+	if n.isClosed() || !n.declares(known) { // more is known of closed ones; see checkPossible
 		return
 	}
 	for i, name := range n.below("required").elements {
 		if name.kind != textNode || known[name.text] || equalFold(context, name.text) != "" {
 			continue
 		}
-		fix := "declare it under properties, or remove it"
-		if len(known) <= maxList {
-			if near := nearest(name.text, slices.Sorted(maps.Keys(known))); near != "" {
-				fix = "did you mean " + near + "?"
-			}
-		}
-		r.add(name.at, keypath.Index(keypath.Key(path, "required"), i), BadSchema, fmt.Sprintf("%q is required, but there is no such property", clip(name.text)), fix)
+		r.add(name.at, keypath.Index(keypath.Key(path, "required"), i), BadSchema, fmt.Sprintf("%q is required, but there is no such property", clip(name.text)), undeclaredFix(name.text, known))
 	}
 }
 

@@ -41,6 +41,10 @@ const (
 	stopsCalls manifests.ProblemKind = "stops_calls"
 	// The module has no import to use a requested permission; always a warning.
 	unusedPermission manifests.ProblemKind = "unused_permission"
+	// A default does not fit its own schema; always a warning.
+	unusedDefault manifests.ProblemKind = "unused_default"
+	// The tool to use instead of a deprecated one is not among those checked; always a warning.
+	unknownSuccessor manifests.ProblemKind = "unknown_successor"
 )
 
 func newValidate(o options) *cobra.Command {
@@ -112,6 +116,7 @@ func (v *validation) check(ctx context.Context, paths []string) (verdict, error)
 		return verdict{}, err
 	}
 	var warnings []manifests.Problem
+	var broken []string // names in broken manifests
 	known, loaded := names.New(), map[string]*manifests.Manifest{}
 	for _, file := range files {
 		if err := ctx.Err(); err != nil {
@@ -120,17 +125,22 @@ func (v *validation) check(ctx context.Context, paths []string) (verdict, error)
 		m, err := manifests.Load(file)
 		if err != nil {
 			problems = append(problems, loadProblems(file, err)...)
+			if invalid, ok := errors.AsType[*manifests.Error](err); ok {
+				broken = append(broken, invalid.Names...)
+			}
 			continue
 		}
-		wrong, doubtful := v.manifest(m)
+		wrong, doubtful := v.manifest(ctx, m)
 		problems, warnings = append(problems, wrong...), append(warnings, doubtful...)
 		if err := known.Add(m); err != nil {
 			return verdict{}, err
 		}
 		loaded[m.File] = m
 	}
+	tools := slices.Collect(maps.Values(loaded))
+	warnings = append(warnings, successors(tools, known, broken)...)
 	for _, file := range policies {
-		wrong, doubtful := v.policy(ctx, file, slices.Collect(maps.Values(loaded)))
+		wrong, doubtful := v.policy(ctx, file, tools)
 		problems, warnings = append(problems, wrong...), append(warnings, doubtful...)
 	}
 	for _, d := range known.Duplicates() {
@@ -140,19 +150,19 @@ func (v *validation) check(ctx context.Context, paths []string) (verdict, error)
 }
 
 // manifest returns problems and warnings beyond the manifest's own text.
-func (v *validation) manifest(m *manifests.Manifest) (problems, warnings []manifests.Problem) {
-	problems = runtime.Check(m)
+func (v *validation) manifest(ctx context.Context, m *manifests.Manifest) (problems, warnings []manifests.Problem) {
+	problems, warnings = runtime.Check(m), unusedDefaults(ctx, m)
 	unsupported := slices.ContainsFunc(problems, func(p manifests.Problem) bool {
 		return strings.HasPrefix(p.Path, "module.") || p.Path == "execution"
 	})
 	if v.noModule || unsupported {
-		return problems, nil
+		return problems, warnings
 	}
 	info, err := runtime.InspectModule(m)
 	if err != nil {
-		return append(problems, moduleProblem(m, err)), nil
+		return append(problems, moduleProblem(m, err)), warnings
 	}
-	return problems, warningsOf(m, info)
+	return problems, append(warnings, warningsOf(m, info)...)
 }
 
 func moduleProblem(m *manifests.Manifest, err error) manifests.Problem {

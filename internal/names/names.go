@@ -30,6 +30,12 @@ func (n *Names) Add(m *manifests.Manifest) error {
 // Duplicates returns the names that were already taken, like [registry.Registry.Duplicates].
 func (n *Names) Duplicates() []*registry.DuplicateError { return n.registry.Duplicates() }
 
+// Has reports whether a manifest has the name or the alias.
+func (n *Names) Has(name string) bool {
+	_, found := n.registry.Get(name)
+	return found
+}
+
 // Nearest returns at most most names that are similar to a name.
 func (n *Names) Nearest(name string, most int) []string { return n.registry.Nearest(name, most) }
 
