@@ -45,7 +45,7 @@ var layers = map[string][]string{
 	"internal/records":      {"tool", "internal/folder"},
 	"internal/batches":      {"executor", "internal/folder"},
 	"internal/names":        {"registry", "manifests", "tool"},
-	"internal/unapplied":    {"runtime", "manifests"},
+	"internal/unapplied":    {"runtime", "hostfuncs", "manifests"},
 	"internal/clients":      {"dialects", "executor", "registry", "manifests", "tool"},
 	"internal/cases":        {"executor", "registry", "runtime", "manifests", "tool"},
 	"internal/manual":       {"internal/jsontext"},

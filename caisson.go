@@ -79,6 +79,7 @@ func (o Options) check() error {
 type Host struct {
 	policies []*manifests.Policy
 	policy   *manifests.Policy // all policies merged
+	profile  manifests.Profile
 	runtime  *runtime.Runtime
 	registry *registry.Registry
 	executor *executor.Executor
@@ -107,7 +108,10 @@ func Open(ctx context.Context, options Options) (_ *Host, err error) {
 		return nil, &Error{"open", ErrPolicy, err}
 	}
 	h.policy = asOne(h.policies)
-	if h.runtime, err = options.newRuntime(ctx, h.policy); err != nil {
+	if h.profile, err = h.policy.ProfileNamed(options.Profile); err != nil {
+		return nil, &Error{"open", ErrPolicy, err}
+	}
+	if h.runtime, err = options.newRuntime(ctx, h.profile); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -140,11 +144,7 @@ func (o Options) policies() ([]*manifests.Policy, error) {
 }
 
 // newRuntime starts the runtime.
-func (o Options) newRuntime(ctx context.Context, policy *manifests.Policy) (*runtime.Runtime, error) {
-	profile, err := policy.ProfileNamed(o.Profile)
-	if err != nil {
-		return nil, &Error{"open", ErrPolicy, err}
-	}
+func (o Options) newRuntime(ctx context.Context, profile manifests.Profile) (_ *runtime.Runtime, err error) {
 	r := o.Runtime
 	r.Profile = profile
 	r.Running = cmp.Or(r.Running, max(0, o.Executor.Limits.Running)) // never less than the executor's queue admits

@@ -79,8 +79,14 @@ func (v *validation) policy(ctx context.Context, file string, beside []*manifest
 		_ = known.Add(m) // problems are reported where it is itself validated
 	}
 	near := func(name string) []string { return known.Nearest(name, 3) }
+	profile, err := policy.ProfileNamed("")
+	if err != nil {
+		problem := problemIn(file, manifests.InvalidValue, err.Error(), "name a profile that exists")
+		problem.Path = "profile"
+		return append(problems, problem), nil
+	}
 	warnings = stops(ctx, file, policy, beside)
-	for _, u := range unapplied.In([]*manifests.Policy{policy}, tools, near) {
+	for _, u := range unapplied.In([]*manifests.Policy{policy}, profile, tools, near) {
 		line := lineOf(u.Origin)
 		if strings.HasPrefix(u.Key, "deny") && slices.ContainsFunc(warnings, func(p manifests.Problem) bool { return p.Kind == stopsCalls && p.Line == line }) {
 			continue // a denial that stops every call has an effect

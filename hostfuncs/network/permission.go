@@ -186,6 +186,20 @@ func (p *effective) decide() {
 	}
 }
 
+// reaches reports whether anything is left of the permission for requests to an origin.
+func (p *effective) reaches(origin rule) bool {
+	origin.methods, origin.everyMethod = nil, true
+	narrowed := *p
+	narrowed.requests = nil
+	for i := range p.requests {
+		if both, overlap := p.requests[i].Intersect(&origin); overlap {
+			narrowed.requests = append(narrowed.requests, *both.(*rule))
+		}
+	}
+	narrowed.decide()
+	return len(narrowed.permits) > 0
+}
+
 // allows reports whether a request may be sent. The addresses it may be sent to are its reach.
 func (p *effective) allows(l *location, method string) bool {
 	if p.denied(l, method) != nil {

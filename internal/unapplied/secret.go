@@ -7,59 +7,127 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/caisson-run/caisson/hostfuncs/network"
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/manifests/permission"
 )
 
-// secret adds a finding if none of the tools that ask for a granted secret is granted the network at
-// the origin to which the secret is bound. The secret is then never sent.
+// secret adds a finding if none of the tools that ask for a granted secret may send any request to the
+// origin to which the secret is bound. The secret is then never sent.
 func (a *applied) secret(at string, grant manifests.SecretGrant, origin string, receivers []*manifests.Manifest) {
-	asking := slices.DeleteFunc(slices.Clone(receivers), func(m *manifests.Manifest) bool {
-		return !slices.ContainsFunc(m.Permissions.Secrets, func(s manifests.SecretPermission) bool { return s.Name == grant.Name && s.Host == grant.Host })
-	})
-	if len(asking) == 0 || slices.ContainsFunc(asking, func(m *manifests.Manifest) bool { return a.reaches(m, grant) }) {
-		return
+	var first *unreached
+	for _, m := range receivers {
+		if !slices.ContainsFunc(m.Permissions.Secrets, func(s manifests.SecretPermission) bool { return s.Name == grant.Name && s.Host == grant.Host }) {
+			continue
+		}
+		u := &unreached{options: a.networkOf(m), secret: grant}
+		if u.reaches(u.options) {
+			return
+		}
+		first = cmp.Or(first, u)
 	}
-	a.add(at, cmp.Or(grant.Origin, origin), fmt.Sprintf("the secret %s is never sent: no network grant lets %s reach %s", grant.Name, asking[0].Name, originsOf(grant.Schemes, grant.Ports, grant.Host)[0]),
-		fmt.Sprintf("grant it network: [{host: %s}], or correct the secret's host", grant.Host))
+	if first != nil {
+		why, fix := first.why()
+		a.add(at, cmp.Or(grant.Origin, origin), fmt.Sprintf("the secret %s is never sent: %s", grant.Name, why), fix)
+	}
 }
 
-// reaches reports whether some policy grants a tool requests to an origin of a secret.
-func (a *applied) reaches(m *manifests.Manifest, secret manifests.SecretGrant) bool {
-	host, err := permission.ParseOneHost(secret.Host)
-	if err != nil {
-		return true // reported elsewhere
+// networkOf returns what decides a tool's requests, as the runtime decides them: all that its manifest
+// requests and the policies and the profile say.
+func (a *applied) networkOf(m *manifests.Manifest) network.Options {
+	options := network.Options{Tool: m.Name, Requests: m.Permissions.Network}
+	if a.profile.NoNetwork {
+		options.NoNetwork = a.profile.Name
 	}
-	wanted := originsOf(secret.Schemes, secret.Ports, "")
 	for _, policy := range a.policies {
-		for _, grant := range policy.For(m.Name, m.File).Network {
-			given, err := permission.ParseHost(grant.Host)
-			if err != nil || !given.Matches(host) {
-				continue
-			}
-			if slices.ContainsFunc(originsOf(grant.Schemes, grant.Ports, ""), func(origin string) bool { return slices.Contains(wanted, origin) }) {
-				return true
+		given := policy.For(m.Name, m.File)
+		options.Grants = append(options.Grants, given.Network...)
+		for _, deny := range given.Deny {
+			if deny.Network != nil {
+				options.Deny = append(options.Deny, network.Denied{Origin: deny.Origin, NetworkDeny: *deny.Network})
 			}
 		}
 	}
-	return false
+	if slices.ContainsFunc(options.Grants, func(g manifests.NetworkGrant) bool { return g.SHA256 != "" }) {
+		options.Module = digestOf(m)
+	}
+	return options
 }
 
-// originsOf returns the origins that schemes and ports stand for. Without schemes it is https, and
-// without ports each scheme's own.
-func originsOf(schemes []string, ports []int, host string) []string {
-	if len(schemes) == 0 {
-		schemes = []string{"https"}
+// unreached is a secret that a tool can never send.
+type unreached struct {
+	options network.Options
+	secret  manifests.SecretGrant
+}
+
+// reaches reports whether options allow any request to the secret's origin. If they are invalid, that
+// is reported elsewhere.
+func (u *unreached) reaches(options network.Options) bool {
+	client, err := network.New(options)
+	if err != nil {
+		return true
 	}
-	var all []string
-	for _, scheme := range schemes {
-		own := ports
-		if len(own) == 0 {
-			own = []int{map[string]int{"http": 80, "https": 443}[scheme]}
-		}
-		for _, port := range own {
-			all = append(all, scheme+"://"+net.JoinHostPort(host, strconv.Itoa(port)))
+	defer client.Close() // it has sent nothing
+	return client.Reaches(u.secret.Host, u.secret.Schemes, u.secret.Ports)
+}
+
+// why returns the first reason that would remain if the others were removed, and what to do about it.
+func (u *unreached) why() (reason, fix string) {
+	tool, origin := u.options.Tool, originOf(u.secret)
+	if u.options.NoNetwork != "" {
+		return fmt.Sprintf("the profile %s allows no network", u.options.NoNetwork), "choose another profile, or remove the secret"
+	}
+	granting := u.options
+	granting.Deny, granting.Grants = nil, []manifests.NetworkGrant{{NetworkPermission: u.any(methodsOf(u.options.Requests, nil))}}
+	if !u.reaches(granting) {
+		return fmt.Sprintf("the manifest of %s asks for no request to %s", tool, origin), "correct the secret's host, schemes or ports"
+	}
+	for i := range u.options.Deny {
+		without := u.options
+		without.Deny = slices.Delete(slices.Clone(u.options.Deny), i, i+1)
+		if u.reaches(without) {
+			return fmt.Sprintf("%s denies %s every request to %s", cmp.Or(u.options.Deny[i].Origin, "a denial"), tool, origin), "narrow the denial, or remove the secret"
 		}
 	}
-	return all
+	asking := u.options
+	asking.Deny, asking.Requests = nil, []manifests.NetworkPermission{u.any(methodsOf(nil, u.options.Grants))}
+	if undenied := (network.Options{Tool: tool, Module: u.options.Module, Requests: u.options.Requests, Grants: u.options.Grants}); u.reaches(undenied) {
+		return fmt.Sprintf("denials take every request to %s from %s", origin, tool), "narrow them, or remove the secret"
+	}
+	if u.reaches(asking) {
+		return fmt.Sprintf("what is granted at %s has no method and path that %s asks for", origin, tool),
+			fmt.Sprintf("grant methods and paths that its manifest requests; caisson inspect %s shows them", tool)
+	}
+	return fmt.Sprintf("no network grant lets %s reach %s", tool, origin),
+		fmt.Sprintf("grant it network: [{host: %s}], or correct the secret's host", u.secret.Host)
+}
+
+// any returns the permission for every path at the secret's origin.
+func (u *unreached) any(methods []string) manifests.NetworkPermission {
+	return manifests.NetworkPermission{Host: u.secret.Host, Schemes: u.secret.Schemes, Ports: u.secret.Ports, Methods: methods}
+}
+
+// methodsOf returns all methods of requests and grants.
+func methodsOf(requests []manifests.NetworkPermission, grants []manifests.NetworkGrant) []string {
+	methods := []string{"GET"} // the default
+	for _, r := range requests {
+		methods = append(methods, r.Methods...)
+	}
+	for _, g := range grants {
+		methods = append(methods, g.Methods...)
+	}
+	return methods
+}
+
+// originOf returns the first origin of a secret: https unless it has schemes, and the scheme's own port
+// unless it has ports.
+func originOf(secret manifests.SecretGrant) string {
+	scheme := "https"
+	if len(secret.Schemes) > 0 {
+		scheme = secret.Schemes[0]
+	}
+	port := map[string]int{"http": 80, "https": 443}[scheme]
+	if len(secret.Ports) > 0 {
+		port = secret.Ports[0]
+	}
+	return scheme + "://" + net.JoinHostPort(secret.Host, strconv.Itoa(port))
 }

@@ -20,11 +20,11 @@ type Finding struct {
 	Fix    string // what to do about it
 }
 
-// In returns the statements in policies that have no effect on the tools, policy by policy. Without
-// tools, it returns only grants that give nothing to any tool. The function near returns similar
-// names of tools. In reads the tools' modules if statements are bound to modules.
-func In(policies []*manifests.Policy, tools []*manifests.Manifest, near func(name string) []string) []Finding {
-	a := &applied{policies: policies, tools: tools, near: near}
+// In returns the statements in policies that have no effect on the tools under a profile, policy by
+// policy. Without tools, it returns only grants that give nothing to any tool. The function near
+// returns similar names of tools. In reads the tools' modules if statements are bound to modules.
+func In(policies []*manifests.Policy, profile manifests.Profile, tools []*manifests.Manifest, near func(name string) []string) []Finding {
+	a := &applied{policies: policies, profile: profile, tools: tools, near: near}
 	for _, policy := range policies {
 		a.asks = append(a.asks, policy.Ask...)
 	}
@@ -49,6 +49,7 @@ func Unnamed(asks []manifests.PolicyAsk, tools []*manifests.Manifest, near func(
 // applied compares policies with the loaded tools.
 type applied struct {
 	policies []*manifests.Policy
+	profile  manifests.Profile
 	tools    []*manifests.Manifest
 	near     func(name string) []string
 	asks     []manifests.PolicyAsk // of all policies
@@ -199,7 +200,10 @@ func (a *applied) elements(at string, given []manifests.Statement, receivers []*
 const fixDigest = "find out who changed the module; if the change is wanted, write the digest that caisson inspect shows"
 
 // isModule reports whether a tool's module has the digest.
-func isModule(m *manifests.Manifest, digest string) bool {
+func isModule(m *manifests.Manifest, digest string) bool { return digestOf(m) == digest }
+
+// digestOf returns the digest of a tool's module, or "" if it cannot be read.
+func digestOf(m *manifests.Manifest) string {
 	info, _ := runtime.InspectModule(m) // an error does not matter if the digest is set
-	return info.SHA256 == digest
+	return info.SHA256
 }

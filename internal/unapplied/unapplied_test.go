@@ -43,8 +43,8 @@ deny: [{tools: [reader], env: LANG}]
 		{"deny[0]", "caisson.yaml:5", "it has no effect, because none of its tools asks for the variable LANG", "write a name that a manifest asks for, or remove it"},
 		{"grants[0].files[0]", "main.go", "no tool that it applies to asks for the directory /other", "write a guest path that a manifest asks for, or remove it"},
 		{"ask[0]", "main.go", `there is no tool "writer" here`, "did you mean reader?"},
-	}, unapplied.In([]*manifests.Policy{file, program}, reader(t), near))
-	assert.Empty(t, unapplied.In([]*manifests.Policy{file, program}, nil, near), "without tools there is nothing to compare with")
+	}, unapplied.In([]*manifests.Policy{file, program}, manifests.Profile{}, reader(t), near))
+	assert.Empty(t, unapplied.In([]*manifests.Policy{file, program}, manifests.Profile{}, nil, near), "without tools there is nothing to compare with")
 }
 
 // TestGrantsThatGiveNothing: whatever tools there are, such a grant is one that was not finished.
@@ -58,8 +58,8 @@ grants:
 	require.NoError(t, err)
 	const text, fix = "the grant gives nothing", "add what its tools should get, such as files or network, or remove the grant"
 	want := []unapplied.Finding{{"grants[0]", "caisson.yaml:3", text, fix}, {"grants[1]", "caisson.yaml:4", text, fix}}
-	assert.Equal(t, want, unapplied.In([]*manifests.Policy{file}, reader(t), near))
-	assert.Equal(t, want, unapplied.In([]*manifests.Policy{file}, nil, near))
+	assert.Equal(t, want, unapplied.In([]*manifests.Policy{file}, manifests.Profile{}, reader(t), near))
+	assert.Equal(t, want, unapplied.In([]*manifests.Policy{file}, manifests.Profile{}, nil, near))
 }
 
 // TestSecretsThatAreNeverSent: a secret is bound to an origin that no network grant of its tool
@@ -94,7 +94,7 @@ permissions:
 		for _, granted := range c.granted {
 			network.Grants[0].Network = append(network.Grants[0].Network, manifests.NetworkGrant{NetworkPermission: granted})
 		}
-		found := unapplied.In([]*manifests.Policy{bound, network}, []*manifests.Manifest{m}, near)
+		found := unapplied.In([]*manifests.Policy{bound, network}, manifests.Profile{}, []*manifests.Manifest{m}, near)
 		found = slices.DeleteFunc(found, func(f unapplied.Finding) bool { return f.Origin != "main.go" })
 		if c.reached {
 			assert.Empty(t, found, name)
@@ -104,5 +104,53 @@ permissions:
 			"grants[0].secrets[0]", "main.go", "the secret KEY is never sent: no network grant lets search reach https://api.example.com:443",
 			"grant it network: [{host: api.example.com}], or correct the secret's host",
 		}}, found, name)
+	}
+}
+
+// TestSecretsThatNothingEffectiveSends: the network is granted at the origin of a secret, but nothing of
+// it is left for the tool.
+func TestSecretsThatNothingEffectiveSends(t *testing.T) {
+	m, err := manifests.Parse("search/tool.yaml", []byte(`schema: caisson/v1
+name: search
+description: Searches.
+module: {path: search.wasm}
+permissions:
+  secrets: [{name: KEY, header: X-Key, host: api.example.com}]
+  network: [{host: api.example.com, methods: [POST], paths: [/search]}]
+`))
+	require.NoError(t, err)
+	const network, secret = "network: [{host: api.example.com, methods: [POST]}]", "secrets: [{name: KEY, from: {env: KEY}, host: api.example.com}]"
+	for name, c := range map[string]struct{ policy, reason string }{
+		"all of it":       {"grants: [{tools: [search], " + network + ", " + secret + "}]", ""},
+		"some of it":      {"grants: [{tools: [search], " + network + ", " + secret + "}]\ndeny: [{network: {host: api.example.com, paths: [/search/private]}}]", ""},
+		"another address": {"grants: [{tools: [search], " + network + ", " + secret + "}]\ndeny: [{network: {addresses: [10.0.0.0/8]}}]", ""},
+		"a denial":        {"grants: [{tools: [search], " + network + ", " + secret + "}]\ndeny: [{network: {host: '*.example.com'}}]", "policy.yaml:3 denies search every request to https://api.example.com:443"},
+		"a denied method": {"grants: [{tools: [search], " + network + ", " + secret + "}]\ndeny: [{tools: [search], network: {methods: [POST]}}]", "policy.yaml:3 denies search every request to https://api.example.com:443"},
+		"two denials": {"grants: [{tools: [search], " + network + ", " + secret + "}]\ndeny: [{network: {host: api.example.com}}, {network: {host: '*.example.com'}}]",
+			"denials take every request to https://api.example.com:443 from search"},
+		"methods": {"grants: [{tools: [search], network: [{host: api.example.com, methods: [GET]}], " + secret + "}]", "what is granted at https://api.example.com:443 has no method and path that search asks for"},
+		"paths": {"grants: [{tools: [search], network: [{host: api.example.com, methods: [POST], paths: [/foo]}], " + secret + "}]",
+			"what is granted at https://api.example.com:443 has no method and path that search asks for"},
+		"the profile": {"profile: strict\ngrants: [{tools: [search], " + network + ", " + secret + "}]", "the profile strict allows no network"},
+		"the manifest": {"grants: [{tools: [search], network: [{host: api.example.com, ports: [8443], methods: [POST]}], secrets: [{name: KEY, from: {env: KEY}, host: api.example.com, ports: [8443]}]}]",
+			"the manifest of search asks for no request to https://api.example.com:8443"},
+		"nothing": {"grants: [{tools: [search], " + secret + "}]", "no network grant lets search reach https://api.example.com:443"},
+	} {
+		policy, err := manifests.ParsePolicy("policy.yaml", []byte("schema: caisson-config/v1\n"+c.policy))
+		require.NoError(t, err, name)
+		profile, err := policy.ProfileNamed("")
+		require.NoError(t, err, name)
+		var reasons []string
+		for _, f := range unapplied.In([]*manifests.Policy{policy}, profile, []*manifests.Manifest{m}, near) {
+			if f.Key == "grants[0].secrets[0]" {
+				assert.NotEmpty(t, f.Fix)
+				reasons = append(reasons, f.Text)
+			}
+		}
+		if c.reason == "" {
+			assert.Empty(t, reasons, name)
+			continue
+		}
+		assert.Equal(t, []string{"the secret KEY is never sent: " + c.reason}, reasons, name)
 	}
 }
