@@ -91,7 +91,7 @@ func messagesOf(err error) []message {
 		if !errors.As(leaf, &invalid) {
 			m := messageFor(leaf)
 			if errors.Is(leaf, registry.ErrDuplicate) {
-				m.hints = append(m.hints, "rename one of the two, or load only one: people who read the name cannot tell which tool it is")
+				m.hints = append(m.hints, fixDuplicate)
 			}
 			messages = append(messages, m)
 			continue
@@ -110,6 +110,8 @@ func messageFor(err error) message {
 	}
 	return message{text: err.Error()}
 }
+
+const fixDuplicate = "rename one of the two, or load only one: people who read the name cannot tell which tool it is"
 
 // leavesOf returns the errors that were joined, even if wrapped since. It omits text that wraps a
 // join, because the leaves name their files.

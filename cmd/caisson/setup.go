@@ -103,20 +103,38 @@ func (h *host) problems() []manifests.Problem {
 	var all []manifests.Problem
 	for _, problem := range h.Problems() {
 		source, _ := problem.(*registry.Error)
-		for _, leaf := range leavesOf(problem) {
-			broken, invalid := errors.AsType[*manifests.Error](leaf)
-			switch {
-			case invalid && source == nil:
-				all = append(all, firstOf(broken, fmt.Sprintf("so the tool %s is not loaded, and no other gets its name", broken.Names[0])))
-			case invalid && len(broken.Names) == 0:
-				all = append(all, firstOf(broken, fmt.Sprintf("so the tool's name cannot be read, and nothing from %s is loaded", source.Name)))
-			case invalid:
-				all = append(all, firstOf(broken, ""))
-			case errors.Is(leaf, manifests.ErrFile):
-				all = append(all, problemIn(source.Name, unreadable, leaf.Error(), "make it a regular file that can be read"))
-			default:
-				all = append(all, problemIn(source.Name, unreadable, source.Err.Error(), "correct the manifests there"))
-			}
+		all = append(all, notLoaded(source, leavesOf(problem))...)
+	}
+	return all
+}
+
+// notLoaded returns a problem for each of the errors of a source that was not loaded as a whole, or of
+// a broken manifest if source is nil.
+func notLoaded(source *registry.Error, leaves []error) []manifests.Problem {
+	var all []manifests.Problem
+	from := ""
+	if source != nil {
+		from = source.Name
+	}
+	for _, leaf := range leaves {
+		broken, invalid := errors.AsType[*manifests.Error](leaf)
+		inFile, scanned := errors.AsType[*registry.Error](leaf)
+		duplicate, taken := errors.AsType[*registry.DuplicateError](leaf)
+		switch {
+		case invalid && source == nil:
+			all = append(all, firstOf(broken, fmt.Sprintf("so the tool %s is not loaded, and no other gets its name", broken.Names[0])))
+		case invalid && len(broken.Names) == 0:
+			all = append(all, firstOf(broken, fmt.Sprintf("so the tool's name cannot be read, and nothing from %s is loaded", from)))
+		case invalid:
+			all = append(all, firstOf(broken, ""))
+		case taken:
+			all = append(all, problemIn(duplicate.Dropped.File, duplicateName, duplicate.Error(), fixDuplicate))
+		case scanned:
+			all = append(all, problemIn(inFile.Name, unreadable, reasonOf(leaf), "make it a regular file that can be read, or remove it"))
+		case errors.Is(leaf, manifests.ErrFile):
+			all = append(all, problemIn(from, unreadable, leaf.Error(), "make it a regular file that can be read"))
+		default:
+			all = append(all, problemIn(from, unreadable, leaf.Error(), "correct the manifests there"))
 		}
 	}
 	return all

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -58,7 +57,7 @@ func policiesIn(folder string) []string {
 }
 
 // policy returns the problems of a policy file. The warnings are its statements that have no effect
-// on the tools validated with it and those it names.
+// on the tools validated with it and those it names, and what keeps these from being called.
 func (v *validation) policy(ctx context.Context, file string, beside []*manifests.Manifest) (problems, warnings []manifests.Problem) {
 	policy, err := manifests.LoadPolicy(file)
 	if err != nil {
@@ -72,7 +71,18 @@ func (v *validation) policy(ctx context.Context, file string, beside []*manifest
 			problems = append(problems, problem)
 			continue
 		}
-		tools = append(tools, loadable(ctx, source)...)
+		loaded, empty := loadable(ctx, source)
+		if tools = append(tools, loaded...); empty {
+			problem := problemIn(file, manifests.Missing, fmt.Sprintf("there is no manifest in the folder %q", source), "manifests are named tool.yaml, tool.json or NAME.tool.yaml")
+			problem.Path = "tools"
+			warnings = append(warnings, problem)
+		}
+		for _, m := range loaded {
+			if !slices.ContainsFunc(beside, func(other *manifests.Manifest) bool { return absolute(other.File) == absolute(m.File) }) {
+				unusable, _ := v.manifest(ctx, m)
+				warnings = append(warnings, unusable...)
+			}
+		}
 	}
 	known := names.New()
 	for _, m := range tools {
@@ -85,7 +95,7 @@ func (v *validation) policy(ctx context.Context, file string, beside []*manifest
 		problem.Path = "profile"
 		return append(problems, problem), nil
 	}
-	warnings = stops(ctx, file, policy, beside)
+	warnings = append(warnings, v.stops(ctx, file, policy, beside)...)
 	for _, u := range unapplied.In([]*manifests.Policy{policy}, profile, tools, near) {
 		line := lineOf(u.Origin)
 		if strings.HasPrefix(u.Key, "deny") && slices.ContainsFunc(warnings, func(p manifests.Problem) bool { return p.Kind == stopsCalls && p.Line == line }) {
@@ -97,55 +107,15 @@ func (v *validation) policy(ctx context.Context, file string, beside []*manifest
 	return problems, warnings
 }
 
-// stops returns warnings about what keeps tools from being loaded under a policy. It loads them, which
-// runs nothing.
-func stops(ctx context.Context, file string, policy *manifests.Policy, beside []*manifests.Manifest) []manifests.Problem {
-	var files []string
-	for _, m := range beside {
-		files = append(files, m.File)
-	}
-	h, err := caisson.Open(ctx, caisson.Options{Policies: []*manifests.Policy{policy}, Tools: files, NoCache: true})
-	if err == nil {
-		_ = h.Close(context.WithoutCancel(ctx)) // nothing has run
-		return nil
-	}
-	const fix = "correct the entry, or make what it names"
-	failed, ok := errors.AsType[*caisson.Error](err)
-	if !ok || failed.Kind != caisson.ErrTools {
-		return []manifests.Problem{problemIn(file, stopsCalls, "no tool could be called under this policy: "+err.Error(), fix)}
-	}
-	var warnings []manifests.Problem
-	known := map[string]bool{}
-	for _, leaf := range leavesOf(failed.Err) {
-		name, text, granted := strings.Cut(leaf.Error(), ": runtime: ")
-		same := strings.ReplaceAll(text, name, "")
-		if !granted || known[same] { // other problems are reported with the manifests
-			continue
-		}
-		known[same] = true
-		problem := problemIn(file, stopsCalls, fmt.Sprintf("no tool could be called under this policy: %s: %s", name, text), fix)
-		if at := originIn.FindString(text); at != "" {
-			problem.Line = lineOf(at)
-		}
-		warnings = append(warnings, problem)
-	}
-	return warnings
-}
-
-// originIn is where a text names a line of a policy: "caisson.yaml:14".
-var originIn = regexp.MustCompile(`\S+\.(?:ya?ml|json):[0-9]+`)
-
-// loadable returns the valid manifests of a source. Invalid ones are reported when the source
-// itself is validated.
-func loadable(ctx context.Context, source string) []*manifests.Manifest {
-	files, _ := registry.Files(ctx, source)
-	var all []*manifests.Manifest
+// loadable returns the valid manifests of a source, and whether the source has none of any kind.
+func loadable(ctx context.Context, source string) (all []*manifests.Manifest, empty bool) {
+	files, err := registry.Files(ctx, source)
 	for _, file := range files {
 		if m, err := manifests.Load(file); err == nil {
 			all = append(all, m)
 		}
 	}
-	return all
+	return all, len(files) == 0 && err == nil
 }
 
 // lineOf returns the line in "caisson.yaml:14".

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/caisson-run/caisson"
+	"github.com/caisson-run/caisson/internal/records"
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/registry"
+)
+
+// stops returns warnings about what keeps tools from being called under a policy. It loads them, which
+// runs nothing.
+func (v *validation) stops(ctx context.Context, file string, policy *manifests.Policy, beside []*manifests.Manifest) []manifests.Problem {
+	var files []string
+	for _, m := range beside {
+		files = append(files, m.File)
+	}
+	h, err := caisson.Open(ctx, caisson.Options{Policies: []*manifests.Policy{policy}, Tools: files, NoCache: true})
+	if err == nil {
+		defer h.Close(context.WithoutCancel(ctx)) // nothing has run
+		return append(stopping(file, h.Problems(), ""), v.exposed(h, file, policy)...)
+	}
+	failed, ok := errors.AsType[*caisson.Error](err)
+	if !ok || failed.Kind != caisson.ErrTools {
+		return []manifests.Problem{problemIn(file, stopsCalls, noCall+err.Error(), fixStop)}
+	}
+	reasons := []error{failed.Err}
+	if joined, ok := failed.Err.(interface{ Unwrap() []error }); ok {
+		reasons = joined.Unwrap()
+	}
+	return stopping(file, reasons, noCall)
+}
+
+const (
+	noCall  = "no tool could be called under this policy: "
+	fixStop = "correct the entry, or make what it names"
+)
+
+// stopping returns a warning for each reason why tools are not loaded, with a prefix before its text.
+// The place of a grant that cannot be used is in the policy, and others are where the reason is.
+func stopping(file string, reasons []error, prefix string) (warnings []manifests.Problem) {
+	known := map[string]bool{}
+	for _, reason := range reasons {
+		var others []error
+		for _, leaf := range leavesOf(reason) {
+			name, text, granted := strings.Cut(leaf.Error(), ": runtime: ")
+			if !granted {
+				others = append(others, leaf)
+				continue
+			}
+			if same := strings.ReplaceAll(text, name, ""); known[same] {
+				continue
+			} else {
+				known[same] = true
+			}
+			problem := problemIn(file, stopsCalls, fmt.Sprintf("%s%s: %s", noCall, name, text), fixStop)
+			if at := originIn.FindString(text); at != "" {
+				problem.Line = lineOf(at)
+			}
+			warnings = append(warnings, problem)
+		}
+		source, _ := reason.(*registry.Error)
+		for _, problem := range notLoaded(source, others) {
+			problem.Kind, problem.Message = stopsCalls, prefix+problem.Message
+			warnings = append(warnings, problem)
+		}
+	}
+	return warnings
+}
+
+// originIn is where a text names a line of a policy: "caisson.yaml:14".
+var originIn = regexp.MustCompile(`\S+\.(?:ya?ml|json):[0-9]+`)
+
+// exposed returns a warning if a tool may write to the folder of records, so that no call is run unless
+// --state-dir names another one. Of values in the paths of grants, it knows those that the policy fixes.
+func (v *validation) exposed(h *caisson.Host, file string, policy *manifests.Policy) []manifests.Problem {
+	dir, err := v.options.stateFolder()
+	if dir == "" || err != nil {
+		return nil
+	}
+	values := map[string]string{}
+	for _, source := range policy.Context {
+		if source.From == manifests.FromFixed {
+			values[source.Name] = source.Value
+		}
+	}
+	writer, found, err := h.WriterTo(string(records.In(dir)), values)
+	if !found || err != nil {
+		return nil
+	}
+	problem := problemIn(file, stopsCalls, fmt.Sprintf("%srecords of calls are kept in %s, and %s may write to %s", noCall, dir, writer.Tool, writer.Dir),
+		"grant a folder that does not hold the records, or choose another folder for them in each call, with --state-dir DIR")
+	for _, grant := range policy.Grants {
+		for _, mount := range grant.Files {
+			if mount.Access == manifests.AccessReadWrite && absolute(mount.Host) == absolute(writer.Dir) && mount.Origin != "" {
+				problem.Line = lineOf(mount.Origin)
+			}
+		}
+	}
+	return []manifests.Problem{problem}
+}
