@@ -54,8 +54,8 @@ var layers = map[string][]string{
 	"internal/overlay":      {},
 	"internal/testsize":     {},
 	"internal/benchmark":    {"executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/guests"},
-	"examples":              {".", "sdk", "dialects", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/guests"},
-	"cmd":                   {".", "dialects", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/batches", "internal/benchmark", "internal/folder", "internal/hostfile", "internal/names", "internal/records", "internal/unapplied"},
+	"examples":              {".", "agents", "native", "sdk", "dialects", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/guests"},
+	"cmd":                   {".", "agents", "dialects", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/batches", "internal/benchmark", "internal/folder", "internal/hostfile", "internal/names", "internal/records", "internal/unapplied"},
 }
 
 // owners says which folder alone may import a dependency outside tests. A dependency

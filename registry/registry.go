@@ -217,6 +217,24 @@ func (r *Registry) Without(names ...string) *Registry {
 	return derived
 }
 
+// Only returns a clone with only the named tools, by name or alias, and their aliases. It does not
+// change the original. An unregistered name has no effect.
+func (r *Registry) Only(names ...string) *Registry {
+	kept := map[string]bool{}
+	for _, name := range names {
+		if entry, ok := r.Get(name); ok {
+			kept[entry.Name] = true
+		}
+	}
+	var others []string
+	for _, entry := range r.List() {
+		if !kept[entry.Name] {
+			others = append(others, entry.Name)
+		}
+	}
+	return r.Without(others...)
+}
+
 // Close closes the registry: later calls and registrations fail with [ErrClosed]. It waits for the
 // running calls of the tools that the registry owns, including calls made through clones. Then it
 // closes each of these tools once, in the order of their names. When ctx is done, tools with

@@ -10,7 +10,7 @@ import (
 // Flags that a printed command repeats, so that it sees the same tools, with the same permissions.
 var (
 	sourceFlagNames = []string{"tools", "config"}
-	toolFlagNames   = append([]string{"profile", "mount", "context", "allow-net", "allow-call", "secret", "ask", "approve-tool"}, sourceFlagNames...)
+	toolFlagNames   = append([]string{"profile", "mount", "context", "allow-net", "allow-call", "secret", "ask", "approve-tool", "agent"}, sourceFlagNames...)
 )
 
 // again returns a command line with those flags of the present one that have the given names.

@@ -59,6 +59,7 @@ func newBatch(given options) *cobra.Command {
 		},
 	}
 	o.toolFlags(command)
+	o.agentFlag(command)
 	o.limitFlags(command)
 	flags := command.Flags()
 	flags.IntVar(&o.parallel, "parallel", 0, "run at most `N` read-only calls in parallel (default 8)")

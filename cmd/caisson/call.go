@@ -54,6 +54,7 @@ func newCall(given options) *cobra.Command {
 		},
 	}
 	o.toolFlags(command)
+	o.agentFlag(command)
 	o.limitFlags(command)
 	o.maxOutput.unlimited = true
 	o.executorFlags(command, "each call that the tool makes to other tools", "unlimited")

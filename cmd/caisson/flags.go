@@ -38,6 +38,7 @@ type options struct {
 	asks     []manifests.PolicyAsk
 	approved []manifests.PolicyApproval
 	cacheDir *string // for compiled code; "" for none, nil for the default
+	agent    string  // whose tools are the only ones; empty for all
 	stateDir *string // for records and paused batches; "" for none, nil for the default
 	trusted  []string
 

@@ -55,6 +55,8 @@ func newList(o options) *cobra.Command {
 		},
 	}
 	o.toolFlags(command)
+	o.agentFlag(command)
+	o.stateFlag(command, "with --agent: where agents are stored, `DIR`")
 	o.logFlag(command)
 	flags := command.Flags()
 	flags.BoolVar(&all, "all", false, "also show hidden tools")
@@ -120,11 +122,27 @@ func (o *options) list(ctx context.Context, all bool) (err error) {
 		return err
 	}
 	defer func() { err = cmp.Or(err, h.close(ctx)) }()
-	c := catalogueOf(h.registry, all)
+	tools, err := h.offered()
+	if err != nil {
+		return err
+	}
+	c := catalogueOf(tools, all)
 	c.Problems = list(h.problems())
 	err = o.show(c, c.table())
 	h.noteUnapplied()
 	return err
+}
+
+// offered returns the tools of the chosen agent, or all if none is chosen.
+func (h *host) offered() (*registry.Registry, error) {
+	if h.options.agent == "" {
+		return h.registry, nil
+	}
+	agent, err := h.agentNamed(h.options.agent)
+	if err != nil {
+		return nil, err
+	}
+	return h.registry.Only(agent.AllowedTools...), nil
 }
 
 func catalogueOf(r *registry.Registry, all bool) catalogue {
@@ -254,7 +272,11 @@ func (o *options) definitions(ctx context.Context, name string, strict bool) (er
 		return err
 	}
 	defer func() { err = cmp.Or(err, h.close(ctx)) }()
-	document, findings, err := dialect.Definitions(h.Definitions(), dialects.DefinitionOptions{Strict: strict})
+	tools, err := h.offered()
+	if err != nil {
+		return err
+	}
+	document, findings, err := dialect.Definitions(tools.Definitions(), dialects.DefinitionOptions{Strict: strict})
 	if wrong, ok := errors.AsType[*dialects.Error](err); ok {
 		return failed(exitUsage, wrong.Error())
 	}

@@ -101,7 +101,7 @@ func newRoot(env environment) *cobra.Command {
 		}
 		return usageError(command, text)
 	})
-	root.AddCommand(newCall(o), newBatch(o), newList(o), newInspect(o), newExplain(o), newValidate(o), newCompile(o), newBench(o), newVersion(o))
+	root.AddCommand(newCall(o), newBatch(o), newList(o), newInspect(o), newExplain(o), newAgent(o), newValidate(o), newCompile(o), newBench(o), newVersion(o))
 	return root
 }
 
@@ -125,12 +125,12 @@ func newHelp() *cobra.Command {
 	}
 }
 
-func unknownCommand(root *cobra.Command, name string) error {
-	text := fmt.Sprintf("there is no command %q", name)
-	if near := root.SuggestionsFor(name); len(near) > 0 {
+func unknownCommand(parent *cobra.Command, name string) error {
+	text := fmt.Sprintf("there is no command %q", strings.TrimPrefix(parent.CommandPath()+" "+name, "caisson "))
+	if near := parent.SuggestionsFor(name); len(near) > 0 {
 		text += "; did you mean " + strings.Join(near, ", ") + "?"
 	}
-	return usageError(root, text)
+	return usageError(parent, text)
 }
 
 // usageError returns a failure for a mistake in the command line.

@@ -17,7 +17,15 @@ func (h *host) start() (err error) {
 	if err := h.asksOfTools(); err != nil {
 		return err
 	}
-	h.session, err = h.NewSession(executor.SessionOptions{Context: h.operator.context})
+	session := executor.SessionOptions{Context: h.operator.context}
+	if h.options.agent != "" {
+		agent, err := h.agentNamed(h.options.agent)
+		if err != nil {
+			return err
+		}
+		session.Allowed = agent.AllowedTools
+	}
+	h.session, err = h.NewSession(session)
 	if exposed, ok := errors.AsType[*caisson.Error](err); ok && exposed.Kind == caisson.ErrExposed {
 		return failed(exitUsage, fmt.Sprintf("records of calls cannot be kept in %v, which could change what \"caisson explain\" shows", exposed.Err), apartHint)
 	}

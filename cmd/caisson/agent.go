@@ -1,0 +1,252 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/caisson-run/caisson/agents"
+)
+
+const agentHelp = `An agent is a named set of tools, with the settings of the program that runs it. With
+--agent NAME, "caisson list --definitions" offers only the agent's tools to the model, and
+"caisson call" and "caisson batch" run no others. Agents are stored in the state folder, in
+files that only the current user can read.`
+
+const agentSetHelp = `Create an agent, or replace it. The tools are checked: a name that no tool has is an error,
+and an alias becomes the tool's own name. Without TOOL, the agent gets the default tools,
+as far as they are loaded: those that need nothing from elsewhere.`
+
+func newAgent(o options) *cobra.Command {
+	command := &cobra.Command{
+		Use:   "agent",
+		Short: "choose which tools an agent may call",
+		Long:  agentHelp,
+		Args:  cobra.ArbitraryArgs,
+		RunE: func(command *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownCommand(command, args[0])
+			}
+			return usageError(command, "agent needs a command: list, show, set or remove")
+		},
+	}
+	command.AddCommand(newAgentList(o), newAgentShow(o), newAgentSet(o), newAgentRemove(o))
+	return command
+}
+
+func newAgentList(o options) *cobra.Command {
+	command := &cobra.Command{
+		Use: "list", Short: "list the agents", Long: "List the names of the agents.", Args: positional(0, 0, ""),
+		RunE: func(*cobra.Command, []string) error { return o.agentList() },
+	}
+	o.agentFolderFlag(command)
+	o.outputFlags(command, "print one JSON array")
+	return command
+}
+
+func newAgentShow(o options) *cobra.Command {
+	command := &cobra.Command{
+		Use: "show NAME", Short: "show an agent", Long: "Show an agent's tools and settings. A hint names tools that are no longer loaded.", Args: positional(1, 1, "NAME"),
+		RunE: func(command *cobra.Command, args []string) error { return o.agentShow(command.Context(), args[0]) },
+	}
+	o.toolFlags(command)
+	o.agentFolderFlag(command)
+	o.outputFlags(command, "print one JSON object")
+	o.sameFlags(command)
+	return command
+}
+
+func newAgentSet(o options) *cobra.Command {
+	var agent agents.Agent
+	command := &cobra.Command{
+		Use: "set NAME [TOOL…]", Short: "create or replace an agent", Long: agentSetHelp,
+		Example: "  caisson agent set researcher web_search fetch_page calculator\n  caisson list --agent researcher --definitions openai",
+		Args: func(command *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usageError(command, "set needs NAME")
+			}
+			return nil
+		},
+		RunE: func(command *cobra.Command, args []string) error {
+			agent.Name, agent.AllowedTools = args[0], args[1:]
+			return o.agentSet(command.Context(), agent)
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&agent.Mode, "mode", "", "store `MODE` for the program that runs the agent, such as smart-reasoning")
+	flags.IntVar(&agent.MaxIterations, "max-iterations", agents.DefaultIterations, "store how often that program asks the model in one run, at most `N` times")
+	flags.BoolVar(&agent.Reflection, "reflection", false, "store that the agent reviews its own work")
+	o.toolFlags(command)
+	o.agentFolderFlag(command)
+	o.outputFlags(command, "print one JSON object")
+	o.sameFlags(command)
+	return command
+}
+
+func newAgentRemove(o options) *cobra.Command {
+	command := &cobra.Command{
+		Use: "remove NAME", Short: "remove an agent", Long: "Remove an agent.", Args: positional(1, 1, "NAME"),
+		RunE: func(command *cobra.Command, args []string) error {
+			o.command = command
+			store, err := o.agents()
+			if err != nil {
+				return err
+			}
+			return o.agentProblem(store.Remove("", args[0]))
+		},
+	}
+	o.agentFolderFlag(command)
+	return command
+}
+
+func (o *options) agentFolderFlag(command *cobra.Command) {
+	o.stateFlag(command, "store agents in `DIR`")
+}
+
+// agentFlag adds the flag that chooses an agent.
+func (o *options) agentFlag(command *cobra.Command) {
+	command.Flags().StringVar(&o.agent, "agent", "", "limit the tools to those of the agent `NAME`; see \"caisson agent --help\"")
+}
+
+// agentFolder returns the folder of agents.
+func (o *options) agentFolder() (string, error) {
+	dir, err := o.stateFolder()
+	if err == nil && dir == "" {
+		err = errors.New("there is no state folder, in which agents are stored")
+	}
+	if err != nil {
+		return "", failed(exitUsage, err.Error(), "name one with --state-dir DIR")
+	}
+	return filepath.Join(dir, "agents"), nil
+}
+
+func (o *options) agents() (agents.Store, error) {
+	dir, err := o.agentFolder()
+	return agents.In(dir), err
+}
+
+// agentProblem explains an error of the store.
+func (o *options) agentProblem(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, agents.ErrNotFound):
+		return failed(exitUsage, err.Error(), toRun(o.again("caisson agent list", "state-dir"))+" to see which there are")
+	case errors.Is(err, agents.ErrDamaged):
+		return failed(exitUsage, err.Error(), `replace it with "caisson agent set"`)
+	case errors.Is(err, agents.ErrInvalid):
+		all := &failure{code: exitUsage}
+		for _, m := range messagesOf(err) {
+			all.messages = append(all.messages, message{strings.TrimPrefix(m.text, agents.ErrInvalid.Error()+": "), m.hints})
+		}
+		return all
+	}
+	return failed(exitFailed, err.Error(), "name another folder with --state-dir DIR")
+}
+
+func (o *options) agentList() error {
+	store, err := o.agents()
+	if err != nil {
+		return err
+	}
+	names, err := store.Names("")
+	if err != nil {
+		return o.agentProblem(err)
+	}
+	text := ""
+	if len(names) == 0 {
+		o.hint(`there are no agents; "caisson agent set NAME TOOL…" creates one`)
+	}
+	for _, name := range names {
+		text += name + "\n"
+	}
+	return o.show(names, text)
+}
+
+func (o *options) agentShow(ctx context.Context, name string) (err error) {
+	h, err := o.open(ctx, opening{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = cmp.Or(err, h.close(ctx)) }()
+	agent, err := h.agentNamed(name)
+	if err != nil {
+		return err
+	}
+	return o.show(agent, agentText(agent))
+}
+
+func (o *options) agentSet(ctx context.Context, agent agents.Agent) (err error) {
+	store, err := o.agents()
+	if err != nil {
+		return err
+	}
+	h, err := o.open(ctx, opening{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = cmp.Or(err, h.close(ctx)) }()
+	if len(agent.AllowedTools) == 0 {
+		var missing []string
+		agent.AllowedTools, missing = agents.DefaultAllowedTools(h.registry)
+		if len(missing) > 0 {
+			o.hint("of the default tools, these are not loaded: " + strings.Join(missing, ", "))
+		}
+	}
+	if err := store.Save("", agent, h.registry); err != nil {
+		return o.agentProblem(err)
+	}
+	saved, err := h.agentNamed(agent.Name)
+	if err != nil {
+		return err
+	}
+	return o.show(saved, agentText(saved))
+}
+
+// agentNamed loads an agent, and says which of its tools are not loaded. No tool may be able to write to the agents'
+// folder: it could give its agent more tools.
+func (h *host) agentNamed(name string) (agents.Agent, error) {
+	dir, err := h.options.agentFolder()
+	if err != nil {
+		return agents.Agent{}, err
+	}
+	writer, found, err := h.WriterTo(dir, h.operator.context)
+	if err != nil {
+		return agents.Agent{}, err
+	}
+	if found {
+		return agents.Agent{}, failed(exitUsage, fmt.Sprintf("agents are kept in %s, and %s may write there (to %s): it could give its agent more tools", dir, writer.Tool, writer.Dir), apartHint)
+	}
+	agent, unknown, err := agents.In(dir).Load("", name, h.registry)
+	if err != nil {
+		return agents.Agent{}, h.options.agentProblem(err)
+	}
+	if len(unknown) > 0 {
+		h.options.hint(fmt.Sprintf("the agent %s has tools that are not loaded: %s", name, strings.Join(unknown, ", ")))
+	}
+	return agent, nil
+}
+
+// agentText describes an agent for people.
+func agentText(a agents.Agent) string {
+	var b strings.Builder
+	b.WriteString(a.Name + "\n")
+	if len(a.AllowedTools) > 0 {
+		field(&b, "tools", a.AllowedTools...)
+	} else {
+		field(&b, "tools", "none")
+	}
+	if a.Mode != "" {
+		field(&b, "mode", a.Mode)
+	}
+	field(&b, "iterations", fmt.Sprintf("at most %d", a.MaxIterations))
+	if a.Reflection {
+		field(&b, "reflection", "yes")
+	}
+	return b.String()
+}
