@@ -102,6 +102,7 @@ space := $(subst ,, )
 
 .PHONY: languages
 languages: ## follow the pages in docs/languages, from nothing to a call; all need npm, clang with wasi-libc, Rust and Python, those in LANGUAGES="python c" less
+	@$(if $(filter javascript,$(LANGUAGES)),command -v cargo >/dev/null || { echo 'cargo is missing: install a current Rust with rustup'; exit 1; })
 	$(if $(filter javascript,$(LANGUAGES)),cargo vendor --quiet --locked --manifest-path internal/languages/Cargo.toml bin/languages >/dev/null)
 	QUICKJS=$(CURDIR)/bin/languages/rquickjs-sys/quickjs \
 		$(GO) test -count=1 -timeout 30m -tags languages . -run '^TestLanguages$$/^($(subst $(space),|,$(strip $(LANGUAGES))))$$'
