@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/manifests"
+	tools "github.com/caisson-run/caisson/wasm-tools"
 )
 
 // taught are the parameters that models know of tools with these names, and their types and defaults.
@@ -25,6 +27,16 @@ var taught = map[string]map[string]string{
 	"crawl_batch": {"urls": `"array"`, "extract_type": `["text","links","structured"] "text"`},
 	"calculator":  {"expression": `"string"`},
 	"get_weather": {"city": `"string"`},
+}
+
+// TestRowS1_2NamesAreThoseOfTheManifests: every constant is a tool's name, and every tool has one.
+func TestRowS1_2NamesAreThoseOfTheManifests(t *testing.T) {
+	var names []string
+	for _, m := range compiled(t) {
+		names = append(names, m.Name)
+	}
+	slices.Sort(names)
+	assert.Equal(t, names, tools.Names())
 }
 
 // TestParametersHaveTheNamesThatModelsKnow: a model that has been taught the names can call the tools, and none is

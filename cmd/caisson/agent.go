@@ -58,6 +58,8 @@ func newAgentShow(o options) *cobra.Command {
 	o.agentFolderFlag(command)
 	o.outputFlags(command, "print one JSON object")
 	o.sameFlags(command)
+	command.ValidArgsFunction = o.completeAgents
+	o.completes(command)
 	return command
 }
 
@@ -85,6 +87,13 @@ func newAgentSet(o options) *cobra.Command {
 	o.agentFolderFlag(command)
 	o.outputFlags(command, "print one JSON object")
 	o.sameFlags(command)
+	command.ValidArgsFunction = func(command *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(args) == 0 {
+			return o.completeAgents(command, args, word)
+		}
+		return o.toolNames(command.Context(), args[1:]), cobra.ShellCompDirectiveNoFileComp
+	}
+	o.completes(command)
 	return command
 }
 
@@ -101,6 +110,7 @@ func newAgentRemove(o options) *cobra.Command {
 		},
 	}
 	o.agentFolderFlag(command)
+	command.ValidArgsFunction = o.completeAgents
 	return command
 }
 

@@ -83,6 +83,7 @@ func newBatch(given options) *cobra.Command {
 	o.stateFlag(command, "store records for \"caisson explain\", and paused batches, in `DIR`; \"\" stores none; a batch that may pause then needs --state FILE")
 	o.compileFlags(command)
 	o.outputFlags(command, "print one record per line, whatever the dialect")
+	o.completes(command)
 	return command
 }
 

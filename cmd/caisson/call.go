@@ -63,6 +63,8 @@ func newCall(given options) *cobra.Command {
 	o.outputFlags(command, "print the record of the call as one line of JSON")
 	command.Flags().Lookup("approve-tool").Usage = "if the tool calls the destructive tool `NAME`, approve those calls; repeatable"
 	command.Flags().BoolVar(&o.approve, "approve", false, "approve this call, if --ask or the policy requires approval")
+	command.ValidArgsFunction = o.completeCall
+	o.completes(command)
 	return command
 }
 

@@ -43,6 +43,13 @@ func newInspect(o options) *cobra.Command {
 	o.compileFlags(command)
 	o.outputFlags(command, "print one JSON object")
 	o.sameFlags(command)
+	command.ValidArgsFunction = func(command *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return o.toolNames(command.Context(), nil), cobra.ShellCompDirectiveDefault
+	}
+	o.completes(command)
 	return command
 }
 

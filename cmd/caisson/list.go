@@ -64,6 +64,7 @@ func newList(o options) *cobra.Command {
 	flags.BoolVar(&strict, "strict", false, "with --definitions: make schemas strict where possible, and ask the provider to enforce them")
 	o.outputFlags(command, "print one JSON object")
 	o.sameFlags(command)
+	o.completes(command)
 	return command
 }
 
@@ -189,7 +190,7 @@ func (c catalogue) table() string {
 	for _, t := range c.Tools {
 		rows = append(rows, []string{t.Name, cmp.Or(t.Label, clip(t.Description, 48)), t.Source, strings.Join(t.notes(), "; ")})
 	}
-	text := aligned(rows)
+	text := aligned(wrapped(rows))
 	if len(c.Duplicates) > 0 {
 		text += "\n"
 	}
@@ -197,6 +198,41 @@ func (c catalogue) table() string {
 		text += sanitiseLine(d.line()) + "\n"
 	}
 	return text
+}
+
+// tableWidth is how wide a table should be, and leastNotes how wide its last column is at least.
+const (
+	tableWidth = 80
+	leastNotes = 24
+)
+
+// wrapped returns rows in which the text of the last column continues in further rows, so that the table fits its
+// width if the other columns let it.
+func wrapped(rows [][]string) [][]string {
+	last := len(rows[0]) - 1
+	room := tableWidth
+	for column := range last {
+		widest := 0
+		for _, row := range rows {
+			widest = max(widest, utf8.RuneCountInString(sanitiseLine(row[column])))
+		}
+		room -= widest + 2
+	}
+	room = max(room, leastNotes)
+	var all [][]string
+	for _, row := range rows {
+		line := ""
+		for _, word := range strings.Fields(row[last]) {
+			if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > room {
+				all = append(all, append(slices.Clone(row[:last]), line))
+				row = make([]string, last+1)
+				line = ""
+			}
+			line = strings.TrimPrefix(line+" "+word, " ")
+		}
+		all = append(all, append(slices.Clone(row[:last]), line))
+	}
+	return all
 }
 
 // aligned returns the rows of a table as lines with aligned columns.

@@ -1,0 +1,42 @@
+// Package tools names the tools that come with Caisson. Their manifests and sources are in the folders below.
+package tools
+
+// The names of the tools, as their manifests have them.
+const (
+	ApplyPatch = "apply_patch"
+	AskUser    = "ask_user"
+	Calculator = "calculator"
+	CrawlBatch = "crawl_batch"
+	FetchPage  = "fetch_page"
+	FileDelete = "file_delete"
+	FileExists = "file_exists"
+	FileList   = "file_list"
+	FileMkdir  = "file_mkdir"
+	FileRead   = "file_read"
+	FileWrite  = "file_write"
+	GetWeather = "get_weather"
+	LocalShell = "local_shell"
+	PlotImage  = "plot_image"
+	WebSearch  = "web_search"
+)
+
+// Names returns the names of all tools, sorted.
+func Names() []string {
+	return []string{
+		ApplyPatch,
+		AskUser,
+		Calculator,
+		CrawlBatch,
+		FetchPage,
+		FileDelete,
+		FileExists,
+		FileList,
+		FileMkdir,
+		FileRead,
+		FileWrite,
+		GetWeather,
+		LocalShell,
+		PlotImage,
+		WebSearch,
+	}
+}
