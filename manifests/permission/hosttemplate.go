@@ -44,6 +44,8 @@ func ParseHostTemplate(text string) (HostTemplate, error) {
 	return t, nil
 }
 
+var placeholder = regexp.MustCompile(`^\{[A-Za-z_][A-Za-z0-9_]{0,63}\}$`)
+
 func readHostTemplate(text string) (t HostTemplate, problem string) {
 	switch {
 	case text == "":
@@ -57,7 +59,6 @@ func readHostTemplate(text string) (t HostTemplate, problem string) {
 	}
 	volume := filepath.VolumeName(text)
 	rooted := len(text) > len(volume) && os.IsPathSeparator(text[len(volume)])
-	placeholder := regexp.MustCompile(`^\{[A-Za-z_][A-Za-z0-9_]{0,63}\}$`)
 	var base []string
 	for _, name := range strings.FieldsFunc(text[len(volume):], isSeparator) {
 		braces := strings.ContainsAny(name, "{}")
