@@ -22,13 +22,17 @@ func (c *compiler) checkForms() {
 			c.problem("", "the schema cannot be checked")
 		}
 	}()
+	rare := slices.DeleteFunc(c.objects, func(o object) bool { return c.isCommon(o.keywords) })
+	if len(rare) == 0 {
+		return
+	}
 	meta, err := jsonschema.Compile(metaSchemas[c.draft])
 	if err != nil {
 		c.problem("", "the schema cannot be checked")
 		return
 	}
 	already := slices.Clone(c.problems)
-	for _, o := range c.objects {
+	for _, o := range rare {
 		if len(c.problems) == maxProblems {
 			return
 		}
