@@ -7,8 +7,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	goruntime "runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/caisson-run/caisson/manifests"
 )
@@ -238,31 +241,65 @@ const (
 // error if a directory is a symbolic link, or if a manifest is a symbolic link, is not a regular
 // file or has a name that is not in lower case: if it were skipped, the next source could take its
 // name. An empty directory is an empty source.
-func Directory(path string) Source { return directory(path) }
+func Directory(path string) Source { return DirectoryBy(path, manifests.Load) }
 
-type directory string
+// Loader loads the manifest in a file, as [manifests.Load] does. Several goroutines may call it at a
+// time.
+type Loader func(path string) (*manifests.Manifest, error)
 
-func (d directory) String() string { return string(d) }
+// DirectoryBy is like [Directory], but loads the manifests with load.
+func DirectoryBy(path string, load Loader) Source { return directory{path, load} }
+
+type directory struct {
+	path string
+	load Loader
+}
+
+func (d directory) String() string { return d.path }
 
 func (d directory) Manifests(ctx context.Context) ([]Found, error) {
-	files, err := Files(ctx, string(d))
+	files, err := Files(ctx, d.path)
 	problems, usable := []error{err}, err == nil
 	var found []Found
-	for _, file := range files {
-		m, err := manifests.Load(file)
-		f := Found{Manifest: m}
-		if err != nil {
-			problems = append(problems, err)
-			broken, ok := errors.AsType[*manifests.Error](err)
+	for _, l := range d.loadAll(ctx, files) {
+		f := Found{Manifest: l.manifest}
+		if l.err != nil {
+			problems = append(problems, l.err)
+			broken, ok := errors.AsType[*manifests.Error](l.err)
 			usable = usable && ok && len(broken.Names) > 0
 			f = Found{Broken: broken}
 		}
 		found = append(found, f)
 	}
+	if err := ctx.Err(); err != nil {
+		return nil, scanError(d.path, err)
+	}
 	if !usable {
 		return nil, errors.Join(problems...)
 	}
 	return found, nil
+}
+
+// loaded is what a [Loader] returned.
+type loaded struct {
+	manifest *manifests.Manifest
+	err      error
+}
+
+// loadAll loads manifests on all processors. It stops early when ctx is done.
+func (d directory) loadAll(ctx context.Context, files []string) []loaded {
+	all := make([]loaded, len(files))
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(goruntime.GOMAXPROCS(0), len(files)) {
+		workers.Go(func() {
+			for i := int(next.Add(1) - 1); i < len(files) && ctx.Err() == nil; i = int(next.Add(1) - 1) {
+				all[i].manifest, all[i].err = d.load(files[i])
+			}
+		})
+	}
+	workers.Wait()
+	return all
 }
 
 // Files returns the paths of the manifest files of a [Directory] in its order, without reading
