@@ -42,7 +42,7 @@ func load[T any](path string, parse func(file string, source []byte) (*T, error)
 }
 
 func readFile(path string) (source []byte, err error) {
-	file, _, err := hostfile.Open(path, hostfile.Follow)
+	file, info, err := hostfile.Open(path, hostfile.Follow)
 	if errors.Is(err, hostfile.ErrIrregular) {
 		return nil, fmt.Errorf("%w: %s is not a regular file", ErrFile, path)
 	}
@@ -50,10 +50,12 @@ func readFile(path string) (source []byte, err error) {
 		return nil, fmt.Errorf("%w: %w", ErrFile, err)
 	}
 	defer func() { _ = file.Close() }()
-	source, err = io.ReadAll(io.LimitReader(file, MaxBytes+1))
-	if err != nil {
+	var content bytes.Buffer
+	content.Grow(int(min(info.Size(), MaxBytes)) + bytes.MinRead) // or it would be read in many small pieces
+	if _, err := content.ReadFrom(io.LimitReader(file, MaxBytes+1)); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrFile, err)
 	}
+	source = content.Bytes()
 	if bytes.HasPrefix(source, []byte("\x00asm")) || filepath.Ext(path) == ".wasm" {
 		return nil, &Error{Problems: []Problem{{File: path, Line: 1, Column: 1, Kind: Syntax, Message: "this is a WebAssembly module, not its manifest",
 			Fix: "name the manifest, such as tool.yaml, which names the module with module: {path: " + filepath.Base(path) + "}"}}}
@@ -101,7 +103,7 @@ func (r *reader) document(source []byte) *node {
 		return nil
 	case len(bytes.TrimSpace(source)) == 0:
 		return r.empty()
-	case r.subject.function, strings.EqualFold(filepath.Ext(r.file), ".json"):
+	case r.subject.function, isJSON(r.file):
 		return r.json(source)
 	default:
 		return r.yaml(source)

@@ -52,11 +52,18 @@ type Manifest struct {
 
 	// lines maps the path of every key in the source ("limits.memory") to its line.
 	lines map[string]int
+	// restored is set if the manifest comes from an [Index] and was not parsed.
+	restored *restored
 }
 
 // Line returns the line of a key in File, such as "permissions.network". If the file does not have
 // the key, it returns the line of the nearest enclosing key, or 0 if there is none.
-func (m *Manifest) Line(path string) int { return lineOf(m.lines, path) }
+func (m *Manifest) Line(path string) int {
+	if m.restored != nil && !isRecorded(path) {
+		return m.restored.line(path)
+	}
+	return lineOf(m.lines, path)
+}
 
 // TextParameter returns the name of the parameter that takes the text of a [CustomTool], and "" for
 // other tools.

@@ -9,6 +9,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/caisson-run/caisson/internal/jsontext"
@@ -38,6 +39,7 @@ const (
 type Schema struct {
 	source json.RawMessage
 	root   *Node
+	later  func() *Node // compiles the root when it is needed; nil if root is set
 }
 
 // Compile compiles a schema from JSON text. The package documentation lists what it rejects. The
@@ -57,7 +59,19 @@ func Compile(source []byte) (*Schema, error) {
 	if err := json.Compact(&compact, source); err != nil {
 		return nil, schemaError(Problem{"", err.Error()})
 	}
-	return &Schema{compact.Bytes(), root}, nil
+	return &Schema{source: compact.Bytes(), root: root}, nil
+}
+
+// Known returns the schema with this JSON, which [Schema.JSON] has returned before. It is compiled
+// when it is first used. If it turns out not to compile, no value fits it.
+func Known(source json.RawMessage) *Schema {
+	return &Schema{source: source, later: sync.OnceValue(func() *Node {
+		compiled, err := Compile(source)
+		if err != nil {
+			return &Node{never: true}
+		}
+		return compiled.root
+	})}
 }
 
 // JSON returns the schema as compact JSON, with its keys in the order of the source. The caller must
@@ -65,7 +79,12 @@ func Compile(source []byte) (*Schema, error) {
 func (s *Schema) JSON() json.RawMessage { return s.source }
 
 // Structure returns the schema's root. The caller must not modify the nodes.
-func (s *Schema) Structure() *Node { return s.root }
+func (s *Schema) Structure() *Node {
+	if s.later != nil {
+		return s.later()
+	}
+	return s.root
+}
 
 // Validate validates a value, given as JSON text of at most [MaxValueBytes]. Numbers are compared
 // exactly as written. The error is a [*ViolationError], also for a value that is not JSON, exceeds a
@@ -81,14 +100,14 @@ func (s *Schema) Validate(ctx context.Context, value []byte) error {
 	}
 	fits := false
 	e := evaluation{meter: meter{ctx: ctx}}
-	message, err := e.run(func() { fits = e.fits(s.root, v, nil, nil) })
+	message, err := e.run(func() { fits = e.fits(s.Structure(), v, nil, nil) })
 	switch {
 	case err != nil || fits:
 		return err
 	case message != "":
 		return violationError(Violation{"", message})
 	}
-	return explain(ctx, s.root, v)
+	return explain(ctx, s.Structure(), v)
 }
 
 // Probe validates values against nodes of a schema. All of them share the budget of one validation.
