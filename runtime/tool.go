@@ -121,6 +121,9 @@ func (t *Tool) ready() *engine.Module {
 }
 
 func (t *Tool) prepared(ctx context.Context) (*engine.Module, error) {
+	if err := t.manifest.Confirm(); err != nil {
+		return nil, err
+	}
 	if module := t.ready(); module != nil {
 		return module, nil
 	}
