@@ -78,6 +78,27 @@ func Read(root *os.Root, name string, most int64) ([]byte, error) {
 	return content, nil
 }
 
+// ReadProtected returns the content of a regular file in a folder that may be read by others, such as
+// one that is part of an image. It fails with [ErrExposed] if anybody but this user and root owns the
+// folder or the file or can write to them.
+func ReadProtected(path, name string, most int64) (content []byte, err error) {
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	for _, checked := range []string{".", name} {
+		info, err := root.Lstat(checked)
+		if err != nil {
+			return nil, err
+		}
+		if exposed := hostfile.Protected(info); exposed != nil {
+			return nil, fmt.Errorf("%w: %s %w", ErrExposed, checked, exposed)
+		}
+	}
+	return Read(root, name, most)
+}
+
 func tooLarge(most int64) error {
 	return fmt.Errorf("%w: it has more than %d bytes", ErrTooLarge, most)
 }
