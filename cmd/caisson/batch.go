@@ -132,7 +132,11 @@ func (o *batchOptions) batch(ctx context.Context, file string) (err error) {
 	if len(calls) == 0 {
 		o.hint("the response has no tool calls, so nothing was run")
 	}
-	h, err := o.open(ctx, opening{runs: true})
+	var called []string
+	for _, call := range calls {
+		called = append(called, call.Function.Name)
+	}
+	h, err := o.open(ctx, opening{runs: true, called: called})
 	if err != nil {
 		return err
 	}

@@ -97,11 +97,15 @@ func (o *options) limitFlags(command *cobra.Command) {
 
 func (o *options) compileFlags(command *cobra.Command) {
 	flags := command.Flags()
-	flags.Func("cache-dir", "cache compiled code in `DIR`; \"\" disables the cache (default: in the user's cache folder)", pointedTo(&o.cacheDir))
+	o.cacheFlag(command, "cache compiled code and the index of manifests in `DIR`; \"\" disables the cache (default: in the user's cache folder)")
 	flags.Func("trust",
 		"compile the module with digest `SHA256` without limits on compile time and memory; its calls are sandboxed as usual; repeatable",
 		addedTo(&o.trusted, parseDigest))
 	o.logFlag(command)
+}
+
+func (o *options) cacheFlag(command *cobra.Command, usage string) {
+	command.Flags().Func("cache-dir", usage, pointedTo(&o.cacheDir))
 }
 
 func (o *options) logFlag(command *cobra.Command) {
@@ -254,12 +258,17 @@ func parseDigest(text string) (string, error) {
 	return text, nil
 }
 
-// compiledIn returns the folder for compiled code, or "" for none.
-func (o *options) compiledIn() string {
+// cacheFolder returns the folder for compiled code and the index of manifests, or "" for none.
+func (o *options) cacheFolder() (string, error) {
 	if o.cacheDir != nil {
-		return *o.cacheDir
+		return *o.cacheDir, nil
 	}
-	dir, err := runtime.DefaultCacheDir()
+	return runtime.DefaultCacheDir()
+}
+
+// compiledIn is like cacheFolder, and says so if there is no folder.
+func (o *options) compiledIn() string {
+	dir, err := o.cacheFolder()
 	if err != nil { // as in a container
 		o.hint("modules are compiled each time, unless --cache-dir DIR names a folder: " + err.Error())
 	}

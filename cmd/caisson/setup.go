@@ -43,6 +43,7 @@ type opening struct {
 	starts bool             // whether programs are compiled and started
 	fills  bool             // whether compiled code is only stored for later, so that tools are granted nothing
 	runs   bool             // whether calls are run as well
+	called []string         // the tools of these calls, as far as they are known
 	claims executor.Claimer // ensures that a batch is resumed only once; may be nil
 }
 
@@ -51,6 +52,7 @@ func (o *options) open(ctx context.Context, opening opening) (_ *host, err error
 	if o.quiet && o.verbose {
 		return nil, failed(exitUsage, "--quiet and --verbose cannot be used together")
 	}
+	indexDir, _ := o.cacheFolder()
 	cacheDir := "" // for none
 	if opening.starts || opening.runs {
 		cacheDir = o.compiledIn()
@@ -71,16 +73,15 @@ func (o *options) open(ctx context.Context, opening opening) (_ *host, err error
 		h.logger = slog.New(slog.NewTextHandler(o.stderr, nil))
 	}
 	options := h.openOptions(cacheDir)
-	options.Runtime.FillCache = opening.fills
+	options.Runtime.FillCache, options.IndexDir = opening.fills, indexDir
 	if opening.runs {
 		if err := h.runOptions(opening.claims, &options); err != nil {
 			return nil, err
 		}
 	}
-	if h.Host, err = caisson.Open(ctx, options); err != nil {
+	if err := h.openTools(ctx, options, opening.called); err != nil {
 		return nil, notOpened(ctx, err, cacheDir, opening)
 	}
-	h.registry = h.Registry()
 	if err := h.hostsOfTools(); err != nil {
 		_ = h.Close(ctx) // nothing has run
 		return nil, err
@@ -88,6 +89,43 @@ func (o *options) open(ctx context.Context, opening opening) (_ *host, err error
 	h.noteProblems()
 	h.logUnapplied(ctx)
 	return h, nil
+}
+
+// openTools opens the tools. If the index of manifests is wrong about one that is called, all manifests
+// are parsed.
+func (h *host) openTools(ctx context.Context, options caisson.Options, called []string) (err error) {
+	if h.Host, err = caisson.Open(ctx, options); err != nil {
+		return err
+	}
+	if h.registry = h.Registry(); h.confirm(called) == nil {
+		return nil
+	}
+	if err := h.Close(ctx); err != nil { // nothing has run
+		return err
+	}
+	options.IndexDir = ""
+	if h.Host, err = caisson.Open(ctx, options); err != nil {
+		return err
+	}
+	h.registry = h.Registry()
+	return nil
+}
+
+// confirm parses the manifests of these tools, and of those that they may call.
+func (h *host) confirm(names []string) error {
+	confirmed := map[string]bool{}
+	for next := slices.Clone(names); len(next) > 0; next = next[1:] {
+		entry, known := h.registry.Get(next[0])
+		if !known || confirmed[entry.Name] {
+			continue
+		}
+		confirmed[entry.Name] = true
+		if err := entry.Manifest.Confirm(); err != nil {
+			return err
+		}
+		next = append(next, entry.Manifest.Permissions.Tools...)
+	}
+	return nil
 }
 
 // noteProblems says which tools are not loaded, and why.
