@@ -25,7 +25,7 @@ type index struct {
 
 // openIndex reads the index. If there is none that can be trusted, it is empty.
 func (o Options) openIndex(ctx context.Context) index {
-	i := index{manifests.NewIndex("", ""), "", o.Logger}
+	i := index{manifests.NewIndex("", nil), "", o.Logger}
 	if o.IndexDir == "" {
 		return i
 	}
@@ -38,7 +38,7 @@ func (o Options) openIndex(ctx context.Context) index {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		i.warn(ctx, err)
 	}
-	i.manifests, i.dir = manifests.NewIndex(version, string(text)), o.IndexDir
+	i.manifests, i.dir = manifests.NewIndex(version, text), o.IndexDir
 	return i
 }
 
@@ -65,12 +65,12 @@ func (i index) keep(ctx context.Context) {
 		return
 	}
 	text := i.manifests.Text()
-	if text == "" {
+	if text == nil {
 		return
 	}
 	root, err := folder.Make(i.dir)
 	if err == nil {
-		err = folder.Write(root, indexName, []byte(text))
+		err = folder.Write(root, indexName, text)
 		_, swept := folder.Look(root)
 		err = errors.Join(err, swept, root.Close())
 	}

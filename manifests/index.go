@@ -1,6 +1,8 @@
 package manifests
 
 import (
+	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -28,39 +30,41 @@ var ErrIndex = errors.New("the index of manifests is wrong")
 // tools are called, with [Manifest.Confirm].
 type Index struct {
 	version string
-	stored  map[string]entry // from the text, by key
+	stored  map[string]string // records from the text, by key
 
-	mu   sync.Mutex
-	used map[string]entry // by this process
-	// parsed is how many manifests were parsed.
-	parsed int
+	mu     sync.Mutex
+	used   map[string]string // records of the manifests that were loaded, by key
+	parsed int               // how many manifests were parsed
 }
-
-// entry is a line of an index without its key.
-type entry struct{ sum, record string }
 
 // indexFormat is the version of the format of an index and of the meaning of its records.
 const indexFormat = "caisson-manifests/v1"
 
-// NewIndex returns an index with the manifests of an earlier one, whose [Index.Text] is given. The
-// version says which program writes the index: manifests that another version remembers are parsed
-// again, because it may have had other rules. What is damaged in the text is ignored.
-func NewIndex(version, text string) *Index {
-	x := &Index{version: version, stored: map[string]entry{}, used: map[string]entry{}}
-	first, rest, _ := strings.Cut(text, "\n")
-	if len(text) > MaxIndexBytes || first != x.firstLine() {
+// NewIndex returns an index with the manifests of an earlier one, of which [Index.Text] returned the
+// text. The version says which program writes the index: what another version remembers is not used,
+// because it may have had other rules. A damaged text is not used either.
+func NewIndex(version string, text []byte) *Index {
+	x := &Index{version: version, stored: map[string]string{}, used: map[string]string{}}
+	head := x.head()
+	start := len(head) + sha256.Size
+	if len(text) > MaxIndexBytes || len(text) < start || !bytes.HasPrefix(text, head) {
 		return x
 	}
-	for d := (decoder{rest: rest}); d.rest != ""; {
-		key, e := d.take(sha256.Size), entry{d.take(sha256.Size), d.take(d.length())}
-		if d.err == nil {
-			x.stored[key] = e
+	entries := text[start:]
+	if sha256.Sum256(entries) != [sha256.Size]byte(text[len(head):start]) {
+		return x
+	}
+	for d := (decoder{rest: string(entries)}); d.rest != ""; {
+		if key, record := d.take(sha256.Size), d.take(d.length()); d.err == nil {
+			x.stored[key] = record
 		}
 	}
 	return x
 }
 
-func (x *Index) firstLine() string { return fmt.Sprintf("%s %q", indexFormat, x.version) }
+// head returns the first line of the text. It is followed by the SHA-256 of the rest, and that by keys
+// and records.
+func (x *Index) head() []byte { return fmt.Appendf(nil, "%s %q\n", indexFormat, x.version) }
 
 // Load is like the function [Load], but does not parse a manifest that the index knows.
 func (x *Index) Load(path string) (*Manifest, error) {
@@ -69,85 +73,71 @@ func (x *Index) Load(path string) (*Manifest, error) {
 		return nil, err
 	}
 	key := keyOf(path, source)
-	if e := x.stored[key]; e.sum == sumOf(key, e.record) {
-		if m := restore(path, source, e.record); m != nil {
-			x.use(key, e, 0)
-			return m, nil
-		}
+	if m := restore(path, source, x.stored[key]); m != nil {
+		x.use(key, x.stored[key], 0)
+		return m, nil
 	}
 	m, err := Parse(path, source)
 	if err != nil {
-		x.use("", entry{}, 1)
+		x.use("", "", 1)
 		return nil, err
 	}
-	record := recordOf(m)
-	x.use(key, entry{sumOf(key, record), record}, 1)
+	x.use(key, recordOf(m), 1)
 	return m, nil
 }
 
-func (x *Index) use(key string, e entry, parsed int) {
+func (x *Index) use(key, record string, parsed int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.parsed += parsed
-	if e.record != "" {
-		x.used[key] = e
+	if record != "" {
+		x.used[key] = record
 	}
 }
 
 // keyOf returns the key of a manifest: the digest of all that decides what it says.
 func keyOf(path string, source []byte) string {
-	syntax := "yaml"
-	if isJSON(path) {
-		syntax = "json"
-	}
-	return digestOf(syntax, string(source))
-}
-
-// sumOf returns the digest that shows that a record has not been damaged.
-func sumOf(key, record string) string { return digestOf(key, record) }
-
-func digestOf(first, second string) string {
 	hash := sha256.New()
-	hash.Write([]byte(first + "\n"))
-	hash.Write([]byte(second))
+	if isJSON(path) {
+		hash.Write([]byte("json\n"))
+	} else {
+		hash.Write([]byte("yaml\n"))
+	}
+	hash.Write(source)
 	return string(hash.Sum(nil))
 }
 
 func isJSON(path string) bool { return strings.EqualFold(filepath.Ext(path), ".json") }
 
-// Text returns the text of the index, to be stored, or "" if that would be in vain: the index started
+// Text returns the text of the index, to be stored, or nil if that would be in vain: the index started
 // with all the manifests that were loaded, as far as they fit. Others that it started with follow
 // them.
-func (x *Index) Text() string {
+func (x *Index) Text() []byte {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	isNew := func(key string) bool { return x.used[key] != x.stored[key] }
 	keys := slices.Sorted(maps.Keys(x.used))
 	if !slices.ContainsFunc(keys, isNew) {
-		return ""
+		return nil
 	}
 	for _, key := range slices.Sorted(maps.Keys(x.stored)) {
-		if _, used := x.used[key]; !used {
+		if x.used[key] == "" {
 			keys = append(keys, key)
 		}
 	}
-	var text strings.Builder
-	text.WriteString(x.firstLine() + "\n")
-	changed := false
+	head := x.head()
+	entries, changed := []byte{}, false
 	for _, key := range keys {
-		e, used := x.used[key]
-		if !used {
-			e = x.stored[key]
-		}
-		head := binary.AppendUvarint([]byte(key+e.sum), uint64(len(e.record)))
-		if text.Len()+len(head)+len(e.record) <= MaxIndexBytes {
-			text.Write(head)
-			text.WriteString(e.record)
-			changed = changed || used && isNew(key)
+		record := cmp.Or(x.used[key], x.stored[key])
+		added := append(binary.AppendUvarint([]byte(key), uint64(len(record))), record...)
+		if len(head)+sha256.Size+len(entries)+len(added) <= MaxIndexBytes {
+			entries = append(entries, added...)
+			changed = changed || x.used[key] != "" && isNew(key)
 		}
 	}
 	if !changed {
-		return ""
+		return nil
 	}
-	return text.String()
+	sum := sha256.Sum256(entries)
+	return slices.Concat(head, sum[:], entries)
 }

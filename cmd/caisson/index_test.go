@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -65,11 +64,11 @@ func forge(t *testing.T, index, manifest, old, replacement string) {
 	key := sha256.Sum256(append([]byte("yaml\n"), source...))
 	at := bytes.Index(text, key[:])
 	require.GreaterOrEqual(t, at, 0, "the index has the manifest")
-	sum, record := text[at+len(key):][:sha256.Size], text[at+len(key)+sha256.Size:]
-	length, size := binary.Uvarint(record)
-	record = record[size:][:length]
+	length, size := binary.Uvarint(text[at+len(key):])
+	record := text[at+len(key)+size:][:length]
 	copy(record, bytes.Replace(record, []byte(old), []byte(replacement), 1))
-	forged := sha256.Sum256(slices.Concat(key[:], []byte("\n"), record))
-	copy(sum, forged[:])
+	entries := text[bytes.IndexByte(text, '\n')+1:][sha256.Size:]
+	sum := sha256.Sum256(entries)
+	copy(text[len(text)-len(entries)-len(sum):], sum[:])
 	require.NoError(t, os.WriteFile(index, text, 0o600))
 }

@@ -3,6 +3,7 @@
 package folder
 
 import (
+	"bytes"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -68,14 +69,16 @@ func Read(root *os.Root, name string, most int64) ([]byte, error) {
 	if info.Size() > most {
 		return nil, errors.Join(tooLarge(most), file.Close())
 	}
-	content, err := io.ReadAll(io.LimitReader(file, most+1))
+	var content bytes.Buffer
+	content.Grow(int(info.Size()) + bytes.MinRead)
+	_, err = content.ReadFrom(io.LimitReader(file, most+1))
 	if err = errors.Join(err, file.Close()); err != nil {
 		return nil, err
 	}
-	if int64(len(content)) > most { // the file has grown
+	if int64(content.Len()) > most { // the file has grown
 		return nil, tooLarge(most)
 	}
-	return content, nil
+	return content.Bytes(), nil
 }
 
 // ReadProtected returns the content of a regular file in a folder that may be read by others, such as
