@@ -92,7 +92,7 @@ def events():
             if kind in OF_ITEMS:
                 continue
             if kind in ("response.failed", "response.incomplete"):
-                sample = sample | {"response": response([], kind.removeprefix("response.")).model_dump(exclude_unset=True)}
+                sample = sample | {"response": response([], kind.removeprefix("response.")).model_dump(by_alias=True, exclude_unset=True)}
             ends = [] if kind == "response.incomplete" else [event("response.completed", response=response([]))]
             stream = [event("response.created", response=response([], "in_progress")), written.adapted(responses.ResponseStreamEvent, sample)] + ends
             said = sample["delta"] if kind in ("response.output_text.delta", "response.refusal.delta") else ""

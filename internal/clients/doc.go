@@ -3,6 +3,7 @@
 // they do not know; and what the clients write from them, the dialects must read. "make clients" installs
 // the clients, in the versions of requirements.txt, and runs the tests.
 //
-// strict.py checks a value against a type, samples.py makes values of a type, accept.py reads what the
-// dialects write, and compose.py writes what they read.
+// accept.py reads what the dialects write, and checks it with strict.py. compose.py and its parts, one for
+// each dialect, write what the dialects read, in all the ways of written.py, from values that samples.py
+// makes. shapes.py tells what the clients' types have.
 package clients

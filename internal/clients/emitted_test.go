@@ -35,6 +35,7 @@ type document struct {
 
 // TestWhatIsWrittenIsTheirs: definitions, calls, results and events are of the clients' types.
 func TestWhatIsWrittenIsTheirs(t *testing.T) {
+	t.Parallel()
 	var written []document
 	for _, dialect := range known.Dialects() {
 		written = append(written, definitions(t, dialect)...)
@@ -54,6 +55,7 @@ func TestWhatIsWrittenIsTheirs(t *testing.T) {
 
 // TestFaultsAreFound is the control of accept.py: a member too many, one too few, and one of another type.
 func TestFaultsAreFound(t *testing.T) {
+	t.Parallel()
 	var wrong []document
 	for _, one := range []struct{ as, text, fault string }{
 		{"responses result", `{"type":"local_shell_call_output","id":"a","call_id":"a","output":"x"}`, "$.call_id is not known"},

@@ -85,6 +85,7 @@ var refusals = map[string]string{
 // TestWhatTheyWriteIsRead: everything that the clients' types know is read, with all text, calls, items and
 // results that are in it, or is refused for a reason that stands above.
 func TestWhatTheyWriteIsRead(t *testing.T) {
+	t.Parallel()
 	read, refused := map[string]int{}, map[string]int{}
 	for _, line := range script(t, "compose.py", &bytes.Buffer{}) {
 		var one given

@@ -28,18 +28,18 @@ def adapted(kind, value):
 def ways(model, number):
     """Returns the texts of a model, by how it is written. The first two samples of a type are written in all
     ways, and each other one in one of them."""
-    return {way: model.model_dump_json(**WAYS[way]) for way in _chosen(number)}
+    return {way: model.model_dump_json(**WAYS[way]) for way in chosen(list(WAYS), number)}
 
 
 def transcripts(models, number, name_of=lambda model: model.type):
     """Returns the same for the events of a stream, as server-sent events."""
     events = lambda way: (f"event: {name_of(model)}\ndata: {model.model_dump_json(**WAYS[way])}\n\n" for model in models)
-    return {way: "".join(events(way)) for way in _chosen(number)}
+    return {way: "".join(events(way)) for way in chosen(list(WAYS), number)}
 
 
-def _chosen(number):
-    all_ways = list(WAYS)
-    return all_ways if number < 2 else [all_ways[number % len(all_ways)]]
+def chosen(forms, number):
+    """Returns all forms for the first two samples of a type, and one of them for each other sample."""
+    return forms if number < 2 else [forms[number % len(forms)]]
 
 
 def call(identity, name, arguments, kind="function", incomplete=False, origin=None):
