@@ -11,6 +11,8 @@ PLUGIN = internal/benchmark/guests/go/plugin
 OPENAI = examples/agent/openaitest
 # Interpreters of Python and JavaScript, which nothing else depends on.
 INTERPRETERS = internal/interpreters
+# Programs of others, and what fetches and builds them.
+PROGRAMS = internal/thirdparty
 
 .DEFAULT_GOAL := help
 
@@ -37,6 +39,8 @@ deps: ## download every module that the other targets need
 	cd $(PLUGIN) && $(GO) mod download
 	cd $(OPENAI) && $(GO) mod download
 	cd $(INTERPRETERS) && $(GO) mod download
+	cd $(PROGRAMS) && $(GO) mod download
+	cd $(PROGRAMS)/go && $(GO) mod download
 
 .PHONY: test
 test: ## run the tests
@@ -107,6 +111,18 @@ languages: ## follow the pages in docs/languages, from nothing to a call; all ne
 	QUICKJS=$(CURDIR)/bin/languages/rquickjs-sys/quickjs \
 		$(GO) test -count=1 -timeout 30m -tags languages . -run '^TestLanguages$$/^($(subst $(space),|,$(strip $(LANGUAGES))))$$'
 
+# The programs to fetch, build and test; all if empty. Only all of them make the table.
+ONLY ?=
+
+.PHONY: programs
+programs: ## fetch, build and test programs of others, and write docs/programs.md; all need Debian 12, Rust, npm, pip and tcl, those in ONLY="gojq goawk" less
+	cd $(PROGRAMS) && $(GO) mod tidy -diff && $(GO) vet . && $(GO) run . build $(ONLY)
+ifeq ($(ONLY),)
+	cd $(PROGRAMS) && $(GO) run . table >../../bin/programs/table.md
+	mv bin/programs/table.md docs/programs.md
+endif
+	cd $(PROGRAMS) && $(GO) test -count=1 -timeout 1h . -only '$(ONLY)'
+
 # The seed of the first module, and how many there are. The same numbers make the same modules.
 SMITHFIRST ?= $(shell date +%s)
 SMITHCOUNT ?= 300
@@ -134,7 +150,7 @@ fuzz: ## fuzz every target for FUZZTIME each
 .PHONY: nightly
 nightly: FUZZTIME = 10m
 nightly: SMITHCOUNT = 20000
-nightly: fuzz smith languages ## what takes hours: long fuzzing, twenty thousand generated modules, repeated races and attacks, sessions under load, the cost of metering and of many tools
+nightly: fuzz smith languages programs ## what takes hours: long fuzzing, twenty thousand generated modules, repeated races and attacks, sessions under load, the cost of metering and of many tools
 	$(GO) test -race -tags slow -timeout 2h $(PACKAGES)
 	$(GO) test -race -tags slow -count=3 -timeout 2h ./runtime/...
 	$(GO) test -tags slow -run '^TestAttack' -count=5 -timeout 2h ./runtime/...

@@ -1,0 +1,1 @@
+/* What gperf's configure would find out: nothing that the C library lacks. */

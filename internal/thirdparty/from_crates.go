@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// rustToolchain compiles what crates.io has. Cargo checks the digest of each crate against the
+// registry's index and the program's own lock file.
+const rustToolchain = "1.95.0"
+
+// crate is a program of crates.io's.
+type crate struct {
+	name, number string
+	binary       string   // if it has another name than the crate
+	features     []string // flags of cargo's
+}
+
+func (c crate) origin() string { return "crates.io: " + c.name }
+
+func (c crate) version(workshop) (string, error) { return c.number, nil }
+
+func (c crate) build(ctx context.Context, w workshop, out string) error {
+	if err := need("rustup", "cargo"); err != nil {
+		return err
+	}
+	if _, err := w.run(ctx, command{args: []string{"rustup", "toolchain", "install", rustToolchain, "--profile", "minimal", "--target", "wasm32-wasip1"}}); err != nil {
+		return err
+	}
+	root, err := w.folder("cargo/"+c.name, true)
+	if err != nil {
+		return err
+	}
+	binary := c.name
+	if c.binary != "" {
+		binary = c.binary
+	}
+	_, err = w.run(ctx, command{
+		env: []string{"CARGO_TARGET_DIR=" + filepath.Join(w.dir, "cargo", "target"), "CARGO_PROFILE_RELEASE_DEBUG=0", "CARGO_PROFILE_RELEASE_STRIP=true"},
+		args: slices.Concat([]string{"cargo", "+" + rustToolchain, "install", "--quiet", "--locked", "--no-track", "--target", "wasm32-wasip1",
+			"--root", root, "--version", "=" + c.number, "--bin", binary}, c.features, []string{c.name}),
+	})
+	if err != nil {
+		return err
+	}
+	return os.Rename(filepath.Join(root, "bin", strings.TrimSuffix(binary, ".wasm")+".wasm"), out)
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/caisson-run/caisson/runtime"
+)
+
+// laterCalls is how many calls the median of later calls is of.
+const laterCalls = 5
+
+const introduction = `# Programs of others
+
+These programs were not written for Caisson. Nothing of them was changed: what makes a tool of each is
+its manifest, which the name links to. It says which arguments become the command line and which one
+standard input, what the program may ask for, and which exit codes are no failure. Its tests say what the
+program answers to whom, and with which of its own words it fails.
+
+` + "`make programs`" + ` fetches the programs at these versions, compiles them where their registry has no
+module, runs the tests and measures. It writes this page. It runs on Debian 12 on x86-64.
+
+`
+
+const columns = `| program | language | from | version | module | first call | later call | memory |
+|---|---|---|---|---|---|---|---|
+`
+
+const conclusion = `
+The call is the first test of the manifest. Its first call compiles the module, in a child process and
+with nothing in the cache; of the later ones, this is the median of five. Both are all that a caller waits
+for. Memory is the most that the program had. This machine has two processors, which it shares.
+`
+
+// row is what the table says of a program on any machine.
+func (w workshop) row(p program) (string, error) {
+	version, err := p.source.version(w)
+	return fmt.Sprintf("| [%s](../internal/thirdparty/tools/%[1]s/tool.yaml) | %s | %s | %s |", p.name, p.language, p.source.origin(), version), err
+}
+
+// table measures all programs, and returns docs/programs.md.
+func (w workshop) table(ctx context.Context, compiler runtime.Compiler) (string, error) {
+	var page strings.Builder
+	page.WriteString(introduction + columns)
+	for _, p := range catalogue {
+		row, err := w.row(p)
+		if err != nil {
+			return "", err
+		}
+		measured, err := w.measure(ctx, p, compiler)
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", p.name, err)
+		}
+		page.WriteString(row + measured + "\n")
+	}
+	page.WriteString(conclusion)
+	return page.String(), nil
+}
+
+// measure returns the rest of a program's row.
+func (w workshop) measure(ctx context.Context, p program, compiler runtime.Compiler) (_ string, err error) {
+	module, err := os.Stat(w.module(p.name))
+	if err != nil {
+		return "", err
+	}
+	dir, err := w.folder("measured", true)
+	if err != nil {
+		return "", err
+	}
+	b, err := open(ctx, w.manifest(p.name), benchOptions{dir: filepath.Join(dir, "files"), cache: filepath.Join(dir, "cache"), compiler: compiler})
+	if err != nil {
+		return "", err
+	}
+	defer func() {
+		if closed := b.host.Close(context.WithoutCancel(ctx)); err == nil {
+			err = closed
+		}
+	}()
+	var took []time.Duration
+	var memory int64
+	for range 1 + laterCalls {
+		if err := b.write(b.manifest.Tests[0]); err != nil {
+			return "", err
+		}
+		began := time.Now()
+		record, err := b.call(ctx, b.manifest.Tests[0])
+		took = append(took, time.Since(began))
+		if err != nil {
+			return "", err
+		}
+		if !record.Result.Success {
+			return "", fmt.Errorf("the test %q fails: %s", b.manifest.Tests[0].Name, record.Result.Error)
+		}
+		memory = max(memory, record.Usage.MemoryBytes)
+	}
+	later := slices.Sorted(slices.Values(took[1:]))[laterCalls/2]
+	return fmt.Sprintf(" %s | %s | %s | %s |", mebibytes(module.Size()), seconds(took[0]), seconds(later), mebibytes(memory)), nil
+}
+
+func mebibytes(bytes int64) string { return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20)) }
+
+func seconds(d time.Duration) string {
+	if d < time.Second {
+		return fmt.Sprintf("%.1f ms", float64(d)/float64(time.Millisecond))
+	}
+	return fmt.Sprintf("%.1f s", d.Seconds())
+}

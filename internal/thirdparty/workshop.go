@@ -1,0 +1,119 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// workshop is where programs are fetched and built: what the registries' clients leave behind stays
+// below dir, and the modules go beside their manifests.
+type workshop struct {
+	dir  string // absolute
+	home string // the folder of this package, absolute
+}
+
+func newWorkshop() (workshop, error) {
+	home, err := os.Getwd()
+	if err != nil {
+		return workshop{}, err
+	}
+	if _, err := os.Stat(filepath.Join(home, "catalogue.go")); err != nil {
+		return workshop{}, fmt.Errorf("%s is not internal/thirdparty; run this there, or make programs in the repository's root", home)
+	}
+	w := workshop{dir: filepath.Join(home, "..", "..", "bin", "programs"), home: home}
+	return w, os.MkdirAll(w.dir, 0o700)
+}
+
+// folder makes a folder below the workshop's, empty if fresh is set.
+func (w workshop) folder(name string, fresh bool) (string, error) {
+	dir := filepath.Join(w.dir, filepath.FromSlash(name))
+	if fresh {
+		if err := os.RemoveAll(dir); err != nil {
+			return "", err
+		}
+	}
+	return dir, os.MkdirAll(dir, 0o700)
+}
+
+// manifest returns the path of a program's manifest, module that of its module.
+func (w workshop) manifest(name string) string {
+	return filepath.Join(w.home, "tools", name, "tool.yaml")
+}
+
+func (w workshop) module(name string) string {
+	return filepath.Join(w.home, "tools", name, name+".wasm")
+}
+
+// command is a program of the build, and what it is run with.
+type command struct {
+	in   string   // its working directory
+	env  []string // beside the environment's
+	args []string
+}
+
+// run runs a command. Its output appears only if it fails.
+func (w workshop) run(ctx context.Context, c command) (stdout string, err error) {
+	if !strings.ContainsRune(c.args[0], filepath.Separator) {
+		if err := need(c.args[0]); err != nil {
+			return "", err
+		}
+	}
+	process := exec.CommandContext(ctx, c.args[0], c.args[1:]...)
+	process.Dir = c.in
+	process.Env = append(os.Environ(), c.env...)
+	var out, messages bytes.Buffer
+	process.Stdout, process.Stderr = &out, &messages
+	if err := process.Run(); err != nil {
+		return "", fmt.Errorf("%s: %w\n%s%s", strings.Join(c.args, " "), err, out.String(), messages.String())
+	}
+	return out.String(), nil
+}
+
+// install says how to get each command that a build runs.
+var install = map[string]string{
+	"go":      "install Go 1.26 or later",
+	"cargo":   "install Rust with rustup",
+	"rustup":  "install Rust with rustup",
+	"npm":     "it comes with Node.js; Debian: apt-get install npm",
+	"python3": "Debian: apt-get install python3-pip",
+	"apt-get": "sources of Debian's packages are fetched with it: use Debian 12",
+	"tar":     "Debian: apt-get install tar xz-utils",
+	"make":    "Debian: apt-get install make",
+	"tclsh":   "Debian: apt-get install tcl",
+	"cc":      "Debian: apt-get install gcc libc6-dev",
+}
+
+// need fails if a command is missing, and says how to install it.
+func need(commands ...string) error {
+	for _, name := range commands {
+		if _, err := exec.LookPath(name); err != nil {
+			return fmt.Errorf("%s is missing: %s", name, install[name])
+		}
+	}
+	return nil
+}
+
+// checkSum fails if a file does not have the SHA-256 digest.
+func checkSum(file, want string) error {
+	got, err := digest(file)
+	if err == nil && got != want {
+		err = fmt.Errorf("%s has the SHA-256 digest %s, and is pinned to %s", file, got, want)
+	}
+	return err
+}
+
+func digest(file string) (string, error) {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:]), nil
+}
