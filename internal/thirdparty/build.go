@@ -10,7 +10,7 @@ import (
 // build makes a program's module, unless the one that is there was made of the same version in the
 // same way.
 func (w workshop) build(ctx context.Context, p program) (built bool, err error) {
-	recipe, err := w.recipe(p)
+	recipe, err := w.recipe(ctx, p)
 	if err != nil {
 		return false, err
 	}
@@ -43,7 +43,7 @@ func (w workshop) build(ctx context.Context, p program) (built bool, err error) 
 }
 
 // recipe returns a text that changes if what the program is built from, or how, does.
-func (w workshop) recipe(p program) (string, error) {
-	version, err := p.source.version(w)
-	return fmt.Sprintf("%T%+[1]v\n%s\n", p.source, version), err
+func (w workshop) recipe(ctx context.Context, p program) (string, error) {
+	version, err := p.source.version(ctx, w)
+	return fmt.Sprintf("%T%+[1]v %s\nRust %s, Zig %s\n", p.source, version, rustToolchain, zig.number), err
 }

@@ -17,7 +17,9 @@ type program struct {
 type source interface {
 	// origin names the registry and the package.
 	origin() string
-	version(workshop) (string, error)
+	version(ctx context.Context, w workshop) (string, error)
+	// needs lists the commands that build runs.
+	needs() []string
 	// build writes the program's module to out.
 	build(ctx context.Context, w workshop, out string) error
 }
@@ -34,7 +36,7 @@ var catalogue = []program{
 		name: "sqlite3", number: "3.40.1-2+deb12u2",
 		archive: "sqlite3_3.40.1.orig.tar.xz", sha256: "aaa776260ab4dc976db34aa7891819484c8676b5b2783123ebc6301e2ca5d655", folder: "sqlite3-3.40.1",
 		// Tcl puts SQLite's sources into one file.
-		needs:    []string{"tclsh", "make", "cc"},
+		tools:    []string{"tclsh", "make", "cc"},
 		prepare:  [][]string{{"./configure", "--disable-tcl", "--disable-shared", "--disable-load-extension", "CC=cc"}, {"make", "sqlite3.c", "shell.c"}},
 		compiler: "cc",
 		flags: []string{"-O2", "-I.", "-include", "wasi.h", "-DSQLITE_THREADSAFE=0", "-DSQLITE_OMIT_LOAD_EXTENSION", "-DSQLITE_NOHAVE_SYSTEM",

@@ -21,12 +21,11 @@ type crate struct {
 
 func (c crate) origin() string { return "crates.io: " + c.name }
 
-func (c crate) version(workshop) (string, error) { return c.number, nil }
+func (crate) needs() []string { return []string{"rustup", "cargo"} }
+
+func (c crate) version(context.Context, workshop) (string, error) { return c.number, nil }
 
 func (c crate) build(ctx context.Context, w workshop, out string) error {
-	if err := need("rustup", "cargo"); err != nil {
-		return err
-	}
 	if _, err := w.run(ctx, command{args: []string{"rustup", "toolchain", "install", rustToolchain, "--profile", "minimal", "--target", "wasm32-wasip1"}}); err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ type debianSource struct {
 	name, number    string // the source package
 	archive, sha256 string
 	folder          string     // that is in the archive
-	needs           []string   // commands that prepare uses
+	tools           []string   // commands that prepare runs
 	prepare         [][]string // commands that write some of its files
 	compiler        string     // cc or c++
 	flags           []string
@@ -25,12 +25,13 @@ type debianSource struct {
 
 func (s debianSource) origin() string { return "Debian: " + s.name }
 
-func (s debianSource) version(workshop) (string, error) { return s.number, nil }
+func (s debianSource) needs() []string {
+	return slices.Concat([]string{"apt-get", "tar"}, zig.needs(), s.tools)
+}
+
+func (s debianSource) version(context.Context, workshop) (string, error) { return s.number, nil }
 
 func (s debianSource) build(ctx context.Context, w workshop, out string) error {
-	if err := need(s.needs...); err != nil {
-		return err
-	}
 	dir, err := s.unpack(ctx, w)
 	if err != nil {
 		return err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"strings"
 )
@@ -15,17 +14,18 @@ type goPackage string
 
 func (p goPackage) origin() string { return "Go: " + string(p) }
 
-func (p goPackage) version(w workshop) (string, error) {
-	process := exec.Command("go", "mod", "edit", "-json")
-	process.Dir = filepath.Join(w.home, "go")
-	out, err := process.Output()
+func (goPackage) needs() []string { return []string{"go"} }
+
+func (p goPackage) version(ctx context.Context, w workshop) (string, error) {
+	dir := filepath.Join(w.home, "go")
+	out, err := w.run(ctx, command{in: dir, args: []string{"go", "mod", "edit", "-json"}})
 	if err != nil {
-		return "", fmt.Errorf("go mod edit -json in %s: %w", process.Dir, err)
+		return "", err
 	}
 	var file struct {
 		Require []struct{ Path, Version string }
 	}
-	if err := json.Unmarshal(out, &file); err != nil {
+	if err := json.Unmarshal([]byte(out), &file); err != nil {
 		return "", err
 	}
 	for _, module := range file.Require {
@@ -33,7 +33,7 @@ func (p goPackage) version(w workshop) (string, error) {
 			return strings.TrimPrefix(module.Version, "v"), nil
 		}
 	}
-	return "", fmt.Errorf("%s/go.mod requires no module of %s; add it with go get -tool", process.Dir, p)
+	return "", fmt.Errorf("%s/go.mod requires no module of %s; add it with go get -tool", dir, p)
 }
 
 func (p goPackage) build(ctx context.Context, w workshop, out string) error {

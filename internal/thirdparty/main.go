@@ -53,6 +53,9 @@ func run(ctx context.Context, compiler runtime.Compiler, args []string) error {
 // buildAll builds programs one after the other. It stops at the first that cannot be built: what is
 // built by then is kept.
 func (w workshop) buildAll(ctx context.Context, programs []program) error {
+	if err := missing(programs); err != nil {
+		return err
+	}
 	for _, p := range programs {
 		began := time.Now()
 		built, err := w.build(ctx, p)

@@ -182,7 +182,7 @@ func TestTable(t *testing.T) {
 	assert.Equal(t, conclusion, "\n"+after)
 	var want, got []string
 	for _, p := range catalogue {
-		row, err := w.row(p)
+		row, err := w.row(t.Context(), p)
 		require.NoError(t, err)
 		want = append(want, row)
 	}

@@ -34,12 +34,12 @@ const columns = `| program | language | from | version | module | first call | l
 const conclusion = `
 The call is the first test of the manifest. Its first call compiles the module, in a child process and
 with nothing in the cache; of the later ones, this is the median of five. Both are all that a caller waits
-for. Memory is the most that the program had. This machine has two processors, which it shares.
+for. Memory is the most that the program had. The times are those of the machine that wrote this page.
 `
 
 // row is what the table says of a program on any machine.
-func (w workshop) row(p program) (string, error) {
-	version, err := p.source.version(w)
+func (w workshop) row(ctx context.Context, p program) (string, error) {
+	version, err := p.source.version(ctx, w)
 	return fmt.Sprintf("| [%s](../internal/thirdparty/tools/%[1]s/tool.yaml) | %s | %s | %s |", p.name, p.language, p.source.origin(), version), err
 }
 
@@ -48,7 +48,7 @@ func (w workshop) table(ctx context.Context, compiler runtime.Compiler) (string,
 	var page strings.Builder
 	page.WriteString(introduction + columns)
 	for _, p := range catalogue {
-		row, err := w.row(p)
+		row, err := w.row(ctx, p)
 		if err != nil {
 			return "", err
 		}

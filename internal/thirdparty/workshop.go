@@ -5,10 +5,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -60,11 +62,6 @@ type command struct {
 
 // run runs a command. Its output appears only if it fails.
 func (w workshop) run(ctx context.Context, c command) (stdout string, err error) {
-	if !strings.ContainsRune(c.args[0], filepath.Separator) {
-		if err := need(c.args[0]); err != nil {
-			return "", err
-		}
-	}
 	process := exec.CommandContext(ctx, c.args[0], c.args[1:]...)
 	process.Dir = c.in
 	process.Env = append(os.Environ(), c.env...)
@@ -90,14 +87,20 @@ var install = map[string]string{
 	"cc":      "Debian: apt-get install gcc libc6-dev",
 }
 
-// need fails if a command is missing, and says how to install it.
-func need(commands ...string) error {
-	for _, name := range commands {
+// missing returns an error for each command that is not there but that building the programs needs.
+func missing(programs []program) error {
+	var needed []string
+	for _, p := range programs {
+		needed = append(needed, p.source.needs()...)
+	}
+	slices.Sort(needed)
+	var problems []error
+	for _, name := range slices.Compact(needed) {
 		if _, err := exec.LookPath(name); err != nil {
-			return fmt.Errorf("%s is missing: %s", name, install[name])
+			problems = append(problems, fmt.Errorf("%s is missing: %s", name, install[name]))
 		}
 	}
-	return nil
+	return errors.Join(problems...)
 }
 
 // checkSum fails if a file does not have the SHA-256 digest.
