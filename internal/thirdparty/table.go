@@ -17,13 +17,14 @@ const laterCalls = 5
 
 const introduction = `# Programs of others
 
-These programs were not written for Caisson. Nothing of them was changed: what makes a tool of each is
-its manifest, which the name links to. It says which arguments become the command line and which one
-standard input, what the program may ask for, and which exit codes are no failure. Its tests say what the
-program answers to whom, and with which of its own words it fails.
+None of these programs was written for Caisson, and none was changed. Each is a tool because of its
+manifest, and nothing else; its name links to it. The manifest says how arguments become a command line
+and standard input, which directories the program requests, and which exit codes are no failure. The
+tests in it show what the program answers, and the words in which it fails.
 
-` + "`make programs`" + ` fetches the programs at these versions, compiles them where their registry has no
-module, runs the tests and measures. It writes this page. It runs on Debian 12 on x86-64.
+` + "`make programs`" + ` fetches these versions, compiles the programs whose registry has no module, measures
+them, writes this page and runs the tests. It needs Debian 12 on x86-64, with Go, Rust (rustup), npm, pip,
+make and tcl.
 
 `
 
