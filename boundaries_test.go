@@ -40,7 +40,7 @@ var layers = map[string][]string{
 	"internal/hostfile":     {},
 	"internal/jsontext":     {},
 	"internal/interpreters": {"runtime", "manifests", "tool"},
-	"internal/thirdparty":   {".", "executor", "runtime", "manifests", "tool"},
+	"internal/thirdparty":   {"runtime", "manifests", "tool", "internal/cases"},
 	"internal/folder":       {"internal/hostfile"},
 	"internal/holding":      {},
 	"internal/records":      {"tool", "internal/folder"},

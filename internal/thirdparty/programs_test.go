@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"flag"
 	"image"
@@ -8,12 +9,14 @@ import (
 	"image/png"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/cases"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime"
 	"github.com/caisson-run/caisson/tool"
@@ -34,102 +37,77 @@ func TestPrograms(t *testing.T) {
 	w := here(t)
 	chosen, err := choose(strings.Fields(*only))
 	require.NoError(t, err)
+	rt, err := newRuntime(t.Context(), compiler, filepath.Join(w.dir, "cache"))
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, rt.Close(context.Background())) })
 	for _, p := range chosen {
 		t.Run(p.name, func(t *testing.T) {
 			m, err := manifests.Load(w.manifest(p.name))
 			require.NoError(t, err)
 			for _, test := range m.Tests {
 				t.Run(test.Name, func(t *testing.T) {
-					b, record := call(t, w, w.manifest(p.name), test)
-					check(t, b, test.Expect, record)
-					if further := moreChecks[p.name]; further != nil {
-						further(t, w, b, test)
-					}
+					assert.NoError(t, cases.Run(t.Context(), rt, m, test, t.TempDir()))
 				})
+			}
+			if more := moreTests[p.name]; more != nil {
+				more(t, w, rt, m)
 			}
 		})
 	}
 }
 
-func call(t *testing.T, w workshop, manifest string, test manifests.Test) (*bench, tool.Record) {
-	t.Helper()
-	b, err := open(t.Context(), manifest, benchOptions{dir: t.TempDir(), cache: filepath.Join(w.dir, "cache"), compiler: compiler})
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, b.host.Close(context.Background())) })
-	require.NoError(t, b.write(test))
-	record, err := b.call(t.Context(), test)
-	require.NoError(t, err)
-	return b, record
+// moreTests see what the tests in a manifest cannot say.
+var moreTests = map[string]func(t *testing.T, w workshop, rt *runtime.Runtime, m *manifests.Manifest){
+	"resinator": resourcesAreCompiled,
+	"resvg":     pictureIsRendered,
+	"ripgrep":   codesWithoutSuccessFail,
 }
 
-// moreChecks see what a manifest's tests cannot say.
-var moreChecks = map[string]func(t *testing.T, w workshop, b *bench, test manifests.Test){
-	"resinator": checkResources,
-	"resvg":     checkPicture,
-	"ripgrep":   checkWithoutSuccessCodes,
-}
-
-func checkPicture(t *testing.T, _ workshop, b *bench, test manifests.Test) {
-	if !*test.Expect.Success {
-		return
-	}
-	file, err := os.Open(b.file("/project/a.png"))
-	require.NoError(t, err)
-	defer file.Close()
-	picture, err := png.Decode(file)
+func pictureIsRendered(t *testing.T, _ workshop, rt *runtime.Runtime, m *manifests.Manifest) {
+	rendered := fileAfter(t, rt, m, "/project/a.png")
+	picture, err := png.Decode(bytes.NewReader(rendered))
 	require.NoError(t, err)
 	assert.Equal(t, image.Rect(0, 0, 2, 2), picture.Bounds())
 	for at := range 4 {
-		assert.Equal(t, color.NRGBA{R: 255, A: 255}, picture.At(at%2, at/2))
+		assert.Equal(t, color.NRGBA{R: 255, A: 255}, color.NRGBAModel.Convert(picture.At(at%2, at/2)))
 	}
 }
 
-func checkResources(t *testing.T, _ workshop, b *bench, test manifests.Test) {
-	if !*test.Expect.Success {
-		return
-	}
-	compiled, err := os.ReadFile(b.file("/project/a.res"))
-	require.NoError(t, err)
-	// A string's length and characters, 16 bits each; numbers 0 and 1 of the table's 16 strings.
+func resourcesAreCompiled(t *testing.T, _ workshop, rt *runtime.Runtime, m *manifests.Manifest) {
+	compiled := fileAfter(t, rt, m, "/project/a.res")
+	// Strings 0, 1 and 2 of the table, each as its length and its characters, 16 bits each.
 	assert.Contains(t, string(compiled), "\x00\x00\x03\x00t\x00e\x00a\x00\x00\x00")
 }
 
-// checkWithoutSuccessCodes: if its manifest does not say that exit code 1 is no failure, a search that
+// fileAfter returns a file that the first test leaves.
+func fileAfter(t *testing.T, rt *runtime.Runtime, m *manifests.Manifest, guest string) []byte {
+	t.Helper()
+	workspace, err := cases.Open(t.Context(), rt, m, m.Tests[0], t.TempDir())
+	require.NoError(t, err)
+	_, err = workspace.Call(t.Context(), m.Tests[0].Arguments)
+	require.NoError(t, err)
+	content, err := os.ReadFile(workspace.File(guest))
+	require.NoError(t, err)
+	return content
+}
+
+// codesWithoutSuccessFail: if its manifest does not say that exit code 1 is no failure, a search that
 // finds nothing is one, for no other reason, although ripgrep looked for files that nobody granted.
-func checkWithoutSuccessCodes(t *testing.T, w workshop, _ *bench, test manifests.Test) {
-	if test.Expect.Output == nil || *test.Expect.Output != "" {
-		return
-	}
+func codesWithoutSuccessFail(t *testing.T, w workshop, rt *runtime.Runtime, m *manifests.Manifest) {
+	at := slices.IndexFunc(m.Tests, func(test manifests.Test) bool { return test.Name == "finds nothing" })
+	require.NotEqual(t, -1, at)
 	text, err := os.ReadFile(w.manifest("ripgrep"))
 	require.NoError(t, err)
 	const line = "  success_codes: [1] # nothing matches\n"
 	require.Contains(t, string(text), line)
-	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "tool.yaml"), []byte(strings.Replace(string(text), line, "", 1)), 0o600))
-	require.NoError(t, copyFile(w.module("ripgrep"), filepath.Join(dir, "ripgrep.wasm")))
-	_, record := call(t, w, filepath.Join(dir, "tool.yaml"), test)
+	strict, err := manifests.Parse(w.manifest("ripgrep"), []byte(strings.Replace(string(text), line, "", 1)))
+	require.NoError(t, err)
+	workspace, err := cases.Open(t.Context(), rt, strict, m.Tests[at], t.TempDir())
+	require.NoError(t, err)
+	record, err := workspace.Call(t.Context(), m.Tests[at].Arguments)
+	require.NoError(t, err)
 	assert.Equal(t, tool.Result{Kind: tool.ToolFailed, Error: "the tool exited with code 1"}, record.Result)
 	assert.NotEmpty(t, record.Denials)
-}
-
-func check(t *testing.T, b *bench, want manifests.Expect, record tool.Record) {
-	t.Helper()
-	result := record.Result
-	assert.Equal(t, *want.Success, result.Success, result.Error)
-	assert.Equal(t, want.Kind, string(result.Kind), result.Error)
-	if want.Output != nil {
-		assert.Equal(t, *want.Output, result.Output)
-	}
-	assert.Contains(t, result.Error, want.Error)
-	if want.Data != nil {
-		assert.JSONEq(t, string(want.Data), string(result.Data))
-	}
-	for guest, content := range want.Files {
-		actual, err := os.ReadFile(b.file(guest))
-		if assert.NoError(t, err) {
-			assert.Equal(t, content, string(actual))
-		}
-	}
 }
 
 // TestManifests: every program has a manifest and every manifest a program, and its tests show an exact

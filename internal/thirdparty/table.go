@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/caisson-run/caisson/internal/cases"
+	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime"
 )
 
@@ -69,38 +72,52 @@ func (w workshop) measure(ctx context.Context, p program, compiler runtime.Compi
 	if err != nil {
 		return "", err
 	}
+	m, err := manifests.Load(w.manifest(p.name))
+	if err != nil {
+		return "", err
+	}
 	dir, err := w.folder("measured", true)
 	if err != nil {
 		return "", err
 	}
-	b, err := open(ctx, w.manifest(p.name), benchOptions{dir: filepath.Join(dir, "files"), cache: filepath.Join(dir, "cache"), compiler: compiler})
+	rt, err := newRuntime(ctx, compiler, filepath.Join(dir, "cache"))
 	if err != nil {
 		return "", err
 	}
-	defer func() {
-		if closed := b.host.Close(context.WithoutCancel(ctx)); err == nil {
-			err = closed
-		}
-	}()
+	defer func() { err = errors.Join(err, rt.Close(context.WithoutCancel(ctx))) }()
 	var took []time.Duration
 	var memory int64
-	for range 1 + laterCalls {
-		if err := b.write(b.manifest.Tests[0]); err != nil {
+	for i := range 1 + laterCalls {
+		files, err := w.folder(fmt.Sprintf("measured/%d", i), true)
+		if err != nil {
+			return "", err
+		}
+		// A workspace for each call, since one gives the same answer again without a call.
+		workspace, err := cases.Open(ctx, rt, m, m.Tests[0], files)
+		if err != nil {
 			return "", err
 		}
 		began := time.Now()
-		record, err := b.call(ctx, b.manifest.Tests[0])
+		record, err := workspace.Call(ctx, m.Tests[0].Arguments)
 		took = append(took, time.Since(began))
 		if err != nil {
 			return "", err
 		}
 		if !record.Result.Success {
-			return "", fmt.Errorf("the test %q fails: %s", b.manifest.Tests[0].Name, record.Result.Error)
+			return "", fmt.Errorf("the test %q fails: %s", m.Tests[0].Name, record.Result.Error)
 		}
 		memory = max(memory, record.Usage.MemoryBytes)
 	}
 	later := slices.Sorted(slices.Values(took[1:]))[laterCalls/2]
 	return fmt.Sprintf(" %s | %s | %s | %s |", mebibytes(module.Size()), seconds(took[0]), seconds(later), mebibytes(memory)), nil
+}
+
+// newRuntime starts a runtime with room for interpreters.
+func newRuntime(ctx context.Context, compiler runtime.Compiler, cache string) (*runtime.Runtime, error) {
+	return runtime.New(ctx, runtime.Options{
+		Compiler: compiler, CacheDir: cache,
+		Limits: runtime.Limits{Memory: 512 << 20, Timeout: 30 * time.Second},
+	})
 }
 
 func mebibytes(bytes int64) string { return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20)) }
