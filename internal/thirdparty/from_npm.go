@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 )
 
@@ -12,7 +13,7 @@ import (
 // and digest.
 type npmFile struct{ name, file string }
 
-func (f npmFile) origin() string { return "npm: " + f.name }
+func (f npmFile) origin() string { return "npm: " + f.name + ", " + path.Base(f.file) }
 
 func (npmFile) needs() []string { return []string{"npm"} }
 
