@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/internal/exact"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -104,7 +105,7 @@ func provided(written json.RawMessage) (tool.ProviderItem, bool) {
 		var named struct {
 			ID string `json:"id"`
 		}
-		_ = json.Unmarshal(members[name], &named) // most kinds have no id
+		_ = exact.Unmarshal(members[name], &named) // most kinds have no id
 		return tool.ProviderItem{Type: kind, ID: named.ID, Data: written}, true
 	}
 	return tool.ProviderItem{}, false

@@ -2,19 +2,20 @@ package responses
 
 import (
 	"cmp"
-	"encoding/json"
 	"slices"
 	"strconv"
 
+	"github.com/caisson-run/caisson/dialects/internal/exact"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
 )
 
 // provided collects the items of the provider's own tools. The zero value is empty.
 type provided struct {
+	once  bool // whether items may come again, as at the end of a stream
 	found []tool.ProviderItem
 	at    []int64         // their indexes in the output
-	known map[string]bool // the ids, or else the indexes, of the items found
+	known map[string]bool // the types of the items found, with their ids or else indexes
 	ended map[string]bool // the call ids of the calls with an output
 }
 
@@ -28,33 +29,28 @@ type aboutItem struct {
 	} `json:"environment"`
 }
 
-// add adds an item, unless it is known or reasoning. It returns whether it did: the end of a stream repeats
-// all items.
+// add adds an item, unless it is reasoning, or came before. It returns whether it did.
 func (p *provided) add(i *item, index int64) bool {
 	if i.Type == reasoningItem {
 		return false
 	}
 	var about aboutItem
-	_ = json.Unmarshal(i.written, &about) // members of other types have other forms, and say nothing here
-	key := about.ID
-	if key == "" {
-		key = "#" + strconv.FormatInt(index, 10)
+	_ = exact.Unmarshal(i.written, &about) // members of other types have other forms, and say nothing here
+	key := i.Type + " " + about.ID
+	if about.ID == "" {
+		key = i.Type + "#" + strconv.FormatInt(index, 10)
 	}
-	if p.known[key] {
+	if p.once && p.known[key] {
 		return false
 	}
 	if p.known == nil {
 		p.known, p.ended = map[string]bool{}, map[string]bool{}
 	}
 	p.known[key] = true
-	id := about.CallID
-	if id == "" {
-		id = about.ID
-	}
 	if i.Type == "shell_call_output" || i.Type == "apply_patch_call_output" {
 		p.ended[about.CallID] = true
 	}
-	p.found = append(p.found, tool.ProviderItem{Type: i.Type, ID: id, Waiting: isWaiting(i.Type, &about), Data: wire.Compact(i.written)})
+	p.found = append(p.found, tool.ProviderItem{Type: i.Type, ID: cmp.Or(about.CallID, about.ID), Waiting: isWaiting(i.Type, &about), Data: wire.Compact(i.written)})
 	p.at = append(p.at, index)
 	return true
 }

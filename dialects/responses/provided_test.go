@@ -63,6 +63,15 @@ func TestTheOrderOfItemsIsThatOfTheOutput(t *testing.T) {
 		`{"type":"response.output_item.done","output_index":0,"item":{"type":"web_search_call","id":"y"}}`, completed)
 	require.NoError(t, err)
 	assert.Len(t, stream.Response().ProviderItems, 2)
+	// Others give all items one id.
+	twice := `{"type":"web_search_call","id":"x"}`
+	whole, err := New().Response(answer("completed", twice, twice, `{"type":"file_search_call","id":"x"}`))
+	require.NoError(t, err)
+	assert.Len(t, whole.ProviderItems, 3)
+	stream, _, err = events(`{"type":"response.output_item.done","output_index":0,"item":`+twice+`}`,
+		`{"type":"response.output_item.done","output_index":1,"item":{"type":"file_search_call","id":"x"}}`, completed)
+	require.NoError(t, err)
+	assert.Len(t, stream.Response().ProviderItems, 2)
 }
 
 // TestWhatComesWithACallGoesBack: namespace, caller and async, as the provider wrote them, each where its

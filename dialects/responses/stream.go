@@ -14,7 +14,7 @@ import (
 // Stream reads the events of a streamed response. Calls are passed on with response.output_item.done, or
 // else with the end of the response. What follows the end is ignored.
 func (dialect) Stream() dialects.Stream {
-	return wire.NewStream(&stream{Output: wire.Output{Reader: reader("stream")}})
+	return wire.NewStream(&stream{Output: wire.Output{Reader: reader("stream")}, others: provided{once: true}})
 }
 
 type stream struct {
