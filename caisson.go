@@ -53,8 +53,9 @@ type Options struct {
 	// are parsed.
 	IndexDir string
 	// Runtime configures how tools are loaded and limited, and where modules are compiled. Its
-	// Profile must be zero. If CacheDir is empty, [runtime.DefaultCacheDir] is used unless NoCache
-	// is set or the environment names no such folder. If Running is zero, the executor's
+	// Profile must be zero. If CacheDir is empty, [runtime.DefaultCacheDir] is used unless NoCache is
+	// set. If there is no such folder or it cannot be used, each process compiles the modules again,
+	// and the Logger and Runtime.OnUncached are told why. If Running is zero, the executor's
 	// Limits.Running is used. Unless LookupEnv is set, nothing is read from the environment,
 	// including secrets.
 	Runtime runtime.Options
@@ -152,19 +153,40 @@ func (o Options) policies() ([]*manifests.Policy, error) {
 }
 
 // newRuntime starts the runtime.
-func (o Options) newRuntime(ctx context.Context, profile manifests.Profile) (_ *runtime.Runtime, err error) {
+func (o Options) newRuntime(ctx context.Context, profile manifests.Profile) (*runtime.Runtime, error) {
 	r := o.Runtime
 	r.Profile = profile
 	r.Running = cmp.Or(r.Running, max(0, o.Executor.Limits.Running)) // never less than the executor's queue admits
 	r.Logger = cmp.Or(r.Logger, o.Logger)
-	if r.CacheDir == "" && !o.NoCache {
-		if r.CacheDir, err = runtime.DefaultCacheDir(); err != nil && r.Logger != nil {
-			r.Logger.WarnContext(ctx, "modules are compiled each time, since there is no folder to cache them in", "err", err)
+	started, err := startedWith(ctx, r, r.CacheDir == "" && !o.NoCache)
+	if err != nil {
+		return nil, &Error{"open", ErrRuntime, err}
+	}
+	return started, nil
+}
+
+// startedWith starts a runtime, with the default cache folder if it can be used and that is wanted.
+func startedWith(ctx context.Context, r runtime.Options, defaultCache bool) (*runtime.Runtime, error) {
+	if !defaultCache {
+		return runtime.New(ctx, r)
+	}
+	cached := r
+	var unusable error
+	if cached.CacheDir, unusable = runtime.DefaultCacheDir(); unusable == nil {
+		var started *runtime.Runtime
+		if started, unusable = runtime.New(ctx, cached); unusable == nil || r.FillCache {
+			return started, unusable
 		}
 	}
 	started, err := runtime.New(ctx, r)
 	if err != nil {
-		return nil, &Error{"open", ErrRuntime, err}
+		return nil, err
+	}
+	if r.Logger != nil {
+		r.Logger.WarnContext(ctx, "modules are compiled each time, since there is no folder to cache them in", "err", unusable)
+	}
+	if r.OnUncached != nil {
+		r.OnUncached(unusable)
 	}
 	return started, nil
 }

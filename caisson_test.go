@@ -1,6 +1,7 @@
 package caisson_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"io/fs"
@@ -350,4 +351,30 @@ func TestStreamEnds(t *testing.T) {
 	require.NoError(t, err)
 	_, err = host.Stream(t.Context(), refused, func(tool.Event) bool { return true })
 	require.ErrorIs(t, err, caisson.ErrInvalidOptions)
+}
+
+// TestDefaultCacheThatCannotBeUsed: without a usable folder for compiled code there is no cache, and the
+// program is told once. A folder that the program named must be usable.
+func TestDefaultCacheThatCannotBeUsed(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	for _, name := range []string{"HOME", "XDG_CACHE_HOME", "LocalAppData"} {
+		t.Setenv(name, file)
+	}
+	var log bytes.Buffer
+	var reasons []error
+	options := caisson.Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), Runtime: runtime.Options{OnUncached: func(reason error) { reasons = append(reasons, reason) }}}
+	host, err := caisson.Open(t.Context(), options)
+	require.NoError(t, err)
+	require.NoError(t, host.Close(t.Context()))
+	require.Len(t, reasons, 1)
+	assert.ErrorContains(t, reasons[0], file)
+	assert.Equal(t, 1, strings.Count(log.String(), "modules are compiled each time"))
+
+	options.Runtime.CacheDir = filepath.Join(file, "cache")
+	_, err = caisson.Open(t.Context(), options)
+	require.ErrorIs(t, err, caisson.ErrRuntime)
+	options.Runtime.CacheDir, options.Runtime.FillCache = "", true
+	_, err = caisson.Open(t.Context(), options)
+	require.ErrorIs(t, err, caisson.ErrRuntime)
 }

@@ -32,6 +32,10 @@ type Options struct {
 	// FillCache makes New fail if compiled code cannot be added to CacheDir. Otherwise New accepts a
 	// directory that can only be read, if it has compiled code that nobody else could have changed.
 	FillCache bool
+	// OnUncached is called at most once, if CacheDir can only be read and a module's code in it is not
+	// used, so that every process compiles the module again. The error says what is wrong with it. The
+	// Logger is told as well. It may be nil, and it must return soon.
+	OnUncached func(error)
 	// Memory bounds what is kept in memory for later calls.
 	Memory Memory
 	// Compiler says where modules are compiled. [ChildCompiler] accepts more complex untrusted
@@ -143,7 +147,7 @@ func newWith(ctx context.Context, options Options, functions []hostfuncs.Functio
 		return nil, err
 	}
 	e, err := engine.New(ctx, engine.Options{
-		CacheDir: options.CacheDir, CacheBytes: options.CacheBytes, FillCache: options.FillCache, Compiler: options.Compiler.child, Trusted: trusted,
+		CacheDir: options.CacheDir, CacheBytes: options.CacheBytes, FillCache: options.FillCache, OnUncached: options.OnUncached, Compiler: options.Compiler.child, Trusted: trusted,
 		IdleBytes: int64(options.Memory.Instances), IdleTime: options.Memory.IdleTime, ModuleBytes: int64(options.Memory.Modules),
 		Functions: functions, Logger: logger,
 	})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/manifests"
@@ -125,6 +126,8 @@ func (h *host) internalFailure(record tool.Record) *failure {
 		return failed(exitUsage, text, toRun("caisson validate "+quoted(h.fileOf(name))))
 	case ok:
 		return failed(exitUsage, text, fmt.Sprintf("check that the directory granted for %s exists and can be used", mount.Path))
+	case errors.Is(cause, syscall.ENOSPC):
+		return failed(exitFailed, text, spaceHint)
 	}
 	return failed(exitFailed, text)
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
@@ -108,8 +109,14 @@ func messageFor(err error) message {
 	if text, fix, ok := problemOf(err); ok {
 		return message{text, []string{fix}}
 	}
+	if errors.Is(err, syscall.ENOSPC) {
+		return message{err.Error(), []string{spaceHint}}
+	}
 	return message{text: err.Error()}
 }
+
+// spaceHint says what to do if there is no space for compiled code.
+const spaceHint = "free space there, or name a folder elsewhere with --cache-dir DIR"
 
 const fixDuplicate = "rename one of the two, or load only one: people who read the name cannot tell which tool it is"
 

@@ -53,8 +53,11 @@ func (o *options) open(ctx context.Context, opening opening) (_ *host, err error
 		return nil, failed(exitUsage, "--quiet and --verbose cannot be used together")
 	}
 	indexDir, _ := o.cacheFolder()
-	cacheDir := "" // for none
-	if opening.starts || opening.runs {
+	cacheDir := "" // for none, or for the default unless code must be stored
+	switch {
+	case o.cacheDir != nil && (opening.starts || opening.runs):
+		cacheDir = *o.cacheDir
+	case opening.fills:
 		cacheDir = o.compiledIn()
 	}
 	operator, err := o.operator()
@@ -73,6 +76,7 @@ func (o *options) open(ctx context.Context, opening opening) (_ *host, err error
 		h.logger = slog.New(slog.NewTextHandler(o.stderr, nil))
 	}
 	options := h.openOptions(cacheDir)
+	options.NoCache = cacheDir == "" && (o.cacheDir != nil || !opening.starts && !opening.runs)
 	options.Runtime.FillCache, options.IndexDir = opening.fills, indexDir
 	if opening.runs {
 		if err := h.runOptions(opening.claims, &options); err != nil {
@@ -194,9 +198,9 @@ func (h *host) openOptions(cacheDir string) caisson.Options {
 	policy.Tools = nil // they are among the sources, unless only one tool is inspected
 	return caisson.Options{
 		Policies: []*manifests.Policy{&policy, h.operator.flags}, Tools: h.sources, Profile: o.profile,
-		NoCache: cacheDir == "", Logger: h.logger,
+		Logger: h.logger,
 		Runtime: runtime.Options{
-			CacheDir: cacheDir, Compiler: o.compiler, TrustedModules: o.trusted, Limits: o.limits, LookupEnv: os.LookupEnv,
+			CacheDir: cacheDir, OnUncached: o.uncached, Compiler: o.compiler, TrustedModules: o.trusted, Limits: o.limits, LookupEnv: os.LookupEnv,
 			OnRunaway: h.runaways.add, LastResort: h.runaways.lastResort(),
 		},
 	}

@@ -68,8 +68,9 @@ func (w *witness) Invoke(ctx context.Context, invocation tool.Invocation) (tool.
 // prepare compiles the module of a call, so that the time for that can be told from the call's own.
 func (w *witness) prepare(ctx context.Context, name string, t *runtime.Tool) {
 	started := time.Now()
-	w.progress.during("compiling "+name, func() { _ = t.Prepare(ctx) }) // the call itself returns the same error
-	if w.logger != nil {
+	var err error // the call itself returns it, too
+	w.progress.during("compiling "+name, func() { err = t.Prepare(ctx) })
+	if w.logger != nil && err == nil {
 		w.logger.InfoContext(ctx, "module ready", "tool", name, "ms", float64(time.Since(started).Microseconds())/1000)
 	}
 }

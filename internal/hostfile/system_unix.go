@@ -24,6 +24,12 @@ func Protected(info fs.FileInfo) error {
 	return nil
 }
 
+// Own reports whether a file or folder belongs to this user.
+func Own(info fs.FileInfo) bool {
+	status, ok := info.Sys().(*syscall.Stat_t)
+	return !ok || status.Uid == uint32(os.Geteuid())
+}
+
 // Private returns nil if a file or folder belongs to this user and is accessible to nobody else.
 // Otherwise it returns the reason, worded as the predicate of a sentence about it.
 func Private(info fs.FileInfo) error {

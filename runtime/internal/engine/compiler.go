@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/tetratelabs/wazero"
@@ -88,6 +89,8 @@ func (c Compiler) compile(ctx context.Context, source []byte, directory string) 
 		return fmt.Errorf("%w: %s", ErrModule, strings.TrimSpace(said.String()))
 	case exit.ExitCode() == exitFailed:
 		return fmt.Errorf("%w: the compiler failed: %s", ErrHost, strings.TrimSpace(said.String()))
+	case exit.ExitCode() == exitFull:
+		return &fullError{strings.TrimSpace(said.String())}
 	case exit.Exited():
 		// The Go runtime gave up: it ran out of memory or hit a bug in the compiler.
 		return fmt.Errorf("%w: the compiler crashed; its memory limit is %d MiB", ErrModule, c.Memory>>20)
@@ -100,7 +103,22 @@ func (c Compiler) compile(ctx context.Context, source []byte, directory string) 
 const (
 	exitInvalid = 3 // the module is at fault; stderr says why
 	exitFailed  = 4 // the child failed; stderr says why
+	exitFull    = 5 // there is no space for the compiled code; stderr says where
 )
+
+// fullError says that there was no space for a file of the compiler, whichever limit was hit.
+type fullError struct{ text string }
+
+func (e *fullError) Error() string   { return e.text }
+func (e *fullError) Unwrap() []error { return []error{ErrHost, syscall.ENOSPC} }
+
+// noSpace marks an error that says that there is no space for a file.
+func noSpace(err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) {
+		return &fullError{err.Error()}
+	}
+	return err
+}
 
 // ServeCompiler compiles the module on standard input if this process was started as a compiler.
 // The caller must then exit with the returned code. Otherwise serving is false.
@@ -115,6 +133,9 @@ func ServeCompiler(ctx context.Context, lookup func(string) (string, bool), stdi
 		fmt.Fprintln(stderr, err)
 		if errors.Is(err, errInvalid) {
 			return exitInvalid, true
+		}
+		if errors.Is(noSpace(err), syscall.ENOSPC) {
+			return exitFull, true
 		}
 		return exitFailed, true
 	}
@@ -230,7 +251,6 @@ func (e *Engine) obtain(ctx context.Context, wanted Digest, source []byte, descr
 		return e.compileHere(ctx, wanted, source, description, trusted)
 	}
 	entry := e.store.entry(wanted, trusted)
-	filled, err := e.store.filledEntry(entry)
 	switch {
 	case e.store.kept:
 		found, err := e.load(ctx, entry)
@@ -240,12 +260,35 @@ func (e *Engine) obtain(ctx context.Context, wanted Digest, source []byte, descr
 		if !errors.Is(err, errNoEntry) {
 			return made{}, err
 		}
-	case err == nil:
-		if found, err := e.load(ctx, filled); !errors.Is(err, errNoEntry) {
-			return found, err
+	case e.store.filled != "":
+		if found, ok := e.loadFilled(ctx, entry); ok {
+			return found, nil
 		}
 	}
 	return e.compileToStore(ctx, wanted, source, description, trusted)
+}
+
+// loadFilled loads an entry of the filled directory. If there is one that cannot be used, it is
+// reported: every process would compile the module again.
+func (e *Engine) loadFilled(ctx context.Context, entry string) (made, bool) {
+	entry, err := e.store.filledEntry(entry)
+	if errors.Is(err, errNoEntry) {
+		return made{}, false
+	}
+	if err == nil {
+		var found made
+		if found, err = e.load(ctx, entry); err == nil {
+			return found, true
+		}
+		err = fmt.Errorf("%s: %w", entry, err)
+	}
+	e.uncached.Do(func() {
+		e.logger.WarnContext(ctx, "compiled code is not used, so the module is compiled again", "err", err)
+		if e.onUncached != nil {
+			e.onUncached(err)
+		}
+	})
+	return made{}, false
 }
 
 // validated rewrites a module that is within the bounds on what makes compilation slow. A child
@@ -333,5 +376,5 @@ func compileError(err error) error {
 	if errors.Is(err, errInvalid) || errors.Is(err, ErrModule) {
 		return &Error{Op: "compile", Kind: ErrModule, Reason: strings.TrimPrefix(err.Error(), ErrModule.Error()+": "), Err: err}
 	}
-	return &Error{Op: "compile", Kind: ErrHost, Reason: "the module could not be compiled", Err: err}
+	return &Error{Op: "compile", Kind: ErrHost, Reason: "the module could not be compiled", Err: noSpace(err)}
 }

@@ -47,6 +47,9 @@ type Options struct {
 	CacheBytes int64
 	// FillCache makes New fail if modules cannot be added to CacheDir.
 	FillCache bool
+	// OnUncached is called at most once, if CacheDir can only be read and a module's code in it cannot
+	// be used. The error says why. It may be nil.
+	OnUncached func(error)
 	// IdleBytes is the maximum memory that idle instances may hold, in bytes, not counting the
 	// pages they share. The least recently used are evicted first. Zero means 256 MiB; a negative
 	// value is an error.
@@ -90,6 +93,9 @@ type Engine struct {
 	close   context.CancelCauseFunc
 	starts  chan struct{} // a semaphore for background starts
 
+	uncached   sync.Once // guards onUncached
+	onUncached func(error)
+
 	mu        sync.Mutex
 	closed    bool
 	modules   map[Digest]*compilation
@@ -121,7 +127,7 @@ func open(ctx context.Context, options Options) (*Engine, error) {
 	}
 	base := context.WithoutCancel(ctx)
 	e := &Engine{
-		base: base, compiler: options.Compiler, trusted: map[Digest]bool{}, logger: options.Logger,
+		base: base, compiler: options.Compiler, trusted: map[Digest]bool{}, logger: options.Logger, onUncached: options.OnUncached,
 		idle:  newPool(base, cmp.Or(options.IdleBytes, defaultIdleBytes), cmp.Or(options.IdleTime, defaultIdleTime)),
 		pages: newPageScanner(), starts: make(chan struct{}, max(1, goruntime.GOMAXPROCS(0)/2)),
 		modules: map[Digest]*compilation{}, residents: residents{bytes: cmp.Or(options.ModuleBytes, defaultModuleBytes)},

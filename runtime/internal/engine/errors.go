@@ -39,7 +39,7 @@ func (e *Error) Error() string {
 		text += ": " + e.Reason
 	}
 	if e.Err != nil && !strings.Contains(e.Err.Error(), e.Reason) {
-		text += ": " + e.Err.Error()
+		text += ": " + strings.TrimPrefix(e.Err.Error(), fmt.Sprint(e.Kind, ": ")) // the kind has been said
 	}
 	return text
 }

@@ -165,8 +165,18 @@ func (e *Engine) keptStore(ctx context.Context, options Options) (*store, error)
 	if err = writable(directory); err == nil {
 		return &store{directory: directory, kept: true, limit: cmp.Or(options.CacheBytes, defaultCacheBytes)}, nil
 	}
-	if options.FillCache || !isFilled(directory) {
+	if options.FillCache {
 		return nil, err
+	}
+	info, statErr := os.Lstat(directory)
+	if statErr != nil {
+		return nil, err
+	}
+	if unfilled := filled(directory, info); unfilled != nil {
+		if hostfile.Own(info) {
+			return nil, err // this user can make it writable
+		}
+		return nil, unfilled
 	}
 	s, err := e.scratchStore(ctx)
 	if err == nil {
@@ -187,30 +197,59 @@ func writable(directory string) error {
 	return os.Remove(probe)
 }
 
-// isFilled reports whether a directory has entries and is protected.
-func isFilled(directory string) bool {
-	info, err := os.Lstat(directory)
-	if err != nil || !info.IsDir() || hostfile.Protected(info) != nil {
-		return false
+// filled returns nil if a directory has entries that this user can read, and nobody else but root can
+// write to it. Otherwise it says why not.
+func filled(directory string, info fs.FileInfo) error {
+	if err := protected(directory, info, fs.ModeDir); err != nil {
+		return err
 	}
 	listed, err := os.ReadDir(directory)
-	return err == nil && slices.ContainsFunc(listed, func(item fs.DirEntry) bool { return entryName.MatchString(item.Name()) })
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("%s cannot be read by this user (chmod -R go+rX)", directory)
+	}
+	if err == nil && !slices.ContainsFunc(listed, func(item fs.DirEntry) bool { return entryName.MatchString(item.Name()) }) {
+		err = fmt.Errorf("%s has no compiled code, and this user cannot add any", directory)
+	}
+	return err
 }
 
-// filledEntry returns an entry of the filled directory. It fails with errNoEntry if there is none
-// that nobody else can write to.
+// protected returns nil if a file of this type can be changed by this user and root only. Otherwise it
+// says why not.
+func protected(name string, info fs.FileInfo, kind fs.FileMode) error {
+	err := hostfile.Protected(info)
+	switch {
+	case info.Mode().Type() == kind:
+	case kind == fs.ModeDir:
+		err = errors.New("is not a directory")
+	default:
+		err = errors.New("is not a regular file")
+	}
+	if err != nil {
+		return fmt.Errorf("%s %w", name, err)
+	}
+	return nil
+}
+
+// filledEntry returns the entry of the filled directory that corresponds to an entry of the store. It
+// fails with errNoEntry if there is none, and with another error if somebody else can write to it.
 func (s store) filledEntry(entry string) (string, error) {
-	if s.filled == "" {
+	entry = filepath.Join(s.filled, filepath.Base(entry))
+	if _, err := os.Lstat(entry); errors.Is(err, fs.ErrNotExist) {
 		return "", errNoEntry
 	}
-	entry = filepath.Join(s.filled, filepath.Base(entry))
-	for _, name := range []string{s.filled, entry, filepath.Join(entry, indexFile), filepath.Join(entry, moduleFile), filepath.Join(entry, dataFile), filepath.Join(entry, codeFile)} {
-		info, err := os.Lstat(name)
+	for _, part := range []struct {
+		name string
+		kind fs.FileMode
+	}{
+		{s.filled, fs.ModeDir}, {entry, fs.ModeDir}, {filepath.Join(entry, indexFile), 0}, {filepath.Join(entry, moduleFile), 0},
+		{filepath.Join(entry, dataFile), 0}, {filepath.Join(entry, codeFile), 0},
+	} {
+		info, err := os.Lstat(part.name)
 		if err == nil {
-			err = hostfile.Protected(info)
+			err = protected(part.name, info, part.kind)
 		}
 		if err != nil {
-			return "", fmt.Errorf("%w: %s: %w", errNoEntry, name, err)
+			return "", err
 		}
 	}
 	return entry, nil

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"reflect"
 	goruntime "runtime"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -150,12 +151,99 @@ func TestFilledStoreIsRead(t *testing.T) {
 	}
 }
 
+// TestFilledStoreSaysWhatIsWrong: code that is there but cannot be used is reported once, with the reason;
+// code that is not there is not.
+func TestFilledStoreSaysWhatIsWrong(t *testing.T) {
+	if goruntime.GOOS == "windows" {
+		return // where access follows from the location
+	}
+	dir := filepath.Join(t.TempDir(), "cache")
+	sources := [][]byte{program{body: nothing, memory: 1}.bytes(), program{body: nothing, memory: 2}.bytes()}
+	filling := keeping(t, dir, Options{Compiler: child(t)})
+	for _, source := range sources {
+		compileSource(t, filling, source)
+	}
+	entries, err := filepath.Glob(filepath.Join(dir, "????????????????????????????????????????????????????????????????"))
+	require.NoError(t, err)
+	require.Len(t, entries, len(sources))
+	require.NoError(t, os.Chmod(dir, 0o755))
+	for name, c := range map[string]struct {
+		wrong  func(entry string) error
+		reason string // a regular expression
+	}{
+		"folder that others can write to": {func(entry string) error { return os.Chmod(entry, 0o770) }, `has mode .*\(chmod go-w\)$`},
+		"file that others can write to":   {func(entry string) error { return os.Chmod(filepath.Join(entry, codeFile), 0o622) }, `code has mode .*\(chmod go-w\)$`},
+		"link": {func(entry string) error {
+			data := filepath.Join(entry, dataFile)
+			return errors.Join(os.Rename(data, data+".old"), os.Symlink(data+".old", data))
+		}, "data is not a regular file$"},
+		"missing file":  {func(entry string) error { return os.Remove(filepath.Join(entry, dataFile)) }, "data: no such file or directory$"},
+		"changed code":  {func(entry string) error { flip(t, filepath.Join(entry, codeFile), -200); return nil }, "no intact entry: .* has changed$"},
+		"changed index": {func(entry string) error { flip(t, filepath.Join(entry, indexFile), -2); return nil }, "no intact entry: the index has changed$"},
+		"nothing":       {os.RemoveAll, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			filled := filepath.Join(t.TempDir(), "filled")
+			require.NoError(t, os.CopyFS(filled, os.DirFS(dir)))
+			for _, entry := range entries {
+				require.NoError(t, c.wrong(filepath.Join(filled, filepath.Base(entry))))
+			}
+			if name == "nothing" { // of these modules
+				require.NoError(t, os.Mkdir(filepath.Join(filled, strings.Repeat("0", 64)), 0o755))
+			}
+			require.NoError(t, os.Chmod(filled, 0o755))
+			var reasons []string
+			e := keeping(t, filled, Options{Compiler: child(t), OnUncached: func(reason error) { reasons = append(reasons, reason.Error()) }})
+			for _, source := range sources {
+				mustRun(t, compileSource(t, e, source), plain)
+			}
+			if c.reason == "" {
+				assert.Empty(t, reasons)
+				return
+			}
+			require.Len(t, reasons, 1)
+			assert.Regexp(t, c.reason, reasons[0])
+		})
+	}
+}
+
+// TestStoreOfAnotherUser: a folder of another user that cannot be read from either is refused for what
+// keeps it from being read.
+func TestStoreOfAnotherUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give a folder away")
+	}
+	dir := filepath.Join(t.TempDir(), "cache")
+	require.NoError(t, os.MkdirAll(dir, 0o755))
+	require.NoError(t, os.Chown(dir, 65534, -1))
+	_, err := New(t.Context(), Options{CacheDir: dir})
+	require.ErrorContains(t, err, "belongs to user 65534, not to this one or to root")
+	info, err := os.Lstat(dir)
+	require.NoError(t, err)
+	assert.ErrorContains(t, filled(dir, info), "not to this one or to root")
+	require.NoError(t, os.Chown(dir, 0, -1))
+	require.NoError(t, os.Chmod(dir, 0o777))
+	info, err = os.Lstat(dir)
+	require.NoError(t, err)
+	require.ErrorContains(t, filled(dir, info), "(chmod go-w)")
+	require.NoError(t, os.Chmod(dir, 0o755))
+	info, err = os.Lstat(dir)
+	require.NoError(t, err)
+	require.ErrorContains(t, filled(dir, info), "has no compiled code")
+}
+
 // TestFaultsOfTheCompiler: a module is not at fault if the compiler's files cannot be written.
 func TestFaultsOfTheCompiler(t *testing.T) {
 	full := &fs.PathError{Op: "write", Path: "code", Err: syscall.ENOSPC}
 	assert.NotErrorIs(t, faultOf(fmt.Errorf("compile: %w", full)), errInvalid)
 	assert.NotErrorIs(t, faultOf(&os.LinkError{Op: "rename", Err: syscall.ENOSPC}), errInvalid)
 	assert.ErrorIs(t, faultOf(errors.New("invalid magic number")), errInvalid)
+	for _, limit := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
+		err := compileError(&fs.PathError{Op: "write", Path: "code", Err: limit})
+		require.ErrorIs(t, err, syscall.ENOSPC)
+		require.ErrorIs(t, err, ErrHost)
+		assert.Equal(t, "compile: host failure: the module could not be compiled: write code: "+limit.Error(), err.Error())
+	}
 }
 
 // TestKeysTellModulesApart: above all, that a module is kept for whom it is trusted does not
