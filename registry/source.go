@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	goruntime "runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -286,19 +287,29 @@ type loaded struct {
 	err      error
 }
 
-// loadAll loads manifests on all processors. It stops early when ctx is done.
+// loadAll loads manifests on all processors. It stops early when ctx is done. It panics if the loader
+// does, so that the caller can recover.
 func (d directory) loadAll(ctx context.Context, files []string) []loaded {
 	all := make([]loaded, len(files))
 	var next atomic.Int64
 	var workers sync.WaitGroup
+	var panicked atomic.Value
 	for range min(goruntime.GOMAXPROCS(0), len(files)) {
 		workers.Go(func() {
+			defer func() {
+				if cause := recover(); cause != nil {
+					panicked.Store(fmt.Sprintf("%v\n%s", cause, debug.Stack()))
+				}
+			}()
 			for i := int(next.Add(1) - 1); i < len(files) && ctx.Err() == nil; i = int(next.Add(1) - 1) {
 				all[i].manifest, all[i].err = d.load(files[i])
 			}
 		})
 	}
 	workers.Wait()
+	if cause := panicked.Load(); cause != nil {
+		panic(cause)
+	}
 	return all
 }
 

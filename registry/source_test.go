@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -365,5 +366,46 @@ func TestLoadFailsAsAWhole(t *testing.T) {
 		for _, c := range o.opened {
 			assert.EqualValues(t, 1, c.closed.Load())
 		}
+	})
+}
+
+// TestDirectoryBy: the manifests are loaded concurrently, and returned in their order.
+func TestDirectoryBy(t *testing.T) {
+	content, want := map[string]string{}, []string{}
+	for i := range 100 {
+		name := fmt.Sprintf("tool_%03d", i)
+		// A schema out of the ordinary, which is checked by a library.
+		content[name+".tool.yaml"] = named(name) + "parameters: {properties: {a: {type: [string, \"null\"], pattern: ^a}}}\n"
+		want = append(want, name)
+	}
+	root := write(t, content)
+	var calls atomic.Int64
+	found, err := registry.DirectoryBy(root, func(path string) (*manifests.Manifest, error) {
+		calls.Add(1)
+		return manifests.Load(path)
+	}).Manifests(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, want, names(found))
+	assert.EqualValues(t, len(want), calls.Load())
+
+	t.Run("a failure", func(t *testing.T) {
+		_, err := registry.DirectoryBy(root, func(string) (*manifests.Manifest, error) { return nil, os.ErrPermission }).Manifests(t.Context())
+		require.ErrorIs(t, err, os.ErrPermission)
+	})
+	t.Run("a panic reaches the caller", func(t *testing.T) {
+		assert.Panics(t, func() {
+			_, _ = registry.DirectoryBy(root, func(string) (*manifests.Manifest, error) { panic("broken") }).Manifests(t.Context())
+		})
+	})
+	t.Run("a context that is done", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		loaded := int64(0)
+		_, err := registry.DirectoryBy(root, func(path string) (*manifests.Manifest, error) {
+			atomic.AddInt64(&loaded, 1)
+			cancel()
+			return manifests.Load(path)
+		}).Manifests(ctx)
+		require.ErrorIs(t, err, context.Canceled)
+		assert.Less(t, loaded, int64(len(want)))
 	})
 }
