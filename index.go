@@ -25,20 +25,21 @@ type index struct {
 
 // openIndex reads the index. If there is none that can be trusted, it is empty.
 func (o Options) openIndex(ctx context.Context) index {
-	i := index{manifests.NewIndex("", nil), "", o.Logger}
-	if o.IndexDir == "" {
+	i := index{manifests.NewIndex("", nil), o.IndexDir, o.Logger}
+	if i.dir == "" {
 		return i
 	}
 	version, err := programVersion()
 	if err != nil {
 		i.warn(ctx, err)
+		i.dir = ""
 		return i
 	}
-	text, err := folder.ReadProtected(o.IndexDir, indexName, manifests.MaxIndexBytes)
+	text, err := folder.ReadProtected(i.dir, indexName, manifests.MaxIndexBytes)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		i.warn(ctx, err)
 	}
-	i.manifests, i.dir = manifests.NewIndex(version, text), o.IndexDir
+	i.manifests = manifests.NewIndex(version, text)
 	return i
 }
 
@@ -81,6 +82,6 @@ func (i index) keep(ctx context.Context) {
 
 func (i index) warn(ctx context.Context, err error) {
 	if i.logger != nil {
-		i.logger.WarnContext(ctx, "manifests are parsed again each time", "folder", i.dir, "err", err)
+		i.logger.WarnContext(ctx, "the index of manifests cannot be used", "folder", i.dir, "err", err)
 	}
 }
