@@ -99,7 +99,7 @@ type Host struct {
 //
 // A broken manifest keeps out only its own tool, and still holds the names that it claims. If its
 // name cannot be read, its source and all later ones are not loaded. [Host.Problems] reports this;
-// Open fails only if no tool is left.
+// Open fails only if no tool is left, if a source cannot be read, or if a name looks like another.
 //
 // Modules are compiled at their first call, as [Options.Runtime] configures. With the zero Compiler
 // they are compiled in this process, and modules are rejected if compiling them would take time
@@ -205,7 +205,7 @@ func (h *Host) load(ctx context.Context, sources []string, load registry.Loader)
 			h.problems = append(h.problems, err)
 			for _, later := range sources[i+1:] {
 				h.problems = append(h.problems, &registry.Error{Op: "load", Name: later, Err: fmt.Errorf(
-					"not loaded, because the names of the tools in %s cannot all be read", source)})
+					"not loaded, because %s was not, and may have tools with the same names", source)})
 			}
 			break
 		}
@@ -224,7 +224,12 @@ func (h *Host) load(ctx context.Context, sources []string, load registry.Loader)
 
 // hidesNames reports whether a source was not loaded because the name in a manifest cannot be read.
 func hidesNames(err error) bool {
-	return (errors.Is(err, manifests.ErrInvalid) || errors.Is(err, manifests.ErrFile)) && !errors.Is(err, registry.ErrSource)
+	for _, kind := range []error{registry.ErrSource, registry.ErrDuplicate} { // what the caller has to decide
+		if errors.Is(err, kind) {
+			return false
+		}
+	}
+	return errors.Is(err, manifests.ErrInvalid) || errors.Is(err, manifests.ErrFile) || errors.Is(err, registry.ErrUnread)
 }
 
 // Problems returns what kept tools from being loaded: a [*manifests.Error] for each broken manifest,

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	goruntime "runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -108,10 +109,25 @@ func TestProblems(t *testing.T) {
 	assert.Equal(t, []string{"b"}, namesOf(host))
 	require.Len(t, host.Problems(), 4)
 	require.ErrorIs(t, host.Problems()[2], manifests.ErrInvalid)
-	assert.ErrorContains(t, host.Problems()[3], in("two")+": not loaded, because the names of the tools in "+in("nameless")+" cannot all be read")
+	assert.ErrorContains(t, host.Problems()[3], in("two")+": not loaded, because "+in("nameless")+" was not, and may have tools with the same names")
 	assert.Equal(t, 4, strings.Count(log.String(), "not loaded\" err="))
 
-	_, err := caisson.Open(t.Context(), caisson.Options{Tools: []string{in("nameless"), in("one")}, NoCache: true})
+	for name, spoil := range map[string]func(folder string) error{
+		"a link to nothing":    func(folder string) error { return os.Symlink("/nonexistent", filepath.Join(folder, "tool.yaml")) },
+		"a name in upper case": func(folder string) error { return os.WriteFile(filepath.Join(folder, "Tool.yaml"), nil, 0o600) },
+	} {
+		folder := t.TempDir()
+		if err := spoil(folder); err != nil && goruntime.GOOS == "windows" {
+			continue // which may not make links
+		}
+		host = open(t, caisson.Options{Tools: []string{in("one"), folder, in("two")}})
+		assert.Equal(t, []string{"b"}, namesOf(host), name)
+		assert.Len(t, host.Problems(), 4, name)
+	}
+
+	_, err := caisson.Open(t.Context(), caisson.Options{Tools: []string{in("one"), in("nowhere")}, NoCache: true})
+	require.ErrorIs(t, err, registry.ErrSource, "which is a mistake of whoever named it")
+	_, err = caisson.Open(t.Context(), caisson.Options{Tools: []string{in("nameless"), in("one")}, NoCache: true})
 	require.ErrorIs(t, err, caisson.ErrTools, "no tool is left")
 }
 

@@ -19,7 +19,7 @@ func TestDirectoryPipe(t *testing.T) {
 	root := write(t, map[string]string{"a/tool.yaml": named("a")})
 	require.NoError(t, syscall.Mkfifo(filepath.Join(root, "tool.yaml"), 0o600))
 	_, err := registry.Directory(root).Manifests(t.Context())
-	require.ErrorIs(t, err, registry.ErrSource)
+	require.ErrorIs(t, err, registry.ErrUnread)
 	assert.ErrorContains(t, err, "not a regular file")
 }
 
@@ -41,7 +41,7 @@ func TestDirectoryLinks(t *testing.T) {
 	})
 	// A gap where a tool should be would leave its name to the next source.
 	files, err := registry.Files(t.Context(), root)
-	require.ErrorIs(t, err, registry.ErrSource)
+	require.ErrorIs(t, err, registry.ErrUnread)
 	assert.Equal(t, []string{filepath.Join(root, "a", "tool.yaml")}, files)
 	for _, name := range []string{"linked", "loop", "folder.tool.yaml"} {
 		assert.ErrorContains(t, err, filepath.Join(root, name))
@@ -55,13 +55,13 @@ func TestDirectoryLinks(t *testing.T) {
 	t.Run("a manifest that is a link is an error, not a gap", func(t *testing.T) {
 		link(filepath.Join(outside, "tool.yaml"), "b.tool.yaml")
 		_, err := registry.Directory(root).Manifests(t.Context())
-		require.ErrorIs(t, err, registry.ErrSource)
+		require.ErrorIs(t, err, registry.ErrUnread)
 		assert.ErrorContains(t, err, "b.tool.yaml")
 	})
 	t.Run("so is a manifest whose name differs by case", func(t *testing.T) {
 		root := write(t, map[string]string{"Tool.YAML": named("a")})
 		_, err := registry.Directory(root).Manifests(t.Context())
-		require.ErrorIs(t, err, registry.ErrSource)
+		require.ErrorIs(t, err, registry.ErrUnread)
 		assert.ErrorContains(t, err, "tool.yaml")
 	})
 }

@@ -14,6 +14,8 @@ var (
 	ErrInvalidTool = errors.New("invalid tool")
 	// ErrSource means that a source of manifests cannot be read.
 	ErrSource = errors.New("invalid source")
+	// ErrUnread means that something in a source is, or looks like, a manifest that cannot be read.
+	ErrUnread = errors.New("unreadable manifest")
 	// ErrClosed means that the registry, or the one that owns the tool, was closed.
 	ErrClosed = errors.New("closed")
 )
@@ -22,8 +24,8 @@ var (
 type Error struct {
 	Op   string // "register", "load", "scan", "close"
 	Name string // the tool, source or file concerned; may be empty
-	// Err is the cause. It wraps ErrInvalidTool, ErrSource, ErrClosed, ErrDuplicate, a context's
-	// error, or the error of a manifest, a source or a tool.
+	// Err is the cause. It wraps ErrInvalidTool, ErrSource, ErrUnread, ErrClosed, ErrDuplicate, a
+	// context's error, or the error of a manifest, a source or a tool.
 	Err error
 }
 

@@ -353,8 +353,11 @@ func (s *scan) directory(ctx context.Context, path string, depth int) error {
 		return scanError(path, fmt.Errorf("more than %d folders deep", MaxDirectoryDepth))
 	}
 	children, err := os.ReadDir(path)
+	if err != nil && depth == 0 {
+		return scanError(path, err)
+	}
 	if err != nil {
-		s.problems = append(s.problems, scanError(path, err))
+		s.problems = append(s.problems, unread(path, err))
 		return nil
 	}
 	s.entries += len(children)
@@ -411,7 +414,11 @@ func (s *scan) link(path string) {
 }
 
 func (s *scan) problem(path, what string) {
-	s.problems = append(s.problems, scanError(path, errors.New(what)))
+	s.problems = append(s.problems, unread(path, errors.New(what)))
+}
+
+func unread(path string, err error) error {
+	return &Error{Op: "scan", Name: path, Err: fmt.Errorf("%w: %w", ErrUnread, err)}
 }
 
 func scanError(path string, err error) error {
