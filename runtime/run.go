@@ -131,7 +131,7 @@ func (r *run) notOpened(ctx context.Context, err error) (tool.Outcome, error) {
 	case refused.Denial != nil:
 		return r.deny(*refused.Denial)
 	case errors.Is(err, files.ErrNotExist):
-		return r.deny(tool.Denial{Permission: "files", Value: refused.Path, Rule: "the directory granted for it does not exist"})
+		return r.deny(tool.Denial{Permission: "files", Value: refused.Path, Rule: "the directory granted for it does not exist; make it, or correct the context value that names it"})
 	}
 	return r.failed(ctx, err)
 }

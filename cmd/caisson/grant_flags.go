@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/netip"
 	"strconv"
 	"strings"
 
@@ -168,6 +169,9 @@ func parseOrigin(text string, schemes ...string) (object, error) {
 			return nil, fmt.Errorf("the scheme %q is neither https nor http", clip(scheme, 80))
 		}
 		schemes, rest = []string{scheme}, after
+	}
+	if _, err := netip.ParsePrefix(rest); err == nil {
+		return nil, fmt.Errorf("%q is a range of addresses, but a grant is for a host; name the host, and write the addresses that it may have into a policy: network: [{host: HOST, addresses: [%s]}]", rest, rest)
 	}
 	if host, _, isURL := strings.Cut(rest, "/"); isURL {
 		return nil, fmt.Errorf("%q has a path, but a grant is for a host; write %s", clip(rest, 80), clip(text[:len(text)-len(rest)]+host, 80))

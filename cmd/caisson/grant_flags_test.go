@@ -44,6 +44,7 @@ func TestParseNetwork(t *testing.T) {
 		"a.example/v1":           "has a path, but a grant is for a host; write a.example;",
 		"https://a.example/v1":   "write https://a.example;",
 		"a.example:80/v1":        "has a path",
+		"1.2.3.0/24":             `is a range of addresses, but a grant is for a host; name the host, and write the addresses that it may have into a policy: network: [{host: HOST, addresses: [1.2.3.0/24]}]`,
 		"user@a.example":         "not a host alone",
 		"user:pw@a.example":      "the port",
 		"a.example:":             "no port after the colon",

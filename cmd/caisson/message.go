@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 	"strings"
 	"syscall"
@@ -87,7 +88,15 @@ func printHint(w io.Writer, hint string) {
 // messagesOf returns one message for each problem in an error.
 func messagesOf(err error) []message {
 	var messages []message
+	known := map[string]bool{}
 	for _, leaf := range leavesOf(err) {
+		if m, ok := grantMessage(leaf); ok {
+			if !known[m.text] {
+				messages = append(messages, m)
+			}
+			known[m.text] = true
+			continue
+		}
 		var invalid *manifests.Error
 		if !errors.As(leaf, &invalid) {
 			m := messageFor(leaf)
@@ -102,6 +111,16 @@ func messagesOf(err error) []message {
 		}
 	}
 	return messages
+}
+
+// grantMessage returns the message for a grant of a directory that does not exist. Every tool that the
+// grant is for has the same error, whether or not it requests the directory.
+func grantMessage(err error) (message, bool) {
+	_, text, granted := strings.Cut(err.Error(), ": runtime: ")
+	if !granted || !errors.Is(err, fs.ErrNotExist) || !strings.Contains(text, "grant for ") {
+		return message{}, false
+	}
+	return message{text, []string{"make the directory, or correct the path of the grant"}}, true
 }
 
 // messageFor returns the message for an error that is one problem.

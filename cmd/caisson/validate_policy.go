@@ -95,7 +95,9 @@ func (v *validation) policy(ctx context.Context, file string, beside []*manifest
 		problem.Path = "profile"
 		return append(problems, problem), nil
 	}
-	warnings = append(warnings, v.stops(ctx, file, policy, beside)...)
+	if len(problems) == 0 { // a source that is missing stops every call
+		warnings = append(warnings, v.stops(ctx, file, policy, beside)...)
+	}
 	for _, u := range unapplied.In([]*manifests.Policy{policy}, profile, tools, near) {
 		line := lineOf(u.Origin)
 		if strings.HasPrefix(u.Key, "deny") && slices.ContainsFunc(warnings, func(p manifests.Problem) bool { return p.Kind == stopsCalls && p.Line == line }) {
