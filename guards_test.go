@@ -60,7 +60,7 @@ var guardFaults = []guardFault{
 	{name: "an array is read for each template", pkg: "manifests", attack: "TestAttackArrayInManyTemplates",
 		edits: in("manifests/arguments.go", "		e.lists[part.param] = values\n", "")},
 	{name: "a result has any number of parts", pkg: "runtime", attack: "TestAttackManyParts",
-		edits: in("runtime/result.go", "Values: maxParts + 1", "Values: len(list) + 1")},
+		edits: in("runtime/object.go", "Values: maxParts + 1", "Values: len(list) + 1")},
 
 	{name: "cache entries of any file type are read", pkg: "runtime/internal/engine", attack: "TestAttackIrregularEntries/endless_device", hangs: true,
 		edits: unchecked},
@@ -142,7 +142,7 @@ var guardFaults = []guardFault{
 	{name: "a damaged index is used", pkg: "manifests", attack: "TestAttackDamagedIndex",
 		edits: in("manifests/index.go", "if sha256.Sum256(entries) != ", "if sha256.Sum256(entries) == [sha256.Size]byte{} && sha256.Sum256(entries) != ")},
 	{name: "reasons are searched whole", pkg: "runtime", attack: "TestReasonsAreSearchedInPart",
-		edits: in("runtime/failure.go", "if len(words) > maxReason {", "if len(words) < 0 {")},
+		edits: in("runtime/cause.go", "if len(reason) > maxReason {", "if len(reason) < 0 {")},
 
 	{name: "approvals cover any callee", pkg: "executor", attack: "TestAttackReplacedCallee/before_it_runs",
 		edits: append(in("executor/resume.go", " && c.wasShown(s):", ":"), unbound...)},

@@ -165,9 +165,9 @@ func TestDeniedCallIsTheReasonOfAFailure(t *testing.T) {
 	assert.Equal(t, tool.Result{Kind: tool.ToolFailed, Error: "the tool exited with code 1: as asked of research"}, outcome.Result)
 	assert.Len(t, outcome.Denials, 1)
 
-	outcome, err = h.call(t, "research", steps(asks("search"), `{"do":"fail","name":"of search"}`))
+	outcome, err = h.call(t, "research", steps(asks("search"), `{"do":"fail","name":"of the tool search"}`))
 	require.ErrorIs(t, err, tool.Denied)
-	assert.Equal(t, "the tool exited with code 1: as asked of search; denied: tools search: the manifest does not ask to call it, and no grant lets it be called", outcome.Result.Error)
+	assert.Equal(t, "denied: tools search: the manifest does not ask to call it, and no grant lets it be called; the tool exited with code 1: as asked of the tool search", outcome.Result.Error)
 }
 
 func TestGrantOfWhatIsNoName(t *testing.T) {

@@ -1,20 +1,16 @@
 package runtime
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
-	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/manifests/permission"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
 	"github.com/caisson-run/caisson/runtime/internal/wasi"
 	"github.com/caisson-run/caisson/tool"
@@ -35,7 +31,7 @@ func (r *run) finish(ctx context.Context, used engine.Usage, err error) (tool.Ou
 	switch {
 	case errors.As(err, &exit):
 		if r.isFailure(exit.Code) && used.MemoryRefused > 0 && !r.reported() {
-			if _, denied := r.cause(r.lastWords(), ""); !denied {
+			if _, denied := r.cause(lastLine(r.lastWords(maxReason))); !denied {
 				return r.outOfMemory(used)
 			}
 		}
@@ -50,14 +46,14 @@ func (r *run) finish(ctx context.Context, used engine.Usage, err error) (tool.Ou
 	case errors.Is(err, engine.ErrMemory):
 		return r.outOfMemory(used)
 	case errors.Is(err, engine.ErrTrap):
-		words := r.lastWords()
-		if denial, denied := r.cause(words, ""); denied {
-			return r.deniedBy(tool.Result{Error: r.quote("", words)}, denial)
+		words := r.quote("the tool crashed: "+failure.Reason, r.lastWords(maxWords))
+		if denial, denied := r.cause(lastLine(r.lastWords(maxReason))); denied {
+			return r.deniedBy(tool.Result{Error: words}, denial)
 		}
 		if used.MemoryRefused > 0 {
 			return r.outOfMemory(used)
 		}
-		return r.fail(tool.Trap, r.quote("the tool crashed: "+failure.Reason, words), err)
+		return r.fail(tool.Trap, words, err)
 	}
 	return r.failed(ctx, err)
 }
@@ -65,7 +61,7 @@ func (r *run) finish(ctx context.Context, used engine.Usage, err error) (tool.Ou
 // reported reports whether the program printed a result object. If it did not, and had been
 // refused memory, that is why it failed.
 func (r *run) reported() bool {
-	_, err := readResult(r.deadline, r.stdout.Bytes)
+	_, err := readObject(r.deadline, r.stdout.Bytes)
 	return err == nil
 }
 
@@ -77,120 +73,20 @@ func (r *run) outOfMemory(used engine.Usage) (tool.Outcome, error) {
 // report returns the tool's own result. Of a failure, the tool's own words come first. The call is
 // denied only if a denial explains why it failed.
 func (r *run) report(ctx context.Context, code uint32) (tool.Outcome, error) {
-	result, words, err := r.read(code)
+	said, err := r.read(code)
 	if err != nil {
 		return r.failed(ctx, err)
 	}
-	if result.Success {
-		return r.outcome(result), nil
+	if said.Success {
+		return r.outcome(said.Result), nil
 	}
-	if words == "" {
-		words = r.lastWords()
-		result.Error = r.quote(result.Error, words)
-	}
-	if denial, denied := r.cause(words, result.Output); denied {
-		return r.deniedBy(result, denial)
-	}
-	result.Kind = tool.ToolFailed
-	return r.outcome(result), nil
-}
-
-// cause returns the denial that explains why the tool failed, if one does: the last one that the
-// tool's words or output name. If the tool says only that something was not permitted, it is the last
-// of all; if it says nothing, the last that is not a note.
-func (r *run) cause(words, output string) (tool.Denial, bool) {
-	if len(words) > maxReason { // what it takes to look for each name must not depend on the guest
-		words = words[:maxReason]
-	}
-	said, untold := words+"\n"+lastOf(output), strings.Contains(words, notPermitted)
-	for _, d := range slices.Backward(r.denials) {
-		if slices.ContainsFunc(r.namesOf(d), func(name string) bool { return mentions(said, name) }) {
-			return d, true
+	if !said.ours {
+		if denial, denied := r.cause(said.reason); denied {
+			return r.deniedBy(said.Result, denial)
 		}
 	}
-	for _, d := range slices.Backward(r.denials) {
-		if untold || words == "" && !d.Note {
-			return d, true
-		}
-	}
-	return tool.Denial{}, false
-}
-
-// maxReason is in how many bytes of a tool's reason names are looked for.
-const maxReason = 8 << 10
-
-// notPermitted is in what guests' languages make of the error number of a denial, EPERM.
-const notPermitted = "not permitted"
-
-// namesOf returns what a tool may call what it was denied: a path also relative to "/", to its own
-// directory or to one that the manifest requests, and a URL also by its host.
-func (r *run) namesOf(d tool.Denial) []string {
-	names := []string{d.Value}
-	switch permission.Kind(d.Permission) {
-	case filesKind:
-		directories := []string{"/", path.Dir(d.Value) + "/"}
-		for _, request := range r.tool.manifest.Permissions.Files {
-			directories = append(directories, strings.TrimSuffix(request.Path, "/")+"/")
-		}
-		for _, directory := range directories {
-			relative, inside := strings.CutPrefix(d.Value, directory)
-			if inside && strings.ContainsAny(relative, "./") { // else it may be any word
-				names = append(names, relative)
-			}
-		}
-	case "network":
-		if u, err := url.Parse(d.Value); err == nil && u.Hostname() != "" {
-			names = append(names, u.Hostname())
-		}
-	}
-	return names
-}
-
-// mentions reports whether a text has a name in it that is no part of a longer one.
-func mentions(text, name string) bool {
-	for at := 0; name != ""; at++ {
-		n := strings.Index(text[at:], name)
-		if n < 0 {
-			return false
-		}
-		at += n
-		before, _ := utf8.DecodeLastRuneInString(text[:at])
-		after, _ := utf8.DecodeRuneInString(text[at+len(name):])
-		if !partOfName(before) && !partOfName(after) {
-			return true
-		}
-	}
-	return false
-}
-
-func partOfName(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
-
-// maxWords is how many bytes of a tool's log go with a failure for which the tool gave no reason.
-const maxWords = 2 << 10
-
-// lastWords returns the end of the tool's log, with secrets masked.
-func (r *run) lastWords() string {
-	if bytes.Equal(r.stderr.Bytes, []byte(unmaskedLog)) {
-		return ""
-	}
-	words := lastOf(string(r.stderr.Bytes))
-	if words != "" && r.stderr.Dropped {
-		words += " …"
-	}
-	return words
-}
-
-// lastOf returns the last [maxWords] bytes of a text, from the beginning of a line if there is one.
-func lastOf(text string) string {
-	text = strings.TrimSpace(text)
-	if len(text) > maxWords {
-		text = text[len(text)-maxWords:]
-		if _, lines, found := strings.Cut(text, "\n"); found {
-			text = lines
-		}
-		text = "… " + text
-	}
-	return strings.ToValidUTF8(text, "\uFFFD")
+	said.Kind = tool.ToolFailed
+	return r.outcome(said.Result), nil
 }
 
 // quote adds the tool's last words to a message, which models read, unless the manifest keeps them
@@ -215,15 +111,31 @@ func (r *run) deniedBy(result tool.Result, denial tool.Denial) (tool.Outcome, er
 	}
 	denial.Note = false
 	r.denials = append(slices.DeleteFunc(slices.Clone(r.denials), same), denial)
-	message := fmt.Sprintf("denied: %s %s: %s", denial.Permission, denial.Value, denial.Rule)
-	switch {
-	case strings.Contains(result.Error, message):
-		message = result.Error
-	case result.Error != "":
-		message = result.Error + "; " + message
+	message := fmt.Sprintf("denied: %s %s: %s", denial.Permission, plain(denial.Value), denial.Rule)
+	// The host's words come first, so that the tool's cannot pass for them.
+	if words := result.Error; !repeats(words, message, denial.Value) {
+		if !strings.HasPrefix(words, "the tool") {
+			words = theToolSays + words
+		}
+		message += "; " + words
 	}
 	result.Success, result.Kind, result.Error = false, tool.Denied, message
 	return r.outcome(result), &tool.Error{Op: "invoke", Tool: r.invocation.Tool, Kind: tool.Denied, Message: message}
+}
+
+// repeats reports whether a tool's words say no more than a message about a value.
+func repeats(words, message, value string) bool {
+	rest := strings.Trim(strings.Replace(words, message, "", 1), ":; \n")
+	return rest == "" || rest == value && rest != words
+}
+
+// plain returns a guest's value for a message in which the host's words are set off by ": " and "; ".
+// A value that has these in it is quoted.
+func plain(value string) string {
+	if strings.Contains(value, ": ") || strings.Contains(value, "; ") || strings.ContainsFunc(value, unicode.IsControl) {
+		return strconv.Quote(value)
+	}
+	return value
 }
 
 func (r *run) deny(denial tool.Denial) (tool.Outcome, error) {
@@ -261,22 +173,7 @@ func (r *run) fail(kind tool.Kind, message string, cause error) (tool.Outcome, e
 func (r *run) outcome(result tool.Result) tool.Outcome {
 	outcome := tool.Outcome{Result: result, Usage: r.usage, Denials: r.denials, HostCalls: r.hostCalls}
 	if r.began {
-		outcome.Log = ownWords.Replace(strings.ToValidUTF8(string(r.stderr.Bytes), "\uFFFD"))
-		if r.stderr.Dropped {
-			outcome.Log += fmt.Sprintf("\n%s%s]\n", cutMark, r.tool.limits.Stderr)
-		}
-		if r.trace != "" {
-			outcome.Log += "\n" + trapMark + "\n" + strings.ToValidUTF8(r.trace, "\uFFFD")
-		}
+		outcome.Log = r.shown()
 	}
 	return outcome
 }
-
-// The markers of text that the host adds to a guest's log.
-const (
-	cutMark  = "[cut after "
-	trapMark = "[trap at]"
-)
-
-// ownWords escapes the host's markers in a guest's log, so that a guest cannot forge them.
-var ownWords = strings.NewReplacer(cutMark, `\`+cutMark, trapMark, `\`+trapMark)

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -9,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/runtime/internal/wasi"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -42,7 +42,7 @@ func TestPrivateLastWords(t *testing.T) {
 
 	outcome, err = invoke(t, guest, `{"open":"/etc/x.conf","log":"customer 4711: cannot open /etc/x.conf","code":1}`)
 	require.ErrorIs(t, err, tool.Denied)
-	assert.True(t, strings.HasPrefix(outcome.Result.Error, "the tool exited with code 1; denied: files /etc/x.conf: "), outcome.Result.Error)
+	assert.True(t, strings.HasPrefix(outcome.Result.Error, "denied: files /etc/x.conf: no granted directory holds this path; the tool exited with code 1"), outcome.Result.Error)
 	assert.NotContains(t, outcome.Result.Error, "4711")
 
 	outcome, err = invoke(t, guest, `{"open":"/etc/x.conf","log":"customer 4711 has no city","code":1}`)
@@ -85,13 +85,13 @@ func TestLastWords(t *testing.T) {
 		"caf\xe9":                 "caf\uFFFD",
 		long + "why":              "… " + strings.Repeat("a line of a log\n", 127) + "why",
 		strings.Repeat("é", 3000): "… " + strings.Repeat("é", 1024),
-		unmaskedLog:               "",
 	} {
-		r := &run{tool: guest, stderr: wasi.Output{Bytes: []byte(log)}}
-		assert.Equal(t, want, r.lastWords())
+		r := &run{tool: guest, log: guestLog{text: []byte(log)}}
+		assert.Equal(t, want, r.lastWords(maxWords))
 	}
-	cut := &run{tool: guest, stderr: wasi.Output{Bytes: []byte("the begin"), Dropped: true}}
-	assert.Equal(t, "the begin …", cut.lastWords())
+	cut := &run{tool: guest, log: guestLog{text: []byte("the begin"), end: []byte("ning\nthe end"), missing: 1}}
+	assert.Equal(t, "… the end", cut.lastWords(maxWords))
+	assert.Empty(t, (&run{tool: guest, log: guestLog{omitted: true}}).lastWords(maxWords))
 }
 
 // TestProbesBeforeTheInputAreNotes: language runtimes look for files of their own as they start. No
@@ -141,8 +141,83 @@ func TestDenialsOfAResumedProgramAreNoNotes(t *testing.T) {
 func TestReasonsAreSearchedInPart(t *testing.T) {
 	guest := load(t, newRuntime(t, Options{}), manifest(t, probe, ""), manifests.Grants{})
 	r := &run{tool: guest, denials: []tool.Denial{{Permission: "files", Value: "/etc/x.conf", Rule: "no"}}}
-	_, denied := r.cause(strings.Repeat("a", maxReason-20)+" /etc/x.conf", "")
+	_, denied := r.cause(strings.Repeat("a", maxReason-20) + " /etc/x.conf")
 	assert.True(t, denied)
-	_, denied = r.cause(strings.Repeat("a", maxReason)+" /etc/x.conf", "")
+	_, denied = r.cause(strings.Repeat("a", maxReason) + " /etc/x.conf")
 	assert.False(t, denied)
+}
+
+// TestFailuresHoldWhatWasPrinted: a program whose output is not what its manifest says is heard all the
+// same.
+func TestFailuresHoldWhatWasPrinted(t *testing.T) {
+	for _, c := range []struct {
+		mode, print, log string
+		code             int
+		want             tool.Result
+	}{
+		{"result", "Error: no such city\n", "", 1, tool.Result{Output: "Error: no such city", Error: "the tool exited with code 1"}},
+		{"json", "Error: no such city\n", "", 1, tool.Result{Output: "Error: no such city", Error: "the tool exited with code 1"}},
+		{"result", `{"ok":false,"error":"boo"}`, "", 1, tool.Result{Output: `{"ok":false,"error":"boo"}`, Error: "the tool exited with code 1"}},
+		{"result", `{"success":false,"error":"boo"}`, "", 1, tool.Result{Error: "boo"}},
+		{"result", "looking", "no such city", 1, tool.Result{Output: "looking", Error: "the tool exited with code 1: no such city"}},
+		{"json", "no such city", "", 0, tool.Result{Output: "no such city", Error: "the tool's output is not JSON"}},
+		{"result", strings.Repeat("line\n", 1000) + "why", "", 1, tool.Result{Output: "… " + strings.Repeat("line\n", 408) + "why", Error: "the tool exited with code 1"}},
+		{"auto", `{"success":false}`, "", 0, tool.Result{Error: "the tool reported a failure and did not say why"}},
+		{"auto", `{"success":false}`, "no such city", 0, tool.Result{Error: "the tool reported a failure: no such city"}},
+		{"auto", `{"success":false,"output":"no such city"}`, "", 0, tool.Result{Output: "no such city", Error: "the tool reported a failure"}},
+	} {
+		m := manifest(t, "internal/guests/failing/failing.wasm", "module: {path: guest.wasm, stdout: "+c.mode+"}")
+		arguments := encode(t, map[string]any{"print": c.print, "log": c.log, "code": c.code})
+		outcome, err := invoke(t, load(t, newRuntime(t, Options{}), m, manifests.Grants{}), string(arguments))
+		require.NoError(t, err)
+		c.want.Kind = tool.ToolFailed
+		assert.Equal(t, c.want, outcome.Result, "%s: %s", c.mode, c.print)
+	}
+}
+
+// TestLongLogsEndWithTheReason: of a log that is too long, the end is kept too, and is what the model reads.
+func TestLongLogsEndWithTheReason(t *testing.T) {
+	for _, limit := range []int{1, 100, 1 << 10} {
+		m := manifest(t, "internal/guests/failing/failing.wasm", fmt.Sprintf("limits: {stderr: %d}", limit))
+		guest := load(t, newRuntime(t, Options{}), m, manifests.Grants{})
+		noise := strings.Repeat("busy\n", 100_000)
+		outcome, err := invoke(t, guest, string(encode(t, map[string]any{"log": noise + "no such city", "code": 1})))
+		require.NoError(t, err)
+		assert.True(t, strings.HasPrefix(outcome.Result.Error, "the tool exited with code 1:\n… busy\n"), outcome.Result.Error)
+		assert.True(t, strings.HasSuffix(outcome.Result.Error, "busy\nno such city"), outcome.Result.Error)
+		assert.LessOrEqual(t, len(outcome.Result.Error), maxWords+40)
+		log := noise + "no such city"
+		mark := fmt.Sprintf("\n[cut after %s: %d bytes left out]\n", manifests.Bytes(limit), len(log)-limit-maxWords)
+		assert.Equal(t, log[:limit]+mark+log[len(log)-maxWords:], outcome.Log)
+
+		whole := strings.Repeat("a", limit+maxWords)
+		outcome, err = invoke(t, guest, string(encode(t, map[string]any{"log": whole})))
+		require.NoError(t, err)
+		assert.Equal(t, whole, outcome.Log, "it is kept whole if nothing is missing between the two")
+	}
+}
+
+// TestAttackSecretsAtTheCut: where a log is cut, no part of a secret can be seen, wherever the cut is.
+func TestAttackSecretsAtTheCut(t *testing.T) {
+	guest := lateGuest(t, "text")
+	const limit = 4 << 10
+	guest.limits.Stderr = limit
+	for _, length := range []int{limit + maxWords + 1, limit + maxWords + 500, 3 * limit} {
+		for _, cut := range []int{limit, length - maxWords} {
+			for before := range len(secretValue) + 2 {
+				r := &run{tool: guest, host: &host{permitted: &permitted{}}, deadline: newDeadline(t.Context(), time.Now().Add(time.Hour))}
+				r.stderr = r.newLog()
+				text := []byte(strings.Repeat(".", length))
+				copy(text[cut-before:], secretValue)
+				_, err := r.stderr.Write(text)
+				require.NoError(t, err)
+				r.log = r.maskedLog()
+				require.Positive(t, r.log.missing)
+				for n := range len(secretValue) - 5 {
+					require.NotContains(t, r.shown(), secretValue[n:n+6], "%d bytes, cut at %d, %d before it", length, cut, before)
+				}
+				r.deadline.release()
+			}
+		}
+	}
 }

@@ -3,7 +3,10 @@ package runtime
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,30 +48,36 @@ func FuzzReadResult(f *testing.F) {
 				assert.Equal(t, parts, content)
 			}
 		}
-		if result, err := readResult(t.Context(), text); err == nil {
-			compareData(t, want, result.Data)
+		if said, err := readObject(t.Context(), text); err == nil && said.leftOut == "" {
+			compareData(t, want, said.Data)
 		}
 	})
 }
 
-// compareData checks that a result's data has the members that no other field of the result has. It
-// may have "error" besides.
+// compareData checks that a result's data has the members that no other field of the result has, and
+// those of "data". It may have others that do not fit their fields besides.
 func compareData(t *testing.T, members map[string]json.RawMessage, data json.RawMessage) {
 	t.Helper()
-	for _, name := range []string{"success", "output", "error", "content"} {
+	for _, name := range []string{"success", "output", "error", "message", "content"} {
 		delete(members, name)
+	}
+	var inside map[string]json.RawMessage
+	if json.Unmarshal(members["data"], &inside) == nil && inside != nil {
+		delete(members, "data")
+		maps.Copy(members, inside)
 	}
 	if len(members) == 0 || len(members) == 1 && members["data"] != nil {
 		return // all of it, if there is any, is "data" itself
 	}
 	var got map[string]json.RawMessage
 	require.NoError(t, json.Unmarshal(data, &got), "%s", data)
+	fields := []string{"error", "message", "output", "content"}
 	for name := range got {
-		assert.True(t, members[name] != nil || name == "error", name)
+		assert.True(t, members[name] != nil || slices.Contains(fields, name), name)
 	}
 	for name, value := range members {
 		if name != "data" || string(value) != "null" {
-			assert.JSONEq(t, string(value), string(got[name]), name)
+			assert.JSONEq(t, string(value), string(got[strings.ToValidUTF8(name, "\uFFFD")]), name)
 		}
 	}
 }
@@ -76,24 +85,34 @@ func compareData(t *testing.T, members map[string]json.RawMessage, data json.Raw
 // TestReadResultStopsWithItsContext, whichever part of it is long.
 func TestReadResultStopsWithItsContext(t *testing.T) {
 	for name, text := range map[string]string{
-		"many members": `{"success":true` + strings.Repeat(`,"a":1`, 1<<20) + "}",
+		"many members": manyMembers(1 << 20),
 		"long parts":   `{"success":true,"content":[` + strings.Repeat(`{"type":"`+strings.Repeat("a", 5<<10)+`"},`, maxParts-1) + `{}]}`,
 		"long data":    `{"success":true,"data":[` + strings.Repeat(`[1],`, 1<<20) + `1]}`,
 	} {
 		looks := &looked{Context: t.Context(), last: 1 << 30}
-		_, err := readResult(looks, []byte(text))
+		_, err := readObject(looks, []byte(text))
 		require.NoError(t, err, name)
 		assert.GreaterOrEqual(t, looks.count, len(text)/longOutput, name)
-		_, err = readResult(&looked{Context: t.Context(), last: looks.count / 2}, []byte(text))
+		_, err = readObject(&looked{Context: t.Context(), last: looks.count / 2}, []byte(text))
 		require.ErrorIs(t, err, context.Canceled, name)
 	}
+}
+
+// manyMembers returns a result object with so many members that are data.
+func manyMembers(n int) string {
+	var text strings.Builder
+	text.WriteString(`{"success":true`)
+	for i := range n {
+		fmt.Fprintf(&text, `,"%d":1`, i)
+	}
+	return text.String() + "}"
 }
 
 // TestAttackManyParts: a result has at most so many parts, however short they are.
 func TestAttackManyParts(t *testing.T) {
 	for name, part := range map[string]string{"short": "{}", "long": `{"text":"` + strings.Repeat("a", longOutput/100) + `"}`} {
 		with := func(parts int) ([]tool.Content, error) {
-			result, err := readResult(t.Context(), []byte(`{"success":true,"content":[`+strings.Repeat(part+",", parts-1)+part+`]}`))
+			result, err := readObject(t.Context(), []byte(`{"success":true,"content":[`+strings.Repeat(part+",", parts-1)+part+`]}`))
 			return result.Content, err
 		}
 		content, err := with(maxParts)
@@ -202,4 +221,124 @@ func TestIdentityOfAToolOfAClient(t *testing.T) {
 	want := identityOf(t, r, m, manifests.Grants{})
 	assert.Equal(t, want, identityOf(t, r, m, manifests.Grants{Approved: approvedBy("caisson.yaml:2", "ab")}), "no module is read for what is bound to one")
 	assert.NotEqual(t, want, identityOf(t, r, clients(t, clientsTool+"parameters: {properties: {question: {type: string}}}\n"), manifests.Grants{}))
+}
+
+// TestFailuresStayFailures: whatever form the reason has, and whatever is wrong with the rest.
+func TestFailuresStayFailures(t *testing.T) {
+	for output, want := range map[string]tool.Result{
+		`{"success":false,"error":{"code":3,"message":"boo"}}`:           {Error: "boo", Data: []byte(`{"error":{"code":3,"message":"boo"}}`)},
+		`{"success":false,"error":{"message":"boo"}}`:                    {Error: "boo"},
+		`{"success":false,"error":{"text":"boo"}}`:                       {Error: "boo"},
+		`{"success":false,"error":{"code": 3}}`:                          {Error: `{"code":3}`},
+		`{"success":false,"error":["a", "b"]}`:                           {Error: `["a","b"]`},
+		`{"success":false,"error":7}`:                                    {Error: "7"},
+		`{"success":"false","error":"boo"}`:                              {Error: "boo"},
+		`{"success":"False","error":"boo"}`:                              {Error: "boo"},
+		`{"success":0,"error":"boo"}`:                                    {Error: "boo"},
+		`{"success":null,"error":"boo"}`:                                 {Error: "boo"},
+		`{"success":false,"error":null,"message":"boo"}`:                 {Error: "boo"},
+		`{"success":false,"error":{},"message":"boo"}`:                   {Error: "boo"},
+		`{"success":false,"error":true,"message":"boo"}`:                 {Error: "boo", Data: []byte(`{"error":true}`)},
+		`{"success":false,"error":"boo","message":"more"}`:               {Error: "boo", Data: []byte(`{"message":"more"}`)},
+		`{"success":false,"error":"boo","output":5,"content":"x"}`:       {Error: "boo", Data: []byte(`{"output":5,"content":"x"}`)},
+		`{"success":false,"error":"boo","data":{"a":1},"code":5}`:        {Error: "boo", Data: []byte(`{"a":1,"code":5}`)},
+		`{"success":false,"message":{"code":5}}`:                         {Data: []byte(`{"message":{"code":5}}`)},
+		`{"success":false,"error":"boo","data":{"a":1,"a":2}}`:           {Error: "boo"},
+		`{"success":false,"error":"boo","n":1e999}`:                      {Error: "boo"},
+		`{"success":true,"success":false,"error":"boo"}`:                 {Error: "boo"},
+		`{"success":false,"error":"a \ud800"}`:                           {Error: "a \uFFFD"},
+		`{"success":"true","data":[1],"error":false}`:                    {Success: true, Data: []byte(`[1]`)},
+		`{"success":true,"error":{"message":"one is missing"},"n":1}`:    {Success: true, Data: []byte(`{"n":1,"error":{"message":"one is missing"}}`)},
+		`{"success":true,"message":"all is well","output":"4 of 4 fit"}`: {Success: true, Output: "4 of 4 fit", Data: []byte(`{"message":"all is well"}`)},
+	} {
+		for _, mode := range []manifests.Stdout{manifests.StdoutAuto, manifests.StdoutResult} {
+			said, err := readOutput(t.Context(), mode, []byte(output))
+			require.NoError(t, err, "%s: %s", mode, output)
+			assert.Equal(t, want, said.Result, "%s: %s", mode, output)
+		}
+	}
+}
+
+// TestDataKeepsItsForm: members beside "data" are added to it, and what has no place is told.
+func TestDataKeepsItsForm(t *testing.T) {
+	for output, want := range map[string][2]string{
+		`{"success":true,"data":{"files":["a"]},"took_ms":3}`:          {`{"files":["a"],"took_ms":3}`, ""},
+		`{"success":true,"data":{},"took_ms":3}`:                       {`{"took_ms":3}`, ""},
+		`{"success":true,"a":1,"data":{"b":{"a":2}},"c":3}`:            {`{"b":{"a":2},"a":1,"c":3}`, ""},
+		`{"success":true,"data":{"took_ms":1},"took_ms":3,"n":[1, 2]}`: {`{"took_ms":1,"n":[1,2]}`, `"took_ms"`},
+		`{"success":true,"data":{"\u0061":1},"a":3}`:                   {`{"\u0061":1}`, `"a"`},
+		`{"success":true,"data":[1],"took_ms":3}`:                      {`{"took_ms":3,"data":[1]}`, ""},
+		`{"success":true,"data":null,"took_ms":3}`:                     {`{"took_ms":3}`, ""},
+		`{"success":true,"data":"x"}`:                                  {`"x"`, ""},
+	} {
+		said, err := readObject(t.Context(), []byte(output))
+		require.NoError(t, err, output)
+		assert.Equal(t, want, [2]string{string(said.Data), said.leftOut}, output)
+	}
+}
+
+// TestMembersThatTheSchemaRefusesAreLeftOut: data that fits its schema alone is not spoilt by what is
+// beside it, and people see what the program does not get.
+func TestMembersThatTheSchemaRefusesAreLeftOut(t *testing.T) {
+	strict := `result: {type: object, properties: {files: {type: array}}, additionalProperties: false}`
+	for output, want := range map[string][2]string{
+		`{"success":true,"data":{"files":[]},"took_ms":3}`: {`{"files":[]}`, "\n[left out of the data: \"took_ms\"]\n"},
+		`{"success":true,"files":[]}`:                      {`{"files":[]}`, ""},
+	} {
+		outcome := mustInvoke(t, load(t, newRuntime(t, Options{}), manifest(t, probe, strict), manifests.Grants{}), printing(t, output))
+		assert.Equal(t, want, [2]string{string(outcome.Result.Data), outcome.Log}, "%s: %s", output, outcome.Result.Error)
+	}
+	list := load(t, newRuntime(t, Options{}), manifest(t, probe, `result: {type: array}`), manifests.Grants{})
+	outcome := mustInvoke(t, list, printing(t, `{"success":true,"data":[1],"next":"b"}`))
+	assert.Equal(t, `[1]`, string(outcome.Result.Data), outcome.Result.Error)
+	assert.Contains(t, outcome.Log, `[left out of the data: "next"]`)
+	outcome = mustInvoke(t, list, printing(t, `{"success":true,"data":1,"next":"b"}`))
+	assert.Contains(t, outcome.Result.Error, "result schema")
+}
+
+// printing returns the arguments with which the probe prints a text.
+func printing(t *testing.T, text string) string {
+	t.Helper()
+	quoted, err := json.Marshal(text)
+	require.NoError(t, err)
+	return `{"do":"print","text":` + string(quoted) + `}`
+}
+
+// TestDataThatReadersDisagreeOn does not get to programs and providers.
+func TestDataThatReadersDisagreeOn(t *testing.T) {
+	deep := strings.Repeat("[", maxResultDepth+1) + strings.Repeat("]", maxResultDepth+1)
+	for value, says := range map[string]string{
+		`{"a":1,"a":2}`:              `it has the key "a" twice in one object`,
+		`[{"b":{"a":1,"\u0061":2}}]`: `it has the key "a" twice in one object`,
+		`{"\ud800":1,"\udbff":2}`:    "twice in one object",
+		"{\"\xff\":1}":               "it has a key that is not valid UTF-8",
+		`[1e999999]`:                 "it has the number 1e999999, which is too large",
+		strings.Repeat("9", 400):     "which is too large",
+		deep:                         "it is nested deeper than 64 levels",
+		strings.Repeat(`{"a":`, 9000) + "1" + strings.Repeat("}", 9000): "it is nested deeper than 64 levels",
+	} {
+		_, err := readOutput(t.Context(), manifests.StdoutJSON, []byte(value))
+		require.ErrorContains(t, err, says, value)
+		object := `{"success":true,"data":` + value + `}`
+		for _, mode := range []manifests.Stdout{manifests.StdoutResult, manifests.StdoutAuto} {
+			_, err = readOutput(t.Context(), mode, []byte(object))
+			require.ErrorContains(t, err, says, "%s: %s", mode, value)
+		}
+		said, err := readOutput(t.Context(), manifests.StdoutAuto, []byte(value))
+		require.NoError(t, err)
+		assert.Equal(t, text([]byte(value)), said.Result, "what is no result object may be a text")
+	}
+	for value, want := range map[string]string{
+		`"a\ud800"`: `"a\ufffd"`,
+		`["\ud83c\udf27","\uDF27","\\ud800\ud83c"]`: `["\ud83c\udf27","\ufffd","\\ud800\ufffd"]`,
+		`"\ud83c\ud83c\udf27\ud83cx"`:               `"\ufffd\ud83c\udf27\ufffdx"`,
+		"[\"caf\xe9\"]":                             "[\"caf\uFFFD\"]",
+		`1e308`:                                     `1e308`,
+		strings.Repeat("9", 290):                    strings.Repeat("9", 290),
+		deep[1 : len(deep)-1]:                       deep[1 : len(deep)-1],
+	} {
+		said, err := readOutput(t.Context(), manifests.StdoutJSON, []byte(value))
+		require.NoError(t, err, value)
+		assert.Equal(t, want, string(said.Data))
+	}
 }

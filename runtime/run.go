@@ -21,7 +21,9 @@ type run struct {
 	system     wasi.System
 	stdout     wasi.Output
 	stderr     wasi.Output
-	began      bool // the guest has begun
+	log        guestLog // what of stderr is shown
+	leftOut    string   // what was left out of the result's data
+	began      bool     // the guest has begun
 	usage      tool.Usage
 	denials    []tool.Denial
 	hostCalls  []tool.HostCall
@@ -188,7 +190,7 @@ func (r *run) prepare(arguments []string) error {
 	}
 	t := r.tool
 	r.stdout = wasi.Output{Limit: int64(t.limits.Output), Strict: true}
-	r.stderr = wasi.Output{Limit: int64(t.limits.Stderr)}
+	r.stderr = r.newLog()
 	r.system = wasi.System{
 		Args:        append([]string{t.manifest.Name}, arguments...),
 		Environment: t.permit.environment,

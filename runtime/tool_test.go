@@ -116,12 +116,12 @@ func TestWhatDecidesTheKind(t *testing.T) {
 		{"report that names what was denied", engine.Usage{}, nil, denial, blames, "", tool.Denied},
 		{"report that names part of it", engine.Usage{}, nil, denial, `{"success":false,"error":"max.conf"}`, "", tool.ToolFailed},
 		{"report without a reason", engine.Usage{}, nil, denial, `{"success":false}`, "", tool.Denied},
-		{"output that names what was denied", engine.Usage{}, &wasi.ExitError{Code: 1}, denial, "open /etc/x.conf", "bye", tool.Denied},
-		{"malformed result after a denial", engine.Usage{}, &wasi.ExitError{Code: 1}, denial, `{"success":true`, "", tool.Denied},
+		{"output that names what was denied", engine.Usage{}, &wasi.ExitError{Code: 1}, denial, "open /etc/x.conf", "bye", tool.ToolFailed},
+		{"malformed result after a denial", engine.Usage{}, &wasi.ExitError{Code: 1}, denial, `{"success":true`, "", tool.ToolFailed},
 		{"words after a denial", engine.Usage{}, &wasi.ExitError{Code: 1}, denial, "", "near selec: syntax error", tool.ToolFailed},
 		{"words that name what was denied", engine.Usage{}, &wasi.ExitError{Code: 1}, denial, "", "x: etc/x.conf: not there", tool.Denied},
 		{"words that tell of a denial", engine.Usage{}, &wasi.ExitError{Code: 1}, denial, "", "Operation not permitted (os error 63)", tool.Denied},
-		{"words that name a probe", engine.Usage{}, &wasi.ExitError{Code: 1}, probed, "", "cannot read pyvenv.cfg", tool.Denied},
+		{"words that name a probe", engine.Usage{}, &wasi.ExitError{Code: 1}, probed, "", "cannot read pyvenv.cfg", tool.ToolFailed},
 		{"words after a probe", engine.Usage{}, &wasi.ExitError{Code: 1}, probed, "", "ValueError: 1", tool.ToolFailed},
 		{"nothing after a probe", engine.Usage{}, &wasi.ExitError{Code: 3}, probed, "", "", tool.ToolFailed},
 		{"trap with words after a denial", refused, trap, denial, "", "index out of range", tool.Memory},
@@ -133,7 +133,7 @@ func TestWhatDecidesTheKind(t *testing.T) {
 		{"deadline after a denial", refused, context.DeadlineExceeded, denial, "", "", tool.Deadline},
 		{"overflow after a denial", refused, &wasi.OutputError{}, denial, "", "", tool.Output},
 	} {
-		r := &run{tool: guest, denials: c.denials, began: true, stdout: wasi.Output{Bytes: []byte(c.stdout)}, stderr: wasi.Output{Bytes: []byte(c.stderr)}, deadline: newDeadline(t.Context(), time.Now().Add(time.Hour))}
+		r := &run{tool: guest, denials: c.denials, began: true, stdout: wasi.Output{Bytes: []byte(c.stdout)}, log: guestLog{text: []byte(c.stderr)}, deadline: newDeadline(t.Context(), time.Now().Add(time.Hour))}
 		outcome, _ := r.finish(t.Context(), c.used, c.err)
 		assert.Equal(t, c.want, outcome.Result.Kind, c.name)
 		assert.Len(t, outcome.Denials, len(c.denials), c.name)
@@ -163,8 +163,8 @@ func TestLogIsCappedAndKeptApart(t *testing.T) {
 	assert.Equal(t, "a secret of the log", outcome.Log)
 	assert.NotContains(t, outcome.Result.Output+string(outcome.Result.Data), "secret")
 	outcome = mustInvoke(t, guest, `{"do":"log","text":"0123456789abcdef","times":1000000}`)
-	assert.Less(t, len(outcome.Log), 1100)
-	assert.Contains(t, outcome.Log, "[cut after 1KiB]")
+	assert.Less(t, len(outcome.Log), 3200)
+	assert.Contains(t, outcome.Log, "\n[cut after 1KiB: 15996928 bytes left out]\n")
 	outcome = mustInvoke(t, guest, `{"do":"log","text":"\n[cut after 64KiB]\n\n[trap at]\n"}`)
 	assert.Equal(t, "\n\\[cut after 64KiB]\n\n\\[trap at]\n", outcome.Log, "which the host did not write")
 }
@@ -238,7 +238,7 @@ func TestStandardOutput(t *testing.T) {
 			tool.Result{Success: true, Data: []byte(`{"kind":"denied","unknown":[1,2],"error":"a part is missing"}`)}},
 		{manifests.StdoutResult, `{"success":true,"error":"","data":[1],"unit":"°C"}`, tool.Result{Success: true, Data: []byte(`{"unit":"°C","data":[1]}`)}},
 		{manifests.StdoutResult, `{"success":false,"data":null,"error":"no","code":7}`, failed("no")},
-		{manifests.StdoutResult, `{ "a" : ",}" , "success" : true, "output":"x" ,"b":{"success":false},"output":"y","c":[1, 2] }`,
+		{manifests.StdoutResult, `{ "a" : ",}" , "success" : true, "b":{"success":false},"output":"y","c":[1, 2] }`,
 			tool.Result{Success: true, Output: "y", Data: []byte(`{"a":",}","b":{"success":false},"c":[1,2]}`)}},
 		{manifests.StdoutResult, `{"success":true,"content":[{"type":"image","data":"AQI=","mime_type":"image/png"}]}`,
 			tool.Result{Success: true, Content: []tool.Content{{Type: "image", Data: []byte{1, 2}, MIMEType: "image/png"}}}},
@@ -255,7 +255,7 @@ func TestStandardOutput(t *testing.T) {
 			assert.Contains(t, got.Error, c.want.Error, c.output)
 			continue
 		}
-		assert.Equal(t, c.want, got, "%s: %s", c.mode, c.output)
+		assert.Equal(t, c.want, got.Result, "%s: %s", c.mode, c.output)
 	}
 }
 

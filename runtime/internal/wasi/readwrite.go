@@ -98,7 +98,8 @@ func write(c *call) (Errno, error) {
 	}
 	total, errno, err := c.vectors(d.file != nil, func(piece []byte) (int, Errno, error) {
 		if d.output != nil {
-			return len(piece), Success, d.output.write(piece)
+			_, err := d.output.Write(piece)
+			return len(piece), Success, err
 		}
 		n, err := d.file.Write(piece)
 		return n, errnoOf(err), nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
@@ -80,26 +81,49 @@ type OutputError struct{ Limit int64 }
 func (e *OutputError) Error() string { return fmt.Sprintf("more than %d bytes of output", e.Limit) }
 
 // Output collects what a guest writes, up to a limit in bytes. Beyond the limit, a strict output
-// ends the guest with an [*OutputError]; any other output drops the excess.
+// ends the guest with an [*OutputError]; any other output keeps only the end of what follows.
 type Output struct {
-	Limit   int64
-	Strict  bool
-	Bytes   []byte
-	Dropped bool // the guest wrote more than Limit
+	Limit  int64
+	Strict bool
+	Tail   int // how many bytes of the end an output that is not strict keeps beyond Limit
+	Bytes  []byte
+
+	end    []byte // a ring of the last Tail bytes behind Bytes
+	next   int    // where the ring is written next
+	behind int64  // how many bytes were written behind Bytes
 }
 
-func (o *Output) write(data []byte) error {
+// Write implements [io.Writer]. It fails with an [*OutputError] or not at all.
+func (o *Output) Write(data []byte) (int, error) {
 	room := o.Limit - int64(len(o.Bytes))
 	if int64(len(data)) <= room {
 		o.Bytes = append(o.Bytes, data...)
-		return nil
+		return len(data), nil
 	}
 	o.Bytes = append(o.Bytes, data[:room]...)
-	o.Dropped = true
 	if o.Strict {
-		return &OutputError{Limit: o.Limit}
+		return int(room), &OutputError{Limit: o.Limit}
 	}
-	return nil
+	o.writeEnd(data[room:])
+	return len(data), nil
+}
+
+func (o *Output) writeEnd(data []byte) {
+	o.behind += int64(len(data))
+	data = data[max(0, len(data)-o.Tail):]
+	if grow := min(len(data), o.Tail-len(o.end)); grow > 0 {
+		o.end, data = append(o.end, data[:grow]...), data[grow:]
+	}
+	for len(data) > 0 {
+		n := copy(o.end[o.next:], data)
+		o.next, data = (o.next+n)%o.Tail, data[n:]
+	}
+}
+
+// End returns the last of what the guest wrote behind Bytes, and how many bytes are missing between
+// the two.
+func (o *Output) End() (end []byte, missing int64) {
+	return slices.Concat(o.end[o.next:], o.end[:o.next]), o.behind - int64(len(o.end))
 }
 
 // descriptor is an open file descriptor. Exactly one of stdin, output, file and dir is set. None is

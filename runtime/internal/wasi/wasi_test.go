@@ -149,6 +149,31 @@ func TestArgumentsAndEnvironment(t *testing.T) {
 	assert.Equal(t, EFAULT, g.call("args_get", 100, 65530))
 }
 
+// TestOutputKeepsItsEnd: of a log that is too long, its beginning and its end are kept, however it is
+// written.
+func TestOutputKeepsItsEnd(t *testing.T) {
+	const text = "0123456789abcdefghijklmnopqrstuvwxyz"
+	for _, piece := range []int{1, 2, 3, 5, 7, 11, 40} {
+		for length := range len(text) + 1 {
+			o := Output{Limit: 8, Tail: 5}
+			for rest := text[:length]; rest != ""; rest = rest[min(piece, len(rest)):] {
+				_, err := o.Write([]byte(rest[:min(piece, len(rest))]))
+				require.NoError(t, err)
+			}
+			end, missing := o.End()
+			assert.Equal(t, text[:min(length, 8)], string(o.Bytes))
+			assert.Equal(t, text[max(min(length, 8), length-5):length], string(end), "%d bytes, %d at a time", length, piece)
+			assert.EqualValues(t, max(0, length-13), missing)
+		}
+	}
+	o := Output{Limit: 4}
+	_, err := o.Write([]byte(text))
+	require.NoError(t, err)
+	end, missing := o.End()
+	assert.Empty(t, end)
+	assert.EqualValues(t, len(text)-4, missing)
+}
+
 func TestStandardStreams(t *testing.T) {
 	s := &System{Stdin: []byte("input"), Stdout: &Output{Limit: 8, Strict: true}, Stderr: &Output{Limit: 8}}
 	g := newGuest(t, s)
@@ -173,7 +198,9 @@ func TestStandardStreams(t *testing.T) {
 		require.Equal(t, Success, g.call("fd_write", 2, g.vector(100, 5), 1, 50), "a log that is full swallows")
 	}
 	assert.Equal(t, "01234012", string(s.Stderr.Bytes))
-	assert.True(t, s.Stderr.Dropped)
+	end, missing := s.Stderr.End()
+	assert.Empty(t, end)
+	assert.EqualValues(t, 7, missing)
 
 	assert.Equal(t, EBADF, g.call("fd_write", 0, g.vector(100, 5), 1, 50))
 	assert.Equal(t, EBADF, g.call("fd_read", 1, g.vector(100, 5), 1, 50))

@@ -1,0 +1,149 @@
+package runtime
+
+import (
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/caisson-run/caisson/manifests/permission"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// cause returns the denial that explains why the tool failed, if one does, given the reason in the
+// tool's words: the last one that the reason names. If the reason is only that of the system, or there
+// is none, it is the last of all.
+//
+// What was denied before the tool read its input explains nothing, since the tool went on. If the tool
+// reads no input, nobody knows, and the reason decides.
+func (r *run) cause(reason string) (tool.Denial, bool) {
+	if len(reason) > maxReason { // what it takes to look for each name must not depend on the guest
+		reason = reason[:maxReason]
+	}
+	readInput := r.system.OnInput == nil
+	for _, d := range slices.Backward(r.denials) {
+		if !(d.Note && readInput) && r.names(reason, d) {
+			return d, true
+		}
+	}
+	refused := isSystems(lastLine(reason))
+	for _, d := range slices.Backward(r.denials) {
+		if refused && !(d.Note && readInput) || reason == "" && !d.Note {
+			return d, true
+		}
+	}
+	return tool.Denial{}, false
+}
+
+// maxReason is in how many bytes of a tool's reason names are looked for.
+const maxReason = 8 << 10
+
+// lastLine returns the last line of a program's last words that is a reason: not a part of a stack
+// trace, nor advice on how to get one.
+func lastLine(words string) string {
+	lines := strings.Split(words, "\n")
+	for i, line := range slices.Backward(lines) {
+		frames := i+1 < len(lines) && strings.HasPrefix(lines[i+1], "\t")
+		switch {
+		case strings.TrimSpace(line) == "", line[0] == ' ', line[0] == '\t':
+		case frames && (strings.HasSuffix(line, ")") || strings.HasPrefix(line, "created by ")): // Go
+		case strings.HasPrefix(line, "goroutine ") && strings.HasSuffix(line, "]:"):
+		case strings.HasPrefix(line, "note: run with `RUST_BACKTRACE"), line == "stack backtrace:", line == "stack traceback:":
+		default:
+			return line
+		}
+	}
+	return words
+}
+
+// isSystems reports whether a line ends, as perror and its like in other languages make it end, with
+// what the system says about the error number of a denial: EPERM, or EROFS for a directory that may
+// only be read.
+func isSystems(line string) bool {
+	line = strings.ToLower(line)
+	if number := strings.LastIndex(line, "(os error "); number >= 0 { // Rust
+		line = line[:number]
+	}
+	line = strings.TrimRight(line, "\"')}. ")
+	for _, words := range []string{"operation not permitted", "read-only file system"} {
+		if before, found := strings.CutSuffix(line, words); found {
+			before = strings.TrimRight(before, " ")
+			return before == "" || strings.ContainsAny(before[len(before)-1:], ":]\"'(")
+		}
+	}
+	return false
+}
+
+// names reports whether a reason names what was denied: a path also relative to "/", to its own
+// directory or to one that the manifest requests, and a URL also by its host.
+func (r *run) names(reason string, d tool.Denial) bool {
+	switch permission.Kind(d.Permission) {
+	case filesKind:
+		directories := []string{"/", path.Dir(d.Value) + "/"}
+		for _, request := range r.tool.manifest.Permissions.Files {
+			directories = append(directories, strings.TrimSuffix(request.Path, "/")+"/")
+		}
+		for _, directory := range directories {
+			relative, inside := strings.CutPrefix(d.Value, directory)
+			if inside && strings.ContainsAny(relative, "./") && mentions(reason, relative, nil) { // else it may be any word
+				return true
+			}
+		}
+	case "network":
+		u, err := url.Parse(d.Value)
+		if err == nil && mentions(reason, u.Hostname(), wordsBeside(u.Hostname(), "host", "server")) {
+			return true
+		}
+	}
+	return mentions(reason, d.Value, wordsBeside(d.Value, "tool", "tools", "call", "calls", "calling", "called", "context", "secret", "variable"))
+}
+
+// wordsBeside returns the words of which one has to stand beside a name that may be any word of a
+// sentence; nil for any other name.
+func wordsBeside(name string, words ...string) []string {
+	if strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsLower(c) }) {
+		return nil
+	}
+	return words
+}
+
+// mentions reports whether a text has a name in it that is no part of a longer one. If words are given,
+// the name must be in quotes, or one of the words beside it.
+func mentions(text, name string, words []string) bool {
+	for at := 0; name != ""; at++ {
+		n := strings.Index(text[at:], name)
+		if n < 0 {
+			return false
+		}
+		at += n
+		before, after := text[:at], text[at+len(name):]
+		last, _ := utf8.DecodeLastRuneInString(before)
+		first, _ := utf8.DecodeRuneInString(after)
+		if partOfName(last) || partOfName(first) {
+			continue
+		}
+		if words == nil || isQuote(last) && isQuote(first) || slices.Contains(words, lastWord(before)) || slices.Contains(words, firstWord(after)) {
+			return true
+		}
+	}
+	return false
+}
+
+func partOfName(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) || c == '_' }
+
+func isQuote(c rune) bool { return strings.ContainsRune("\"'`“”‘’«»", c) }
+
+func lastWord(text string) string {
+	text = strings.TrimRight(text, ": ")
+	return strings.ToLower(text[strings.LastIndexFunc(text, func(c rune) bool { return !partOfName(c) })+1:])
+}
+
+func firstWord(text string) string {
+	text = strings.TrimLeft(text, " ")
+	if end := strings.IndexFunc(text, func(c rune) bool { return !partOfName(c) }); end >= 0 {
+		text = text[:end]
+	}
+	return strings.ToLower(text)
+}

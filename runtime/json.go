@@ -1,0 +1,128 @@
+package runtime
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/caisson-run/caisson/internal/jsontext"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// maxResultDepth is how deep the JSON of a result may nest. Arguments may nest as deep.
+const maxResultDepth = tool.MaxArgumentsDepth
+
+// maxReadDepth is how deep JSON may nest that is only read to find members in it, as for the standard
+// library.
+const maxReadDepth = 10_000
+
+// unusableJSON is why JSON, although it is valid, is no result: programs and providers would not agree on
+// what it says, or refuse it.
+type unusableJSON string
+
+func (u unusableJSON) Error() string { return string(u) }
+
+// errNotJSON means that a text is not JSON.
+var errNotJSON = errors.New("it is not JSON")
+
+// checkJSON reports what is wrong with JSON that goes to programs and providers.
+func checkJSON(ctx context.Context, text []byte) error {
+	doc, err := jsontext.Read(ctx, string(text), jsontext.Limits{Depth: maxResultDepth, Values: len(text) + 1, Shallow: true, Name: checkName, Number: checkNumber})
+	wrong, ok := errors.AsType[*jsontext.Error](err)
+	if !ok {
+		return err
+	}
+	switch unusable, ok := errors.AsType[unusableJSON](wrong.Err); {
+	case ok:
+		return unusable
+	case wrong.Err == jsontext.ErrRepeated:
+		path := doc.Path(wrong.Offset)
+		return unusableJSON(fmt.Sprintf("it has the key %q twice in one object; print it once", tool.Shown(path[len(path)-1].Name, maxShown)))
+	case wrong.Err == jsontext.ErrDepth:
+		return unusableJSON(fmt.Sprintf("it is nested deeper than %d levels", maxResultDepth))
+	}
+	return errNotJSON
+}
+
+// checkName refuses names that could be the same once they are UTF-8.
+func checkName(name string) error {
+	if !utf8.ValidString(name) {
+		return unusableJSON("it has a key that is not valid UTF-8")
+	}
+	return nil
+}
+
+// checkNumber refuses numbers that no program reads as what they are.
+func checkNumber(literal string) error {
+	if len(literal) < 300 && !bytes.ContainsAny([]byte(literal), "eE") {
+		return nil
+	}
+	if _, err := strconv.ParseFloat(literal, 64); err != nil {
+		return unusableJSON(fmt.Sprintf("it has the number %s, which is too large", tool.Shown(literal, maxShown)))
+	}
+	return nil
+}
+
+// readJSON reads the outermost value of what a guest has written, of which the last member of
+// each name counts. It ends with ctx.
+func readJSON(ctx context.Context, text []byte, limits jsontext.Limits) (*jsontext.Document, error) {
+	limits.Depth, limits.Repeated, limits.Shallow = maxReadDepth, true, true
+	doc, err := jsontext.Read(ctx, string(text), limits)
+	if err == nil || len(text) >= longOutput {
+		return doc, err
+	}
+	if syntax := jsontext.Syntax(string(text)); syntax != nil {
+		err = syntax
+	}
+	return doc, err
+}
+
+// compact returns JSON without white space between its values. What is not Unicode in its strings
+// becomes U+FFFD, as in any other text.
+func compact(raw []byte) (json.RawMessage, error) {
+	var text bytes.Buffer
+	err := json.Compact(&text, raw)
+	return unicodeOnly(text.Bytes()), err
+}
+
+// unicodeOnly replaces invalid UTF-8 and the escapes of unpaired surrogates in JSON.
+func unicodeOnly(text []byte) []byte {
+	if !utf8.Valid(text) {
+		text = bytes.ToValidUTF8(text, []byte("\uFFFD"))
+	}
+	for at := 0; ; {
+		n := bytes.IndexByte(text[at:], '\\')
+		if n < 0 {
+			return text
+		}
+		at += n
+		switch high, low := surrogate(text[at:]); {
+		case !high && !low:
+			at += len(`\n`)
+		case high && followedByLow(text[at:]):
+			at += len(`\ud83c\udf27`)
+		default:
+			copy(text[at:], `\ufffd`)
+			at += len(`\ufffd`)
+		}
+	}
+}
+
+// surrogate reports whether a text begins with the escape of the first or the second half of a
+// character.
+func surrogate(text []byte) (high, low bool) {
+	if len(text) < len(`\ud83c`) || text[1] != 'u' || text[2]|0x20 != 'd' {
+		return false, false
+	}
+	return bytes.IndexByte([]byte("89abAB"), text[3]) >= 0, bytes.IndexByte([]byte("cdefCDEF"), text[3]) >= 0
+}
+
+func followedByLow(text []byte) bool {
+	next := text[len(`\ud83c`):]
+	_, low := surrogate(next)
+	return low && next[0] == '\\'
+}

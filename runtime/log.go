@@ -1,0 +1,193 @@
+package runtime
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/caisson-run/caisson/hostfuncs/secrets"
+	"github.com/caisson-run/caisson/runtime/internal/wasi"
+)
+
+// maskGrace is how long masking the log may take after the call's deadline. The log of a late call
+// is the most useful one. The grace is far shorter than how late a call may be.
+const maskGrace = 20 * time.Millisecond
+
+// unmaskedLog replaces a log that could not be masked in time.
+const unmaskedLog = "[log omitted: there was no time to mask secrets in it]\n"
+
+// mask masks secrets in everything that the guest can influence. The guest cannot read a secret,
+// but a server may have sent it one in a form that response masking missed. mask is given how the
+// guest ended and returns how the call ends. What cannot be masked before the deadline is not
+// shown; if that is the output, the call is late.
+func (r *run) mask(ended error) error {
+	masked := r.secrets()
+	r.log = r.maskedLog()
+	if masked.Longest() == 0 {
+		return ended
+	}
+	var exit *wasi.ExitError
+	var err error
+	if ended != nil && !errors.As(ended, &exit) {
+		r.stdout.Bytes = nil // it is not shown to anyone
+	} else if r.stdout.Bytes, err = masked.MaskFirst(r.deadline, r.stdout.Bytes, len(r.stdout.Bytes)); err != nil {
+		ended = err
+	}
+	text := masked.MaskText
+	for i := range r.denials {
+		d := &r.denials[i]
+		d.Value, d.Rule = text(d.Value), text(d.Rule)
+		for _, rule := range []*json.RawMessage{&d.Allow.Manifest, &d.Allow.Grant} {
+			if text(string(*rule)) != string(*rule) {
+				*rule = nil // a masked rule would allow something else
+			}
+		}
+	}
+	for i := range r.hostCalls {
+		r.hostCalls[i].Target = text(r.hostCalls[i].Target)
+	}
+	return ended
+}
+
+// secrets returns the secrets to mask. A guest without host functions has met none.
+func (r *run) secrets() *secrets.Set {
+	if r.host.permitted == nil {
+		return nil
+	}
+	return r.tool.permit.secrets
+}
+
+// guestLog is what a guest wrote to standard error, with secrets masked: all of it, or its beginning
+// and its end.
+type guestLog struct {
+	text    []byte
+	end     []byte
+	missing int64 // how many bytes are missing between the two
+	omitted bool  // there was no time to mask it
+}
+
+// newLog returns the output that collects a guest's log. It has room for the limit and for the end,
+// and around the gap for as much as the longest secret, so that none is split where it cannot be seen.
+func (r *run) newLog() wasi.Output {
+	longest := r.tool.permit.secrets.Longest()
+	return wasi.Output{Limit: int64(r.tool.limits.Stderr) + int64(longest), Tail: maxWords + longest}
+}
+
+// maskedLog returns the guest's log with secrets masked.
+func (r *run) maskedLog() guestLog {
+	log, err := r.maskLog(r.deadline)
+	if err == nil {
+		return log
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.deadline), maskGrace)
+	defer cancel()
+	if log, err = r.maskLog(ctx); err != nil {
+		return guestLog{omitted: true}
+	}
+	return log
+}
+
+// maskLog masks the log, and cuts it if it is longer than its limit and [maxWords] together.
+func (r *run) maskLog(ctx context.Context) (guestLog, error) {
+	masked, limit := r.secrets(), int(r.tool.limits.Stderr)
+	begin := r.stderr.Bytes
+	end, missing := r.stderr.End()
+	total := int64(len(begin)) + missing + int64(len(end))
+	if missing == 0 {
+		if len(end) > 0 {
+			begin = slices.Concat(begin, end)
+		}
+		if len(begin) <= limit+maxWords {
+			text, err := masked.MaskFirst(ctx, begin, len(begin))
+			return guestLog{text: text}, err
+		}
+		end = begin[max(0, len(begin)-maxWords-masked.Longest()):]
+	}
+	text, err := masked.MaskFirst(ctx, begin, limit)
+	if err != nil {
+		return guestLog{}, err
+	}
+	end, err = maskLast(ctx, masked, end, maxWords)
+	return guestLog{text: text, end: end, missing: total - int64(limit) - maxWords}, err
+}
+
+// maskLast returns the masked form of the last n bytes of a text. What is before them holds the
+// beginning of a secret that the cut splits, which is dropped whole.
+func maskLast(ctx context.Context, masked *secrets.Set, text []byte, n int) ([]byte, error) {
+	before, err := masked.MaskFirst(ctx, text, len(text)-n)
+	if err != nil {
+		return nil, err
+	}
+	whole, err := masked.MaskFirst(ctx, text, len(text))
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.HasPrefix(whole, before) { // masking made another secret at the cut
+		return nil, nil
+	}
+	return whole[len(before):], nil
+}
+
+// maxWords is how many bytes of a tool's log are kept beyond its limit, and go with a failure for
+// which the tool gave no reason.
+const maxWords = 2 << 10
+
+// lastWords returns the end of the tool's log: at most so many bytes.
+func (r *run) lastWords(most int) string {
+	if r.log.missing > 0 {
+		return lastOf(string(r.log.end), most, true)
+	}
+	return lastOf(string(r.log.text), most, false)
+}
+
+// lastOf returns the end of a text, from the beginning of a line if there is one. A text that was cut
+// is itself the end of a longer one.
+func lastOf(text string, most int, cut bool) string {
+	text = strings.TrimRight(text, " \t\r\n")
+	if len(text) > most {
+		text, cut = text[len(text)-most:], true
+	}
+	if cut {
+		if _, lines, found := strings.Cut(text, "\n"); found {
+			text = lines
+		}
+	}
+	if text = strings.TrimSpace(text); cut && text != "" {
+		text = "… " + text
+	}
+	return strings.ToValidUTF8(text, "\uFFFD")
+}
+
+// shown returns the log as records have it, with the host's notes.
+func (r *run) shown() string {
+	if r.log.omitted {
+		return unmaskedLog
+	}
+	own := func(text []byte) string { return ownWords.Replace(strings.ToValidUTF8(string(text), "\uFFFD")) }
+	log := own(r.log.text)
+	if r.log.missing > 0 {
+		log += fmt.Sprintf("\n%s%s: %d bytes left out]\n", cutMark, r.tool.limits.Stderr, r.log.missing) + own(r.log.end)
+	}
+	if r.leftOut != "" {
+		log += "\n" + leftOutMark + r.leftOut + "]\n"
+	}
+	if r.trace != "" {
+		log += "\n" + trapMark + "\n" + strings.ToValidUTF8(r.trace, "\uFFFD")
+	}
+	return log
+}
+
+// The markers of text that the host adds to a guest's log.
+const (
+	cutMark     = "[cut after "
+	trapMark    = "[trap at]"
+	leftOutMark = "[left out of the data: "
+)
+
+// ownWords escapes the host's markers in a guest's log, so that a guest cannot forge them.
+var ownWords = strings.NewReplacer(cutMark, `\`+cutMark, trapMark, `\`+trapMark, leftOutMark, `\`+leftOutMark)

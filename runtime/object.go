@@ -1,0 +1,315 @@
+package runtime
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/caisson-run/caisson/internal/jsontext"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// object is what a tool's result object says.
+type object struct {
+	tool.Result
+	bare    json.RawMessage // the member "data" alone, if Data has other members beside it
+	beside  []string        // the names of those others
+	dropped []string        // the names of members for which Data has no place
+	leftOut string          // what was left out of Data, for people; empty for nothing
+}
+
+// readObject reads a result object: {"success": bool, "output", "data", "error", "content"}. Keys are
+// case-sensitive. Members of other names are data. A guest cannot set what only the host decides, such
+// as the kind of a failure.
+//
+// Whatever is wrong with the other members, a failure stays one and keeps its reason.
+func readObject(ctx context.Context, output []byte) (object, error) {
+	isKnown := func(name string) bool { return name == "success" || name == "message" || hasField(name) }
+	doc, err := readJSON(ctx, output, jsontext.Limits{Values: len(output) + 1, Keep: isKnown})
+	if err == nil && doc.Root().Kind() != jsontext.Object {
+		err = errNoObject
+	}
+	if err != nil {
+		return object{}, fmt.Errorf("want a JSON object: %w", err)
+	}
+	said := doc.Root().Get("success")
+	if said.Kind() == 0 {
+		return object{}, errors.New(`it has no member "success"`)
+	}
+	r := objectReader{ctx: ctx, text: output, root: doc.Root()}
+	reason := r.reason()
+	success, isTruth := truth(said)
+	if !isTruth && reason == "" {
+		return object{}, fmt.Errorf(`member "success": want true or false, not %s`, tool.Shown(said.Text(), maxShown))
+	}
+	err = checkJSON(ctx, output)
+	switch unusable, ok := errors.AsType[unusableJSON](err); {
+	case ok && !success && reason != "":
+		return object{Result: tool.Result{Error: reason}, leftOut: "all of it, since " + string(unusable)}, nil
+	case err != nil:
+		return object{}, err
+	}
+	r.o.Success = success
+	if !success {
+		r.o.Error = reason
+	}
+	err = r.read()
+	return r.o, err
+}
+
+// hasField reports whether a member has a field of the same name in a result.
+func hasField(name string) bool {
+	return name == "output" || name == "data" || name == "error" || name == "content"
+}
+
+// truth returns whether the member "success" says true or false, also as a string, and which.
+func truth(said jsontext.Value) (success, isTruth bool) {
+	word := strings.ToLower(strings.TrimSpace(said.String()))
+	if said.Kind() == jsontext.Bool {
+		word = said.Text()
+	}
+	return word == "true", word == "true" || word == "false"
+}
+
+// objectReader reads the members of a result object.
+type objectReader struct {
+	ctx    context.Context
+	text   []byte
+	root   jsontext.Value
+	told   string // the name of the member that the reason is; empty if it is only a part of one
+	others []byte // the text of the members that are data, with a comma before each
+	o      object
+}
+
+// reason returns why the tool failed, if it says so: the member "error", or in it what most APIs call
+// the message; otherwise the member "message". Anything else in "error" is quoted as JSON.
+func (r *objectReader) reason() string {
+	said := r.root.Get("error")
+	switch r.told = "error"; said.Kind() {
+	case jsontext.String:
+		if reason := strings.TrimSpace(said.String()); reason != "" {
+			return valid(reason)
+		}
+	case jsontext.Object, jsontext.Array, jsontext.Number:
+		if said.Kind() != jsontext.Number && said.Len() == 0 {
+			break
+		}
+		if inside, err := readJSON(r.ctx, []byte(said.Text()), jsontext.Limits{Values: len(said.Text()) + 1, Keep: isMessage}); err == nil {
+			for _, message := range inside.Root().Members() {
+				if reason := strings.TrimSpace(message.String()); reason != "" {
+					if said.Len() > 1 {
+						r.told = ""
+					}
+					return valid(reason)
+				}
+			}
+		}
+		if text, err := compact([]byte(said.Text())); err == nil {
+			return string(text)
+		}
+	}
+	reason := valid(strings.TrimSpace(r.root.Get("message").String()))
+	if r.told = ""; reason != "" {
+		r.told = "message"
+	}
+	return reason
+}
+
+func isMessage(name string) bool { return name == "message" || name == "text" }
+
+// valid returns a text as valid UTF-8.
+func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
+
+// read reads everything else.
+func (r *objectReader) read() error {
+	r.others = otherMembers(r.root, r.text)
+	for _, name := range []string{"error", "message"} {
+		told := name == r.told && !r.o.Success
+		if !told && (name == "message" || !saysNothing(r.root.Get(name))) {
+			r.add(name)
+		}
+	}
+	err := r.field("output", func(text []byte) error { return json.Unmarshal(text, &r.o.Output) })
+	if err == nil {
+		err = r.field("content", func(text []byte) error {
+			content, err := readContent(r.ctx, text)
+			if err == nil {
+				r.o.Content = content
+			}
+			return err
+		})
+	}
+	if err != nil {
+		return err
+	}
+	return r.combine()
+}
+
+// saysNothing reports whether a value is what many programs print where there is no error.
+func saysNothing(v jsontext.Value) bool {
+	switch v.Kind() {
+	case jsontext.Object, jsontext.Array:
+		return v.Len() == 0
+	}
+	return v.Kind() == 0 || v.Text() == `""` || v.Text() == "null" || v.Text() == "false"
+}
+
+// field reads a member into a field of the result. In a failure, a member that does not fit is data.
+func (r *objectReader) field(name string, read func(text []byte) error) error {
+	value := r.root.Get(name)
+	if r.ctx.Err() != nil || value.Kind() == 0 {
+		return r.ctx.Err()
+	}
+	err := read([]byte(value.Text()))
+	switch {
+	case err == nil:
+		return nil
+	case r.ctx.Err() == nil && !r.o.Success:
+		r.add(name)
+		return nil
+	}
+	return fmt.Errorf("member %q: %w", name, err)
+}
+
+// add makes a member data.
+func (r *objectReader) add(name string) {
+	if r.root.Get(name).Kind() == 0 {
+		return
+	}
+	r.others = append(append(append(append(r.others, `,"`...), name...), `":`...), r.root.Get(name).Text()...)
+}
+
+// combine sets the data: the member "data", the other members, or both. If "data" is an object, the
+// others are added to it, except those whose names it has; otherwise it becomes a member beside them.
+func (r *objectReader) combine() error {
+	var bare json.RawMessage
+	if said := r.root.Get("data"); said.Kind() != 0 && said.Kind() != jsontext.Null {
+		var err error
+		if bare, err = compact([]byte(said.Text())); err != nil {
+			return err
+		}
+	}
+	if r.o.Data = bare; len(r.others) == 0 {
+		return nil
+	}
+	r.others[0] = '{'
+	others, err := compact(append(r.others, '}'))
+	if err != nil || bare == nil {
+		r.o.Data = others
+		return err
+	}
+	return r.o.join(r.ctx, others)
+}
+
+// join adds the members of an object to the data.
+func (o *object) join(ctx context.Context, others json.RawMessage) error {
+	added, err := readJSON(ctx, others, jsontext.Limits{Values: len(others) + 1})
+	if err != nil {
+		return err
+	}
+	data, err := readJSON(ctx, o.Data, jsontext.Limits{Values: len(o.Data) + 1})
+	if err != nil {
+		return err
+	}
+	has := map[string]bool{}
+	for name := range data.Root().Members() {
+		has[name.String()] = true
+	}
+	var members bytes.Buffer
+	for name, value := range added.Root().Members() {
+		if has[name.String()] {
+			o.dropped = append(o.dropped, name.String())
+			continue
+		}
+		o.beside = append(o.beside, name.String())
+		members.WriteString("," + name.Text() + ":" + value.Text())
+	}
+	o.bare = o.Data
+	start := o.bare[:len(o.bare)-1] // an object without its end
+	isObject := data.Root().Kind() == jsontext.Object
+	if !isObject {
+		members.WriteString(`,"data":`)
+		members.Write(o.bare)
+	}
+	if !isObject || len(has) == 0 {
+		start = []byte("{")
+		members.Next(1) // the comma
+	}
+	o.Data = slices.Concat(start, members.Bytes(), []byte("}"))
+	o.leftOut = namesOfMembers(o.dropped)
+	return nil
+}
+
+// namesOfMembers lists the first of some members of an object, for people.
+func namesOfMembers(names []string) string {
+	const most = 8
+	var shown []string
+	for _, name := range names[:min(len(names), most)] {
+		shown = append(shown, strconv.Quote(tool.Shown(name, maxShown)))
+	}
+	if more := len(names) - most; more > 0 {
+		shown = append(shown, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(shown, ", ")
+}
+
+// otherMembers returns the text of the members of an object that were not kept when it was read, with
+// a comma before each: what is left between those that were.
+func otherMembers(object jsontext.Value, text []byte) (others []byte) {
+	add := func(between []byte) {
+		if between = bytes.Trim(between, ", \t\r\n"); len(between) > 0 {
+			others = append(append(others, ','), between...)
+		}
+	}
+	start, end := object.Span()
+	at := start + 1
+	for name, value := range object.Members() {
+		next, _ := name.Span()
+		add(text[at:next])
+		_, at = value.Span()
+	}
+	add(text[at : end-1])
+	return others
+}
+
+// errNoObject means that an output is not exactly one JSON object.
+var errNoObject = errors.New("it is not exactly one JSON object")
+
+// maxParts is how many parts a result may have. In the host's memory and in a record, each takes
+// some ten times as many bytes as the guest writes for it.
+const maxParts = 1000
+
+var errParts = fmt.Errorf("there are more than %d parts", maxParts)
+
+// readContent reads the parts of a result, one after the other.
+func readContent(ctx context.Context, list []byte) ([]tool.Content, error) {
+	doc, err := readJSON(ctx, list, jsontext.Limits{Values: maxParts + 1})
+	if errors.Is(err, jsontext.ErrValues) {
+		return nil, errParts
+	}
+	if err != nil {
+		return nil, err
+	}
+	content := []tool.Content{}
+	if doc.Root().Kind() != jsontext.Array {
+		err := json.Unmarshal(list, &content) // null, or an error that says what it is
+		return content, err
+	}
+	for _, element := range doc.Root().Elements() {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		var part tool.Content
+		start, end := element.Span()
+		if err := json.Unmarshal(list[start:end], &part); err != nil {
+			return nil, err
+		}
+		content = append(content, part)
+	}
+	return content, nil
+}
