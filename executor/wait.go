@@ -210,7 +210,7 @@ func (b *batch) settleAnswer(ctx context.Context, c *call) {
 			data = json.RawMessage("null")
 		}
 		if err := schema.Validate(context.WithoutCancel(ctx), data); err != nil {
-			result = tool.Result{Error: "the data does not fit the tool's result schema: " + err.Error()}
+			result = tool.Result{Error: "the tool's data does not fit its result schema: " + err.Error()}
 		}
 	}
 	c.settle(judged(tool.Outcome{Result: result}, nil))

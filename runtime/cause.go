@@ -77,7 +77,8 @@ func isSystems(line string) bool {
 }
 
 // names reports whether a reason names what was denied: a path also relative to "/", to its own
-// directory or to one that the manifest requests, and a URL also by its host.
+// directory or to one that the manifest requests, and a URL also by its host. A name that may be any
+// word of a sentence counts only in quotes, or where the sentence says what it is.
 func (r *run) names(reason string, d tool.Denial) bool {
 	switch permission.Kind(d.Permission) {
 	case filesKind:
@@ -86,32 +87,22 @@ func (r *run) names(reason string, d tool.Denial) bool {
 			directories = append(directories, strings.TrimSuffix(request.Path, "/")+"/")
 		}
 		for _, directory := range directories {
-			relative, inside := strings.CutPrefix(d.Value, directory)
-			if inside && strings.ContainsAny(relative, "./") && mentions(reason, relative, nil) { // else it may be any word
+			if relative, inside := strings.CutPrefix(d.Value, directory); inside && mentions(reason, relative, isOpened) {
 				return true
 			}
 		}
 	case "network":
-		u, err := url.Parse(d.Value)
-		if err == nil && mentions(reason, u.Hostname(), wordsBeside(u.Hostname(), "host", "server")) {
+		if u, err := url.Parse(d.Value); err == nil && mentions(reason, u.Hostname(), isCalled("host", "server")) {
 			return true
 		}
 	}
-	return mentions(reason, d.Value, wordsBeside(d.Value, "tool", "tools", "call", "calls", "calling", "called", "context", "secret", "variable"))
+	return mentions(reason, d.Value, isCalled("tool", "tools", "call", "calls", "calling", "called", "context", "secret", "variable"))
 }
 
-// wordsBeside returns the words of which one has to stand beside a name that may be any word of a
-// sentence; nil for any other name.
-func wordsBeside(name string, words ...string) []string {
-	if strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsLower(c) }) {
-		return nil
-	}
-	return words
-}
-
-// mentions reports whether a text has a name in it that is no part of a longer one. If words are given,
-// the name must be in quotes, or one of the words beside it.
-func mentions(text, name string, words []string) bool {
+// mentions reports whether a text has a name in it that is no part of a longer one. If the name may be
+// any word, what is before and behind it must say what it is.
+func mentions(text, name string, says func(before, after string) bool) bool {
+	mayBeWord := !strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsLetter(c) || unicode.IsUpper(c) })
 	for at := 0; name != ""; at++ {
 		n := strings.Index(text[at:], name)
 		if n < 0 {
@@ -121,10 +112,7 @@ func mentions(text, name string, words []string) bool {
 		before, after := text[:at], text[at+len(name):]
 		last, _ := utf8.DecodeLastRuneInString(before)
 		first, _ := utf8.DecodeRuneInString(after)
-		if partOfName(last) || partOfName(first) {
-			continue
-		}
-		if words == nil || isQuote(last) && isQuote(first) || slices.Contains(words, lastWord(before)) || slices.Contains(words, firstWord(after)) {
+		if !partOfName(last) && !partOfName(first) && (!mayBeWord || isQuote(last) && isQuote(first) || says(before, after)) {
 			return true
 		}
 	}
@@ -135,15 +123,18 @@ func partOfName(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) 
 
 func isQuote(c rune) bool { return strings.ContainsRune("\"'`“”‘’«»", c) }
 
-func lastWord(text string) string {
-	text = strings.TrimRight(text, ": ")
-	return strings.ToLower(text[strings.LastIndexFunc(text, func(c rune) bool { return !partOfName(c) })+1:])
-}
+// isOpened reports whether a name stands as in what perror prints: "open notes: No such file".
+func isOpened(_, after string) bool { return strings.HasPrefix(after, ": ") }
 
-func firstWord(text string) string {
-	text = strings.TrimLeft(text, " ")
-	if end := strings.IndexFunc(text, func(c rune) bool { return !partOfName(c) }); end >= 0 {
-		text = text[:end]
+// isCalled returns a function that reports whether one of some words is beside a name: "the tool search".
+func isCalled(words ...string) func(before, after string) bool {
+	return func(before, after string) bool {
+		before = strings.TrimRight(before, ": ")
+		last := before[strings.LastIndexFunc(before, func(c rune) bool { return !partOfName(c) })+1:]
+		next := strings.TrimLeft(after, " ")
+		if end := strings.IndexFunc(next, func(c rune) bool { return !partOfName(c) }); end >= 0 {
+			next = next[:end]
+		}
+		return slices.Contains(words, strings.ToLower(last)) || slices.Contains(words, strings.ToLower(next))
 	}
-	return strings.ToLower(text)
 }

@@ -18,6 +18,7 @@ import (
 // did without, and may mention elsewhere, does not make it so.
 func TestOnlyReasonsExplain(t *testing.T) {
 	file := tool.Denial{Permission: "files", Value: "/etc/x.conf", Rule: "no"}
+	word := tool.Denial{Permission: "files", Value: "/project/list", Rule: "no"}
 	note := tool.Denial{Permission: "files", Value: "/pyvenv.cfg", Rule: "no", Note: true}
 	call := tool.Denial{Permission: "tools", Value: "early", Rule: "no"}
 	host := tool.Denial{Permission: "network", Value: "https://a.example/x", Rule: "no"}
@@ -41,8 +42,10 @@ func TestOnlyReasonsExplain(t *testing.T) {
 		{"a probe before the input", note, "", "", "pyvenv.cfg: Operation not permitted", exit, tool.ToolFailed},
 		{"a name that is a word", call, "", "", "early bird not found", exit, tool.ToolFailed},
 		{"a name in a longer one", call, "", "", "tool early_bird not found", exit, tool.ToolFailed},
+		{"a file whose name is a word", word, "", "", "the list has no such city", exit, tool.ToolFailed},
 		{"a path in a longer word", file, "", "", "max.conf is missing", exit, tool.ToolFailed},
 
+		{"a file whose name is a word, as perror has it", word, "", "", "open list: not there", exit, tool.Denied},
 		{"perror", file, "", "", "config: Operation not permitted\n", exit, tool.Denied},
 		{"the system's words on standard output", file, "", "config: Operation not permitted\n", "", exit, tool.Denied},
 		{"Rust", file, "", "", "thread 'main' panicked at src/main.rs:3:\ncalled `Result::unwrap()` on an `Err` value: Os { code: 63, kind: PermissionDenied, message: \"Operation not permitted\" }\n" +

@@ -171,14 +171,18 @@ func (e environment) printLog(name, log string, all bool) {
 }
 
 // printedLog returns the part of a log that the tool itself wrote, without space around it, if printLog
-// prints all of that, and "" otherwise. The host's notes follow it.
+// prints all of that, and "" otherwise: what is before the host's notes and, in a log that was cut, behind
+// the note of that.
 func printedLog(log string, all bool) string {
-	for _, note := range []string{"\n[cut after ", "\n[trap at]\n"} {
+	for _, note := range []string{"\n[left out of the data: ", "\n[trap at]\n"} {
 		log, _, _ = strings.Cut(log, note)
 	}
 	log = strings.TrimRight(log, "\n")
 	if strings.Count(log, "\n") >= shownLog && !all {
 		return ""
+	}
+	if _, cut, found := strings.Cut(log, "\n[cut after "); found {
+		_, log, _ = strings.Cut(cut, "\n")
 	}
 	return strings.TrimSpace(log)
 }

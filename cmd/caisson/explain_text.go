@@ -24,7 +24,7 @@ func (o *options) entryText(entry records.Entry, e explanation, calls []made) st
 	var b strings.Builder
 	title := record.Function.Name + ": " + e.Outcome
 	if e.Message != "" {
-		title = record.Function.Name + ": " + e.Message
+		title = record.Function.Name + ": " + whyFailed(record.Result)
 	}
 	b.WriteString(sanitiseLine(title) + "\n\n")
 	field(&b, "call", record.CallID)

@@ -18,10 +18,11 @@ func (h *host) failureOf(record tool.Record) *failure {
 	kind := record.Result.Kind
 	code, _ := exitCode(kind)
 	name := record.Function.Name
-	text := name + ": " + record.Result.Error
+	why := whyFailed(record.Result)
 	if !h.options.quiet && !h.options.json {
-		text = name + ": " + withoutLog(record.Result.Error, printedLog(record.Log, h.options.verbose))
+		why = withoutLog(why, printedLog(record.Log, h.options.verbose))
 	}
+	text := name + ": " + why
 	if found, ok := h.runaways.of(record.CallID); ok {
 		return failed(code, text, reportHint(found))
 	}
@@ -50,24 +51,33 @@ func fullHints(calls []tool.HostCall) (hints []string) {
 	return hints[:min(len(hints), 3)]
 }
 
-// withoutLog returns the text of a failure without the tool's log, if that is quoted there: "the tool
-// exited with code 1: LOG; denied: …". A long log is quoted from "… " on, and a truncated one up to " …".
+// theToolSays is before a tool's own words, so that they cannot pass for the host's.
+const theToolSays = "the tool says: "
+
+// whyFailed returns why a call failed. The reason of a tool that failed is in its own words, except for
+// those that begin with "the tool", which are the host's. The other kinds of failures are the host's.
+func whyFailed(result tool.Result) string {
+	if result.Kind == tool.ToolFailed && !strings.HasPrefix(result.Error, "the tool") {
+		return theToolSays + result.Error
+	}
+	return result.Error
+}
+
+// withoutLog returns the text of a failure without the tool's log, if that is quoted at its end: "denied:
+// …; the tool exited with code 1: LOG". A long log is quoted from "… " on.
 func withoutLog(text, log string) string {
-	if log == "" || !strings.HasPrefix(text, "the tool ") { // only the host's own words quote it
+	isHosts := (strings.HasPrefix(text, "the tool ") || strings.HasPrefix(text, "denied: ")) && !strings.HasPrefix(text, theToolSays)
+	if log == "" || !isHosts { // only the host's own words quote it
 		return text
 	}
-	quoted, denied := text, ""
-	if at := strings.LastIndex(text, "; denied: "); at >= 0 {
-		quoted, denied = text[:at], text[at:]
-	}
-	for i := range quoted {
-		words, found := strings.CutPrefix(quoted[i:], ":")
+	for i := range text {
+		words, found := strings.CutPrefix(text[i:], ":")
 		if !found {
 			continue
 		}
-		words, isEnd := strings.CutPrefix(strings.TrimSuffix(strings.TrimSpace(words), " …"), "… ")
+		words, isEnd := strings.CutPrefix(strings.TrimSpace(words), "… ")
 		if words == log || isEnd && words != "" && strings.HasSuffix(log, words) {
-			return quoted[:i] + denied
+			return text[:i]
 		}
 	}
 	return text
@@ -95,9 +105,9 @@ func (h *host) nestedHints() []string {
 				hints = append(append(hints, "a call that it made failed: "+m.text), m.hints...)
 			}
 		case tool.UnknownTool:
-			hints = append(hints, "it called "+name+", which failed: "+made.Result.Error, "load it with --tools DIR")
+			hints = append(hints, "it called "+name+", which failed: "+whyFailed(made.Result), "load it with --tools DIR")
 		default:
-			hints = append(append(hints, "it called "+name+", which failed: "+made.Result.Error), h.denialHints(name, made.Denials)...)
+			hints = append(append(hints, "it called "+name+", which failed: "+whyFailed(made.Result)), h.denialHints(name, made.Denials)...)
 		}
 	}
 	return hints

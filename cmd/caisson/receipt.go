@@ -287,6 +287,9 @@ func (h *host) denialHints(name string, denials []tool.Denial) []string {
 	case approvalPermission:
 		return h.approvalHints(name)
 	}
+	if _, found := h.registry.Get(last.Value); last.Permission == callPermission && !found {
+		return []string{fmt.Sprintf("there is no tool %s; load it with --tools DIR", last.Value)}
+	}
 	remedy, note := h.operator.contextNote(last)
 	hints := append(remedy.hints("the manifest of "+name, h.operator.file()), note...)
 	others := -1
