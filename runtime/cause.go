@@ -60,14 +60,14 @@ func lastLine(words string) string {
 
 // isSystems reports whether a line ends, as perror and its like in other languages make it end, with
 // what the system says about the error number of a denial: EPERM, or EROFS for a directory that may
-// only be read.
+// only be read. Zig has names for them.
 func isSystems(line string) bool {
 	line = strings.ToLower(line)
 	if number := strings.LastIndex(line, "(os error "); number >= 0 { // Rust
 		line = line[:number]
 	}
 	line = strings.TrimRight(line, "\"')}. ")
-	for _, words := range []string{"operation not permitted", "read-only file system"} {
+	for _, words := range []string{"operation not permitted", "read-only file system", "permissiondenied", "readonlyfilesystem"} {
 		if before, found := strings.CutSuffix(line, words); found {
 			before = strings.TrimRight(before, " ")
 			return before == "" || strings.ContainsAny(before[len(before)-1:], ":]\"'(")

@@ -52,6 +52,7 @@ func TestOnlyReasonsExplain(t *testing.T) {
 			"note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n", exit, tool.Denied},
 		{"Rust, printed", file, "", "", "Error: Operation not permitted (os error 63)", exit, tool.Denied},
 		{"Python", file, "", "", "Traceback (most recent call last):\n  File \"t.py\", line 1\nPermissionError: [Errno 63] Operation not permitted", exit, tool.Denied},
+		{"Zig", file, "", "", "error: PermissionDenied", exit, tool.Denied},
 		{"Go", file, "", "", "panic: open /etc/x.conf: no\n\ngoroutine 1 [running]:\nmain.main()\n\t/src/main.go:7 +0x1d\n", exit, tool.Denied},
 		{"JavaScript", file, "", "", "Error: could not load /etc/x.conf\n    at main (tool.js:3)\n", exit, tool.Denied},
 		{"a directory that may only be read", file, "", "", "save: Read-only file system", exit, tool.Denied},

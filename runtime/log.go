@@ -174,7 +174,10 @@ func (r *run) shown() string {
 		log += fmt.Sprintf("\n%s%s: %d bytes left out]\n", cutMark, r.tool.limits.Stderr, r.log.missing) + own(r.log.end)
 	}
 	if r.leftOut != "" {
-		log += "\n" + leftOutMark + r.leftOut + "]\n"
+		if log != "" {
+			log += "\n"
+		}
+		log += leftOutMark + r.leftOut + "]\n"
 	}
 	if r.trace != "" {
 		log += "\n" + trapMark + "\n" + strings.ToValidUTF8(r.trace, "\uFFFD")

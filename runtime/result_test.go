@@ -282,7 +282,7 @@ func TestDataKeepsItsForm(t *testing.T) {
 func TestMembersThatTheSchemaRefusesAreLeftOut(t *testing.T) {
 	strict := `result: {type: object, properties: {files: {type: array}}, additionalProperties: false}`
 	for output, want := range map[string][2]string{
-		`{"success":true,"data":{"files":[]},"took_ms":3}`: {`{"files":[]}`, "\n[left out of the data: \"took_ms\"]\n"},
+		`{"success":true,"data":{"files":[]},"took_ms":3}`: {`{"files":[]}`, "[left out of the data: \"took_ms\"]\n"},
 		`{"success":true,"files":[]}`:                      {`{"files":[]}`, ""},
 	} {
 		outcome := mustInvoke(t, load(t, newRuntime(t, Options{}), manifest(t, probe, strict), manifests.Grants{}), printing(t, output))

@@ -174,9 +174,11 @@ func (e environment) printLog(name, log string, all bool) {
 // prints all of that, and "" otherwise: what is before the host's notes and, in a log that was cut, behind
 // the note of that.
 func printedLog(log string, all bool) string {
+	log = "\n" + log
 	for _, note := range []string{"\n[left out of the data: ", "\n[trap at]\n"} {
 		log, _, _ = strings.Cut(log, note)
 	}
+	log = strings.TrimPrefix(log, "\n")
 	log = strings.TrimRight(log, "\n")
 	if strings.Count(log, "\n") >= shownLog && !all {
 		return ""

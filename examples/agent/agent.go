@@ -91,7 +91,11 @@ func (a *agent) show(event tool.Event) bool {
 	}
 	if event.Type == tool.CallFinished {
 		result := event.Record.Result
-		a.person.print("· %s: %s\n", oneLine(event.Tool), oneLine(result.Output+result.Error))
+		said := result.Output
+		if !result.Success { // the kind is the host's word; the rest may be the tool's
+			said = string(result.Kind) + ": " + result.Error + " " + result.Output
+		}
+		a.person.print("· %s: %s\n", oneLine(event.Tool), oneLine(said))
 	}
 	return true
 }

@@ -29,9 +29,9 @@ func TestFailuresOfPrograms(t *testing.T) {
 		"raise ValueError(1)": {Kind: tool.ToolFailed, Error: "the tool exited with code 1:\nTraceback (most recent call last):\n" +
 			"  File \"<string>\", line 1, in <module>\nValueError: 1"},
 		"import sys; sys.stdin.read(); sys.exit('no such city; try Oslo')": {Kind: tool.ToolFailed, Error: "the tool exited with code 1: no such city; try Oslo"},
-		"open('/etc/x.conf')": {Kind: tool.Denied, Error: "the tool exited with code 1:\nTraceback (most recent call last):\n" +
-			"  File \"<string>\", line 1, in <module>\nPermissionError: [Errno 63] Operation not permitted: '/etc/x.conf'; " +
-			"denied: files /etc/x.conf: no granted directory holds this path"},
+		"open('/etc/x.conf')": {Kind: tool.Denied, Error: "denied: files /etc/x.conf: no granted directory holds this path; " +
+			"the tool exited with code 1:\nTraceback (most recent call last):\n" +
+			"  File \"<string>\", line 1, in <module>\nPermissionError: [Errno 63] Operation not permitted: '/etc/x.conf'"},
 	} {
 		outcome, err := python.Invoke(t.Context(), program{code: code}.invocation(t))
 		assert.Equal(t, want, outcome.Result, code)
