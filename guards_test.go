@@ -141,6 +141,10 @@ var guardFaults = []guardFault{
 		edits: in("manifests/index.go", "	hash.Write(source)\n", "	hash.Write(make([]byte, len(source)))\n")},
 	{name: "a damaged index is used", pkg: "manifests", attack: "TestAttackDamagedIndex",
 		edits: in("manifests/index.go", "if sha256.Sum256(entries) != ", "if sha256.Sum256(entries) == [sha256.Size]byte{} && sha256.Sum256(entries) != ")},
+	{name: "a log is cut without regard to secrets", pkg: "runtime", attack: "TestAttackSecretsAtTheCut",
+		edits: in("runtime/log.go", "Tail: maxWords + longest", "Tail: maxWords")},
+	{name: "a tool's reason may begin like the host's", pkg: "runtime", attack: "TestAttackForgedDenial",
+		edits: in("runtime/result.go", "return theToolSays + reason", "return reason")},
 	{name: "reasons are searched whole", pkg: "runtime", attack: "TestReasonsAreSearchedInPart",
 		edits: in("runtime/cause.go", "if len(reason) > maxReason {", "if len(reason) < 0 {")},
 

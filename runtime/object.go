@@ -206,6 +206,9 @@ func (r *objectReader) combine() error {
 	return r.o.join(r.ctx, others)
 }
 
+// membersAtOnce is after how many members of an object the context is checked.
+const membersAtOnce = 4096
+
 // join adds the members of an object to the data.
 func (o *object) join(ctx context.Context, others json.RawMessage) error {
 	added, err := readJSON(ctx, others, jsontext.Limits{Values: len(others) + 1})
@@ -218,7 +221,9 @@ func (o *object) join(ctx context.Context, others json.RawMessage) error {
 	}
 	has := map[string]bool{}
 	for name := range data.Root().Members() {
-		has[name.String()] = true
+		if has[name.String()] = true; len(has)%membersAtOnce == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
 	}
 	var members bytes.Buffer
 	for name, value := range added.Root().Members() {
@@ -226,7 +231,9 @@ func (o *object) join(ctx context.Context, others json.RawMessage) error {
 			o.dropped = append(o.dropped, name.String())
 			continue
 		}
-		o.beside = append(o.beside, name.String())
+		if o.beside = append(o.beside, name.String()); len(o.beside)%membersAtOnce == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
 		members.WriteString("," + name.Text() + ":" + value.Text())
 	}
 	o.bare = o.Data
