@@ -207,31 +207,6 @@ func TestFilledStoreSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestStoreOfAnotherUser: a folder of another user that cannot be read from either is refused for what
-// keeps it from being read.
-func TestStoreOfAnotherUser(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("only root can give a folder away")
-	}
-	dir := filepath.Join(t.TempDir(), "cache")
-	require.NoError(t, os.MkdirAll(dir, 0o755))
-	require.NoError(t, os.Chown(dir, 65534, -1))
-	_, err := New(t.Context(), Options{CacheDir: dir})
-	require.ErrorContains(t, err, "belongs to user 65534, not to this one or to root")
-	info, err := os.Lstat(dir)
-	require.NoError(t, err)
-	assert.ErrorContains(t, filled(dir, info), "not to this one or to root")
-	require.NoError(t, os.Chown(dir, 0, -1))
-	require.NoError(t, os.Chmod(dir, 0o777))
-	info, err = os.Lstat(dir)
-	require.NoError(t, err)
-	require.ErrorContains(t, filled(dir, info), "(chmod go-w)")
-	require.NoError(t, os.Chmod(dir, 0o755))
-	info, err = os.Lstat(dir)
-	require.NoError(t, err)
-	require.ErrorContains(t, filled(dir, info), "has no compiled code")
-}
-
 // TestFaultsOfTheCompiler: a module is not at fault if the compiler's files cannot be written.
 func TestFaultsOfTheCompiler(t *testing.T) {
 	full := &fs.PathError{Op: "write", Path: "code", Err: syscall.ENOSPC}
