@@ -49,8 +49,11 @@ func (s debianSource) build(ctx context.Context, w workshop, out string) error {
 	c.args = append(c.args, s.flags...)
 	for _, pattern := range s.files {
 		found, err := filepath.Glob(filepath.Join(dir, filepath.FromSlash(pattern)))
-		if err != nil || len(found) == 0 {
-			return fmt.Errorf("%s: no file %s (%w)", s.archive, pattern, err)
+		if err != nil {
+			return err
+		}
+		if len(found) == 0 {
+			return fmt.Errorf("%s has no file %s, nor do the commands in prepare write it", s.archive, pattern)
 		}
 		c.args = append(c.args, found...)
 	}

@@ -30,7 +30,7 @@ func newWorkshop() (workshop, error) {
 		return workshop{}, fmt.Errorf("%s is not internal/thirdparty; run this there, or make programs in the repository's root", home)
 	}
 	w := workshop{dir: filepath.Join(home, "..", "..", "bin", "programs"), home: home}
-	return w, os.MkdirAll(w.dir, 0o700)
+	return w, os.MkdirAll(w.dir, 0o755)
 }
 
 // folder makes a folder below the workshop's, empty if fresh is set.
@@ -44,11 +44,12 @@ func (w workshop) folder(name string, fresh bool) (string, error) {
 	return dir, os.MkdirAll(dir, 0o700)
 }
 
-// manifest returns the path of a program's manifest, module that of its module.
+// manifest returns the path of a program's manifest.
 func (w workshop) manifest(name string) string {
 	return filepath.Join(w.home, "tools", name, "tool.yaml")
 }
 
+// module returns the path of a program's module.
 func (w workshop) module(name string) string {
 	return filepath.Join(w.home, "tools", name, name+".wasm")
 }
