@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 )
 
 // rustToolchain compiles what crates.io has. Cargo checks the digest of each crate against the
@@ -45,5 +43,6 @@ func (c crate) build(ctx context.Context, w workshop, out string) error {
 	if err != nil {
 		return err
 	}
-	return os.Rename(filepath.Join(root, "bin", strings.TrimSuffix(binary, ".wasm")+".wasm"), out)
+	// A copy: Cargo links this file to one that later builds reuse without looking at what is in it.
+	return copyFile(filepath.Join(root, "bin", binary+".wasm"), out)
 }
