@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -131,18 +132,34 @@ func (e effect) fingerprint(callID, before string) string {
 }
 
 // order is the order of the calls that a model made, as a chain of digests: each covers its call's id and the
-// digest before, so that it identifies all calls up to its own in constant space. The zero value has no calls.
+// digest before, so that it identifies all calls up to its own in constant space. Few batches need it, so the digests
+// are made when the first is asked for. The zero value has no calls. It is safe for concurrent use.
 type order struct {
+	mu     sync.Mutex
+	calls  []string // ids whose digests have not been made
 	last   string
-	before map[string]string // by call id: the digest of the calls before it; "" for the first call and for nested ones
+	before map[string]string // by call id
 }
 
 func (o *order) add(callID string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.calls = append(o.calls, callID)
+}
+
+// digestBefore returns the digest of the calls before one; "" for the first call and for nested ones.
+func (o *order) digestBefore(callID string) string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	if o.before == nil {
 		o.before = map[string]string{}
 	}
-	o.before[callID] = o.last
-	o.last = digestOf(appendText(nil, "caisson-order/v1", o.last, callID))
+	for _, id := range o.calls {
+		o.before[id] = o.last
+		o.last = digestOf(appendText(nil, "caisson-order/v1", o.last, id))
+	}
+	o.calls = nil
+	return o.before[callID]
 }
 
 // shown returns the tools that the tool may call, by name.

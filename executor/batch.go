@@ -164,8 +164,9 @@ func (b *batch) accept(ctx context.Context, requested []tool.Call) ([]*call, err
 		if err != nil {
 			return nil, fmt.Errorf("call id: %w", err)
 		}
-		b.order.add(id.String())
-		calls[i] = b.newCall(r, id.String())
+		callID := id.String()
+		b.order.add(callID)
+		calls[i] = b.newCall(r, callID)
 		calls[i].plan(ctx)
 	}
 	return calls, nil

@@ -52,6 +52,9 @@ func (r request) append(to []byte) []byte { return append(to, r.digest[:]...) }
 
 // requests returns what the caller's request says to tools, by registered name.
 func (e *Executor) requests(given map[string]tool.Request) (map[string]request, error) {
+	if len(given) == 0 {
+		return nil, nil
+	}
 	requests := make(map[string]request, len(given))
 	for name, said := range given {
 		r, err := newRequest(name, said)

@@ -24,7 +24,7 @@ type wait struct {
 // show sets what an approval of the call is for in its action.
 func (w *wait) show(c *call) {
 	id := c.record.CallID
-	w.action.Fingerprint, w.action.Callees = w.effect.fingerprint(id, c.batch.order.before[id]), w.effect.shown()
+	w.action.Fingerprint, w.action.Callees = w.effect.fingerprint(id, c.batch.order.digestBefore(id)), w.effect.shown()
 }
 
 // isClient reports whether the client runs the call.

@@ -139,14 +139,17 @@ func (r *Registry) Duplicates() []*DuplicateError {
 
 // Asks returns why calls of the tool must be approved, or "" if they need not be. It asks the tool
 // if it is [Approver]. If that panics, all calls of the tool must be approved.
-func (e Entry) Asks() (reason string) {
-	g, ok := e.Tool.(Approver)
-	if !ok {
-		if e.Manifest != nil && e.Manifest.Behavior.Destructive {
-			return "the tool says that it is destructive"
-		}
-		return ""
+func (e Entry) Asks() string {
+	if g, ok := e.Tool.(Approver); ok {
+		return asksOf(g)
 	}
+	if e.Manifest != nil && e.Manifest.Behavior.Destructive {
+		return "the tool says that it is destructive"
+	}
+	return ""
+}
+
+func asksOf(g Approver) (reason string) {
 	if !apart(func() { reason = g.Asks() }) {
 		return "the tool failed when it was asked whether its calls must be approved"
 	}

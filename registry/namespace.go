@@ -35,17 +35,19 @@ type namespace struct {
 	// claims is keyed by the outline of a name, so look-alikes share a key. No two names under one
 	// key look alike.
 	claims map[string][]claim
+	// names are the same claims by the name itself.
+	names map[string]claim
 	// reports holds what was rejected, by the name of the tool that holds the name. Equal reports
 	// are stored once, so loading a source again does not add to them.
 	reports map[string]map[DuplicateError]bool
 }
 
 func newNamespace() namespace {
-	return namespace{claims: map[string][]claim{}, reports: map[string]map[DuplicateError]bool{}}
+	return namespace{claims: map[string][]claim{}, names: map[string]claim{}, reports: map[string]map[DuplicateError]bool{}}
 }
 
 func (n namespace) clone() namespace {
-	c := namespace{claims: make(map[string][]claim, len(n.claims)), reports: make(map[string]map[DuplicateError]bool, len(n.reports))}
+	c := namespace{claims: make(map[string][]claim, len(n.claims)), names: maps.Clone(n.names), reports: make(map[string]map[DuplicateError]bool, len(n.reports))}
 	for outline, held := range n.claims {
 		c.claims[outline] = slices.Clone(held)
 	}
@@ -57,15 +59,8 @@ func (n namespace) clone() namespace {
 
 // find returns the claim on exactly this name.
 func (n namespace) find(name string) (claim, bool) {
-	if len(name) > maxName {
-		return claim{}, false
-	}
-	for _, held := range n.claims[tool.Outline(name)] {
-		if held.origin.Name == name {
-			return held, true
-		}
-	}
-	return claim{}, false
+	held, ok := n.names[name]
+	return held, ok
 }
 
 // findTool is like find for names that have a tool.
@@ -86,12 +81,14 @@ func (n namespace) alike(name string) []claim {
 func (n namespace) claim(c claim) {
 	outline := tool.Outline(c.origin.Name)
 	n.claims[outline] = append(n.claims[outline], c)
+	n.names[c.origin.Name] = c
 }
 
 // drop releases a name.
 func (n namespace) drop(c claim) {
 	outline := tool.Outline(c.origin.Name)
 	n.claims[outline] = slices.DeleteFunc(n.claims[outline], func(held claim) bool { return held == c })
+	delete(n.names, c.origin.Name)
 }
 
 // add claims an entry's name and those of its aliases that are free. It returns nil if the entry
@@ -149,6 +146,7 @@ func (n namespace) remove(name string) {
 	for outline, claims := range n.claims {
 		n.claims[outline] = slices.DeleteFunc(claims, func(c claim) bool { return c.entry == held.entry })
 	}
+	maps.DeleteFunc(n.names, func(_ string, c claim) bool { return c.entry == held.entry })
 	delete(n.reports, name)
 }
 
