@@ -110,7 +110,7 @@ var guardFaults = []guardFault{
 	{name: "fingerprints do not cover the call id", pkg: "executor", attack: "TestAttackExchangedCalls/in_two_batches",
 		edits: in("executor/approvals.go", "\"caisson-approval/v3\", callID,", "\"caisson-approval/v3\", \"\",")},
 	{name: "fingerprints do not cover the order", pkg: "executor", attack: "TestAttackReorderedCalls",
-		edits: in("executor/approvals.go", "o.before[callID] = o.last", "o.before[callID] = \"\"")},
+		edits: in("executor/approvals.go", "o.before[id] = o.last", "o.before[id] = \"\"")},
 	{name: "fingerprints list all earlier calls", pkg: "executor", attack: "TestPlanningIsLinear",
 		edits: in("executor/approvals.go", "o.last = digestOf(", "o.last += digestOf(")},
 	{name: "approvals need no fingerprint", pkg: "cmd/caisson", attack: "TestDecisionsNameOneCall",
