@@ -23,19 +23,6 @@ import (
 
 const lateCalls = 16
 
-// lateGuest is a guest that may write 4 MiB in a second, with a secret to be masked.
-func lateGuest(t *testing.T, stdout string) *Tool {
-	t.Helper()
-	r := newRuntime(t, Options{LookupEnv: func(string) (string, bool) { return secretValue, true }})
-	m := manifest(t, probe, "module: {path: guest.wasm, stdout: "+stdout+"}\nlimits: {timeout: 1s, output: 4MiB, stderr: 1MiB}\n"+
-		"permissions: {secrets: [{name: API_KEY, header: X-Api-Key, host: api.example.com}]}")
-	guest := load(t, r, m, manifests.Grants{
-		Secrets: []manifests.SecretGrant{{Name: "API_KEY", From: manifests.SecretSource{Env: "HOST_KEY"}, Host: "api.example.com"}},
-	})
-	mustInvoke(t, guest, `{"do":"print","text":"{\"success\":true}"}`)
-	return guest
-}
-
 // TestAttackLongOutputBeforeTheDeadline: many calls that end just before their deadlines, each with
 // as much output as it may have, of the kind that takes longest to mask and to read, are not late for it.
 func TestAttackLongOutputBeforeTheDeadline(t *testing.T) {

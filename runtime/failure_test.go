@@ -197,6 +197,19 @@ func TestLongLogsEndWithTheReason(t *testing.T) {
 	}
 }
 
+// lateGuest is a guest that may write 4 MiB in a second, with a secret to be masked.
+func lateGuest(t *testing.T, stdout string) *Tool {
+	t.Helper()
+	r := newRuntime(t, Options{LookupEnv: func(string) (string, bool) { return secretValue, true }})
+	m := manifest(t, probe, "module: {path: guest.wasm, stdout: "+stdout+"}\nlimits: {timeout: 1s, output: 4MiB, stderr: 1MiB}\n"+
+		"permissions: {secrets: [{name: API_KEY, header: X-Api-Key, host: api.example.com}]}")
+	guest := load(t, r, m, manifests.Grants{
+		Secrets: []manifests.SecretGrant{{Name: "API_KEY", From: manifests.SecretSource{Env: "HOST_KEY"}, Host: "api.example.com"}},
+	})
+	mustInvoke(t, guest, `{"do":"print","text":"{\"success\":true}"}`)
+	return guest
+}
+
 // TestAttackSecretsAtTheCut: where a log is cut, no part of a secret can be seen, wherever the cut is.
 func TestAttackSecretsAtTheCut(t *testing.T) {
 	guest := lateGuest(t, "text")
