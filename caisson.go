@@ -92,6 +92,7 @@ type Host struct {
 	executor *executor.Executor
 	ledger   *ledger
 	problems []error
+	kept     []string // folders of compiled code and of the index, to which no tool may write
 }
 
 // Open reads the policy and loads the tools. It runs nothing, and reads a module only if a grant is
@@ -118,7 +119,7 @@ func Open(ctx context.Context, options Options) (_ *Host, err error) {
 	if h.profile, err = h.policy.ProfileNamed(options.Profile); err != nil {
 		return nil, &Error{"open", ErrPolicy, err}
 	}
-	if h.runtime, err = options.newRuntime(ctx, h.profile); err != nil {
+	if err := h.startRuntime(ctx, options); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -152,35 +153,40 @@ func (o Options) policies() ([]*manifests.Policy, error) {
 	return slices.Insert(given, 0, read), err
 }
 
-// newRuntime starts the runtime.
-func (o Options) newRuntime(ctx context.Context, profile manifests.Profile) (*runtime.Runtime, error) {
+// startRuntime starts the runtime.
+func (h *Host) startRuntime(ctx context.Context, o Options) (err error) {
 	r := o.Runtime
-	r.Profile = profile
+	r.Profile = h.profile
 	r.Running = cmp.Or(r.Running, max(0, o.Executor.Limits.Running)) // never less than the executor's queue admits
 	r.Logger = cmp.Or(r.Logger, o.Logger)
-	started, err := startedWith(ctx, r, r.CacheDir == "" && !o.NoCache)
-	if err != nil {
-		return nil, &Error{"open", ErrRuntime, err}
+	cacheDir := ""
+	if h.runtime, cacheDir, err = startedWith(ctx, r, r.CacheDir == "" && !o.NoCache); err != nil {
+		return &Error{"open", ErrRuntime, err}
 	}
-	return started, nil
+	for _, dir := range []string{cacheDir, o.IndexDir} {
+		if dir != "" {
+			h.kept = append(h.kept, dir)
+		}
+	}
+	return nil
 }
 
-// startedWith starts a runtime, with the default cache folder if it can be used and that is wanted.
-func startedWith(ctx context.Context, r runtime.Options, defaultCache bool) (*runtime.Runtime, error) {
+// startedWith starts a runtime, with the default cache folder if it can be used and that is wanted. It also returns
+// the cache folder that is used; "" for none.
+func startedWith(ctx context.Context, r runtime.Options, defaultCache bool) (started *runtime.Runtime, cacheDir string, err error) {
 	if !defaultCache {
-		return runtime.New(ctx, r)
+		started, err = runtime.New(ctx, r)
+		return started, r.CacheDir, err
 	}
 	cached := r
 	var unusable error
 	if cached.CacheDir, unusable = runtime.DefaultCacheDir(); unusable == nil {
-		var started *runtime.Runtime
 		if started, unusable = runtime.New(ctx, cached); unusable == nil || r.FillCache {
-			return started, unusable
+			return started, cached.CacheDir, unusable
 		}
 	}
-	started, err := runtime.New(ctx, r)
-	if err != nil {
-		return nil, err
+	if started, err = runtime.New(ctx, r); err != nil {
+		return nil, "", err
 	}
 	if r.Logger != nil {
 		r.Logger.WarnContext(ctx, "modules are compiled each time, since there is no folder to cache them in", "err", unusable)
@@ -188,7 +194,7 @@ func startedWith(ctx context.Context, r runtime.Options, defaultCache bool) (*ru
 	if r.OnUncached != nil {
 		r.OnUncached(unusable)
 	}
-	return started, nil
+	return started, "", nil
 }
 
 // load loads the tools of all sources.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -62,7 +63,7 @@ func files(t *testing.T, content map[string]string) string {
 
 func open(t *testing.T, options caisson.Options) *caisson.Host {
 	t.Helper()
-	options.NoCache = true
+	options.NoCache = options.Runtime.CacheDir == ""
 	host, err := caisson.Open(t.Context(), options)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, host.Close(context.Background())) })
@@ -304,6 +305,41 @@ func TestAttackForgedRecords(t *testing.T) {
 	require.NoError(t, err)
 	assert.True(t, found)
 	assert.Equal(t, caisson.Writer{Tool: "greet", Dir: filepath.Join(dir, "p")}, writer)
+}
+
+// TestAttackForgedCode: the host runs what is in its cache, so no tool may write there: neither to the folder, nor to one
+// above it or below it, nor by a link. The control is a session whose calls may not.
+func TestAttackForgedCode(t *testing.T) {
+	dir := files(t, map[string]string{
+		"tools/tool.yaml": header + "name: greet\ncontext: [project_id]\nparameters: {type: object, properties: {project_id: {type: string}}}\npermissions: {files: [{path: /project, access: read-write}]}\n",
+		"p/.keep":         "",
+	})
+	cache := filepath.Join(dir, "cache")
+	require.NoError(t, os.MkdirAll(filepath.Join(cache, "compiled"), 0o700))
+	policy := &manifests.Policy{Grants: []manifests.Grant{{
+		Tools: []string{"greet"}, Context: manifests.GrantContext("project_id"),
+		Files: []manifests.FileGrant{{Path: "/project", Host: dir + "/{project_id}", Access: manifests.AccessReadWrite}},
+	}}}
+	exposed := map[string]bool{"cache": true, "p": false}
+	if err := os.Symlink(cache, filepath.Join(dir, "linked")); err == nil {
+		exposed["linked"] = true
+	}
+	options := caisson.Options{Policies: []*manifests.Policy{policy}, Tools: []string{filepath.Join(dir, "tools")}, Runtime: runtime.Options{CacheDir: cache}}
+	for kind, options := range map[string]caisson.Options{"code": options, "the index": {Policies: options.Policies, Tools: options.Tools, NoCache: true, IndexDir: cache}} {
+		host := open(t, options)
+		for project, want := range exposed {
+			_, err := host.NewSession(executor.SessionOptions{Context: map[string]string{"project_id": project}})
+			assert.Equal(t, want, errors.Is(err, caisson.ErrExposed), "%s: %s: %v", kind, project, err)
+		}
+	}
+	for granted, want := range map[string]bool{dir: true, filepath.Join(cache, "compiled"): true, filepath.Join(dir, "p"): false} {
+		policy := &manifests.Policy{Grants: []manifests.Grant{{
+			Tools: []string{"greet"}, Context: manifests.GrantContext("project_id"), Files: []manifests.FileGrant{{Path: "/project", Host: granted, Access: manifests.AccessReadWrite}},
+		}}}
+		options.Policies = []*manifests.Policy{policy}
+		_, err := open(t, options).NewSession(executor.SessionOptions{Context: map[string]string{"project_id": "p"}})
+		assert.Equal(t, want, errors.Is(err, caisson.ErrExposed), "%s: %v", granted, err)
+	}
 }
 
 func TestUnapplied(t *testing.T) {

@@ -12,7 +12,7 @@ var (
 	ErrRuntime        = errors.New("the runtime cannot be started") // because of its options, the cache folder or the compiler
 	ErrTools          = errors.New("the tools cannot be loaded")
 	ErrContext        = errors.New("the context value is fixed by the policy")
-	ErrExposed        = errors.New("a tool may write where records are kept")
+	ErrExposed        = errors.New("a tool may write to a folder that the host keeps: its cache or its records")
 )
 
 // Error is a failure of a [Host] itself. Failures of calls are in their records. Errors of the

@@ -107,6 +107,10 @@ var guardFaults = []guardFault{
 
 	{name: "batches are stored where tools may write", pkg: "cmd/caisson", attack: "TestScripts/approvals",
 		edits: in("cmd/caisson/batch.go", "if found {", "if found && false {")},
+	{name: "tools may write to the cache", pkg: ".", attack: "TestAttackForgedCode",
+		edits: in("records.go", "kept := h.kept", "var kept []string")},
+	{name: "tools may write below the cache", pkg: ".", attack: "TestAttackForgedCode",
+		edits: in("records.go", "holding.Of([]string{own}, dir)", "\"\", nil")},
 	{name: "fingerprints do not cover the call id", pkg: "executor", attack: "TestAttackExchangedCalls/in_two_batches",
 		edits: in("executor/approvals.go", "\"caisson-approval/v3\", callID,", "\"caisson-approval/v3\", \"\",")},
 	{name: "fingerprints do not cover the order", pkg: "executor", attack: "TestAttackReorderedCalls",

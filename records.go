@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,8 +29,14 @@ type Writer struct {
 // change the links that lead to it, and false if there is none. It considers all loaded tools,
 // because a called tool may call others. No tool should be able to write to what a host keeps.
 func (h *Host) WriterTo(dir string, values map[string]string) (Writer, bool, error) {
-	writers := map[string]string{} // directory to the first tool that may write to it
-	var writable []string
+	writers := h.writers(values)
+	at, err := holding.Of(slices.Sorted(maps.Keys(writers)), dir)
+	return Writer{writers[at], at}, at != "", err
+}
+
+// writers returns the first tool that may write to each directory that tools may write to.
+func (h *Host) writers(values map[string]string) map[string]string {
+	writers := map[string]string{}
 	for _, entry := range h.registry.List() {
 		loaded, ok := entry.Tool.(*runtime.Tool)
 		if !ok {
@@ -36,26 +44,37 @@ func (h *Host) WriterTo(dir string, values map[string]string) (Writer, bool, err
 		}
 		for _, granted := range loaded.Writable(values) {
 			if writers[granted] == "" {
-				writers[granted], writable = entry.Name, append(writable, granted)
+				writers[granted] = entry.Name
 			}
 		}
 	}
-	at, err := holding.Of(writable, dir)
-	return Writer{writers[at], at}, at != "", err
+	return writers
 }
 
-// keepsApart returns an error if a tool may write to the records folder and so forge records.
+// keepsApart returns an error if a tool may write to the folder of records and so forge them, or to those of compiled
+// code and of the index, or below these, and so have the host run what it writes.
 func (h *Host) keepsApart(values map[string]string) error {
-	dir := string(h.ledger.folder)
-	if dir == "" {
+	kept := h.kept
+	if dir := string(h.ledger.folder); dir != "" {
+		kept = append([]string{dir}, kept...)
+	}
+	if len(kept) == 0 {
 		return nil
 	}
-	writer, found, err := h.WriterTo(dir, values)
-	switch {
-	case err != nil:
-		return fmt.Errorf("%s: cannot determine whether a tool may write there: %w", dir, folder.Reason(err))
-	case found:
-		return fmt.Errorf("%s: %s may write to %s", dir, writer.Tool, writer.Dir)
+	writers := h.writers(values)
+	for _, dir := range slices.Sorted(maps.Keys(writers)) {
+		for _, own := range kept {
+			into, err := holding.Of([]string{dir}, own)
+			if err == nil && into == "" {
+				into, err = holding.Of([]string{own}, dir)
+			}
+			switch {
+			case err != nil:
+				return fmt.Errorf("%s: cannot determine whether a tool may write there: %w", own, folder.Reason(err))
+			case into != "":
+				return fmt.Errorf("%s: %s may write to %s", own, writers[dir], dir)
+			}
+		}
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ func (h *Host) Definitions() []tool.Definition { return h.registry.Definitions()
 // NewSession returns a session for batches of this host. It fills in context values that a policy
 // fixes. The program must control who may set the others. NewSession fails with [ErrContext] if
 // options.Context sets one of those differently, with [ErrExposed] if calls of the session could
-// write to the folder where records are kept, and as [executor.Executor.NewSession] does.
+// write to the folder of records or to the cache, and as [executor.Executor.NewSession] does.
 func (h *Host) NewSession(options executor.SessionOptions) (*executor.Session, error) {
 	values, err := h.contextOf(options.Context)
 	if err != nil {

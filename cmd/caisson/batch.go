@@ -292,7 +292,7 @@ const batchExample = `  caisson batch response.json --tools ./wasm-tools
   caisson batch --resume 019c1a2b-3c4d-7e5f-8a9b-0c1d2e3f4a5b outputs.json --approve call_2@5f0c8a91d3e27b640fce --refuse 'call_3=not this file'`
 
 // apartHint says how to keep what is stored from tools.
-const apartHint = "choose folders that no tool may write to: with --state-dir DIR, and with --state FILE if it was given"
+const apartHint = "choose folders that no tool may write to: with --state-dir DIR or --cache-dir DIR, and with --state FILE if it was given"
 
 // keepsFromTools rejects folders for a paused batch to which a loaded tool may write. Such a tool
 // could change the batch before somebody approves it, or have it run twice. All tools count, not only those

@@ -27,7 +27,7 @@ func (h *host) start() (err error) {
 	}
 	h.session, err = h.NewSession(session)
 	if exposed, ok := errors.AsType[*caisson.Error](err); ok && exposed.Kind == caisson.ErrExposed {
-		return failed(exitUsage, fmt.Sprintf("records of calls cannot be kept in %v, which could change what \"caisson explain\" shows", exposed.Err), apartHint)
+		return failed(exitUsage, exposed.Err.Error()+", and could forge what is kept there: records of calls, or compiled code", apartHint)
 	}
 	return usual(err)
 }

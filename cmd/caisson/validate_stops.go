@@ -11,6 +11,7 @@ import (
 	"github.com/caisson-run/caisson/internal/records"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
+	"github.com/caisson-run/caisson/runtime"
 )
 
 // stops returns warnings about what keeps tools from being called under a policy. It loads them, which
@@ -76,25 +77,37 @@ func stopping(file string, reasons []error, prefix string) (warnings []manifests
 // originIn is where a text names a line of a policy: "caisson.yaml:14".
 var originIn = regexp.MustCompile(`\S+\.(?:ya?ml|json):[0-9]+`)
 
-// exposed returns a warning if a tool may write to the folder of records, so that no call is run unless
-// --state-dir names another one. Of values in the paths of grants, it knows those that the policy fixes.
+// exposed returns a warning if a tool may write to the folder of records or to the default cache, so that no call is run
+// unless --state-dir or --cache-dir names another one. Of values in the paths of grants, it knows those that the policy
+// fixes.
 func (v *validation) exposed(h *caisson.Host, file string, policy *manifests.Policy) []manifests.Problem {
-	dir, err := v.options.stateFolder()
-	if dir == "" || err != nil {
+	state, err := v.options.stateFolder()
+	if state != "" && err == nil {
+		if found := v.exposes(h, file, policy, string(records.In(state)), "records of calls are kept in "+state, "--state-dir"); found != nil {
+			return found
+		}
+	}
+	cache, err := runtime.DefaultCacheDir()
+	if err != nil {
 		return nil
 	}
+	return v.exposes(h, file, policy, cache, "compiled code is kept in "+cache, "--cache-dir")
+}
+
+// exposes returns a warning if a tool may write to a folder, which the flag can move.
+func (v *validation) exposes(h *caisson.Host, file string, policy *manifests.Policy, dir, what, flag string) []manifests.Problem {
 	values := map[string]string{}
 	for _, source := range policy.Context {
 		if source.From == manifests.FromFixed {
 			values[source.Name] = source.Value
 		}
 	}
-	writer, found, err := h.WriterTo(string(records.In(dir)), values)
+	writer, found, err := h.WriterTo(dir, values)
 	if !found || err != nil {
 		return nil
 	}
-	problem := problemIn(file, stopsCalls, fmt.Sprintf("%srecords of calls are kept in %s, and %s may write to %s", noCall, dir, writer.Tool, writer.Dir),
-		"grant a folder that does not hold the records, or choose another folder for them in each call, with --state-dir DIR")
+	problem := problemIn(file, stopsCalls, fmt.Sprintf("%s%s, and %s may write to %s", noCall, what, writer.Tool, writer.Dir),
+		"grant another folder, or choose another one for what is kept in each call, with "+flag+" DIR")
 	for _, grant := range policy.Grants {
 		for _, mount := range grant.Files {
 			if mount.Access == manifests.AccessReadWrite && absolute(mount.Host) == absolute(writer.Dir) && mount.Origin != "" {
