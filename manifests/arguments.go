@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/big"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/caisson-run/caisson/tool"
@@ -158,8 +160,10 @@ func scalar(param string, raw json.RawMessage) (string, error) {
 		return "", argError(param, "null is not allowed in a command line; leave it out")
 	case raw[0] == '{' || raw[0] == '[':
 		return "", argError(param, "want a string, a number or a boolean here")
-	case raw[0] != '"':
+	case raw[0] == 't' || raw[0] == 'f':
 		return string(raw), nil
+	case raw[0] != '"':
+		return plainNumber(param, string(raw))
 	}
 	var text string
 	if err := json.Unmarshal(raw, &text); err != nil {
@@ -169,6 +173,28 @@ func scalar(param string, raw json.RawMessage) (string, error) {
 		return "", argError(param, "must not have a NUL character")
 	}
 	return text, nil
+}
+
+// maxExponent is the largest exponent of a number for a command line, whose digits are written out.
+const maxExponent = 400
+
+// plainNumber returns a JSON number without an exponent. A program that reads digits only would take 2000e-1 for
+// 2000, whatever the schema says of 200.
+func plainNumber(param, text string) (string, error) {
+	at := strings.IndexAny(text, "eE")
+	if at < 0 {
+		return text, nil
+	}
+	exponent, err := strconv.Atoi(text[at+1:])
+	value, ok := new(big.Rat), false
+	if err == nil && max(exponent, -exponent) <= maxExponent {
+		value, ok = value.SetString(text)
+	}
+	if !ok {
+		return "", argError(param, "has an exponent that is too large here; write the digits")
+	}
+	digits := value.FloatString(at + maxExponent) // all of them
+	return strings.TrimSuffix(strings.TrimRight(digits, "0"), "."), nil
 }
 
 func isNull(raw json.RawMessage) bool { return string(raw) == "null" }

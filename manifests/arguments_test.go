@@ -53,7 +53,8 @@ func TestExpandArgs(t *testing.T) {
 		"literals":                {`{}`, []string{"-v", "", "a b", "{{x}}"}, []string{"-v", "", "a b", "{x}"}},
 		"a string":                {`{"a":"x y\n"}`, []string{"{a}"}, []string{"x y\n"}},
 		"an empty string":         {`{"a":""}`, []string{"{a}"}, []string{""}},
-		"numbers as written":      {`{"a":1.50,"b":1e3}`, []string{"{a}", "{b}"}, []string{"1.50", "1e3"}},
+		"numbers as written":      {`{"a":1.50,"b":-0}`, []string{"{a}", "x{b}"}, []string{"1.50", "x-0"}},
+		"no exponents":            {`{"a":[2000e-1,1E2,0.1e1,15e-1,12.50e+1,1e-3,0e9,123456789012345678901e0]}`, []string{"{a}"}, []string{"200", "100", "1", "1.5", "125", "0.001", "0", "123456789012345678901"}},
 		"booleans":                {`{"a":true}`, []string{"--all={a}"}, []string{"--all=true"}},
 		"absent":                  {`{}`, []string{"x", "{a}", "y"}, []string{"x", "y"}},
 		"null":                    {`{"a":null}`, []string{"{a}"}, nil},
@@ -72,6 +73,16 @@ func TestExpandArgs(t *testing.T) {
 			assert.Equal(t, c.want, must(expand(t, c.arguments, c.templates...)))
 		})
 	}
+}
+
+// TestAttackExponents: a number whose digits would take long to write is refused at once.
+func TestAttackExponents(t *testing.T) {
+	for _, number := range []string{"1e401", "1e-401", "1e999999999", "1e99999999999999999999"} {
+		_, err := expand(t, `{"a":`+number+`}`, "{a}")
+		assert.ErrorIs(t, err, manifests.ErrArgs, number)
+	}
+	_, err := expand(t, `{"a":1e300}`, "{a}")
+	assert.NoError(t, err)
 }
 
 func TestExpandArgsRefuses(t *testing.T) {
