@@ -95,6 +95,20 @@ func (a Agent) check(tools Tools) (Agent, error) {
 	return a, errors.Join(problems...)
 }
 
+// registered returns those of the names that are a tool's own, and the others. What was stored is such a name: a tool
+// that has it as an alias now is another one.
+func registered(names []string, tools Tools) (known, unknown []string) {
+	known = []string{}
+	for _, name := range names {
+		if entry, ok := tools.Get(name); ok && entry.Name == name {
+			known = append(known, name)
+		} else {
+			unknown = append(unknown, name)
+		}
+	}
+	return known, unknown
+}
+
 // resolve returns the registered names of tools, each once, and the names of no tool.
 func resolve(names []string, tools Tools) (known, unknown []string) {
 	known, seen := []string{}, map[string]bool{}

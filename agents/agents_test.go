@@ -82,6 +82,19 @@ func TestUnknownTools(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []string{"web_search"}, agent.AllowedTools)
 	assert.Equal(t, []string{"fetch_page"}, unknown)
+
+	require.NoError(t, store.Save("", agents.Agent{Name: "reader", AllowedTools: []string{"web_search"}}, tools))
+	about := native.About{Name: "other", Description: "Do it.", Aliases: []string{"web_search"}}
+	other, err := native.New(about, func(context.Context, struct{}) (string, error) { return "", nil })
+	require.NoError(t, err)
+	renamed, err := registry.New().With(other)
+	require.NoError(t, err)
+	agent, unknown, err = store.Load("", "reader", renamed)
+	require.NoError(t, err)
+	assert.Empty(t, agent.AllowedTools, "a tool that took the name as an alias is another one")
+	assert.Equal(t, []string{"web_search"}, unknown)
+
+	require.ErrorIs(t, store.Save("\xff", researcher, tools), agents.ErrInvalid)
 }
 
 func TestInvalidAgents(t *testing.T) {

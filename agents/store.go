@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/caisson-run/caisson/internal/folder"
 	"github.com/caisson-run/caisson/tool"
@@ -42,6 +43,9 @@ type stored struct {
 // Save checks and stores an agent, in place of any with its name. The error wraps [ErrInvalid] if something in it is
 // wrong, such as the name of a tool that there is not, and then has all the problems; nothing is stored.
 func (s Store) Save(tenant string, agent Agent, tools Tools) error {
+	if !utf8.ValidString(tenant) {
+		return fmt.Errorf("%w: the tenant's name is not valid UTF-8", ErrInvalid)
+	}
 	agent, err := agent.check(tools)
 	if err != nil {
 		return err
@@ -89,7 +93,7 @@ func load(root *os.Root, tenant, name string, tools Tools) (agent Agent, unknown
 	if found.Schema != schema || found.Tenant != tenant || found.Name != name {
 		return Agent{}, nil, fmt.Errorf("%w: %s: it is another agent's, or has not the schema %s", ErrDamaged, name, schema)
 	}
-	found.AllowedTools, unknown = resolve(found.AllowedTools, tools)
+	found.AllowedTools, unknown = registered(found.AllowedTools, tools)
 	if agent, err = found.check(tools); err != nil {
 		return Agent{}, nil, fmt.Errorf("%w: %s: %w", ErrDamaged, name, err)
 	}
@@ -151,5 +155,5 @@ func fileOf(name string) string { return filePrefix + name + folder.Suffix }
 // of returns the folder of a tenant, whose name may hold anything.
 func (s Store) of(tenant string) string {
 	digest := sha256.Sum256([]byte("caisson-tenant/v1 " + tenant))
-	return filepath.Join(s.path, hex.EncodeToString(digest[:8]))
+	return filepath.Join(s.path, hex.EncodeToString(digest[:]))
 }

@@ -80,7 +80,8 @@ func TestSessionsClose(t *testing.T) {
 func TestSessionsCloseInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		heard := false
+		hung := make(chan struct{})
+		heard := make(chan struct{})
 		broken := errors.New("cannot drop the tables")
 		e := newExecutor(t, executor.Options{},
 			keeper{newFake(t, "a", nil, func(context.Context, tool.Invocation) (tool.Outcome, error) {
@@ -88,7 +89,8 @@ func TestSessionsCloseInTime(t *testing.T) {
 				return succeed(""), nil
 			}), func(context.Context, string, string) error { return broken }},
 			keeper{newFake(t, "b", nil, echo), func(context.Context, string, string) error { panic("b") }},
-			keeper{newFake(t, "c", nil, echo), func(context.Context, string, string) error { heard = true; return nil }})
+			keeper{newFake(t, "bb", nil, echo), func(context.Context, string, string) error { <-hung; return nil }},
+			keeper{newFake(t, "c", nil, echo), func(context.Context, string, string) error { close(heard); return nil }})
 		session := newSession(t, e, executor.SessionOptions{})
 		done := make(chan struct{})
 		go func() {
@@ -103,9 +105,11 @@ func TestSessionsCloseInTime(t *testing.T) {
 		require.ErrorIs(t, err, context.Canceled)
 		require.ErrorIs(t, err, broken)
 		assert.ErrorContains(t, err, "calls are still running")
-		assert.ErrorContains(t, err, "registry: close session b: the tool crashed")
-		assert.True(t, heard)
+		assert.ErrorContains(t, err, "registry: close session b: panic: b")
+		assert.ErrorContains(t, err, "registry: close session bb: the tool has not returned: context canceled")
+		<-heard
 		close(release)
+		close(hung)
 		<-done
 	})
 }

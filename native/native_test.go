@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	goruntime "runtime"
 	"strings"
 	"sync"
@@ -92,6 +93,13 @@ func TestResults(t *testing.T) {
 		made(t, about("whole"), func(context.Context, none) (tool.Result, error) {
 			return tool.Result{Success: false, Error: "no such city", Data: json.RawMessage(`{"near":"Oslo"}`)}, nil
 		}),
+		made(t, about("pointing"), func(context.Context, none) (*tool.Result, error) { return &tool.Result{Error: "no such city"}, nil }),
+		made(t, about("counting"), func(_ context.Context, a struct {
+			N    int
+			Rest map[string][]int8 `json:",omitempty"`
+		}) (string, error) {
+			return fmt.Sprint(a.N, a.Rest), nil
+		}),
 		made(t, about("failing"), func(context.Context, none) (string, error) { return "", errors.New("no such city; try Oslo") }),
 		made(t, about("refusing"), func(context.Context, none) (string, error) {
 			return "", &tool.Error{Kind: tool.Busy, Message: "try again in a minute"}
@@ -106,6 +114,10 @@ func TestResults(t *testing.T) {
 	assert.Equal(t, tool.Result{Success: true, Output: "words"}, one(t, e, "text", "").Result)
 	assert.Equal(t, tool.Result{Success: true, Data: json.RawMessage("[1,2]")}, one(t, e, "rows", "").Result)
 	assert.Equal(t, tool.Result{Error: "no such city", Kind: tool.ToolFailed, Data: json.RawMessage(`{"near":"Oslo"}`)}, one(t, e, "whole", "").Result)
+	assert.Equal(t, tool.Result{Error: "no such city", Kind: tool.ToolFailed}, one(t, e, "pointing", "").Result)
+	assert.Equal(t, "1000 map[a:[1 20]]", one(t, e, "counting", `{"N":1e3,"Rest":{"a":[1.0,2e1]}}`).Result.Output)
+	outside := one(t, e, "counting", `{"N":9223372036854775808}`).Result
+	assert.Equal(t, tool.Result{Error: "N: the tool cannot take this number 9223372036854775808", Kind: tool.InvalidArguments}, outside)
 	assert.Equal(t, tool.Result{Error: "no such city; try Oslo", Kind: tool.ToolFailed}, one(t, e, "failing", "").Result)
 	assert.Equal(t, tool.Result{Error: "try again in a minute", Kind: tool.Busy}, one(t, e, "refusing", "").Result)
 	for _, name := range []string{"hiding", "panicking", "exiting", "unwritable"} {

@@ -11,10 +11,12 @@
 // Go cannot stop a function. When one goes on after its deadline, its call ends with the kind deadline, and the
 // function is left running; what it returns later is dropped. If too many calls of a tool linger, the tool is
 // unavailable until some of them have returned. A panic ends its call, with the kind internal, and nothing else.
-// But a fatal error of the Go runtime, such as a concurrent write to a map or a lack of memory, ends the process.
+// Two things end the process: a panic in a goroutine that the function started, and a fatal error of the Go runtime,
+// such as a concurrent write to a map or a lack of memory.
 package native
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -22,7 +24,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
+	"strconv"
 	"sync"
 	"time"
 
@@ -71,7 +75,7 @@ type Tool struct {
 // New makes a tool of a function. The error wraps [ErrInvalid].
 //
 // The function gets arguments that match the tool's schema. It may return a string, which becomes the result's
-// output; a [tool.Result], which is the whole result; or any other value, which becomes the result's data, as JSON.
+// output; a [tool.Result] or a pointer to one, which is the whole result; or any other value, which becomes the result's data, as JSON.
 // Its error is a failure of the tool, whose text the model reads. A [*tool.Error] determines the kind as well; the
 // kind [tool.Internal] keeps the cause from the model and tells the operator.
 func New[Arguments, Result any](about About, do func(ctx context.Context, arguments Arguments) (Result, error)) (*Tool, error) {
@@ -84,8 +88,8 @@ func New[Arguments, Result any](about About, do func(ctx context.Context, argume
 	}
 	t.do = func(ctx context.Context, text []byte) (tool.Result, error) {
 		var arguments Arguments
-		if err := json.Unmarshal(text, &arguments); err != nil {
-			return tool.Result{}, &tool.Error{Op: "invoke", Tool: about.Name, Kind: tool.InvalidArguments, Message: err.Error(), Err: err}
+		if err := decode(text, &arguments); err != nil {
+			return tool.Result{}, &tool.Error{Op: "invoke", Tool: about.Name, Kind: tool.InvalidArguments, Message: misfit(err), Err: err}
 		}
 		result, err := do(ctx, arguments)
 		if err != nil {
@@ -157,11 +161,61 @@ func (a About) manifest() (*manifests.Manifest, error) {
 	return manifests.ParseFunction(source)
 }
 
+// decode decodes arguments. To JSON Schema 1.0 and 1e3 are integers, and Go's decoder takes neither for one.
+func decode(text []byte, arguments any) error {
+	err := json.Unmarshal(text, arguments)
+	if _, wrongType := errors.AsType[*json.UnmarshalTypeError](err); !wrongType {
+		return err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	var value any
+	if decoder.Decode(&value) != nil {
+		return err
+	}
+	plain, failed := json.Marshal(withPlainIntegers(value))
+	if failed != nil {
+		return err
+	}
+	return json.Unmarshal(plain, arguments)
+}
+
+// withPlainIntegers returns a value in which integers of up to 2^53 are written as digits.
+func withPlainIntegers(value any) any {
+	switch v := value.(type) {
+	case json.Number:
+		if f, err := v.Float64(); err == nil && f == math.Trunc(f) && math.Abs(f) <= 1<<53 {
+			return json.Number(strconv.FormatFloat(f, 'f', -1, 64))
+		}
+	case []any:
+		for i := range v {
+			v[i] = withPlainIntegers(v[i])
+		}
+	case map[string]any:
+		for name := range v {
+			v[name] = withPlainIntegers(v[name])
+		}
+	}
+	return value
+}
+
+// misfit says which argument a function cannot take, in words for the model.
+func misfit(err error) string {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
+		return fmt.Sprintf("%s: the tool cannot take this %s", wrong.Field, wrong.Value)
+	}
+	return "the tool cannot take these arguments"
+}
+
 // resultOf returns a function's value as a result.
 func resultOf(value any) (tool.Result, error) {
 	switch v := value.(type) {
 	case tool.Result:
 		return v, nil
+	case *tool.Result:
+		if v != nil {
+			return *v, nil
+		}
 	case string:
 		return tool.Result{Success: true, Output: v}, nil
 	}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
@@ -281,27 +282,56 @@ func (e *entry) close(ctx context.Context) error {
 	return late
 }
 
-// CloseSession tells each tool that is a [SessionCloser] that a tenant's session has ended. It
-// continues after failures and returns them joined; a panic in a tool is one.
+// CloseSession tells all tools that are a [SessionCloser], at the same time, that a tenant's session has
+// ended. It returns their failures joined; a panic in a tool is one, and so is a tool that has not
+// returned shortly after ctx ended.
 func (r *Registry) CloseSession(ctx context.Context, tenant, session string) error {
-	var problems []error
+	var names []string
+	var told []chan error
 	for _, entry := range r.List() {
-		t, ok := entry.Tool.(SessionCloser)
-		if !ok {
-			continue
+		if t, ok := entry.Tool.(SessionCloser); ok {
+			done := make(chan error, 1)
+			go closeSession(ctx, t, tenant, session, done)
+			names, told = append(names, entry.Name), append(told, done)
 		}
-		var err error
-		if !apart(func() { err = t.CloseSession(ctx, tenant, session) }) {
-			err = errCrashed
-		}
-		if err != nil {
-			problems = append(problems, &Error{Op: "close session", Name: entry.Name, Err: err})
+	}
+	var problems []error
+	for i, done := range told {
+		if err := endOf(ctx, done); err != nil {
+			problems = append(problems, &Error{Op: "close session", Name: names[i], Err: err})
 		}
 	}
 	return errors.Join(problems...)
 }
 
-var errCrashed = errors.New("the tool crashed")
+func closeSession(ctx context.Context, t SessionCloser, tenant, session string, done chan<- error) {
+	err := errors.New("the tool called runtime.Goexit")
+	defer func() {
+		if value := recover(); value != nil {
+			err = fmt.Errorf("panic: %v", value)
+		}
+		done <- err
+	}()
+	err = t.CloseSession(ctx, tenant, session)
+}
+
+// closeGrace is how long a tool has to hear of the end of a session whose context is over.
+const closeGrace = 100 * time.Millisecond
+
+// endOf returns what comes from done, or that nothing came shortly after ctx ended.
+func endOf(ctx context.Context, done <-chan error) error {
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(closeGrace):
+		return fmt.Errorf("the tool has not returned: %w", ctx.Err())
+	}
+}
 
 // wait waits until done is closed or ctx is done.
 func wait(ctx context.Context, done <-chan struct{}) error {

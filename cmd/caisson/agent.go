@@ -204,6 +204,9 @@ func (o *options) agentSet(ctx context.Context, agent agents.Agent) (err error) 
 	if len(agent.AllowedTools) == 0 {
 		var missing []string
 		agent.AllowedTools, missing = agents.DefaultAllowedTools(h.registry)
+		if len(agent.AllowedTools) == 0 {
+			return failed(exitUsage, "none of the default tools is loaded: "+strings.Join(missing, ", "), "name the agent's tools: caisson agent set "+quoted(agent.Name)+" TOOL…")
+		}
 		if len(missing) > 0 {
 			o.hint("of the default tools, these are not loaded: " + strings.Join(missing, ", "))
 		}
