@@ -222,8 +222,8 @@ Exit codes:
   130  interrupted
 
 --stream prints events while the batch runs: one JSON object with a "type" per line, or
-server-sent events. Events are grouped by call: once an event of a running call has been
-printed, the events of other calls are held back until it ends. Hidden tools (see
+server-sent events. Calls run in parallel, and one speaks at a time: from a call's first
+output until its end, the output of the others is held back. Hidden tools (see
 "caisson list --help") have no events.
 
 The last line has everything that a program needs to continue. Its "status" is "completed",
