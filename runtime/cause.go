@@ -102,7 +102,7 @@ func (r *run) names(reason string, d tool.Denial) bool {
 // mentions reports whether a text has a name in it that is no part of a longer one. If the name may be
 // any word, what is before and behind it must say what it is.
 func mentions(text, name string, says func(before, after string) bool) bool {
-	mayBeWord := !strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsLetter(c) || unicode.IsUpper(c) })
+	mayBeWord := isWord(name)
 	for at := 0; name != ""; at++ {
 		n := strings.Index(text[at:], name)
 		if n < 0 {
@@ -112,19 +112,58 @@ func mentions(text, name string, says func(before, after string) bool) bool {
 		before, after := text[:at], text[at+len(name):]
 		last, _ := utf8.DecodeLastRuneInString(before)
 		first, _ := utf8.DecodeRuneInString(after)
-		if !partOfName(last) && !partOfName(first) && (!mayBeWord || isQuote(last) && isQuote(first) || says(before, after)) {
+		if isWhole(before, name, after) && (!mayBeWord || isQuote(last) && isQuote(first) || says(before, after)) {
 			return true
 		}
 	}
 	return false
 }
 
+// isWord reports whether a name may be any word or number of a sentence: Oslo, data and 1, but neither API_KEY nor
+// KEY nor x.conf.
+func isWord(name string) bool {
+	plain := !strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) })
+	capitals := len(name) > 2 && strings.ToUpper(name) == name && strings.ToLower(name) != name
+	return plain && !capitals
+}
+
+// isWhole reports whether a name between two texts is no part of a longer name or path.
+func isWhole(before, name, after string) bool {
+	last, _ := utf8.DecodeLastRuneInString(before)
+	first, _ := utf8.DecodeRuneInString(after)
+	if partOfName(last) || partOfName(first) {
+		return false
+	}
+	if next, _ := utf8.DecodeRuneInString(strings.TrimLeft(after, "/.-")); strings.ContainsRune("/.-", first) && partOfName(next) {
+		return false
+	}
+	if last != '/' || strings.HasPrefix(name, "/") {
+		return true
+	}
+	here, relative := strings.CutSuffix(before, "./")
+	above, _ := utf8.DecodeLastRuneInString(here)
+	return relative && above != '.' && !partOfName(above)
+}
+
 func partOfName(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) || c == '_' }
 
 func isQuote(c rune) bool { return strings.ContainsRune("\"'`“”‘’«»", c) }
 
-// isOpened reports whether a name stands as in what perror prints: "open notes: No such file".
-func isOpened(_, after string) bool { return strings.HasPrefix(after, ": ") }
+// operations are the words before a file's name in the errors of Go and its like.
+var operations = []string{"open", "openat", "openfdat", "stat", "lstat", "read", "write", "readlink", "mkdir", "remove", "rename", "unlink", "unlinkat", "symlink", "link", "truncate", "chdir"}
+
+// isOpened reports whether a name stands as in what perror prints: at the start of the reason or of a part of it, or
+// behind an operation, as in "open notes: No such file".
+func isOpened(before, after string) bool {
+	if !strings.HasPrefix(after, ": ") {
+		return false
+	}
+	if before == "" || strings.HasSuffix(before, ": ") || strings.HasSuffix(before, "./") {
+		return true
+	}
+	words := strings.Fields(before)
+	return len(words) > 0 && strings.HasSuffix(before, " ") && slices.Contains(operations, words[len(words)-1])
+}
 
 // isCalled returns a function that reports whether one of some words is beside a name: "the tool search".
 func isCalled(words ...string) func(before, after string) bool {

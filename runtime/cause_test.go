@@ -43,6 +43,12 @@ func TestOnlyReasonsExplain(t *testing.T) {
 		{"a name that is a word", call, "", "", "early bird not found", exit, tool.ToolFailed},
 		{"a name in a longer one", call, "", "", "tool early_bird not found", exit, tool.ToolFailed},
 		{"a file whose name is a word", word, "", "", "the list has no such city", exit, tool.ToolFailed},
+		{"a file named as a city", tool.Denial{Permission: "files", Value: "/cache/Oslo"}, "", "", "no weather report for Oslo today", exit, tool.ToolFailed},
+		{"a file named as a number", tool.Denial{Permission: "files", Value: "/tmp/1"}, "", "", "expected 1 argument", exit, tool.ToolFailed},
+		{"a file named as a word before a colon", tool.Denial{Permission: "files", Value: "/etc/data"}, "", "", "reading data: line 3: expected a number", exit, tool.ToolFailed},
+		{"a directory of a path that is named", tool.Denial{Permission: "files", Value: "/etc"}, "", "", "see /etc/app.conf for help", exit, tool.ToolFailed},
+		{"a file that another path ends with", tool.Denial{Permission: "files", Value: "/socket.py"}, "", "", "error in /usr/lib/socket.py, line 3", exit, tool.ToolFailed},
+		{"a path with ./", tool.Denial{Permission: "files", Value: "/notes.txt"}, "", "", "no ./notes.txt", exit, tool.Denied},
 		{"a path in a longer word", file, "", "", "max.conf is missing", exit, tool.ToolFailed},
 
 		{"a file whose name is a word, as perror has it", word, "", "", "open list: not there", exit, tool.Denied},

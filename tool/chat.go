@@ -1,6 +1,9 @@
 package tool
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // ChatResponse is one complete response of a language model, from any provider.
 type ChatResponse struct {
@@ -43,8 +46,11 @@ type FinishReason string
 // WasCut reports whether a model stopped before its response was complete, such as at the token limit.
 // Such a response may have incomplete calls.
 func (r FinishReason) WasCut() bool {
-	return r != "" && r != FinishStop && r != FinishToolCalls
+	return r != "" && !slices.Contains(complete, r)
 }
+
+// complete are the reasons of complete responses: ours, and those of providers and of servers that speak their formats.
+var complete = []FinishReason{FinishStop, FinishToolCalls, "pause_turn", "tool_use", "function_call", "end_turn", "stop_sequence", "eos"}
 
 // The reasons that all providers have in some form.
 const (

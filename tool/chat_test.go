@@ -170,3 +170,13 @@ func TestRowS2_7DependsOnTheStandardLibrary(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatWasCut: a reason that says that the model was done, whatever a server calls it, cuts nothing off.
+func TestWhatWasCut(t *testing.T) {
+	for reason, cut := range map[FinishReason]bool{
+		"": false, FinishStop: false, FinishToolCalls: false, "pause_turn": false, "tool_use": false, "eos": false,
+		FinishLength: true, FinishContentFilter: true, "MALFORMED_FUNCTION_CALL": true, "incomplete": true,
+	} {
+		assert.Equal(t, cut, reason.WasCut(), reason)
+	}
+}

@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"encoding/json"
+	"strings"
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/pieces"
@@ -35,13 +36,20 @@ type delta struct {
 	StopReason string      `json:"stop_reason"` // of message_delta
 }
 
-// Take takes one event. Unknown ones are ignored, as the provider asks.
+// Take takes one event. Unknown ones are ignored, as the provider asks. Some servers that speak this format end it
+// with [DONE], after or in place of message_stop.
 func (a *assembly) Take(name string, data []byte) error {
+	if string(data) == "[DONE]" {
+		if a.began && !a.done {
+			a.messageStop()
+		}
+		return nil
+	}
 	e := event{Type: name}
 	if err := a.Into("", data, &e); err != nil {
 		return err
 	}
-	if a.done && e.Type != "ping" {
+	if a.done && (strings.HasPrefix(e.Type, "message_") || strings.HasPrefix(e.Type, "content_block_")) {
 		return a.Fail("type", "%q follows message_stop", tool.Shown(e.Type, 64))
 	}
 	switch e.Type {

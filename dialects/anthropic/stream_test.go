@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -65,6 +66,19 @@ func reason(stop string) string {
 }
 
 const messageStop = `{"type":"message_stop"}`
+
+// TestStreamsThatEndWithDone: servers that speak the format end it as OpenAI's do, or with events of their own.
+func TestStreamsThatEndWithDone(t *testing.T) {
+	call := []string{startedCall(0, "a"), addedArguments(0, `"{}"`), stopped(0), reason("tool_use")}
+	begin := `{"type":"message_start","message":{"id":"m","type":"message","role":"assistant","content":[]}}`
+	for name, end := range map[string][]string{
+		"after message_stop": {messageStop, "[DONE]"}, "in its place": {"[DONE]"}, "an event of their own": {messageStop, `{"type":"vendor_stats"}`}, "the control": {messageStop},
+	} {
+		stream, _, err := events(slices.Concat([]string{begin}, call, end)...)
+		require.NoError(t, err, name)
+		assert.Equal(t, []tool.Call{dialecttest.Call("a", "f", "{}")}, stream.Response().ToolCalls, name)
+	}
+}
 
 // TestRowS2_2PiecesInAnyOrder splits calls at random positions, also within characters and escapes, and
 // interleaves the blocks. Only the order within a block is kept, and some blocks begin late.

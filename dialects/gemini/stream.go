@@ -162,8 +162,13 @@ func (dialect) Stream() dialects.Stream {
 	return wire.NewStream(&assembly{Output: wire.Output{Reader: reader("stream")}})
 }
 
-// Take takes one event. Its name has no meaning.
-func (a *assembly) Take(_ string, data []byte) error { return a.add(a.Reader, data) }
+// Take takes one event. Its name has no meaning. Some servers that speak this format end it with [DONE].
+func (a *assembly) Take(_ string, data []byte) error {
+	if string(data) == "[DONE]" {
+		return nil
+	}
+	return a.add(a.Reader, data)
+}
 
 // Finish checks that the response has ended. A stream without a finish reason broke off.
 func (a *assembly) Finish() error {

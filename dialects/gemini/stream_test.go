@@ -188,3 +188,13 @@ func TestPathsAreBounded(t *testing.T) {
 	require.ErrorContains(t, err, "more than 65536 values")
 	require.Less(t, sent, dialects.MaxDocument/4)
 }
+
+// TestAStreamThatEndsWithDone: some servers that speak the format end it as OpenAI's do.
+func TestAStreamThatEndsWithDone(t *testing.T) {
+	part := `data: {"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":{}}}]},"finishReason":"STOP"}]}` + "\n\n"
+	for _, transcript := range []string{part, part + "data: [DONE]\n\n"} {
+		stream, _, err := dialecttest.Feed(New(), transcript)
+		require.NoError(t, err)
+		assert.Len(t, stream.Response().ToolCalls, 1)
+	}
+}

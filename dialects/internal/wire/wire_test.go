@@ -103,6 +103,8 @@ func TestMentionsSayWhatIsNotShown(t *testing.T) {
 func TestFailuresSayWhy(t *testing.T) {
 	for want, result := range map[string]tool.Result{
 		"denied: no": {Error: "no", Kind: tool.Denied}, "no": {Error: "no"}, "denied": {Kind: tool.Denied}, "tool_failed": {},
+		"denied: files /a: no":        {Error: "denied: files /a: no", Kind: tool.Denied},
+		"invalid arguments: not JSON": {Error: "invalid arguments: not JSON", Kind: tool.InvalidArguments},
 	} {
 		assert.Equal(t, want, Failure(&result))
 	}

@@ -70,6 +70,11 @@ func Input(call *tool.Call) json.RawMessage {
 
 // Failure returns a text that says why a call failed. The result must be a failure.
 func Failure(result *tool.Result) string {
+	for _, kind := range []string{string(result.Kind), strings.ReplaceAll(string(result.Kind), "_", " ")} {
+		if kind != "" && strings.HasPrefix(result.Error, kind+": ") {
+			return result.Error // which says it already
+		}
+	}
 	return cmp.Or(joined(": ", string(result.Kind), result.Error), string(tool.ToolFailed))
 }
 
