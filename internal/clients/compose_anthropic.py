@@ -68,7 +68,7 @@ def want(block, reason, arguments=None):
     if block.type == "tool_use":
         known = {"caller": block.caller and block.caller.model_dump(), "toolset_name": getattr(block, "toolset_name", None)}
         origin = {name: value for name, value in known.items() if value is not None}
-        is_cut = finish not in ("stop", "tool_calls") and arguments is None
+        is_cut = finish not in ("stop", "tool_calls", "pause_turn") and arguments is None
         calls = [written.call(block.id, block.name, arguments or block.input, "function", is_cut, {"anthropic": origin} if origin else None)]
     is_ours = block.type in ("text", "thinking", "redacted_thinking", "tool_use")
     return {

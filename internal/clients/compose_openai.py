@@ -34,7 +34,7 @@ def responses():
 
 
 def want(message, reason):
-    was_cut = reason not in ("stop", "tool_calls")
+    was_cut = reason not in ("stop", "tool_calls", "function_call")
     calls = []
     for given in message.tool_calls or []:
         if given.type == "custom":
