@@ -93,6 +93,7 @@ type Host struct {
 	ledger   *ledger
 	problems []error
 	kept     []string // folders of compiled code and of the index, to which no tool may write
+	apart    apart
 }
 
 // Open reads the policy and loads the tools. It runs nothing, and reads a module only if a grant is

@@ -430,3 +430,26 @@ func TestDefaultCacheThatCannotBeUsed(t *testing.T) {
 	_, err = caisson.Open(t.Context(), options)
 	require.ErrorIs(t, err, caisson.ErrRuntime)
 }
+
+// BenchmarkNewSession measures the check that no tool may write to the cache.
+func BenchmarkNewSession(b *testing.B) {
+	dir := b.TempDir()
+	tools := filepath.Join(dir, "tool.yaml")
+	require.NoError(b, os.WriteFile(tools, []byte(header+"name: greet\npermissions: {files: [{path: /project, access: read-write}]}\n"), 0o600))
+	require.NoError(b, os.Mkdir(filepath.Join(dir, "p"), 0o700))
+	policy := &manifests.Policy{Grants: []manifests.Grant{{
+		Tools: []string{"greet"}, Files: []manifests.FileGrant{{Path: "/project", Host: filepath.Join(dir, "p"), Access: manifests.AccessReadWrite}},
+	}}}
+	for name, options := range map[string]caisson.Options{"cache": {Runtime: runtime.Options{CacheDir: filepath.Join(dir, "cache")}}, "no cache": {NoCache: true}} {
+		b.Run(name, func(b *testing.B) {
+			options.Policies, options.Tools = []*manifests.Policy{policy}, []string{tools}
+			host, err := caisson.Open(b.Context(), options)
+			require.NoError(b, err)
+			defer func() { assert.NoError(b, host.Close(context.WithoutCancel(b.Context()))) }()
+			for b.Loop() {
+				_, err := host.NewSession(executor.SessionOptions{})
+				require.NoError(b, err)
+			}
+		})
+	}
+}

@@ -62,7 +62,11 @@ func (h *Host) keepsApart(values map[string]string) error {
 		return nil
 	}
 	writers := h.writers(values)
-	for _, dir := range slices.Sorted(maps.Keys(writers)) {
+	dirs := slices.Sorted(maps.Keys(writers))
+	if h.apart.covers(dirs) {
+		return nil
+	}
+	for _, dir := range dirs {
 		for _, own := range kept {
 			into, err := holding.Of([]string{dir}, own)
 			if err == nil && into == "" {
@@ -76,7 +80,31 @@ func (h *Host) keepsApart(values map[string]string) error {
 			}
 		}
 	}
+	h.apart.remember(dirs)
 	return nil
+}
+
+// apart remembers for which directories keepsApart last found nothing: it makes dozens of system calls, and a program
+// may open a session for each batch. The zero value remembers none. It is safe for concurrent use.
+type apart struct {
+	mu   sync.Mutex
+	dirs []string
+	at   time.Time
+}
+
+// apartFor is how long a finding holds, since links in the paths may change.
+const apartFor = time.Second
+
+func (a *apart) covers(dirs []string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return time.Since(a.at) < apartFor && slices.Equal(a.dirs, dirs)
+}
+
+func (a *apart) remember(dirs []string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.dirs, a.at = dirs, time.Now()
 }
 
 // Keeps reports whether the records of all ended calls have been kept, as [Options.StateDir]

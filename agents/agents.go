@@ -83,7 +83,7 @@ func (a Agent) check(tools Tools) (Agent, error) {
 		invalid("%d tools are more than %d", len(a.AllowedTools), maxTools)
 		return Agent{}, errors.Join(problems...)
 	}
-	known, unknown := resolve(a.AllowedTools, tools)
+	known, unknown := resolve(a.AllowedTools, tools, false)
 	for _, name := range unknown {
 		fix := ""
 		if near := tools.Nearest(name, 3); len(near) > 0 {
@@ -95,27 +95,14 @@ func (a Agent) check(tools Tools) (Agent, error) {
 	return a, errors.Join(problems...)
 }
 
-// registered returns those of the names that are a tool's own, and the others. What was stored is such a name: a tool
-// that has it as an alias now is another one.
-func registered(names []string, tools Tools) (known, unknown []string) {
-	known = []string{}
-	for _, name := range names {
-		if entry, ok := tools.Get(name); ok && entry.Name == name {
-			known = append(known, name)
-		} else {
-			unknown = append(unknown, name)
-		}
-	}
-	return known, unknown
-}
-
-// resolve returns the registered names of tools, each once, and the names of no tool.
-func resolve(names []string, tools Tools) (known, unknown []string) {
+// resolve returns the registered names of tools, each once, and the names of no tool. A name that was stored is a tool's
+// own: a tool that has it as an alias now is another one.
+func resolve(names []string, tools Tools, stored bool) (known, unknown []string) {
 	known, seen := []string{}, map[string]bool{}
 	for _, name := range names {
 		entry, ok := tools.Get(name)
 		switch {
-		case !ok:
+		case !ok || stored && entry.Name != name:
 			unknown = append(unknown, name)
 		case !seen[entry.Name]:
 			seen[entry.Name] = true
@@ -123,4 +110,14 @@ func resolve(names []string, tools Tools) (known, unknown []string) {
 		}
 	}
 	return known, unknown
+}
+
+// DefaultAllowedTools returns the registered names of the tools that a new agent gets, in their order: those that work
+// on what the host itself holds. Tools that need a setting from elsewhere, such as a search, are for each agent to
+// choose. missing are those that are not among the tools.
+func DefaultAllowedTools(tools Tools) (allowed, missing []string) {
+	return resolve([]string{
+		"thinking", "todo_write", "knowledge_search", "grep_chunks", "list_knowledge_chunks",
+		"query_knowledge_graph", "get_document_info", "database_query", "data_analysis", "data_schema",
+	}, tools, false)
 }

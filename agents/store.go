@@ -57,7 +57,7 @@ func (s Store) Save(tenant string, agent Agent, tools Tools) error {
 	if len(content) > maxFile {
 		return fmt.Errorf("%w: it has %d bytes, more than %d", ErrInvalid, len(content), maxFile)
 	}
-	root, err := folder.Make(s.of(tenant))
+	root, err := folder.Make(s.Dir(tenant))
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (s Store) Load(tenant, name string, tools Tools) (agent Agent, unknown []st
 	if !agentName.MatchString(name) {
 		return Agent{}, nil, fmt.Errorf("%w: %s", ErrNotFound, tool.Shown(name, 64))
 	}
-	root, err := folder.Open(s.of(tenant))
+	root, err := folder.Open(s.Dir(tenant))
 	if err != nil {
 		return Agent{}, nil, notFound(name, err)
 	}
@@ -93,7 +93,7 @@ func load(root *os.Root, tenant, name string, tools Tools) (agent Agent, unknown
 	if found.Schema != schema || found.Tenant != tenant || found.Name != name {
 		return Agent{}, nil, fmt.Errorf("%w: %s: it is another agent's, or has not the schema %s", ErrDamaged, name, schema)
 	}
-	found.AllowedTools, unknown = registered(found.AllowedTools, tools)
+	found.AllowedTools, unknown = resolve(found.AllowedTools, tools, true)
 	if agent, err = found.check(tools); err != nil {
 		return Agent{}, nil, fmt.Errorf("%w: %s: %w", ErrDamaged, name, err)
 	}
@@ -109,7 +109,7 @@ func notFound(name string, err error) error {
 
 // Names returns the names of a tenant's agents, sorted.
 func (s Store) Names(tenant string) ([]string, error) {
-	root, err := folder.Open(s.of(tenant))
+	root, err := folder.Open(s.Dir(tenant))
 	if errors.Is(err, fs.ErrNotExist) {
 		return []string{}, nil
 	}
@@ -136,7 +136,7 @@ func (s Store) Remove(tenant, name string) error {
 	if !agentName.MatchString(name) {
 		return fmt.Errorf("%w: %s", ErrNotFound, tool.Shown(name, 64))
 	}
-	root, err := folder.Open(s.of(tenant))
+	root, err := folder.Open(s.Dir(tenant))
 	if err != nil {
 		return notFound(name, err)
 	}
@@ -152,8 +152,9 @@ const filePrefix = "agent."
 
 func fileOf(name string) string { return filePrefix + name + folder.Suffix }
 
-// of returns the folder of a tenant, whose name may hold anything.
-func (s Store) of(tenant string) string {
+// Dir returns the folder that holds the agents of a tenant, whose name may hold anything. No tool may be able to write
+// to it.
+func (s Store) Dir(tenant string) string {
 	digest := sha256.Sum256([]byte("caisson-tenant/v1 " + tenant))
 	return filepath.Join(s.path, hex.EncodeToString(digest[:]))
 }

@@ -224,10 +224,11 @@ func (o *options) agentSet(ctx context.Context, agent agents.Agent) (err error) 
 // agentNamed loads an agent, and says which of its tools are not loaded. No tool may be able to write to the agents'
 // folder: it could give its agent more tools.
 func (h *host) agentNamed(name string) (agents.Agent, error) {
-	dir, err := h.options.agentFolder()
+	store, err := h.options.agents()
 	if err != nil {
 		return agents.Agent{}, err
 	}
+	dir := store.Dir("")
 	writer, found, err := h.WriterTo(dir, h.operator.context)
 	if err != nil {
 		return agents.Agent{}, err
@@ -235,7 +236,7 @@ func (h *host) agentNamed(name string) (agents.Agent, error) {
 	if found {
 		return agents.Agent{}, failed(exitUsage, fmt.Sprintf("agents are kept in %s, and %s may write there (to %s): it could give its agent more tools", dir, writer.Tool, writer.Dir), apartHint)
 	}
-	agent, unknown, err := agents.In(dir).Load("", name, h.registry)
+	agent, unknown, err := store.Load("", name, h.registry)
 	if err != nil {
 		return agents.Agent{}, h.options.agentProblem(err)
 	}
