@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -125,6 +126,20 @@ func validate(ctx context.Context, s *schema.Schema, arguments tool.Arguments) e
 		return err
 	}
 	return s.Validate(ctx, text)
+}
+
+// withPlainIntegers returns arguments that fit the schema with their integers in digits. All that follows sees them
+// like this: approvals, caches and the tool. It is no repair, since the values are the same.
+func withPlainIntegers(ctx context.Context, s *schema.Schema, arguments tool.Arguments) (tool.Arguments, error) {
+	text, err := arguments.MarshalJSON()
+	if err != nil {
+		return tool.Arguments{}, err
+	}
+	plain, err := s.WithPlainIntegers(ctx, text)
+	if err != nil || bytes.Equal(plain, text) {
+		return arguments, err
+	}
+	return tool.ParseArguments(string(plain)) // they may have become too long
 }
 
 // misfits returns a receipt for each of the host's values that the schema refuses, or for

@@ -90,14 +90,22 @@ func (c *call) tryPlan(ctx context.Context) (err error) {
 	if repaired.Misfit != nil {
 		return c.refuseMisfit(ctx, repaired.Arguments, repaired.Misfit)
 	}
+	arguments, err = withPlainIntegers(ctx, m.Parameters, complete(repaired.Arguments, values))
+	if c.isTooLate(ctx) {
+		return nil
+	}
+	if err != nil {
+		c.refuse(tool.InvalidArguments, err.Error())
+		return nil
+	}
 	c.readOnly = m.Behavior.ReadOnly
 	session := c.batch.session
 	c.invocation = tool.Invocation{
-		CallID: c.record.CallID, Tool: c.tool, Registration: c.entry.Registration, Arguments: complete(repaired.Arguments, values),
+		CallID: c.record.CallID, Tool: c.tool, Registration: c.entry.Registration, Arguments: arguments,
 		Context: maps.Clone(session.context), Files: slices.Clone(c.batch.files), // copies, which a tool may modify
 		Tenant: session.tenant, Session: session.id, User: session.user, Trace: c.batch.trace, Host: c,
 	}
-	if err := c.planWait(ctx, repaired.Arguments); err != nil || c.phase == phaseRefused || c.isClient() {
+	if err := c.planWait(ctx); err != nil || c.phase == phaseRefused || c.isClient() {
 		return err
 	}
 	return c.ask()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -40,7 +41,7 @@ func TestRepairs(t *testing.T) {
 		name, tool, arguments, output string
 		repairs                       []tool.Repair
 	}{
-		{"nothing to repair", "search", `{"query":"x","limit":1.0}`, `{"query":"x","limit":1.0,"project_id":"p"}`, nil},
+		{"nothing to repair", "search", `{"query":"x","limit":1.0}`, `{"query":"x","limit":1,"project_id":"p"}`, nil},
 		{"a default", "search", `{"query":"x"}`, `{"query":"x","limit":5,"project_id":"p"}`, []tool.Repair{repaired("limit", "default", `null`, `5`)}},
 		{"several", "search", `{"query":"1.50","limit":"50","tags":"a"}`, `{"query":"1.50","limit":10,"tags":["a"],"project_id":"p"}`, []tool.Repair{
 			repaired("limit", "cast_number", `"50"`, `50`),
@@ -61,6 +62,55 @@ func TestRepairs(t *testing.T) {
 			assert.Equal(t, test.repairs, record.Repairs)
 			assert.Equal(t, test.arguments, record.Function.Arguments, "the record shows what the model wrote")
 		})
+	}
+}
+
+// TestIntegersAreInDigits: however a model or a program writes an integer, the tool reads digits, and what is approved
+// is what it reads. Equal integers have the same cached result.
+func TestIntegersAreInDigits(t *testing.T) {
+	integer := fields{"type": "integer"}
+	parameters := fields{"type": "object", "properties": fields{
+		"n": integer, "x": fields{"type": "number"}, "project": fields{"type": "string"},
+		"deep": fields{"anyOf": []fields{{"type": "null"}, {"type": "object", "properties": fields{"l": fields{"type": "array", "items": integer}}}}},
+	}}
+	with := func(more fields) fields {
+		all := fields{"parameters": parameters, "context": []string{"project"}}
+		maps.Copy(all, more)
+		return all
+	}
+	const written, plain = `{"n":30e-1,"x":3.0,"deep":{"l":[1.0,2e2]}}`, `{"n":3,"x":3.0,"deep":{"l":[1,200]},"project":"p"}`
+	var count counted
+	outer := newFake(t, "outer", fields{"permissions": fields{"tools": []string{"count"}}}, func(ctx context.Context, invocation tool.Invocation) (tool.Outcome, error) {
+		record, err := invocation.Host.Call(ctx, tool.Call{Function: tool.Function{Name: "count", Arguments: written}})
+		return tool.Outcome{Result: record.Result}, err
+	})
+	for _, options := range []executor.Options{{}, {NoRepair: true}} {
+		e := newExecutor(t, options, newFake(t, "count", with(nil), echo), outer,
+			newFake(t, "reads", with(behaves(fields{"read_only": true})), count.answer), newFake(t, "removes", with(destructive), echo))
+		session := withContext(t, e, map[string]string{"project": "p"})
+		record := ask(t, e, session, "count", written)
+		assert.Equal(t, plain, record.Result.Output)
+		assert.Empty(t, record.Repairs, "the value is the same")
+		assert.Equal(t, written, record.Function.Arguments)
+		assert.Equal(t, plain, ask(t, e, session, "outer", "").Result.Output, "a program's call")
+
+		assert.False(t, ask(t, e, session, "reads", `{"n":3.0}`).Cached)
+		assert.True(t, ask(t, e, session, "reads", `{"n":3}`).Cached)
+
+		report := paused(t, e, session, newCall("1", "removes", written))
+		assert.Equal(t, `{"n":3,"x":3.0,"deep":{"l":[1,200]}}`, string(report.Pending[0].Arguments))
+		approval := approve(report.Pending[0])
+		approval.Scope = tool.ApproveSession
+		done := resume(t, e, executor.Resumption{State: stored(t, report.State), Session: session, Approvals: []tool.Approval{approval}})
+		assertCompleted(t, done)
+		assert.Equal(t, plain, done.Records[0].Result.Output)
+		assert.True(t, ask(t, e, session, "removes", `{"n":3,"x":3.0,"deep":{"l":[1,200]}}`).Result.Success, "approved of the same effect")
+
+		for _, huge := range []string{`{"n":1e300}`, `{"n":1e400}`, `{"n":1e999999999}`, `{"n":-1e999999999999999999999}`} {
+			record := ask(t, e, session, "count", huge)
+			assert.Equal(t, tool.InvalidArguments, record.Result.Kind, huge)
+			assert.Contains(t, record.Result.Error, "n: ", huge)
+		}
 	}
 }
 

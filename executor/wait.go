@@ -30,9 +30,8 @@ func (w *wait) show(c *call) {
 // isClient reports whether the client runs the call.
 func (c *call) isClient() bool { return c.wait != nil && c.wait.action.Type == tool.NeedsOutput }
 
-// planWait sets what the call needs from outside, if anything. own are the checked arguments
-// without the host's values.
-func (c *call) planWait(ctx context.Context, own tool.Arguments) error {
+// planWait sets what the call needs from outside, if anything.
+func (c *call) planWait(ctx context.Context) error {
 	client := c.entry.Manifest.Execution == manifests.ExecutionClient
 	reason := ""
 	if !client && !c.submitted { // the tool of a submitted call that is not the client's was replaced, and is not run
@@ -41,7 +40,7 @@ func (c *call) planWait(ctx context.Context, own tool.Arguments) error {
 	if !client && reason == "" {
 		return nil
 	}
-	text, err := own.MarshalJSON()
+	text, err := c.invocation.Arguments.Without(c.entry.Manifest.Context...).MarshalJSON() // the host's values are not shown
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ const (
 
 // ExpandArgs expands an argv template with the arguments of a call.
 //
-// Strings are inserted unchanged, numbers and booleans as they were written in JSON. An element
+// Strings are inserted unchanged, numbers and booleans as in JSON, but without exponents. An element
 // that is only a parameter is omitted if the argument is absent or null, and becomes one argument
 // per element if it is an array. Within longer text, an argument must be a string, a number or a
 // boolean.

@@ -16,7 +16,6 @@
 package native
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -24,9 +23,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
-	"strconv"
 	"sync"
 	"time"
 
@@ -88,7 +85,7 @@ func New[Arguments, Result any](about About, do func(ctx context.Context, argume
 	}
 	t.do = func(ctx context.Context, text []byte) (tool.Result, error) {
 		var arguments Arguments
-		if err := decode(text, &arguments); err != nil {
+		if err := json.Unmarshal(text, &arguments); err != nil {
 			return tool.Result{}, &tool.Error{Op: "invoke", Tool: about.Name, Kind: tool.InvalidArguments, Message: misfit(err), Err: err}
 		}
 		result, err := do(ctx, arguments)
@@ -159,44 +156,6 @@ func (a About) manifest() (*manifests.Manifest, error) {
 		return nil, err
 	}
 	return manifests.ParseFunction(source)
-}
-
-// decode decodes arguments. To JSON Schema 1.0 and 1e3 are integers, and Go's decoder takes neither for one.
-func decode(text []byte, arguments any) error {
-	err := json.Unmarshal(text, arguments)
-	if _, wrongType := errors.AsType[*json.UnmarshalTypeError](err); !wrongType {
-		return err
-	}
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.UseNumber()
-	var value any
-	if decoder.Decode(&value) != nil {
-		return err
-	}
-	plain, failed := json.Marshal(withPlainIntegers(value))
-	if failed != nil {
-		return err
-	}
-	return json.Unmarshal(plain, arguments)
-}
-
-// withPlainIntegers returns a value in which integers of up to 2^53 are written as digits.
-func withPlainIntegers(value any) any {
-	switch v := value.(type) {
-	case json.Number:
-		if f, err := v.Float64(); err == nil && f == math.Trunc(f) && math.Abs(f) <= 1<<53 {
-			return json.Number(strconv.FormatFloat(f, 'f', -1, 64))
-		}
-	case []any:
-		for i := range v {
-			v[i] = withPlainIntegers(v[i])
-		}
-	case map[string]any:
-		for name := range v {
-			v[name] = withPlainIntegers(v[name])
-		}
-	}
-	return value
 }
 
 // misfit says which argument a function cannot take, in words for the model.

@@ -22,8 +22,8 @@ const (
 var ErrArguments = errors.New("invalid arguments")
 
 // Arguments is a JSON object whose members keep their order and their text, so that numbers are
-// passed on unchanged. The zero value is an empty object. It is immutable: With returns a changed
-// copy.
+// passed on unchanged. The zero value is an empty object. It is immutable: With and Without
+// return changed copies.
 type Arguments struct {
 	members []member
 }
@@ -88,6 +88,14 @@ func (a Arguments) With(name string, value json.RawMessage) Arguments {
 		return Arguments{members}
 	}
 	return Arguments{append(members, member{name, value})}
+}
+
+// Without returns a copy that lacks the members with the given names.
+func (a Arguments) Without(names ...string) Arguments {
+	if len(names) == 0 {
+		return a
+	}
+	return Arguments{slices.DeleteFunc(slices.Clone(a.members), func(m member) bool { return slices.Contains(names, m.name) })}
 }
 
 // MarshalJSON writes the members in order, with their values unchanged.

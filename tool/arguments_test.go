@@ -67,6 +67,8 @@ func TestArgumentsWith(t *testing.T) {
 	_, ok = original.Get("A")
 	assert.False(t, ok, "names are told apart by case")
 	assert.Equal(t, 3, changed.Len())
+	assert.Equal(t, []string{"b"}, changed.Without("a", "c", "A").Names())
+	assert.Equal(t, 3, changed.Len(), "Without changes a copy")
 }
 
 func TestCanonicalArguments(t *testing.T) {

@@ -86,6 +86,14 @@ func (v Value) Text() string {
 	return v.doc.text[start:end]
 }
 
+// Path returns the steps from the root to the value.
+func (v Value) Path() []Step {
+	if v.doc == nil {
+		return nil
+	}
+	return v.doc.Path(int(v.doc.entries[v.at].start))
+}
+
 // Span returns the start and the end of the value in the text.
 func (v Value) Span() (start, end int) {
 	e := v.doc.entries[v.at]

@@ -38,6 +38,18 @@ func parseDecimal(literal string) decimal {
 // isWhole reports whether the number is an integer, which 1.0 and 1e3 are.
 func (d decimal) isWhole() bool { return len(d.digits) <= d.exponent || d.digits == "" }
 
+// text returns a whole number in digits. They are no more than its exponent, apart from a sign.
+func (d decimal) text() string {
+	if d.digits == "" {
+		return "0"
+	}
+	digits := d.digits + strings.Repeat("0", d.exponent-len(d.digits))
+	if d.negative {
+		return "-" + digits
+	}
+	return digits
+}
+
 // compare returns -1, 0 or 1, as cmp.Compare does.
 func (d decimal) compare(other decimal) int {
 	size := cmp.Or(cmp.Compare(d.exponent, other.exponent), strings.Compare(d.digits, other.digits))

@@ -14,7 +14,10 @@ var kindTypes = [...]Types{
 
 // evaluation applies schemas to values. With a report it collects all that does not fit,
 // and without one it ends at the first, which is how most values are checked.
-type evaluation struct{ meter }
+type evaluation struct {
+	meter
+	integers *integers // nil unless they are collected
+}
 
 // fits reports whether a value fits a schema. Where seen is given, fits marks what is
 // evaluated in the value; that counts only if the value fits.
@@ -23,7 +26,11 @@ func (e *evaluation) fits(n *Node, v jsontext.Value, r *report, seen *marks) boo
 	if e.nesting++; e.nesting > maxNesting {
 		panic(stopped{message: tooDeep})
 	}
+	before := e.integers.count()
 	fits := e.evaluate(n, v, r, seen)
+	if !fits {
+		e.integers.drop(before)
+	}
 	e.nesting--
 	return fits
 }
@@ -42,6 +49,9 @@ func (e *evaluation) evaluate(n *Node, v jsontext.Value, r *report, seen *marks)
 			e.report(r, wanting("type", strings.Join(n.typed, " or "), typeName(v)))
 		}
 		return false
+	}
+	if e.integers != nil && kind == Integer && n.Types&Number == Integer {
+		e.integers.add(v)
 	}
 	if seen == nil && (n.unevaluatedProperties != nil || n.unevaluatedItems != nil) {
 		seen = e.marks(v)

@@ -65,6 +65,12 @@ func FuzzValidate(f *testing.F) {
 		require.Equal(t, first == nil, second == nil, "a validation leaves nothing behind")
 		if first == nil {
 			assert.True(t, json.Valid(value))
+			if plain, err := compiled.WithPlainIntegers(t.Context(), value); err == nil {
+				assert.NoError(t, compiled.Validate(t.Context(), plain), "an integer in digits is the same integer")
+				again, err := compiled.WithPlainIntegers(t.Context(), plain)
+				require.NoError(t, err)
+				assert.Equal(t, string(plain), string(again))
+			}
 			return
 		}
 		var violation *schema.ViolationError

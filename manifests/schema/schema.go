@@ -91,15 +91,25 @@ func (s *Schema) Structure() *Node {
 // limit or is too expensive to validate. Soon after ctx is done or its deadline has passed, Validate
 // returns the error of ctx. A nil ctx is never done.
 func (s *Schema) Validate(ctx context.Context, value []byte) error {
-	v, err := read(ctx, string(value), MaxValueBytes, maxValueNameBytes)
-	if wrong, ok := err.(*defect); ok {
-		return violationError(Violation{wrong.path, wrong.message})
-	}
+	v, err := readValue(ctx, value)
 	if err != nil {
 		return err
 	}
+	return s.validate(v, &evaluation{meter: meter{ctx: ctx}})
+}
+
+// readValue is read for a value that is validated.
+func readValue(ctx context.Context, value []byte) (jsontext.Value, error) {
+	v, err := read(ctx, string(value), MaxValueBytes, maxValueNameBytes)
+	if wrong, ok := err.(*defect); ok {
+		err = violationError(Violation{wrong.path, wrong.message})
+	}
+	return v, err
+}
+
+// validate is Validate for a value that was read.
+func (s *Schema) validate(v jsontext.Value, e *evaluation) error {
 	fits := false
-	e := evaluation{meter: meter{ctx: ctx}}
 	message, err := e.run(func() { fits = e.fits(s.Structure(), v, nil, nil) })
 	switch {
 	case err != nil || fits:
@@ -107,7 +117,7 @@ func (s *Schema) Validate(ctx context.Context, value []byte) error {
 	case message != "":
 		return violationError(Violation{"", message})
 	}
-	return explain(ctx, s.Structure(), v)
+	return explain(e.ctx, s.Structure(), v)
 }
 
 // Probe validates values against nodes of a schema. All of them share the budget of one validation.
@@ -170,15 +180,7 @@ func describe(text string, doc *jsontext.Document, unread *jsontext.Error, maxNa
 	if syntax := jsontext.Syntax(text); syntax != nil {
 		return &defect{"", fmt.Sprintf("not JSON, at byte %d: %s", syntax.Offset, syntax)}
 	}
-	path := ""
-	for _, step := range doc.Path(unread.Offset) {
-		switch {
-		case step.Index >= 0:
-			path = keypath.Index(path, step.Index)
-		case len(step.Name) <= maxNameBytes:
-			path = keypath.Key(path, step.Name)
-		}
-	}
+	path := pathOf(doc.Path(unread.Offset), maxNameBytes)
 	switch unread.Err {
 	case jsontext.ErrRepeated:
 		return &defect{path, "the key appears twice in one object; give it once"}
@@ -188,6 +190,20 @@ func describe(text string, doc *jsontext.Document, unread *jsontext.Error, maxNa
 		return &defect{path, "too many values; make it smaller"}
 	}
 	return &defect{path, unread.Error()}
+}
+
+// pathOf returns a path without names over the limit.
+func pathOf(steps []jsontext.Step, maxNameBytes int) string {
+	path := ""
+	for _, step := range steps {
+		switch {
+		case step.Index >= 0:
+			path = keypath.Index(path, step.Index)
+		case len(step.Name) <= maxNameBytes:
+			path = keypath.Key(path, step.Name)
+		}
+	}
+	return path
 }
 
 // checkNumber rejects a number that is too large or too long.

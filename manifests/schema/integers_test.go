@@ -1,0 +1,65 @@
+package schema_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/manifests/schema"
+)
+
+func TestWithPlainIntegers(t *testing.T) {
+	const integer = `{"type":"integer"}`
+	tests := map[string]struct{ schema, value, want string }{
+		"digits":                      {integer, `3`, `3`},
+		"a fraction of zero":          {integer, `3.0`, `3`},
+		"an exponent":                 {integer, `3e0`, `3`},
+		"all zeros are there":         {integer, ` 120E+3 `, ` 120000 `},
+		"a negative exponent":         {integer, `-2000e-1`, `-200`},
+		"a leading zero":              {integer, `0.003e4`, `30`},
+		"zero":                        {integer, `-0.0e7`, `0`},
+		"beyond 64 bits":              {integer, `-12345678901234567890123.0`, `-12345678901234567890123`},
+		"as long as numbers may be":   {integer, `1e127`, `1` + strings.Repeat("0", 127)},
+		"a number":                    {`{"type":"number"}`, `3.0`, `3.0`},
+		"either":                      {`{"type":["integer","number"]}`, `3.0`, `3.0`},
+		"anything":                    {`{}`, `{"a":[1.0]}`, `{"a":[1.0]}`},
+		"or null":                     {`{"type":["integer","null"]}`, `3.0`, `3`},
+		"of a list":                   {`{"enum":[1,2.0,"a"]}`, `2.0`, `2`},
+		"the others stay":             {`{"properties":{"n":{"type":"integer"},"x":{"type":"number"}}}`, `{ "x" : 1.0, "n":1.0, "s":"1.0 \" 2e0","y":1e2}`, `{ "x" : 1.0, "n":1, "s":"1.0 \" 2e0","y":1e2}`},
+		"elements":                    {`{"prefixItems":[{"type":"integer"},{}],"items":{"type":"integer"}}`, `[1.0,2.0,3.0,4.0]`, `[1,2.0,3,4]`},
+		"names that match a pattern":  {`{"patternProperties":{"^n":{"type":"integer"}}}`, `{"n1":1e1,"m":1e1}`, `{"n1":10,"m":1e1}`},
+		"a reference":                 {`{"properties":{"n":{"$ref":"#/$defs/n"},"inner":{"$ref":"#"}},"$defs":{"n":{"type":"integer"}}}`, `{"n":1.0,"inner":{"n":2.0}}`, `{"n":1,"inner":{"n":2}}`},
+		"an optional object":          {`{"anyOf":[{"type":"object","properties":{"n":{"type":"integer"}}},{"type":"null"}]}`, `{"n":1.0}`, `{"n":1}`},
+		"not what does not apply":     {`{"oneOf":[{"properties":{"k":{"const":"a"},"n":{"type":"integer"}}},{"properties":{"k":{"const":"b"}}}]}`, `{"n":1.0,"k":"b"}`, `{"n":1.0,"k":"b"}`},
+		"not what is not allowed":     {`{"not":{"properties":{"n":{"type":"integer"},"k":{"const":"a"}}}}`, `{"n":1.0,"k":"b"}`, `{"n":1.0,"k":"b"}`},
+		"a condition":                 {`{"if":{"required":["k"]},"then":{"properties":{"n":{"type":"integer"}}}}`, `{"n":1.0,"k":1}`, `{"n":1,"k":1}`},
+		"found by several schemas":    {`{"type":"integer","allOf":[{"type":"integer"},{"minimum":1}]}`, `5.0`, `5`},
+		"with unevaluated properties": {`{"allOf":[{"properties":{"n":{"type":"integer"}}}],"unevaluatedProperties":{"type":"integer"}}`, `{"n":1.0,"m":2.0}`, `{"n":1,"m":2}`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := compile(t, test.schema)
+			plain, err := s.WithPlainIntegers(t.Context(), []byte(test.value))
+			require.NoError(t, err)
+			assert.Equal(t, test.want, string(plain))
+		})
+	}
+}
+
+func TestWithPlainIntegersRefuses(t *testing.T) {
+	s := compile(t, `{"properties":{"l":{"items":{"type":"integer"}}}}`)
+	for value, want := range map[string]string{
+		`{"l":[1.0,1e128]}`:       "l[1]: the integer 1e128 has 129 digits, over the limit of 128",
+		`{"l":[1e400]}`:           "l[0]: the number 1e400 is too large",
+		`{"l":[1e-999999999999]}`: "l[0]: the number 1e-999999999999 has an exponent that is out of range",
+		`{"l":[1.5]}`:             "l[0]: want integer, got number",
+		`{"l":[` + strings.Repeat("1e120,", 1<<17) + `1.0]}`: "with its integers in digits it is over the limit of 8388608 bytes",
+	} {
+		_, err := s.WithPlainIntegers(t.Context(), []byte(value))
+		var violation *schema.ViolationError
+		require.ErrorAs(t, err, &violation)
+		assert.EqualError(t, err, want)
+	}
+}
