@@ -46,8 +46,9 @@ type Dialect interface {
 	Results(records []tool.Record) (json.RawMessage, error)
 	// Calls writes calls as the next request shows them, before their results: a JSON array.
 	Calls(calls []tool.Call) (json.RawMessage, error)
-	// Answers reads results: what Results writes, and what clients write instead. It ignores the rest of a
-	// conversation. The document may be anything; errors are an [*Error].
+	// Answers reads results: what Results writes, and what clients write instead. Of a whole conversation it
+	// reads the results after the model's last message and ignores the rest. The document may be anything;
+	// errors are an [*Error].
 	Answers(document []byte) (Answers, error)
 	// Stream reads a streamed response.
 	Stream() Stream
@@ -102,6 +103,9 @@ type Answers struct {
 	// See [Answers.For].
 	Named     []NamedOutput
 	Approvals []tool.Approval
+	// Earlier are answers that another call follows, in formats that do not say which calls were made in one
+	// turn (the Responses API, MCP); nil for none. They may be those of earlier turns: see [Answers.For].
+	Earlier *Answers
 }
 
 // NamedOutput is the result of a call of which only the tool's name is known.
@@ -110,30 +114,51 @@ type NamedOutput struct {
 	Result tool.Result
 }
 
-// For returns the answers with all Named ones moved to Outputs. Each goes to the first pending call of its
-// tool that waits for an output and has none. If there is none, its CallID is the tool's name, which is then
-// refused as an unknown call.
+// For returns the answers to pending calls. Each of the Named goes to the first pending call of its tool that
+// waits for an output and has none. If there is none, its CallID is the tool's name, which is then refused as an
+// unknown call. Of the Earlier answers, those of pending calls without an answer are taken, and the others are
+// left out.
 func (a Answers) For(pending []tool.Action) Answers {
-	if len(a.Named) == 0 {
+	if len(a.Named) == 0 && a.Earlier == nil {
 		return a
 	}
-	answered := make(map[string]bool, len(a.Outputs))
+	given := make(map[string]bool, len(a.Outputs)+len(a.Approvals))
 	for _, output := range a.Outputs {
-		answered[output.CallID] = true
+		given[output.CallID] = true
+	}
+	for _, approval := range a.Approvals {
+		given[approval.CallID] = true
 	}
 	waiting := map[string][]string{} // ids of calls by the name of the tool
+	open := map[string]bool{}        // ids of calls without an answer
 	for _, action := range pending {
-		if name := action.Call.Function.Name; action.Type == tool.NeedsOutput && !answered[action.CallID] && !answered[action.Call.ID] {
+		if given[action.CallID] || given[action.Call.ID] {
+			continue
+		}
+		open[action.CallID], open[action.Call.ID] = true, true
+		if name := action.Call.Function.Name; action.Type == tool.NeedsOutput {
 			waiting[name] = append(waiting[name], action.CallID)
 		}
 	}
-	matched := Answers{Outputs: append([]tool.Answer{}, a.Outputs...), Named: []NamedOutput{}, Approvals: a.Approvals}
+	matched := Answers{Outputs: slices.Clone(a.Outputs), Named: []NamedOutput{}, Approvals: slices.Clone(a.Approvals)}
 	for _, named := range a.Named {
 		id := named.Tool
 		if left := waiting[named.Tool]; len(left) > 0 {
 			id, waiting[named.Tool] = left[0], left[1:]
 		}
 		matched.Outputs = append(matched.Outputs, tool.Answer{CallID: id, Result: named.Result})
+	}
+	if a.Earlier != nil {
+		for _, output := range a.Earlier.Outputs {
+			if open[output.CallID] {
+				matched.Outputs = append(matched.Outputs, output)
+			}
+		}
+		for _, approval := range a.Earlier.Approvals {
+			if open[approval.CallID] {
+				matched.Approvals = append(matched.Approvals, approval)
+			}
+		}
 	}
 	return matched
 }

@@ -261,7 +261,8 @@ cannot be resumed again, since its calls may have run: see "caisson explain".
 
 Answer all calls and approvals in one submission. OUTPUTS is a file, or - for standard
 input, in one of two formats. The first is the provider's: results, and approvals if the
-format has them. The second is
+format has them, alone or in the whole conversation, of which only what follows the
+model's last message counts. The second is
 
   {"tool_outputs": [{"tool_call_id": CALL-ID, "output": "TEXT"}], "approvals":
    [{"call_id": CALL-ID, "approve": true, "fingerprint": FINGERPRINT}]}

@@ -163,8 +163,8 @@ func unreadableAnswers(err error) error {
 // another dialect may look like unrelated messages.
 func answersIn(dialect dialects.Dialect, document []byte) (dialects.Answers, error) {
 	answers, err := dialect.Answers(document)
-	if err == nil && len(answers.Outputs)+len(answers.Named)+len(answers.Approvals) == 0 {
-		err = errors.New(dialect.Name() + " answers: there are no results in it")
+	if err == nil && len(answers.Outputs)+len(answers.Named)+len(answers.Approvals) == 0 && answers.Earlier == nil {
+		err = errors.New(dialect.Name() + " answers: there are no results in it, or none after the model's last message")
 	}
 	return answers, err
 }

@@ -22,7 +22,7 @@ type answered struct {
 const maxElements = 65_536
 
 // Answers reads tool_result blocks: one, an array, or those in user messages, of which there may be one, an
-// array, or a request with them. The rest of a conversation is ignored.
+// array, or a request with them. Of a conversation, it reads those after the assistant's last message.
 //
 // Text that is the JSON of a result, in the form of records, is that result. Otherwise is_error says whether
 // a call failed.
@@ -30,7 +30,10 @@ func (dialect) Answers(document []byte) (dialects.Answers, error) {
 	return wire.ReadAnswers(reader("answers"), document, "messages", func(r wire.Reader, a *wire.Answers, m *answered) error {
 		switch m.Role {
 		case "user":
-		case "assistant", "system":
+		case "assistant":
+			a.Turn()
+			return nil
+		case "system":
 			return nil
 		case "":
 			if m.Type == "" {

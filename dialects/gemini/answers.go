@@ -12,6 +12,7 @@ import (
 
 // answered is a part or a content.
 type answered struct {
+	Role     string            `json:"role"`
 	Parts    json.RawMessage   `json:"parts"`
 	Response *answeredFunction `json:"functionResponse" alias:"function_response"`
 }
@@ -25,13 +26,17 @@ type answeredFunction struct {
 }
 
 // Answers reads parts with a functionResponse: one, an array, or those of contents, of which there may be
-// one, an array, or a request with them. Other parts are ignored. A functionResponse without an id is one of
-// the Named.
+// one, an array, or a request with them. Other parts are ignored, and so is what precedes the model's last
+// content. A functionResponse without an id is one of the Named.
 //
 // Its response is the JSON of a result, in the form of records, or has "output", or "error" if the call
 // failed; otherwise it is the output itself.
 func (dialect) Answers(document []byte) (dialects.Answers, error) {
 	return wire.ReadAnswers(reader("answers"), document, "contents", func(r wire.Reader, a *wire.Answers, element *answered) error {
+		if element.Role == "model" {
+			a.Turn()
+			return nil
+		}
 		if wire.Absent(element.Parts) {
 			return element.Response.add(r, a)
 		}

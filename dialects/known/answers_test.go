@@ -157,3 +157,72 @@ func TestRowS2_6WrongAnswers(t *testing.T) {
 		require.ErrorContains(t, err, "more than 8388608", d.Name())
 	}
 }
+
+// TestAnswersOfAConversation: a client may submit its whole conversation. The results of earlier turns answer
+// nothing that waits, whatever they hold.
+func TestAnswersOfAConversation(t *testing.T) {
+	pending := func(ids ...string) (all []tool.Action) {
+		for _, id := range ids {
+			all = append(all, tool.Action{Type: tool.NeedsOutput, CallID: "ours-" + id, Call: tool.Call{ID: id, Function: tool.Function{Name: "f"}}})
+		}
+		return all
+	}
+	for name, c := range map[string]struct {
+		dialect, document string
+		waiting           []string
+		want              map[string]string
+	}{
+		"openai": {dialects.OpenAI, `{"model":"m","messages":[{"role":"user","content":"a"},{"role":"assistant","tool_calls":[{"id":"old","type":"function","function":{"name":"f","arguments":"{}"}}]},` +
+			`{"role":"tool","tool_call_id":"old","content":"1"},{"role":"tool","tool_call_id":"c","content":[{"type":"audio"}]},{"role":"function","name":"f","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":"c"},` +
+			`{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c","content":"2"},{"role":"tool","tool_call_id":"d","content":"3"},{"role":"user","content":"d"}]}`,
+			[]string{"c", "d"}, map[string]string{"c": "2", "d": "3"}},
+		"anthropic": {dialects.Anthropic, `[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"tool_use","id":"old","name":"f","input":{}}]},` +
+			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"old","content":[{"type":"image","source":{"type":"file","file_id":"x"}}]},{"type":"tool_result","tool_use_id":"c","content":"1"}]},` +
+			`{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":"2"}]}]`,
+			[]string{"c"}, map[string]string{"c": "2"}},
+		"gemini": {dialects.Gemini, `{"contents":[{"role":"model","parts":[{"functionCall":{"name":"f"}}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"1"}}}]},` +
+			`{"role":"model","parts":[{"functionCall":{"name":"f"}},{"functionCall":{"id":"c","name":"f"}}]},{"role":"function","parts":[{"functionResponse":{"name":"f","response":{"output":"2"}}},{"functionResponse":{"id":"c","name":"f","response":{"output":"3"}}}]}]}`,
+			[]string{"gemini-call-0", "c"}, map[string]string{"ours-gemini-call-0": "2", "c": "3"}},
+		"responses": {dialects.Responses, `{"input":[{"type":"function_call","call_id":"old","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"old","output":[{"type":"input_image","file_id":"x"}]},` +
+			`{"type":"message","role":"assistant","content":[]},{"role":"user","content":"a"},{"type":"reasoning","id":"r","summary":[]},{"type":"function_call","call_id":"older","name":"f","arguments":"{}"},` +
+			`{"type":"function_call_output","call_id":"older","output":"1"},{"type":"function_call","call_id":"c","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"c","output":"2"}]}`,
+			[]string{"c"}, map[string]string{"c": "2"}},
+		"responses, each call with its output": {dialects.Responses, `[{"type":"function_call","call_id":"c","name":"f"},{"type":"function_call_output","call_id":"c","output":"1"},` +
+			`{"type":"custom_tool_call","call_id":"d","name":"f"},{"type":"custom_tool_call_output","call_id":"d","output":"2"}]`,
+			[]string{"c", "d"}, map[string]string{"c": "1", "d": "2"}},
+		"responses, an id again": {dialects.Responses, `[{"type":"function_call","call_id":"c","name":"f"},{"type":"function_call_output","call_id":"c","output":"1"},{"type":"function_call","call_id":"c","name":"f"}]`,
+			[]string{"c"}, map[string]string{}},
+		"mcp": {dialects.MCP, `[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"f"}},{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"1"}]}},` +
+			`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"f"}},{"jsonrpc":"2.0","id":"2","method":"tools/call","params":{"name":"f"}},{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"2"}]}}]`,
+			[]string{"2"}, map[string]string{"2": "2"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, err := known.ByName(c.dialect)
+			require.NoError(t, err)
+			answers, err := d.Answers([]byte(c.document))
+			require.NoError(t, err)
+			given := map[string]string{}
+			for _, output := range answers.For(pending(c.waiting...)).Outputs {
+				given[output.CallID] += output.Result.Output
+			}
+			assert.Equal(t, c.want, given)
+		})
+	}
+}
+
+// TestEarlierAnswersOfOtherCallsAreLeftOut: approvals, too, and outputs of calls that are answered later on.
+func TestEarlierAnswersOfOtherCallsAreLeftOut(t *testing.T) {
+	approve := func(id string) string {
+		return `{"type":"mcp_approval_request","id":"` + id + `","name":"f"},{"type":"mcp_approval_response","approval_request_id":"` + id + `","approve":true}`
+	}
+	d, err := known.ByName(dialects.Responses)
+	require.NoError(t, err)
+	answers, err := d.Answers([]byte(`[` + approve("old") + `,` + approve("a") + `,{"type":"function_call_output","call_id":"c","output":"1"},` + approve("b") + `,{"type":"function_call_output","call_id":"c","output":"2"}]`))
+	require.NoError(t, err)
+	require.NotNil(t, answers.Earlier)
+	action := func(kind tool.ActionType, id string) tool.Action { return tool.Action{Type: kind, CallID: id} }
+	matched := answers.For([]tool.Action{action(tool.NeedsApproval, "a"), action(tool.NeedsApproval, "b"), action(tool.NeedsOutput, "c")})
+	assert.Nil(t, matched.Earlier)
+	assert.Equal(t, []tool.Answer{{CallID: "c", Result: tool.Result{Success: true, Output: "2"}}}, matched.Outputs)
+	assert.ElementsMatch(t, []tool.Approval{{CallID: "a", Approve: true}, {CallID: "b", Approve: true}}, matched.Approvals)
+}

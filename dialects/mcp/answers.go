@@ -10,11 +10,15 @@ import (
 )
 
 // Answers reads responses to tools/call requests: one, or an array of them. Requests and notifications among
-// them are ignored. Each is read as [Answer] does, except that a text that is the JSON of a result, in the
+// them are ignored; what precedes a tools/call request is Earlier. Each is read as [Answer] does, except that a text that is the JSON of a result, in the
 // form of records, is that result, since the answers are the client's.
 func (dialect) Answers(document []byte) (dialects.Answers, error) {
 	return wire.ReadAnswers(reader("answers"), document, "", func(r wire.Reader, a *wire.Answers, m *message) error {
-		if err := m.check(r); err != nil || m.Method != "" {
+		err := m.check(r)
+		if id, ok := readID(m.ID); err == nil && ok && m.Method == callMethod {
+			a.Called(id)
+		}
+		if err != nil || m.Method != "" {
 			return err
 		}
 		id, result, err := m.answer(r, (*wire.Outcome).Result)

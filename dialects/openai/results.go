@@ -59,14 +59,17 @@ type answered struct {
 	Content    json.RawMessage `json:"content"`
 }
 
-// Answers reads messages with the role "tool": one, an array, or a request with them. Other messages are
-// ignored. Content that is the JSON of a result, as Results writes it, is that result; any other content is
+// Answers reads messages with the role "tool": one, an array, or a request with them. Of a conversation, it
+// reads those after the assistant's last message. Content that is the JSON of a result, as Results writes it, is that result; any other content is
 // the output of a successful call.
 func (dialect) Answers(document []byte) (dialects.Answers, error) {
 	return wire.ReadAnswers(reader("answers"), document, "messages", func(r wire.Reader, a *wire.Answers, m *answered) error {
 		switch m.Role {
 		case "tool":
-		case "assistant", "user", "system", "developer":
+		case "assistant":
+			a.Turn()
+			return nil
+		case "user", "system", "developer":
 			return nil
 		case "":
 			return r.Fail("role", `is missing; want messages: {"role":"tool","tool_call_id":…,"content":…}`)

@@ -1,16 +1,21 @@
 package responses
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
 	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/internal/exact"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
 )
 
-// approvalResponse is the type of items that approve or reject a call.
-const approvalResponse = "mcp_approval_response"
+// The types of items that ask whether a call may run, and that answer.
+const (
+	approvalRequest  = "mcp_approval_request"
+	approvalResponse = "mcp_approval_response"
+)
 
 // answered is an item of a conversation.
 type answered struct {
@@ -25,7 +30,8 @@ type answered struct {
 }
 
 // Answers reads outputs of calls and answers to requests for approval: one item, an array of them, or a
-// request with them as its input. The rest of a conversation is ignored.
+// request with them as its input. Of a conversation, it reads those after the assistant's last message; those
+// that a call follows are Earlier, since the items do not say which calls were made in one turn.
 //
 // An output that is the JSON of a result, as Results writes it, is that result; any other output is that of
 // a successful call, unless its status is "incomplete". An approval is for one call. Its call id and
@@ -42,7 +48,14 @@ func (dialect) Answers(document []byte) (dialects.Answers, error) {
 		if err := r.Into("", *element, &kind); err != nil {
 			return err
 		}
+		if string(kind.Role) == `"assistant"` {
+			a.Turn()
+			return nil
+		}
 		switch kind.Type {
+		case functionCall, customCall, localShellCall, approvalRequest:
+			called(*element, a)
+			return nil
 		case functionOutput, customOutput, localShellOutput, approvalResponse:
 		case "":
 			isReference := !wire.Absent(kind.ID) && wire.Absent(kind.CallID) && wire.Absent(kind.Output)
@@ -62,6 +75,13 @@ func (dialect) Answers(document []byte) (dialects.Answers, error) {
 		}
 		return i.output(r, a)
 	})
+}
+
+// called takes a call, or a request for approval.
+func called(element json.RawMessage, a *wire.Answers) {
+	var about aboutItem
+	_ = exact.Unmarshal(element, &about) // an item without an id answers nothing
+	a.Called(cmp.Or(about.CallID, about.ID))
 }
 
 func (i *answered) approval(r wire.Reader, a *wire.Answers) error {

@@ -59,7 +59,7 @@ func (p *provided) add(i *item, index int64) bool {
 // or decide about it.
 func isWaiting(kind string, about *aboutItem) bool {
 	switch kind {
-	case "computer_call", "apply_patch_call", "mcp_approval_request":
+	case "computer_call", "apply_patch_call", approvalRequest:
 		return true
 	case "shell_call":
 		return about.Environment.Type == "" || about.Environment.Type == "local" // others are the provider's

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"mime"
@@ -14,12 +15,30 @@ import (
 )
 
 // Answers collects the answers in one document. It is for one goroutine.
-type Answers struct{ found dialects.Answers }
+type Answers struct {
+	found   dialects.Answers
+	failed  error           // why the answers of this turn cannot be used
+	earlier []tool.Answer   // outputs that calls follow
+	decided []tool.Approval // approvals that calls follow
+	called  map[string]int  // how many of the earlier outputs precede the call with an id
+}
 
 // ReadAnswers calls visit with each element of a document, which is one element, an array of them, or a
-// request with the array in the member under, and returns what visit added. No list is nil.
+// request with the array in the member under, and returns what visit added. No list is nil. An error of visit is
+// about the answers of one turn, and counts unless the document goes on with another turn.
 func ReadAnswers[T any](r Reader, document []byte, under string, visit func(r Reader, answers *Answers, element *T) error) (dialects.Answers, error) {
-	answers := &Answers{dialects.Answers{Outputs: []tool.Answer{}, Named: []dialects.NamedOutput{}, Approvals: []tool.Approval{}}}
+	answers := &Answers{found: none()}
+	try := func(r Reader, element json.RawMessage) error {
+		var value T
+		err := r.Into("", element, &value)
+		if err == nil {
+			err = visit(r, answers, &value)
+		}
+		if answers.failed == nil {
+			answers.failed = err
+		}
+		return nil
+	}
 	err := r.Elements(document, func(at Reader, element json.RawMessage) error {
 		if at.Path == "" && element[0] == '{' {
 			var members map[string]json.RawMessage
@@ -27,19 +46,48 @@ func ReadAnswers[T any](r Reader, document []byte, under string, visit func(r Re
 				return err
 			}
 			if list := members[under]; under != "" && !Absent(list) && Absent(members["type"]) {
-				return Each(r, under, list, maxElements, func(r Reader, element *T) error { return visit(r, answers, element) })
+				return Each(r, under, list, maxElements, func(r Reader, element *json.RawMessage) error { return try(r, *element) })
 			}
 		}
-		var value T
-		if err := at.Into("", element, &value); err != nil {
-			return err
-		}
-		return visit(at, answers, &value)
+		return try(at, element)
 	})
-	if err != nil {
+	if err = cmp.Or(err, answers.failed); err != nil {
 		return dialects.Answers{}, err
 	}
-	return answers.found, nil
+	return answers.all(), nil
+}
+
+// all returns what was found.
+func (a *Answers) all() dialects.Answers {
+	earlier := none()
+	for i, output := range a.earlier {
+		if i >= a.called[output.CallID] {
+			earlier.Outputs = append(earlier.Outputs, output)
+		}
+	}
+	earlier.Approvals = append(earlier.Approvals, a.decided...)
+	if len(earlier.Outputs)+len(earlier.Approvals) > 0 {
+		a.found.Earlier = &earlier
+	}
+	return a.found
+}
+
+func none() dialects.Answers {
+	return dialects.Answers{Outputs: []tool.Answer{}, Named: []dialects.NamedOutput{}, Approvals: []tool.Approval{}}
+}
+
+// Turn forgets what came so far: the model speaks, so it is of an earlier turn.
+func (a *Answers) Turn() { *a = Answers{found: none()} }
+
+// Called takes a call, or a request for approval, in a format that does not say which calls are of one turn. The
+// answers before it are Earlier ones, and none of them is its own.
+func (a *Answers) Called(id string) {
+	a.earlier, a.decided = append(a.earlier, a.found.Outputs...), append(a.decided, a.found.Approvals...)
+	if a.called == nil {
+		a.called = map[string]int{}
+	}
+	a.called[id] = len(a.earlier)
+	a.found, a.failed = none(), nil
 }
 
 // Add adds the output of a call. The reader is that of the part that holds it.
@@ -57,7 +105,7 @@ func (a *Answers) AddApproval(r Reader, approval tool.Approval) error {
 
 // add adds an answer of any kind, within the bound on all of them.
 func add[T any](r Reader, a *Answers, list *[]T, answer T) error {
-	if len(a.found.Outputs)+len(a.found.Named)+len(a.found.Approvals) == dialects.MaxCalls {
+	if len(a.found.Outputs)+len(a.found.Named)+len(a.found.Approvals)+len(a.earlier)+len(a.decided) == dialects.MaxCalls {
 		return r.Fail("", "is one answer too many; there can be %d", dialects.MaxCalls)
 	}
 	*list = append(*list, answer)
