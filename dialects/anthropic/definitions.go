@@ -3,6 +3,7 @@ package anthropic
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp/syntax"
 	"slices"
 
@@ -57,13 +58,20 @@ func (dialect) Definitions(definitions []tool.Definition, options dialects.Defin
 func names() lint.NameRule { return lint.NameRule{Most: 64, Extra: "_-"} }
 
 // looseRules are those of every tool. Without strict, the provider shows all other keywords to the model
-// and enforces none.
+// and enforces none. But it refuses what is not JSON Schema 2020-12.
 func looseRules() lint.Rules {
+	const draft = "input_schema must be JSON Schema 2020-12"
+	bound := lint.Refused(draft+", where it is a number", "write the bound itself: exclusiveMinimum: 0").Only(lint.Number)
 	combination := lint.Refused("input_schema must not be a combination of schemas", "put the combination into a property")
 	return lint.Rules{
 		Property:   lint.NameRule{Most: 64, Extra: "_.-"},
 		ObjectRoot: lint.Refused("input_schema must say type: object", "say type: object, and list the properties"),
 		Root:       map[string]lint.Keyword{"anyOf": combination, "oneOf": combination, "allOf": combination},
+		Keywords: map[string]lint.Keyword{
+			"items":            lint.Refused(draft+", where items is one schema", "write prefixItems for a schema for each position").Only(lint.Single),
+			"exclusiveMinimum": bound, "exclusiveMaximum": bound,
+			"additionalItems": lint.Weakened("JSON Schema 2020-12 does not have the keyword", "write items beside prefixItems"),
+		},
 	}
 }
 
@@ -76,7 +84,7 @@ func strictRules() lint.Rules {
 	rules.Closed = lint.Refused("strict schemas must say additionalProperties: false for each object", "say additionalProperties: false")
 	rules.NotRecursive = lint.Refused("strict schemas must not be recursive", "limit the depth")
 	dropped := lint.Refused(notPermitted, "the keyword is left out; say it in the description").Drop()
-	rules.Keywords = map[string]lint.Keyword{
+	maps.Copy(rules.Keywords, map[string]lint.Keyword{
 		"minItems": dropped.Only(few),
 		"format":   dropped.Only(lint.OneOf("date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid")),
 		"pattern":  dropped.Only(plainPattern),
@@ -84,7 +92,7 @@ func strictRules() lint.Rules {
 		"oneOf":    lint.Refused(notPermitted, "use anyOf").Enter(),
 		"allOf":    lint.Refused("allOf must not refer to other schemas", "inline the referenced schema").Only(lint.Each(noReference)).Enter(),
 		"$ref":     lint.Refused("strict schemas must not refer to other documents", "move the referenced schema to $defs").Only(lint.Internal),
-	}
+	})
 	for _, keyword := range append(lint.Narrowing(), "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "maxItems") {
 		rules.Keywords[keyword] = dropped
 	}

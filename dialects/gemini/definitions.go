@@ -67,11 +67,12 @@ func rules() lint.Rules {
 		"oneOf":            lint.Weakened("oneOf is read as anyOf", "use anyOf").Enter(),
 		"allOf":            lint.Weakened("allOf is ignored", "merge its schemas").Enter(),
 		"exclusiveMinimum": bound, "exclusiveMaximum": bound, "$schema": about, "$comment": about,
+		"items":       lint.Refused("items must be one schema, not a list", "write prefixItems for a schema for each position").Only(lint.Single),
 		"const":       lint.Weakened("const is ignored", "use an enum of one value"),
 		"definitions": lint.Weakened("definitions is ignored, and so are references to it", "use $defs"),
 	}
 	for _, keyword := range []string{
-		"$id", "$defs", "$anchor", "type", "format", "title", "description", "items", "prefixItems", "minItems", "maxItems",
+		"$id", "$defs", "$anchor", "type", "format", "title", "description", "prefixItems", "minItems", "maxItems",
 		"minimum", "maximum", "anyOf", "properties", "additionalProperties", "required", "propertyOrdering",
 	} {
 		keywords[keyword] = lint.Keyword{}

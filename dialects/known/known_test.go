@@ -348,3 +348,29 @@ func TestRowS2_2WhatIsWritten(t *testing.T) {
 		})
 	}
 }
+
+// TestTuples: of the two forms of a tuple, "items" as a list is not in JSON Schema 2020-12, and OpenAI takes neither.
+func TestTuples(t *testing.T) {
+	list, prefix := dialecttest.With(`{"type":"array","items":[{"type":"string"},{"type":"integer"}]}`), dialecttest.With(`{"type":"array","prefixItems":[{"type":"string"}]}`)
+	for name, want := range map[string][2]string{
+		dialects.OpenAI:    {"refused items properties.p.items", "refused type properties.p.type"},
+		dialects.Responses: {"refused items properties.p.items", "refused type properties.p.type"},
+		dialects.Anthropic: {"refused items properties.p.items", ""},
+		dialects.Gemini:    {"refused items properties.p.items", ""},
+		dialects.MCP:       {"weakened items properties.p.items", ""},
+	} {
+		d, err := known.ByName(name)
+		require.NoError(t, err)
+		for i, schema := range []string{list, prefix} {
+			_, found := dialecttest.Offered(t, d, false, dialecttest.Definition("f", schema))
+			assert.Equal(t, want[i], strings.TrimPrefix(found, "f "), name+" "+schema)
+			written, found := dialecttest.Offered(t, d, true, dialecttest.Definition("f", schema))
+			assert.NotContains(t, written, `"strict":true`, "no strict mode has tuples")
+			assert.Contains(t, found, want[i])
+		}
+	}
+	d, err := known.ByName(dialects.Anthropic)
+	require.NoError(t, err)
+	_, found := dialecttest.Offered(t, d, false, dialecttest.Definition("f", dialecttest.With(`{"type":"integer","minimum":1,"exclusiveMinimum":true}`)))
+	assert.Equal(t, "f refused exclusiveMinimum properties.p.exclusiveMinimum", found)
+}

@@ -38,12 +38,18 @@ func names() lint.NameRule {
 	}
 }
 
-// rules are the specification's rules for schemas. It accepts all of JSON Schema 2020-12.
+// rules are the specification's rules for schemas. It accepts all of JSON Schema 2020-12, and names it as the default
+// of schemas without $schema.
 func rules() lint.Rules {
-	return lint.Rules{ObjectRoot: lint.Keyword{
-		Severity: dialects.Refused, Message: "clients refuse a tool whose schema is not for an object",
-		Fix: "write type: object and properties at the top",
-	}}
+	return lint.Rules{
+		ObjectRoot: lint.Keyword{
+			Severity: dialects.Refused, Message: "clients refuse a tool whose schema is not for an object",
+			Fix: "write type: object and properties at the top",
+		},
+		Keywords: map[string]lint.Keyword{
+			"items": lint.Weakened("some clients ignore or refuse the tool: in JSON Schema 2020-12, items is one schema", "write prefixItems for a schema for each position").Only(lint.Single),
+		},
+	}
 }
 
 // Definitions writes the elements of "tools" in the result of tools/list: labels as titles, results as

@@ -121,6 +121,16 @@ func Each(fine func(*exact.Value) bool) func(*exact.Value, string) bool {
 	}
 }
 
+// Single is for [Keyword.Taken] of items: it is one schema, where drafts of JSON Schema before 2020-12 also have a
+// list of them.
+func Single(schema *exact.Value, keyword string) bool { return !schema.Get(keyword).IsList() }
+
+// Number is for [Keyword.Taken]: the keyword's value is a number, where draft 4 of JSON Schema also has true.
+func Number(schema *exact.Value, keyword string) bool {
+	literal := schema.Get(keyword).Literal()
+	return literal != "" && (literal[0] == '-' || literal[0] >= '0' && literal[0] <= '9')
+}
+
 // Internal is for [Keyword.Taken] of $ref: it refers to the same document.
 func Internal(schema *exact.Value, keyword string) bool {
 	target, _ := schema.Get(keyword).Text()

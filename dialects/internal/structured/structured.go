@@ -21,10 +21,14 @@ import (
 // names is the rule for the names of functions.
 func names() lint.NameRule { return lint.NameRule{Most: 64, Extra: "_-"} }
 
+// oneSchema says what to write in place of a schema for each position of an array.
+const oneSchema = "write one schema for all items, with anyOf if they differ, and minItems and maxItems; or an object with a property for each"
+
 // looseRules are the rules without strict mode, where a schema only tells the model what is wanted. They
 // refuse schemas that are malformed to the API.
 func looseRules() lint.Rules {
 	const topLevel = "parameters may not have this keyword at the outermost level"
+	bound := lint.Refused("it must be a number", "write the bound itself: exclusiveMinimum: 0").Only(lint.Number)
 	top := lint.Refused(topLevel, "say it in the description, or put it into a property")
 	return lint.Rules{
 		ObjectRoot: lint.Refused("parameters must be an object with properties", "say type: object, and list the properties"),
@@ -32,7 +36,9 @@ func looseRules() lint.Rules {
 			"anyOf": top, "oneOf": top, "enum": top, "not": top, "allOf": lint.Refused(topLevel, "merge the schemas into one"),
 		},
 		Keywords: map[string]lint.Keyword{
-			"type": lint.Refused("an array must have a schema for its items", "add items, with a type where the tool is to be strict").Only(itemised),
+			"type":             lint.Refused("an array must have a schema for its items", "add items, with a type where the tool is to be strict").Only(itemised),
+			"items":            lint.Refused("items must be one schema, not a list", oneSchema).Only(lint.Single),
+			"exclusiveMinimum": bound, "exclusiveMaximum": bound,
 		},
 	}
 }
@@ -54,13 +60,14 @@ func strictRules() lint.Rules {
 	rules.Keywords["oneOf"] = strictly(notPermitted, "use anyOf").Enter()
 	for _, accepted := range []string{
 		"$schema", "title", "description", "required", "additionalProperties", "enum", "const", "pattern",
-		"minLength", "maxLength", "minItems", "maxItems", "multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
+		"minLength", "maxLength", "minItems", "maxItems", "multipleOf", "minimum", "maximum",
 	} {
 		rules.Keywords[accepted] = lint.Keyword{}
 	}
-	for _, holder := range []string{"properties", "items", "anyOf", "$defs", "definitions"} {
+	for _, holder := range []string{"properties", "anyOf", "$defs", "definitions"} {
 		rules.Keywords[holder] = strictly("each schema must be an object with a type", "say the type of each, or list its values as enum").Only(typed).Enter()
 	}
+	rules.Keywords["items"] = strictly("items must be one schema, an object with a type", oneSchema).Only(typed).Enter()
 	for _, narrowing := range lint.Narrowing() {
 		rules.Keywords[narrowing] = strictly(notPermitted, "the keyword is left out; say it in the description").Drop()
 	}
@@ -76,17 +83,17 @@ func strictRules() lint.Rules {
 
 // itemised returns whether a schema that allows arrays has one for their items.
 func itemised(schema *exact.Value, keyword string) bool {
-	return !schema.Get(keyword).HasText("array") || schema.Get("items") != nil || schema.Get("prefixItems") != nil
+	return !schema.Get(keyword).HasText("array") || schema.Get("items") != nil
 }
 
 // typed returns whether each schema in a keyword's value has a type.
 func typed(schema *exact.Value, keyword string) bool {
 	held := schema.Get(keyword)
 	switch {
-	case held.IsList():
-		return lint.Each(hasType)(schema, keyword)
 	case keyword == "items":
 		return hasType(held)
+	case held.IsList():
+		return lint.Each(hasType)(schema, keyword)
 	}
 	return !slices.ContainsFunc(held.Members(), func(m exact.Member) bool { return !hasType(m.Value) })
 }

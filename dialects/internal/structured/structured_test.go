@@ -72,9 +72,10 @@ func TestStrictSchemas(t *testing.T) {
 func TestWhatCannotBeStrictIsOfferedWithout(t *testing.T) {
 	for _, schema := range []string{
 		`{"type":"object","additionalProperties":{"type":"string"}}`, `{"type":"object","patternProperties":{"^x":{"type":"string"}}}`,
-		`{"type":"array","prefixItems":[{"type":"string"}]}`, `{"type":"object","properties":{},"if":{},"then":{}}`, `true`, `{}`,
+		`{"type":"object","properties":{},"if":{},"then":{}}`, `true`, `{}`,
 		`{"description":"anything"}`, `{"anyOf":[{"type":"string"},{}]}`, `{"type":"array","items":{"minLength":1}}`,
 		`{"$ref":"https://example.com/schema.json"}`, `{"$ref":"#/properties/a","minLength":2}`, `{"$ref":"#/properties/p/x","description":"b"}`,
+		`{"type":"array","items":{"type":"string"},"prefixItems":[{"type":"string"}]}`,
 		`{"allOf":[{"type":"string"}]}`, `{"oneOf":[{"type":"string"}]}`, `{"type":"object","unevaluatedProperties":false,"properties":{}}`,
 	} {
 		offered, found := offer(t, dialecttest.With(schema), true)
@@ -90,6 +91,27 @@ func TestWhatCannotBeStrictIsOfferedWithout(t *testing.T) {
 	require.Len(t, findings, 2, "all that is in the way is said at once")
 	for _, f := range findings {
 		assert.Contains(t, f.Message, "this tool's schema is not enforced: strict mode refuses the request: ")
+	}
+}
+
+// TestTuplesAreRefused: neither form of them is taken, in strict mode or without.
+func TestTuplesAreRefused(t *testing.T) {
+	for schema, want := range map[string]string{
+		`{"type":"array","items":[{"type":"string"},{"type":"integer"}]}`:                 "properties.p.items",
+		`{"type":"array","items":[]}`:                                                     "properties.p.items",
+		`{"type":["array","null"],"items":{"type":"array","items":[{"type":"string"}]}}`:  "properties.p.items.items",
+		`{"type":"array","prefixItems":[{"type":"string"},{"type":"integer"}]}`:           "properties.p.type",
+		`{"type":"array","prefixItems":[{"type":"string"}],"minItems":1,"maxItems":1}`:    "properties.p.type",
+		`{"anyOf":[{"type":"null"},{"type":"array","prefixItems":[{"type":"string"}]}]}`:  "properties.p.anyOf[1].type",
+		`{"type":"integer","minimum":1,"exclusiveMinimum":true}`:                          "properties.p.exclusiveMinimum",
+		`{"type":"array","items":{"type":"number","maximum":1,"exclusiveMaximum":false}}`: "properties.p.items.exclusiveMaximum",
+	} {
+		_, found := offer(t, dialecttest.With(schema), false)
+		assert.Equal(t, want+" refused", found, schema)
+		offered, found := offer(t, dialecttest.With(schema), true)
+		assert.False(t, offered.Strict, schema)
+		assert.Contains(t, found, want+" weakened adapted\n", schema)
+		assert.True(t, strings.HasSuffix(found, want+" refused"), found)
 	}
 }
 
