@@ -74,11 +74,12 @@ func TestRowS2_6WhatIsNoResponseIsRefused(t *testing.T) {
 		`{}`:                "is not a response of generateContent",
 		`3`:                 "is a JSON number; want an object",
 		`{"candidates":{}}`: "candidates: is not a JSON array",
-		`[{"candidates":[]},{"candidates":[{"content":{"parts":[{"text":1}]}}]}]`: "[1].candidates[0].content.parts[0].text: is a JSON number; want a string",
-		reply("STOP", `{"functionCall":{"args":{"a":1}}}`):                        "candidates[0].content.parts[0].functionCall.name: is missing, and no call is open",
-		reply("STOP", `{"functionCall":{"name":"f","willContinue":true}}`):        `ended within the arguments of the call of "f" (finish reason "STOP")`,
-		`{"error":{"code":503,"status":"UNAVAILABLE","message":"overloaded"}}`:    "error: the provider answered with UNAVAILABLE: overloaded",
-		`[{"error":{"status":"INTERNAL"}}]`:                                       "[0].error: the provider answered with INTERNAL",
+		`[{"candidates":[]},{"candidates":[{"content":{"parts":[{"text":1}]}}]}]`:            "[1].candidates[0].content.parts[0].text: is a JSON number; want a string",
+		reply("STOP", `{"functionCall":{"args":{"a":1}}}`):                                   "candidates[0].content.parts[0].functionCall.name: is missing, and no call is open",
+		reply("STOP", `{"functionCall":{"name":"f","willContinue":true}}`):                   `ended within the arguments of the call of "f" (finish reason "STOP")`,
+		`{"error":{"code":503,"status":"UNAVAILABLE","message":"overloaded"}}`:               "error: the provider answered with UNAVAILABLE: overloaded",
+		`[{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":{}}}]}}]}]`: "gemini response: broke off: no finishReason came",
+		`[{"error":{"status":"INTERNAL"}}]`:                                                  "[0].error: the provider answered with INTERNAL",
 	} {
 		_, err := New().Response([]byte(document))
 		dialecttest.Refused(t, New(), err, want)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 
+	"github.com/caisson-run/caisson/dialects/internal/exact"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -85,12 +86,16 @@ func finishReason(reason string, calls bool) tool.FinishReason {
 	return tool.FinishReason(reason) // MALFORMED_FUNCTION_CALL, LANGUAGE, OTHER, and future ones
 }
 
-// Response reads a whole response, or the array of those of a stream.
+// Response reads a whole response, or the array of those of a stream, which ends as a stream does.
 func (dialect) Response(text []byte) (tool.ChatResponse, error) {
 	r := reader("response")
 	read := assembly{Output: wire.Output{Reader: r}}
 	err := r.Elements(text, read.add)
-	if err == nil {
+	switch {
+	case err != nil:
+	case exact.First(text) == '[' && read.known:
+		err = read.Finish()
+	default:
 		err = read.end()
 	}
 	if err != nil {

@@ -89,8 +89,12 @@ func (dialect) Response(document []byte) (tool.ChatResponse, error) {
 	if err != nil {
 		return tool.ChatResponse{}, err
 	}
-	if chosen == nil || chosen.Message == nil {
-		return tool.ChatResponse{}, r.Fail("choices", `has no message; want a chat completion: {"choices":[{"message":{…}}]}`)
+	const want = `want a chat completion: {"choices":[{"message":{…}}]}`
+	if chosen == nil {
+		return tool.ChatResponse{}, r.Fail("choices", "has no choice with index 0; "+want)
+	}
+	if chosen.Message == nil {
+		return tool.ChatResponse{}, r.Fail("message", "is missing; "+want)
 	}
 	r, m := r.In("message"), chosen.Message
 	content, err := m.content(r)

@@ -19,6 +19,7 @@ type open struct {
 	first   pieces.Text // arguments that it began with
 	ended   bool        // its arguments are complete
 	settled bool        // the provider says that it is complete
+	going   bool        // the provider says that it is not, so it is cut off with the response
 	cut     bool        // the provider says that it is incomplete
 	passed  bool
 }
@@ -49,7 +50,8 @@ func (o *open) become(r wire.Reader, i *item) error {
 		return err
 	}
 	o.settled, o.cut = i.Status == "completed", i.Status == "incomplete"
-	if o.Name == "" && !o.cut {
+	o.going = i.Status != "" && !o.settled
+	if o.Name == "" && !o.cut && !o.going {
 		return r.Fail("name", "is missing; a call names its tool")
 	}
 	if i.silent() && (o.ended || o.Begun()) {
@@ -83,14 +85,14 @@ func (o *open) whole(cut, last bool) (tool.Call, bool) {
 		return call, false
 	case !cut || o.settled:
 		return call, true
-	case call.Function.Name == "":
+	case o.going || call.Function.Name == "":
 		return call, false
 	case call.Type == tool.LocalShellCall:
 		return call, o.ended && !last // half a command may be a valid one
 	case call.Type == tool.CustomCall:
 		return call, !last
 	}
-	return call, json.Valid([]byte(call.Function.Arguments))
+	return call, o.ended && json.Valid([]byte(call.Function.Arguments))
 }
 
 // finish returns the calls, with ids, the open calls that they come from, and the finish reason. It leaves out

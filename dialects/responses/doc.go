@@ -24,7 +24,7 @@
 // The last two are marked as waiting.
 //
 // If a response is incomplete, calls that may be half are marked as incomplete: those that the provider
-// marks so, those with arguments that are not JSON, and the last call if it is a custom tool's or a local
+// marks so or as in progress, those with arguments that did not end or are not JSON, and the last call if it is a custom tool's or a local
 // shell's. Empty arguments could otherwise be mistaken for those of a tool without parameters. Those
 // without a name are left out.
 //

@@ -141,6 +141,9 @@ var cut = []string{
 	`{"type":"function_call","status":"incomplete","call_id":"c","name":"f","arguments":"{}"}`,
 	`{"type":"function_call","call_id":"d","name":"f","arguments":""}`,
 	`{"type":"function_call","status":"completed","call_id":"e","name":"f","arguments":"oops"}`,
+	`{"type":"function_call","status":"in_progress","call_id":"g","name":"f","arguments":"{}"}`,
+	`{"type":"custom_tool_call","status":"in_progress","call_id":"h","name":"g","input":"x"}`,
+	`{"type":"function_call","status":"in_progress","call_id":"i","arguments":"{}"}`,
 	`{"type":"custom_tool_call","call_id":"f","name":"g","input":"rm -r /tmp"}`,
 }
 
@@ -155,7 +158,7 @@ func TestCutCallsSaySo(t *testing.T) {
 		require.NoError(t, err)
 		calls := []tool.Call{
 			dialecttest.Call("a", "f", "{}"), dialecttest.Custom("b", "g", "x"), dialecttest.Half(dialecttest.Call("c", "f", "{}")), dialecttest.Half(dialecttest.Call("d", "f", "")),
-			dialecttest.Call("e", "f", "oops"), dialecttest.Half(dialecttest.Custom("f", "g", "rm -r /tmp")),
+			dialecttest.Call("e", "f", "oops"), dialecttest.Half(dialecttest.Call("g", "f", "{}")), dialecttest.Half(dialecttest.Custom("h", "g", "x")), dialecttest.Half(dialecttest.Custom("f", "g", "rm -r /tmp")),
 		}
 		assert.Equal(t, calls, response.ToolCalls)
 		assert.Equal(t, want, response.FinishReason)
@@ -308,7 +311,7 @@ func TestACutActionSaysSo(t *testing.T) {
 			ids = append(ids, call.ID)
 		}
 	}
-	assert.Equal(t, []string{"a", "b"}, ids)
+	assert.Equal(t, []string{"b"}, ids)
 	assert.Len(t, response.ToolCalls, 4)
 
 	began := `{"type":"response.output_item.added","output_index":%d,"item":` + item + `}`
@@ -318,6 +321,26 @@ func TestACutActionSaysSo(t *testing.T) {
 	calls := stream.Response().ToolCalls
 	require.Len(t, calls, 2)
 	assert.True(t, calls[0].Incomplete && calls[1].Incomplete, "that something follows does not say that it was whole when it began")
+}
+
+// TestArgumentsThatDidNotEndAreCut: text that is JSON already need not be all of it.
+func TestArgumentsThatDidNotEndAreCut(t *testing.T) {
+	for _, c := range []struct {
+		ended bool
+		end   []string
+	}{
+		{false, nil}, {true, []string{`{"type":"response.function_call_arguments.done","output_index":0,"arguments":"{}"}`}},
+		{false, []string{`{"type":"response.output_item.done","output_index":0,"item":{"type":"function_call","call_id":"a","name":"f","status":"in_progress","arguments":"{}"}}`}},
+		{true, []string{`{"type":"response.output_item.done","output_index":0,"item":{"type":"function_call","call_id":"a","name":"f","arguments":"{}"}}`}},
+	} {
+		stream, _, err := events(append(append([]string{
+			`{"type":"response.output_item.added","output_index":0,"item":{"type":"function_call","call_id":"a","name":"f","status":"in_progress","arguments":""}}`,
+			`{"type":"response.function_call_arguments.delta","output_index":0,"delta":"{}"}`,
+		}, c.end...), `{"type":"response.incomplete","response":{"output":[],"incomplete_details":{"reason":"max_output_tokens"}}}`)...)
+		require.NoError(t, err)
+		require.Len(t, stream.Response().ToolCalls, 1)
+		assert.Equal(t, c.ended, !stream.Response().ToolCalls[0].Incomplete, c.end)
+	}
 }
 
 // FuzzLocalShell: an action is read as arguments that go back as the same action, and are a JSON
