@@ -66,6 +66,21 @@ func ExampleHost_NewSession() {
 	// Output: denied
 }
 
+// A catalogue is for people who choose tools; the definitions for the model come from the same tools.
+func ExampleHost_Catalogue() {
+	ctx := context.Background()
+	host := opened(ctx)
+	defer host.Close(ctx)
+	for _, agentHas := range [][]string{{"calculator"}, {}} {
+		catalogue := host.Catalogue(agentHas)
+		t := catalogue.Tools[0]
+		fmt.Printf("%s: %s allowed: %t, offered to the model: %d\n", t.Label, t.Summary, t.Allowed, len(catalogue.Definitions()))
+	}
+	// Output:
+	// Calculator: Computes with numbers, exactly where that is possible. allowed: true, offered to the model: 1
+	// Calculator: Computes with numbers, exactly where that is possible. allowed: false, offered to the model: 0
+}
+
 // Events report what happens while a batch runs.
 func ExampleHost_Stream() {
 	ctx := context.Background()

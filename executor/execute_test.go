@@ -90,7 +90,7 @@ func TestRowS07Refusals(t *testing.T) {
 	unavailable := newFake(t, "web_search", nil, note)
 	unavailable.reason = "SEARCH_KEY is not set"
 	e := newExecutor(t, executor.Options{},
-		newFake(t, "calculator", strict, note), newFake(t, "secret_calculator", nil, note), unavailable,
+		newFake(t, "calculator", fields{"parameters": strict["parameters"], "retired": []string{"sums"}}, note), newFake(t, "secret_calculator", nil, note), unavailable,
 		newFake(t, "local_shell", fields{"execution": "client", "module": nil}, note))
 	tests := []struct {
 		name, tool, arguments string
@@ -113,6 +113,8 @@ func TestRowS07Refusals(t *testing.T) {
 		{name: "missing", tool: "calculator", arguments: ``, kind: tool.InvalidArguments, message: "n: "},
 		{name: "unknown", tool: "calculater", kind: tool.UnknownTool, message: `there is no tool "calculater"; did you mean calculator?`},
 		{name: "far", tool: "zzz", kind: tool.UnknownTool, message: `there is no tool "zzz"`},
+		{name: "retired", tool: "sums", arguments: `{"n":1}`, kind: tool.UnknownTool, message: `the tool "sums" is retired; call calculator instead`},
+		{name: "retired for a tool that is not allowed", tool: "sums", arguments: `{}`, allowed: []string{"secret_calculator"}, kind: tool.UnknownTool, message: `there is no tool "sums"`},
 		{name: "long", tool: strings.Repeat("é", 1000), kind: tool.UnknownTool, message: `é…"`},
 		{name: "hints name allowed tools only", tool: "secret_calculater", allowed: []string{"calculator"}, kind: tool.UnknownTool, message: `there is no tool "secret_calculater"`},
 		{name: "not allowed", tool: "secret_calculator", allowed: []string{"calculator"}, kind: tool.Denied, message: "secret_calculator is not among", permission: "allowed_tools"},

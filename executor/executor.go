@@ -47,6 +47,13 @@ type Resolver interface {
 	Invoke(ctx context.Context, invocation tool.Invocation) (tool.Outcome, error)
 }
 
+// Successor is a [Resolver] that knows which tools replace former ones, as a [*registry.Registry] does.
+type Successor interface {
+	// Replacement returns the name of the tool that replaces a former tool with exactly this name, if
+	// there is one.
+	Replacement(retired string) (name string, ok bool)
+}
+
 // Recorder keeps the outcome of calls, as a ledger does. It must be safe for concurrent use.
 type Recorder interface {
 	// Record is called once for each call when it has ended, whether a model or a tool made it, and

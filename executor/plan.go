@@ -133,9 +133,14 @@ func (c *call) isTooLate(ctx context.Context) bool {
 	return err != nil
 }
 
-// unknown says that there is no such tool, and which allowed ones have a similar name.
+// unknown says that there is no such tool, and which allowed one replaces it or has a similar name.
 func (c *call) unknown() string {
 	name, n := c.record.Function.Name, suggestions
+	if s, ok := c.batch.executor.resolver.(Successor); ok {
+		if instead, ok := s.Replacement(name); ok && c.batch.allows(instead) {
+			return fmt.Sprintf("the tool %q is retired; call %s instead", clip(name), instead)
+		}
+	}
 	if c.batch.allowed != nil {
 		n = math.MaxInt // only some of the similar ones may be allowed
 	}

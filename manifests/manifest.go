@@ -17,8 +17,10 @@ type Manifest struct {
 	// File is the path that was given for the manifest. Module paths are relative to its directory.
 	File string
 
-	Name        string
-	Label       string
+	Name  string
+	Label string
+	// Summary describes the tool to people who choose tools; Description is for models.
+	Summary     string
 	Description string
 	Version     string
 	Category    string
@@ -44,6 +46,8 @@ type Manifest struct {
 	// requires any one of its settings.
 	Requires []string
 	Aliases  []string
+	// Retired are names of former tools that this one replaces. Calls by them fail and are told its name.
+	Retired []string
 	// ParameterAliases are other names that callers may use for parameters, in the manifest's order.
 	// Models are not told of them.
 	ParameterAliases []ParameterAlias
@@ -226,10 +230,10 @@ const (
 
 // Deprecated describes why a tool, or one of its aliases, is deprecated and what replaces it.
 type Deprecated struct {
-	Since   string
-	Use     string
-	Message string
-	Alias   string // if set, only calls by this alias are deprecated
+	Since   string `json:"since"`
+	Use     string `json:"use"`
+	Message string `json:"message"`
+	Alias   string `json:"alias,omitempty"` // if set, only calls by this alias are deprecated
 }
 
 // DeprecatedAs returns why calls by this name, the tool's own or an alias, are deprecated, or nil.

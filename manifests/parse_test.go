@@ -28,6 +28,7 @@ func TestLoadReadsEveryKey(t *testing.T) {
 	assert.Equal(t, filepath.Join("testdata", "valid", "fetch_page.tool.yaml"), m.File)
 	assert.Equal(t, "fetch_page", m.Name)
 	assert.Equal(t, "Fetch page", m.Label)
+	assert.Equal(t, "Reads a page.", m.Summary)
 	assert.Equal(t, "Fetch one web page and return its text, links or structure.", m.Description)
 	assert.Equal(t, "1.0.0", m.Version)
 	assert.Equal(t, "web", m.Category)
@@ -54,6 +55,7 @@ func TestLoadReadsEveryKey(t *testing.T) {
 	assert.Equal(t, manifests.ExecutionSandbox, m.Execution)
 	assert.Equal(t, []string{"SEARCH_KEY"}, m.Requires)
 	assert.Equal(t, []string{"web_fetch"}, m.Aliases)
+	assert.Equal(t, []string{"crawl_page"}, m.Retired)
 	assert.Equal(t, &manifests.Deprecated{Since: "1.1.0", Use: "fetch_page2", Message: "fetch_page2 renders scripts.", Alias: "web_fetch"}, m.Deprecated)
 	page := map[string]string{"/project/page.html": "<p>hello"}
 	assert.Equal(t, []manifests.Test{
@@ -175,10 +177,10 @@ func TestContextNamesCannotBeImitated(t *testing.T) {
 func TestLine(t *testing.T) {
 	m := load(t, "fetch_page.tool.yaml")
 	for path, line := range map[string]int{
-		"schema": 1, "permissions": 19, "permissions.network": 21, "permissions.network[0].host": 21, "permissions.network[7].host": 21,
-		"permissions.tools[0]": 25, "limits.memory": 27, "tests[1].expect.output": 52, "nowhere": 0, "": 0,
-		`tests[1].files["/project/page.html"]`: 48,
-		`tests[1].files["/not.there"]`:         48,
+		"schema": 1, "permissions": 20, "permissions.network": 22, "permissions.network[0].host": 22, "permissions.network[7].host": 22,
+		"permissions.tools[0]": 26, "limits.memory": 28, "tests[1].expect.output": 54, "nowhere": 0, "": 0,
+		`tests[1].files["/project/page.html"]`: 50,
+		`tests[1].files["/not.there"]`:         50,
 	} {
 		assert.Equal(t, line, m.Line(path), path)
 	}

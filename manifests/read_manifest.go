@@ -16,6 +16,7 @@ import (
 // Limits on the texts and lists of a manifest.
 const (
 	maxLabel       = 80   // characters
+	maxSummary     = 240  // characters
 	maxCategory    = 64   // characters
 	maxDescription = 4096 // bytes
 	maxMessage     = 1024 // bytes
@@ -45,6 +46,7 @@ func (r *reader) manifest(root *node) *Manifest {
 		required("schema", "schema: "+SchemaV1, new(string), choice(r, SchemaV1)),
 		required("name", "name: and a name for models, such as fetch_page", &m.Name, r.name),
 		optional("label", &m.Label, r.line(maxLabel)),
+		optional("summary", &m.Summary, r.line(maxSummary)),
 		required("description", "description: and a sentence that tells a model what the tool does", &m.Description, r.prose(maxDescription)),
 		optional("version", &m.Version, r.version),
 		optional("category", &m.Category, r.line(maxCategory)),
@@ -60,6 +62,7 @@ func (r *reader) manifest(root *node) *Manifest {
 		optional("format", &m.Format, r.format),
 		optional("requires", &m.Requires, distinctOf(r, maxList, r.requirement)),
 		optional("aliases", &m.Aliases, distinctOf(r, maxList, r.name)),
+		optional("retired", &m.Retired, distinctOf(r, maxList, r.name)),
 		optional("parameter_aliases", &m.ParameterAliases, r.parameterAliases),
 		optional("deprecated", &m.Deprecated, r.deprecated),
 		optional("tests", &m.Tests, r.tests),
@@ -72,7 +75,7 @@ func (r *reader) manifest(root *node) *Manifest {
 	return m
 }
 
-// namesIn returns the name and the aliases in a document, whatever is wrong with it. It returns nil
+// namesIn returns the name, the aliases and the retired names in a document, whatever is wrong with it. It returns nil
 // if it does not say one name.
 func namesIn(root *node) []string {
 	var names, aliases []string
@@ -85,7 +88,7 @@ func namesIn(root *node) []string {
 		switch m.key {
 		case "name":
 			claim(&names, m.value)
-		case "aliases":
+		case "aliases", "retired":
 			claim(&aliases, m.value)
 			for _, element := range m.value.elements {
 				claim(&aliases, element)
@@ -193,20 +196,22 @@ func (r *reader) checkBehavior(root *node, m *Manifest) {
 
 // checkNames reports names of a tool that look alike.
 func (r *reader) checkNames(root *node, m *Manifest) {
-	var seen []string
+	seen := map[string][]string{} // by key
 	if m.Name != "" {
-		seen = append(seen, m.Name)
+		seen["name"] = []string{m.Name}
 	}
-	for i, n := range root.below("aliases").elements {
-		if n.kind != textNode || !toolName.MatchString(n.text) {
-			continue
+	for _, key := range []string{"aliases", "retired"} {
+		for i, n := range root.below(key).elements {
+			if n.kind != textNode || !toolName.MatchString(n.text) || slices.Contains(seen[key], n.text) { // the last is reported already
+				continue
+			}
+			all := slices.Concat(seen["name"], seen["aliases"], seen["retired"])
+			if at := slices.IndexFunc(all, func(name string) bool { return tool.LookAlike(name, n.text) }); at >= 0 {
+				r.conflict(keypath.Index(key, i), strconv.Quote(n.text)+" looks like the name "+strconv.Quote(all[at]), "remove it")
+				continue
+			}
+			seen[key] = append(seen[key], n.text)
 		}
-		at := slices.IndexFunc(seen, func(name string) bool { return tool.LookAlike(name, n.text) })
-		if at >= 0 && !(seen[at] == n.text && seen[at] != m.Name) {
-			r.conflict(keypath.Index("aliases", i), strconv.Quote(n.text)+" looks like the name "+strconv.Quote(seen[at]), "remove the alias")
-			continue
-		}
-		seen = append(seen, n.text)
 	}
 	d := m.Deprecated
 	switch {

@@ -44,7 +44,10 @@ const DefaultTimeout = 10 * time.Second
 type About struct {
 	Name, Description        string
 	Label, Category, Version string
-	Aliases                  []string
+	// Summary describes the tool to people who choose tools.
+	Summary string
+	// Aliases are other names by which it can be called, and Retired the names of former tools that it replaces.
+	Aliases, Retired []string
 	// Parameters is the JSON Schema of the arguments. If nil, it is derived from the type of the function's arguments:
 	// a field is required unless its json tag says omitempty or omitzero, and its jsonschema tag is its description.
 	Parameters json.RawMessage
@@ -150,8 +153,10 @@ func (a About) manifest() (*manifests.Manifest, error) {
 		Parameters  json.RawMessage `json:"parameters"`
 		Context     []string        `json:"context,omitempty"`
 		Behavior    behavior        `json:"behavior"`
+		Summary     string          `json:"summary,omitempty"`
 		Aliases     []string        `json:"aliases,omitempty"`
-	}{manifests.SchemaV1, a.Name, a.Label, a.Description, a.Version, a.Category, a.Parameters, a.Context, b, a.Aliases})
+		Retired     []string        `json:"retired,omitempty"`
+	}{manifests.SchemaV1, a.Name, a.Label, a.Description, a.Version, a.Category, a.Parameters, a.Context, b, a.Summary, a.Aliases, a.Retired})
 	if err != nil {
 		return nil, err
 	}

@@ -23,6 +23,7 @@ type Entry struct {
 	// Alias is the alias by which the tool was looked up, or "" if it was the name.
 	Alias   string
 	Aliases []string // the aliases it holds, in its manifest's order
+	Retired []string // the names of former tools that it holds, in its manifest's order
 	Source  string   // the source; "" for tools that a program adds
 	// Unavailable says why the tool cannot be used now, or is "".
 	Unavailable string
@@ -40,9 +41,10 @@ func newRegistration() (r tool.Registration) {
 // describe returns an entry without the fields that require calling the tool. The caller must hold
 // r.mu.
 func (r *Registry) describe(e *entry) Entry {
+	aliases, retired := r.names.others(e)
 	return Entry{
 		Tool: e.tool, Manifest: e.manifest, Name: e.origin.Name, Source: e.origin.Source,
-		Aliases: r.names.aliases(e), Shadowed: r.names.shadowed(e), Registration: e.registration,
+		Aliases: aliases, Retired: retired, Shadowed: r.names.shadowed(e), Registration: e.registration,
 	}
 }
 
@@ -63,6 +65,18 @@ func (r *Registry) lookUp(name string) (held claim, found Entry, ok bool) {
 		found = r.describe(held.entry)
 	}
 	return held, found, ok
+}
+
+// Replacement returns the name of the tool that replaces a former tool with exactly this name, if there
+// is one.
+func (r *Registry) Replacement(retired string) (name string, ok bool) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	held, ok := r.names.find(retired)
+	if !ok || held.entry.tool == nil || !held.origin.Retired {
+		return "", false
+	}
+	return held.entry.origin.Name, true
 }
 
 // List returns all tools sorted by name, including hidden and unavailable ones.
@@ -103,15 +117,14 @@ const noParameters = `{"type":"object","properties":{}}`
 func (r *Registry) Definitions() []tool.Definition {
 	definitions := []tool.Definition{}
 	for _, e := range r.offered() {
-		definitions = append(definitions, define(e))
+		definitions = append(definitions, define(e.origin.Name, e.manifest))
 	}
 	return definitions
 }
 
-func define(e *entry) tool.Definition {
-	m := e.manifest
+func define(name string, m *manifests.Manifest) tool.Definition {
 	d := tool.Definition{
-		Name: e.origin.Name, Description: m.Description, Parameters: bytes.Clone(m.ModelParameters),
+		Name: name, Description: m.Description, Parameters: bytes.Clone(m.ModelParameters),
 		Format: bytes.Clone(m.Format), Label: m.Label, Hints: hintsOf(m),
 	}
 	if len(d.Parameters) == 0 {

@@ -42,17 +42,25 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Origin says where a name comes from.
 type Origin struct {
-	Name   string // the name or alias
-	Source string // the source's String; "" for tools that a program adds
-	File   string // the manifest's path
-	Alias  bool   // whether Name is an alias of the tool
+	Name   string `json:"name"`
+	Source string `json:"source"` // the source's String; "" for tools that a program adds
+	File   string `json:"file"`   // the manifest's path
+	Alias  bool   `json:"alias"`  // whether Name is an alias of the tool
+	// Retired is whether Name is that of a former tool, which the tool replaces.
+	Retired bool `json:"retired"`
 }
+
+// isName reports whether it is the tool's own name.
+func (o Origin) isName() bool { return !o.Alias && !o.Retired }
 
 // String returns the name and its origin.
 func (o Origin) String() string {
 	var b strings.Builder
-	if o.Alias {
+	switch {
+	case o.Alias:
 		b.WriteString("alias ")
+	case o.Retired:
+		b.WriteString("retired name ")
 	}
 	fmt.Fprintf(&b, "%q", o.Name)
 	switch {
@@ -77,10 +85,10 @@ const (
 
 // DuplicateError reports one rejected name. It wraps [ErrDuplicate].
 type DuplicateError struct {
-	Name    string // the rejected name: Dropped.Name
-	Kept    Origin // the holder of the name
-	Dropped Origin // the tool or alias that was rejected
-	Reason  Reason
+	Name    string `json:"name"`    // the rejected name: Dropped.Name
+	Kept    Origin `json:"kept"`    // the holder of the name
+	Dropped Origin `json:"dropped"` // the tool or other name that was rejected
+	Reason  Reason `json:"reason"`
 }
 
 // Error returns what was rejected, what was kept, and why.

@@ -63,10 +63,10 @@ func (n namespace) find(name string) (claim, bool) {
 	return held, ok
 }
 
-// findTool is like find for names that have a tool.
+// findTool is like find for names by which a tool can be called.
 func (n namespace) findTool(name string) (claim, bool) {
 	held, ok := n.find(name)
-	if !ok || held.entry.tool == nil {
+	if !ok || held.entry.tool == nil || held.origin.Retired {
 		return claim{}, false
 	}
 	return held, true
@@ -91,22 +91,20 @@ func (n namespace) drop(c claim) {
 	delete(n.names, c.origin.Name)
 }
 
-// add claims an entry's name and those of its aliases that are free. It returns nil if the entry
-// gets its name; rejected aliases are only reported.
+// add claims an entry's name and those of its aliases and retired names that are free. It returns nil
+// if the entry gets its name; the others that are rejected are only reported.
 func (n namespace) add(e *entry) *DuplicateError {
 	held := n.alike(e.origin.Name)
-	if at := slices.IndexFunc(held, func(c claim) bool { return !c.origin.Alias }); at >= 0 {
+	if at := slices.IndexFunc(held, func(c claim) bool { return c.origin.isName() }); at >= 0 {
 		return n.report(held[at].entry, held[at].origin, e.origin)
 	}
-	for _, alias := range held {
-		n.report(e, e.origin, alias.origin)
-		n.drop(alias)
+	for _, other := range held {
+		n.report(e, e.origin, other.origin)
+		n.drop(other)
 	}
 	n.claim(claim{e.origin, e})
-	for _, alias := range e.manifest.Aliases {
-		origin := e.origin
-		origin.Name, origin.Alias = alias, true
-		if held := n.alike(alias); len(held) > 0 {
+	for _, origin := range e.otherNames() {
+		if held := n.alike(origin.Name); len(held) > 0 {
 			if held[0].origin != origin {
 				n.report(held[0].entry, held[0].origin, origin)
 			}
@@ -115,6 +113,21 @@ func (n namespace) add(e *entry) *DuplicateError {
 		n.claim(claim{origin, e})
 	}
 	return nil
+}
+
+// otherNames returns the entry's aliases and retired names.
+func (e *entry) otherNames() []Origin {
+	var origins []Origin
+	origin := e.origin
+	origin.Alias = true
+	for _, origin.Name = range e.manifest.Aliases {
+		origins = append(origins, origin)
+	}
+	origin.Alias, origin.Retired = false, true
+	for _, origin.Name = range e.manifest.Retired {
+		origins = append(origins, origin)
+	}
+	return origins
 }
 
 // report records that kept caused dropped to be rejected.
@@ -132,14 +145,14 @@ func (n namespace) report(keeper *entry, kept, dropped Origin) *DuplicateError {
 	return &d
 }
 
-// remove removes a name: a tool with its aliases, or one alias. Names that the tool shadowed stay
+// remove removes a name: a tool with its other names, or one of these. Names that the tool shadowed stay
 // rejected and are no longer reported.
 func (n namespace) remove(name string) {
 	held, ok := n.find(name)
 	if !ok {
 		return
 	}
-	if held.origin.Alias {
+	if !held.origin.isName() {
 		n.drop(held)
 		return
 	}
@@ -150,16 +163,20 @@ func (n namespace) remove(name string) {
 	delete(n.reports, name)
 }
 
-// aliases returns the aliases that an entry holds, in its manifest's order.
-func (n namespace) aliases(e *entry) []string {
-	var held []string
-	for _, alias := range e.manifest.Aliases {
-		c, ok := n.find(alias)
-		if ok && c.entry == e && c.origin.Alias && !slices.Contains(held, alias) {
-			held = append(held, alias)
+// others returns the aliases and the retired names that an entry holds, in its manifest's order.
+func (n namespace) others(e *entry) (aliases, retired []string) {
+	for _, origin := range e.otherNames() {
+		if c, ok := n.find(origin.Name); !ok || c.entry != e || c.origin != origin {
+			continue
+		}
+		switch {
+		case origin.Alias && !slices.Contains(aliases, origin.Name):
+			aliases = append(aliases, origin.Name)
+		case origin.Retired && !slices.Contains(retired, origin.Name):
+			retired = append(retired, origin.Name)
 		}
 	}
-	return held
+	return aliases, retired
 }
 
 // entries returns the tools, sorted by name.
@@ -167,7 +184,7 @@ func (n namespace) entries() []*entry {
 	var entries []*entry
 	for _, held := range n.claims {
 		for _, c := range held {
-			if !c.origin.Alias && c.entry.tool != nil {
+			if c.origin.isName() && c.entry.tool != nil {
 				entries = append(entries, c.entry)
 			}
 		}
@@ -207,7 +224,7 @@ func compareOrigins(a, b Origin) int {
 		cmp.Compare(a.Name, b.Name),
 		cmp.Compare(a.Source, b.Source),
 		cmp.Compare(a.File, b.File),
-		cmp.Compare(fmt.Sprint(a.Alias), fmt.Sprint(b.Alias)), // false before true
+		cmp.Compare(fmt.Sprint(a.Alias, a.Retired), fmt.Sprint(b.Alias, b.Retired)), // false before true
 	)
 }
 
@@ -218,7 +235,7 @@ var validName = regexp.MustCompile(fmt.Sprintf(`^[a-zA-Z0-9_-]{1,%d}$`, maxName)
 
 // Nearest returns the names of at most n tools that name may have been meant for, nearest first and
 // then by name. It may be empty. It never includes unavailable tools. An alias stands for its tool's
-// name.
+// name, and so does a name that the tool retired.
 func (r *Registry) Nearest(name string, n int) []string {
 	if n <= 0 || name == "" || len(name) > maxName {
 		return nil
@@ -232,8 +249,9 @@ func (r *Registry) Nearest(name string, n int) []string {
 	var near []candidate
 	for _, e := range r.offered() {
 		r.mu.RLock()
-		names := append(r.names.aliases(e), e.origin.Name)
+		aliases, retired := r.names.others(e)
 		r.mu.RUnlock()
+		names := slices.Concat(aliases, retired, []string{e.origin.Name})
 		distance := limit + 1
 		for _, known := range names {
 			distance = min(distance, editDistance(wanted, tool.Outline(known)))
@@ -257,6 +275,9 @@ func (r *Registry) Nearest(name string, n int) []string {
 func (r *Registry) unknown(name string) string {
 	if len(name) > maxName {
 		return fmt.Sprintf("no tool has this name; names have at most %d characters", maxName)
+	}
+	if instead, ok := r.Replacement(name); ok {
+		return fmt.Sprintf("the tool %q is retired; call %s instead", name, instead)
 	}
 	message := fmt.Sprintf("there is no tool %q", name)
 	if near := r.Nearest(name, 3); len(near) > 0 {

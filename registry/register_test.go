@@ -242,16 +242,3 @@ func TestDuplicatesAreStableAndFinite(t *testing.T) {
 	}
 	assert.Equal(t, []string{"X", "x", "y"}, names, "registering the same again adds no report")
 }
-
-// TestOnly: an agent's tools and no others, by whichever name it has them.
-func TestOnly(t *testing.T) {
-	r := holding(t, newFake(t, "a", aliases("first")), newFake(t, "b", hidden), newFake(t, "c", nil))
-	only := r.Only("first", "b", "nothing", "a")
-	for name, held := range map[string]bool{"a": true, "first": true, "b": true, "c": false} {
-		_, ok := only.Get(name)
-		assert.Equal(t, held, ok, name)
-	}
-	assert.Len(t, only.Definitions(), 2)
-	assert.Empty(t, r.Only().Definitions())
-	assert.Len(t, r.Definitions(), 3, "the original is as it was")
-}

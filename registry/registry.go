@@ -35,8 +35,8 @@ func New() *Registry {
 // [Registry.Close].
 //
 // It fails with a [*DuplicateError] if the name is taken or looks like one that is. The caller then
-// still owns the tool. If an alias is taken, the tool is registered without that alias. This is not
-// an error; [Registry.Duplicates] reports it.
+// still owns the tool. If an alias or a retired name is taken, the tool is registered without it. This
+// is not an error; [Registry.Duplicates] reports it.
 //
 // source says where the tool comes from, for display.
 func (r *Registry) Register(source string, t Tool) error {
@@ -87,9 +87,9 @@ func checkManifest(m *manifests.Manifest) error {
 	if !validName(m.Name) {
 		return invalid("", "the name %q is not 1 to %d letters, digits, _ or -", m.Name, maxName)
 	}
-	for _, alias := range m.Aliases {
-		if !validName(alias) {
-			return invalid(m.Name, "the alias %q is not 1 to %d letters, digits, _ or -", alias, maxName)
+	for _, name := range slices.Concat(m.Aliases, m.Retired) {
+		if !validName(name) {
+			return invalid(m.Name, "the alias or retired name %q is not 1 to %d letters, digits, _ or -", name, maxName)
 		}
 	}
 	if m.Parameters == nil {
@@ -207,8 +207,8 @@ func (r *Registry) With(tools ...Tool) (*Registry, error) {
 	return derived, nil
 }
 
-// Without returns a clone without the named tools and their aliases. It does not change the
-// original. An alias removes only itself, and an unregistered name has no effect. A name that a
+// Without returns a clone without the named tools and their other names. It does not change the
+// original. An alias or a retired name removes only itself, and an unregistered name has no effect. A name that a
 // removed tool shadowed is not promoted; add it with [Registry.With].
 func (r *Registry) Without(names ...string) *Registry {
 	derived := r.Clone()
@@ -216,24 +216,6 @@ func (r *Registry) Without(names ...string) *Registry {
 		derived.names.remove(name)
 	}
 	return derived
-}
-
-// Only returns a clone with only the named tools, by name or alias, and their aliases. It does not
-// change the original. An unregistered name has no effect.
-func (r *Registry) Only(names ...string) *Registry {
-	kept := map[string]bool{}
-	for _, name := range names {
-		if entry, ok := r.Get(name); ok {
-			kept[entry.Name] = true
-		}
-	}
-	var others []string
-	for _, entry := range r.List() {
-		if !kept[entry.Name] {
-			others = append(others, entry.Name)
-		}
-	}
-	return r.Without(others...)
 }
 
 // Close closes the registry: later calls and registrations fail with [ErrClosed]. It waits for the

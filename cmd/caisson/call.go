@@ -196,7 +196,7 @@ func (h *host) noteDeprecated(name string) {
 		return
 	}
 	if d := entry.Manifest.DeprecatedAs(name); d != nil {
-		h.options.hint(cmp.Or(d.Alias, entry.Name) + " is " + deprecation(deprecated(*d)))
+		h.options.hint(cmp.Or(d.Alias, entry.Name) + " is " + deprecation(*d))
 	}
 }
 

@@ -67,13 +67,13 @@ func (o *options) opened(ctx context.Context, use func(h *host) []cobra.Completi
 // toolNames completes the names of tools, as far as they are not given yet.
 func (o *options) toolNames(ctx context.Context, given []string) []cobra.Completion {
 	return o.opened(ctx, func(h *host) (names []cobra.Completion) {
-		tools, err := h.offered()
+		allowed, err := h.allowedTools()
 		if err != nil {
 			return nil
 		}
-		for _, entry := range tools.List() {
-			if !entry.Manifest.Behavior.Hidden && !slices.Contains(given, entry.Name) {
-				names = append(names, cobra.CompletionWithDesc(entry.Name, sanitiseLine(entry.Manifest.Label)))
+		for _, t := range h.Catalogue(allowed).Tools {
+			if t.Allowed && !t.Hidden && !slices.Contains(given, t.Name) {
+				names = append(names, cobra.CompletionWithDesc(t.Name, sanitiseLine(t.Label)))
 			}
 		}
 		return names

@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/runtime"
-	"github.com/caisson-run/caisson/tool"
 )
 
 const inspectHelp = `Show a tool's manifest, module, limits and permissions: for each permission, what the tool
@@ -55,17 +55,16 @@ func newInspect(o options) *cobra.Command {
 
 // inspected is what inspect prints as JSON.
 type inspected struct {
-	listed
-	Format      json.RawMessage `json:"format,omitempty"` // of a custom tool's text, if the manifest has one
-	Idempotent  bool            `json:"idempotent"`
-	Module      module          `json:"module"`  // empty if the client runs the tool
-	Profile     string          `json:"profile"` // the profile that limits all tools
-	Limits      callLimits      `json:"limits"`
-	Permissions []tool.Decision `json:"permissions"`
-	Reuse       reuse           `json:"reuse"`
-	Isolation   *isolation      `json:"isolation"`  // null if there is no usable module
-	Context     []string        `json:"context"`    // parameters that the host fills in
-	Parameters  json.RawMessage `json:"parameters"` // as shown to a model
+	registry.Listing
+	Format     json.RawMessage `json:"format,omitempty"` // of a custom tool's text, if the manifest has one
+	Idempotent bool            `json:"idempotent"`
+	Module     module          `json:"module"`  // empty if the client runs the tool
+	Profile    string          `json:"profile"` // the profile that limits all tools
+	Limits     callLimits      `json:"limits"`
+	Reuse      reuse           `json:"reuse"`
+	Isolation  *isolation      `json:"isolation"`  // null if there is no usable module
+	Context    []string        `json:"context"`    // parameters that the host fills in
+	Parameters json.RawMessage `json:"parameters"` // as shown to a model
 	// ParameterAliases are other names for parameters, with the parameters' own.
 	ParameterAliases map[string]string `json:"parameter_aliases"`
 }
@@ -148,26 +147,26 @@ func (o *options) inspect(ctx context.Context, name string) (err error) {
 func (h *host) find(ctx context.Context, name string, p *progress) (inspected, error) {
 	entry, ok := h.registry.Get(name)
 	if !ok {
-		text := fmt.Sprintf("there is no tool %q", name)
-		if near := h.registry.Nearest(name, 3); len(near) > 0 {
-			text += "; did you mean " + strings.Join(near, ", ") + "?"
-		}
-		return inspected{}, failed(exitUsage, text, h.whereTools())
+		return inspected{}, h.noSuchTool(name)
 	}
 	t, ok := entry.Tool.(*runtime.Tool)
 	if !ok {
 		return inspected{}, fmt.Errorf("%s is not a tool of the runtime", entry.Name)
 	}
 	m, l := entry.Manifest, t.Limits()
+	listing, _ := h.registry.Listing(name)
+	if h.options.only != "" { // whether the tools that it calls are loaded is not known then
+		listing.Permissions = list(t.Decisions())
+	}
 	found := inspected{
-		listed: listedAs(entry), Format: m.Format, Idempotent: m.Behavior.Idempotent,
+		Listing: listing, Format: m.Format, Idempotent: m.Behavior.Idempotent,
 		Module: moduleOf(m), Profile: h.operator.profile.Name,
 		Limits: callLimits{
 			TimeoutSeconds: l.Timeout.Seconds(), MemoryBytes: int64(l.Memory), OutputBytes: int64(l.Output),
 			StderrBytes: int64(l.Stderr), OpenFiles: l.OpenFiles, DiskBytes: int64(l.DiskBytes),
 			HTTPCalls: l.HTTPCalls, HTTPBytes: int64(l.HTTPBytes), Fuel: l.Fuel,
 		},
-		Reuse: reuseOf(m.Behavior), Permissions: list(h.decisionsOn(t)), Context: list(m.Context), Parameters: m.ModelParameters, ParameterAliases: map[string]string{},
+		Reuse: reuseOf(m.Behavior), Context: list(m.Context), Parameters: m.ModelParameters, ParameterAliases: map[string]string{},
 	}
 	for _, alias := range m.ParameterAliases {
 		found.ParameterAliases[alias.Name] = alias.Parameter
@@ -191,21 +190,21 @@ func (h *host) find(ctx context.Context, name string, p *progress) (inspected, e
 	return found, nil
 }
 
-// decisionsOn returns the decisions on a tool's permissions. A permission to call another tool has
-// no effect if no tool with that name is loaded. If only one manifest is inspected, that is not
-// known.
-func (h *host) decisionsOn(t *runtime.Tool) []tool.Decision {
-	decisions := t.Decisions()
-	for i := range decisions {
-		d := &decisions[i]
-		if d.Permission != callPermission || d.Effective == "" || h.options.only != "" {
-			continue
-		}
-		if _, loaded := h.registry.Get(d.Requested); !loaded {
-			d.Effective, d.Reason = "", "no tool of that name is loaded"
+// noSuchTool says what became of a name that no tool has: it was retired or kept out, or is misspelt.
+func (h *host) noSuchTool(name string) error {
+	if instead, ok := h.registry.Replacement(name); ok {
+		return failed(exitUsage, fmt.Sprintf("the tool %q is retired; %s replaces it", name, instead), toRun(h.options.again("caisson inspect "+instead, toolFlagNames...))+" to see it")
+	}
+	for _, d := range h.registry.Duplicates() {
+		if d.Name == name {
+			return failed(exitUsage, keptOut(d), toRun("caisson inspect "+quoted(d.Dropped.File))+" to see what was kept out")
 		}
 	}
-	return decisions
+	text := fmt.Sprintf("there is no tool %q", name)
+	if near := h.registry.Nearest(name, 3); len(near) > 0 {
+		text += "; did you mean " + strings.Join(near, ", ") + "?"
+	}
+	return failed(exitUsage, text, h.whereTools())
 }
 
 func moduleOf(m *manifests.Manifest) module {

@@ -37,6 +37,9 @@ func (t inspected) text(policy string) string {
 		b.WriteString("  " + line + "\n")
 	}
 	b.WriteString("\n")
+	if t.Summary != t.Description {
+		field(&b, "for people", t.Summary)
+	}
 	field(&b, "manifest", t.File)
 	if t.Version != "" {
 		field(&b, "version", t.Version)
@@ -47,8 +50,13 @@ func (t inspected) text(policy string) string {
 	if notes := t.behaviour(); notes != "" {
 		field(&b, "notes", notes)
 	}
+	var shadowed []string
+	for _, o := range t.Shadowed {
+		shadowed = append(shadowed, o.String())
+	}
+	field(&b, "keeps out", shadowed...)
 	field(&b, "approval", t.approval())
-	if t.Execution == string(manifests.ExecutionClient) {
+	if t.Execution == manifests.ExecutionClient {
 		field(&b, "run by", "the client: \"caisson batch\" prints the calls, and accepts their outputs with --resume")
 	} else {
 		field(&b, "module", t.Module.lines()...)
@@ -75,7 +83,7 @@ func (t inspected) text(policy string) string {
 // approval says whether calls require approval, and why.
 func (t inspected) approval() string {
 	switch {
-	case t.Execution == string(manifests.ExecutionClient):
+	case t.Execution == manifests.ExecutionClient:
 		return "not needed: the client sees each call before it runs it"
 	case t.Asks != "":
 		return "required: " + t.Asks
@@ -88,7 +96,7 @@ func (t inspected) approval() string {
 }
 
 func (t inspected) behaviour() string {
-	notes := t.notes()
+	notes := notesOn(t.Listing)
 	if t.Idempotent {
 		notes = append(notes, "idempotent")
 	}

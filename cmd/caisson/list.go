@@ -60,7 +60,7 @@ func newList(o options) *cobra.Command {
 	o.cacheFlag(command, "cache the index of manifests in `DIR`; \"\" disables the cache (default: in the user's cache folder)")
 	o.logFlag(command)
 	flags := command.Flags()
-	flags.BoolVar(&all, "all", false, "also show hidden tools")
+	flags.BoolVar(&all, "all", false, "also show hidden tools, and with --agent those that the agent may not call")
 	flags.StringVar(&dialect, "definitions", "", "print the tools as offered to a model, in the format of `DIALECT`: "+strings.Join(dialects.Names(), ", "))
 	flags.BoolVar(&strict, "strict", false, "with --definitions: make schemas strict where possible, and ask the provider to enforce them")
 	o.outputFlags(command, "print one JSON object")
@@ -71,51 +71,9 @@ func newList(o options) *cobra.Command {
 
 // catalogue is what list prints as JSON.
 type catalogue struct {
-	Tools      []listed    `json:"tools"`
-	Duplicates []duplicate `json:"duplicates"`
+	registry.Catalogue
 	// Problems say which manifests are broken, and which sources are not loaded.
 	Problems []manifests.Problem `json:"problems"`
-}
-
-type listed struct {
-	Name        string      `json:"name"`
-	Label       string      `json:"label"`
-	Description string      `json:"description"`
-	Version     string      `json:"version"`
-	Category    string      `json:"category"`
-	Source      string      `json:"source"`
-	File        string      `json:"file"`
-	Aliases     []string    `json:"aliases"`
-	Type        string      `json:"type"`      // how calls are written: function, custom or local_shell
-	Execution   string      `json:"execution"` // who runs the tool: sandbox or client
-	ReadOnly    bool        `json:"read_only"`
-	Destructive bool        `json:"destructive"`
-	Asks        string      `json:"asks"`  // why calls require approval; empty if they do not
-	Final       bool        `json:"final"` // the output may be shown to the user unchanged
-	Hidden      bool        `json:"hidden"`
-	Unavailable string      `json:"unavailable"` // why; empty if available
-	Deprecated  *deprecated `json:"deprecated"`  // null if not deprecated
-}
-
-type deprecated struct {
-	Since   string `json:"since"`
-	Use     string `json:"use"`
-	Message string `json:"message"`
-	Alias   string `json:"alias,omitempty"` // if only an alias is deprecated
-}
-
-type duplicate struct {
-	Name    string `json:"name"`
-	Kept    origin `json:"kept"`
-	Dropped origin `json:"dropped"`
-	Reason  string `json:"reason"`
-}
-
-type origin struct {
-	Name   string `json:"name"`
-	Source string `json:"source"`
-	File   string `json:"file"`
-	Alias  bool   `json:"alias"`
 }
 
 func (o *options) list(ctx context.Context, all bool) (err error) {
@@ -124,54 +82,30 @@ func (o *options) list(ctx context.Context, all bool) (err error) {
 		return err
 	}
 	defer func() { err = cmp.Or(err, h.close(ctx)) }()
-	tools, err := h.offered()
+	allowed, err := h.allowedTools()
 	if err != nil {
 		return err
 	}
-	c := catalogueOf(tools, all)
-	c.Problems = list(h.problems())
+	c := catalogue{h.Catalogue(allowed), list(h.problems())}
+	if !all {
+		c.Tools = slices.DeleteFunc(c.Tools, func(t registry.Listing) bool { return t.Hidden || !t.Allowed })
+	}
 	err = o.show(c, c.table())
 	h.noteUnapplied()
 	return err
 }
 
-// offered returns the tools of the chosen agent, or all if none is chosen.
-func (h *host) offered() (*registry.Registry, error) {
+// allowedTools returns the names of the chosen agent's tools, or nil if no agent is chosen.
+func (h *host) allowedTools() ([]string, error) {
 	if h.options.agent == "" {
-		return h.registry, nil
+		return nil, nil
 	}
 	agent, err := h.agentNamed(h.options.agent)
-	if err != nil {
-		return nil, err
-	}
-	return h.registry.Only(agent.AllowedTools...), nil
-}
-
-func catalogueOf(r *registry.Registry, all bool) catalogue {
-	c := catalogue{Tools: []listed{}, Duplicates: []duplicate{}}
-	for _, entry := range r.List() {
-		if all || !entry.Manifest.Behavior.Hidden {
-			c.Tools = append(c.Tools, listedAs(entry))
-		}
-	}
-	for _, d := range r.Duplicates() {
-		c.Duplicates = append(c.Duplicates, duplicate{d.Name, origin(d.Kept), origin(d.Dropped), string(d.Reason)})
-	}
-	return c
-}
-
-func listedAs(entry registry.Entry) listed {
-	m := entry.Manifest
-	return listed{
-		Name: entry.Name, Label: m.Label, Description: m.Description, Version: m.Version, Category: m.Category,
-		Source: entry.Source, File: m.File, Aliases: list(entry.Aliases), Type: string(m.Type), Execution: string(m.Execution),
-		ReadOnly: m.Behavior.ReadOnly, Destructive: m.Behavior.Destructive, Asks: entry.Asks(), Final: m.Behavior.Final,
-		Hidden: m.Behavior.Hidden, Unavailable: entry.Unavailable, Deprecated: (*deprecated)(m.Deprecated),
-	}
+	return list(agent.AllowedTools), err
 }
 
 // deprecation says since when a tool is deprecated and what replaces it.
-func deprecation(d deprecated) string {
+func deprecation(d manifests.Deprecated) string {
 	text := "deprecated"
 	if d.Since != "" {
 		text += " since " + d.Since
@@ -189,14 +123,14 @@ func deprecation(d deprecated) string {
 func (c catalogue) table() string {
 	rows := [][]string{{"NAME", "WHAT IT IS", "SOURCE", "NOTES"}}
 	for _, t := range c.Tools {
-		rows = append(rows, []string{t.Name, cmp.Or(t.Label, clip(t.Description, 48)), t.Source, strings.Join(t.notes(), "; ")})
+		rows = append(rows, []string{t.Name, cmp.Or(t.Label, clip(t.Summary, 48)), t.Source, strings.Join(notesOn(t), "; ")})
 	}
 	text := aligned(wrapped(rows))
 	if len(c.Duplicates) > 0 {
 		text += "\n"
 	}
 	for _, d := range c.Duplicates {
-		text += sanitiseLine(d.line()) + "\n"
+		text += sanitiseLine(keptOut(d)) + "\n"
 	}
 	return text
 }
@@ -250,41 +184,61 @@ func aligned(rows [][]string) string {
 	return regexp.MustCompile(` +\n`).ReplaceAllString(b.String(), "\n")
 }
 
-func (t listed) notes() (notes []string) {
+// notesOn returns what a table says of a tool beside its name.
+func notesOn(t registry.Listing) (notes []string) {
+	if !t.Allowed {
+		notes = append(notes, "not for this agent")
+	}
 	if t.Unavailable != "" {
 		notes = append(notes, "unavailable: "+t.Unavailable)
 	}
+	old := manifests.Deprecated{} // without the message, which is long
 	if t.Deprecated != nil {
-		note := deprecation(deprecated{Since: t.Deprecated.Since, Use: t.Deprecated.Use})
-		if t.Deprecated.Alias != "" {
-			note = t.Deprecated.Alias + " is " + note
+		old = manifests.Deprecated{Since: t.Deprecated.Since, Use: t.Deprecated.Use, Alias: t.Deprecated.Alias}
+		if old.Use == t.Name {
+			old.Use = ""
 		}
-		notes = append(notes, note)
+		if old.Alias == "" {
+			notes = append(notes, deprecation(old))
+		}
 	}
 	for _, note := range []struct {
 		is   bool
 		note string
 	}{
-		{t.ReadOnly, "read-only"}, {t.Execution == string(manifests.ExecutionClient), "run by the client"}, {t.Asks != "", "needs approval"},
-		{t.Type != string(manifests.FunctionTool), t.Type}, {t.Final, "final"}, {t.Hidden, "hidden"},
+		{t.ReadOnly, "read-only"}, {t.Execution == manifests.ExecutionClient, "run by the client"}, {t.Asks != "", "needs approval"},
+		{t.Type != manifests.FunctionTool, string(t.Type)}, {t.Final, "final"}, {t.Hidden, "hidden"},
 	} {
 		if note.is {
 			notes = append(notes, note.note)
 		}
 	}
-	if len(t.Aliases) > 0 {
-		notes = append(notes, "also "+strings.Join(t.Aliases, ", "))
+	var aliases []string
+	for _, alias := range t.Aliases {
+		if alias == old.Alias {
+			alias += " (" + deprecation(old) + ")"
+		}
+		aliases = append(aliases, alias)
+	}
+	if len(aliases) > 0 {
+		notes = append(notes, "also "+strings.Join(aliases, ", "))
+	}
+	if len(t.Retired) > 0 {
+		notes = append(notes, "replaces "+strings.Join(t.Retired, ", "))
 	}
 	return notes
 }
 
-// line says which name was rejected, and why.
-func (d duplicate) line() string {
+// keptOut says which name was rejected, and why.
+func keptOut(d *registry.DuplicateError) string {
 	what, why := d.Name, "the name is taken"
-	if d.Dropped.Alias {
+	switch {
+	case d.Dropped.Alias:
 		what = "alias " + what
+	case d.Dropped.Retired:
+		what = "retired name " + what
 	}
-	if d.Reason == string(registry.LookAlike) {
+	if d.Reason == registry.LookAlike {
 		why = "it looks like " + d.Kept.Name
 	}
 	return fmt.Sprintf("kept out: %s from %s (%s); kept: %s", what, d.Dropped.File, why, d.Kept.File)
@@ -309,11 +263,11 @@ func (o *options) definitions(ctx context.Context, name string, strict bool) (er
 		return err
 	}
 	defer func() { err = cmp.Or(err, h.close(ctx)) }()
-	tools, err := h.offered()
+	allowed, err := h.allowedTools()
 	if err != nil {
 		return err
 	}
-	document, findings, err := dialect.Definitions(tools.Definitions(), dialects.DefinitionOptions{Strict: strict})
+	document, findings, err := dialect.Definitions(h.Catalogue(allowed).Definitions(), dialects.DefinitionOptions{Strict: strict})
 	if wrong, ok := errors.AsType[*dialects.Error](err); ok {
 		return failed(exitUsage, wrong.Error())
 	}

@@ -1,0 +1,174 @@
+package tools_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson"
+	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/guests"
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/registry"
+	"github.com/caisson-run/caisson/tool"
+	tools "github.com/caisson-run/caisson/wasm-tools"
+)
+
+// host opens the shipped tools, and those in manifests of the test's own beside them. Nothing is granted.
+func host(t *testing.T, more ...string) *caisson.Host {
+	t.Helper()
+	return hostWith(t, caisson.Options{}, more...)
+}
+
+func hostWith(t *testing.T, options caisson.Options, more ...string) *caisson.Host {
+	t.Helper()
+	root, err := guests.Compile(t.Context(), modules...)
+	require.NoError(t, err)
+	own := t.TempDir()
+	for i, manifest := range more {
+		require.NoError(t, os.WriteFile(filepath.Join(own, string(rune('a'+i))+".tool.yaml"), []byte("schema: caisson/v1\n"+manifest), 0o600))
+	}
+	cache, err := os.UserCacheDir()
+	require.NoError(t, err)
+	options.Tools = []string{filepath.Join(root, "wasm-tools"), own}
+	options.Runtime.CacheDir = filepath.Join(cache, "caisson", "test")
+	h, err := caisson.Open(t.Context(), options)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, h.Close(context.Background())) })
+	require.Empty(t, h.Problems())
+	return h
+}
+
+func shown(t *testing.T, c registry.Catalogue, name string) registry.Listing {
+	t.Helper()
+	at := slices.IndexFunc(c.Tools, func(l registry.Listing) bool { return l.Name == name })
+	require.GreaterOrEqual(t, at, 0, name)
+	return c.Tools[at]
+}
+
+// TestRowS1_1CatalogueForPeople: each shipped tool has a label and words for people, apart from its words for models.
+func TestRowS1_1CatalogueForPeople(t *testing.T) {
+	c := host(t).Catalogue(nil)
+	require.Len(t, c.Tools, len(tools.Names()))
+	for _, l := range c.Tools {
+		assert.NotEmpty(t, l.Label, l.Name)
+		assert.NotEmpty(t, l.Category, l.Name)
+		assert.NotEqual(t, l.Description, l.Summary, "%s has no words for people", l.Name)
+		assert.LessOrEqual(t, utf8.RuneCountInString(l.Summary), 80, l.Name)
+		assert.True(t, strings.HasSuffix(l.Summary, "."), l.Name)
+	}
+	for _, d := range c.Definitions() {
+		text, err := json.Marshal(d)
+		require.NoError(t, err)
+		assert.NotContains(t, string(text), shown(t, c, d.Name).Summary, "models are told what is for them")
+	}
+}
+
+// TestRowS1_6CatalogueAndRegistryAgree: each entry of the catalogue is a tool that can be called by its name, and each
+// tool is in the catalogue; so with every constant.
+func TestRowS1_6CatalogueAndRegistryAgree(t *testing.T) {
+	h := host(t)
+	var listed []string
+	for _, l := range h.Catalogue(nil).Tools {
+		listed = append(listed, l.Name)
+		entry, ok := h.Registry().Get(l.Name)
+		require.True(t, ok, l.Name)
+		assert.Equal(t, l.Description, entry.Manifest.Description)
+	}
+	assert.Equal(t, tools.Names(), listed)
+}
+
+// TestRowS1_7ConditionalToolsShowTheCondition: a tool that lacks a setting is shown with what it lacks, and is not
+// offered to models. It is without the condition once the setting is there.
+func TestRowS1_7ConditionalToolsShowTheCondition(t *testing.T) {
+	c := host(t).Catalogue(nil)
+	assert.Contains(t, shown(t, c, tools.WebSearch).Unavailable, "BRAVE_API_KEY or TAVILY_API_KEY or SEARXNG_URL")
+	assert.False(t, slices.ContainsFunc(c.Definitions(), func(d tool.Definition) bool { return d.Name == tools.WebSearch }))
+	for _, l := range c.Tools {
+		assert.Equal(t, l.Name == tools.WebSearch, l.Unavailable != "", l.Name)
+	}
+
+	policy, err := manifests.ParsePolicy("caisson.yaml", []byte(`
+schema: caisson-config/v1
+grants: [{tools: [web_search], secrets: [{name: TAVILY_API_KEY, from: {env: KEY}, host: api.tavily.com}]}]`))
+	require.NoError(t, err)
+	options := caisson.Options{Policies: []*manifests.Policy{policy}}
+	options.Runtime.LookupEnv = func(string) (string, bool) { return "a-key-of-sixteen-bytes", true }
+	c = hostWith(t, options).Catalogue(nil)
+	assert.Empty(t, shown(t, c, tools.WebSearch).Unavailable)
+	assert.True(t, slices.ContainsFunc(c.Definitions(), func(d tool.Definition) bool { return d.Name == tools.WebSearch }))
+}
+
+// TestRowS1_9RenamedToolsKeepTheirNames: the old name runs the same tool, is marked, and is not offered.
+func TestRowS1_9RenamedToolsKeepTheirNames(t *testing.T) {
+	h := host(t)
+	renamed := shown(t, h.Catalogue(nil), tools.FetchPage)
+	assert.Equal(t, []string{"web_fetch"}, renamed.Aliases)
+	require.NotNil(t, renamed.Deprecated)
+	assert.Equal(t, manifests.Deprecated{Since: "1.0.0", Use: tools.FetchPage, Alias: "web_fetch"}, *renamed.Deprecated)
+	old, _ := h.Registry().Get("web_fetch")
+	current, _ := h.Registry().Get(tools.FetchPage)
+	assert.Same(t, current.Tool, old.Tool)
+	assert.False(t, slices.ContainsFunc(h.Definitions(), func(d tool.Definition) bool { return d.Name == "web_fetch" }))
+}
+
+// TestCallsOutsideTheSet: what a model is told of names that its agent has not, and the definitions that it gets.
+func TestCallsOutsideTheSet(t *testing.T) {
+	h := host(t,
+		"name: add\ndescription: Adds.\nexecution: client\nretired: [sum]\n",
+		"name: audit\ndescription: Notes what was done.\nexecution: client\nbehavior: {hidden: true}\n")
+	all := []string{tools.Calculator, tools.FetchPage, tools.WebSearch, "add", "audit"}
+	for _, test := range []struct {
+		name, call string
+		allowed    []string
+		kind       tool.Kind // "" if the tool or the client runs
+		message    string
+	}{
+		{"in the set", tools.Calculator, all, "", ""},
+		{"outside the set", tools.FileRead, all, tool.Denied, "file_read is not among the tools that this agent may call"},
+		{"an alias of one in the set", "web_fetch", all, tool.Denied, "network"}, // it runs: its own permissions decide
+		{"an alias of one outside the set", "web_fetch", []string{tools.Calculator}, tool.Denied, "fetch_page is not among the tools that this agent may call"},
+		{"hidden, in the set", "audit", all, "", ""},
+		{"hidden, outside the set", "audit", []string{tools.Calculator}, tool.Denied, "audit is not among"},
+		{"retired", "sum", all, tool.UnknownTool, `the tool "sum" is retired; call add instead`},
+		{"retired for one outside the set", "sum", []string{tools.Calculator}, tool.UnknownTool, `there is no tool "sum"`},
+		{"unavailable", tools.WebSearch, all, tool.Denied, "the tool is unavailable: needs "},
+		{"unavailable, outside the set", tools.WebSearch, []string{tools.Calculator}, tool.Denied, "web_search is not among"},
+		{"unknown", "calculate", all, tool.UnknownTool, `there is no tool "calculate"; did you mean calculator?`},
+		{"in another case", "Calculator", all, tool.UnknownTool, `did you mean calculator?`},
+		{"nothing is in the set", tools.Calculator, []string{}, tool.Denied, "calculator is not among"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			session, err := h.NewSession(executor.SessionOptions{Allowed: test.allowed})
+			require.NoError(t, err)
+			arguments := map[string]string{tools.Calculator: `{"expression":"6*7"}`, "web_fetch": `{"url":"https://example.com"}`}[test.call]
+			report, err := h.Execute(t.Context(), executor.Batch{Session: session, Calls: []tool.Call{{ID: "1", Function: tool.Function{Name: test.call, Arguments: arguments}}}})
+			require.NoError(t, err)
+			if test.kind == "" {
+				assert.True(t, report.Status == executor.RequiresAction || report.Records[0].Result.Success)
+			} else {
+				assert.Equal(t, test.kind, report.Records[0].Result.Kind)
+				assert.Contains(t, report.Records[0].Result.Error, test.message)
+			}
+			var offered, want []string
+			for _, d := range h.Catalogue(test.allowed).Definitions() {
+				offered = append(offered, d.Name)
+			}
+			for _, name := range test.allowed {
+				if name != tools.WebSearch {
+					want = append(want, name)
+				}
+			}
+			slices.Sort(want)
+			assert.Equal(t, want, offered, "the model is offered the set, as far as it is available")
+		})
+	}
+}
