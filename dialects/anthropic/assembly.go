@@ -83,9 +83,9 @@ const (
 	redactedBlock = "redacted_thinking"
 )
 
-func (a *assembly) begin(r wire.Reader, m message) error {
+func (a *assembly) begin(m message) {
 	a.ID, a.Model, a.stop = m.ID, m.Model, m.StopReason
-	return r.Into("usage", m.Usage, &a.usage)
+	wire.Counts(m.Usage, &a.usage)
 }
 
 // maxBlocks limits the memory for a message of many empty blocks.

@@ -65,10 +65,10 @@ type failure struct {
 
 // usage counts tokens. In a stream, later counts replace earlier ones.
 type usage struct {
-	Input        int64 `json:"input_tokens"`
-	CacheWritten int64 `json:"cache_creation_input_tokens"`
-	CacheRead    int64 `json:"cache_read_input_tokens"`
-	Output       int64 `json:"output_tokens"`
+	Input        wire.Count `json:"input_tokens"`
+	CacheWritten wire.Count `json:"cache_creation_input_tokens"`
+	CacheRead    wire.Count `json:"cache_read_input_tokens"`
+	Output       wire.Count `json:"output_tokens"`
 }
 
 // total counts all input as prompt: the provider counts cached input apart.
@@ -105,9 +105,7 @@ func (dialect) Response(document []byte) (tool.ChatResponse, error) {
 		return tool.ChatResponse{}, r.Fail("", "is not a message: want {\"type\":\"message\",\"content\":[…]}, not type %q", tool.Shown(whole.Type, 64))
 	}
 	read := assembly{done: true}
-	if err := read.begin(r, whole); err != nil {
-		return tool.ChatResponse{}, err
-	}
+	read.begin(whole)
 	err := wire.Each(r, "content", whole.Content, maxBlocks, func(r wire.Reader, written *json.RawMessage) error {
 		first, err := readBlock(r, *written)
 		if err != nil {

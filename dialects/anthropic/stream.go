@@ -20,7 +20,7 @@ func (dialect) Stream() dialects.Stream {
 type event struct {
 	Type    string          `json:"type"`
 	Message *message        `json:"message"` // of message_start
-	Index   *int            `json:"index"`   // of the events of a block
+	Index   *wire.Integer   `json:"index"`   // of the events of a block
 	Block   json.RawMessage `json:"content_block"`
 	Delta   *delta          `json:"delta"`
 	Usage   json.RawMessage `json:"usage"` // of message_delta
@@ -64,7 +64,7 @@ func (a *assembly) Take(name string, data []byte) error {
 		if e.Delta != nil && e.Delta.StopReason != "" {
 			a.stop = e.Delta.StopReason
 		}
-		return a.Into("usage", e.Usage, &a.usage)
+		wire.Counts(e.Usage, &a.usage)
 	case "message_stop":
 		a.messageStop()
 	case "content_block_start", "content_block_delta", "content_block_stop":
@@ -81,7 +81,8 @@ func (a *assembly) messageStart(e *event) error {
 		return a.Fail("type", "message_start comes twice; each message has a stream of its own")
 	}
 	a.began = true
-	return a.begin(a.In("message"), *e.Message)
+	a.begin(*e.Message)
+	return nil
 }
 
 // messageStop passes on the calls that may have been truncated until now.
@@ -99,7 +100,7 @@ func (a *assembly) block(e *event) error {
 	if e.Index == nil || *e.Index < 0 {
 		return a.Fail("index", "is missing or below zero; the events of a block say which it is")
 	}
-	p, err := a.part(*e.Index)
+	p, err := a.part(int(*e.Index))
 	if err != nil {
 		return err
 	}

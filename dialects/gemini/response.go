@@ -13,7 +13,7 @@ import (
 type document struct {
 	Candidates     json.RawMessage `json:"candidates"`
 	PromptFeedback *feedback       `json:"promptFeedback" alias:"prompt_feedback"`
-	UsageMetadata  *usage          `json:"usageMetadata" alias:"usage_metadata"`
+	UsageMetadata  json.RawMessage `json:"usageMetadata" alias:"usage_metadata"`
 	ModelVersion   string          `json:"modelVersion" alias:"model_version"`
 	ResponseID     string          `json:"responseId" alias:"response_id"`
 	Error          *failure        `json:"error"`
@@ -24,7 +24,7 @@ type feedback struct {
 }
 
 type candidate struct {
-	Index   int `json:"index"`
+	Index   wire.Integer `json:"index"`
 	Content struct {
 		Parts json.RawMessage `json:"parts"`
 	} `json:"content"`
@@ -54,19 +54,16 @@ type failure struct {
 
 // usage counts tokens. In a stream, each count includes the earlier ones.
 type usage struct {
-	Prompt        int64  `json:"promptTokenCount" alias:"prompt_token_count"`
-	ToolUsePrompt int64  `json:"toolUsePromptTokenCount" alias:"tool_use_prompt_token_count"`
-	Candidates    int64  `json:"candidatesTokenCount" alias:"candidates_token_count"`
-	Thoughts      int64  `json:"thoughtsTokenCount" alias:"thoughts_token_count"`
-	Total         *int64 `json:"totalTokenCount" alias:"total_token_count"`
+	Prompt        wire.Count `json:"promptTokenCount" alias:"prompt_token_count"`
+	ToolUsePrompt wire.Count `json:"toolUsePromptTokenCount" alias:"tool_use_prompt_token_count"`
+	Candidates    wire.Count `json:"candidatesTokenCount" alias:"candidates_token_count"`
+	Thoughts      wire.Count `json:"thoughtsTokenCount" alias:"thoughts_token_count"`
+	Total         wire.Count `json:"totalTokenCount" alias:"total_token_count"`
 }
 
 func (u *usage) total() tool.ChatUsage {
 	counted := tool.ChatUsage{PromptTokens: wire.Sum(u.Prompt, u.ToolUsePrompt), CompletionTokens: wire.Sum(u.Candidates, u.Thoughts)}
-	counted.TotalTokens = wire.Sum(counted.PromptTokens, counted.CompletionTokens)
-	if u.Total != nil {
-		counted.TotalTokens = wire.Sum(*u.Total)
-	}
+	counted.TotalTokens = cmp.Or(wire.Sum(u.Total), wire.Sum(counted.PromptTokens, counted.CompletionTokens))
 	return counted
 }
 

@@ -38,8 +38,10 @@ func (a *assembly) add(r wire.Reader, text json.RawMessage) error {
 		return d.Error.as(r)
 	}
 	a.ID, a.Model = cmp.Or(d.ResponseID, a.ID), cmp.Or(d.ModelVersion, a.Model)
-	if d.UsageMetadata != nil {
-		a.usage, a.known = *d.UsageMetadata, true
+	if !wire.Absent(d.UsageMetadata) {
+		var counts usage
+		wire.Counts(d.UsageMetadata, &counts)
+		a.usage, a.known = counts, true
 	}
 	if d.PromptFeedback != nil {
 		a.blocked, a.known = a.blocked || d.PromptFeedback.BlockReason != "", true

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -373,4 +374,49 @@ func TestTuples(t *testing.T) {
 	require.NoError(t, err)
 	_, found := dialecttest.Offered(t, d, false, dialecttest.Definition("f", dialecttest.With(`{"type":"integer","minimum":1,"exclusiveMinimum":true}`)))
 	assert.Equal(t, "f refused exclusiveMinimum properties.p.exclusiveMinimum", found)
+}
+
+// TestNumbersAreReadByValue: some languages write every number as a float. What is counted is not worth a response.
+func TestNumbersAreReadByValue(t *testing.T) {
+	for _, c := range []struct{ name, document string }{ // N is 0 or 1, and U a count
+		{dialects.OpenAI, `{"choices":[{"index":1,"message":{"content":"no"}},{"index":N0,"message":{"tool_calls":[{"index":N0,"id":"c","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"stop"}],"usage":U("prompt_tokens","completion_tokens","total_tokens")}`},
+		{dialects.OpenAI, `data: {"choices":[{"index":N0,"delta":{"tool_calls":[{"index":N1,"id":"d","function":{"name":"f","arguments":"{"}},{"index":N0,"id":"c","function":{"name":"f","arguments":"{}"}}]}}]}` + "\n\n" +
+			`data: {"choices":[{"delta":{"tool_calls":[{"index":N1,"function":{"arguments":"}"}}]},"finish_reason":"stop"}],"usage":U("prompt_tokens","completion_tokens","total_tokens")}`},
+		{dialects.Responses, `{"object":"response","status":"completed","output":[{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}],"usage":U("input_tokens","output_tokens","total_tokens")}`},
+		{dialects.Responses, `data: {"type":"response.output_item.added","output_index":N1,"item":{"type":"function_call","name":"f"}}` + "\n\n" + `data: {"type":"response.function_call_arguments.delta","output_index":N1,"delta":"{}"}` + "\n\n" +
+			`data: {"type":"response.output_item.done","output_index":N1,"item":{"type":"function_call","call_id":"c","name":"f"}}` + "\n\n" + `data: {"type":"response.completed","response":{"output":[],"usage":U("input_tokens","output_tokens","total_tokens")}}`},
+		{dialects.Anthropic, `{"type":"message","role":"assistant","content":[{"type":"tool_use","id":"c","name":"f","input":{}}],"stop_reason":"tool_use","usage":U("input_tokens","output_tokens","-")}`},
+		{dialects.Anthropic, `data: {"type":"message_start","message":{"usage":U("input_tokens","-","-")}}` + "\n\n" + `data: {"type":"content_block_start","index":N1,"content_block":{"type":"tool_use","id":"c","name":"f","input":{}}}` + "\n\n" +
+			`data: {"type":"content_block_stop","index":N1}` + "\n\n" + `data: {"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":U("-","output_tokens","-")}` + "\n\n" + `data: {"type":"message_stop"}`},
+		{dialects.Gemini, `{"candidates":[{"index":N1,"content":{"parts":[{"text":"no"}]}},{"index":N0,"content":{"parts":[{"functionCall":{"id":"c","name":"f","args":{}}}]},"finishReason":"STOP"}],"usageMetadata":U("promptTokenCount","candidatesTokenCount","totalTokenCount")}`},
+	} {
+		for _, form := range []struct {
+			numbers [2]string
+			usage   string
+			want    tool.ChatUsage
+		}{
+			{[2]string{"0", "1"}, `{"$1":30,"$2":12,"$3":42}`, tool.ChatUsage{PromptTokens: 30, CompletionTokens: 12, TotalTokens: 42}},
+			{[2]string{"0.0", "1.0"}, `{"$1":30.0,"$2":1.2e1,"$3":42.000}`, tool.ChatUsage{PromptTokens: 30, CompletionTokens: 12, TotalTokens: 42}},
+			{[2]string{"0e0", "10e-1"}, `{"$1":"30","$2":1.5,"$3":{}}`, tool.ChatUsage{}},
+			{[2]string{"-0", "1e0"}, `"none"`, tool.ChatUsage{}},
+			{[2]string{"-0.0", "1"}, `[1]`, tool.ChatUsage{}},
+		} {
+			document := strings.NewReplacer("N0", form.numbers[0], "N1", form.numbers[1]).Replace(c.document)
+			document = regexp.MustCompile(`U\("(.*?)","(.*?)","(.*?)"\)`).ReplaceAllString(document, form.usage)
+			response, dialect, err := known.Read([]byte(document))
+			require.NoError(t, err, document)
+			assert.Equal(t, c.name, dialect.Name())
+			assert.Equal(t, dialecttest.Call("c", "f", "{}"), response.ToolCalls[0], document)
+			assert.Equal(t, form.want, response.Usage, document)
+		}
+	}
+	for document, want := range map[string]string{
+		`{"choices":[{"index":0.5,"message":{}}]}`:       "openai response: choices[0].index: is a JSON number 0.5; want an integer",
+		`{"choices":[{"index":"0","message":{}}]}`:       "openai response: choices[0].index: is a JSON string; want an integer",
+		`{"choices":[{"index":1e300,"message":{}}]}`:     "openai response: choices[0].index: is a JSON number 1e300; want an integer",
+		`{"candidates":[{"index":[],"finishReason":1}]}`: "gemini response: candidates[0].index: is a JSON array; want an integer",
+	} {
+		_, _, err := known.Read([]byte(document))
+		assert.EqualError(t, err, want)
+	}
 }

@@ -96,8 +96,8 @@ type message struct {
 }
 
 type failure struct {
-	Code    int64  `json:"code"`
-	Message string `json:"message"`
+	Code    wire.Integer `json:"code"`
+	Message string       `json:"message"`
 }
 
 // params are those of tools/call.

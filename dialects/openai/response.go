@@ -15,25 +15,31 @@ type completion struct {
 	ID      string          `json:"id"`
 	Model   string          `json:"model"`
 	Choices json.RawMessage `json:"choices"`
-	Usage   usage           `json:"usage"`
+	Usage   json.RawMessage `json:"usage"`
 	Error   json.RawMessage `json:"error"`
 }
 
 type usage struct {
-	Prompt     int64 `json:"prompt_tokens"`
-	Completion int64 `json:"completion_tokens"`
-	Total      int64 `json:"total_tokens"`
+	Prompt     wire.Count `json:"prompt_tokens"`
+	Completion wire.Count `json:"completion_tokens"`
+	Total      wire.Count `json:"total_tokens"`
+}
+
+// usage returns the counts of tokens; the zero value if there are none.
+func (c *completion) usage() (counts usage) {
+	wire.Counts(c.Usage, &counts)
+	return counts
 }
 
 func (u usage) counts() tool.ChatUsage {
-	return tool.ChatUsage{PromptTokens: u.Prompt, CompletionTokens: u.Completion, TotalTokens: u.Total}
+	return tool.ChatUsage{PromptTokens: int64(u.Prompt), CompletionTokens: int64(u.Completion), TotalTokens: int64(u.Total)}
 }
 
 type choice struct {
-	Index        int64    `json:"index"`
-	Message      *message `json:"message"`
-	Delta        *message `json:"delta"`
-	FinishReason string   `json:"finish_reason"`
+	Index        wire.Integer `json:"index"`
+	Message      *message     `json:"message"`
+	Delta        *message     `json:"delta"`
+	FinishReason string       `json:"finish_reason"`
 	// Error is the error of the upstream of a proxy.
 	Error json.RawMessage `json:"error"`
 }
@@ -51,11 +57,11 @@ type message struct {
 
 // call is a call, or a piece of one.
 type call struct {
-	Index    *int64  `json:"index"`
-	ID       string  `json:"id"`
-	Type     string  `json:"type"`
-	Function *called `json:"function"`
-	Custom   *called `json:"custom"`
+	Index    *wire.Integer `json:"index"`
+	ID       string        `json:"id"`
+	Type     string        `json:"type"`
+	Function *called       `json:"function"`
+	Custom   *called       `json:"custom"`
 }
 
 type called struct {
@@ -115,7 +121,7 @@ func (dialect) Response(document []byte) (tool.ChatResponse, error) {
 	if err != nil {
 		return tool.ChatResponse{}, err
 	}
-	response := tool.ChatResponse{ID: c.ID, Model: c.Model, Content: content.String() + m.Refusal.String(), Usage: c.Usage.counts()}
+	response := tool.ChatResponse{ID: c.ID, Model: c.Model, Content: content.String() + m.Refusal.String(), Usage: c.usage().counts()}
 	response.ToolCalls, response.FinishReason = finish(calls, chosen.FinishReason)
 	return response, nil
 }

@@ -49,7 +49,7 @@ func (s *stream) Take(name string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	s.ID, s.Model, s.usage = cmp.Or(c.ID, s.ID), cmp.Or(c.Model, s.Model), cmp.Or(c.Usage, s.usage)
+	s.ID, s.Model, s.usage = cmp.Or(c.ID, s.ID), cmp.Or(c.Model, s.Model), cmp.Or(c.usage(), s.usage)
 	if chosen == nil {
 		return nil // the chunk with the usage has no choice
 	}
@@ -126,15 +126,15 @@ func (s *stream) Response() tool.ChatResponse {
 // calls are the calls of a stream, in the order in which they began.
 type calls struct {
 	all     []*open
-	byIndex map[int64]*open // the latest with each index
+	byIndex map[wire.Integer]*open // the latest with each index
 	byID    map[string]*open
 }
 
 // open is a call to which pieces may be added.
 type open struct {
 	pieces.Call
-	number int   // in the order in which calls began
-	index  int64 // the model's order
+	number int          // in the order in which calls began
+	index  wire.Integer // the model's order
 }
 
 // add adds a piece and returns what it changed.
@@ -187,7 +187,7 @@ func (c *calls) find(r wire.Reader, piece *call, name string) (*open, error) {
 }
 
 // at returns the call with an index that a piece belongs to, or nil if the piece begins another one.
-func (c *calls) at(index int64, id, name string) *open {
+func (c *calls) at(index wire.Integer, id, name string) *open {
 	latest := c.byIndex[index]
 	if latest == nil || id == "" || latest.ID == "" || latest.ID == id {
 		return latest
@@ -201,12 +201,12 @@ func (c *calls) at(index int64, id, name string) *open {
 	return latest // some servers make up an id for each piece
 }
 
-func (c *calls) begin(r wire.Reader, index *int64) (*open, error) {
+func (c *calls) begin(r wire.Reader, index *wire.Integer) (*open, error) {
 	if len(c.all) >= dialects.MaxCalls {
 		return nil, r.Fail("", "begins one call too many; a response may have %d", dialects.MaxCalls)
 	}
 	if c.byIndex == nil {
-		c.byIndex, c.byID = map[int64]*open{}, map[string]*open{}
+		c.byIndex, c.byID = map[wire.Integer]*open{}, map[string]*open{}
 	}
 	o := &open{number: len(c.all)}
 	if index == nil && o.number > 0 {

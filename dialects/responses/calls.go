@@ -120,7 +120,7 @@ func finish(r wire.Reader, opened []*open, reason tool.FinishReason) ([]tool.Cal
 type slot struct {
 	kind  string // as in key
 	id    string // the item's
-	index int64
+	index wire.Integer
 	said  bool  // its text has been passed on
 	call  *open // nil for messages
 }
@@ -128,7 +128,7 @@ type slot struct {
 // slots are the positions of a stream's messages and calls.
 type slots struct {
 	all     []*slot
-	byIndex map[int64]*slot // the latest with each index
+	byIndex map[wire.Integer]*slot // the latest with each index
 	byID    map[string]*slot
 	byCall  map[string]*slot // by call_id
 	latest  map[string]*slot // by kind
@@ -137,9 +137,9 @@ type slots struct {
 
 // key identifies the item that an event is about.
 type key struct {
-	Index  *int64 `json:"output_index"`
-	ItemID string `json:"item_id"`
-	kind   string // the item's type, where function_call stands for all calls
+	Index  *wire.Integer `json:"output_index"`
+	ItemID string        `json:"item_id"`
+	kind   string        // the item's type, where function_call stands for all calls
 	callID string
 }
 
@@ -155,7 +155,7 @@ func (s *slots) find(r wire.Reader, k key) (*slot, error) {
 		return nil, r.Fail("", "has more than %d items", maxElements)
 	}
 	if s.byIndex == nil {
-		s.byIndex, s.byID = map[int64]*slot{}, map[string]*slot{}
+		s.byIndex, s.byID = map[wire.Integer]*slot{}, map[string]*slot{}
 		s.byCall, s.latest = map[string]*slot{}, map[string]*slot{}
 	}
 	made := &slot{kind: k.kind}

@@ -16,7 +16,7 @@ type response struct {
 	Model      string          `json:"model"`
 	Status     string          `json:"status"`
 	Output     json.RawMessage `json:"output"`
-	Usage      usage           `json:"usage"`
+	Usage      json.RawMessage `json:"usage"`
 	Error      *failure        `json:"error"`
 	Incomplete *struct {
 		Reason string `json:"reason"`
@@ -24,13 +24,16 @@ type response struct {
 }
 
 type usage struct {
-	Input  int64 `json:"input_tokens"`
-	Output int64 `json:"output_tokens"`
-	Total  int64 `json:"total_tokens"`
+	Input  wire.Count `json:"input_tokens"`
+	Output wire.Count `json:"output_tokens"`
+	Total  wire.Count `json:"total_tokens"`
 }
 
-func (u usage) counts() tool.ChatUsage {
-	return tool.ChatUsage{PromptTokens: u.Input, CompletionTokens: u.Output, TotalTokens: u.Total}
+// usage returns the counts of tokens; the zero value if there are none.
+func (w *response) usage() tool.ChatUsage {
+	var u usage
+	wire.Counts(w.Usage, &u)
+	return tool.ChatUsage{PromptTokens: int64(u.Input), CompletionTokens: int64(u.Output), TotalTokens: int64(u.Total)}
 }
 
 type failure struct {
@@ -182,7 +185,7 @@ func (dialect) Response(document []byte) (tool.ChatResponse, error) {
 	if err != nil {
 		return tool.ChatResponse{}, err
 	}
-	read := tool.ChatResponse{ID: whole.ID, Model: whole.Model, Content: text.String(), Usage: whole.Usage.counts(), ProviderItems: others.items()}
+	read := tool.ChatResponse{ID: whole.ID, Model: whole.Model, Content: text.String(), Usage: whole.usage(), ProviderItems: others.items()}
 	if read.ToolCalls, _, read.FinishReason, err = finish(r, calls, reason); err != nil {
 		return tool.ChatResponse{}, err
 	}

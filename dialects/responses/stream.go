@@ -145,7 +145,7 @@ func (s *stream) item(e *event) error {
 }
 
 // take takes an item, which may be known already.
-func (s *stream) take(r wire.Reader, index *int64, i *item, done bool) error {
+func (s *stream) take(r wire.Reader, index *wire.Integer, i *item, done bool) error {
 	if !i.isRead() {
 		return s.provided(index, i, done)
 	}
@@ -185,7 +185,7 @@ func (s *stream) take(r wire.Reader, index *int64, i *item, done bool) error {
 }
 
 // provided passes an item of the provider's own tools on, once it is complete.
-func (s *stream) provided(index *int64, i *item, done bool) error {
+func (s *stream) provided(index *wire.Integer, i *item, done bool) error {
 	if !done {
 		return nil
 	}
@@ -194,7 +194,7 @@ func (s *stream) provided(index *int64, i *item, done bool) error {
 	}
 	at := int64(len(s.others.found))
 	if index != nil {
-		at = *index
+		at = int64(*index)
 	}
 	if !s.others.add(i, at) {
 		return nil
@@ -235,12 +235,12 @@ func (s *stream) finish(e *event) error {
 	if err != nil {
 		return err
 	}
-	err = e.Response.each(r, func(r wire.Reader, index int64, i *item) error { return s.take(r, &index, i, true) })
+	err = e.Response.each(r, func(r wire.Reader, index int64, i *item) error { return s.take(r, new(wire.Integer(index)), i, true) })
 	if err != nil {
 		return err
 	}
 	s.name(e.Response)
-	s.usage = e.Response.Usage.counts()
+	s.usage = e.Response.usage()
 	return s.close(reason)
 }
 

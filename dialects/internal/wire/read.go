@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"reflect"
 
 	"github.com/caisson-run/caisson/dialects"
@@ -166,13 +165,4 @@ func join(whole, part string) string {
 // Absent returns whether a value is missing or null.
 func Absent(value json.RawMessage) bool {
 	return len(value) == 0 || bytes.Equal(value, []byte("null"))
-}
-
-// Sum adds counts of tokens. Negative counts are taken for zero, and the sum saturates.
-func Sum(counts ...int64) int64 {
-	var sum int64
-	for _, count := range counts {
-		sum += min(max(count, 0), math.MaxInt64-sum)
-	}
-	return sum
 }

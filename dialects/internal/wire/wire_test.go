@@ -90,8 +90,8 @@ func TestDocuments(t *testing.T) {
 }
 
 func TestSumsStopAtTheLargestNumber(t *testing.T) {
-	assert.Equal(t, int64(5), Sum(2, -7, 3))
-	assert.Equal(t, int64(math.MaxInt64), Sum(math.MaxInt64, math.MaxInt64, 1))
+	assert.Equal(t, int64(5), Sum[int64](2, -7, 3))
+	assert.Equal(t, int64(math.MaxInt64), Sum[int64](math.MaxInt64, math.MaxInt64, 1))
 }
 
 func TestMentionsSayWhatIsNotShown(t *testing.T) {
