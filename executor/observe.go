@@ -69,18 +69,24 @@ func (b *batch) over(ctx context.Context, status Status, pending int) tool.Total
 	kind, log := tool.BatchFinished, b.executor.log
 	if status == RequiresAction {
 		kind = tool.BatchPaused
-		log.InfoContext(ctx, "batch paused", "batch", b.id, "session", b.session.id, "pending", pending)
+		log.LogAttrs(ctx, slog.LevelInfo, "batch paused",
+			slog.String("batch", b.id), slog.String("session", b.session.id), slog.Int("pending", pending))
 	} else {
-		log.InfoContext(ctx, "batch finished", "batch", b.id, "session", b.session.id, "calls", totals.Calls,
-			"failed", totals.Failed, "skipped", totals.Skipped, "cached", totals.Cached, "fuel", totals.Fuel, "output_bytes", totals.OutputBytes)
+		log.LogAttrs(ctx, slog.LevelInfo, "batch finished",
+			slog.String("batch", b.id), slog.String("session", b.session.id), slog.Int("calls", totals.Calls),
+			slog.Int("failed", totals.Failed), slog.Int("skipped", totals.Skipped), slog.Int("cached", totals.Cached),
+			slog.Int64("fuel", totals.Fuel), slog.Int64("output_bytes", totals.OutputBytes))
 	}
-	b.send(kind, func(event *tool.Event) { event.Totals = &totals })
+	b.send(kind, func(event *tool.Event) {
+		sent := totals
+		event.Totals = &sent
+	})
 	return totals
 }
 
 // callStarted reports that a call starts.
 func (b *batch) callStarted(ctx context.Context, c *call) {
-	b.executor.log.InfoContext(ctx, "call started", "call_id", c.record.CallID, "tool", c.tool)
+	b.executor.log.LogAttrs(ctx, slog.LevelInfo, "call started", slog.String("call_id", c.record.CallID), slog.String("tool", c.tool))
 	b.send(tool.CallStarted, c.describe)
 }
 
