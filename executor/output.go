@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/caisson-run/caisson/executor/internal/output"
 	"github.com/caisson-run/caisson/manifests"
@@ -85,9 +84,9 @@ func pageMark(page tool.Page) string {
 // cut shortens the result of a model's call to its share, and keeps what is cut in the session. Results of nested
 // calls are bounded by their tools' own limits.
 func (b *batch) cut(c *call) {
-	c.whole, _ = output.Cut(c.record.Result, math.MaxInt, nil, b.mark) // cuts nothing, but makes it valid UTF-8
+	c.whole = output.Valid(c.record.Result)
 	c.record.Result = c.whole
-	if c.parent != nil {
+	if c.parent != nil || output.Fits(&c.whole, b.share) {
 		return
 	}
 	keep := b.session.cut.Keeper(func(part string) string { return reference(c.record.CallID, part) })

@@ -53,13 +53,18 @@ type Mark func(tool.Cut) string
 // A nil keep keeps nothing; mark must not be nil. Parts with binary data are not kept, since no
 // model can read them, unless they are among the parts for which there was no room.
 func Cut(result tool.Result, most int, keep Keep, mark Mark) (tool.Result, []tool.Cut) {
-	makeValid(&result)
-	if size(&result) <= most && len(result.Data) <= most {
+	result = Valid(result)
+	if Fits(&result, most) {
 		return result, nil
 	}
 	c := cutter{keep: keep, mark: mark}
 	c.cut(&result, max(most, 0))
 	return result, c.cuts
+}
+
+// Fits reports whether Cut returns a valid result unchanged.
+func Fits(result *tool.Result, most int) bool {
+	return size(result) <= most && len(result.Data) <= most
 }
 
 type cutter struct {

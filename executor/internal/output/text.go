@@ -115,9 +115,9 @@ func validPart(p *tool.Content) bool {
 		utf8.ValidString(p.Name) && utf8.ValidString(p.MIMEType)
 }
 
-// makeValid makes all text valid UTF-8. It writes to copies of what others may hold as well.
-// In JSON, what is not valid can only be inside strings.
-func makeValid(r *tool.Result) {
+// Valid returns the result with all text as valid UTF-8, with U+FFFD for what was not. The given result is never
+// written to. In JSON, what is not valid can only be inside strings.
+func Valid(r tool.Result) tool.Result {
 	r.Output, r.Error = validText(r.Output), validText(r.Error)
 	if !utf8.Valid(r.Data) {
 		r.Data = bytes.ToValidUTF8(r.Data, []byte(replacement))
@@ -134,6 +134,7 @@ func makeValid(r *tool.Result) {
 		p.Text, p.Type, p.URL = validText(p.Text), validText(p.Type), validText(p.URL)
 		p.Name, p.MIMEType = validText(p.Name), validText(p.MIMEType)
 	}
+	return r
 }
 
 func validText(text string) string {
