@@ -126,15 +126,18 @@ func (e *Executor) invoke(ctx context.Context, c *call) {
 	start := time.Now()
 	c.invocation.Request = c.batch.requests[c.tool].copied()
 	c.answer = make(chan returned[tool.Outcome], 1)
-	runApart(c.answer, func() (tool.Outcome, error) { return judged(e.resolver.Invoke(ctx, c.invocation)) })
+	runApart(c.answer, func() (outcome tool.Outcome, err error) {
+		outcome, err = e.resolver.Invoke(ctx, c.invocation)
+		return outcome, normalize(&outcome, err)
+	})
 	r := <-c.answer
 	c.record.ExecutionTime = time.Since(start)
 	c.settle(r.value, r.err)
 }
 
-// judged sets the kind and the message that the tool's error stands for. It runs apart, since the error's methods
-// are the tool's code as well.
-func judged(outcome tool.Outcome, err error) (tool.Outcome, error) {
+// normalize sets the kind and the message that the tool's error stands for, and returns the error. It runs apart, since
+// the error's methods are the tool's code as well.
+func normalize(outcome *tool.Outcome, err error) error {
 	outcome.Denials = each(outcome.Denials, func(d tool.Denial) tool.Denial {
 		d.Allow = storableAllow(d.Allow)
 		return d
@@ -152,21 +155,21 @@ func judged(outcome tool.Outcome, err error) (tool.Outcome, error) {
 	default:
 		result.Kind, result.Error = tool.ToolFailed, cmp.Or(result.Error, "the tool failed and did not say why")
 	}
-	return outcome, err
+	return err
 }
 
 // Abandon ends the call with the given outcome while its tool still runs, which did not return in time and cannot
 // be stopped. What the tool returns later is dropped, and its requests to the host are refused. Abandon does
 // nothing if the tool has returned.
 func (c *call) Abandon(outcome tool.Outcome, err error) {
-	outcome, err = judged(outcome, err)
+	err = normalize(&outcome, err)
 	select {
 	case c.answer <- returned[tool.Outcome]{outcome, err}:
 	default:
 	}
 }
 
-// settle completes the record with a judged outcome. An error without a kind means that the tool did not return.
+// settle completes the record with a normalized outcome. An error without a kind means that the tool did not return.
 func (c *call) settle(outcome tool.Outcome, err error) {
 	c.record.Usage, c.record.Log, c.record.Denials, c.record.HostCalls = outcome.Usage, outcome.Log, outcome.Denials, outcome.HostCalls
 	c.record.Usage.Queue = c.queued

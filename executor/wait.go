@@ -212,7 +212,9 @@ func (b *batch) settleAnswer(ctx context.Context, c *call) {
 			result = tool.Result{Error: "the tool's data does not fit its result schema: " + err.Error()}
 		}
 	}
-	c.settle(judged(tool.Outcome{Result: result}, nil))
+	outcome := tool.Outcome{Result: result}
+	err := normalize(&outcome, nil)
+	c.settle(outcome, err)
 }
 
 // abandonWait invalidates the cache for a waiting call that is given up: the client may have begun to run it.

@@ -109,35 +109,41 @@ func invalid(name, format string, values ...any) error {
 // unavailable tool, [tool.Busy] if the tool's registration is not the invocation's, [tool.Internal]
 // wrapping [ErrClosed] after Close, or the error that the tool returned.
 func (r *Registry) Invoke(ctx context.Context, invocation tool.Invocation) (tool.Outcome, error) {
-	r.mu.RLock()
-	held, ok := r.names.findTool(invocation.Tool)
-	closed := r.closed
-	r.mu.RUnlock()
-	if closed {
-		return refuse(invocation.Tool, tool.Internal, "the registry is closed", ErrClosed)
-	}
-	if !ok {
-		return refuse(invocation.Tool, tool.UnknownTool, r.unknown(invocation.Tool), nil)
-	}
-	e := held.entry
-	if expected := invocation.Registration; expected != (tool.Registration{}) && expected != e.registration {
-		return refuse(invocation.Tool, tool.Busy, "the tool was replaced after the call was checked; call it again", nil)
-	}
-	if reason := unavailable(e.tool); reason != "" {
-		return refuse(invocation.Tool, tool.Denied, "the tool is unavailable: "+reason, nil)
-	}
-	if !e.gate.enter() {
-		return refuse(invocation.Tool, tool.Internal, "the tool is closed", ErrClosed)
+	e, refusal := r.admit(invocation.Tool, invocation.Registration)
+	if refusal != nil {
+		return tool.Outcome{Result: tool.Result{Error: refusal.Message, Kind: refusal.Kind}}, refusal
 	}
 	defer e.gate.leave()
 	invocation.Tool = e.origin.Name
 	return e.tool.Invoke(ctx, invocation)
 }
 
-// refuse returns the outcome of a call that reaches no tool.
-func refuse(name string, kind tool.Kind, message string, cause error) (tool.Outcome, error) {
-	outcome := tool.Outcome{Result: tool.Result{Error: message, Kind: kind}}
-	return outcome, &tool.Error{Op: "invoke", Tool: name, Kind: kind, Message: message, Err: cause}
+// admit returns the entry of a tool that may be called now. The caller must leave its gate.
+func (r *Registry) admit(name string, expected tool.Registration) (*entry, *tool.Error) {
+	refused := func(kind tool.Kind, message string, cause error) (*entry, *tool.Error) {
+		return nil, &tool.Error{Op: "invoke", Tool: name, Kind: kind, Message: message, Err: cause}
+	}
+	r.mu.RLock()
+	held, ok := r.names.findTool(name)
+	closed := r.closed
+	r.mu.RUnlock()
+	if closed {
+		return refused(tool.Internal, "the registry is closed", ErrClosed)
+	}
+	if !ok {
+		return refused(tool.UnknownTool, r.unknown(name), nil)
+	}
+	e := held.entry
+	if expected != (tool.Registration{}) && expected != e.registration {
+		return refused(tool.Busy, "the tool was replaced after the call was checked; call it again", nil)
+	}
+	if reason := unavailable(e.tool); reason != "" {
+		return refused(tool.Denied, "the tool is unavailable: "+reason, nil)
+	}
+	if !e.gate.enter() {
+		return refused(tool.Internal, "the tool is closed", ErrClosed)
+	}
+	return e, nil
 }
 
 // gate counts the running calls of one tool across all registries that share it, so that the tool
