@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor"
@@ -43,17 +44,38 @@ func benchmarkBatch(b *testing.B, e *executor.Executor, batch executor.Batch) {
 	b.ReportMetric(float64(took[len(took)/2].Nanoseconds())/float64(len(batch.Calls)), "p50-ns/call")
 }
 
-// BenchmarkExecute measures what stands around a call: the executor, the registry and the
-// check of the arguments against the schema.
-func BenchmarkExecute(b *testing.B) {
+// newInstant returns an executor of tools that answer at once, and take what payload returns.
+func newInstant(t testing.TB) *executor.Executor {
+	t.Helper()
 	parameters := fields{
 		"type": "object", "required": []string{"text", "nums"},
 		"properties": fields{"text": fields{"type": "string"}, "nums": fields{"type": "array", "items": fields{"type": "integer"}}},
 	}
 	as := func(behavior fields) fields { return fields{"parameters": parameters, "behavior": behavior} }
-	e := newExecutor(b, executor.Options{Rates: unlimited},
-		newFake(b, "one", as(fields{"read_only": false}), instant), newFake(b, "beside", as(fields{"read_only": true, "cache": "off"}), instant),
-		newFake(b, "known", as(fields{"read_only": true}), instant))
+	return newExecutor(t, executor.Options{Rates: unlimited},
+		newFake(t, "one", as(fields{"read_only": false}), instant), newFake(t, "beside", as(fields{"read_only": true, "cache": "off"}), instant),
+		newFake(t, "known", as(fields{"read_only": true}), instant))
+}
+
+// TestCallAllocatesLittle: what nobody looks at, such as a log that is off and a note about a result that is not
+// cut, is not made.
+func TestCallAllocatesLittle(t *testing.T) {
+	e := newInstant(t)
+	for _, name := range []string{"one", "beside", "known"} {
+		batch := executor.Batch{Calls: []tool.Call{newCall("1", name, payload(100))}, Session: newSession(t, e, executor.SessionOptions{})}
+		allocated := testing.AllocsPerRun(200, func() {
+			if report, err := e.Execute(t.Context(), batch); err != nil || !report.Records[0].Result.Success {
+				t.Error(err, report)
+			}
+		})
+		assert.LessOrEqual(t, allocated, 37.0, "%s: or a few less without the race detector, under which pools forget", name)
+	}
+}
+
+// BenchmarkExecute measures what stands around a call: the executor, the registry and the
+// check of the arguments against the schema.
+func BenchmarkExecute(b *testing.B) {
+	e := newInstant(b)
 	for _, length := range []int{100, 64 << 10} {
 		arguments := payload(length)
 		require.Len(b, arguments, length)

@@ -3,6 +3,7 @@ package tool
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -24,7 +25,7 @@ func readMembers(text string) ([]member, error) {
 	if doc.Root().Kind() != jsontext.Object {
 		return nil, fmt.Errorf("want a JSON object such as {\"key\": \"value\"}, not %s", describe(doc.Root()))
 	}
-	var members []member
+	members := slices.Grow([]member(nil), doc.Root().Len())
 	whole := []byte(source)
 	for name, value := range doc.Root().Members() {
 		start, end := value.Span()

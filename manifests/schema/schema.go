@@ -164,11 +164,10 @@ func read(ctx context.Context, text string, maxBytes, maxNameBytes int) (jsontex
 		return nil
 	}
 	doc, err := jsontext.Read(ctx, text, jsontext.Limits{Depth: MaxDepth, Values: maxValues, Name: checkName, Number: checkNumber})
-	var unread *jsontext.Error
-	switch {
-	case errors.As(err, &unread):
+	if unread, ok := errors.AsType[*jsontext.Error](err); ok {
 		return jsontext.Value{}, describe(text, doc, unread, maxNameBytes)
-	case err != nil:
+	}
+	if err != nil {
 		return jsontext.Value{}, err
 	}
 	return doc.Root(), nil
