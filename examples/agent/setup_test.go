@@ -154,11 +154,13 @@ grants:
 func (w *world) results(t *testing.T) map[string]tool.Result {
 	t.Helper()
 	require.NotEmpty(t, w.requests)
-	answers, err := openai.New().Answers([]byte(w.requests[len(w.requests)-1]))
-	require.NoError(t, err)
 	results := map[string]tool.Result{}
-	for _, answer := range answers.Outputs {
-		results[answer.CallID] = answer.Result
+	for _, request := range w.requests { // each has the results of the turn before it
+		answers, err := openai.New().Answers([]byte(request))
+		require.NoError(t, err)
+		for _, answer := range answers.Outputs {
+			results[answer.CallID] = answer.Result
+		}
 	}
 	return results
 }
