@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/internal/exact"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -30,7 +31,8 @@ type answeredFunction struct {
 // content. A functionResponse without an id is one of the Named.
 //
 // Its response is the JSON of a result, in the form of records, or has "output", or "error" if the call
-// failed; otherwise it is the output itself.
+// failed. An error that is null, false, 0 or empty is none. With other members, the response itself is the data;
+// that of a failure is without the error.
 func (dialect) Answers(document []byte) (dialects.Answers, error) {
 	return wire.ReadAnswers(reader("answers"), document, "contents", func(r wire.Reader, a *wire.Answers, element *answered) error {
 		if element.Role == "model" {
@@ -87,12 +89,17 @@ func (f *answeredFunction) result(r wire.Reader) (tool.Result, error) {
 		return tool.Result{}, err
 	}
 	var outcome wire.Outcome
-	failed := !wire.Absent(says.Error)
+	failed := !wire.Empty(says.Error)
 	if failed {
 		outcome.Text(text(says.Error))
 	}
-	if len(says.Output) == 0 && !failed {
+	switch more := f.hasMore(); {
+	case !failed && (more || len(says.Output) == 0):
 		return tool.Result{Success: true, Data: f.Response}, nil
+	case more:
+		result := outcome.Said(failed)
+		result.Data = without(f.Response, "error")
+		return result, nil
 	}
 	if len(says.Output) > 0 && says.Output[0] == '"' {
 		outcome.Text(text(says.Output))
@@ -108,6 +115,25 @@ func (f *answeredFunction) result(r wire.Reader) (tool.Result, error) {
 		result.Data = says.Output
 	}
 	return result, nil
+}
+
+// hasMore returns whether the response has other members than those that are for a model.
+func (f *answeredFunction) hasMore() bool {
+	var members map[string]json.RawMessage
+	_ = json.Unmarshal(f.Response, &members) // it is an object
+	delete(members, "output")
+	delete(members, "error")
+	return len(members) > 0
+}
+
+// without returns an object without a member, or all of it if it is too large to be taken apart.
+func without(object json.RawMessage, member string) json.RawMessage {
+	read, err := exact.Parse(object, tool.MaxArgumentsDepth, maxParts)
+	if err != nil {
+		return object
+	}
+	read.Delete(member)
+	return read.Append(nil)
 }
 
 // text returns a string, or the JSON of any other value.

@@ -53,6 +53,13 @@ func TestRowS4_8AnswersOfClients(t *testing.T) {
 		{dialects.Gemini, `[{"functionResponse":{"id":"c","name":"f","response":{"output":{"text":"a"}}}}]`, tool.Result{Success: true, Data: json.RawMessage(`{"text":"a"}`)}},
 		{dialects.Gemini, `[{"functionResponse":{"id":"c","name":"f","response":{"output":{"text":"a","data":1,"more":2}}}}]`, tool.Result{Success: true, Data: json.RawMessage(`{"text":"a","data":1,"more":2}`)}},
 		{dialects.Gemini, `[{"functionResponse":{"id":"c","name":"f","response":{"error":"no"}}}]`, failure("no")},
+		{dialects.Gemini, `[{"functionResponse":{"id":"c","name":"f","response":{"output":"a","error":false}}}]`, success("a")},
+		{dialects.Gemini, `[{"functionResponse":{"id":"c","name":"f","response":{"output":"a","error":""}}}]`, success("a")},
+		{dialects.Gemini, `[{"functionResponse":{"id":"c","name":"f","response":{"output":"a","error":{ }}}}]`, success("a")},
+		{dialects.Gemini, `[{"functionResponse":{"id":"c","name":"f","response":{"error":false,"rows":3}}}]`, tool.Result{Success: true, Data: json.RawMessage(`{"error":false,"rows":3}`)}},
+		{dialects.Gemini, `[{"functionResponse":{"id":"c","name":"f","response":{"output":"3 rows","rows":[1.0, 2, 3]}}}]`, tool.Result{Success: true, Data: json.RawMessage(`{"output":"3 rows","rows":[1.0, 2, 3]}`)}},
+		{dialects.Gemini, `[{"functionResponse":{"id":"c","name":"f","response":{"error":"no","output":"a","code":1.0}}}]`, tool.Result{Error: "no", Kind: tool.ToolFailed, Data: json.RawMessage(`{"output":"a","code":1.0}`)}},
+		{dialects.Gemini, `[{"functionResponse":{"id":"c","name":"f","response":{"error":"no","output":"a"}}}]`, tool.Result{Error: "no", Kind: tool.ToolFailed, Output: "a"}},
 		{dialects.Gemini, `[{"functionResponse":{"id":"c","name":"f","response":{"error":{"code":5}}}}]`, failure(`{"code":5}`)},
 		{dialects.Gemini, `[{"functionResponse":{"id":"c","name":"f","response":{"output":"a","error":null},"parts":[{"inlineData":{"mimeType":"image/png","data":"AQ=="}},` +
 			`{"inlineData":{"mimeType":"application/pdf","data":"JVBERg==","displayName":"a.pdf"}},{"fileData":{"fileUri":"https://example.com/a","mimeType":"image/png"}}]}}]`,

@@ -197,6 +197,15 @@ func TestTheChoiceWithIndexZeroIsRead(t *testing.T) {
 	assert.Equal(t, "a", response.Content)
 }
 
+// TestAnEmptyErrorIsNone: some servers write the member into every response.
+func TestAnEmptyErrorIsNone(t *testing.T) {
+	for _, empty := range []string{`null`, `""`, `{}`, `false`} {
+		response, err := New().Response([]byte(`{"choices":[{"message":{"content":"a"},"error":` + empty + `}],"error":` + empty + `}`))
+		require.NoError(t, err)
+		assert.Equal(t, "a", response.Content)
+	}
+}
+
 func TestRowS2_6WhatIsWrongIsSaid(t *testing.T) {
 	many := strings.Repeat(`{"id":"a","function":{"name":"f","arguments":"{}"}},`, dialects.MaxCalls) + `{}`
 	for name, test := range map[string]struct{ document, want string }{

@@ -129,7 +129,7 @@ func (dialect) Response(document []byte) (tool.ChatResponse, error) {
 // first returns the choice with index 0 and its reader, or nil and the reader of the completion. It fails
 // with the error that a server sent instead.
 func (c *completion) first(r wire.Reader) (at wire.Reader, found *choice, err error) {
-	if !wire.Absent(c.Error) {
+	if !wire.Empty(c.Error) {
 		return r, nil, reported(r.In("error"), c.Error)
 	}
 	at = r
@@ -137,7 +137,7 @@ func (c *completion) first(r wire.Reader) (at wire.Reader, found *choice, err er
 		if found != nil || c.Index != 0 {
 			return nil
 		}
-		if !wire.Absent(c.Error) {
+		if !wire.Empty(c.Error) {
 			return reported(r.In("error"), c.Error)
 		}
 		at, found = r, c

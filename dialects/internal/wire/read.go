@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/exact"
@@ -160,6 +161,12 @@ func join(whole, part string) string {
 		return whole + part
 	}
 	return whole + "." + part
+}
+
+// Empty returns whether a value is missing or says nothing, as members do that some servers always write: null, false,
+// 0, "", {} and [].
+func Empty(value json.RawMessage) bool {
+	return Absent(value) || slices.Contains([]string{"false", "0", `""`, "{}", "[]"}, string(Compact(value)))
 }
 
 // Absent returns whether a value is missing or null.
