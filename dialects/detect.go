@@ -15,13 +15,14 @@ import (
 // documents longer than [MaxDocument]. The document may also be the report of an error: that of OpenAI's APIs
 // is the same for both, and found to be [OpenAI]'s.
 //
-// An array is judged by its first element. Gemini streams one unless it is asked for server-sent events, and
-// a batch of MCP requests is one; in other dialects it would be several responses.
+// An array, or several documents as in JSON lines, are judged by the first. Gemini streams an array unless it is asked
+// for server-sent events, and MCP has batches of requests and one message on each line; in other dialects it would be
+// several responses.
 func Detect(document []byte) (name string, ok bool) {
 	if len(document) > MaxDocument {
 		return "", false
 	}
-	document = exact.Trimmed(document)
+	document, rest := exact.Leading(exact.Trimmed(document))
 	isList := exact.First(document) == '['
 	if isList {
 		errFirst := errors.New("one is enough")
@@ -34,7 +35,7 @@ func Detect(document []byte) (name string, ok bool) {
 	}
 	shape, ok := shapeOf(document)
 	fits := shape.responses()
-	if !ok || len(fits) != 1 || isList && fits[0] != Gemini && fits[0] != MCP {
+	if !ok || len(fits) != 1 || (isList && fits[0] != Gemini || rest != nil) && fits[0] != MCP {
 		return "", false
 	}
 	return fits[0], true

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
+	"strings"
 )
 
 // Call is one tool call as a language model returned it.
@@ -228,7 +230,7 @@ func callsIn(raw json.RawMessage, depth int) ([]Call, error) {
 	}
 	var object envelope
 	if err := json.Unmarshal(raw, &object); err != nil {
-		return nil, fmt.Errorf("want a tool call, a message with tool_calls or a chat completion: %w", err)
+		return nil, fmt.Errorf("want a tool call, a message with tool_calls or a chat completion: %w", worded(err))
 	}
 	for _, inner := range []json.RawMessage{object.ToolCalls, object.Message, object.Choices} {
 		if len(inner) > 0 && !bytes.Equal(inner, []byte("null")) {
@@ -243,6 +245,26 @@ func callsIn(raw json.RawMessage, depth int) ([]Call, error) {
 		return nil, err
 	}
 	return []Call{call}, nil
+}
+
+// worded returns an error in terms of the document, if it is about the type of one of its values.
+func worded(err error) error {
+	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	if !ok {
+		return err
+	}
+	path, want := wrong.Field, "an object"
+	if path == "" {
+		path = "it"
+	}
+	switch wrong.Type.Kind() {
+	case reflect.String:
+		want = "a string"
+	case reflect.Bool:
+		want = "true or false"
+	}
+	kind, _, _ := strings.Cut(wrong.Value, " ") // a number may be long
+	return fmt.Errorf("%s is a JSON %s; want %s", path, kind, want)
 }
 
 func (o envelope) call() (Call, error) {

@@ -39,7 +39,10 @@ func TestParseCalls(t *testing.T) {
 			want: []Call{{ID: "1", Type: CustomCall, Function: Function{Name: "patch", Arguments: "x"}}, {ID: "2", Type: LocalShellCall, Signature: "s", Function: Function{Name: "local_shell", Arguments: "{}"}}}},
 		{name: "neither function nor custom", document: `[{"id":"call_1","type":"custom","custom":{"input":"x"}}]`, fault: "no function name"},
 		{name: "no name", document: `{"id":"call_1","function":{"arguments":"{}"}}`, fault: "no function name"},
-		{name: "a number", document: "1", fault: "want a tool call"},
+		{name: "a number", document: "1", fault: "want a tool call, a message with tool_calls or a chat completion: it is a JSON number; want an object"},
+		{name: "an id that is a number", document: `{"id":1,"method":"tools/call"}`, fault: "chat completion: id is a JSON number; want a string"},
+		{name: "a name that is a number", document: `{"id":"a","function":{"name":1}}`, fault: "chat completion: function.name is a JSON number; want a string"},
+		{name: "a flag that is a text", document: `{"id":"a","incomplete":"no","function":{"name":"f"}}`, fault: "chat completion: incomplete is a JSON string; want true or false"},
 		{name: "nested without end", document: strings.Repeat("[", 5000) + strings.Repeat("]", 5000), fault: "nested deeper"},
 		{name: "a fault in the second", document: "[" + one + ",1]", fault: "element 1"},
 	}

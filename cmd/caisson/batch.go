@@ -343,7 +343,7 @@ func (o *batchOptions) readCalls(document []byte) ([]tool.Call, dialects.Dialect
 			return nil, nil, failed(exitUsage, err.Error(), "use --json to print records instead")
 		}
 	}
-	o.remark(&response)
+	o.remark(dialect, &response)
 	return response.ToolCalls, dialect, nil
 }
 

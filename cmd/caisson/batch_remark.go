@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -13,7 +14,7 @@ const maxNamed = 8
 
 // remark says what in a response has to be done elsewhere: the model may have to continue, and items of the
 // provider's own tools are neither run nor answered here.
-func (o *batchOptions) remark(response *tool.ChatResponse) {
+func (o *batchOptions) remark(dialect dialects.Dialect, response *tool.ChatResponse) {
 	if response.FinishReason.WasCut() {
 		text := fmt.Sprintf("the response was cut off (%s), so text or calls may be missing", tool.Shown(string(response.FinishReason), 64))
 		if slices.ContainsFunc(response.ToolCalls, func(call tool.Call) bool { return call.Incomplete }) {
@@ -30,11 +31,15 @@ func (o *batchOptions) remark(response *tool.ChatResponse) {
 			others = append(others, name)
 		}
 	}
+	waits, owner := "the provider waits", "of the provider's own tools"
+	if dialect.Name() == dialects.MCP {
+		waits, owner = "the client waits", "since only tools/call runs a tool"
+	}
 	if len(waiting) > 0 {
-		o.hint("the provider waits for your own answer to " + namesOf(waiting) + ": caisson does not run it; send the answer together with these results")
+		o.hint(waits + " for your own answer to " + namesOf(waiting) + ": caisson does not run it; send the answer together with these results")
 	}
 	if len(others) > 0 {
-		o.hint("not used: " + namesOf(others) + ", of the provider's own tools")
+		o.hint("not used: " + namesOf(others) + ", " + owner)
 	}
 }
 

@@ -79,6 +79,7 @@ func FuzzResponse(f *testing.F) {
 		`[{"candidates":[{"content":{"parts":[{"functionCall":{"name":"a"}}]}}]}]`,
 		`[{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","willContinue":true}},{"functionCall":{"partialArgs":[{"jsonPath":"$.a[0]","stringValue":"\u2028"}]}}]},"finishReason":"STOP"}]}]`,
 		`[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}}]`,
+		"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"a\"}}\n[{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ping\"}]\n",
 	} {
 		f.Add([]byte(seed))
 	}

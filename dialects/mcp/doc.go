@@ -11,6 +11,12 @@
 // sent if it is an object, as all but the last require. Transport, handshake, capabilities and _meta are
 // not handled here.
 //
+// # Messages
+//
+// Documents and events hold one message, a batch of them, or several one after another, as the stdio transport has them
+// on lines. Messages that are not tools/call requests are ProviderItems, by their method: nothing here answers a ping.
+// Requests among them are marked as waiting.
+//
 // # Ids
 //
 // An id of JSON-RPC is a number or a string, which must come back unchanged. A call's ID is the text of

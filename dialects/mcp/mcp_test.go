@@ -132,13 +132,20 @@ func TestRowS2_2Calls(t *testing.T) {
 		dialecttest.Call("7", "ledger_total", `{"account": "rent & heat", "limit": 12345678901234567890.50}`),
 		dialecttest.Call(`"7"`, "ledger.close", ""),
 		dialecttest.Call("c-9", "ledger.close", `["not an object"]`),
+	}, ProviderItems: []tool.ProviderItem{
+		{Type: "notifications/progress", Data: json.RawMessage(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":3,"progress":1}}`)},
 	}}, response)
 
 	stream, pieces, err := dialecttest.Feed(mcp.New(), string(dialecttest.Fixture(t, "messages.sse")))
 	require.NoError(t, err)
 	wire, err := json.Marshal(pieces)
 	require.NoError(t, err)
-	assert.Equal(t, `[{"id":"","response_type":"tool_call","content":"","done":false,"knowledge_references":[],"tool_calls":[{"id":"7","type":"function","function":{"name":"ledger_total","arguments":"{\"account\":\"rent\"}"}}]},`+
+	item := func(item string) string {
+		return `{"id":"","response_type":"provider_item","content":"","done":false,"knowledge_references":[],"tool_calls":[],"data":` + item + `},`
+	}
+	assert.Equal(t, `[`+item(`{"type":"notifications/progress","data":{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":3,"progress":1}}}`)+
+		`{"id":"","response_type":"tool_call","content":"","done":false,"knowledge_references":[],"tool_calls":[{"id":"7","type":"function","function":{"name":"ledger_total","arguments":"{\"account\":\"rent\"}"}}]},`+
+		item(`{"type":"ping","id":"8","waiting":true,"data":{"jsonrpc":"2.0","id":8,"method":"ping"}}`)+
 		`{"id":"","response_type":"tool_call","content":"","done":false,"knowledge_references":[],"tool_calls":[{"id":"9","type":"function","function":{"name":"ledger.close","arguments":""}}]},`+
 		`{"id":"","response_type":"complete","content":"","done":true,"knowledge_references":[],"tool_calls":[],"data":{"finish_reason":"tool_calls","usage":{"prompt_tokens":0,"completion_tokens":0,"total_tokens":0}}}]`, string(wire))
 	assert.Len(t, stream.Response().ToolCalls, 2)
@@ -152,7 +159,7 @@ func TestRowS2_2Calls(t *testing.T) {
 
 // TestABatchMayBeStreamed: the revision 2025-03-26 lets clients send several messages as one.
 func TestABatchMayBeStreamed(t *testing.T) {
-	stream, pieces, err := dialecttest.Feed(mcp.New(), dialecttest.Data(`{"jsonrpc":"2.0","method":"x"}`, string(dialecttest.Fixture(t, "batch.json")), `[]`))
+	stream, pieces, err := dialecttest.Feed(mcp.New(), dialecttest.Data(string(dialecttest.Fixture(t, "batch.json")), `[]`))
 	require.NoError(t, err)
 	whole, err := mcp.New().Response(dialecttest.Fixture(t, "batch.json"))
 	require.NoError(t, err)
@@ -160,6 +167,33 @@ func TestABatchMayBeStreamed(t *testing.T) {
 	assert.Equal(t, whole.ToolCalls, dialecttest.Called(pieces))
 	_, err = mcp.New().Stream().Event("", []byte(`[{"jsonrpc":"2.0"},{}]`))
 	assert.ErrorContains(t, err, "mcp stream: [1].jsonrpc: is not")
+}
+
+// TestMessagesOnLines: the stdio transport has one message on each line. What calls no tool does not keep the calls
+// from being read, and a client waits for the answer to a request.
+func TestMessagesOnLines(t *testing.T) {
+	lines := `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{}}}
+
+{"jsonrpc":"2.0","id":"1","method":"tools/call","params":{"name":"b"}}` + "\r\n" +
+		`[{"jsonrpc":"2.0","id":2,"method":"ping"},{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"c"}}] {"jsonrpc":"2.0","id":"s","result":{}}
+`
+	response, err := mcp.New().Response([]byte(lines))
+	require.NoError(t, err)
+	assert.Equal(t, []tool.Call{dialecttest.Call("1", "a", "{}"), dialecttest.Call(`"1"`, "b", ""), dialecttest.Call("3", "c", "")}, response.ToolCalls)
+	for i, item := range response.ProviderItems {
+		response.ProviderItems[i].Data = nil
+		assert.True(t, json.Valid(item.Data))
+	}
+	assert.Equal(t, []tool.ProviderItem{{Type: "initialize", ID: "0", Waiting: true}, {Type: "notifications/initialized"}, {Type: "ping", ID: "2", Waiting: true}, {Type: "response", ID: "s"}}, response.ProviderItems)
+	name, ok := dialects.Detect([]byte(lines))
+	assert.True(t, ok)
+	assert.Equal(t, dialects.MCP, name)
+
+	answers, err := mcp.New().Answers([]byte(`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"x"}]}}` + "\n" + `{"jsonrpc":"2.0","method":"notifications/progress"}` + "\n" + `{"jsonrpc":"2.0","id":"1","result":{"content":[]}}`))
+	require.NoError(t, err)
+	assert.Equal(t, []tool.Answer{{CallID: "1", Result: tool.Result{Success: true, Output: "x"}}, {CallID: `"1"`, Result: tool.Result{Success: true}}}, answers.Outputs)
 }
 
 // TestRowS2_6Refusals has documents that cannot be read, and what is said about them.
@@ -173,6 +207,9 @@ func TestRowS2_6Refusals(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":1,"result":{}}`, `method: is ""; want "tools/call"`},
 		{`{"jsonrpc":"2.0","method":"notifications/x"}`, `method: is "notifications/x"`},
 		{`[{"jsonrpc":"2.0","id":1,"method":"ping"}]`, `[0].method: is "ping"`},
+		{request(`,"params":{"name":"a"}`) + "\n{", "[1]: is not JSON"}, {request(`,"params":{"name":"a"}`) + "\n" + request(``), "[1].params.name: is missing"},
+		{request(`,"params":{"name":"a"}`) + "\n[" + request(``) + "]", "[1][0].params.name: is missing"},
+		{strings.Repeat("{\"jsonrpc\":\"2.0\",\"method\":\"x\"}\n", 65_537), "has more than 65536 elements"},
 		{`{"jsonrpc":"2.0","method":"tools/call","params":{"name":"a"}}`, "id: is missing"},
 		{`{"jsonrpc":"2.0","id":null,"method":"tools/call","params":{"name":"a"}}`, "id: is missing, or neither"},
 		{`{"jsonrpc":"2.0","id":[1],"method":"tools/call","params":{"name":"a"}}`, "id: is missing, or neither"},

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -11,24 +12,22 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Response reads what a client sends: a tools/call request, or a batch of them, which is a JSON array. There
-// is no text and no usage in it. Notifications in batches are ignored; all other messages are refused.
+// Response reads what a client sends: a tools/call request, or several, in a batch, which is a JSON array, or one
+// after another, as on the lines of the stdio transport. There is no text and no usage in it. Other messages are
+// ProviderItems. A document without calls is refused, unless it is a batch of notifications.
 func (dialect) Response(document []byte) (tool.ChatResponse, error) {
 	read := stream{Output: wire.Output{Reader: reader("response")}}
-	err := read.take(document, func(r wire.Reader, m *message) error {
-		if r.Path != "" && m.Method != "" && len(m.ID) == 0 {
-			return nil
-		}
-		return r.Fail("method", "is %q; want %q", tool.Shown(m.Method, 64), callMethod)
-	})
-	if err != nil {
+	if err := read.Take("", document); err != nil {
 		return tool.ChatResponse{}, err
+	}
+	if len(read.calls) == 0 && read.other != nil {
+		return tool.ChatResponse{}, read.other
 	}
 	return read.Response(), nil
 }
 
 // Stream reads messages that a client sends. Each event's data is one message, or a batch of them.
-// Messages that are not tools/call requests are ignored: they are for the rest of the protocol.
+// Messages that are not tools/call requests are passed on as items: they are for the rest of the protocol.
 func (dialect) Stream() dialects.Stream {
 	return wire.NewStream(&stream{Output: wire.Output{Reader: reader("stream")}})
 }
@@ -36,16 +35,12 @@ func (dialect) Stream() dialects.Stream {
 type stream struct {
 	wire.Output
 	calls []tool.Call
+	other error // that a message is no tools/call request: the first that is not a notification of a batch
 }
 
-// Take takes one message. The event's name has no meaning.
+// Take takes messages. The event's name has no meaning.
 func (s *stream) Take(_ string, data []byte) error {
-	return s.take(data, func(wire.Reader, *message) error { return nil })
-}
-
-// take takes the calls of a message or a batch. Other messages are for other.
-func (s *stream) take(document []byte, other func(r wire.Reader, m *message) error) error {
-	return s.Elements(document, func(r wire.Reader, element json.RawMessage) error {
+	return s.Sequence(data, func(r wire.Reader, element json.RawMessage) error {
 		var m message
 		if err := r.Into("", element, &m); err != nil {
 			return err
@@ -54,7 +49,11 @@ func (s *stream) take(document []byte, other func(r wire.Reader, m *message) err
 			return err
 		}
 		if m.Method != callMethod {
-			return other(r, &m)
+			isNotification := m.Method != "" && len(m.ID) == 0
+			if s.other == nil && (r.Path == "" || !isNotification) {
+				s.other = r.Fail("method", "is %q; want %q", tool.Shown(m.Method, 64), callMethod)
+			}
+			return s.Item(m.item(element))
 		}
 		call, err := m.call(r)
 		if err != nil {
@@ -72,12 +71,13 @@ func (s *stream) take(document []byte, other func(r wire.Reader, m *message) err
 // Finish does nothing: messages are whole, so a stream can only break off between them.
 func (s *stream) Finish() error { return nil }
 
-// Response returns the calls so far.
+// Response returns the calls and the items so far.
 func (s *stream) Response() tool.ChatResponse {
-	if len(s.calls) == 0 {
-		return tool.ChatResponse{ToolCalls: []tool.Call{}, FinishReason: tool.FinishStop}
+	response := tool.ChatResponse{ToolCalls: append([]tool.Call{}, s.calls...), FinishReason: tool.FinishStop, ProviderItems: s.Items()}
+	if len(s.calls) > 0 {
+		response.FinishReason = tool.FinishToolCalls
 	}
-	return tool.ChatResponse{ToolCalls: s.calls, FinishReason: tool.FinishToolCalls}
+	return response
 }
 
 const (
@@ -112,6 +112,12 @@ func (m *message) check(r wire.Reader) error {
 		return r.Fail("jsonrpc", "is not %q, which every JSON-RPC message has", version)
 	}
 	return nil
+}
+
+// item returns a message that calls no tool. The client waits for the answer to a request.
+func (m *message) item(written json.RawMessage) tool.ProviderItem {
+	id, _ := readID(m.ID)
+	return tool.ProviderItem{Type: cmp.Or(m.Method, "response"), ID: id, Waiting: m.Method != "" && id != "", Data: written}
 }
 
 // call returns the call in a tools/call request.

@@ -32,6 +32,16 @@ func First(document []byte) byte {
 	return 0
 }
 
+// Leading returns the first of the values that a trimmed document consists of, one after another, as in JSON lines,
+// and the rest. For text that does not begin with JSON, and for a single value, it returns the document and nothing.
+func Leading(document []byte) (value json.RawMessage, rest []byte) {
+	decoder := json.NewDecoder(bytes.NewReader(document))
+	if decoder.Decode(&value) != nil || !decoder.More() {
+		return document, nil
+	}
+	return value, bytes.TrimSpace(document[decoder.InputOffset():])
+}
+
 // Elements calls visit with each element of an array until a call fails. It returns false for JSON that is
 // not an array, and the standard library's error for text that is not JSON.
 func Elements(array []byte, visit func(index int, element json.RawMessage) error) (isArray bool, err error) {

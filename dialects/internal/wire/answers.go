@@ -23,7 +23,7 @@ type Answers struct {
 	called  map[string]int  // how many of the earlier outputs precede the call with an id
 }
 
-// ReadAnswers calls visit with each element of a document, which is one element, an array of them, or a
+// ReadAnswers calls visit with each element of a document, which is one element, several, an array of them, or a
 // request with the array in the member under, and returns what visit added. No list is nil. An error of visit is
 // about the answers of one turn, and counts unless the document goes on with another turn.
 func ReadAnswers[T any](r Reader, document []byte, under string, visit func(r Reader, answers *Answers, element *T) error) (dialects.Answers, error) {
@@ -39,7 +39,7 @@ func ReadAnswers[T any](r Reader, document []byte, under string, visit func(r Re
 		}
 		return nil
 	}
-	err := r.Elements(document, func(at Reader, element json.RawMessage) error {
+	err := r.Sequence(document, func(at Reader, element json.RawMessage) error {
 		if at.Path == "" && element[0] == '{' {
 			var members map[string]json.RawMessage
 			if err := r.Into("", element, &members); err != nil {

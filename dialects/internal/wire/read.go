@@ -155,6 +155,26 @@ func (r Reader) Within(path string, err error) error {
 	return r.In(path).fail(inner.Path, inner.Message, inner.Err)
 }
 
+// Sequence does the same as Elements for a document that may also be several values, one after another, as in JSON
+// lines. They are counted as the elements of an array are.
+func (r Reader) Sequence(document []byte, visit func(r Reader, element json.RawMessage) error) error {
+	trimmed := exact.Trimmed(document)
+	value, rest := exact.Leading(trimmed)
+	if rest == nil || len(document) > dialects.MaxDocument {
+		return r.Elements(document, visit)
+	}
+	for n := 0; ; n++ {
+		at := r.In(fmt.Sprintf("[%d]", n))
+		if n == maxElements {
+			return r.Fail("", "has more than %d elements", maxElements)
+		}
+		if err := at.Elements(value, visit); err != nil || rest == nil {
+			return err
+		}
+		value, rest = exact.Leading(rest)
+	}
+}
+
 // join appends the path of a part to the path of the whole. Either may be empty.
 func join(whole, part string) string {
 	if whole == "" || part == "" || part[0] == '[' {
