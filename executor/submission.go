@@ -3,6 +3,7 @@ package executor
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/caisson-run/caisson/tool"
@@ -57,11 +58,11 @@ func (m *mistakes) match(pending []tool.Action, outputs []tool.Answer, approvals
 	take := func(id string, wanted tool.ActionType) *tool.Action {
 		action := waiting[id]
 		if action == nil && times[id] > 1 {
-			m.add(ErrUnknownCall, "%q is the id of %d calls that wait; use their call ids", tool.Shown(id, maxShownID), times[id])
+			m.add(ErrUnknownCall, "%s is the id of %d calls that wait; use their call ids", shownID(id), times[id])
 			return nil
 		}
 		if action == nil {
-			m.add(ErrUnknownCall, "%q", tool.Shown(id, maxShownID))
+			m.add(ErrUnknownCall, "%s", shownID(id))
 			return nil
 		}
 		if touched[action.CallID] {
@@ -125,6 +126,15 @@ func index(pending []tool.Action) (byID map[string]*tool.Action, times map[strin
 		}
 	}
 	return byID, times
+}
+
+// shownID returns an id that was submitted in quotes, unless it is the JSON of a number or has quotes: MCP has both 1
+// and "1".
+func shownID(id string) string {
+	if shown := tool.Shown(id, maxShownID); id != "" && strings.Contains(`"-0123456789`, id[:1]) && json.Valid([]byte(id)) {
+		return shown
+	}
+	return strconv.Quote(tool.Shown(id, maxShownID))
 }
 
 func name(action *tool.Action) string {

@@ -155,6 +155,9 @@ func (o *batchOptions) answers(ctx context.Context, outputs []string, dialect di
 		if answers, err = readAnswers(document, dialect, o.dialect != ""); err != nil {
 			return answers, err
 		}
+		if isSubmission(document) {
+			withoutQuotes(answers.Outputs, pending)
+		}
 	}
 	answers = answers.For(pending)
 	approvals, err := o.decisions(pending)

@@ -9,6 +9,7 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/caisson-run/caisson/dialects"
@@ -112,7 +113,7 @@ type submission struct {
 
 // submittedOutput has either a text or a full result.
 type submittedOutput struct {
-	CallID string       `json:"tool_call_id"`
+	CallID submittedID  `json:"tool_call_id"`
 	Output *string      `json:"output"`
 	Result *tool.Result `json:"result"`
 }
@@ -180,6 +181,30 @@ func isSubmission(document []byte) bool {
 	return outputs || approvals
 }
 
+// submittedID is the id of a call. MCP clients also have numbers, which are not the ids of the same digits: like
+// package mcp, it has the digits for a number, and quotes around a string of digits.
+type submittedID string
+
+// UnmarshalJSON reads a string or a number.
+func (id *submittedID) UnmarshalJSON(data []byte) error {
+	var number json.Number // which also takes strings of digits
+	if json.Unmarshal(data, &number) == nil && number != "" {
+		*id = submittedID(data)
+		return nil
+	}
+	return json.Unmarshal(data, (*string)(id))
+}
+
+// withoutQuotes removes the quotes around strings of digits unless a paused call has that id.
+func withoutQuotes(outputs []tool.Answer, pending []tool.Action) {
+	for i, output := range outputs {
+		text, err := strconv.Unquote(output.CallID)
+		if err == nil && !slices.ContainsFunc(pending, func(a tool.Action) bool { return a.Call.ID == output.CallID }) {
+			outputs[i].CallID = text
+		}
+	}
+}
+
 func readSubmission(document []byte) (dialects.Answers, error) {
 	var none dialects.Answers
 	decoder := json.NewDecoder(bytes.NewReader(document))
@@ -214,9 +239,9 @@ func (o *submittedOutput) answer() (tool.Answer, error) {
 	case (o.Output == nil) == (o.Result == nil):
 		return tool.Answer{}, errors.New("want either output, a text, or result, such as {\"success\": false, \"error\": \"…\"}")
 	case o.Result != nil:
-		return tool.Answer{CallID: o.CallID, Result: *o.Result}, nil
+		return tool.Answer{CallID: string(o.CallID), Result: *o.Result}, nil
 	}
-	return tool.Answer{CallID: o.CallID, Result: tool.Result{Success: true, Output: *o.Output}}, nil
+	return tool.Answer{CallID: string(o.CallID), Result: tool.Result{Success: true, Output: *o.Output}}, nil
 }
 
 // wording describes an error in JSON in terms of the document.

@@ -210,20 +210,22 @@ func TestSubmissions(t *testing.T) {
 		want     dialects.Answers
 		wrong    string
 	}{
-		"text":     {`{"tool_outputs":[{"tool_call_id":"a","output":"<b>"}]}`, dialects.Answers{Outputs: []tool.Answer{{CallID: "a", Result: tool.Result{Success: true, Output: "<b>"}}}}, ""},
-		"no text":  {`{"tool_outputs":[{"tool_call_id":"a","output":""}]}`, dialects.Answers{Outputs: []tool.Answer{{CallID: "a", Result: tool.Result{Success: true}}}}, ""},
-		"failure":  {`{"tool_outputs":[{"tool_call_id":"a","result":{"success":false,"error":"no"}}]}`, dialects.Answers{Outputs: []tool.Answer{{CallID: "a", Result: tool.Result{Error: "no"}}}}, ""},
-		"approval": {`{"approvals":[{"call_id":"a","approve":true,"fingerprint":"f","scope":"time","for_ns":5}]}`, dialects.Answers{Approvals: []tool.Approval{{CallID: "a", Approve: true, Fingerprint: "f", Scope: tool.ApproveFor, For: 5}}}, ""},
-		"nothing":  {`{"tool_outputs":[]}`, dialects.Answers{}, ""},
-		"no id":    {`{"tool_outputs":[{"output":"x"}]}`, dialects.Answers{}, "tool_outputs[0]: want a tool_call_id"},
-		"neither":  {`{"tool_outputs":[{"tool_call_id":"a"}]}`, dialects.Answers{}, "want either output, a text, or result"},
-		"no call":  {`{"approvals":[{"approve":true}]}`, dialects.Answers{}, "approvals[0]: want a call_id"},
-		"object":   {`{"tool_outputs":[{"tool_call_id":"a","output":{}}]}`, dialects.Answers{}, "tool_outputs.output is a JSON object, near byte"},
-		"unknown":  {`{"tool_outputs":[],"tenant":"x"}`, dialects.Answers{}, `unknown field "tenant"`},
-		"null":     {`{"tool_outputs":null,"approvals":null}`, dialects.Answers{}, ""},
-		"behind":   {`{"tool_outputs":[]}{}`, dialects.Answers{}, "in any of the dialects"},
-		"no JSON":  {`The red one`, dialects.Answers{}, "in any of the dialects"},
-		"empty":    {``, dialects.Answers{}, "in any of the dialects"},
+		"text":         {`{"tool_outputs":[{"tool_call_id":"a","output":"<b>"}]}`, dialects.Answers{Outputs: []tool.Answer{{CallID: "a", Result: tool.Result{Success: true, Output: "<b>"}}}}, ""},
+		"no text":      {`{"tool_outputs":[{"tool_call_id":"a","output":""}]}`, dialects.Answers{Outputs: []tool.Answer{{CallID: "a", Result: tool.Result{Success: true}}}}, ""},
+		"failure":      {`{"tool_outputs":[{"tool_call_id":"a","result":{"success":false,"error":"no"}}]}`, dialects.Answers{Outputs: []tool.Answer{{CallID: "a", Result: tool.Result{Error: "no"}}}}, ""},
+		"approval":     {`{"approvals":[{"call_id":"a","approve":true,"fingerprint":"f","scope":"time","for_ns":5}]}`, dialects.Answers{Approvals: []tool.Approval{{CallID: "a", Approve: true, Fingerprint: "f", Scope: tool.ApproveFor, For: 5}}}, ""},
+		"a number":     {`{"tool_outputs":[{"tool_call_id":1,"output":"a"},{"tool_call_id":"1","output":"b"}]}`, dialects.Answers{Outputs: []tool.Answer{{CallID: "1", Result: tool.Result{Success: true, Output: "a"}}, {CallID: `"1"`, Result: tool.Result{Success: true, Output: "b"}}}}, ""},
+		"no id at all": {`{"tool_outputs":[{"tool_call_id":{},"output":"x"}]}`, dialects.Answers{}, "is a JSON object, near byte"},
+		"nothing":      {`{"tool_outputs":[]}`, dialects.Answers{}, ""},
+		"no id":        {`{"tool_outputs":[{"output":"x"}]}`, dialects.Answers{}, "tool_outputs[0]: want a tool_call_id"},
+		"neither":      {`{"tool_outputs":[{"tool_call_id":"a"}]}`, dialects.Answers{}, "want either output, a text, or result"},
+		"no call":      {`{"approvals":[{"approve":true}]}`, dialects.Answers{}, "approvals[0]: want a call_id"},
+		"object":       {`{"tool_outputs":[{"tool_call_id":"a","output":{}}]}`, dialects.Answers{}, "tool_outputs.output is a JSON object, near byte"},
+		"unknown":      {`{"tool_outputs":[],"tenant":"x"}`, dialects.Answers{}, `unknown field "tenant"`},
+		"null":         {`{"tool_outputs":null,"approvals":null}`, dialects.Answers{}, ""},
+		"behind":       {`{"tool_outputs":[]}{}`, dialects.Answers{}, "in any of the dialects"},
+		"no JSON":      {`The red one`, dialects.Answers{}, "in any of the dialects"},
+		"empty":        {``, dialects.Answers{}, "in any of the dialects"},
 	} {
 		answers, err := readAnswers([]byte(test.document), nil, false)
 		if test.wrong != "" {
@@ -256,20 +258,33 @@ func FuzzReadAnswers(f *testing.F) {
 				continue
 			}
 			if !isSubmission(document) {
-				assert.NotZero(t, len(answers.Outputs)+len(answers.Named)+len(answers.Approvals), "nothing was submitted")
+				assert.False(t, len(answers.Outputs)+len(answers.Named)+len(answers.Approvals) == 0 && answers.Earlier == nil, "nothing was submitted")
 				continue
 			}
-			again := submission{Approvals: answers.Approvals}
+			type written struct {
+				CallID json.RawMessage `json:"tool_call_id"`
+				Result tool.Result     `json:"result"`
+			}
+			var again struct {
+				Outputs   []written       `json:"tool_outputs"`
+				Approvals []tool.Approval `json:"approvals"`
+			}
+			again.Approvals = answers.Approvals
 			for _, output := range answers.Outputs {
 				require.NotEmpty(t, output.CallID)
-				again.Outputs = append(again.Outputs, submittedOutput{CallID: output.CallID, Result: &output.Result})
+				id := json.RawMessage(output.CallID)
+				if json.Unmarshal(id, new(json.Number)) != nil {
+					id, err = json.Marshal(output.CallID)
+					require.NoError(t, err)
+				}
+				again.Outputs = append(again.Outputs, written{id, output.Result})
 			}
 			for _, approval := range answers.Approvals {
 				require.NotEmpty(t, approval.CallID)
 			}
-			written, err := json.Marshal(again)
+			document, err := json.Marshal(again)
 			require.NoError(t, err)
-			second, err := readSubmission(written)
+			second, err := readSubmission(document)
 			require.NoError(t, err)
 			one, err := json.Marshal(answers)
 			require.NoError(t, err)
