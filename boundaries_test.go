@@ -55,8 +55,9 @@ var layers = map[string][]string{
 	"internal/overlay":      {},
 	"internal/testsize":     {},
 	"internal/benchmark":    {"executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/guests"},
-	"examples":              {".", "agents", "native", "sdk", "dialects", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/guests"},
-	"cmd":                   {".", "agents", "dialects", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/batches", "internal/benchmark", "internal/folder", "internal/hostfile", "internal/names", "internal/records", "internal/unapplied"},
+	"server":                {".", "agents", "dialects", "executor", "registry", "manifests", "tool", "internal/folder", "internal/records", "internal/jsontext"},
+	"examples":              {".", "server", "agents", "native", "sdk", "dialects", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/guests"},
+	"cmd":                   {".", "server", "agents", "dialects", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/batches", "internal/benchmark", "internal/folder", "internal/hostfile", "internal/names", "internal/records", "internal/unapplied"},
 }
 
 // owners says which folder alone may import a dependency outside tests. A dependency

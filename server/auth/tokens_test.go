@@ -1,0 +1,223 @@
+package auth
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// clock is a time that tests move.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *clock) time() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) pass(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+func empty(t testing.TB) (*Tokens, *clock) {
+	t.Helper()
+	c := &clock{now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+	tokens := In(filepath.Join(t.TempDir(), "tokens"))
+	tokens.now = c.time
+	return tokens, c
+}
+
+func created(t testing.TB, tokens *Tokens, token Token) (string, Token) {
+	t.Helper()
+	text, made, err := tokens.Create(token)
+	require.NoError(t, err)
+	return text, made
+}
+
+var reader = Token{Name: "a page", Tenant: "acme", User: "ada", Scopes: []Scope{Read}, Context: map[string]string{"project_id": "demo"}, Agent: "researcher"}
+
+func TestTokensStandForCallers(t *testing.T) {
+	tokens, _ := empty(t)
+	_, err := tokens.Check("caisson_" + strings.Repeat("a", 13) + "_" + strings.Repeat("a", 52))
+	require.ErrorIs(t, err, ErrUnknown, "there is no folder yet")
+	text, made := created(t, tokens, reader)
+	for _, same := range []*Tokens{tokens, In(tokens.Dir())} { // in this process, and in another
+		found, err := same.Check(text)
+		require.NoError(t, err)
+		assert.Equal(t, made, found)
+		caller := found.Caller()
+		assert.Equal(t, Caller{ID: made.ID, Tenant: "acme", User: "ada", Scopes: []Scope{Read}, Context: map[string]string{"project_id": "demo"}, Agent: "researcher"}, caller)
+		assert.True(t, caller.May(Read))
+		assert.False(t, caller.May(Call))
+	}
+	list, err := tokens.List()
+	require.NoError(t, err)
+	assert.Equal(t, []Token{made}, list)
+}
+
+// TestAttackStolenFolder: what is stored does not let anybody in.
+func TestAttackStolenFolder(t *testing.T) {
+	tokens, _ := empty(t)
+	text, made := created(t, tokens, reader)
+	content, err := os.ReadFile(filepath.Join(tokens.Dir(), fileOf(made.ID)))
+	require.NoError(t, err)
+	secret := text[strings.LastIndex(text, "_")+1:]
+	assert.NotContains(t, string(content), secret)
+	var s stored
+	require.NoError(t, json.Unmarshal(content, &s))
+	for _, guess := range []string{s.SHA256, s.SHA256[:52], encoding.EncodeToString([]byte(s.SHA256))[:52], strings.Repeat("a", 52)} {
+		_, err := tokens.Check(prefix + made.ID + "_" + guess)
+		require.ErrorIs(t, err, ErrUnknown)
+	}
+	_, err = tokens.Check(text) // the control
+	require.NoError(t, err)
+	info, err := os.Stat(tokens.Dir())
+	require.NoError(t, err)
+	assert.Equal(t, os.FileMode(0o700), info.Mode().Perm())
+}
+
+// TestTokensEnd: a token works until it expires or is revoked, and then in no process.
+func TestTokensEnd(t *testing.T) {
+	tokens, now := empty(t)
+	short, _ := created(t, tokens, Token{Scopes: []Scope{Call}, Expires: now.time().Add(time.Minute)})
+	long, revoked := created(t, tokens, Token{Scopes: []Scope{Call}})
+	for _, text := range []string{short, long} {
+		_, err := tokens.Check(text)
+		require.NoError(t, err)
+	}
+	now.pass(time.Minute - time.Millisecond)
+	_, err := tokens.Check(short)
+	require.NoError(t, err)
+	now.pass(time.Millisecond) // less than a check is remembered for
+	_, err = tokens.Check(short)
+	require.ErrorIs(t, err, ErrExpired)
+
+	other := In(tokens.Dir())
+	other.now = now.time
+	_, err = other.Check(long)
+	require.NoError(t, err)
+	_, err = tokens.Revoke(revoked.ID)
+	require.NoError(t, err)
+	_, err = tokens.Check(long)
+	require.ErrorIs(t, err, ErrRevoked)
+	now.pass(checkedFor)
+	_, err = other.Check(long)
+	require.ErrorIs(t, err, ErrRevoked, "another process hears of it within a second")
+
+	again, err := tokens.Revoke(revoked.ID)
+	require.NoError(t, err)
+	assert.Equal(t, now.time().Add(-checkedFor), again.Revoked, "revoking it again changes nothing")
+	for _, id := range []string{"", "aaaaaaaaaaaaa", "../../../etc/x", "AAAAAAAAAAAAA"} {
+		_, err = tokens.Revoke(id)
+		require.ErrorIs(t, err, ErrUnknown)
+	}
+}
+
+func TestTokensThatAreRefused(t *testing.T) {
+	tokens, now := empty(t)
+	for want, token := range map[string]Token{
+		"at least one scope":     {},
+		`no scope "write"`:       {Scopes: []Scope{Read, "write"}},
+		"expire at once":         {Scopes: []Scope{Read}, Expires: now.time()},
+		"the name is not one":    {Scopes: []Scope{Read}, Name: "a\nb"},
+		"the tenant is not one":  {Scopes: []Scope{Read}, Tenant: "\xff"},
+		"the user is not one":    {Scopes: []Scope{Read}, User: strings.Repeat("a", 201)},
+		`context value ""`:       {Scopes: []Scope{Read}, Context: map[string]string{"": "x"}},
+		`context value "a"`:      {Scopes: []Scope{Read}, Context: map[string]string{"a": strings.Repeat("x", 4097)}},
+		"the agent is not one l": {Scopes: []Scope{Read}, Agent: "a\u2028b"},
+	} {
+		_, _, err := tokens.Create(token)
+		require.ErrorIs(t, err, ErrInvalid, want)
+		assert.ErrorContains(t, err, want)
+	}
+	list, err := tokens.List()
+	require.NoError(t, err)
+	assert.Empty(t, list)
+}
+
+// TestDamagedFiles: a file that cannot be read lets nobody in, and hides no other token.
+func TestDamagedFiles(t *testing.T) {
+	tokens, now := empty(t)
+	good, _ := created(t, tokens, reader)
+	text, made := created(t, tokens, reader)
+	path := filepath.Join(tokens.Dir(), fileOf(made.ID))
+	whole, err := os.ReadFile(path)
+	require.NoError(t, err)
+	for name, content := range map[string]string{
+		"empty": "", "half": string(whole[:len(whole)/2]), "another's": strings.Replace(string(whole), made.ID, "aaaaaaaaaaaaa", 1),
+		"of another schema": strings.Replace(string(whole), schema, "caisson-token/v9", 1), "no digest": `{"schema":"` + schema + `","id":"` + made.ID + `","sha256":""}`,
+		"with more": strings.Replace(string(whole), `"name"`, `"admin":true,"name"`, 1),
+	} {
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+		now.pass(time.Hour)
+		_, err := tokens.Check(text)
+		require.ErrorIs(t, err, ErrDamaged, name)
+		_, err = tokens.Check(good)
+		require.NoError(t, err)
+		list, err := tokens.List()
+		require.ErrorIs(t, err, ErrDamaged)
+		assert.Len(t, list, 1)
+	}
+}
+
+// TestTokensAtOnce: tokens are created, checked and revoked by many at once.
+func TestTokensAtOnce(t *testing.T) {
+	tokens, _ := empty(t)
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 20 {
+				text, made, err := tokens.Create(reader)
+				assert.NoError(t, err)
+				_, err = tokens.Check(text)
+				assert.NoError(t, err)
+				_, err = tokens.Revoke(made.ID)
+				assert.NoError(t, err)
+				_, err = tokens.Check(text)
+				assert.ErrorIs(t, err, ErrRevoked)
+			}
+		})
+	}
+	all.Wait()
+	list, err := tokens.List()
+	require.NoError(t, err)
+	assert.Len(t, list, 160)
+}
+
+// FuzzCheck: no text but a token's own is taken.
+func FuzzCheck(f *testing.F) {
+	tokens, _ := empty(f)
+	text, _ := created(f, tokens, reader)
+	for _, seed := range []string{"", text, text + "a", strings.ToUpper(text), text[:len(text)-1], "caisson_../../../../x_" + strings.Repeat("a", 52)} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, guess string) {
+		_, err := tokens.Check(guess)
+		assert.Equal(t, guess == text, err == nil)
+		assert.Equal(t, guess != text, errors.Is(err, ErrUnknown))
+	})
+}
+
+func BenchmarkCheck(b *testing.B) {
+	tokens, _ := empty(b)
+	tokens.now = time.Now
+	text, _ := created(b, tokens, reader)
+	for b.Loop() {
+		if _, err := tokens.Check(text); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

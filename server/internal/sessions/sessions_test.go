@@ -1,0 +1,227 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/caisson-run/caisson"
+	"github.com/caisson-run/caisson/agents"
+	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/native"
+	"github.com/caisson-run/caisson/server/auth"
+	"github.com/caisson-run/caisson/tool"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// world is a host with one tool that notes the sessions of its calls, and hears of their end.
+type world struct {
+	host   *caisson.Host
+	agents agents.Store
+
+	mu    sync.Mutex
+	seen  []string
+	ended []string
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{agents: agents.In(filepath.Join(t.TempDir(), "agents"))}
+	note, err := native.New(native.About{
+		Name: "note", Description: "Notes.", Behavior: manifests.Behavior{},
+		CloseSession: func(_ context.Context, tenant, session string) error {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.ended = append(w.ended, tenant+"/"+session)
+			return nil
+		},
+	}, func(context.Context, struct{}) (string, error) { return "noted", nil })
+	require.NoError(t, err)
+	w.host, err = caisson.Open(t.Context(), caisson.Options{NoCache: true, Policies: []*manifests.Policy{}, Tools: []string{clientTool(t)}})
+	require.NoError(t, err)
+	require.NoError(t, w.host.Registry().Register("", note))
+	t.Cleanup(func() { assert.NoError(t, w.host.Close(context.Background())) })
+	return w
+}
+
+// clientTool returns a manifest, since a host needs a tool to open.
+func clientTool(t *testing.T) string {
+	t.Helper()
+	return filepath.Join("..", "..", "..", "wasm-tools", "client", "ask_user.tool.yaml")
+}
+
+func (w *world) sessions(t *testing.T, options Options) *Sessions {
+	t.Helper()
+	options.Agents = &w.agents
+	s, err := New(w.host, options)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, s.Close(context.Background())) })
+	return s
+}
+
+func (w *world) endedSessions() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]string{}, w.ended...)
+}
+
+func (w *world) call(t *testing.T, session *executor.Session) tool.Record {
+	t.Helper()
+	report, err := w.host.Execute(t.Context(), executor.Batch{Session: session, Calls: []tool.Call{{ID: "1", Function: tool.Function{Name: "note", Arguments: "{}"}}}})
+	require.NoError(t, err)
+	return report.Records[0]
+}
+
+func get(t *testing.T, s *Sessions, caller auth.Caller, id string) *executor.Session {
+	t.Helper()
+	session, done, err := s.Get(t.Context(), caller, id)
+	require.NoError(t, err)
+	if id != "" {
+		done()
+	}
+	return session
+}
+
+// TestAttackSessionsOfOthers: the same id of another tenant, token or user is another session, to the executor and to
+// tools too. The control gets its own again.
+func TestAttackSessionsOfOthers(t *testing.T) {
+	s := newWorld(t).sessions(t, Options{})
+	own := auth.Caller{ID: "token", Tenant: "acme", User: "ada"}
+	first := get(t, s, own, "s")
+	assert.Same(t, first, get(t, s, own, "s"), "the control")
+	others := []auth.Caller{{ID: "token", Tenant: "other", User: "ada"}, {ID: "another", Tenant: "acme", User: "ada"}, {ID: "token", Tenant: "acme", User: "eve"}, {}}
+	for _, other := range others {
+		theirs := get(t, s, other, "s")
+		assert.NotSame(t, first, theirs)
+		assert.NotEqual(t, first.ID(), theirs.ID())
+		assert.Equal(t, other.Tenant, theirs.Tenant())
+		assert.True(t, s.End(t.Context(), other, "s"))
+	}
+	assert.Same(t, first, get(t, s, own, "s"), "nobody else ends it")
+}
+
+func TestSessionsEnd(t *testing.T) {
+	w := newWorld(t)
+	s := w.sessions(t, Options{Most: 2, Idle: time.Minute})
+	now := time.Now()
+	s.now = func() time.Time { return now }
+	caller := auth.Caller{Tenant: "acme"}
+	ids := map[string]string{}
+	for _, name := range []string{"a", "b", "c"} { // one more than there may be
+		session := get(t, s, caller, name)
+		assert.True(t, w.call(t, session).Result.Success)
+		ids["acme/"+session.ID()] = name
+		now = now.Add(time.Second)
+	}
+	get(t, s, auth.Caller{Tenant: "other"}, "a") // another tenant's do not count
+	names := func() (names []string) {
+		for _, ended := range w.endedSessions() {
+			if name := ids[ended]; name != "" {
+				names = append(names, name)
+			}
+		}
+		return names
+	}
+	assert.Eventually(t, func() bool { return fmt.Sprint(names()) == "[a]" }, time.Minute, time.Millisecond, "the one unused for longest")
+
+	now = now.Add(time.Minute - time.Second)
+	get(t, s, caller, "c")
+	now = now.Add(2 * time.Second)
+	get(t, s, caller, "c")
+	assert.Eventually(t, func() bool { return fmt.Sprint(names()) == "[a b]" }, time.Minute, time.Millisecond, "unused for a minute")
+
+	assert.True(t, s.End(t.Context(), caller, "c"))
+	assert.False(t, s.End(t.Context(), caller, "c"))
+	assert.Equal(t, []string{"a", "b", "c"}, names())
+
+	single, done, err := s.Get(t.Context(), caller, "")
+	require.NoError(t, err)
+	assert.True(t, w.call(t, single).Result.Success)
+	done()
+	assert.Contains(t, w.endedSessions(), "acme/"+single.ID())
+}
+
+// TestSessionsInUseStay: what is used is not ended to make room, and one too many is refused.
+func TestSessionsInUseStay(t *testing.T) {
+	s := newWorld(t).sessions(t, Options{Most: 1, Idle: time.Nanosecond})
+	used, done, err := s.Get(t.Context(), auth.Caller{}, "used")
+	require.NoError(t, err)
+	s.now = func() time.Time { return time.Now().Add(time.Hour) }
+	_, _, err = s.Get(t.Context(), auth.Caller{}, "more")
+	require.ErrorIs(t, err, ErrTooMany)
+	assert.Same(t, used, get(t, s, auth.Caller{}, "used"))
+	done()
+	done() // twice is once
+	get(t, s, auth.Caller{}, "more")
+}
+
+func TestSessionsOfAgents(t *testing.T) {
+	w := newWorld(t)
+	s := w.sessions(t, Options{})
+	caller := auth.Caller{Tenant: "acme", Agent: "noter"}
+	_, _, err := s.Get(t.Context(), caller, "s")
+	require.ErrorIs(t, err, agents.ErrNotFound)
+	save := func(names ...string) {
+		require.NoError(t, w.agents.Save("acme", agents.Agent{Name: "noter", AllowedTools: names}, w.host.Registry()))
+	}
+	save()
+	assert.Equal(t, tool.Denied, w.call(t, get(t, s, caller, "s")).Result.Kind, "an agent without tools may call none")
+	save("note")
+	assert.True(t, w.call(t, get(t, s, caller, "s")).Result.Success, "what changed holds for the next request")
+	_, _, err = s.Get(t.Context(), auth.Caller{Tenant: "other", Agent: "noter"}, "s")
+	require.ErrorIs(t, err, agents.ErrNotFound, "it is another tenant's")
+	none, err := New(w.host, Options{})
+	require.NoError(t, err)
+	_, _, err = none.Get(t.Context(), caller, "")
+	require.ErrorIs(t, err, agents.ErrNotFound)
+	require.NoError(t, none.Close(t.Context()))
+}
+
+func TestWrongIDs(t *testing.T) {
+	s := newWorld(t).sessions(t, Options{})
+	for _, id := range []string{" ", "a b", "a\n", "é", string(make([]byte, 129)), "a\x7f"} {
+		_, _, err := s.Get(t.Context(), auth.Caller{}, id)
+		require.ErrorIs(t, err, ErrInvalidID)
+	}
+	_, err := New(nil, Options{Most: -1})
+	require.Error(t, err)
+	require.NoError(t, s.Close(t.Context()))
+	_, _, err = s.Get(t.Context(), auth.Caller{}, "a")
+	require.ErrorIs(t, err, ErrClosed)
+}
+
+// TestSessionsAtOnce: many callers get, use and end sessions at the same time.
+func TestSessionsAtOnce(t *testing.T) {
+	w := newWorld(t)
+	s := w.sessions(t, Options{Most: 3, Idle: time.Millisecond})
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			for j := range 30 {
+				caller := auth.Caller{Tenant: fmt.Sprint(i % 2)}
+				session, done, err := s.Get(t.Context(), caller, fmt.Sprint(j%4))
+				if errors.Is(err, ErrTooMany) {
+					continue
+				}
+				if assert.NoError(t, err) {
+					w.call(t, session)
+					done()
+				}
+				if j%7 == 0 {
+					s.End(t.Context(), caller, fmt.Sprint(j%4))
+				}
+			}
+		})
+	}
+	all.Wait()
+}
