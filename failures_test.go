@@ -17,6 +17,7 @@ import (
 	"github.com/caisson-run/caisson/dialects/responses"
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/internal/guests"
+	"github.com/caisson-run/caisson/runtime"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -49,7 +50,9 @@ func TestModelsReadTheReason(t *testing.T) {
 		content[f.name+".tool.yaml"] = fmt.Sprintf("schema: caisson/v1\nname: %s\ndescription: Fails.\nmodule: {path: %[1]s.wasm}\nparameters: {type: object}\n", f.name)
 		calls = append(calls, tool.Call{ID: "call_" + f.name, Type: tool.FunctionCall, Function: tool.Function{Name: f.name, Arguments: f.arguments}})
 	}
-	host := open(t, caisson.Options{Tools: []string{files(t, content)}})
+	cache, err := os.UserCacheDir()
+	require.NoError(t, err)
+	host := open(t, caisson.Options{Tools: []string{files(t, content)}, Runtime: runtime.Options{CacheDir: filepath.Join(cache, "caisson", "test")}})
 
 	whole, err := host.Execute(t.Context(), executor.Batch{Calls: calls})
 	require.NoError(t, err)

@@ -23,7 +23,7 @@ import (
 func withCaisson(t *testing.T) string {
 	t.Helper()
 	bin := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(bin, "caisson"), "./cmd/caisson")
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags=-s", "-o", filepath.Join(bin, "caisson"), "./cmd/caisson")
 	message, err := build.CombinedOutput()
 	require.NoError(t, err, string(message))
 	return "PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH")
@@ -44,7 +44,9 @@ func TestManual(t *testing.T) {
 	dir := t.TempDir()
 	assert.Equal(t, 16, follow(t, dir, steps, withCaisson(t)))
 
-	rt, err := runtime.New(t.Context(), runtime.Options{})
+	cache, err := os.UserCacheDir()
+	require.NoError(t, err)
+	rt, err := runtime.New(t.Context(), runtime.Options{CacheDir: filepath.Join(cache, "caisson", "test")})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, rt.Close(context.Background())) })
 	found, err := registry.Directory(dir).Manifests(t.Context())

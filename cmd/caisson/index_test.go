@@ -18,16 +18,22 @@ import (
 // manifests are parsed, and the call fails for a tool that does not exist. The control is the list, which
 // calls nothing and shows that the forgery is in effect.
 func TestAttackForgedIndex(t *testing.T) {
-	root, err := guests.Compile(t.Context(), "wasm-tools/calculator")
+	root, err := guests.Root()
 	require.NoError(t, err)
-	tools, cache := filepath.Join(root, "wasm-tools", "calculator"), filepath.Join(t.TempDir(), "cache")
+	// A small module, since it is compiled three times.
+	module, err := os.ReadFile(filepath.Join(root, "internal", "guests", "seeded", "c", "seeded.wasm"))
+	require.NoError(t, err)
+	tools, cache := t.TempDir(), filepath.Join(t.TempDir(), "cache")
+	require.NoError(t, os.WriteFile(filepath.Join(tools, "tool.wasm"), module, 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(tools, "tool.yaml"),
+		[]byte("schema: caisson/v1\nname: calculator\ndescription: Draw a number.\nmodule: {path: tool.wasm, args: [entropy, late]}\n"), 0o600))
 	flags := []string{"--tools", tools, "--cache-dir", cache}
 	call := func(name string) (int, string, string) {
-		return start(t.Context(), nil, append([]string{"call", name, "expression=6*7", "--state-dir", ""}, flags...)...)
+		return start(t.Context(), nil, append([]string{"call", name, "--state-dir", ""}, flags...)...)
 	}
 	code, stdout, stderr := call("calculator")
 	require.Zero(t, code, stderr)
-	require.Equal(t, "42\n", stdout)
+	require.Regexp(t, `^\d+\n$`, stdout)
 
 	forge(t, filepath.Join(cache, "manifests"), filepath.Join(tools, "tool.yaml"), "calculator", "calcuIator")
 	code, stdout, stderr = start(t.Context(), nil, append([]string{"list"}, flags...)...)
@@ -49,7 +55,7 @@ func TestAttackForgedIndex(t *testing.T) {
 		flags[3] = folder
 		code, stdout, stderr = call("calculator")
 		require.Zero(t, code, stderr)
-		require.Equal(t, "42\n", stdout)
+		require.Regexp(t, `^\d+\n$`, stdout)
 	}
 }
 

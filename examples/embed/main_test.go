@@ -34,7 +34,7 @@ func TestEmbed(t *testing.T) {
 		copyFile(t, name, filepath.Join(dir, name))
 	}
 	newModule(t, root, dir)
-	build := exec.CommandContext(t.Context(), "go", "build", "-mod=mod", "-o", filepath.Join(dir, "embed.exe"), ".")
+	build := exec.CommandContext(t.Context(), "go", "build", "-mod=mod", "-ldflags=-s", "-o", filepath.Join(dir, "embed.exe"), ".")
 	build.Dir = dir
 	build.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=")
 	out, err := build.CombinedOutput()
