@@ -17,6 +17,9 @@ type ChatResponse struct {
 	ProviderItems []ProviderItem `json:"provider_items,omitempty"`
 	FinishReason  FinishReason   `json:"finish_reason,omitempty"`
 	Usage         ChatUsage      `json:"usage"`
+	// Remarks say, in sentences for people, what is unusual about the response: calls that were not read,
+	// calls without an id of their own, and why the provider stopped the model.
+	Remarks []string `json:"remarks,omitempty"`
 }
 
 // ProviderItem is a part of a response that is neither text, nor reasoning, nor a call of an offered
@@ -102,7 +105,7 @@ const (
 	ResponseProviderItem ResponseType = "provider_item" // Data is a [ProviderItem]
 	ResponseReferences   ResponseType = "references"
 	ResponseError        ResponseType = "error"
-	ResponseComplete     ResponseType = "complete" // the last chunk; Data {"finish_reason","usage"}
+	ResponseComplete     ResponseType = "complete" // the last chunk; Data {"finish_reason","usage","remarks"}, the last if there are any
 )
 
 // Reference is a source that a response is based on.

@@ -22,6 +22,9 @@ func (o *batchOptions) remark(dialect dialects.Dialect, response *tool.ChatRespo
 		}
 		o.hint(text)
 	}
+	for _, remark := range response.Remarks {
+		o.hint(remark)
+	}
 	var waiting, others []string
 	for _, item := range response.ProviderItems {
 		name := strings.TrimSpace(tool.Shown(item.Type, 64) + " " + tool.Shown(item.ID, 64))

@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 type assembly struct {
 	wire.Output
 	stop  string
+	why   details // of stop
 	usage usage
 	parts []*part // in the order in which they were first mentioned
 	at    map[int]*part
@@ -30,6 +32,7 @@ type part struct {
 	index   int
 	kind    string // the block's type; empty until it is known
 	call    tool.Call
+	filled  bool            // whether the call's id was made here
 	number  int             // of the call, as they began
 	input   json.RawMessage // with which the block began
 	written json.RawMessage // the whole of a block of the provider's own tools, as it began
@@ -85,7 +88,25 @@ const (
 
 func (a *assembly) begin(m message) {
 	a.ID, a.Model, a.stop = m.ID, m.Model, m.StopReason
+	a.explain(m.Details)
 	wire.Counts(m.Usage, &a.usage)
+}
+
+// explain takes the reasons beside a stop reason, which are for people alone.
+func (a *assembly) explain(written json.RawMessage) {
+	var why details
+	if !wire.Absent(written) && exact.Unmarshal(written, &why) == nil {
+		a.why = why
+	}
+}
+
+// remarks returns what is unusual about the response, given its calls and those of them without an id of their own.
+func (a *assembly) remarks(calls, filled []tool.Call) []string {
+	remarks := append(pieces.Filled(filled), pieces.Repeated(calls)...)
+	if a.why == (details{}) {
+		return remarks
+	}
+	return append(remarks, pieces.Ended(cmp.Or(a.why.Category, a.stop), a.why.Explanation))
 }
 
 // maxBlocks limits the memory for a message of many empty blocks.
@@ -141,7 +162,7 @@ func (a *assembly) startCall(r wire.Reader, p *part, first block) error {
 	if a.taken == nil {
 		a.taken = map[string]bool{}
 	}
-	if first.ID == "" {
+	if p.filled = first.ID == ""; p.filled {
 		first.ID = pieces.Free(a.taken, p.index)
 	}
 	a.taken[first.ID] = true
@@ -203,13 +224,17 @@ func (a *assembly) Response() tool.ChatResponse {
 		ProviderItems: a.Items(),
 	}
 	var content strings.Builder
+	var filled []tool.Call
 	cut := a.cut()
 	for _, p := range a.sorted() {
 		content.WriteString(p.text.String())
 		if p.kind == callBlock && p.stopped && (a.done || p.certain()) {
 			response.ToolCalls = append(response.ToolCalls, p.whole(cut))
+			if p.filled {
+				filled = append(filled, p.call)
+			}
 		}
 	}
-	response.Content = content.String()
+	response.Content, response.Remarks = content.String(), a.remarks(response.ToolCalls, filled)
 	return response
 }

@@ -19,6 +19,13 @@ type message struct {
 	StopReason string          `json:"stop_reason"`
 	Usage      json.RawMessage `json:"usage"`
 	Error      *failure        `json:"error"`
+	Details    json.RawMessage `json:"stop_details"`
+}
+
+// details say why the provider refused to go on.
+type details struct {
+	Category    string `json:"category"`
+	Explanation string `json:"explanation"`
 }
 
 // block is a part of a message's content.

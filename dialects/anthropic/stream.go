@@ -34,6 +34,8 @@ type delta struct {
 	Thinking   string      `json:"thinking"`
 	Signature  string      `json:"signature"`
 	StopReason string      `json:"stop_reason"` // of message_delta
+	// Details are beside StopReason.
+	Details json.RawMessage `json:"stop_details"`
 }
 
 // Take takes one event. Unknown ones are ignored, as the provider asks. Some servers that speak this format end it
@@ -63,6 +65,7 @@ func (a *assembly) Take(name string, data []byte) error {
 	case "message_delta":
 		if e.Delta != nil && e.Delta.StopReason != "" {
 			a.stop = e.Delta.StopReason
+			a.explain(e.Delta.Details)
 		}
 		wire.Counts(e.Usage, &a.usage)
 	case "message_stop":

@@ -20,7 +20,8 @@ type document struct {
 }
 
 type feedback struct {
-	BlockReason string `json:"blockReason" alias:"block_reason"`
+	BlockReason  string `json:"blockReason" alias:"block_reason"`
+	BlockMessage string `json:"blockReasonMessage" alias:"block_reason_message"`
 }
 
 type candidate struct {
@@ -28,7 +29,8 @@ type candidate struct {
 	Content struct {
 		Parts json.RawMessage `json:"parts"`
 	} `json:"content"`
-	FinishReason string `json:"finishReason" alias:"finish_reason"`
+	FinishReason  string `json:"finishReason" alias:"finish_reason"`
+	FinishMessage string `json:"finishMessage" alias:"finish_message"`
 }
 
 // part is a part of a candidate's content.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/exact"
+	"github.com/caisson-run/caisson/dialects/internal/pieces"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -23,8 +24,10 @@ type assembly struct {
 	open    []*call // calls to be continued, and maybe some that have ended
 	byID    map[string]*call
 	known   bool // whether there was anything that responses have
-	blocked bool
+	blocked feedback
 	finish  string
+	message string         // beside finish
+	unread  map[int64]bool // other candidates with calls
 	usage   usage
 }
 
@@ -44,7 +47,10 @@ func (a *assembly) add(r wire.Reader, text json.RawMessage) error {
 		a.usage, a.known = counts, true
 	}
 	if d.PromptFeedback != nil {
-		a.blocked, a.known = a.blocked || d.PromptFeedback.BlockReason != "", true
+		a.known = true
+		if d.PromptFeedback.BlockReason != "" {
+			a.blocked = *d.PromptFeedback
+		}
 	}
 	return wire.Each(r, "candidates", d.Candidates, maxParts, a.candidate)
 }
@@ -52,13 +58,14 @@ func (a *assembly) add(r wire.Reader, text json.RawMessage) error {
 // maxParts bounds the memory for a response of many empty parts.
 const maxParts = 65_536
 
-// candidate reads the first of the candidates; others are ignored.
+// candidate reads the first of the candidates. Of others, only whether they have calls is of interest.
 func (a *assembly) candidate(r wire.Reader, c *candidate) error {
 	if c.Index != 0 {
+		a.passOver(r, c)
 		return nil
 	}
 	a.known = true
-	a.finish = cmp.Or(c.FinishReason, a.finish)
+	a.finish, a.message = cmp.Or(c.FinishReason, a.finish), cmp.Or(c.FinishMessage, a.message)
 	return wire.Each(r, "content.parts", c.Content.Parts, maxParts, func(r wire.Reader, written *json.RawMessage) error {
 		if a.parts++; a.parts > maxParts {
 			return r.Fail("", "the response has more than %d parts", maxParts)
@@ -72,6 +79,33 @@ func (a *assembly) candidate(r wire.Reader, c *candidate) error {
 		}
 		return a.passage(&p, *written)
 	})
+}
+
+// passOver takes a candidate that is not read, of which anything may be wrong.
+func (a *assembly) passOver(r wire.Reader, c *candidate) {
+	_ = wire.Each(r, "content.parts", c.Content.Parts, maxParts, func(_ wire.Reader, p *struct {
+		FunctionCall json.RawMessage `json:"functionCall" alias:"function_call"`
+	}) error {
+		if !wire.Absent(p.FunctionCall) {
+			if a.unread == nil {
+				a.unread = map[int64]bool{}
+			}
+			a.unread[int64(c.Index)] = true
+		}
+		return nil
+	})
+}
+
+// remarks returns what is unusual about the response.
+func (a *assembly) remarks(calls []tool.Call) []string {
+	remarks := append(pieces.Unread("candidate", a.unread), pieces.Repeated(calls)...)
+	if a.blocked.BlockReason != "" {
+		remarks = append(remarks, pieces.Blocked(a.blocked.BlockReason, a.blocked.BlockMessage))
+	}
+	if isUsual := a.finish == "" || a.finish == "STOP" || a.finish == "MAX_TOKENS"; !isUsual || a.message != "" {
+		remarks = append(remarks, pieces.Ended(a.finish, a.message))
+	}
+	return remarks
 }
 
 // passage takes a part that is not a call: text, thoughts, or what the provider's own tools did. A
@@ -148,7 +182,7 @@ func (a *assembly) Response() tool.ChatResponse {
 		ID: a.ID, Model: a.Model, Content: a.Answer(), ToolCalls: []tool.Call{}, ProviderItems: a.Items(),
 		FinishReason: finishReason(a.finish, len(a.calls) > 0), Usage: a.usage.total(),
 	}
-	if a.finish == "" && a.blocked {
+	if a.finish == "" && a.blocked.BlockReason != "" {
 		response.FinishReason = tool.FinishContentFilter
 	}
 	for _, c := range a.calls {
@@ -156,6 +190,7 @@ func (a *assembly) Response() tool.ChatResponse {
 			response.ToolCalls = append(response.ToolCalls, c.call)
 		}
 	}
+	response.Remarks = a.remarks(response.ToolCalls)
 	return response
 }
 
@@ -174,7 +209,7 @@ func (a *assembly) Take(_ string, data []byte) error {
 
 // Finish checks that the response has ended. A stream without a finish reason broke off.
 func (a *assembly) Finish() error {
-	if a.finish == "" && !a.blocked {
+	if a.finish == "" && a.blocked.BlockReason == "" {
 		return a.Fail("", "broke off: no finishReason came")
 	}
 	return a.end()

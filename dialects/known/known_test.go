@@ -420,3 +420,50 @@ func TestNumbersAreReadByValue(t *testing.T) {
 		assert.EqualError(t, err, want)
 	}
 }
+
+// TestRemarks: what is not read, and what cannot be matched, is said, whole or streamed.
+func TestRemarks(t *testing.T) {
+	const filled, same = "calls without an id were given one, which their results have: ", "calls have the same id, so only the order tells their results apart: "
+	one := `{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}`
+	for _, c := range []struct {
+		name, document string
+		want           []string
+	}{
+		{dialects.OpenAI, `{"choices":[{"index":0,"message":{"tool_calls":[` + one + `]}},{"index":1,"message":{"content":"a","tool_calls":[]}}]}`, nil},
+		{dialects.OpenAI, `{"choices":[{"index":0,"message":{"content":"a"}},{"index":2,"message":{"tool_calls":[` + one + `]}},{"index":1,"message":{"tool_calls":[` + one + `]}}]}`,
+			[]string{"only the first choice is read, but there are calls in choice 1, choice 2, too"}},
+		{dialects.OpenAI, `{"choices":[{"message":{"content":"a"}},{"message":{"tool_calls":[` + one + `]}}]}`, []string{"only the first choice is read, but there are calls in choice 1, too"}},
+		{dialects.OpenAI, dialecttest.Data(`{"choices":[{"index":0,"delta":{"tool_calls":[`+one+`]}}]}`, `{"choices":[{"index":1,"delta":{"tool_calls":[`+one+`]}}]}`, `{"choices":[{"index":1,"delta":{"tool_calls":[`+one+`]}}]}`, `[DONE]`),
+			[]string{"only the first choice is read, but there are calls in choice 1, too"}},
+		{dialects.OpenAI, dialecttest.Data(`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"name":"f","arguments":"{}"}},{"index":1,"function":{"name":"g","arguments":"{}"}}]},"finish_reason":"stop"}]}`),
+			[]string{filled + "f (call_0), g (call_1)"}},
+		{dialects.OpenAI, `{"choices":[{"message":{"tool_calls":[` + strings.Repeat(`{"function":{"name":"f"}},`, 9) + one + `,` + one + `]}}]}`,
+			[]string{filled + "f (call_0), f (call_1), f (call_2), f (call_3), f (call_4), f (call_5), f (call_6), f (call_7), and 1 more", same + "a (2 calls)"}},
+		{dialects.Responses, dialecttest.Data(`{"type":"response.completed","response":{"output":[{"type":"function_call","name":"f"},{"type":"function_call","call_id":"a","id":"x","name":"f"},{"type":"function_call","call_id":"a","id":"y","name":"f"}]}}`),
+			[]string{filled + "f (call_0)"}},
+		{dialects.Responses, `{"object":"response","output":[{"type":"function_call","call_id":"a","name":"f"},{"type":"function_call","call_id":"a","name":"f"}]}`, []string{same + "a (2 calls)"}},
+		{dialects.Anthropic, `{"type":"message","role":"assistant","content":[{"type":"tool_use","name":"f","input":{}},{"type":"tool_use","id":"a","name":"f"},{"type":"tool_use","id":"a","name":"f"}]}`,
+			[]string{filled + "f (call_0)", same + "a (2 calls)"}},
+		{dialects.Anthropic, `{"type":"message","role":"assistant","content":[],"stop_reason":"refusal","stop_details":{"type":"refusal","category":"cyber","explanation":"It would do harm."}}`,
+			[]string{"the provider ended the response with the reason cyber: It would do harm."}},
+		{dialects.Anthropic, dialecttest.Data(`{"type":"message_start","message":{}}`, `{"type":"message_delta","delta":{"stop_reason":"refusal","stop_details":{"type":"refusal","category":null,"explanation":"No."}}}`, `{"type":"message_stop"}`),
+			[]string{"the provider ended the response with the reason refusal: No."}},
+		{dialects.Gemini, `{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f"}},{"functionCall":{"name":"f"}}]},"finishReason":"STOP"}]}`, nil},
+		{dialects.Gemini, `{"candidates":[{"content":{"parts":[{"functionCall":{"id":"a","name":"f"}},{"functionCall":{"id":"a","name":"f"}}]},"finishReason":"STOP"},{"index":1,"content":{"parts":[{"text":7,"functionCall":{"name":"f"}}]}},{"index":2,"content":{"parts":[{"text":"a"}]}}]}`,
+			[]string{"only the first candidate is read, but there are calls in candidate 1, too", same + "a (2 calls)"}},
+		{dialects.Gemini, `{"candidates":[{"content":{},"finishReason":"MALFORMED_FUNCTION_CALL","finishMessage":"Malformed function call: print(f(1))"}]}`,
+			[]string{"the provider ended the response with the reason MALFORMED_FUNCTION_CALL: Malformed function call: print(f(1))"}},
+		{dialects.Gemini, dialecttest.Data(`{"candidates":[{"finish_reason":"UNEXPECTED_TOOL_CALL","finish_message":"No tools."}]}`), []string{"the provider ended the response with the reason UNEXPECTED_TOOL_CALL: No tools."}},
+		{dialects.Gemini, `{"promptFeedback":{"blockReason":"PROHIBITED_CONTENT","blockReasonMessage":"Not that."},"usageMetadata":{}}`, []string{"the provider blocked the prompt with the reason PROHIBITED_CONTENT: Not that."}},
+		{dialects.Gemini, `{"promptFeedback":{"blockReason":"SAFETY"}}`, []string{"the provider blocked the prompt with the reason SAFETY"}},
+		{dialects.Gemini, `{"candidates":[{"content":{"parts":[{"text":"a"}]},"finishReason":"MAX_TOKENS"}]}`, nil},
+		{dialects.MCP, `[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"f"}},{"jsonrpc":"2.0","id":"1","method":"tools/call","params":{"name":"f"}}]`, nil},
+		{dialects.MCP, `[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"f"}},{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"f"}}]`, []string{same + "1 (2 calls)"}},
+	} {
+		d, err := known.ByName(c.name)
+		require.NoError(t, err)
+		response, err := known.ReadIn(d, []byte(c.document))
+		require.NoError(t, err, c.document)
+		assert.ElementsMatch(t, c.want, response.Remarks, c.document)
+	}
+}

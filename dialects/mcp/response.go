@@ -8,6 +8,7 @@ import (
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/exact"
+	"github.com/caisson-run/caisson/dialects/internal/pieces"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -75,7 +76,7 @@ func (s *stream) Finish() error { return nil }
 func (s *stream) Response() tool.ChatResponse {
 	response := tool.ChatResponse{ToolCalls: append([]tool.Call{}, s.calls...), FinishReason: tool.FinishStop, ProviderItems: s.Items()}
 	if len(s.calls) > 0 {
-		response.FinishReason = tool.FinishToolCalls
+		response.FinishReason, response.Remarks = tool.FinishToolCalls, pieces.Repeated(s.calls)
 	}
 	return response
 }

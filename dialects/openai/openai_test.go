@@ -115,6 +115,7 @@ func TestRowS2_2ResponsesOfOtherServers(t *testing.T) {
 		content         string
 		calls           []tool.Call
 		finish          tool.FinishReason
+		remarks         []string
 	}{
 		"a forced call stops": {
 			message: `{"content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}`, reason: "stop",
@@ -136,10 +137,12 @@ func TestRowS2_2ResponsesOfOtherServers(t *testing.T) {
 			message: `{"tool_calls":[{"function":{"name":"f","arguments":"1"}},{"id":"call_2","function":{"name":"f","arguments":"2"}},{"id":"","function":{"name":"f","arguments":"3"}}]}`,
 			reason:  "tool_calls",
 			calls:   []tool.Call{dialecttest.Call("call_0", "f", "1"), dialecttest.Call("call_2", "f", "2"), dialecttest.Call("call_2_", "f", "3")}, finish: tool.FinishToolCalls,
+			remarks: []string{"calls without an id were given one, which their results have: f (call_0), f (call_2_)"},
 		},
 		"ids that repeat stay": {
 			message: `{"tool_calls":[{"id":"a","function":{"name":"f","arguments":"1"}},{"id":"a","function":{"name":"f","arguments":"2"}}]}`, reason: "tool_calls",
 			calls: []tool.Call{dialecttest.Call("a", "f", "1"), dialecttest.Call("a", "f", "2")}, finish: tool.FinishToolCalls,
+			remarks: []string{"calls have the same id, so only the order tells their results apart: a (2 calls)"},
 		},
 		"content in parts": {
 			message: `{"content":[{"type":"thinking","thinking":[]},{"type":"text","text":"a"},{"type":"image_url","text":{}},{"type":"text","text":"b"}]}`, reason: "stop",
@@ -161,7 +164,7 @@ func TestRowS2_2ResponsesOfOtherServers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			response, err := New().Response(answer(test.message, test.reason))
 			require.NoError(t, err)
-			assert.Equal(t, tool.ChatResponse{ID: "c", Content: test.content, ToolCalls: test.calls, FinishReason: test.finish}, response)
+			assert.Equal(t, tool.ChatResponse{ID: "c", Content: test.content, ToolCalls: test.calls, FinishReason: test.finish, Remarks: test.remarks}, response)
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -42,6 +43,12 @@ type choice struct {
 	FinishReason string       `json:"finish_reason"`
 	// Error is the error of the upstream of a proxy.
 	Error json.RawMessage `json:"error"`
+}
+
+// hasCalls returns whether a choice, or a chunk of one, has calls.
+func (c *choice) hasCalls() bool {
+	said := cmp.Or(c.Message, c.Delta)
+	return said != nil && !wire.Empty(said.ToolCalls)
 }
 
 // message is an assistant's message, or a delta of one.
@@ -91,7 +98,8 @@ func (dialect) Response(document []byte) (tool.ChatResponse, error) {
 	if err := r.Document(document, &c); err != nil {
 		return tool.ChatResponse{}, err
 	}
-	r, chosen, err := c.first(r)
+	unread := map[int64]bool{}
+	r, chosen, err := c.first(r, unread)
 	if err != nil {
 		return tool.ChatResponse{}, err
 	}
@@ -122,19 +130,24 @@ func (dialect) Response(document []byte) (tool.ChatResponse, error) {
 		return tool.ChatResponse{}, err
 	}
 	response := tool.ChatResponse{ID: c.ID, Model: c.Model, Content: content.String() + m.Refusal.String(), Usage: c.usage().counts()}
-	response.ToolCalls, response.FinishReason = finish(calls, chosen.FinishReason)
+	response.ToolCalls, response.FinishReason, response.Remarks = finish(calls, chosen.FinishReason, unread)
 	return response, nil
 }
 
-// first returns the choice with index 0 and its reader, or nil and the reader of the completion. It fails
-// with the error that a server sent instead.
-func (c *completion) first(r wire.Reader) (at wire.Reader, found *choice, err error) {
+// first returns the choice with index 0 and its reader, or nil and the reader of the completion. It adds other choices
+// with calls to unread. It fails with the error that a server sent instead.
+func (c *completion) first(r wire.Reader, unread map[int64]bool) (at wire.Reader, found *choice, err error) {
 	if !wire.Empty(c.Error) {
 		return r, nil, reported(r.In("error"), c.Error)
 	}
 	at = r
+	position := int64(-1)
 	err = wire.Each(r, "choices", c.Choices, maxElements, func(r wire.Reader, c *choice) error {
+		position++
 		if found != nil || c.Index != 0 {
+			if c.hasCalls() {
+				unread[cmp.Or(int64(c.Index), position)] = true
+			}
 			return nil
 		}
 		if !wire.Empty(c.Error) {
@@ -159,17 +172,17 @@ func (m *message) calls(r wire.Reader, most int, visit func(r wire.Reader, c *ca
 	})
 }
 
-// finish returns the calls, with ids, and the finish reason.
-func finish(calls []tool.Call, reason string) ([]tool.Call, tool.FinishReason) {
+// finish returns the calls, with ids, the finish reason, and remarks about the calls and the choices that are unread.
+func finish(calls []tool.Call, reason string, unread map[int64]bool) ([]tool.Call, tool.FinishReason, []string) {
 	finished := tool.FinishReason(reason)
 	if finished.WasCut() {
 		pieces.MarkCut(calls)
 	}
-	pieces.FillIDs(calls)
+	remarks := append(pieces.Unread("choice", unread), pieces.FillIDs(calls)...)
 	if finished == tool.FinishStop && len(calls) > 0 {
 		finished = tool.FinishToolCalls
 	}
-	return append([]tool.Call{}, calls...), finished
+	return append([]tool.Call{}, calls...), finished, remarks
 }
 
 // content reads a text, null, or an array of parts, whose texts it joins.

@@ -14,7 +14,7 @@ import (
 // Stream reads chunks. Nothing in them says that a call is complete, so calls are passed on when the
 // stream ends, with [DONE] or else with End. What follows [DONE] is ignored.
 func (dialect) Stream() dialects.Stream {
-	return wire.NewStream(&stream{Output: wire.Output{Reader: reader("stream")}})
+	return wire.NewStream(&stream{Output: wire.Output{Reader: reader("stream")}, unread: map[int64]bool{}})
 }
 
 type stream struct {
@@ -27,6 +27,8 @@ type stream struct {
 	done     bool        // the calls are complete
 	complete []tool.Call // once done
 	finish   tool.FinishReason
+	unread   map[int64]bool // other choices with calls
+	remarks  []string       // once done
 }
 
 // Take takes one chunk, or [DONE].
@@ -45,7 +47,7 @@ func (s *stream) Take(name string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	r, chosen, err := c.first(s.Reader)
+	r, chosen, err := c.first(s.Reader, s.unread)
 	if err != nil {
 		return err
 	}
@@ -97,7 +99,7 @@ func (s *stream) end() error {
 	s.done = true
 	s.Say(tool.ResponseThinking, s.thinking.End())
 	s.Say(tool.ResponseAnswer, s.answer.End())
-	s.complete, s.finish = finish(calls, s.reason)
+	s.complete, s.finish, s.remarks = finish(calls, s.reason, s.unread)
 	for _, call := range s.complete {
 		s.Call(call)
 	}
@@ -119,7 +121,7 @@ func (s *stream) Finish() error {
 func (s *stream) Response() tool.ChatResponse {
 	return tool.ChatResponse{
 		ID: s.ID, Model: s.Model, Content: s.Answer(), ToolCalls: append([]tool.Call{}, s.complete...),
-		FinishReason: s.finish, Usage: s.usage.counts(),
+		FinishReason: s.finish, Usage: s.usage.counts(), Remarks: s.remarks,
 	}
 }
 

@@ -95,25 +95,32 @@ func (o *open) whole(cut, last bool) (tool.Call, bool) {
 	return call, o.ended && json.Valid([]byte(call.Function.Arguments))
 }
 
-// finish returns the calls, with ids, the open calls that they come from, and the finish reason. It leaves out
-// calls that were cut off before they had a name.
-func finish(r wire.Reader, opened []*open, reason tool.FinishReason) ([]tool.Call, []*open, tool.FinishReason, error) {
-	calls, from := []tool.Call{}, []*open{}
+// finished are the calls of a response that has ended.
+type finished struct {
+	calls   []tool.Call // with ids
+	from    []*open     // what they come from
+	reason  tool.FinishReason
+	remarks []string
+}
+
+// finish finishes the calls of a response. It leaves out calls that were cut off before they had a name.
+func finish(r wire.Reader, opened []*open, reason tool.FinishReason) (finished, error) {
+	f := finished{calls: []tool.Call{}, reason: reason}
 	for i, o := range opened {
 		call, ok := o.whole(reason.WasCut(), i == len(opened)-1)
 		if call.Incomplete = !ok; call.Incomplete && call.Function.Name == "" {
 			continue
 		}
 		if call.Function.Name == "" {
-			return nil, nil, "", r.Fail("", "has arguments for a call that never began")
+			return finished{}, r.Fail("", "has arguments for a call that never began")
 		}
-		calls, from = append(calls, call), append(from, o)
+		f.calls, f.from = append(f.calls, call), append(f.from, o)
 	}
-	pieces.FillIDs(calls)
-	if reason == tool.FinishStop && len(calls) > 0 {
-		reason = tool.FinishToolCalls
+	f.remarks = pieces.FillIDs(f.calls)
+	if reason == tool.FinishStop && len(f.calls) > 0 {
+		f.reason = tool.FinishToolCalls
 	}
-	return calls, from, reason, nil
+	return f, nil
 }
 
 // slot is a position in the output of a streamed response.

@@ -185,11 +185,14 @@ func (dialect) Response(document []byte) (tool.ChatResponse, error) {
 	if err != nil {
 		return tool.ChatResponse{}, err
 	}
-	read := tool.ChatResponse{ID: whole.ID, Model: whole.Model, Content: text.String(), Usage: whole.usage(), ProviderItems: others.items()}
-	if read.ToolCalls, _, read.FinishReason, err = finish(r, calls, reason); err != nil {
+	done, err := finish(r, calls, reason)
+	if err != nil {
 		return tool.ChatResponse{}, err
 	}
-	return read, nil
+	return tool.ChatResponse{
+		ID: whole.ID, Model: whole.Model, Content: text.String(), ToolCalls: done.calls, ProviderItems: others.items(),
+		FinishReason: done.reason, Usage: whole.usage(), Remarks: done.remarks,
+	}, nil
 }
 
 // maxElements limits the items of a response, and the parts of a message.

@@ -99,7 +99,8 @@ func TestRowS2_2ResponsesOfOtherServers(t *testing.T) {
 	}{
 		"no call_id": {
 			document: answer("completed", `{"type":"function_call","id":"fc_1","name":"f","arguments":"{}"}`, `{"type":"function_call","name":"f","arguments":"{}"}`),
-			want:     tool.ChatResponse{ToolCalls: []tool.Call{dialecttest.Call("fc_1", "f", "{}"), dialecttest.Call("call_1", "f", "{}")}, FinishReason: tool.FinishToolCalls},
+			want: tool.ChatResponse{ToolCalls: []tool.Call{dialecttest.Call("fc_1", "f", "{}"), dialecttest.Call("call_1", "f", "{}")}, FinishReason: tool.FinishToolCalls,
+				Remarks: []string{"calls without an id were given one, which their results have: f (call_1)"}},
 		},
 		"no status": {
 			document: []byte(`{"id":"r","output":[{"type":"function_call","call_id":"a","name":"f","arguments":"{"}]}`),

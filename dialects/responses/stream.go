@@ -23,9 +23,8 @@ type stream struct {
 	answer   pieces.Halves
 	thinking pieces.Halves
 	others   provided
-	done     bool        // the response has ended
-	complete []tool.Call // once done
-	reason   tool.FinishReason
+	done     bool     // the response has ended
+	complete finished // once done
 	usage    tool.ChatUsage
 }
 
@@ -253,14 +252,13 @@ func (s *stream) close(reason tool.FinishReason) error {
 	s.done = true
 	s.Say(tool.ResponseThinking, s.thinking.End())
 	s.Say(tool.ResponseAnswer, s.answer.End())
-	calls, from, reason, err := finish(s.Reader, s.slots.inOrder(), reason)
-	if err != nil {
+	var err error
+	if s.complete, err = finish(s.Reader, s.slots.inOrder(), reason); err != nil {
 		return err
 	}
-	s.complete, s.reason = calls, reason
-	for i, o := range from {
+	for i, o := range s.complete.from {
 		if !o.passed {
-			s.Call(calls[i])
+			s.Call(s.complete.calls[i])
 		}
 	}
 	return nil
@@ -284,7 +282,7 @@ func (s *stream) Finish() error {
 
 // Response returns the text so far, and the calls that are complete. After the end, it returns all calls.
 func (s *stream) Response() tool.ChatResponse {
-	calls := append([]tool.Call{}, s.complete...)
+	calls := append([]tool.Call{}, s.complete.calls...)
 	if !s.done {
 		for _, o := range s.slots.inOrder() {
 			if o.passed {
@@ -293,6 +291,7 @@ func (s *stream) Response() tool.ChatResponse {
 		}
 	}
 	return tool.ChatResponse{
-		ID: s.ID, Model: s.Model, Content: s.Answer(), ToolCalls: calls, ProviderItems: s.others.items(), FinishReason: s.reason, Usage: s.usage,
+		ID: s.ID, Model: s.Model, Content: s.Answer(), ToolCalls: calls, ProviderItems: s.others.items(),
+		FinishReason: s.complete.reason, Usage: s.usage, Remarks: s.complete.remarks,
 	}
 }

@@ -55,20 +55,6 @@ func MarkCut(calls []tool.Call) {
 	}
 }
 
-// FillIDs gives calls without an id one derived from their position, "call_0", so that results can be
-// matched. The same calls get the same ids every time.
-func FillIDs(calls []tool.Call) {
-	taken := make(map[string]bool, len(calls))
-	for _, call := range calls {
-		taken[call.ID] = true
-	}
-	for i := range calls {
-		if calls[i].ID == "" {
-			calls[i].ID = Free(taken, i)
-		}
-	}
-}
-
 // Free returns an id for the call at a position, and adds it to those taken.
 func Free(taken map[string]bool, position int) string {
 	id := "call_" + strconv.Itoa(position)

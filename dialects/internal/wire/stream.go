@@ -136,7 +136,8 @@ func (s *stream) End() ([]tool.StreamResponse, error) {
 	err := out.Data(tool.ResponseComplete, "", struct {
 		FinishReason tool.FinishReason `json:"finish_reason"`
 		Usage        tool.ChatUsage    `json:"usage"`
-	}{response.FinishReason, response.Usage})
+		Remarks      []string          `json:"remarks,omitempty"`
+	}{response.FinishReason, response.Usage, response.Remarks})
 	out.pieces[len(out.pieces)-1].Done = true
 	return out.pieces, err
 }
