@@ -305,6 +305,13 @@ func TestAttackForgedRecords(t *testing.T) {
 	require.NoError(t, err)
 	assert.True(t, found)
 	assert.Equal(t, caisson.Writer{Tool: "greet", Dir: filepath.Join(dir, "p")}, writer)
+	below, found, err := host.WriterTo(dir, map[string]string{"project_id": "p"})
+	require.NoError(t, err)
+	assert.True(t, found, "what is below a directory is in it")
+	assert.Equal(t, writer, below)
+	_, found, err = host.WriterTo(filepath.Join(dir, "p.json"), map[string]string{"project_id": "p"})
+	require.NoError(t, err)
+	assert.False(t, found, "a file beside it")
 }
 
 // TestAttackForgedCode: the host runs what is in its cache, so no tool may write there: neither to the folder, nor to one

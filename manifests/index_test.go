@@ -37,15 +37,16 @@ func requireEqual(t testing.TB, parsed, restored *Manifest) {
 	t.Helper()
 	require.Nil(t, parsed.restored)
 	require.NotNil(t, restored.restored, "it was parsed")
-	for path := range parsed.lines {
+	for path := range parsed.places {
 		require.Equal(t, parsed.Line(path), restored.Line(path), path)
 		require.Equal(t, parsed.Line(path+".none"), restored.Line(path+".none"), path)
+		require.Equal(t, parsed.Problem(path, Conflict, "", ""), restored.Problem(path, Conflict, "", ""))
 	}
 	requireSameSchema(t, parsed.Parameters, restored.Parameters)
 	requireSameSchema(t, parsed.Result, restored.Result)
 	left, right := *parsed, *restored
 	for _, m := range []*Manifest{&left, &right} {
-		m.Parameters, m.Result, m.lines, m.restored = nil, nil, nil, nil
+		m.Parameters, m.Result, m.places, m.restored = nil, nil, nil, nil
 	}
 	require.Equal(t, left, right)
 	require.NoError(t, restored.Confirm())
@@ -94,7 +95,7 @@ func TestIndexRestoresManifests(t *testing.T) {
 func TestRecordHoldsEveryField(t *testing.T) {
 	var m Manifest
 	fill(t, reflect.ValueOf(&m).Elem(), "Manifest")
-	m.lines = map[string]int{"module.path": 3, "permissions.files[0]": 4}
+	m.places = places{"module.path": {line: 3}, "permissions.files[0]": {line: 4}}
 	again := restore(m.File, nil, recordOf(&m))
 	require.NotNil(t, again)
 	assert.JSONEq(t, string(m.Parameters.JSON()), string(again.Parameters.JSON()))
@@ -152,7 +153,7 @@ func fill(t *testing.T, v reflect.Value, path string) {
 			name := path + "." + v.Type().Field(i).Name
 			if v.Type().Field(i).IsExported() {
 				fill(t, v.Field(i), name)
-			} else if name != "Manifest.lines" && name != "Manifest.restored" {
+			} else if name != "Manifest.places" && name != "Manifest.restored" {
 				t.Fatalf("no record holds the field %s", name)
 			}
 		}
@@ -276,7 +277,7 @@ func TestAttackForgedRecord(t *testing.T) {
 		"an alias":      func(m *Manifest) { m.Aliases = []string{"tool_9"} },
 		"its module":    func(m *Manifest) { m.Module.Path = "other.wasm" },
 		"a permission":  func(m *Manifest) { m.Permissions.Env = []string{"PATH"} },
-		"a line":        func(m *Manifest) { m.lines["module"] = 77 },
+		"a line":        func(m *Manifest) { m.places["module"] = position{line: 77} },
 		"its arguments": func(m *Manifest) { m.Parameters = schema.Known([]byte(`true`)) },
 		"no schema":     func(m *Manifest) { m.Parameters = schema.Known([]byte(`{"type":7}`)) },
 	} {

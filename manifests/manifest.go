@@ -54,8 +54,8 @@ type Manifest struct {
 	Deprecated       *Deprecated // nil if neither the tool nor an alias is deprecated
 	Tests            []Test
 
-	// lines maps the path of every key in the source ("limits.memory") to its line.
-	lines map[string]int
+	// places are those of the keys in the source, such as "limits.memory".
+	places places
 	// restored is set if the manifest comes from an [Index] and was not parsed.
 	restored *restored
 }
@@ -64,9 +64,17 @@ type Manifest struct {
 // the key, it returns the line of the nearest enclosing key, or 0 if there is none.
 func (m *Manifest) Line(path string) int {
 	if m.restored != nil && !isRecorded(path) {
-		return m.restored.line(path)
+		return m.restored.position(path).line
 	}
-	return lineOf(m.lines, path)
+	return m.places.near(path).line
+}
+
+// Problem returns a problem at a key in File, or else at the nearest enclosing key.
+func (m *Manifest) Problem(path string, kind ProblemKind, message, fix string) Problem {
+	if m.restored != nil {
+		return problemAt(m.File, m.restored.position(path), path, kind, message, fix)
+	}
+	return problemAt(m.File, m.places.near(path), path, kind, message, fix)
 }
 
 // TextParameter returns the name of the parameter that takes the text of a [CustomTool], and "" for

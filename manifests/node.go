@@ -163,14 +163,28 @@ func writeString(b *bytes.Buffer, text string) {
 	}
 }
 
-// places maps the path of every value below n to the position of its key.
-func (n *node) places() map[string]position {
-	places := map[string]position{"": n.at}
+// places maps the path of every value in a document to the position of its key.
+type places map[string]position
+
+// near returns the position of the path or of its nearest ancestor but the document, or zero.
+func (p places) near(path string) position {
+	for path != "" {
+		if at, found := p[path]; found {
+			return at
+		}
+		path = parentPath(path)
+	}
+	return position{}
+}
+
+// places returns the places of all values below n.
+func (n *node) places() places {
+	places := places{"": n.at}
 	n.addPlaces(places, "")
 	return places
 }
 
-func (n *node) addPlaces(places map[string]position, path string) {
+func (n *node) addPlaces(places places, path string) {
 	for i, element := range n.elements {
 		inner := keypath.Index(path, i)
 		places[inner] = element.at
@@ -183,17 +197,6 @@ func (n *node) addPlaces(places map[string]position, path string) {
 			m.value.addPlaces(places, inner)
 		}
 	}
-}
-
-// lineOf returns the line of the path or of its nearest ancestor in lines.
-func lineOf(lines map[string]int, path string) int {
-	for path != "" {
-		if line, found := lines[path]; found {
-			return line
-		}
-		path = parentPath(path)
-	}
-	return 0
 }
 
 // parentPath returns a path without its last step. Within a quoted key the result may not be a

@@ -30,6 +30,13 @@ type Policy struct {
 	// Ask overrides Approve: calls of a tool named in both require approval.
 	Ask     []PolicyAsk
 	Approve []PolicyApproval
+
+	places places // of the keys in the source
+}
+
+// Problem returns a problem at a key in File, such as "grants[0].files[1]", or else at the nearest enclosing key.
+func (p *Policy) Problem(path string, kind ProblemKind, message, fix string) Problem {
+	return problemAt(p.File, p.places.near(path), path, kind, message, fix)
 }
 
 // Profile is an upper limit for all tools.
@@ -87,7 +94,7 @@ var toolPattern = regexp.MustCompile(`^[a-zA-Z0-9_*?^\[\]-]{1,128}$`)
 // policy reads a whole document. Its result is valid only if there are no problems.
 func (r *reader) policy(root *node) *Policy {
 	r.places = root.places()
-	p := &Policy{File: r.file}
+	p := &Policy{File: r.file, places: r.places}
 	r.object(root, "",
 		required("schema", "schema: "+PolicyV1, new(string), choice(r, PolicyV1)),
 		optional("tools", &p.Tools, r.sources),

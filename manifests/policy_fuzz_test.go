@@ -278,7 +278,6 @@ func noneIf(taken bool) string {
 // normalise takes from a policy where it stands, and the order in which the keys of its
 // objects stood. It changes the policy.
 func normalise(p *manifests.Policy) *manifests.Policy {
-	p.File = ""
 	slices.SortFunc(p.Profiles, func(a, b manifests.Profile) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortFunc(p.Context, func(a, b manifests.ContextSource) int { return strings.Compare(a.Name, b.Name) })
 	for i := range p.Context {
@@ -304,7 +303,9 @@ func normalise(p *manifests.Policy) *manifests.Policy {
 	for i := range p.Approve {
 		p.Approve[i].Origin = ""
 	}
-	return p
+	return &manifests.Policy{ // without the places of its keys
+		Tools: p.Tools, Profile: p.Profile, Profiles: p.Profiles, Context: p.Context, Grants: p.Grants, Deny: p.Deny, Ask: p.Ask, Approve: p.Approve,
+	}
 }
 
 func forget[T any](elements []T, binding func(*T) *manifests.Binding) {

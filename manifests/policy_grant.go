@@ -33,6 +33,13 @@ func (p *Policy) For(tool, source string) Grants {
 	return given
 }
 
+// Statements returns what the grant gives to its tools.
+func (g Grant) Statements() []Statement {
+	var given Grants
+	g.addTo(&given)
+	return given.Statements()
+}
+
 func (g Grant) addTo(all *Grants) {
 	g.bind()
 	for _, k := range kinds() {

@@ -44,6 +44,11 @@ type Problem struct {
 	Fix     string      `json:"fix"`     // what to do; never empty
 }
 
+// problemAt returns a problem at a position, or at the start of the file for the zero position.
+func problemAt(file string, at position, path string, kind ProblemKind, message, fix string) Problem {
+	return Problem{File: file, Line: max(at.line, 1), Column: max(at.column, 1), Path: path, Kind: kind, Message: message, Fix: fix}
+}
+
 // String returns the problem on one line.
 func (p Problem) String() string {
 	where := ""

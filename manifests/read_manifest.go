@@ -32,10 +32,7 @@ func (r *reader) manifest(root *node) *Manifest {
 		Behavior:  Behavior{Snapshot: SnapshotAuto},
 		Execution: ExecutionSandbox,
 		Type:      FunctionTool,
-		lines:     map[string]int{},
-	}
-	for path, at := range r.places {
-		m.lines[path] = at.line
+		places:    r.places,
 	}
 	executions := []Execution{ExecutionSandbox, ExecutionClient}
 	if r.subject.function {

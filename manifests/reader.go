@@ -1,6 +1,7 @@
 package manifests
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -17,7 +18,7 @@ type reader struct {
 	file     string
 	subject  subject
 	problems []Problem
-	places   map[string]position
+	places   places
 	// names are the names that a manifest claims, even if it has problems.
 	names []string
 	// pathBytes is the total length of the paths of the values read so far.
@@ -75,9 +76,7 @@ func (r *reader) add(at position, path string, kind ProblemKind, message, fix st
 	if len(r.problems) >= maxProblems {
 		return
 	}
-	r.problems = append(r.problems, Problem{
-		File: r.file, Line: at.line, Column: at.column, Path: path, Kind: kind, Message: message, Fix: fix,
-	})
+	r.problems = append(r.problems, problemAt(r.file, at, path, kind, message, fix))
 }
 
 // invalid reports a value of the right type that is not allowed.
@@ -347,13 +346,5 @@ func (r *reader) repeated(n *node, path, element string) {
 
 // place returns the position of the value at path, or of the nearest enclosing value.
 func (r *reader) place(path string) position {
-	for {
-		if at, found := r.places[path]; found {
-			return at
-		}
-		if path == "" {
-			return position{1, 1}
-		}
-		path = parentPath(path)
-	}
+	return cmp.Or(r.places.near(path), r.places[""], position{1, 1})
 }

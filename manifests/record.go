@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -22,9 +21,13 @@ type record struct {
 
 // recordOf returns the record of a parsed manifest as bytes.
 func recordOf(m *Manifest) string {
-	r := record{*m, maps.Clone(m.lines)}
+	r := record{*m, map[string]int{}}
 	r.Manifest.File = ""
-	maps.DeleteFunc(r.Lines, func(path string, _ int) bool { return !isRecorded(path) })
+	for path, at := range m.places {
+		if isRecorded(path) {
+			r.Lines[path] = at.line
+		}
+	}
 	return string(appendValue(nil, reflect.ValueOf(r)))
 }
 
@@ -42,7 +45,13 @@ func restore(file string, source []byte, text string) *Manifest {
 		return nil
 	}
 	m := &r.Manifest
-	m.File, m.lines = file, r.Lines
+	m.File = file
+	for path, line := range r.Lines {
+		if m.places == nil {
+			m.places = places{}
+		}
+		m.places[path] = position{line: line}
+	}
 	parse := sync.OnceValues(func() (*Manifest, error) { return Parse(file, source) })
 	m.restored = &restored{parse, sync.OnceValue(func() error {
 		if parsed, err := parse(); err != nil || recordOf(parsed) != text {
@@ -59,13 +68,13 @@ type restored struct {
 	confirm func() error
 }
 
-// line returns the line of a path that is not recorded.
-func (r *restored) line(path string) int {
+// position returns the position of a path, which need not be recorded.
+func (r *restored) position(path string) position {
 	m, err := r.parse()
 	if err != nil {
-		return 0
+		return position{}
 	}
-	return m.Line(path)
+	return m.places.near(path)
 }
 
 // Confirm parses a manifest that an [Index] restored. The error wraps [ErrIndex] if the manifest was

@@ -17,12 +17,7 @@ func Check(m *manifests.Manifest) []manifests.Problem {
 		if !rule.asked(m) {
 			continue
 		}
-		line := m.Line(rule.path)
-		problems = append(problems, manifests.Problem{
-			File: m.File, Line: max(line, 1), Column: 1, Path: rule.path, Kind: manifests.NotEnforced,
-			Message: "this version of Caisson does not support " + rule.what,
-			Fix:     rule.fix,
-		})
+		problems = append(problems, m.Problem(rule.path, manifests.NotEnforced, "this version of Caisson does not support "+rule.what, rule.fix))
 	}
 	return problems
 }

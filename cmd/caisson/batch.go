@@ -295,17 +295,17 @@ const batchExample = `  caisson batch response.json --tools ./wasm-tools
 // apartHint says how to keep what is stored from tools.
 const apartHint = "choose folders that no tool may write to: with --state-dir DIR or --cache-dir DIR, and with --state FILE if it was given"
 
-// keepsFromTools rejects folders for a paused batch to which a loaded tool may write. Such a tool
+// keepsFromTools rejects places for a paused batch to which a loaded tool may write. Such a tool
 // could change the batch before somebody approves it, or have it run twice. All tools count, not only those
 // that are called: called tools may call others, and while a batch is paused other batches run.
-func (h *host) keepsFromTools(dirs []string) error {
-	for _, dir := range dirs {
-		writer, found, err := h.WriterTo(dir, h.operator.context)
+func (h *host) keepsFromTools(paths []string) error {
+	for _, path := range paths {
+		writer, found, err := h.WriterTo(path, h.operator.context)
 		if err != nil {
-			return failed(exitUsage, fmt.Sprintf("a paused batch is kept in %s, but it cannot be determined whether a tool may write there: %v", dir, folder.Reason(err)))
+			return failed(exitUsage, fmt.Sprintf("a paused batch is kept in %s, but it cannot be determined whether a tool may write there: %v", path, folder.Reason(err)))
 		}
 		if found {
-			return failed(exitUsage, fmt.Sprintf("a paused batch is kept in %s, and %s may write there (to %s): it could change what somebody approves", dir, writer.Tool, writer.Dir), apartHint)
+			return failed(exitUsage, fmt.Sprintf("a paused batch is kept in %s, and %s may write there (to %s): it could change what somebody approves", path, writer.Tool, writer.Dir), apartHint)
 		}
 	}
 	return nil

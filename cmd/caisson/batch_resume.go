@@ -41,7 +41,7 @@ func (o *batchOptions) resume(ctx context.Context, outputs []string) (err error)
 	if err := h.hasToolsOf(pending); err != nil {
 		return err
 	}
-	if err := h.keepsFromTools(place.Dirs()); err != nil {
+	if err := h.keepsFromTools(place.Guarded()); err != nil {
 		return err
 	}
 	if err := h.start(); err != nil {

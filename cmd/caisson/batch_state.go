@@ -32,13 +32,13 @@ func (o *batchOptions) canWait(ctx context.Context, h *host, calls []tool.Call) 
 	}
 	store, err := o.batches()
 	var place interface {
-		Dirs() []string
+		Guarded() []string
 		Check() error
 	} = store
 	if o.keep != "" {
 		place, err = store.At(o.keep), nil
 	}
-	if err := h.keepsFromTools(place.Dirs()); err != nil {
+	if err := h.keepsFromTools(place.Guarded()); err != nil {
 		return err
 	}
 	if err == nil && store == "" && o.keep == "" {

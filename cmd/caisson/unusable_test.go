@@ -34,7 +34,7 @@ func TestModulesThatCannotBeUsedSayWhatToBuild(t *testing.T) {
 		require.NoError(t, os.WriteFile("t.wasm", []byte(module), 0o600))
 		code, stdout, _ := start(t.Context(), strings.NewReader(""), "validate", "t.tool.yaml")
 		assert.Equal(t, exitUsage, code)
-		assert.Equal(t, "t.tool.yaml:4:1: module.path: "+want.problem+"\n  fix: "+want.fix+"\n1 problem in 1 file\n", stdout)
+		assert.Equal(t, "t.tool.yaml:4:10: module.path: "+want.problem+"\n  fix: "+want.fix+"\n1 problem in 1 file\n", stdout)
 
 		code, _, stderr := start(t.Context(), strings.NewReader(""), "call", "t", "{}", "--tools", ".")
 		assert.Equal(t, exitUsage, code)

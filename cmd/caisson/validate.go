@@ -75,7 +75,7 @@ type validation struct {
 	strict   bool
 }
 
-// verdict is what validate prints as JSON. Manifests with warnings are valid.
+// verdict is what validate prints as JSON. Manifests with warnings are valid, except with --strict.
 type verdict struct {
 	Valid    bool                `json:"valid"`
 	Files    int                 `json:"files"`    // manifests
@@ -103,7 +103,7 @@ func (v *validation) run(ctx context.Context, paths []string) error {
 	} else {
 		err = v.options.print(verdict.text(v.options.quiet))
 	}
-	if err == nil && (!verdict.Valid || v.strict && len(verdict.Warnings) > 0) {
+	if err == nil && !verdict.Valid {
 		return &failure{code: exitUsage}
 	}
 	return err
@@ -146,7 +146,7 @@ func (v *validation) check(ctx context.Context, paths []string) (verdict, error)
 	for _, d := range known.Duplicates() {
 		problems = append(problems, duplicateProblem(loaded[d.Dropped.File], d))
 	}
-	return verdict{len(problems) == 0, len(files), len(policies), list(sorted(problems)), list(sorted(warnings))}, nil
+	return verdict{len(problems) == 0 && (!v.strict || len(warnings) == 0), len(files), len(policies), list(sorted(problems)), list(sorted(warnings))}, nil
 }
 
 // manifest returns problems and warnings beyond the manifest's own text.
@@ -175,7 +175,7 @@ func moduleProblem(m *manifests.Manifest, err error) manifests.Problem {
 	case isMissing(filepath.Join(filepath.Dir(m.File), filepath.FromSlash(m.Module.Path))):
 		fix = "compile the tool, or skip modules with --no-module"
 	}
-	return problemAt(m, key, badModule, text, fix)
+	return m.Problem(key, badModule, text, fix)
 }
 
 // problemOf returns the parts of an error that says what to do about a module.
@@ -189,11 +189,6 @@ func problemOf(err error) (text, fix string, ok bool) {
 	}
 	text, fix = advising.Problem()
 	return text, fix, fix != ""
-}
-
-// problemAt returns a problem at a manifest's key.
-func problemAt(m *manifests.Manifest, key string, kind manifests.ProblemKind, message, fix string) manifests.Problem {
-	return manifests.Problem{File: m.File, Line: max(m.Line(key), 1), Column: 1, Path: key, Kind: kind, Message: message, Fix: fix}
 }
 
 // problemIn returns a problem of a whole file or folder.
@@ -214,7 +209,7 @@ func duplicateProblem(m *manifests.Manifest, d *registry.DuplicateError) manifes
 	if d.Dropped.Alias {
 		key, fix = "aliases", "remove the alias"
 	}
-	return problemAt(m, key, duplicateName, d.Error(), fix)
+	return m.Problem(key, duplicateName, d.Error(), fix)
 }
 
 // distinct removes files that are named more than once.
@@ -243,12 +238,12 @@ func sorted(problems []manifests.Problem) []manifests.Problem {
 func warningsOf(m *manifests.Manifest, info runtime.ModuleInfo) []manifests.Problem {
 	var warnings []manifests.Problem
 	if m.Behavior.Snapshot == manifests.SnapshotStart && len(info.SeededGenerators) > 0 {
-		warnings = append(warnings, problemAt(m, "behavior.snapshot", repeatedSeed, "the module links "+strings.Join(info.SeededGenerators, ", ")+
+		warnings = append(warnings, m.Problem("behavior.snapshot", repeatedSeed, "the module links "+strings.Join(info.SeededGenerators, ", ")+
 			"; its numbers repeat in calls that resume from a snapshot, if it is seeded before the program reads its input",
 			"use a generator that is seeded after the input is read, as SNAPSHOTS.md shows for each language; or write snapshot: off"))
 	}
 	for _, key := range info.Unused {
-		warnings = append(warnings, problemAt(m, key, unusedPermission, "the manifest requests it, but the module has no import to use it",
+		warnings = append(warnings, m.Problem(key, unusedPermission, "the manifest requests it, but the module has no import to use it",
 			"remove the permission, or build the module with code that uses it"))
 	}
 	return warnings
@@ -269,9 +264,9 @@ func (v verdict) text(quiet bool) string {
 		return b.String()
 	}
 	var counts []string
-	if !v.Valid {
+	if len(v.Problems) > 0 {
 		counts = append(counts, count(len(v.Problems), "problem")+" in "+count(len(broken), "file"))
-	} else {
+	} else if v.Valid {
 		if v.Files > 0 || v.Policies == 0 {
 			counts = append(counts, valid(v.Files, "manifest", "manifests"))
 		}
@@ -279,7 +274,9 @@ func (v verdict) text(quiet bool) string {
 			counts = append(counts, valid(v.Policies, "policy", "policies"))
 		}
 	}
-	if n := len(v.Warnings); n > 0 {
+	if n := len(v.Warnings); n > 0 && !v.Valid && len(v.Problems) == 0 {
+		counts = append(counts, count(n, "warning")+", and --strict allows none")
+	} else if n > 0 {
 		counts = append(counts, count(n, "warning"))
 	}
 	return b.String() + strings.Join(counts, ", ") + "\n"

@@ -23,7 +23,7 @@ func unusedDefaults(ctx context.Context, m *manifests.Manifest) (warnings []mani
 		}
 		seen[n] = true
 		if n.Default != nil && !probe.Fits(ctx, n, string(n.Default)) {
-			warnings = append(warnings, problemAt(m, path+".default", unusedDefault,
+			warnings = append(warnings, m.Problem(path+".default", unusedDefault,
 				fmt.Sprintf("the default %s does not fit the schema beside it, so it is never filled in", n.Default), "write a value that the schema allows, or remove default"))
 		}
 		for _, name := range slices.Sorted(maps.Keys(n.Properties)) {
@@ -47,7 +47,7 @@ func successors(tools []*manifests.Manifest, known *names.Names, broken []string
 		if near := known.Nearest(m.Deprecated.Use, 1); len(near) > 0 {
 			fix = "did you mean " + near[0] + "?"
 		}
-		warnings = append(warnings, problemAt(m, "deprecated.use", unknownSuccessor, fmt.Sprintf("there is no tool %q here", m.Deprecated.Use), fix))
+		warnings = append(warnings, m.Problem("deprecated.use", unknownSuccessor, fmt.Sprintf("there is no tool %q here", m.Deprecated.Use), fix))
 	}
 	return warnings
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,7 +23,8 @@ import (
 var policyNames = []string{policyName, "caisson.yml", "caisson.json"}
 
 // isPolicy reports whether a path is a policy file: by its name, or else by its schema key. If
-// neither reader accepts the schema key, it chooses the one that reports fewer problems.
+// neither reader accepts the schema key, it chooses the one that knows more of the other keys, or
+// else reports fewer problems.
 func isPolicy(path string) bool {
 	if info, err := os.Stat(path); err != nil || info.IsDir() {
 		return false
@@ -30,12 +32,26 @@ func isPolicy(path string) bool {
 	if slices.Contains(policyNames, filepath.Base(path)) {
 		return true
 	}
+	if manifests.IsManifestName(filepath.Base(path)) {
+		return false
+	}
 	_, asManifest := manifests.Load(path)
 	_, asPolicy := manifests.LoadPolicy(path)
 	if !refusesSchema(asManifest) || !refusesSchema(asPolicy) {
 		return refusesSchema(asManifest)
 	}
-	return len(loadProblems(path, asPolicy)) < len(loadProblems(path, asManifest))
+	wrong, unknown := loadProblems(path, asManifest), func(p manifests.Problem) bool { return p.Kind == manifests.UnknownKey }
+	other := loadProblems(path, asPolicy)
+	return cmp.Or(cmp.Compare(countOf(other, unknown), countOf(wrong, unknown)), cmp.Compare(len(other), len(wrong))) < 0
+}
+
+func countOf(problems []manifests.Problem, is func(manifests.Problem) bool) (count int) {
+	for _, p := range problems {
+		if is(p) {
+			count++
+		}
+	}
+	return count
 }
 
 // refusesSchema reports whether a reader rejected the document's schema key.
@@ -64,18 +80,15 @@ func (v *validation) policy(ctx context.Context, file string, beside []*manifest
 		return loadProblems(file, err), nil
 	}
 	tools := slices.Clone(beside)
-	for _, source := range policy.Tools {
+	for i, source := range policy.Tools {
+		at := fmt.Sprintf("tools[%d].path", i)
 		if isMissing(source) {
-			problem := problemIn(file, unreadable, fmt.Sprintf("there is no file or folder %q", source), "correct the path, which starts at the policy's folder")
-			problem.Path = "tools"
-			problems = append(problems, problem)
+			problems = append(problems, policy.Problem(at, unreadable, fmt.Sprintf("there is no file or folder %q", source), "correct the path, which starts at the policy's folder"))
 			continue
 		}
 		loaded, empty := loadable(ctx, source)
 		if tools = append(tools, loaded...); empty {
-			problem := problemIn(file, manifests.Missing, fmt.Sprintf("there is no manifest in the folder %q", source), "manifests are named tool.yaml, tool.json or NAME.tool.yaml")
-			problem.Path = "tools"
-			warnings = append(warnings, problem)
+			warnings = append(warnings, policy.Problem(at, manifests.Missing, fmt.Sprintf("there is no manifest in the folder %q", source), "manifests are named tool.yaml, tool.json or NAME.tool.yaml"))
 		}
 		for _, m := range loaded {
 			if !slices.ContainsFunc(beside, func(other *manifests.Manifest) bool { return absolute(other.File) == absolute(m.File) }) {
@@ -91,9 +104,7 @@ func (v *validation) policy(ctx context.Context, file string, beside []*manifest
 	near := func(name string) []string { return known.Nearest(name, 3) }
 	profile, err := policy.ProfileNamed("")
 	if err != nil {
-		problem := problemIn(file, manifests.InvalidValue, err.Error(), "name a profile that exists")
-		problem.Path = "profile"
-		return append(problems, problem), nil
+		return append(problems, policy.Problem("profile", manifests.InvalidValue, err.Error(), "name a profile that exists")), nil
 	}
 	if len(problems) == 0 { // a source that is missing stops every call
 		warnings = append(warnings, v.stops(ctx, file, policy, beside)...)
@@ -103,8 +114,7 @@ func (v *validation) policy(ctx context.Context, file string, beside []*manifest
 		if strings.HasPrefix(u.Key, "deny") && slices.ContainsFunc(warnings, func(p manifests.Problem) bool { return p.Kind == stopsCalls && p.Line == line }) {
 			continue // a denial that stops every call has an effect
 		}
-		warnings = append(warnings, manifests.Problem{File: file, Line: line, Column: 1, Path: u.Key,
-			Kind: notApplied, Message: u.Text, Fix: u.Fix})
+		warnings = append(warnings, policy.Problem(u.Key, notApplied, u.Text, u.Fix))
 	}
 	return problems, warnings
 }

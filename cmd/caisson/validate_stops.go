@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"strings"
 
@@ -24,7 +25,7 @@ func (v *validation) stops(ctx context.Context, file string, policy *manifests.P
 	h, err := caisson.Open(ctx, caisson.Options{Policies: []*manifests.Policy{policy}, Tools: files, NoCache: true})
 	if err == nil {
 		defer h.Close(context.WithoutCancel(ctx)) // nothing has run
-		return append(stopping(file, h.Problems(), ""), v.exposed(h, file, policy)...)
+		return append(stopping(policy, h.Problems(), ""), v.exposed(h, file, policy)...)
 	}
 	failed, ok := errors.AsType[*caisson.Error](err)
 	if !ok || failed.Kind != caisson.ErrTools {
@@ -34,7 +35,7 @@ func (v *validation) stops(ctx context.Context, file string, policy *manifests.P
 	if joined, ok := failed.Err.(interface{ Unwrap() []error }); ok {
 		reasons = joined.Unwrap()
 	}
-	return stopping(file, reasons, noCall)
+	return stopping(policy, reasons, noCall)
 }
 
 const (
@@ -44,8 +45,9 @@ const (
 
 // stopping returns a warning for each reason why tools are not loaded, with a prefix before its text.
 // The place of a grant that cannot be used is in the policy, and others are where the reason is.
-func stopping(file string, reasons []error, prefix string) (warnings []manifests.Problem) {
+func stopping(policy *manifests.Policy, reasons []error, prefix string) (warnings []manifests.Problem) {
 	known := map[string]bool{}
+	originIn := regexp.MustCompile(regexp.QuoteMeta(filepath.Base(policy.File)) + ":[0-9]+") // where a text names a line
 	for _, reason := range reasons {
 		var others []error
 		for _, leaf := range leavesOf(reason) {
@@ -59,11 +61,8 @@ func stopping(file string, reasons []error, prefix string) (warnings []manifests
 			} else {
 				known[same] = true
 			}
-			problem := problemIn(file, stopsCalls, fmt.Sprintf("%s%s: %s", noCall, name, text), fixStop)
-			if at := originIn.FindString(text); at != "" {
-				problem.Line = lineOf(at)
-			}
-			warnings = append(warnings, problem)
+			key := keyAt(policy, originIn.FindString(text))
+			warnings = append(warnings, policy.Problem(key, stopsCalls, fmt.Sprintf("%s%s: %s", noCall, name, text), fixStop))
 		}
 		source, _ := reason.(*registry.Error)
 		for _, problem := range notLoaded(source, others) {
@@ -74,8 +73,26 @@ func stopping(file string, reasons []error, prefix string) (warnings []manifests
 	return warnings
 }
 
-// originIn is where a text names a line of a policy: "caisson.yaml:14".
-var originIn = regexp.MustCompile(`\S+\.(?:ya?ml|json):[0-9]+`)
+// keyAt returns the key of the grant or the denial with an origin, or "" if there is none.
+func keyAt(policy *manifests.Policy, origin string) string {
+	for i, grant := range policy.Grants {
+		at := fmt.Sprintf("grants[%d]", i)
+		for _, s := range grant.Statements() {
+			if s.Origin == origin {
+				return at + "." + s.Key
+			}
+		}
+		if grant.Origin == origin {
+			return at
+		}
+	}
+	for i, deny := range policy.Deny {
+		if deny.Origin == origin {
+			return fmt.Sprintf("deny[%d]", i)
+		}
+	}
+	return ""
+}
 
 // exposed returns a warning if a tool may write to the folder of records or to the default cache, so that no call is run
 // unless --state-dir or --cache-dir names another one. Of values in the paths of grants, it knows those that the policy
@@ -106,14 +123,14 @@ func (v *validation) exposes(h *caisson.Host, file string, policy *manifests.Pol
 	if !found || err != nil {
 		return nil
 	}
-	problem := problemIn(file, stopsCalls, fmt.Sprintf("%s%s, and %s may write to %s", noCall, what, writer.Tool, writer.Dir),
-		"grant another folder, or choose another one for what is kept in each call, with "+flag+" DIR")
-	for _, grant := range policy.Grants {
-		for _, mount := range grant.Files {
-			if mount.Access == manifests.AccessReadWrite && absolute(mount.Host) == absolute(writer.Dir) && mount.Origin != "" {
-				problem.Line = lineOf(mount.Origin)
+	key := ""
+	for i, grant := range policy.Grants {
+		for j, mount := range grant.Files {
+			if mount.Access == manifests.AccessReadWrite && absolute(mount.Host) == absolute(writer.Dir) {
+				key = fmt.Sprintf("grants[%d].files[%d]", i, j)
 			}
 		}
 	}
-	return []manifests.Problem{problem}
+	return []manifests.Problem{policy.Problem(key, stopsCalls, fmt.Sprintf("%s%s, and %s may write to %s", noCall, what, writer.Tool, writer.Dir),
+		"grant another folder, or choose another one for what is kept in each call, with "+flag+" DIR")}
 }

@@ -42,8 +42,8 @@ func (f Folder) Check() error {
 	return failure("keep", string(f), err)
 }
 
-// Dirs returns a list of the folder, or nil if there is no folder.
-func (f Folder) Dirs() []string {
+// Guarded returns a list of the folder, or nil if there is no folder.
+func (f Folder) Guarded() []string {
 	if f == "" {
 		return nil
 	}

@@ -26,13 +26,13 @@ type Place struct {
 // Path returns the path of the file.
 func (p *Place) Path() string { return filepath.Join(p.dir, p.name) }
 
-// Dirs returns the folders with the file and with the markers of claims. Anyone who can write there
+// Guarded returns the paths of the file and of the folder with the markers of claims. Anyone who can write there
 // can change the batch, or cause it to be resumed again.
-func (p *Place) Dirs() []string {
+func (p *Place) Guarded() []string {
 	if p.private {
-		return p.folder.Dirs()
+		return p.folder.Guarded()
 	}
-	return append([]string{p.dir}, p.folder.Dirs()...)
+	return append([]string{p.Path()}, p.folder.Guarded()...)
 }
 
 func (p *Place) open() (*os.Root, error) {

@@ -65,7 +65,7 @@ func (a *applied) policy(policy *manifests.Policy) {
 	for i, grant := range policy.Grants {
 		at := fmt.Sprintf("grants[%d]", i)
 		switch {
-		case !gives(grant):
+		case len(grant.Statements()) == 0:
 			a.add(at, grant.Origin, "the grant gives nothing", "add what its tools should get, such as files or network, or remove the grant")
 		case len(a.tools) > 0:
 			a.grant(at, grant)
@@ -78,13 +78,6 @@ func (a *applied) policy(policy *manifests.Policy) {
 		a.deny(fmt.Sprintf("deny[%d]", i), deny)
 	}
 	a.approvals(policy)
-}
-
-// gives reports whether a grant gives anything to any tool.
-func gives(grant manifests.Grant) bool {
-	const anyTool = "any"
-	grant.Tools, grant.Source = []string{anyTool}, ""
-	return len((&manifests.Policy{Grants: []manifests.Grant{grant}}).For(anyTool, "").Statements()) > 0
 }
 
 func (a *applied) add(path, origin, text, fix string) {
