@@ -43,6 +43,8 @@ const (
 	unusedPermission manifests.ProblemKind = "unused_permission"
 	// A default does not fit its own schema; always a warning.
 	unusedDefault manifests.ProblemKind = "unused_default"
+	// Arguments are inserted into text that may be a script; always a warning.
+	codeInjection manifests.ProblemKind = "code_injection"
 	// The tool to use instead of a deprecated one is not among those checked; always a warning.
 	unknownSuccessor manifests.ProblemKind = "unknown_successor"
 )
@@ -151,7 +153,7 @@ func (v *validation) check(ctx context.Context, paths []string) (verdict, error)
 
 // manifest returns problems and warnings beyond the manifest's own text.
 func (v *validation) manifest(ctx context.Context, m *manifests.Manifest) (problems, warnings []manifests.Problem) {
-	problems, warnings = runtime.Check(m), unusedDefaults(ctx, m)
+	problems, warnings = runtime.Check(m), append(unusedDefaults(ctx, m), scripts(m)...)
 	unsupported := slices.ContainsFunc(problems, func(p manifests.Problem) bool {
 		return strings.HasPrefix(p.Path, "module.") || p.Path == "execution"
 	})
