@@ -92,6 +92,13 @@ bin/clients/installed: $(CLIENTS)/requirements.txt
 	bin/clients/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: -r $(CLIENTS)/requirements.txt
 	touch $@
 
+.PHONY: shells
+shells: ## complete commands in real shells; needs bash, zsh and fish
+	@for shell in bash zsh fish; do \
+		command -v $$shell >/dev/null || { echo "$$shell is missing: Debian: apt-get install $$shell"; exit 1; }; \
+	done
+	$(GO) test -count=1 -tags shells $(TESTFLAGS) -run '^TestShells$$' ./cmd/caisson
+
 .PHONY: interpreter-loops
 interpreter-loops: ## end loops of Python's and JavaScript's, in interpreters of them; needs npm
 	@command -v npm >/dev/null || { echo 'npm is missing: it comes with Node.js, Debian: apt-get install npm'; exit 1; }
@@ -173,7 +180,7 @@ check-format:
 .PHONY: check-vet
 check-vet:
 	$(GO) vet $(PACKAGES)
-	$(GO) vet -tags faults,languages,smith,slow . ./runtime/... ./cmd/caisson
+	$(GO) vet -tags faults,languages,shells,smith,slow . ./runtime/... ./cmd/caisson
 	GOOS=wasip1 GOARCH=wasm $(GO) vet ./wasm-tools/calculator/... ./wasm-tools/files ./wasm-tools/plot/... ./wasm-tools/search/... ./wasm-tools/weather/... ./wasm-tools/web/... ./sdk/go ./internal/guests/callprobe ./internal/guests/early ./internal/guests/endless ./internal/guests/failing ./internal/guests/netprobe ./internal/guests/probe ./internal/guests/reseeded ./internal/guests/seeded ./internal/guests/streamprobe ./examples/turn/hostile/... ./internal/benchmark/guests/go/reactor ./internal/benchmark/guests/go/untunedreactor
 	cd $(PLUGIN) && GOOS=wasip1 GOARCH=wasm $(GO) vet .
 

@@ -57,7 +57,7 @@ func argumentsOf(ctx context.Context, m *manifests.Manifest, words []string) (st
 		value := jsonString(text)
 		if !translated {
 			var err error
-			if value, err = valueOf(ctx, memberOf(m.Parameters.Structure(), parameter, maxReferences), text); err != nil {
+			if value, err = valueOf(ctx, memberOf(m.Parameters.Structure(), parameter), text); err != nil {
 				return "", failed(exitUsage, fmt.Sprintf("%s: %s: %v", m.Name, name, err))
 			}
 		}
@@ -82,17 +82,29 @@ func jsonString(text string) string {
 	return string(quoted)
 }
 
-// maxReferences is how many references are followed from one schema. They may form a cycle.
-const maxReferences = 8
-
 // memberOf returns the schema of a member of an object. It is nil if there is none, as for a member that
 // the schema does not allow: that is reported like any other mistake in arguments.
-func memberOf(object *schema.Node, name string, depth int) *schema.Node {
-	if object.Properties[name] != nil || depth == 0 {
-		return object.Properties[name]
+func memberOf(object *schema.Node, name string) *schema.Node {
+	return members{name, map[*schema.Node]bool{}}.of(object)
+}
+
+// members finds a member of objects by name, each of which is looked at once: references may form cycles, and many
+// may lead to one schema.
+type members struct {
+	name string
+	seen map[*schema.Node]bool
+}
+
+func (m members) of(object *schema.Node) *schema.Node {
+	if m.seen[object] {
+		return nil
+	}
+	m.seen[object] = true
+	if object.Properties[m.name] != nil {
+		return object.Properties[m.name]
 	}
 	for _, part := range partsOf(object) {
-		if found := memberOf(part, name, depth-1); found != nil {
+		if found := m.of(part); found != nil {
 			return found
 		}
 	}
@@ -114,7 +126,7 @@ func partsOf(n *schema.Node) []*schema.Node {
 // valueOf returns the JSON of a value that is written as text: a string if the schema allows one, and
 // otherwise the text itself. If one of the two fits the schema and the other does not, it is that one.
 func valueOf(ctx context.Context, n *schema.Node, text string) (string, error) {
-	types, quoted, value := typesOf(n, maxReferences), jsonString(text), strings.TrimSpace(text)
+	types, quoted, value := typesOf(n, map[*schema.Node]schema.Types{}), jsonString(text), strings.TrimSpace(text)
 	var probe schema.Probe
 	fits := func(value string) bool { return n == nil || probe.Fits(ctx, n, value) }
 	switch isJSON := json.Valid([]byte(value)); {
@@ -126,22 +138,28 @@ func valueOf(ctx context.Context, n *schema.Node, text string) (string, error) {
 	return "", fmt.Errorf("%q is not %s", clip(text, 80), typeNamesOf(types))
 }
 
-// typesOf returns the types that a schema allows. A nil schema allows all.
-func typesOf(n *schema.Node, depth int) schema.Types {
-	if n == nil || depth == 0 {
+// typesOf returns the types that a schema allows, and keeps them in known. A nil schema allows all, and so does one in
+// itself.
+func typesOf(n *schema.Node, known map[*schema.Node]schema.Types) schema.Types {
+	if n == nil {
 		return schema.AnyType
 	}
+	if types, ok := known[n]; ok {
+		return types
+	}
+	known[n] = schema.AnyType
 	types := n.Types
 	for _, also := range n.Also {
-		types &= typesOf(also, depth-1)
+		types &= typesOf(also, known)
 	}
 	for _, union := range n.Unions {
 		var allowed schema.Types
 		for _, branch := range union.Branches {
-			allowed |= typesOf(branch, depth-1)
+			allowed |= typesOf(branch, known)
 		}
 		types &= allowed
 	}
+	known[n] = types
 	return types
 }
 

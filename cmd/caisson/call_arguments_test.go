@@ -1,7 +1,11 @@
 package main
 
 import (
+	"encoding/json"
+	"fmt"
+	"strconv"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -93,4 +97,32 @@ func TestPairsAreNeitherJSONNorFiles(t *testing.T) {
 			assert.EqualError(t, err, test.wrong)
 		}
 	}
+}
+
+// TestAttackManyReferences: a schema in which billions of paths lead to one place ends soon.
+func TestAttackManyReferences(t *testing.T) {
+	definitions := map[string]any{"4": map[string]any{"type": "object", "enum": []string{"found"}}}
+	for i := range 4 {
+		references := make([]any, 500)
+		for j := range references {
+			references[j] = map[string]any{"$ref": fmt.Sprintf("#/$defs/%d", i+1)}
+		}
+		definitions[strconv.Itoa(i)] = map[string]any{"anyOf": references}
+	}
+	text, err := json.Marshal(map[string]any{
+		"type": "object", "$defs": definitions, "anyOf": []any{map[string]any{"$ref": "#/$defs/0"}},
+		"properties": map[string]any{"value": map[string]any{"$ref": "#/$defs/0"}},
+	})
+	require.NoError(t, err)
+	parameters, err := schema.Compile(text)
+	require.NoError(t, err)
+	m := &manifests.Manifest{Name: "probe", Parameters: parameters, ModelParameters: text}
+	began := time.Now()
+	_, wrong := argumentsOf(t.Context(), m, []string{"nothing=1"})
+	require.Nil(t, wrong)
+	_, wrong = argumentsOf(t.Context(), m, []string{"value=1"})
+	require.NotNil(t, wrong)
+	valuesOf(t.Context(), m, "value")
+	valuesOf(t.Context(), m, "nothing")
+	assert.Less(t, time.Since(began), 10*time.Second)
 }

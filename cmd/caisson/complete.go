@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"embed"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -11,7 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/caisson-run/caisson/dialects"
-	"github.com/caisson-run/caisson/registry"
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/schema"
 )
 
 const completionHelp = `Print a script with which a shell completes commands, flags, the names of tools and their
@@ -22,7 +24,12 @@ parameters. Load it when the shell starts:
   fish        caisson completion fish | source
   powershell  caisson completion powershell | Out-String | Invoke-Expression
 
-In bash this takes the package bash-completion; in zsh, compinit must have run before.`
+It takes bash 4.4 or later. In zsh, compinit must have run before. Nothing of the command
+line is executed before it is entered: a word with a command in it, such as $(date), is
+taken as it is written.`
+
+//go:embed completion
+var completionScripts embed.FS
 
 func newCompletion() *cobra.Command {
 	shells := []string{"bash", "zsh", "fish", "powershell"}
@@ -33,18 +40,18 @@ func newCompletion() *cobra.Command {
 		Args:      positional(1, 1, "the SHELL: "+strings.Join(shells, ", ")),
 		ValidArgs: shells,
 		RunE: func(command *cobra.Command, args []string) error {
-			root, out := command.Root(), command.OutOrStdout()
-			switch args[0] {
-			case "bash":
-				return root.GenBashCompletionV2(out, true)
-			case "zsh":
-				return root.GenZshCompletion(out)
-			case "fish":
-				return root.GenFishCompletion(out, true)
-			case "powershell":
-				return root.GenPowerShellCompletionWithDesc(out)
+			if !slices.Contains(shells, args[0]) {
+				return usageError(command, fmt.Sprintf("there is no script for %q; want one of %s", args[0], strings.Join(shells, ", ")))
 			}
-			return usageError(command, fmt.Sprintf("there is no script for %q; want one of %s", args[0], strings.Join(shells, ", ")))
+			if args[0] == "powershell" {
+				return command.Root().GenPowerShellCompletionWithDesc(command.OutOrStdout())
+			}
+			script, err := completionScripts.ReadFile("completion/caisson." + args[0])
+			if err != nil {
+				return err
+			}
+			_, err = command.OutOrStdout().Write(script)
+			return err
 		},
 	}
 }
@@ -80,38 +87,110 @@ func (o *options) toolNames(ctx context.Context, given []string) []cobra.Complet
 	})
 }
 
-// completeCall completes the name of a tool, then its parameters as KEY=.
+// completeCall completes the name of a tool, then its parameters as KEY=, and their values if the schema lists them.
 func (o *options) completeCall(command *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	switch {
 	case len(args) == 0:
 		return o.toolNames(command.Context(), nil), cobra.ShellCompDirectiveNoFileComp
-	case len(args) == 1 && strings.HasPrefix(word, "@"), strings.Contains(word, "="):
+	case len(args) == 1 && strings.HasPrefix(word, "@"):
 		return nil, cobra.ShellCompDirectiveDefault
 	}
-	return o.opened(command.Context(), func(h *host) []cobra.Completion {
+	name, _, isPair := strings.Cut(word, "=")
+	words := o.opened(command.Context(), func(h *host) []cobra.Completion {
 		entry, ok := h.registry.Get(args[0])
-		if !ok {
+		switch {
+		case !ok || entry.Manifest.Confirm() != nil:
 			return nil
+		case isPair:
+			return valuesOf(command.Context(), entry.Manifest, name)
 		}
-		return parametersOf(entry, args[1:])
-	}), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		return parametersOf(entry.Manifest, args[1:])
+	})
+	switch {
+	case !isPair:
+		return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	case len(words) == 0: // it may be a file's name
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	return words, cobra.ShellCompDirectiveNoFileComp
 }
 
-// parametersOf completes the parameters that are not given yet.
-func parametersOf(entry registry.Entry, given []string) (words []cobra.Completion) {
+// parametersOf completes the parameters that are not given yet, and can be.
+func parametersOf(m *manifests.Manifest, given []string) (words []cobra.Completion) {
 	var parameters struct {
 		Properties map[string]struct{ Description string }
 	}
-	if json.Unmarshal(entry.Manifest.ModelParameters, &parameters) != nil {
+	if json.Unmarshal(m.ModelParameters, &parameters) != nil {
 		return nil
 	}
 	for name, p := range parameters.Properties {
-		if !slices.ContainsFunc(given, func(pair string) bool { return strings.HasPrefix(pair, name+"=") }) {
-			words = append(words, cobra.CompletionWithDesc(sanitiseLine(name)+"=", sanitiseLine(p.Description)))
+		isGiven := slices.ContainsFunc(given, func(pair string) bool { return strings.HasPrefix(pair, name+"=") })
+		parts := pairPattern.FindStringSubmatch(name + "=")
+		if !isGiven && isPlain(name) && parts != nil && parts[1] == name {
+			words = append(words, cobra.CompletionWithDesc(name+"=", sanitiseLine(p.Description)))
 		}
 	}
 	slices.Sort(words)
 	return words
+}
+
+// isPlain reports whether a text can be a completion: it is one line without characters that change a terminal.
+func isPlain(text string) bool { return sanitiseLine(text) == text && strings.TrimSpace(text) == text }
+
+// valuesOf completes the values of a parameter that its schema lists, as NAME=VALUE: those that a call takes as written.
+func valuesOf(ctx context.Context, m *manifests.Manifest, name string) (words []cobra.Completion) {
+	var parameters listing
+	if m.Parameters == nil || json.Unmarshal(m.ModelParameters, &parameters) != nil {
+		return nil
+	}
+	node := memberOf(m.Parameters.Structure(), name)
+	for _, value := range parameters.values(parameters.Properties[name], map[string]bool{}) {
+		text := string(value)
+		if quoted := ""; json.Unmarshal(value, &quoted) == nil {
+			text = quoted
+		}
+		var probe schema.Probe
+		if taken, err := valueOf(ctx, node, text); err == nil && isPlain(text) && probe.Fits(ctx, node, taken) {
+			words = append(words, name+"="+text)
+		}
+	}
+	return words
+}
+
+// listing is what a schema says about the values that it allows.
+type listing struct {
+	Type                any
+	Enum                []json.RawMessage
+	Const               json.RawMessage
+	AllOf, AnyOf, OneOf []listing
+	Ref                 string `json:"$ref"`
+	Properties          map[string]listing
+	Defs                map[string]listing `json:"$defs"`
+	Definitions         map[string]listing
+}
+
+// values returns the values that l lists, which is part of root. References in seen are not followed again.
+func (root listing) values(l listing, seen map[string]bool) []json.RawMessage {
+	values := slices.Clone(l.Enum)
+	if l.Const != nil {
+		values = append(values, l.Const)
+	}
+	if l.Type == "boolean" && len(values) == 0 {
+		values = []json.RawMessage{json.RawMessage("true"), json.RawMessage("false")}
+	}
+	parts := slices.Concat(l.AllOf, l.AnyOf, l.OneOf)
+	if !seen[l.Ref] {
+		seen[l.Ref] = true
+		if name, ok := strings.CutPrefix(l.Ref, "#/$defs/"); ok {
+			parts = append(parts, root.Defs[name])
+		} else if name, ok := strings.CutPrefix(l.Ref, "#/definitions/"); ok {
+			parts = append(parts, root.Definitions[name])
+		}
+	}
+	for _, part := range parts {
+		values = append(values, root.values(part, seen)...)
+	}
+	return values
 }
 
 // completeAgents completes the name of an agent.
@@ -129,13 +208,14 @@ func (o *options) completeAgents(_ *cobra.Command, args []string, _ string) ([]c
 
 // completes sets how the values of a command's flags are completed. Flags that the command does not have are ignored.
 func (o *options) completes(command *cobra.Command) {
+	names := func(command *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return o.toolNames(command.Context(), nil), cobra.ShellCompDirectiveNoFileComp
+	}
 	for flag, complete := range map[string]completion{
 		"agent": func(command *cobra.Command, _ []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			return o.completeAgents(command, nil, word)
 		},
-		"approve-tool": func(command *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			return o.toolNames(command.Context(), nil), cobra.ShellCompDirectiveNoFileComp
-		},
+		"approve-tool": names, "allow-call": names, "ask": names,
 		"profile":     cobra.FixedCompletions([]cobra.Completion{"strict", "standard", "lenient"}, cobra.ShellCompDirectiveNoFileComp),
 		"definitions": cobra.FixedCompletions(dialects.Names(), cobra.ShellCompDirectiveNoFileComp),
 		"dialect":     cobra.FixedCompletions(append(dialects.Names(), noDialect), cobra.ShellCompDirectiveNoFileComp),

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -155,16 +156,18 @@ func pointedTo(value **string) func(string) error {
 	}
 }
 
-// addMount adds a grant: GUEST=HOSTDIR[:ro|:rw].
+// addMount adds a grant: GUEST=HOSTDIR[:ro|:rw]. Like the other flags here, it may be repeated with the same value:
+// flags are parsed twice when a shell completes a command.
 func (o *options) addMount(text string) error {
 	grant, err := parseMount(text)
-	if err == nil && slices.ContainsFunc(o.mounts, func(other manifests.FileGrant) bool { return other.Path == grant.Path }) {
-		err = fmt.Errorf("%s is mounted twice", grant.Path)
+	if err != nil || slices.Contains(o.mounts, grant) {
+		return err
 	}
-	if err == nil {
-		o.mounts = append(o.mounts, grant)
+	if slices.ContainsFunc(o.mounts, func(other manifests.FileGrant) bool { return other.Path == grant.Path }) {
+		return fmt.Errorf("%s is mounted twice", grant.Path)
 	}
-	return err
+	o.mounts = append(o.mounts, grant)
+	return nil
 }
 
 func parseMount(text string) (manifests.FileGrant, error) {
@@ -210,6 +213,9 @@ func (o *options) addContext(text string) error {
 		return errors.New("want KEY=VALUE, such as project_id=demo")
 	}
 	for _, other := range o.context {
+		if other == (contextValue{key, value}) {
+			return nil
+		}
 		if strings.EqualFold(other.key, key) {
 			return fmt.Errorf("%s was set before, as %s", key, other.key)
 		}
@@ -221,15 +227,19 @@ func (o *options) addContext(text string) error {
 // addSecret adds a grant: NAME=SOURCE@ORIGIN. Its errors are [secretError]s.
 func (o *options) addSecret(text string) error {
 	grant, err := parseSecret(text)
-	if err == nil && slices.ContainsFunc(o.secrets, func(other manifests.SecretGrant) bool {
-		return other.Name == grant.Name && other.Host == grant.Host && slices.Equal(other.Ports, grant.Ports) && slices.Equal(other.Schemes, grant.Schemes)
-	}) {
-		err = secretError(grant.Name + " is bound to " + grant.Host + " twice")
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		o.secrets = append(o.secrets, grant)
+	for _, other := range o.secrets {
+		if reflect.DeepEqual(other, grant) {
+			return nil
+		}
+		if other.Name == grant.Name && other.Host == grant.Host && slices.Equal(other.Ports, grant.Ports) && slices.Equal(other.Schemes, grant.Schemes) {
+			return secretError(grant.Name + " is bound to " + grant.Host + " twice")
+		}
 	}
-	return err
+	o.secrets = append(o.secrets, grant)
+	return nil
 }
 
 // parseSize parses a size of at least one byte.
