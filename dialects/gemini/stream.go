@@ -52,18 +52,23 @@ func (a *assembly) add(r wire.Reader, text json.RawMessage) error {
 			a.blocked = *d.PromptFeedback
 		}
 	}
-	return wire.Each(r, "candidates", d.Candidates, maxParts, a.candidate)
+	position, found := int64(-1), false
+	return wire.Each(r, "candidates", d.Candidates, maxParts, func(r wire.Reader, c *candidate) error {
+		position++
+		if c.Index != 0 || found {
+			a.passOver(r, c, cmp.Or(int64(c.Index), position))
+			return nil
+		}
+		found = true
+		return a.candidate(r, c)
+	})
 }
 
 // maxParts bounds the memory for a response of many empty parts.
 const maxParts = 65_536
 
-// candidate reads the first of the candidates. Of others, only whether they have calls is of interest.
+// candidate takes the first of the candidates.
 func (a *assembly) candidate(r wire.Reader, c *candidate) error {
-	if c.Index != 0 {
-		a.passOver(r, c)
-		return nil
-	}
 	a.known = true
 	a.finish, a.message = cmp.Or(c.FinishReason, a.finish), cmp.Or(c.FinishMessage, a.message)
 	return wire.Each(r, "content.parts", c.Content.Parts, maxParts, func(r wire.Reader, written *json.RawMessage) error {
@@ -81,8 +86,8 @@ func (a *assembly) candidate(r wire.Reader, c *candidate) error {
 	})
 }
 
-// passOver takes a candidate that is not read, of which anything may be wrong.
-func (a *assembly) passOver(r wire.Reader, c *candidate) {
+// passOver takes another candidate. Only whether it has calls is of interest, and anything may be wrong with it.
+func (a *assembly) passOver(r wire.Reader, c *candidate, index int64) {
 	_ = wire.Each(r, "content.parts", c.Content.Parts, maxParts, func(_ wire.Reader, p *struct {
 		FunctionCall json.RawMessage `json:"functionCall" alias:"function_call"`
 	}) error {
@@ -90,7 +95,7 @@ func (a *assembly) passOver(r wire.Reader, c *candidate) {
 			if a.unread == nil {
 				a.unread = map[int64]bool{}
 			}
-			a.unread[int64(c.Index)] = true
+			a.unread[index] = true
 		}
 		return nil
 	})

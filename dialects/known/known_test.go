@@ -451,6 +451,8 @@ func TestRemarks(t *testing.T) {
 		{dialects.Gemini, `{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f"}},{"functionCall":{"name":"f"}}]},"finishReason":"STOP"}]}`, nil},
 		{dialects.Gemini, `{"candidates":[{"content":{"parts":[{"functionCall":{"id":"a","name":"f"}},{"functionCall":{"id":"a","name":"f"}}]},"finishReason":"STOP"},{"index":1,"content":{"parts":[{"text":7,"functionCall":{"name":"f"}}]}},{"index":2,"content":{"parts":[{"text":"a"}]}}]}`,
 			[]string{"only the first candidate is read, but there are calls in candidate 1, too", same + "a (2 calls)"}},
+		{dialects.Gemini, `{"candidates":[{"content":{"parts":[{"text":"a"}]},"finishReason":"STOP"},{"content":{"parts":[{"functionCall":{"name":"f"}}]},"finishReason":"STOP"}]}`,
+			[]string{"only the first candidate is read, but there are calls in candidate 1, too"}},
 		{dialects.Gemini, `{"candidates":[{"content":{},"finishReason":"MALFORMED_FUNCTION_CALL","finishMessage":"Malformed function call: print(f(1))"}]}`,
 			[]string{"the provider ended the response with the reason MALFORMED_FUNCTION_CALL: Malformed function call: print(f(1))"}},
 		{dialects.Gemini, dialecttest.Data(`{"candidates":[{"finish_reason":"UNEXPECTED_TOOL_CALL","finish_message":"No tools."}]}`), []string{"the provider ended the response with the reason UNEXPECTED_TOOL_CALL: No tools."}},
