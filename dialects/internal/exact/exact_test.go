@@ -167,3 +167,13 @@ func TestTranscriptsDoNotBeginAsJSON(t *testing.T) {
 		assert.True(t, IsTranscript([]byte(document)), "%q", document)
 	}
 }
+
+func TestLeadingValues(t *testing.T) {
+	for document, want := range map[string][2]string{
+		``: {``, ``}, `x`: {`x`, ``}, `{}`: {`{}`, ``}, `{"a":1} `: {`{"a":1} `, ``}, `{`: {`{`, ``}, `{}]`: {`{}]`, ``},
+		"{\"a\":1}\n[2]\r\n3": {`{"a":1}`, "[2]\r\n3"}, `{}{}`: {`{}`, `{}`}, `1 x`: {`1`, `x`},
+	} {
+		value, rest := Leading([]byte(document))
+		assert.Equal(t, want, [2]string{string(value), string(rest)}, document)
+	}
+}

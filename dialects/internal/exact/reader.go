@@ -35,6 +35,9 @@ func First(document []byte) byte {
 // Leading returns the first of the values that a trimmed document consists of, one after another, as in JSON lines,
 // and the rest. For text that does not begin with JSON, and for a single value, it returns the document and nothing.
 func Leading(document []byte) (value json.RawMessage, rest []byte) {
+	if json.Valid(document) {
+		return document, nil // which is what most documents are
+	}
 	decoder := json.NewDecoder(bytes.NewReader(document))
 	if decoder.Decode(&value) != nil || !decoder.More() {
 		return document, nil
