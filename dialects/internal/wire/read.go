@@ -158,9 +158,11 @@ func (r Reader) Within(path string, err error) error {
 // Sequence does the same as Elements for a document that may also be several values, one after another, as in JSON
 // lines. They are counted as the elements of an array are.
 func (r Reader) Sequence(document []byte, visit func(r Reader, element json.RawMessage) error) error {
-	trimmed := exact.Trimmed(document)
-	value, rest := exact.Leading(trimmed)
-	if rest == nil || len(document) > dialects.MaxDocument {
+	if len(document) > dialects.MaxDocument {
+		return r.Elements(document, visit) // which refuses it
+	}
+	value, rest := exact.Leading(exact.Trimmed(document))
+	if rest == nil {
 		return r.Elements(document, visit)
 	}
 	for n := 0; ; n++ {
