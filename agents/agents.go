@@ -8,6 +8,7 @@
 package agents
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -59,6 +60,8 @@ type Tools interface {
 	Get(name string) (registry.Entry, bool)
 	// Nearest returns at most n registered names that resemble name.
 	Nearest(name string, n int) []string
+	// Replacement returns the name of the tool that replaces a retired one.
+	Replacement(retired string) (name string, ok bool)
 }
 
 // check returns the agent with registered names, each once, in the given order. All problems are in the error.
@@ -68,7 +71,7 @@ func (a Agent) check(tools Tools) (Agent, error) {
 		problems = append(problems, fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, arguments...)))
 	}
 	if !agentName.MatchString(a.Name) {
-		invalid("the name %s is not 1 to 64 lower-case letters, digits, _ or -", tool.Shown(a.Name, 64))
+		invalid("the name %s is not 1 to 64 lower-case letters, digits, _ or -", shown(a.Name))
 	}
 	if !utf8.ValidString(a.Mode) || len(a.Mode) > maxMode || tool.Shown(a.Mode, maxMode) != a.Mode {
 		invalid("agent_mode %s is not one line of at most %d bytes", tool.Shown(a.Mode, maxMode), maxMode)
@@ -85,15 +88,25 @@ func (a Agent) check(tools Tools) (Agent, error) {
 	}
 	known, unknown := resolve(a.AllowedTools, tools, false)
 	for _, name := range unknown {
-		fix := ""
-		if near := tools.Nearest(name, 3); len(near) > 0 {
-			fix = "; did you mean " + strings.Join(near, ", ") + "?"
+		replacement, isRetired := tools.Replacement(name)
+		near := tools.Nearest(name, 3)
+		switch {
+		case isRetired:
+			invalid("the tool %s is retired; %s replaces it", shown(name), replacement)
+		case strings.ContainsAny(name, "*?["):
+			invalid("there is no tool %s; name each tool, without wildcards", shown(name))
+		case len(near) > 0:
+			invalid("there is no tool %s; did you mean %s?", shown(name), strings.Join(near, ", "))
+		default:
+			invalid("there is no tool %s", shown(name))
 		}
-		invalid("there is no tool %s%s", tool.Shown(name, 64), fix)
 	}
 	a.AllowedTools = known
 	return a, errors.Join(problems...)
 }
+
+// shown returns a name as it is shown to people.
+func shown(name string) string { return cmp.Or(tool.Shown(name, 64), `""`) }
 
 // resolve returns the registered names of tools, each once, and the names of no tool. A name that was stored is a tool's
 // own: a tool that has it as an alias now is another one.

@@ -1,11 +1,13 @@
 package agents_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -76,6 +78,13 @@ func TestUnknownTools(t *testing.T) {
 	assert.ErrorContains(t, err, "there is no tool nothing")
 	_, _, err = store.Load("", "researcher", tools)
 	require.ErrorIs(t, err, agents.ErrNotFound, "nothing was stored")
+	for name, want := range map[string]string{
+		"*": "there is no tool *; name each tool, without wildcards", "fetch_*": "name each tool, without wildcards",
+		"": `there is no tool ""`, "Fetch_Page": "did you mean fetch_page?", "fetch-page": "did you mean fetch_page?",
+	} {
+		wrong.AllowedTools = []string{name}
+		require.ErrorContains(t, store.Save("", wrong, tools), want)
+	}
 
 	require.NoError(t, store.Save("", researcher, tools))
 	agent, unknown, err := store.Load("", "researcher", toolsNamed(t, "web_search"))
@@ -168,30 +177,81 @@ func TestSavesAtOnce(t *testing.T) {
 	saving.Wait()
 }
 
-// TestKilledSaves: a process that is killed leaves the agent as it was or as it should be.
+// TestKilledSaves: a process that is killed at any moment of its saves leaves the agent as it was or as it should be.
 func TestKilledSaves(t *testing.T) {
 	names := make([]string, 500)
 	for i := range names {
 		names[i] = fmt.Sprintf("tool_number_%d", i)
 	}
 	tools := toolsNamed(t, names...)
+	versions := []agents.Agent{
+		{Name: "busy", Mode: "short", AllowedTools: names[:1], MaxIterations: 1},
+		{Name: "busy", Mode: "long", AllowedTools: names, MaxIterations: 500, Reflection: true},
+	}
 	if dir := os.Getenv("CAISSON_TEST_AGENTS"); dir != "" {
 		for i := 0; ; i++ {
-			assert.NoError(t, agents.In(dir).Save("acme", agents.Agent{Name: "busy", AllowedTools: names[:i%2*499+1]}, tools))
+			assert.NoError(t, agents.In(dir).Save("acme", versions[i%2], tools))
+			if i == 1 {
+				fmt.Println("saving")
+			}
 		}
 	}
 	dir := t.TempDir()
-	require.NoError(t, agents.In(dir).Save("acme", agents.Agent{Name: "busy", AllowedTools: names[:1]}, tools))
-	for range 10 {
+	require.NoError(t, agents.In(dir).Save("acme", versions[0], tools))
+	left := map[string]int{}
+	for round := range 60 {
 		child := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestKilledSaves$")
 		child.Env = append(os.Environ(), "CAISSON_TEST_AGENTS="+dir)
+		output, err := child.StdoutPipe()
+		require.NoError(t, err)
 		require.NoError(t, child.Start())
-		time.Sleep(60 * time.Millisecond)
+		_, err = bufio.NewReader(output).ReadString('\n') // it has begun
+		require.NoError(t, err)
+		time.Sleep(time.Duration(rand.IntN(3000)) * time.Microsecond)
 		require.NoError(t, child.Process.Kill())
 		_ = child.Wait()
-		agent, _, err := agents.In(dir).Load("acme", "busy", tools)
+		agent, unknown, err := agents.In(dir).Load("acme", "busy", tools)
+		require.NoError(t, err, "round %d", round)
+		require.Empty(t, unknown)
+		require.Contains(t, versions, agent)
+		left[agent.Mode]++
+		found, err := agents.In(dir).Names("acme")
 		require.NoError(t, err)
-		assert.Contains(t, []int{1, 500}, len(agent.AllowedTools))
+		require.Equal(t, []string{"busy"}, found, "a draft is no agent")
+	}
+	assert.Len(t, left, 2, "each was there in some round: %v", left)
+	drafts, err := filepath.Glob(filepath.Join(agents.In(dir).Dir("acme"), ".*.tmp"))
+	require.NoError(t, err)
+	assert.NotEmpty(t, drafts, "some were killed while they wrote")
+	t.Logf("%d of 60 left a draft", len(drafts))
+}
+
+// TestFilesThatAreNoAgents: what is in place of an agent's file is reported as damage, and is replaced.
+func TestFilesThatAreNoAgents(t *testing.T) {
+	store, tools := agents.In(t.TempDir()), toolsNamed(t, "fetch_page")
+	require.NoError(t, store.Save("", agents.Agent{Name: "a", AllowedTools: []string{"fetch_page"}}, tools))
+	file := filepath.Join(store.Dir(""), "agent.a.json")
+	good, err := os.ReadFile(file)
+	require.NoError(t, err)
+	for name, place := range map[string]func() error{
+		"too large":    func() error { return os.WriteFile(file, make([]byte, 3<<20), 0o600) },
+		"half of it":   func() error { return os.WriteFile(file, good[:len(good)/2], 0o600) },
+		"nothing":      func() error { return os.WriteFile(file, nil, 0o600) },
+		"twice":        func() error { return os.WriteFile(file, append(bytes.Clone(good), good...), 0o600) },
+		"a later form": func() error { return os.WriteFile(file, bytes.Replace(good, []byte("/v1"), []byte("/v2"), 1), 0o600) },
+		"another's key": func() error {
+			return os.WriteFile(file, bytes.Replace(good, []byte("{"), []byte(`{"more":1,`), 1), 0o600)
+		},
+		"a link": func() error { return os.Symlink("/etc/hostname", file) },
+	} {
+		require.NoError(t, os.Remove(file))
+		require.NoError(t, place(), name)
+		_, _, err := store.Load("", "a", tools)
+		require.ErrorIs(t, err, agents.ErrDamaged, name)
+		require.NoError(t, store.Save("", agents.Agent{Name: "a", AllowedTools: []string{"fetch_page"}}, tools), name)
+		agent, _, err := store.Load("", "a", tools)
+		require.NoError(t, err, name)
+		assert.Equal(t, []string{"fetch_page"}, agent.AllowedTools, name)
 	}
 }
 

@@ -81,13 +81,20 @@ func (s Store) Load(tenant, name string, tools Tools) (agent Agent, unknown []st
 
 func load(root *os.Root, tenant, name string, tools Tools) (agent Agent, unknown []string, err error) {
 	content, err := folder.Read(root, fileOf(name), maxFile)
+	if errors.Is(err, folder.ErrTooLarge) || errors.Is(err, folder.ErrIrregular) {
+		return Agent{}, nil, fmt.Errorf("%w: %s: %w", ErrDamaged, name, err)
+	}
 	if err != nil {
 		return Agent{}, nil, notFound(name, err)
 	}
 	decoder := json.NewDecoder(bytes.NewReader(content))
 	decoder.DisallowUnknownFields()
 	var found stored
-	if err := decoder.Decode(&found); err != nil {
+	err = decoder.Decode(&found)
+	if err == nil && len(bytes.TrimSpace(content[decoder.InputOffset():])) > 0 {
+		err = errors.New("there is something behind it")
+	}
+	if err != nil {
 		return Agent{}, nil, fmt.Errorf("%w: %s: %w", ErrDamaged, name, err)
 	}
 	if found.Schema != schema || found.Tenant != tenant || found.Name != name {

@@ -16,7 +16,11 @@ import (
 const agentHelp = `An agent is a named set of tools, with the settings of the program that runs it. With
 --agent NAME, "caisson list --definitions" offers only the agent's tools to the model, and
 "caisson call" and "caisson batch" run no others. Agents are stored in the state folder, in
-files that only the current user can read.`
+files that only the current user can read.
+
+Each tenant has its own agents. --tenant NAME says whose agents are meant, and for whom
+"caisson call" and "caisson batch" make calls; a tenant may have any name. Without it, they
+are those of the tenant without a name.`
 
 const agentSetHelp = `Create an agent, or replace it. The tools are checked: a name that no tool has is an error,
 and an alias becomes the tool's own name. Without TOOL, the agent gets the default tools,
@@ -42,7 +46,10 @@ func newAgent(o options) *cobra.Command {
 func newAgentList(o options) *cobra.Command {
 	command := &cobra.Command{
 		Use: "list", Short: "list the agents", Long: "List the names of the agents.", Args: positional(0, 0, ""),
-		RunE: func(*cobra.Command, []string) error { return o.agentList() },
+		RunE: func(command *cobra.Command, _ []string) error {
+			o.command = command
+			return o.agentList()
+		},
 	}
 	o.agentFolderFlag(command)
 	o.outputFlags(command, "print one JSON array")
@@ -106,7 +113,7 @@ func newAgentRemove(o options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return o.agentProblem(store.Remove("", args[0]))
+			return o.agentProblem(store.Remove(o.tenant, args[0]))
 		},
 	}
 	o.agentFolderFlag(command)
@@ -114,13 +121,35 @@ func newAgentRemove(o options) *cobra.Command {
 	return command
 }
 
+// agentFolderFlag adds the flags that say where an agent is stored.
 func (o *options) agentFolderFlag(command *cobra.Command) {
 	o.stateFlag(command, "store agents in `DIR`")
+	o.tenantFlag(command, "the agents of the tenant `NAME`")
 }
 
-// agentFlag adds the flag that chooses an agent.
+// agentFlag adds the flags that choose an agent.
 func (o *options) agentFlag(command *cobra.Command) {
 	command.Flags().StringVar(&o.agent, "agent", "", "limit the tools to those of the agent `NAME`; see \"caisson agent --help\"")
+	o.tenantFlag(command, "make calls for the tenant `NAME`, whose agent --agent names")
+}
+
+func (o *options) tenantFlag(command *cobra.Command, usage string) {
+	command.Flags().Func("tenant", usage, parsedInto(&o.tenant, parseTenant))
+}
+
+// maxTenant is the most bytes of a tenant's name on the command line.
+const maxTenant = 256
+
+// parseTenant checks a tenant's name. An empty one is more likely an empty variable of a script than the tenant without
+// a name.
+func parseTenant(text string) (string, error) {
+	switch {
+	case text == "":
+		return "", errors.New("want a tenant's name; leave the flag out for the tenant that has none")
+	case len(text) > maxTenant || sanitiseLine(text) != text:
+		return "", fmt.Errorf("want one line of at most %d bytes", maxTenant)
+	}
+	return text, nil
 }
 
 // agentFolder returns the folder of agents.
@@ -146,9 +175,9 @@ func (o *options) agentProblem(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, agents.ErrNotFound):
-		return failed(exitUsage, err.Error(), toRun(o.again("caisson agent list", "state-dir"))+" to see which there are")
+		return failed(exitUsage, err.Error(), toRun(o.again("caisson agent list", "state-dir", "tenant"))+" to see which there are")
 	case errors.Is(err, agents.ErrDamaged):
-		return failed(exitUsage, err.Error(), `replace it with "caisson agent set"`)
+		return failed(exitUsage, err.Error(), `replace it with "caisson agent set", or remove it with "caisson agent remove"`)
 	case errors.Is(err, agents.ErrInvalid):
 		all := &failure{code: exitUsage}
 		for _, m := range messagesOf(err) {
@@ -164,13 +193,13 @@ func (o *options) agentList() error {
 	if err != nil {
 		return err
 	}
-	names, err := store.Names("")
+	names, err := store.Names(o.tenant)
 	if err != nil {
 		return o.agentProblem(err)
 	}
 	text := ""
 	if len(names) == 0 {
-		o.hint(`there are no agents; "caisson agent set NAME TOOL…" creates one`)
+		o.hint(`there are no agents; "` + o.again("caisson agent set NAME TOOL…", "state-dir", "tenant") + `" creates one`)
 	}
 	for _, name := range names {
 		text += name + "\n"
@@ -192,15 +221,15 @@ func (o *options) agentShow(ctx context.Context, name string) (err error) {
 }
 
 func (o *options) agentSet(ctx context.Context, agent agents.Agent) (err error) {
-	store, err := o.agents()
-	if err != nil {
-		return err
-	}
 	h, err := o.open(ctx, opening{})
 	if err != nil {
 		return err
 	}
 	defer func() { err = cmp.Or(err, h.close(ctx)) }()
+	store, err := h.agents()
+	if err != nil {
+		return err
+	}
 	if len(agent.AllowedTools) == 0 {
 		var missing []string
 		agent.AllowedTools, missing = agents.DefaultAllowedTools(h.registry)
@@ -211,7 +240,7 @@ func (o *options) agentSet(ctx context.Context, agent agents.Agent) (err error) 
 			o.hint("of the default tools, these are not loaded: " + strings.Join(missing, ", "))
 		}
 	}
-	if err := store.Save("", agent, h.registry); err != nil {
+	if err := store.Save(o.tenant, agent, h.registry); err != nil {
 		return o.agentProblem(err)
 	}
 	saved, err := h.agentNamed(agent.Name)
@@ -221,22 +250,29 @@ func (o *options) agentSet(ctx context.Context, agent agents.Agent) (err error) 
 	return o.show(saved, agentText(saved))
 }
 
-// agentNamed loads an agent, and says which of its tools are not loaded. No tool may be able to write to the agents'
-// folder: it could give its agent more tools.
-func (h *host) agentNamed(name string) (agents.Agent, error) {
-	store, err := h.options.agents()
+// agents returns the store of agents. No tool may be able to write there: it could give its agent more tools.
+func (h *host) agents() (agents.Store, error) {
+	dir, err := h.options.agentFolder()
 	if err != nil {
-		return agents.Agent{}, err
+		return agents.Store{}, err
 	}
-	dir := store.Dir("")
 	writer, found, err := h.WriterTo(dir, h.operator.context)
 	if err != nil {
-		return agents.Agent{}, err
+		return agents.Store{}, err
 	}
 	if found {
-		return agents.Agent{}, failed(exitUsage, fmt.Sprintf("agents are kept in %s, and %s may write there (to %s): it could give its agent more tools", dir, writer.Tool, writer.Dir), apartHint)
+		return agents.Store{}, failed(exitUsage, fmt.Sprintf("agents are kept in %s, and %s may write there (to %s): it could give its agent more tools", dir, writer.Tool, writer.Dir), apartHint)
 	}
-	agent, unknown, err := store.Load("", name, h.registry)
+	return agents.In(dir), nil
+}
+
+// agentNamed loads an agent, and says which of its tools are not loaded.
+func (h *host) agentNamed(name string) (agents.Agent, error) {
+	store, err := h.agents()
+	if err != nil {
+		return agents.Agent{}, err
+	}
+	agent, unknown, err := store.Load(h.options.tenant, name, h.registry)
 	if err != nil {
 		return agents.Agent{}, h.options.agentProblem(err)
 	}

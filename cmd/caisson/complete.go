@@ -199,7 +199,7 @@ func (o *options) completeAgents(_ *cobra.Command, args []string, _ string) ([]c
 	if err != nil || len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	names, err := store.Names("")
+	names, err := store.Names(o.tenant)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

@@ -40,6 +40,7 @@ type options struct {
 	approved []manifests.PolicyApproval
 	cacheDir *string // for compiled code; "" for none, nil for the default
 	agent    string  // whose tools are the only ones; empty for all
+	tenant   string  // whose agents they are, and for whom calls are made; may be empty
 	stateDir *string // for records and paused batches; "" for none, nil for the default
 	trusted  []string
 

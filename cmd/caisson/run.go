@@ -17,7 +17,7 @@ func (h *host) start() (err error) {
 	if err := h.asksOfTools(); err != nil {
 		return err
 	}
-	session := executor.SessionOptions{Context: h.operator.context}
+	session := executor.SessionOptions{Tenant: h.options.tenant, Context: h.operator.context}
 	if h.options.agent != "" {
 		agent, err := h.agentNamed(h.options.agent)
 		if err != nil {
