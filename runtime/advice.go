@@ -137,9 +137,28 @@ func forProposal(proposal string, producers []string) string {
 	case wasm.Memory64:
 		return "build it for wasm32 rather than wasm64"
 	case wasm.RelaxedVectors:
-		return "build it without relaxed SIMD: without -mrelaxed-simd, in Rust without +relaxed-simd"
+		return without("relaxed SIMD", "relaxed-simd")
+	case wasm.TailCalls:
+		return without("tail calls", "tail-call") + "; compilers of languages that need them, such as Scheme and OCaml, may have an option for other targets"
+	case wasm.MultipleMemories:
+		return "give it one memory: build it without -mmultimemory, or convert it with wasm-opt --enable-multimemory --multi-memory-lowering"
+	case wasm.ExtendedConstants:
+		return without("extended constant expressions", "extended-const") + ", and as a program, not as a shared library"
+	case wasm.WideArithmetic:
+		return without("wide arithmetic", "wide-arithmetic")
+	case wasm.CustomPageSizes:
+		return "give its memory pages of 64 KiB: link it without --page-size"
+	case wasm.MemoryDiscarding:
+		return "leave out the instruction memory.discard"
+	case wasm.StackSwitching:
+		return "build it without stack switching: in a language that does without continuations in WebAssembly, such as Go, Rust, Zig or C"
 	}
 	return ""
+}
+
+// without says how compilers leave out a feature of LLVM's name.
+func without(what, feature string) string {
+	return "build it without " + what + ": in C without -m" + feature + ", in Rust without -C target-feature=+" + feature
 }
 
 func withoutExceptions(producers []string) string {

@@ -53,6 +53,12 @@ func unusable(m *manifests.Manifest, source []byte, err error) error {
 	}
 	if rejected, ok := errors.AsType[*wasm.Error](err); ok {
 		fix = forProposal(rejected.Proposal, wasm.Producers(source))
+		switch what, advice := forFile(source); {
+		case what != "" && errors.Is(err, wasm.ErrMalformed):
+			text, fix = what, advice
+		case errors.Is(err, wasm.ErrTruncated):
+			text, fix = "the file is cut off: "+text, "build or download it again"
+		}
 	}
 	return &unusableError{fmt.Sprintf("%v: %s: %s", ErrModule, m.Module.Path, text), fix, err}
 }

@@ -188,3 +188,60 @@ func TestAdviceIsForTheToolchain(t *testing.T) {
 	_, fix := refusal(t, "\x00asm\x0d\x00\x01\x00")
 	assert.Contains(t, fix, "without the step that makes a component")
 }
+
+// TestAdviceForProposals: a module that needs what this runtime does not have is refused with the feature's name and how
+// to build it without.
+func TestAdviceForProposals(t *testing.T) {
+	head := magic + section(1, "\x01\x60\x00\x00")
+	withMemory := func(memory string) string { return head + section(5, memory) }
+	withBody := func(body string) string {
+		return head + section(3, "\x01\x00") + section(7, "\x01"+vector("_start")+"\x00\x00") + section(10, "\x01"+vector("\x00"+body+"\x0b"))
+	}
+	for module, want := range map[string][2]string{
+		withBody("\x12\x00"):                                      {"tail calls", "-mtail-call"},
+		withBody("\xfe\x03\x00"):                                  {"threads", "-pthread"},
+		withBody("\xfb\x00\x00\x1a"):                              {"garbage collection", "Kotlin"},
+		withBody("\x06\x40\x0b"):                                  {"exception handling", "-fno-exceptions"},
+		withBody("\xfd\x80\x02"):                                  {"relaxed SIMD", "-mrelaxed-simd"},
+		withBody("\xfc\x13"):                                      {"wide arithmetic", "-mwide-arithmetic"},
+		withBody("\xfc\x12\x00"):                                  {"memory control", "memory.discard"},
+		withBody("\xe0\x00"):                                      {"stack switching", "continuations"},
+		withMemory("\x02\x00\x01\x00\x01"):                        {"multiple memories", "--multi-memory-lowering"},
+		withMemory("\x01\x04\x01"):                                {"memory64", "wasm32"},
+		withMemory("\x01\x08\x01\x00"):                            {"custom page sizes", "--page-size"},
+		withMemory("\x01\x03\x01\x01"):                            {"threads", "one thread"},
+		head + section(6, "\x01\x7f\x00\x41\x01\x41\x01\x6a\x0b"): {"extended constant expressions", "-mextended-const"},
+		"\x00asm\x0d\x00\x01\x00":                                 {"component", "wasm32-wasip1"},
+	} {
+		problem, fix := refusal(t, module)
+		assert.Contains(t, problem, want[0])
+		assert.Contains(t, fix, want[1], want[0])
+	}
+}
+
+// TestFilesThatAreNoModules: what stands in the place of a module is named, with how to get the module.
+func TestFilesThatAreNoModules(t *testing.T) {
+	whole := unfit{export: "_start"}.module()
+	for name, c := range map[string]struct{ file, problem, fix string }{
+		"nothing":       {"", "the file is empty", "build or download"},
+		"gzip":          {"\x1f\x8b\x08\x00\x00\x00\x00\x00", "compressed with gzip", "gunzip"},
+		"a ZIP archive": {"PK\x03\x04\x14\x00\x00\x00", "a ZIP archive", "unpack"},
+		"text":          {"\n  ;; a module\n(module)", "text format", "wat2wasm"},
+		"short text":    {"(module)", "text format", "wat2wasm"},
+		"a web page":    {"\xef\xbb\xbf\r\n<!DOCTYPE html><html>Not Found</html>", "a web page", "download"},
+		"an answer":     {`{"message": "Not Found"}`, "is JSON", "download"},
+		"Git LFS":       {"version https://git-lfs.github.com/spec/v1\noid sha256:ab\nsize 12\n", "Git LFS", "git lfs pull"},
+		"a program":     {"\x7fELF\x02\x01\x01\x00", "operating system", "wasip1"},
+		"a library":     {"!<arch>\n/               ", "static library", "link it"},
+		"a script":      {"#!/bin/sh\nexit 0\n", "a script", "interpreter"},
+		"a short start": {whole[:6], "the file is cut off: module at byte 6: ends within the header", "download it again"},
+		"cut off":       {whole[:len(whole)-2], "the file is cut off: code section at byte ", "download it again"},
+	} {
+		problem, fix := refusal(t, c.file)
+		assert.Contains(t, problem, "guest.wasm: ", name)
+		assert.Contains(t, problem, c.problem, name)
+		assert.Contains(t, fix, c.fix, name)
+	}
+	_, fix := refusal(t, "not a module")
+	assert.Empty(t, fix)
+}

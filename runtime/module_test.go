@@ -99,7 +99,7 @@ func quadratic() string {
 // TestUnusableModulesSaySoOnce: the reason comes once, whoever finds it.
 func TestUnusableModulesSaySoOnce(t *testing.T) {
 	m := named(t, "guest", magic+"\x01\x05", "")
-	const want = "module cannot be used: guest.wasm: type section at byte 9: the section claims 5 bytes, 0 bytes are left"
+	const want = "module cannot be used: guest.wasm: the file is cut off: type section at byte 9: the section claims 5 bytes, 0 bytes are left; build or download it again"
 	_, err := InspectModule(m)
 	require.EqualError(t, err, want)
 	loaded := load(t, newRuntime(t, Options{}), m, manifests.Grants{})

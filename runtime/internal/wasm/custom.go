@@ -262,7 +262,7 @@ func (r *reader) constantExpression() {
 			}
 			r.skip(16, what)
 		case 0x6a, 0x6b, 0x6c, 0x7c, 0x7d, 0x7e: // add, sub and mul of i32 and i64
-			r.unsupported(at, extendedConstants, what+" with arithmetic")
+			r.unsupported(at, ExtendedConstants, what+" with arithmetic")
 		default:
 			r.fail(ErrMalformed, at, "%s cannot have the instruction %#02x", what, opcode)
 		}

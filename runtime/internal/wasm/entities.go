@@ -101,7 +101,7 @@ func (i *inspection) memories(r *reader) {
 // (§2.5.5).
 func (i *inspection) oneMemory(r *reader) Limits {
 	if i.size(ExternMemory) > 0 {
-		r.unsupported(r.at, multipleMemories, "a second memory")
+		r.unsupported(r.at, MultipleMemories, "a second memory")
 	}
 	return r.memory()
 }
@@ -292,7 +292,7 @@ func (r *reader) limits(what string) Limits {
 	case flags&(1<<2) != 0:
 		r.unsupported(at, Memory64, "a "+what+" with 64-bit addresses")
 	case flags&(1<<3) != 0:
-		r.unsupported(at, customPageSizes, "a "+what+" with a page size of its own")
+		r.unsupported(at, CustomPageSizes, "a "+what+" with a page size of its own")
 	}
 	l := Limits{Min: r.u32("a minimum"), HasMax: flags&1 != 0}
 	if l.HasMax {

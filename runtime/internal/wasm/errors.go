@@ -10,6 +10,8 @@ var (
 	// ErrMalformed means that the bytes are not a WebAssembly module, or refer to something that
 	// does not exist.
 	ErrMalformed = errors.New("malformed module")
+	// ErrTruncated is ErrMalformed of a module that ends within its header or a section.
+	ErrTruncated = fmt.Errorf("%w that is cut off", ErrMalformed)
 	// ErrInvalid means that the module violates a validation rule, such as a type rule.
 	ErrInvalid = errors.New("invalid module")
 	// ErrUnsupported means that the module needs a disabled proposal, or uses a reserved name.
@@ -26,7 +28,7 @@ var ErrBounds = errors.New("invalid bounds")
 
 // Error describes why a module was rejected.
 type Error struct {
-	// Kind is ErrMalformed, ErrInvalid, ErrUnsupported, ErrLimit or ErrUninstantiable.
+	// Kind is ErrMalformed, ErrTruncated, ErrInvalid, ErrUnsupported, ErrLimit or ErrUninstantiable.
 	Kind error
 	// Section is the name of the section, such as "code". It is empty for errors outside a section,
 	// such as in the header.

@@ -53,7 +53,7 @@ func (d *decoder) next(in *instruction) {
 		d.immediates(in)
 	}
 	if (in.opcode == opReturnCall || in.opcode == opReturnCallIndirect) && !d.features.TailCalls {
-		d.unsupported(in.at, tailCalls, in.operator.name)
+		d.unsupported(in.at, TailCalls, in.operator.name)
 	}
 	in.end = d.at
 }
@@ -156,7 +156,7 @@ func (d *decoder) memoryArgument(in *instruction) {
 	in.align = d.u32("an alignment")
 	switch {
 	case in.align >= 1<<6 && in.align < 1<<7:
-		d.unsupported(at, multipleMemories, "a memory index")
+		d.unsupported(at, MultipleMemories, "a memory index")
 	case in.align >= 1<<5:
 		d.fail(ErrMalformed, at, "an alignment cannot be 2 to the power of %d", in.align)
 	}

@@ -296,10 +296,10 @@ func TestRefuseUnsupported(t *testing.T) {
 		{"64-bit memory", Memory64, memory(4, 1)},
 		{"64-bit memory, shared", Threads, memory(7, 1, 1)},
 		{"64-bit table", Memory64, module(section(SectionTable, vector(raw(0x70, 5, 1, 1))))},
-		{"small pages", customPageSizes, memory(8, 1, 0)},
-		{"two memories", multipleMemories, module(section(SectionMemory, vector(raw(0, 1), raw(0, 1))))},
-		{"two imported memories", multipleMemories, module(section(SectionImport, vector(importOf(2, 0, 1), importOf(2, 0, 1))))},
-		{"one memory of each", multipleMemories, module(section(SectionImport, vector(importOf(2, 0, 1))), oneMemory)},
+		{"small pages", CustomPageSizes, memory(8, 1, 0)},
+		{"two memories", MultipleMemories, module(section(SectionMemory, vector(raw(0, 1), raw(0, 1))))},
+		{"two imported memories", MultipleMemories, module(section(SectionImport, vector(importOf(2, 0, 1), importOf(2, 0, 1))))},
+		{"one memory of each", MultipleMemories, module(section(SectionImport, vector(importOf(2, 0, 1))), oneMemory)},
 		{"tag section", ExceptionHandling, module(section(sectionTag, vector(raw(0, 0))))},
 		{"tag section with a lie", ExceptionHandling, module(section(sectionTag, claim))},
 		{"imported tag", ExceptionHandling, module(section(SectionImport, vector(importOf(4, 0, 0))))},
@@ -311,7 +311,7 @@ func TestRefuseUnsupported(t *testing.T) {
 		{"struct type", GarbageCollection, module(section(SectionType, vector(raw(0x5f, 0, 0))))},
 		{"recursive types", GarbageCollection, module(section(SectionType, vector(raw(0x4e, 1, 0x60, 0, 0))))},
 		{"anyref", GarbageCollection, global(0x6e, 0, opEnd)},
-		{"addition in an expression", extendedConstants, global(byte(I32), 0, opI32Const, 1, opI32Const, 1, 0x6a, opEnd)},
+		{"addition in an expression", ExtendedConstants, global(byte(I32), 0, opI32Const, 1, opI32Const, 1, 0x6a, opEnd)},
 	} {
 		t.Run(test.title, func(t *testing.T) {
 			_, err := Inspect(test.source)

@@ -3,20 +3,19 @@ package wasm
 // Names of proposals that modules may not need, in [Error.Proposal].
 const (
 	Components         = "the component model"
+	CustomPageSizes    = "custom page sizes"
 	ExceptionHandling  = "exception handling"
+	ExtendedConstants  = "extended constant expressions"
 	FunctionReferences = "typed function references"
 	GarbageCollection  = "garbage collection"
 	Memory64           = "memory64"
+	MemoryDiscarding   = "memory control"
+	MultipleMemories   = "multiple memories"
 	RelaxedVectors     = "relaxed SIMD"
+	StackSwitching     = "stack switching"
+	TailCalls          = "tail calls"
 	Threads            = "threads"
-
-	customPageSizes   = "custom page sizes"
-	extendedConstants = "extended constant expressions"
-	memoryDiscarding  = "memory control"
-	multipleMemories  = "multiple memories"
-	stackSwitching    = "stack switching"
-	tailCalls         = "tail calls"
-	wideArithmetic    = "wide arithmetic"
+	WideArithmetic     = "wide arithmetic"
 )
 
 // unsupported fails because the module needs a disabled proposal.
@@ -53,15 +52,15 @@ func proposedInstruction(first byte, number uint32) string {
 	case 0xd3, opGarbageCollected:
 		return GarbageCollection
 	case 0xe0, 0xe1, 0xe2, 0xe3, 0xe4, 0xe5, 0xe6:
-		return stackSwitching
+		return StackSwitching
 	case opAtomic:
 		return Threads
 	case opNumbered:
 		switch number {
 		case 18:
-			return memoryDiscarding
+			return MemoryDiscarding
 		case 19, 20, 21, 22:
-			return wideArithmetic
+			return WideArithmetic
 		}
 	case opVector:
 		if number >= 0x100 && number < 0x130 {

@@ -65,7 +65,8 @@ func header(source []byte) error {
 		return &Error{Kind: ErrMalformed, Offset: offset, Message: message}
 	}
 	if len(source) < headerBytes {
-		return malformed(len(source), fmt.Sprintf("ends within the header: a module has at least %d bytes", headerBytes))
+		message := fmt.Sprintf("ends within the header: a module has at least %d bytes", headerBytes)
+		return &Error{Kind: ErrTruncated, Offset: len(source), Message: message}
 	}
 	if string(source[:4]) != "\x00asm" {
 		return malformed(0, fmt.Sprintf("starts with %q, not with the magic number \"\\x00asm\"", source[:4]))
@@ -120,9 +121,13 @@ func walk(source []byte, bounds Bounds, visit func(Section)) error {
 		default:
 			last = s.ID
 		}
-		size := r.size("the section")
+		at := r.at
+		size := r.u32("the section")
+		if uint64(size) > uint64(r.left()) {
+			r.fail(ErrTruncated, at, "the section claims %d bytes, %d bytes are left", size, r.left())
+		}
 		s.Content = r.at
-		r.skip(size, "the section")
+		r.skip(int(size), "the section")
 		s.End = r.at
 		if r.err == nil {
 			visit(s)

@@ -73,10 +73,10 @@ func validatedSuites() map[string]validated {
 		)},
 		"v2":                        {},
 		"exception-handling":        {refused: map[string]int{ExceptionHandling: 12, GarbageCollection: 2}},
-		"extended-const":            {refused: map[string]int{extendedConstants: 9}},
+		"extended-const":            {refused: map[string]int{ExtendedConstants: 9}},
 		"tail-call":                 {features: Features{TailCalls: true}},
 		"threads":                   {refused: map[string]int{Threads: 5}},
-		"typed-function-references": {refused: map[string]int{FunctionReferences: 83, tailCalls: 6}},
+		"typed-function-references": {refused: map[string]int{FunctionReferences: 83, TailCalls: 6}},
 	}
 }
 
@@ -126,7 +126,7 @@ func TestTailCallsAreAFeature(t *testing.T) {
 		if _, err := check(source, Bounds{}, Features{}); c.valid() && err != nil {
 			require.ErrorIs(t, err, ErrUnsupported)
 			assert.ErrorContains(t, err, "return_call")
-			assert.Equal(t, tailCalls, proposal(t, err))
+			assert.Equal(t, TailCalls, proposal(t, err))
 			refused++
 		}
 	}

@@ -178,13 +178,13 @@ func TestValidateRefusesProposals(t *testing.T) {
 		{"struct.new", GarbageCollection, raw(0xfb, 0, 0)},
 		{"atomic.fence", Threads, raw(0xfe, 3, 0)},
 		{"i8x16.relaxed_swizzle", RelaxedVectors, raw(0xfd, 0x80, 2)},
-		{"i64.add128", wideArithmetic, raw(0xfc, 19)},
-		{"memory.discard", memoryDiscarding, raw(0xfc, 18, 0)},
-		{"suspend", stackSwitching, raw(0xe2, 0)},
-		{"return_call", tailCalls, raw(0x12, 1)},
-		{"return_call_indirect", tailCalls, raw(0x41, 0, 0x13, 0, 0)},
+		{"i64.add128", WideArithmetic, raw(0xfc, 19)},
+		{"memory.discard", MemoryDiscarding, raw(0xfc, 18, 0)},
+		{"suspend", StackSwitching, raw(0xe2, 0)},
+		{"return_call", TailCalls, raw(0x12, 1)},
+		{"return_call_indirect", TailCalls, raw(0x41, 0, 0x13, 0, 0)},
 		{"block with an exnref", ExceptionHandling, raw(0x02, 0x69)},
-		{"a memory index", multipleMemories, raw(0x41, 0, 0x28, 0x42, 1, 0)},
+		{"a memory index", MultipleMemories, raw(0x41, 0, 0x28, 0x42, 1, 0)},
 	} {
 		t.Run(test.title, func(t *testing.T) {
 			_, err := check(fixture(test.instructions...), Bounds{}, Features{})
