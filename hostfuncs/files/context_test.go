@@ -56,7 +56,7 @@ func TestOperationsEndWithTheirContext(t *testing.T) {
 		"a file's sync":     func(_, _ *files.Dir, f *files.File) error { return f.Sync() },
 		"a directory's":     func(d, _ *files.Dir, _ *files.File) error { return d.Sync() },
 		"a removal":         func(d, _ *files.Dir, _ *files.File) error { return errors.Join(d.Mkdir("x"), d.RemoveDir("x")) },
-		"a change of times": func(d, _ *files.Dir, _ *files.File) error { return d.SetTimes("a.txt", true, nil, &time.Time{}) },
+		"a change of times": func(d, _ *files.Dir, _ *files.File) error { return d.SetTimes("a.txt", true, nil, new(time.Unix(1, 0))) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			view := w.open(manifests.AccessReadWrite)

@@ -73,8 +73,9 @@ func (p place) stat(follow bool) (os.FileInfo, error) {
 	return info, p.fail(err)
 }
 
-// SetTimes sets a file's times. A nil time is not changed. Without follow, it sets the times of a
-// symbolic link itself; on Windows, it fails with [ErrNotSupported] for a link.
+// SetTimes sets a file's times. A nil time is not changed, and one that is not between the years 1678 and 2262 is
+// invalid. Without follow, it sets the times of a symbolic link itself; on Windows, it fails with [ErrNotSupported]
+// for a link.
 func (d *Dir) SetTimes(name string, follow bool, atime, mtime *time.Time) error {
 	return d.operate(opTimes, "set times", name, true, func(p place) error {
 		return p.change(func() error {
@@ -84,6 +85,8 @@ func (d *Dir) SetTimes(name string, follow bool, atime, mtime *time.Time) error 
 				return err
 			case atime == nil && mtime == nil:
 				return nil
+			case !canStore(atime) || !canStore(mtime):
+				return p.err(ErrInvalid)
 			case kindOf(info.Mode()) == Symlink:
 				return p.setLinkTimes(info, atime, mtime)
 			}
@@ -91,6 +94,10 @@ func (d *Dir) SetTimes(name string, follow bool, atime, mtime *time.Time) error 
 		})
 	})
 }
+
+// canStore reports whether the calls of the system can pass a time on: they count nanoseconds in 64 bits, with a sign,
+// and a later time would wrap to an early one.
+func canStore(t *time.Time) bool { return t == nil || time.Unix(0, t.UnixNano()).Equal(*t) }
 
 // setLinkTimes sets the times of a place that is a symbolic link. os.Root cannot, so it opens the
 // link's directory, in which the name leads nowhere else.

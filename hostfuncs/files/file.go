@@ -247,7 +247,7 @@ func (p place) cutTo(f *os.File, present, size int64) error {
 	return nil
 }
 
-// SetTimes sets the file's times. A nil time is not changed.
+// SetTimes sets the file's times. A nil time is not changed, and others are restricted as in [Dir.SetTimes].
 func (f *File) SetTimes(atime, mtime *time.Time) (err error) {
 	o := f.change(opTimes)
 	defer func() { o.end(err) }()
@@ -256,6 +256,9 @@ func (f *File) SetTimes(atime, mtime *time.Time) (err error) {
 	}
 	if atime == nil && mtime == nil {
 		return nil
+	}
+	if !canStore(atime) || !canStore(mtime) {
+		return f.place.err(ErrInvalid)
 	}
 	return f.place.fail(setTimes(f.host, atime, mtime))
 }

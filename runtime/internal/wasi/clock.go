@@ -34,7 +34,7 @@ func (s *System) clocks() clocks {
 		return clocks{}
 	}
 	now := s.Now()
-	return clocks{true, uint64(now.UnixNano()), uint64(max(now.Sub(s.Started), 0)) + 1}
+	return clocks{true, nanoseconds(now), uint64(max(now.Sub(s.Started), 0)) + 1}
 }
 
 // read returns one clock's time. A guest does not share its instance, so the monotonic clock

@@ -2,6 +2,7 @@ package wasi
 
 import (
 	"encoding/binary"
+	"math"
 	"time"
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
@@ -150,11 +151,18 @@ func (c *call) putFilestat(pointer uint32, info files.Info) Errno {
 	return Success
 }
 
+// nanoseconds returns a timestamp, which has no sign and ends in the year 2554. Earlier and later times become the first
+// and the last one: a file that cannot be described could not be listed.
 func nanoseconds(t time.Time) uint64 {
-	if t.IsZero() {
+	const last = math.MaxUint64/1_000_000_000 - 1
+	switch seconds := t.Unix(); {
+	case seconds < 0:
 		return 0
+	case seconds > last:
+		return math.MaxUint64
+	default:
+		return uint64(seconds)*1e9 + uint64(t.Nanosecond())
 	}
-	return uint64(t.UnixNano())
 }
 
 func setSize(c *call) (Errno, error) {

@@ -1,6 +1,7 @@
 package wasi
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -133,4 +134,44 @@ func TestTimesOfLinks(t *testing.T) {
 	require.Equal(t, Success, g.call("path_filestat_set_times", 4, lookupFollow, pointer, length, 0, 7*second, modified))
 	assert.EqualValues(t, 5*second, modifiedOf("link", 0))
 	assert.EqualValues(t, 7*second, modifiedOf("file", 0))
+}
+
+// TestTimesThatDoNotFit: a time that the host cannot store is refused rather than stored as another, and one that a
+// timestamp cannot express is the nearest that it can.
+func TestTimesThatDoNotFit(t *testing.T) {
+	s := &System{Now: time.Now}
+	dir := withProject(t, s, manifests.AccessReadWrite)
+	path := filepath.Join(dir, "file")
+	require.NoError(t, os.WriteFile(path, nil, 0o600))
+	g := newGuest(t, s)
+	const accessed, modified, second = 1, 4, 1_000_000_000
+	pointer, length := g.put(1000, "file")
+	open, errno := g.open("file", 0, rightFDRead|rightFDWrite)
+	require.Equal(t, Success, errno)
+	set := map[string]func(atime, mtime, flags uint64) Errno{
+		"by path": func(a, m, flags uint64) Errno {
+			return g.call("path_filestat_set_times", 4, 0, pointer, length, a, m, flags)
+		},
+		"by descriptor": func(a, m, flags uint64) Errno { return g.call("fd_filestat_set_times", open, a, m, flags) },
+	}
+	for name, set := range set {
+		require.Equal(t, Success, set(5*second, 6*second, accessed|modified), name)
+		for _, late := range []uint64{1 << 63, math.MaxUint64} {
+			assert.Equal(t, EINVAL, set(late, 7*second, accessed|modified), name)
+			assert.Equal(t, EINVAL, set(7*second, late, accessed|modified), name)
+			assert.Equal(t, Success, set(late, late, 0), "%s: neither is used", name)
+		}
+		info, err := os.Stat(path)
+		require.NoError(t, err)
+		assert.EqualValues(t, 6, info.ModTime().Unix(), name)
+		require.Equal(t, Success, set(0, math.MaxInt32*second, modified), name)
+	}
+	for at, want := range map[time.Time]uint64{
+		time.Unix(-1, 0): 0, {}: 0, time.Unix(0, 7): 7, time.Unix(1<<34, 5): 1<<34*second + 5, time.Unix(1<<40, 0): math.MaxUint64,
+	} {
+		assert.Equal(t, want, nanoseconds(at), at)
+	}
+	s.Now = func() time.Time { return time.Unix(-1, 0) }
+	require.Equal(t, Success, g.call("clock_time_get", 0, 0, 0))
+	assert.Zero(t, g.u64(0))
 }
