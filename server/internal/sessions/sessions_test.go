@@ -30,7 +30,6 @@ type world struct {
 	agents agents.Store
 
 	mu    sync.Mutex
-	seen  []string
 	ended []string
 }
 

@@ -1,0 +1,283 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"regexp"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/caisson-run/caisson/server/auth"
+	"github.com/caisson-run/caisson/server/problem"
+)
+
+// routes returns the handler of all requests.
+func (s *Server) routes() (http.Handler, error) {
+	mux := http.NewServeMux()
+	open := http.NewServeMux() // what needs no token
+	open.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "ok") })
+	open.HandleFunc("GET /readyz", s.ready)
+	if s.options.Metrics != nil {
+		mux.Handle("GET /metrics", s.operatorOnly(s.options.Metrics))
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		problem.Write(w, problem.Problem{Status: http.StatusNotFound, Detail: "there is nothing here; GET /openapi.json lists what there is"})
+	})
+	for _, d := range s.doors {
+		if err := handle(mux, d); err != nil {
+			return nil, fmt.Errorf("server: %w", err)
+		}
+	}
+	g := &gate{server: s, callers: newRates(s.options.Limits.Rate, s.options.Limits.Burst), failures: newRates(s.options.Limits.Failures, failureBurst)}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer s.recovered(w, r)
+		if !g.admitsPage(w, r) {
+			return
+		}
+		if _, pattern := open.Handler(r); pattern != "" {
+			open.ServeHTTP(w, r)
+			return
+		}
+		if r = g.identified(w, r); r != nil {
+			mux.ServeHTTP(w, r)
+		}
+	}), nil
+}
+
+// handle registers a door. Patterns that clash are the program's mistake, which ServeMux panics for.
+func handle(mux *http.ServeMux, d Door) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("%w: %v", ErrInvalidOptions, cause)
+		}
+	}()
+	mux.Handle(d.Pattern, d.Handler)
+	return nil
+}
+
+func say(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, text+"\n") // the caller may have gone
+}
+
+// ready answers whether to send requests here. It does not say why not: anybody may ask.
+func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
+	if s.stopping.Load() {
+		say(w, http.StatusServiceUnavailable, "stopping")
+		return
+	}
+	if s.options.Ready != nil {
+		if err := s.options.Ready(r.Context()); err != nil {
+			s.log.WarnContext(r.Context(), "not ready", "err", err)
+			say(w, http.StatusServiceUnavailable, "not ready")
+			return
+		}
+	}
+	say(w, http.StatusOK, "ready")
+}
+
+// operatorOnly lets in callers of the operator, who see the sum of all tenants.
+func (s *Server) operatorOnly(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if c, _ := auth.From(r.Context()); !c.May(auth.Admin) || c.Tenant != "" {
+			s.refuse(w, r, problem.Problem{Status: http.StatusForbidden, Detail: "this needs a token without a tenant and with the scope admin"}, "not the operator")
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// recovered answers a request whose handler panicked. The details are for the log.
+func (s *Server) recovered(w http.ResponseWriter, r *http.Request) {
+	cause := recover()
+	if cause == nil {
+		return
+	}
+	if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+		panic(cause)
+	}
+	id := uuid.NewString()
+	s.log.ErrorContext(r.Context(), "a request failed", "id", id, "method", r.Method, "path", r.URL.Path, "cause", fmt.Sprint(cause), "stack", string(debug.Stack()))
+	problem.Write(w, problem.Problem{Status: http.StatusInternalServerError, Detail: "the server failed; its log says why, under this id", ID: id})
+}
+
+// refuse answers a request that is not let in, and keeps an audit of it.
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, p problem.Problem, why string) {
+	c, _ := auth.From(r.Context())
+	s.log.WarnContext(r.Context(), "request refused", "why", why, "status", p.Status, "method", r.Method, "path", r.URL.Path, "remote", r.RemoteAddr, "token", c.ID, "tenant", c.Tenant)
+	problem.Write(w, p)
+}
+
+// gate decides who comes in.
+type gate struct {
+	server            *Server
+	callers, failures *rates
+}
+
+// failureBurst is how many refused tokens an address may show before it has to wait.
+const failureBurst = 20
+
+// admitsPage refuses requests that a page on the web may have made a browser send, and answers a browser
+// that asks whether it may send one. It returns whether the request goes on.
+func (g *gate) admitsPage(w http.ResponseWriter, r *http.Request) bool {
+	header := w.Header()
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Cache-Control", "no-store")
+	if !g.server.isOurs(r.Host) {
+		g.server.refuse(w, r, problem.Problem{Status: http.StatusForbidden, Detail: "this server is not reached under this name; the operator can allow it"}, "host "+clip(r.Host))
+		return false
+	}
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		// A browser says of a request without an origin where it comes from.
+		if site := r.Header.Get("Sec-Fetch-Site"); site == "cross-site" || site == "same-site" {
+			g.server.refuse(w, r, problem.Problem{Status: http.StatusForbidden, Detail: "pages of other sites may not use this server"}, "sec-fetch-site "+clip(site))
+			return false
+		}
+		return true
+	}
+	header.Add("Vary", "Origin")
+	switch {
+	case slices.Contains(g.server.options.Origins, origin):
+		header.Set("Access-Control-Allow-Origin", origin)
+		header.Set("Access-Control-Expose-Headers", "Mcp-Session-Id, Retry-After, WWW-Authenticate, Location")
+	case isSameOrigin(origin, r):
+	default:
+		g.server.refuse(w, r, problem.Problem{Status: http.StatusForbidden, Detail: "pages of this origin may not use this server; the operator can allow it"}, "origin "+clip(origin))
+		return false
+	}
+	if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
+		header.Set("Access-Control-Allow-Methods", "GET, POST, PUT, DELETE")
+		header.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Accept, Idempotency-Key, Last-Event-ID, Mcp-Session-Id, Mcp-Protocol-Version, Mcp-Method, Mcp-Name")
+		header.Set("Access-Control-Max-Age", "600")
+		w.WriteHeader(http.StatusNoContent)
+		return false
+	}
+	return true
+}
+
+// isOurs reports whether a Host header names this server: localhost, an address, or one of its names.
+func (s *Server) isOurs(host string) bool {
+	name := host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		name = h
+	}
+	name = strings.TrimSuffix(strings.ToLower(strings.Trim(name, "[]")), ".")
+	if name == "localhost" || net.ParseIP(name) != nil {
+		return true
+	}
+	return slices.ContainsFunc(s.options.Hosts, func(own string) bool { return strings.EqualFold(own, name) })
+}
+
+// isSameOrigin reports whether a page of this server sent the request. The Host was checked before.
+func isSameOrigin(origin string, r *http.Request) bool {
+	scheme := "http://"
+	if r.TLS != nil {
+		scheme = "https://"
+	}
+	return strings.EqualFold(origin, scheme+r.Host)
+}
+
+func isOrigin(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.Scheme+"://"+u.Host == text
+}
+
+var isHostName = regexp.MustCompile(`^[a-zA-Z0-9]([a-zA-Z0-9-]{0,62}\.)*[a-zA-Z0-9-]{1,63}$`).MatchString
+
+// identified returns the request with its caller in the context and its body bounded, or answers it and
+// returns nil.
+func (g *gate) identified(w http.ResponseWriter, r *http.Request) *http.Request {
+	s := g.server
+	caller := s.options.Local
+	if s.options.Tokens != nil {
+		address, _, _ := net.SplitHostPort(r.RemoteAddr)
+		if wait := g.failures.full(address); wait > 0 {
+			g.tooMany(w, r, wait, "refused tokens")
+			return nil
+		}
+		text, ok := bearer(r)
+		token, err := s.options.Tokens.Check(text)
+		switch {
+		case !ok:
+			w.Header().Set("WWW-Authenticate", `Bearer realm="caisson"`)
+			s.refuse(w, r, problem.Problem{Status: http.StatusUnauthorized, Detail: "send a token: Authorization: Bearer TOKEN"}, "no token")
+			return nil
+		case errors.Is(err, auth.ErrUnknown), errors.Is(err, auth.ErrExpired), errors.Is(err, auth.ErrRevoked):
+			g.failures.take(address)
+			w.Header().Set("WWW-Authenticate", `Bearer realm="caisson", error="invalid_token"`)
+			s.refuse(w, r, problem.Problem{Status: http.StatusUnauthorized, Detail: "the token is unknown, has expired or was revoked"}, err.Error())
+			return nil
+		case err != nil:
+			id := uuid.NewString()
+			s.log.ErrorContext(r.Context(), "tokens cannot be checked", "id", id, "err", err)
+			problem.Write(w, problem.Problem{Status: http.StatusInternalServerError, Detail: "the server failed; its log says why, under this id", ID: id})
+			return nil
+		}
+		caller = token.Caller()
+	}
+	r = r.WithContext(auth.With(r.Context(), caller))
+	if s.options.Tokens != nil {
+		if wait := g.callers.take(caller.ID); wait > 0 {
+			g.tooMany(w, r, wait, "requests")
+			return nil
+		}
+	}
+	if r.ContentLength > s.options.Limits.BodyBytes {
+		w.Header().Set("Connection", "close")
+		s.refuse(w, r, problem.Problem{Status: http.StatusRequestEntityTooLarge, Detail: fmt.Sprintf("a request may have at most %d bytes", s.options.Limits.BodyBytes)}, "size")
+		return nil
+	}
+	if r.Body != nil && r.Body != http.NoBody {
+		r.Body = &timedBody{http.MaxBytesReader(w, r.Body, s.options.Limits.BodyBytes), http.NewResponseController(w), s.options.Limits.Body, false}
+	}
+	return r
+}
+
+func bearer(r *http.Request) (text string, ok bool) {
+	scheme, text, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	return strings.TrimSpace(text), strings.EqualFold(scheme, "Bearer")
+}
+
+func (g *gate) tooMany(w http.ResponseWriter, r *http.Request, wait time.Duration, of string) {
+	w.Header().Set("Retry-After", fmt.Sprint(int(wait/time.Second)+1))
+	g.server.refuse(w, r, problem.Problem{Status: http.StatusTooManyRequests, Detail: "too many " + of + "; try again after the seconds in Retry-After"}, "rate of "+of)
+}
+
+// timedBody is a body that must be sent within a time. The time ends with the body, so that it does not
+// bound the rest of the request.
+type timedBody struct {
+	io.ReadCloser
+	connection *http.ResponseController
+	time       time.Duration
+	begun      bool
+}
+
+func (b *timedBody) Read(p []byte) (int, error) {
+	if !b.begun {
+		b.begun = true
+		_ = b.connection.SetReadDeadline(time.Now().Add(b.time)) // a connection without deadlines has no slow client either
+	}
+	n, err := b.ReadCloser.Read(p)
+	if err == io.EOF { // after another error, the rest must not be waited for
+		_ = b.connection.SetReadDeadline(time.Time{})
+	}
+	return n, err
+}
+
+// clip shortens what a stranger wrote, for a log.
+func clip(text string) string {
+	if len(text) > 100 {
+		return text[:100] + "…"
+	}
+	return text
+}

@@ -1,0 +1,285 @@
+// Package server is the HTTP server in front of a host: it decides who may come in, bounds what they may
+// send, and stops without losing what it has accepted. What is served is up to the doors, such as
+// package rest and package mcp:
+//
+//	s, err := server.New(server.Options{Addr: "localhost:8711"}, server.Door{Pattern: "/v1/", Handler: api})
+//	err = s.Serve(ctx)
+//
+// Every request of a door has an [auth.Caller] in its context.
+package server
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/net/netutil"
+
+	"github.com/caisson-run/caisson/server/auth"
+)
+
+// The errors of this package, for errors.Is. Others are of the network.
+var (
+	ErrInvalidOptions = errors.New("invalid options")
+	// ErrOpen means that the server would let in anybody who can reach it.
+	ErrOpen = errors.New("anybody could call tools")
+	// ErrUnfinished means that some requests had not ended when the server stopped.
+	ErrUnfinished = errors.New("requests were cut off")
+)
+
+// DefaultAddr is the address of a server that names none.
+const DefaultAddr = "localhost:8711"
+
+// Options configures [New]. The zero value serves everybody on this machine.
+type Options struct {
+	// Addr is the address to listen on. Empty means [DefaultAddr]. A port of 0 takes any free port.
+	Addr string
+	// Tokens are the tokens that callers must show. If nil, Local is everybody, and Addr must be a
+	// loopback address.
+	Tokens *auth.Tokens
+	// Local is who calls if there are no Tokens. If it has no scopes, it has all.
+	Local auth.Caller
+	// TLS encrypts connections. Nil serves plain HTTP.
+	TLS *tls.Config
+	// Hosts are the DNS names under which the server is reached, beside localhost. Requests for other
+	// names are refused, because a page on the web could have its own name point here (DNS rebinding).
+	// IP addresses need not be named.
+	Hosts []string
+	// Origins are the origins, such as https://app.example.com, whose pages may use the server from a
+	// browser (CORS). None may otherwise, but pages of the server itself.
+	Origins []string
+	Limits  Limits
+	// Ready returns why the server cannot do its work now, or nil. If Ready is nil, it always can.
+	Ready func(ctx context.Context) error
+	// Metrics answers GET /metrics for callers with the scope admin and no tenant. Nil serves none.
+	Metrics http.Handler
+	// Logger is told of refused requests and of failures. If nil, nobody is.
+	Logger *slog.Logger
+}
+
+// Limits bounds what callers may use. Zero means the default; negative is an error.
+type Limits struct {
+	BodyBytes   int64         // of one request; 16 MiB
+	HeaderBytes int           // of one request; 32 KiB
+	Connections int           // at a time; 1,024. More wait in the system's queue.
+	Rate        float64       // requests a second of one token; 200. Callers without a token are not limited.
+	Burst       int           // requests of one token at once, beyond the rate; 400
+	Failures    float64       // refused tokens a second of one address; 1, with a burst of 20
+	Header      time.Duration // to send the header; 10 s
+	Body        time.Duration // to send the body; 60 s
+	Stall       time.Duration // to take what is written to it; 30 s
+	Idle        time.Duration // between the requests of a connection; 2 min
+	Drain       time.Duration // for requests to end when the server stops, before their calls are cancelled; 20 s
+}
+
+// cancelTime is how long requests have, once they are cancelled, to tell their callers.
+const cancelTime = 5 * time.Second
+
+func (l Limits) withDefaults() (Limits, error) {
+	for name, value := range map[string]float64{
+		"BodyBytes": float64(l.BodyBytes), "HeaderBytes": float64(l.HeaderBytes), "Connections": float64(l.Connections), "Rate": l.Rate, "Burst": float64(l.Burst),
+		"Failures": l.Failures, "Header": float64(l.Header), "Body": float64(l.Body), "Stall": float64(l.Stall), "Idle": float64(l.Idle), "Drain": float64(l.Drain),
+	} {
+		if value < 0 {
+			return l, fmt.Errorf("%w: the limit %s is negative", ErrInvalidOptions, name)
+		}
+	}
+	l.BodyBytes = cmp.Or(l.BodyBytes, 16<<20)
+	l.HeaderBytes = cmp.Or(l.HeaderBytes, 32<<10)
+	l.Connections = cmp.Or(l.Connections, 1024)
+	l.Rate = cmp.Or(l.Rate, 200)
+	l.Burst = cmp.Or(l.Burst, 400)
+	l.Failures = cmp.Or(l.Failures, 1)
+	l.Header = cmp.Or(l.Header, 10*time.Second)
+	l.Body = cmp.Or(l.Body, time.Minute)
+	l.Stall = cmp.Or(l.Stall, 30*time.Second)
+	l.Idle = cmp.Or(l.Idle, 2*time.Minute)
+	l.Drain = cmp.Or(l.Drain, 20*time.Second)
+	return l, nil
+}
+
+// Door is one interface behind the server.
+type Door struct {
+	// Pattern is what its requests match, as for [http.ServeMux], such as "/v1/".
+	Pattern string
+	// Handler answers requests. Each has an [auth.Caller] in its context. It must end soon after the
+	// context has.
+	Handler http.Handler
+	// Drain, if not nil, is called once when the server begins to stop. Requests that only wait, such as
+	// streams of events, should end then.
+	Drain func()
+}
+
+// Server serves doors over HTTP. Get one from [New].
+type Server struct {
+	options  Options
+	log      *slog.Logger
+	doors    []Door
+	handler  http.Handler
+	stopping atomic.Bool
+}
+
+// New returns a server that does not listen yet. The error wraps [ErrInvalidOptions] or [ErrOpen].
+func New(options Options, doors ...Door) (*Server, error) {
+	var err error
+	if options.Limits, err = options.Limits.withDefaults(); err != nil {
+		return nil, fmt.Errorf("server: %w", err)
+	}
+	options.Addr = cmp.Or(options.Addr, DefaultAddr)
+	if len(options.Local.Scopes) == 0 {
+		options.Local.Scopes = auth.Scopes()
+	}
+	if err := options.check(); err != nil {
+		return nil, fmt.Errorf("server: %w", err)
+	}
+	s := &Server{options: options, log: options.Logger, doors: doors}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	s.handler, err = s.routes()
+	return s, err
+}
+
+func (o Options) check() error {
+	host, _, err := net.SplitHostPort(o.Addr)
+	if err != nil {
+		return fmt.Errorf("%w: the address %q: %w", ErrInvalidOptions, o.Addr, err)
+	}
+	if o.Tokens == nil && !isLoopback(host) {
+		return fmt.Errorf("%w: %s can be reached from other machines, and there are no tokens", ErrOpen, o.Addr)
+	}
+	for _, origin := range o.Origins {
+		if !isOrigin(origin) {
+			return fmt.Errorf("%w: %q is not an origin, such as https://app.example.com", ErrInvalidOptions, origin)
+		}
+	}
+	for _, name := range o.Hosts {
+		if !isHostName(name) {
+			return fmt.Errorf("%w: %q is not a DNS name, such as tools.example.com", ErrInvalidOptions, name)
+		}
+	}
+	return nil
+}
+
+// isLoopback reports whether a host to listen on can be reached from this machine alone.
+func isLoopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}
+
+// Serve listens and serves until ctx is done, and then stops: it takes no more connections, lets requests
+// end for [Limits.Drain], cancels what is left, and returns when all callers have been answered. Once it
+// listens, it calls listening, if that is not nil, with the address. Serve may be called once.
+//
+// The error is nil if ctx ended and every request was answered. It wraps [ErrUnfinished] if one was not.
+func (s *Server) Serve(ctx context.Context, listening func(net.Addr)) error {
+	var config net.ListenConfig
+	l, err := config.Listen(ctx, "tcp", s.options.Addr)
+	if err != nil {
+		return fmt.Errorf("server: %w", err)
+	}
+	// The address may have been a name, and what it resolves to decides.
+	if host, _, err := net.SplitHostPort(l.Addr().String()); s.options.Tokens == nil && (err != nil || !isLoopback(host)) {
+		_ = l.Close()
+		return fmt.Errorf("server: %w: %s is %s, which is no loopback address", ErrOpen, s.options.Addr, l.Addr())
+	}
+	if listening != nil {
+		listening(l.Addr())
+	}
+	limits := s.options.Limits
+	l = netutil.LimitListener(stallListener{l, limits.Stall}, limits.Connections)
+	if s.options.TLS != nil {
+		l = tls.NewListener(l, withHTTP2(s.options.TLS))
+	}
+	requests, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancel(nil)
+	h := &http.Server{
+		Handler: s.handler, ReadHeaderTimeout: limits.Header, IdleTimeout: limits.Idle, MaxHeaderBytes: limits.HeaderBytes,
+		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug), BaseContext: func(net.Listener) context.Context { return requests },
+	}
+	served := make(chan error, 1)
+	go func() { served <- h.Serve(l) }()
+	select {
+	case err := <-served:
+		return fmt.Errorf("server: %w", err)
+	case <-ctx.Done():
+	}
+	return s.stop(context.WithoutCancel(ctx), h, cancel, served)
+}
+
+func withHTTP2(config *tls.Config) *tls.Config {
+	config = config.Clone()
+	if len(config.NextProtos) == 0 {
+		config.NextProtos = []string{"h2", "http/1.1"}
+	}
+	return config
+}
+
+// errStopping is why the calls of requests that did not end in time are cancelled.
+var errStopping = errors.New("the server is stopping")
+
+func (s *Server) stop(ctx context.Context, h *http.Server, cancel context.CancelCauseFunc, served <-chan error) error {
+	s.stopping.Store(true)
+	for _, d := range s.doors {
+		if d.Drain != nil {
+			d.Drain()
+		}
+	}
+	stopped := make(chan error, 1)
+	go func() { stopped <- h.Shutdown(ctx) }() // ends when the last request has, or Close is called
+	defer func() { <-served }()
+	for _, step := range []struct {
+		wait time.Duration
+		then func()
+	}{
+		{s.options.Limits.Drain, func() { cancel(errStopping) }},
+		{cancelTime, func() { _ = h.Close() }},
+	} {
+		timer := time.NewTimer(step.wait)
+		select {
+		case err := <-stopped:
+			timer.Stop()
+			return err
+		case <-timer.C:
+			step.then()
+		}
+	}
+	<-stopped
+	return fmt.Errorf("server: %w: %s after their calls were cancelled", ErrUnfinished, cancelTime)
+}
+
+// stallListener gives those who connect a limited time to take what is written to them.
+type stallListener struct {
+	net.Listener
+	stall time.Duration
+}
+
+func (l stallListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return stallConn{c, l.stall}, nil
+}
+
+type stallConn struct {
+	net.Conn
+	stall time.Duration
+}
+
+func (c stallConn) Write(p []byte) (int, error) {
+	if err := c.Conn.SetWriteDeadline(time.Now().Add(c.stall)); err != nil {
+		return 0, err
+	}
+	return c.Conn.Write(p)
+}
