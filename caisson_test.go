@@ -30,12 +30,12 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// native is a tool of the program itself, which returns its arguments.
-type native struct{ manifest *manifests.Manifest }
+// echo is a tool of the program itself, which returns its arguments.
+type echo struct{ manifest *manifests.Manifest }
 
-func (n native) Manifest() *manifests.Manifest { return n.manifest }
+func (n echo) Manifest() *manifests.Manifest { return n.manifest }
 
-func (n native) Invoke(_ context.Context, invocation tool.Invocation) (tool.Outcome, error) {
+func (n echo) Invoke(_ context.Context, invocation tool.Invocation) (tool.Outcome, error) {
 	text, err := json.Marshal(invocation.Arguments)
 	return tool.Outcome{Result: tool.Result{Success: true, Output: string(text)}}, err
 }
@@ -74,7 +74,7 @@ func open(t *testing.T, options caisson.Options) *caisson.Host {
 func greeting(t *testing.T, options caisson.Options, more string) *caisson.Host {
 	t.Helper()
 	host := open(t, options)
-	require.NoError(t, host.Registry().Register("main.go", native{described(t, "name: greet\n"+more)}))
+	require.NoError(t, host.Registry().Register("main.go", echo{described(t, "name: greet\n"+more)}))
 	return host
 }
 
@@ -353,7 +353,7 @@ func TestUnapplied(t *testing.T) {
 	policy := &manifests.Policy{Ask: []manifests.PolicyAsk{{Origin: "caisson.yaml:9", Tool: "geret"}}}
 	host := open(t, caisson.Options{Policies: []*manifests.Policy{nil, policy}})
 	assert.Empty(t, host.Unapplied(), "without a tool there is nothing to compare with")
-	require.NoError(t, host.Registry().Register("main.go", native{described(t, "name: greet\n")}))
+	require.NoError(t, host.Registry().Register("main.go", echo{described(t, "name: greet\n")}))
 	assert.Equal(t, []caisson.Unapplied{{"ask[0]", "caisson.yaml:9", `there is no tool "geret" here`, "did you mean greet?"}}, host.Unapplied())
 }
 

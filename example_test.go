@@ -1,15 +1,18 @@
 package caisson_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log"
 	"path/filepath"
+	"strings"
 
 	"github.com/caisson-run/caisson"
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/internal/guests"
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/native"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -53,6 +56,36 @@ func ExampleOpen() {
 	// Output:
 	// call_1 true 15
 	// call_2 false
+}
+
+// A Go function is a tool beside those in sandboxes.
+func ExampleHost_Registry() {
+	ctx := context.Background()
+	host := opened(ctx)
+	defer host.Close(ctx)
+	shout, err := native.New(native.About{Name: "shout", Description: "Say a text loudly.", Category: "text"},
+		func(_ context.Context, a struct{ Text string }) (string, error) { return strings.ToUpper(a.Text), nil })
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := host.Registry().Register("program", shout); err != nil {
+		log.Fatal(err)
+	}
+	report, err := host.Execute(ctx, executor.Batch{Calls: []tool.Call{
+		expression("call_1", "6 * 7"),
+		{ID: "call_2", Function: tool.Function{Name: "shout", Arguments: `{"Text": "forty-two"}`}},
+		{ID: "call_3", Function: tool.Function{Name: "shout", Arguments: `{"Txet": "forty-two"}`}},
+	}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, record := range report.Records {
+		fmt.Println(record.ID, cmp.Or(record.Result.Output, string(record.Result.Kind)))
+	}
+	// Output:
+	// call_1 42
+	// call_2 FORTY-TWO
+	// call_3 invalid_arguments
 }
 
 // A session holds context values that no model can set, and may restrict the tools.

@@ -149,7 +149,13 @@ func (r *reader) checkTogether(root *node, m *Manifest) {
 func (r *reader) checkExecution(root *node, m *Manifest) {
 	switch m.Execution {
 	case ExecutionHost:
-		for _, unused := range [...]string{"module", "permissions", "behavior.snapshot", "tests"} {
+		unused := []string{"module", "behavior.snapshot", "tests"}
+		for _, k := range kinds() {
+			if k.asks != nil && k.asks.key != "tools" { // other tools' calls are the executor's to allow
+				unused = append(unused, "permissions."+k.asks.key)
+			}
+		}
+		for _, unused := range unused {
 			if _, given := r.places[unused]; given {
 				r.conflict(unused, "a Go function has no sandbox to which "+unused+" could apply", "remove "+unused)
 			}

@@ -100,6 +100,12 @@ func TestResults(t *testing.T) {
 		}) (string, error) {
 			return fmt.Sprint(a.N, a.Rest), nil
 		}),
+		made(t, about("raw"), func(_ context.Context, a struct {
+			Any   json.RawMessage `json:"any"`
+			Bytes []byte          `json:"bytes,omitempty"`
+		}) (string, error) {
+			return string(a.Any) + " " + string(a.Bytes), nil
+		}),
 		made(t, about("failing"), func(context.Context, none) (string, error) { return "", errors.New("no such city; try Oslo") }),
 		made(t, about("refusing"), func(context.Context, none) (string, error) {
 			return "", &tool.Error{Kind: tool.Busy, Message: "try again in a minute"}
@@ -116,6 +122,9 @@ func TestResults(t *testing.T) {
 	assert.Equal(t, tool.Result{Error: "no such city", Kind: tool.ToolFailed, Data: json.RawMessage(`{"near":"Oslo"}`)}, one(t, e, "whole", "").Result)
 	assert.Equal(t, tool.Result{Error: "no such city", Kind: tool.ToolFailed}, one(t, e, "pointing", "").Result)
 	assert.Equal(t, "1000 map[a:[1 20]]", one(t, e, "counting", `{"N":1e3,"Rest":{"a":[1.0,2e1]}}`).Result.Output)
+	assert.Equal(t, `{"a":[1]} words`, one(t, e, "raw", `{"any":{"a":[1]},"bytes":"d29yZHM="}`).Result.Output)
+	assert.Equal(t, "null ", one(t, e, "raw", `{"any":null}`).Result.Output)
+	assert.Equal(t, tool.InvalidArguments, one(t, e, "raw", `{"any":1,"bytes":"no base64!"}`).Result.Kind)
 	outside := one(t, e, "counting", `{"N":9223372036854775808}`).Result
 	assert.Equal(t, tool.Result{Error: "N: the tool cannot take this number 9223372036854775808", Kind: tool.InvalidArguments}, outside)
 	assert.Equal(t, tool.Result{Error: "no such city; try Oslo", Kind: tool.ToolFailed}, one(t, e, "failing", "").Result)
@@ -269,6 +278,11 @@ func TestApproval(t *testing.T) {
 func TestHostIsForFunctionsAlone(t *testing.T) {
 	_, err := manifests.Parse("tool.yaml", []byte("schema: caisson/v1\nname: x\ndescription: d\nexecution: host\n"))
 	assert.ErrorContains(t, err, `unknown value "host"`)
+	_, err = manifests.ParseFunction([]byte(`{"schema":"caisson/v1","name":"x","description":"d","permissions":{"tools":["y"]}}`))
+	assert.NoError(t, err)
+	_, err = manifests.ParseFunction([]byte(`{"schema":"caisson/v1","name":"x","description":"d","permissions":{"tools":["y"],"files":[{"path":"/p"}],"env":["E"]}}`))
+	assert.ErrorContains(t, err, "no sandbox to which permissions.files could apply")
+	assert.ErrorContains(t, err, "no sandbox to which permissions.env could apply")
 	r, err := runtime.New(t.Context(), runtime.Options{})
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, r.Close(context.WithoutCancel(t.Context()))) }()

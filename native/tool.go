@@ -24,6 +24,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"sync"
 	"time"
 
@@ -49,10 +50,14 @@ type About struct {
 	// Aliases are other names by which it can be called, and Retired the names of former tools that it replaces.
 	Aliases, Retired []string
 	// Parameters is the JSON Schema of the arguments. If nil, it is derived from the type of the function's arguments:
-	// a field is required unless its json tag says omitempty or omitzero, and its jsonschema tag is its description.
+	// a field is required unless its json tag says omitempty or omitzero, and its jsonschema tag is its description. A
+	// json.RawMessage may be any value, and a []byte is a string in Base64.
 	Parameters json.RawMessage
 	// Context names the parameters that the host fills in and models do not see.
 	Context []string
+	// Tools names the tools that the function may call, with Call of its [Invocation]'s Host. They run with their own
+	// permissions, and only if the session allows them.
+	Tools []string
 	// Behavior tells how calls may be scheduled and shown. Its Snapshot must be empty.
 	Behavior manifests.Behavior
 	// Timeout bounds a call. Zero means [DefaultTimeout]; negative is an error.
@@ -79,7 +84,13 @@ type Tool struct {
 // Its error is a failure of the tool, whose text the model reads. A [*tool.Error] determines the kind as well; the
 // kind [tool.Internal] keeps the cause from the model and tells the operator.
 func New[Arguments, Result any](about About, do func(ctx context.Context, arguments Arguments) (Result, error)) (*Tool, error) {
-	t, err := about.tool(func() (*jsonschema.Schema, error) { return jsonschema.For[Arguments](nil) })
+	t, err := about.tool(func() (*jsonschema.Schema, error) {
+		return jsonschema.For[Arguments](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
+			// Both are slices, which are arrays otherwise.
+			reflect.TypeFor[json.RawMessage](): {},
+			reflect.TypeFor[[]byte]():          {Type: "string", ContentEncoding: "base64"},
+		}})
+	})
 	if err == nil && do == nil {
 		err = errors.New("there is no function")
 	}
@@ -136,6 +147,9 @@ func (a About) manifest() (*manifests.Manifest, error) {
 		Hidden      bool               `json:"hidden,omitempty"`
 		Snapshot    manifests.Snapshot `json:"snapshot,omitempty"`
 	}
+	type permissions struct {
+		Tools []string `json:"tools,omitempty"`
+	}
 	b := behavior{a.Behavior.ReadOnly, a.Behavior.Idempotent, a.Behavior.Destructive, "", a.Behavior.Final, a.Behavior.Hidden, a.Behavior.Snapshot}
 	switch {
 	case a.Behavior.Cache == manifests.CacheOff:
@@ -152,11 +166,12 @@ func (a About) manifest() (*manifests.Manifest, error) {
 		Category    string          `json:"category,omitempty"`
 		Parameters  json.RawMessage `json:"parameters"`
 		Context     []string        `json:"context,omitempty"`
+		Permissions permissions     `json:"permissions,omitzero"`
 		Behavior    behavior        `json:"behavior"`
 		Summary     string          `json:"summary,omitempty"`
 		Aliases     []string        `json:"aliases,omitempty"`
 		Retired     []string        `json:"retired,omitempty"`
-	}{manifests.SchemaV1, a.Name, a.Label, a.Description, a.Version, a.Category, a.Parameters, a.Context, b, a.Summary, a.Aliases, a.Retired})
+	}{manifests.SchemaV1, a.Name, a.Label, a.Description, a.Version, a.Category, a.Parameters, a.Context, permissions{a.Tools}, b, a.Summary, a.Aliases, a.Retired})
 	if err != nil {
 		return nil, err
 	}
@@ -218,7 +233,7 @@ func (t *Tool) Identity(context.Context) (string, error) {
 	}
 	m := t.manifest
 	text, err := json.Marshal([]any{
-		"caisson-native/v1", program, m.Name, m.Description, m.Version, m.Parameters.JSON(), m.Context, m.Behavior, t.timeout,
+		"caisson-native/v1", program, m.Name, m.Description, m.Version, m.Parameters.JSON(), m.Context, m.Permissions.Tools, m.Behavior, t.timeout,
 	})
 	if err != nil {
 		return "", err
