@@ -1,6 +1,8 @@
 package registry_test
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -242,3 +244,51 @@ func TestDuplicatesAreStableAndFinite(t *testing.T) {
 	}
 	assert.Equal(t, []string{"X", "x", "y"}, names, "registering the same again adds no report")
 }
+
+// TestChanged: whoever watches the names learns of each new one, and of nothing else.
+func TestChanged(t *testing.T) {
+	isClosed := func(changed <-chan struct{}) bool {
+		select {
+		case <-changed:
+			return true
+		default:
+			return false
+		}
+	}
+	r := registry.New()
+	first := r.Changed()
+	assert.Equal(t, first, r.Changed(), "both wait for the same change")
+	assert.False(t, isClosed(first))
+
+	require.NoError(t, r.Register("", newFake(t, "a", nil)))
+	assert.True(t, isClosed(first))
+
+	second := r.Changed()
+	require.Error(t, r.Register("", newFake(t, "a", nil)))
+	require.Error(t, r.Register("", newFake(t, "A", nil)))
+	clone := r.Clone()
+	require.NoError(t, clone.Register("", newFake(t, "b", nil)))
+	assert.False(t, isClosed(second), "no name was added to this registry")
+
+	broken := &manifests.Error{Names: []string{"c"}, Problems: []manifests.Problem{{File: "c.tool.json"}}}
+	load := func() {
+		t.Helper()
+		require.NoError(t, r.Load(t.Context(), found{{Broken: broken}}, func(context.Context, *manifests.Manifest) (registry.Tool, error) {
+			return nil, errors.New("there is nothing to open")
+		}))
+	}
+	load()
+	assert.True(t, isClosed(second), "a broken manifest holds its name")
+
+	third := r.Changed()
+	load()
+	assert.False(t, isClosed(third), "it held the name before")
+	require.NoError(t, r.Close(t.Context()))
+	assert.False(t, isClosed(third))
+}
+
+// found is a source of these manifests.
+type found []registry.Found
+
+func (f found) Manifests(context.Context) ([]registry.Found, error) { return f, nil }
+func (f found) String() string                                      { return "found" }

@@ -20,6 +20,8 @@ type Registry struct {
 	owned map[*entry]bool
 	// broken are the entries of broken manifests, which hold names and have no tool.
 	broken []*entry
+	// changed is closed at the next change of the names; nil if nobody waits for it.
+	changed chan struct{}
 
 	closed   bool
 	done     chan struct{} // closed when Close has finished
@@ -58,7 +60,28 @@ func (r *Registry) add(e *entry) error {
 		return duplicate
 	}
 	r.owned[e] = true
+	r.noteChange()
 	return nil
+}
+
+// Changed returns a channel that is closed when the names next change: a tool is registered, or a
+// broken manifest gets a name. Get a new channel before you look at the names, so that no change is
+// missed. Closing the registry changes nothing.
+func (r *Registry) Changed() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.changed == nil {
+		r.changed = make(chan struct{})
+	}
+	return r.changed
+}
+
+// noteChange tells whoever waits for a change of the names. The caller must hold r.mu.
+func (r *Registry) noteChange() {
+	if r.changed != nil {
+		close(r.changed)
+		r.changed = nil
+	}
 }
 
 // newEntry checks a tool and returns an entry for it.

@@ -187,7 +187,9 @@ func (r *Registry) addAll(all []*entry) (unused []*entry, err error) {
 		if e.tool == nil {
 			// It is broken, or its name was taken when the tools were opened. Names are never
 			// released, so it is still taken.
-			r.names.add(e)
+			if r.names.add(e) == nil {
+				r.noteChange()
+			}
 			r.noteBroken(e)
 			continue
 		}
