@@ -73,6 +73,7 @@ var owners = map[string][]string{
 	"github.com/google/uuid":                   {"executor", "server"},
 	"github.com/google/jsonschema-go":          {"native"},
 	"github.com/rogpeppe/go-internal":          {"internal/guests"},
+	"github.com/modelcontextprotocol/go-sdk":   {"server/mcp"},
 	"golang.org/x/sys":                         {"runtime/internal/engine", "hostfuncs/files"},
 	"golang.org/x/sync":                        {"executor", "runtime", "registry"},
 	"golang.org/x/time":                        {"executor/internal/rates", "server"},
@@ -89,7 +90,7 @@ var owners = map[string][]string{
 // testOnly are the dependencies of tests, which any test may use.
 var testOnly = []string{
 	"github.com/stretchr/testify", "go.uber.org/goleak", "github.com/rogpeppe/go-internal", "github.com/google/uuid",
-	"github.com/extism/go-sdk", "golang.org/x/net", "filippo.io/age", "go.yaml.in/yaml/v3",
+	"github.com/extism/go-sdk", "github.com/modelcontextprotocol/go-sdk", "golang.org/x/net", "filippo.io/age", "go.yaml.in/yaml/v3",
 }
 
 var meaningless = []string{"util", "utils", "common", "types", "helpers", "core", "models", "misc", "shared", "base"}

@@ -13,7 +13,7 @@ import (
 )
 
 // start opens the session in which calls run. It ends with this process.
-func (h *host) start() (err error) {
+func (h *host) start(more ...string) (err error) {
 	if err := h.asksOfTools(); err != nil {
 		return err
 	}
@@ -23,8 +23,9 @@ func (h *host) start() (err error) {
 		if err != nil {
 			return err
 		}
-		session.Allowed = agent.AllowedTools
+		session.Allowed = append(agent.AllowedTools, more...)
 	}
+	h.allowed = session.Allowed
 	h.session, err = h.NewSession(session)
 	if exposed, ok := errors.AsType[*caisson.Error](err); ok && exposed.Kind == caisson.ErrExposed {
 		return failed(exitUsage, exposed.Err.Error()+", and could forge what is kept there: records of calls, or compiled code", apartHint)

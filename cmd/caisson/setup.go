@@ -34,6 +34,7 @@ type host struct {
 	logger       *slog.Logger // nil without --verbose
 	runaways     *runaways
 	session      *executor.Session // nil before [host.start]
+	allowed      []string          // the tools of the session; nil for all
 	witness      *witness          // nil if no calls are run
 	stateProblem error             // why there is no folder for records
 }
@@ -43,6 +44,7 @@ type opening struct {
 	starts bool             // whether programs are compiled and started
 	fills  bool             // whether compiled code is only stored for later, so that tools are granted nothing
 	runs   bool             // whether calls are run as well
+	serves bool             // whether calls of others are run, until they have gone
 	called []string         // the tools of these calls, as far as they are known
 	claims executor.Claimer // ensures that a batch is resumed only once; may be nil
 }
@@ -55,7 +57,7 @@ func (o *options) open(ctx context.Context, opening opening) (_ *host, err error
 	indexDir, _ := o.cacheFolder()
 	cacheDir := "" // for none, or for the default unless code must be stored
 	switch {
-	case o.cacheDir != nil && (opening.starts || opening.runs):
+	case o.cacheDir != nil && (opening.starts || opening.runs || opening.serves):
 		cacheDir = *o.cacheDir
 	case opening.fills:
 		cacheDir = o.compiledIn()
@@ -76,12 +78,16 @@ func (o *options) open(ctx context.Context, opening opening) (_ *host, err error
 		h.logger = slog.New(slog.NewTextHandler(o.stderr, nil))
 	}
 	options := h.openOptions(cacheDir)
-	options.NoCache = cacheDir == "" && (o.cacheDir != nil || !opening.starts && !opening.runs)
+	options.NoCache = cacheDir == "" && (o.cacheDir != nil || !opening.starts && !opening.runs && !opening.serves)
 	options.Runtime.FillCache, options.IndexDir = opening.fills, indexDir
-	if opening.runs {
-		if err := h.runOptions(opening.claims, &options); err != nil {
-			return nil, err
-		}
+	switch {
+	case opening.runs:
+		err = h.runOptions(opening.claims, &options)
+	case opening.serves:
+		err = h.serveOptions(&options)
+	}
+	if err != nil {
+		return nil, err
 	}
 	if err := h.openTools(ctx, options, opening.called); err != nil {
 		return nil, notOpened(ctx, err, cacheDir, opening)
@@ -216,6 +222,14 @@ func (h *host) runOptions(claims executor.Claimer, options *caisson.Options) (er
 	options.StateDir, h.stateProblem = h.options.stateFolder()
 	options.Resolver = h.witness.over
 	return nil
+}
+
+// serveOptions adds the options for running calls of others. Nothing is kept of a call once it has ended but its
+// record.
+func (h *host) serveOptions(options *caisson.Options) (err error) {
+	options.Executor, err = h.options.executorOptions(nil)
+	options.StateDir, h.stateProblem = h.options.stateFolder()
+	return err
 }
 
 // hostsOfTools rejects an --allow-net with the name of a tool. It takes a host, but its name suggests

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/registry"
+	"github.com/caisson-run/caisson/server/mcp"
+)
+
+const mcpHelp = `Serve the tools to one client of the Model Context Protocol, such as a desktop assistant, on
+standard input and output. The client starts the command. Flags say which tools there are
+and what they may do; the client cannot change that.
+
+Calls that need an approval, of destructive tools for instance, and tools that the client
+runs (execution: client) are put to the user, if the client offers elicitation. Otherwise
+they fail. --approve-tool runs a destructive tool without asking.
+
+Results longer than --max-output are cut. The model reads on with the tool read_output, and
+the client with the resource to which the result links.
+
+The command ends with its input, or when it is told to stop (SIGINT, SIGTERM). Calls that
+still run are cancelled. Messages go to standard error, with --verbose also what is done.
+
+` + keptHelp
+
+const mcpExample = `  caisson mcp --tools ./wasm-tools --mount /project=./workspace:rw --context project_id=demo
+  caisson mcp --config caisson.yaml --agent researcher`
+
+func newMCP(o options) *cobra.Command {
+	command := &cobra.Command{
+		Use:     "mcp",
+		Short:   "serve the tools to an MCP client, on standard input and output",
+		Long:    mcpHelp,
+		Example: mcpExample,
+		Args:    positional(0, 0, ""),
+		RunE:    func(command *cobra.Command, _ []string) error { return o.mcp(command.Context()) },
+	}
+	o.toolFlags(command)
+	o.agentFlag(command)
+	o.limitFlags(command)
+	o.executorFlags(command, "each call", "64KiB")
+	o.stateFlag(command, "store records for \"caisson explain\" in `DIR`; \"\" stores none")
+	o.compileFlags(command)
+	command.Flags().BoolVar(&o.quiet, "quiet", false, "print errors only: no hints")
+	o.completes(command)
+	return command
+}
+
+// mcp serves the client that started the command until it has gone.
+func (o *options) mcp(ctx context.Context) (err error) {
+	h, err := o.open(ctx, opening{serves: true})
+	if err != nil {
+		return err
+	}
+	defer func() { err = cmp.Or(err, h.close(ctx)) }()
+	more, err := h.addOutputTool()
+	if err != nil {
+		return err
+	}
+	if err := h.start(more...); err != nil {
+		return err
+	}
+	server, err := mcp.New(h.Host, mcp.Options{Version: readVersion().Version, Logger: h.logger})
+	if err != nil {
+		return err
+	}
+	serving, stop := h.runaways.within(ctx)
+	defer stop()
+	err = server.ServeLines(serving, h.session, h.allowed, input(o.stdin), nopCloser{o.stdout})
+	if failure := h.runaways.failure(); failure != nil {
+		return failure
+	}
+	err = cmp.Or(err, h.session.Close(context.WithoutCancel(ctx)), server.Close(context.WithoutCancel(ctx)))
+	if err != nil {
+		return failed(exitFailed, err.Error())
+	}
+	return nil
+}
+
+// addOutputTool adds the tool with which a model reads the rest of a result that was cut, unless a tool has
+// its name. It returns the name if it was added.
+func (h *host) addOutputTool() ([]string, error) {
+	pages, err := executor.OutputTool()
+	if err != nil {
+		return nil, err
+	}
+	switch err := h.registry.Register("", pages); {
+	case errors.Is(err, registry.ErrDuplicate):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return []string{executor.OutputToolName}, nil
+}
+
+// input returns standard input so that a read can be given up.
+func input(stdin io.Reader) io.ReadCloser {
+	if closer, ok := stdin.(io.ReadCloser); ok {
+		return closer
+	}
+	return io.NopCloser(stdin)
+}
+
+// nopCloser leaves standard output open.
+type nopCloser struct{ io.Writer }
+
+func (nopCloser) Close() error { return nil }

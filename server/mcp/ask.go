@@ -1,0 +1,257 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/server/auth"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// askAgain is the answer to a client that did not answer all questions.
+type askAgain struct{ result *sdk.CallToolResult }
+
+func (*askAgain) Error() string { return "a question was not answered" }
+
+// ask answers a call that waits for an approval or for an output of the client's: with questions to the user, or with
+// a failure that says why there is nobody to ask.
+func (s *Server) ask(c *conversation, report executor.Report) (*sdk.CallToolResult, error) {
+	for _, action := range report.Pending {
+		if problem := c.cannotAsk(action); problem != "" {
+			return written(refusal(tool.Denied, problem))
+		}
+	}
+	state, ok := s.waiting.put(c.key, paused{name: c.name, arguments: canonical(c.request), state: *report.State, pending: report.Pending})
+	if !ok {
+		return written(refusal(tool.Busy, "too many calls wait for an answer of the user's; answer those first"))
+	}
+	return questions(state, report.Pending), nil
+}
+
+// questions are those that a paused call waits for.
+func questions(state string, pending []tool.Action) *sdk.CallToolResult {
+	asked := sdk.InputRequestMap{}
+	for _, action := range pending {
+		asked[action.CallID] = question(action)
+	}
+	return &sdk.CallToolResult{InputRequests: asked, RequestState: state}
+}
+
+// cannotAsk returns why the user cannot be asked, or "".
+func (c *conversation) cannotAsk(action tool.Action) string {
+	needs := "the call needs an approval"
+	if action.Type == tool.NeedsOutput {
+		needs = "the client has to run the tool"
+	}
+	needs += ": " + action.Reason
+	switch offered := c.request.ClientCapabilities(); {
+	case offered == nil || offered.Elicitation == nil || offered.Elicitation.Form == nil && offered.Elicitation.URL != nil:
+		return needs + "; this client cannot ask its user, since it does not offer elicitation with forms"
+	case action.Type == tool.NeedsApproval && !c.may(auth.Approve):
+		return needs + `; the token does not have the scope "approve"`
+	case c.request.Params.RequestState != "" && c.request.ProtocolVersion() < stateless:
+		return needs + "; what the call would do has changed since the user was asked; make the call again"
+	}
+	return ""
+}
+
+// The members of the forms.
+const (
+	approveField = "approve"
+	outputField  = "output"
+)
+
+// maxShown is how many bytes of arguments a question shows.
+const maxShown = 16 << 10
+
+// question asks the user for what an action needs. All text of tools and models is shown without characters that
+// disguise it.
+func question(action tool.Action) *sdk.ElicitParams {
+	text := tool.Shown(string(action.Arguments), maxShown)
+	if len(action.Arguments) > maxShown {
+		text += fmt.Sprintf(" (%d bytes, of which %d are shown)", len(action.Arguments), maxShown)
+	}
+	asked := &sdk.ElicitParams{Mode: "form"}
+	if action.Type == tool.NeedsOutput {
+		asked.Message = fmt.Sprintf("The tool %s is not run by the server. %s\nArguments: %s", action.Tool, tool.Shown(action.Reason, 512), text)
+		asked.RequestedSchema = json.RawMessage(`{"type":"object","properties":{"` + outputField + `":{"type":"string","title":"Output","description":"What the tool returned, for the model to read."}},"required":["` + outputField + `"]}`)
+		return asked
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "Run %s? %s\nArguments: %s", action.Tool, tool.Shown(action.Reason, 512), text)
+	for _, d := range action.Decisions {
+		if d.Effective != "" {
+			fmt.Fprintf(&b, "\nMay use %s: %s", d.Permission, tool.Shown(d.Effective, 512))
+		}
+	}
+	asked.Message = b.String()
+	asked.RequestedSchema = json.RawMessage(`{"type":"object","properties":{"` + approveField + `":{"type":"boolean","title":"Run the tool","description":"Whether the call may run, this once.","default":false}},"required":["` + approveField + `"]}`)
+	return asked
+}
+
+// resume continues a call with the user's answers.
+func (s *Server) resume(ctx context.Context, c *conversation) (executor.Report, error) {
+	state := c.request.Params.RequestState
+	waiting, ok := s.waiting.take(c.key, state)
+	if !ok {
+		return executor.Report{}, refused("no call waits for these answers: it has been answered, or has expired; make the call again")
+	}
+	if waiting.name != c.name || !bytes.Equal(waiting.arguments, canonical(c.request)) {
+		s.waiting.back(c.key, state, waiting)
+		return executor.Report{}, refused("the answers are for a call of another tool, or with other arguments")
+	}
+	resumption := executor.Resumption{State: waiting.state, Session: c.session}
+	for _, action := range waiting.pending {
+		answer, ok := c.request.Params.InputResponses[action.CallID].(*sdk.ElicitResult)
+		if !ok {
+			s.waiting.back(c.key, state, waiting)
+			return executor.Report{}, &askAgain{questions(state, waiting.pending)}
+		}
+		if action.Type == tool.NeedsApproval {
+			resumption.Approvals = append(resumption.Approvals, c.approval(action, answer))
+		} else {
+			resumption.Outputs = append(resumption.Outputs, output(action, answer))
+		}
+	}
+	return s.host.ResumeStream(ctx, resumption, c.progress(ctx).show)
+}
+
+// approval returns the user's decision. Only who says yes, and may, approves.
+func (c *conversation) approval(action tool.Action, answer *sdk.ElicitResult) tool.Approval {
+	decision := tool.Approval{CallID: action.CallID, Fingerprint: action.Fingerprint}
+	switch yes, _ := answer.Content[approveField].(bool); {
+	case !c.may(auth.Approve):
+		decision.Reason = `the token does not have the scope "approve"`
+	case answer.Action == "accept" && yes:
+		decision.Approve = true
+	case answer.Action == "cancel":
+		decision.Reason = "the user did not answer"
+	default:
+		decision.Reason = "the user declined"
+	}
+	return decision
+}
+
+// output returns what the user says the tool returned.
+func output(action tool.Action, answer *sdk.ElicitResult) tool.Answer {
+	text, ok := answer.Content[outputField].(string)
+	result := tool.Result{Success: true, Output: text}
+	switch {
+	case answer.Action == "cancel":
+		result = tool.Result{Error: "the user did not answer"}
+	case answer.Action != "accept" || !ok:
+		result = tool.Result{Error: "the user declined to run the tool"}
+	}
+	return tool.Answer{CallID: action.CallID, Result: result}
+}
+
+// canonical returns the arguments of a call so that they can be compared with those of its repetition.
+func canonical(request *sdk.CallToolRequest) []byte {
+	text := arguments(request)
+	parsed, err := tool.ParseArguments(text)
+	if err != nil {
+		return []byte(text)
+	}
+	return parsed.AppendCanonical(nil)
+}
+
+// waiting are the calls that wait for answers. The zero value is usable. It is safe for concurrent use.
+type waiting struct {
+	mu    sync.Mutex
+	calls map[string]paused // by state
+}
+
+// paused is a call that waits.
+type paused struct {
+	by        string // the key of who made it
+	until     time.Time
+	name      string
+	arguments []byte
+	state     executor.State
+	pending   []tool.Action
+}
+
+// Bounds on the calls that wait: in all, and of one caller in one session.
+const (
+	maxWaiting    = 1024
+	maxWaitingOwn = 16
+	waitFor       = time.Hour
+)
+
+// put stores a call, and returns under which state it is found, which nobody can guess. It returns false if too many
+// wait. Each call has its own bound on arguments, so that this bounds the memory, too.
+func (w *waiting) put(key string, p paused) (state string, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now, own := time.Now(), 0
+	oldest := ""
+	for at, other := range w.calls {
+		switch {
+		case !now.Before(other.until):
+			delete(w.calls, at)
+		case other.by == key:
+			own++
+			if oldest == "" || other.until.Before(w.calls[oldest].until) {
+				oldest = at
+			}
+		}
+	}
+	if own == maxWaitingOwn { // its client has most likely forgotten it
+		delete(w.calls, oldest)
+	}
+	if len(w.calls) >= maxWaiting {
+		return "", false
+	}
+	p.by, p.until = key, now.Add(waitFor)
+	return w.store(p, rand.Text()), true
+}
+
+// store stores a call under a state. The lock is held.
+func (w *waiting) store(p paused, state string) string {
+	if w.calls == nil {
+		w.calls = map[string]paused{}
+	}
+	w.calls[state] = p
+	return state
+}
+
+// take returns the call that waits under a state, and forgets it.
+func (w *waiting) take(key, state string) (paused, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p, ok := w.calls[state]
+	if !ok || p.by != key || !time.Now().Before(p.until) {
+		return paused{}, false
+	}
+	delete(w.calls, state)
+	return p, true
+}
+
+// back stores a call that was taken and not resumed.
+func (w *waiting) back(key, state string, p paused) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if p.by == key {
+		w.store(p, state)
+	}
+}
+
+// forget forgets the calls of somebody whose session has ended.
+func (w *waiting) forget(key string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for state, p := range w.calls {
+		if p.by == key {
+			delete(w.calls, state)
+		}
+	}
+}

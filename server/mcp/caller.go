@@ -1,0 +1,59 @@
+package mcp
+
+import (
+	"context"
+	"crypto/rand"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/server/auth"
+)
+
+// by is who makes a request, and in which session.
+type by struct {
+	// key is the same for requests of the same caller in the same session, and for no others.
+	key     string
+	may     func(auth.Scope) bool
+	allowed func() ([]string, error)
+	// session returns the executor's session, and what to call when the request has ended.
+	session func(context.Context) (*executor.Session, func(), error)
+	// gone is done when nobody waits for the answer any more.
+	gone context.Context
+	// answers has a wait group wait until the request has been answered.
+	answers func(*sync.WaitGroup)
+}
+
+type lineKey struct{}
+
+// line is who sends lines: somebody who started the program and may do everything.
+type line struct {
+	session *executor.Session
+	allowed []string
+	gone    context.Context
+}
+
+// by returns who makes a request.
+func (s *Server) by(ctx context.Context, session *sdk.ServerSession, extra *sdk.RequestExtra) (by, error) {
+	if l, ok := ctx.Value(lineKey{}).(line); ok {
+		return by{
+			key:     l.session.ID(),
+			may:     func(auth.Scope) bool { return true },
+			allowed: func() ([]string, error) { return l.allowed, nil },
+			session: func(context.Context) (*executor.Session, func(), error) { return l.session, func() {}, nil },
+			gone:    l.gone,
+			answers: func(*sync.WaitGroup) {}, // who serves the lines waits
+		}, nil
+	}
+	return s.web.by(session, extra)
+}
+
+// failed returns the answer to a request that the server could not handle. The client sees an id, under
+// which the operator finds the reason in the log.
+func (s *Server) failed(ctx context.Context, method string, err error) error {
+	id := rand.Text()
+	s.log.ErrorContext(ctx, "a request failed", "id", id, "method", method, "err", err)
+	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error " + id}
+}

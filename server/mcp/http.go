@@ -1,0 +1,205 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/server/auth"
+)
+
+// stateless is the first revision of the protocol without sessions.
+const stateless = "2026-07-28"
+
+const (
+	sessionHeader = "Mcp-Session-Id"
+	versionHeader = "Mcp-Protocol-Version"
+	// requestHeader is set here on each request, whatever the client sent: the SDK hands on headers, and
+	// neither contexts nor callers of requests.
+	requestHeader = "Caisson-Mcp-Request"
+)
+
+// web is the state of the server over HTTP.
+type web struct {
+	server    *Server
+	stateless http.Handler
+	sessions  http.Handler
+
+	mu    sync.Mutex
+	live  map[string]*request // that are being handled, by their number
+	owner map[string]string   // of sessions: the key of the caller who began them, by session id
+}
+
+func newWeb(s *Server) *web {
+	server := func(*http.Request) *sdk.Server { return s.sdk }
+	options := sdk.StreamableHTTPOptions{Logger: s.log, SessionTimeout: s.options.Idle, PropagateRequestCancellation: true}
+	without := options
+	without.Stateless = true
+	return &web{
+		server:    s,
+		stateless: sdk.NewStreamableHTTPHandler(server, &without), sessions: sdk.NewStreamableHTTPHandler(server, &options),
+		live: map[string]*request{}, owner: map[string]string{},
+	}
+}
+
+// ServeHTTP serves the streamable HTTP transport on one path. Requests of the revision 2026-07-28 or later are
+// stateless. Clients of earlier revisions begin a session with initialize. The context of a request must have an
+// [auth.Caller].
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	caller, ok := auth.From(r.Context())
+	switch {
+	case !ok || s.options.Sessions == nil:
+		http.Error(w, "the request is not authenticated", http.StatusUnauthorized)
+		return
+	case s.isClosed():
+		http.Error(w, "the server is being stopped", http.StatusServiceUnavailable)
+		return
+	}
+	number, done := s.web.enter(r.Context())
+	defer done()
+	r = r.Clone(r.Context())
+	r.Header.Set(requestHeader, number)
+	if r.Header.Get(versionHeader) >= stateless && r.Header.Get(sessionHeader) == "" {
+		s.web.stateless.ServeHTTP(w, r)
+		return
+	}
+	switch id := r.Header.Get(sessionHeader); {
+	case id != "" && !s.web.owns(caller, id):
+		http.Error(w, "there is no such session; begin one with initialize", http.StatusNotFound)
+		return
+	case id == "" && s.web.count(caller) >= s.options.Most:
+		http.Error(w, "the caller has too many sessions; end some of them", http.StatusServiceUnavailable)
+		return
+	}
+	s.web.sessions.ServeHTTP(w, r)
+}
+
+func (s *Server) isClosed() bool {
+	select {
+	case <-s.closed:
+		return true
+	default:
+		return false
+	}
+}
+
+// request is a request over HTTP that is being handled.
+type request struct {
+	ctx      context.Context
+	answered func() // nil if nobody waits for that
+}
+
+// enter gives a request a number that no client knows.
+func (w *web) enter(ctx context.Context) (number string, done func()) {
+	number = rand.Text()
+	r := &request{ctx: ctx}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.live[number] = r
+	return number, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.live, number)
+		if r.answered != nil {
+			r.answered()
+		}
+	}
+}
+
+// await has a wait group wait until a request has been answered, unless it has.
+func (w *web) await(number string, group *sync.WaitGroup) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if r, ok := w.live[number]; ok && r.answered == nil {
+		group.Add(1)
+		r.answered = group.Done
+	}
+}
+
+// errGone means that the request for which something is to be done has ended.
+var errGone = errors.New("mcp: the request has ended")
+
+// by returns who makes a request over HTTP.
+func (w *web) by(session *sdk.ServerSession, extra *sdk.RequestExtra) (by, error) {
+	number := ""
+	if extra != nil {
+		number = extra.Header.Get(requestHeader)
+	}
+	w.mu.Lock()
+	r, ok := w.live[number]
+	w.mu.Unlock()
+	if !ok {
+		return by{}, errGone
+	}
+	caller, _ := auth.From(r.ctx) // a zero caller may do nothing
+	// Without a session, all of the caller's requests share one of the executor's: results that were cut have
+	// to be readable by later requests.
+	id := cmp.Or(session.ID(), "stateless")
+	kept := w.server.options.Sessions
+	return by{
+		key:     keyOf(caller) + " " + id,
+		may:     caller.May,
+		allowed: func() ([]string, error) { return kept.Allowed(caller) },
+		session: func(ctx context.Context) (*executor.Session, func(), error) { return kept.Get(ctx, caller, "mcp."+id) },
+		gone:    r.ctx,
+		answers: func(group *sync.WaitGroup) { w.await(number, group) },
+	}, nil
+}
+
+// keyOf identifies a caller.
+func keyOf(c auth.Caller) string {
+	return fmt.Sprintf("%q %q %q %q", c.Tenant, c.ID, c.User, c.Agent)
+}
+
+// began notes whose session begins, and waits in the background until it has ended.
+func (w *web) began(ctx context.Context, request *sdk.ServerRequest[*sdk.InitializeParams]) error {
+	id := request.Session.ID()
+	if _, ok := ctx.Value(lineKey{}).(line); ok || id == "" {
+		return nil
+	}
+	by, err := w.by(request.Session, request.Extra)
+	if err != nil {
+		return err
+	}
+	caller, _ := auth.From(by.gone)
+	w.mu.Lock()
+	w.owner[id] = keyOf(caller)
+	w.mu.Unlock()
+	w.server.background.Go(func() {
+		_ = request.Session.Wait() // how it ended makes no difference
+		w.mu.Lock()
+		delete(w.owner, id)
+		w.mu.Unlock()
+		w.server.waiting.forget(by.key)
+		w.server.options.Sessions.End(context.WithoutCancel(ctx), caller, "mcp."+id)
+	})
+	return nil
+}
+
+// owns reports whether a session is the caller's.
+func (w *web) owns(caller auth.Caller, id string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	key, ok := w.owner[id]
+	return ok && key == keyOf(caller)
+}
+
+// count returns how many sessions a caller has.
+func (w *web) count(caller auth.Caller) int {
+	key, count := keyOf(caller), 0
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, other := range w.owner {
+		if other == key {
+			count++
+		}
+	}
+	return count
+}

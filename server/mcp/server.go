@@ -1,0 +1,191 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/caisson-run/caisson"
+	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/server/auth"
+)
+
+// Options configures [New]. The zero value is usable for [Server.ServeLines]. Negative numbers are errors.
+type Options struct {
+	// Sessions keeps the sessions of callers over HTTP. If nil, requests over HTTP are refused.
+	Sessions Sessions
+	// Version is the program's version, which clients are told.
+	Version string
+	// Page is how many tools one page of a list has; 0 means 1,000.
+	Page int
+	// Most is how many sessions over HTTP one caller may have at a time; 0 means 100.
+	Most int
+	// Idle is how long a session over HTTP is kept after its last request; 0 means an hour.
+	Idle time.Duration
+	// Logger is told what goes wrong in the server. If nil, nothing is logged.
+	Logger *slog.Logger
+}
+
+// Sessions keeps the executor's sessions of callers.
+type Sessions interface {
+	// Get returns the caller's session with an id, which is made at its first use, and what to call when
+	// it is not in use any more.
+	Get(ctx context.Context, caller auth.Caller, id string) (session *executor.Session, done func(), err error)
+	// End ends the caller's session with an id, and reports whether there was one.
+	End(ctx context.Context, caller auth.Caller, id string) bool
+	// Allowed returns the names of the tools that the caller may call; nil for all.
+	Allowed(caller auth.Caller) ([]string, error)
+}
+
+// Server serves a host's tools to clients. Get one from [New], and close it before the host. It is safe for
+// concurrent use.
+type Server struct {
+	host    *caisson.Host
+	options Options
+	log     *slog.Logger
+	sdk     *sdk.Server
+	tools   tools
+	waiting waiting
+	web     *web
+	calls   calls
+
+	closed     chan struct{}  // closed when Close begins
+	lines      sync.WaitGroup // of connections over lines
+	background sync.WaitGroup
+}
+
+// New returns a server for the tools of a host, which follows the changes of their names.
+func New(host *caisson.Host, options Options) (*Server, error) {
+	if options.Page < 0 || options.Most < 0 || options.Idle < 0 {
+		return nil, fmt.Errorf("mcp: a negative limit: %d tools on a page, %d sessions, %s idle", options.Page, options.Most, options.Idle)
+	}
+	options.Page = cmp.Or(options.Page, 1000)
+	options.Most = cmp.Or(options.Most, 100)
+	options.Idle = cmp.Or(options.Idle, time.Hour)
+	s := &Server{host: host, options: options, log: cmp.Or(options.Logger, slog.New(slog.DiscardHandler)), closed: make(chan struct{})}
+	s.sdk = sdk.NewServer(&sdk.Implementation{Name: "caisson", Title: "Caisson", Version: cmp.Or(options.Version, "(unknown)")}, &sdk.ServerOptions{
+		Logger:       slog.New(warnings{s.log.Handler()}),
+		//lint:ignore SA1019 the latest revision keeps log messages for a year
+		Capabilities: &sdk.ServerCapabilities{Logging: &sdk.LoggingCapabilities{}, Tools: &sdk.ToolCapabilities{ListChanged: true}, Resources: &sdk.ResourceCapabilities{}},
+		SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) { *c = uncached },
+	})
+	s.sdk.AddReceivingMiddleware(s.receive)
+	s.sdk.AddResourceTemplate(outputTemplate, s.readOutput)
+	s.web = newWeb(s)
+	s.follow()
+	return s, nil
+}
+
+// uncached is said of every answer: what a caller sees is nobody else's, and may change at any time.
+var uncached = sdk.Cacheable{CacheScope: "private"}
+
+// warnings drops what the SDK logs of every request and session.
+type warnings struct{ slog.Handler }
+
+func (w warnings) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= slog.LevelWarn && w.Handler.Enabled(ctx, level)
+}
+
+// receive sees each request before the SDK handles it.
+func (s *Server) receive(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, request sdk.Request) (sdk.Result, error) {
+		switch r := request.(type) {
+		case *sdk.ListToolsRequest:
+			return s.list(ctx, r)
+		case *sdk.CallToolRequest:
+			return s.named(ctx, method, r, next)
+		case *sdk.ServerRequest[*sdk.InitializeParams]:
+			result, err := next(ctx, method, request)
+			if err == nil {
+				err = s.web.began(ctx, r)
+			}
+			if err != nil {
+				return nil, err
+			}
+			return result, nil
+		}
+		return next(ctx, method, request)
+	}
+}
+
+// errClosed means that the server is being closed.
+var errClosed = errors.New("mcp: the server is closed")
+
+// Close cancels the calls that run, waits until their clients have been told, and closes all connections.
+// It waits no longer than until ctx is done; the error says so. Later requests are refused. The executor's
+// sessions and the host stay open. Close may be called again.
+func (s *Server) Close(ctx context.Context) error {
+	if s.calls.close() {
+		close(s.closed)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.calls.answers.Wait()
+		s.lines.Wait()
+		for session := range s.sdk.Sessions() {
+			_ = session.Close() // nothing can be done if the client has gone
+		}
+		s.background.Wait()
+	}()
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("mcp: clients have not been told yet: %w", ctx.Err())
+	}
+}
+
+// calls are the calls that run. The zero value is usable.
+type calls struct {
+	mu     sync.Mutex
+	closed bool
+	next   int
+	cancel map[int]context.CancelFunc
+	// answers counts the HTTP requests with calls that have not been answered.
+	answers sync.WaitGroup
+}
+
+// begin returns a context for a call, and a function that ends it. It is also done when nobody waits for the answer
+// any more, and when the server is closed.
+func (c *calls) begin(ctx context.Context, by by) (context.Context, func(), error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, nil, errClosed
+	}
+	by.answers(&c.answers)
+	ctx, cancel := context.WithCancel(ctx)
+	forget := context.AfterFunc(by.gone, cancel)
+	if c.cancel == nil {
+		c.cancel = map[int]context.CancelFunc{}
+	}
+	c.next++
+	id := c.next
+	c.cancel[id] = cancel
+	return ctx, func() {
+		forget()
+		cancel()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.cancel, id)
+	}, nil
+}
+
+// close cancels all calls, has further ones refused, and reports whether it is the first to do so.
+func (c *calls) close() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	first := !c.closed
+	c.closed = true
+	for _, cancel := range c.cancel {
+		cancel()
+	}
+	return first
+}

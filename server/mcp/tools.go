@@ -1,0 +1,173 @@
+package mcp
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/mcp"
+	"github.com/caisson-run/caisson/server/auth"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// tools are what the SDK knows of the host's tools.
+type tools struct {
+	mu    sync.RWMutex
+	known map[string]known // by registered name
+}
+
+// known is one tool as it was offered to the SDK.
+type known struct {
+	definition tool.Definition
+	offered    *sdk.Tool
+	err        error // why it is not offered
+}
+
+// follow brings the SDK's tools up to date whenever the names change. The SDK then tells clients.
+func (s *Server) follow() {
+	changed := s.host.Registry().Changed()
+	s.update()
+	s.background.Go(func() {
+		for {
+			select {
+			case <-changed:
+				changed = s.host.Registry().Changed() // before the names are read, so that no change is missed
+				s.update()
+			case <-s.closed:
+				return
+			}
+		}
+	})
+}
+
+// update gives the SDK the tools that are new or have changed, and takes those that are gone.
+func (s *Server) update() {
+	s.tools.mu.Lock()
+	defer s.tools.mu.Unlock()
+	catalogue := s.host.Catalogue(nil)
+	current := map[string]known{}
+	for _, listing := range catalogue.Tools {
+		// A tool that is unavailable is not listed, but a call of it is answered with the reason.
+		current[listing.Name] = known{definition: tool.Definition{Name: listing.Name, Description: listing.Unavailable, Parameters: json.RawMessage(`{"type":"object"}`)}}
+	}
+	for _, definition := range catalogue.Definitions() {
+		current[definition.Name] = known{definition: definition}
+	}
+	for name, k := range current {
+		if before, ok := s.tools.known[name]; ok && same(before.definition, k.definition) {
+			current[name] = before
+			continue
+		}
+		if k.offered, k.err = offer(k.definition); k.err == nil {
+			k.err = s.add(k.offered)
+		}
+		if k.err != nil {
+			s.log.Warn("the tool is not offered to MCP clients", "tool", name, "err", k.err)
+			s.sdk.RemoveTools(name)
+		}
+		current[name] = k
+	}
+	for name := range s.tools.known {
+		if _, ok := current[name]; !ok {
+			s.sdk.RemoveTools(name)
+		}
+	}
+	s.tools.known = current
+}
+
+func same(a, b tool.Definition) bool {
+	parameters := string(a.Parameters) == string(b.Parameters) && string(a.Result) == string(b.Result)
+	return parameters && a.Name == b.Name && a.Description == b.Description && a.Label == b.Label && a.Hints == b.Hints
+}
+
+// add adds a tool to the SDK, which panics if it does not like the schema.
+func (s *Server) add(t *sdk.Tool) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = fmt.Errorf("the schema cannot be offered: %v", value)
+		}
+	}()
+	s.sdk.AddTool(t, s.call)
+	return nil
+}
+
+// offer returns a definition as the dialect writes it.
+func offer(definition tool.Definition) (*sdk.Tool, error) {
+	written, _, err := mcp.New().Definitions([]tool.Definition{definition}, dialects.DefinitionOptions{})
+	if err != nil {
+		return nil, err
+	}
+	var list []struct {
+		sdk.Tool
+		// The schemas as they are: decoding would change numbers and the order of members.
+		InputSchema  json.RawMessage `json:"inputSchema"`
+		OutputSchema json.RawMessage `json:"outputSchema"`
+	}
+	if err := json.Unmarshal(written, &list); err != nil {
+		return nil, err
+	}
+	offered := &list[0].Tool
+	offered.InputSchema = list[0].InputSchema
+	if list[0].OutputSchema != nil {
+		offered.OutputSchema = list[0].OutputSchema
+	}
+	return offered, nil
+}
+
+// list answers tools/list with the tools that the caller may call and that are available.
+func (s *Server) list(ctx context.Context, request *sdk.ListToolsRequest) (*sdk.ListToolsResult, error) {
+	by, err := s.by(ctx, request.Session, request.Extra)
+	if err != nil {
+		return nil, err
+	}
+	if !by.may(auth.Read) && !by.may(auth.Call) {
+		return nil, refused(`the token has neither the scope "read" nor "call"`)
+	}
+	after := ""
+	if request.Params != nil && request.Params.Cursor != "" {
+		name, err := base64.RawURLEncoding.DecodeString(request.Params.Cursor)
+		if err != nil || len(name) == 0 {
+			return nil, refused("the cursor is not one of this server's")
+		}
+		after = string(name)
+	}
+	allowed, err := by.allowed()
+	if err != nil {
+		return nil, s.failed(ctx, "tools/list", err)
+	}
+	result := &sdk.ListToolsResult{Cacheable: uncached, Tools: []*sdk.Tool{}}
+	for _, definition := range s.host.Catalogue(allowed).Definitions() { // sorted by name
+		if after != "" && definition.Name <= after {
+			continue
+		}
+		offered, ok := s.tools.offered(definition.Name)
+		switch {
+		case !ok: // new, and about to be announced; or not to be offered
+		case len(result.Tools) == s.options.Page:
+			result.NextCursor = base64.RawURLEncoding.EncodeToString([]byte(result.Tools[s.options.Page-1].Name))
+			return result, nil
+		default:
+			result.Tools = append(result.Tools, offered)
+		}
+	}
+	return result, nil
+}
+
+// offered returns a tool as the SDK has it.
+func (t *tools) offered(name string) (*sdk.Tool, bool) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	k, ok := t.known[name]
+	return k.offered, ok && k.err == nil
+}
+
+// refused is the answer to a request that is wrong.
+func refused(message string) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: message}
+}

@@ -1,0 +1,215 @@
+package mcp_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/caisson-run/caisson"
+	"github.com/caisson-run/caisson/agents"
+	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/registry"
+	"github.com/caisson-run/caisson/server/auth"
+	"github.com/caisson-run/caisson/server/internal/sessions"
+	"github.com/caisson-run/caisson/server/mcp"
+	"github.com/caisson-run/caisson/tool"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// fields are the keys of a manifest that tests set.
+type fields map[string]any
+
+// fake is a tool of a test.
+type fake struct {
+	manifest *manifests.Manifest
+	run      func(ctx context.Context, invocation tool.Invocation) tool.Result
+}
+
+func (f *fake) Manifest() *manifests.Manifest { return f.manifest }
+
+func (f *fake) Invoke(ctx context.Context, invocation tool.Invocation) (tool.Outcome, error) {
+	return tool.Outcome{Result: f.run(ctx, invocation)}, nil
+}
+
+func newFake(t testing.TB, name string, more fields, run func(ctx context.Context, invocation tool.Invocation) tool.Result) *fake {
+	t.Helper()
+	document := fields{
+		"schema": "caisson/v1", "name": name, "description": "Does " + name + ".", "version": "1.0.0",
+		"module": fields{"path": "tool.wasm"}, "parameters": fields{"type": "object"},
+	}
+	maps.Copy(document, more)
+	source, err := json.Marshal(document)
+	require.NoError(t, err)
+	m, err := manifests.Parse(name+".tool.json", source)
+	require.NoError(t, err)
+	return &fake{m, run}
+}
+
+// says returns what a tool does that answers with a result.
+func says(result tool.Result) func(context.Context, tool.Invocation) tool.Result {
+	return func(context.Context, tool.Invocation) tool.Result { return result }
+}
+
+// world is a host and a server for its tools.
+type world struct {
+	host     *caisson.Host
+	server   *mcp.Server
+	agents   agents.Store
+	sessions *sessions.Sessions
+	web      *httptest.Server
+
+	mu     sync.Mutex
+	caller auth.Caller // of HTTP requests whose client does not say
+}
+
+// everything are the scopes of somebody who may do all.
+var everything = auth.Scopes()
+
+func newWorld(t testing.TB, options mcp.Options, tools ...*fake) *world {
+	t.Helper()
+	w := &world{agents: agents.In(filepath.Join(t.TempDir(), "agents")), caller: auth.Caller{ID: "token", Tenant: "acme", Scopes: everything}}
+	client := filepath.Join("..", "..", "wasm-tools", "client", "ask_user.tool.yaml")
+	var err error
+	w.host, err = caisson.Open(t.Context(), caisson.Options{NoCache: true, Tools: []string{client}, Executor: executor.Options{Output: executor.Output{PerCall: 1024}}})
+	require.NoError(t, err)
+	for _, f := range tools {
+		require.NoError(t, w.host.Registry().Register("", f))
+	}
+	w.sessions, err = sessions.New(w.host, sessions.Options{Agents: &w.agents})
+	require.NoError(t, err)
+	options.Sessions = w.sessions
+	w.server, err = mcp.New(w.host, options)
+	require.NoError(t, err)
+	w.web = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		w.mu.Lock()
+		caller := w.caller
+		w.mu.Unlock()
+		if token := r.Header.Get("Authorization"); token != "" {
+			assert.NoError(t, json.Unmarshal([]byte(token), &caller))
+		}
+		w.server.ServeHTTP(rw, r.WithContext(auth.With(r.Context(), caller)))
+	}))
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		assert.NoError(t, w.server.Close(ctx))
+		w.web.Close()
+		assert.NoError(t, w.sessions.Close(ctx))
+		assert.NoError(t, w.host.Close(ctx))
+	})
+	return w
+}
+
+// transport is a way to reach the server.
+type transport struct {
+	name    string
+	connect func(t testing.TB, w *world, options *sdk.ClientOptions) *sdk.ClientSession
+}
+
+// transports are all ways to reach the server.
+func transports() []transport {
+	return []transport{
+		{"lines", connectLines("")},
+		{"lines 2025-11-25", connectLines("2025-11-25")},
+		{"sessions", connectWeb("2025-11-25", nil)},
+		{"stateless", connectWeb("", nil)},
+	}
+}
+
+// connectLines connects over pipes, as with the standard input and output of a process.
+func connectLines(version string) func(testing.TB, *world, *sdk.ClientOptions) *sdk.ClientSession {
+	return func(t testing.TB, w *world, options *sdk.ClientOptions) *sdk.ClientSession {
+		t.Helper()
+		session, err := w.host.NewSession(executor.SessionOptions{})
+		require.NoError(t, err)
+		toServer, fromClient := io.Pipe()
+		toClient, fromServer := io.Pipe()
+		served := make(chan error, 1)
+		go func() {
+			served <- w.server.ServeLines(context.WithoutCancel(t.Context()), session, nil, toServer, fromServer)
+		}()
+		connection, err := newClient(options).Connect(t.Context(), &sdk.IOTransport{Reader: toClient, Writer: fromClient}, &sdk.ClientSessionOptions{ProtocolVersion: version})
+		require.NoError(t, err)
+		t.Cleanup(func() {
+			_ = connection.Close()
+			assert.NoError(t, <-served)
+		})
+		return connection
+	}
+}
+
+// connectWeb connects over HTTP, as a caller if there is one.
+func connectWeb(version string, caller *auth.Caller) func(testing.TB, *world, *sdk.ClientOptions) *sdk.ClientSession {
+	return func(t testing.TB, w *world, options *sdk.ClientOptions) *sdk.ClientSession {
+		t.Helper()
+		transport := http.DefaultTransport.(*http.Transport).Clone()
+		client := &http.Client{Transport: as{transport, caller}}
+		t.Cleanup(transport.CloseIdleConnections)
+		connection, err := newClient(options).Connect(t.Context(), &sdk.StreamableClientTransport{Endpoint: w.web.URL, HTTPClient: client}, &sdk.ClientSessionOptions{ProtocolVersion: version})
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = connection.Close() })
+		return connection
+	}
+}
+
+// as makes requests as a caller.
+type as struct {
+	http.RoundTripper
+	caller *auth.Caller
+}
+
+func (a as) RoundTrip(r *http.Request) (*http.Response, error) {
+	if a.caller != nil {
+		token, err := json.Marshal(a.caller)
+		if err != nil {
+			return nil, err
+		}
+		r = r.Clone(r.Context())
+		r.Header.Set("Authorization", string(token))
+	}
+	return a.RoundTripper.RoundTrip(r)
+}
+
+func newClient(options *sdk.ClientOptions) *sdk.Client {
+	return sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, options)
+}
+
+// overAll runs a test over all transports.
+func overAll(t *testing.T, test func(t *testing.T, connect func(testing.TB, *world, *sdk.ClientOptions) *sdk.ClientSession)) {
+	for _, over := range transports() {
+		t.Run(over.name, func(t *testing.T) { test(t, over.connect) })
+	}
+}
+
+// call calls a tool and returns its result.
+func call(t testing.TB, c *sdk.ClientSession, name string, arguments any) *sdk.CallToolResult {
+	t.Helper()
+	result, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: name, Arguments: arguments})
+	require.NoError(t, err)
+	return result
+}
+
+// text returns the text of a result's part.
+func text(t testing.TB, result *sdk.CallToolResult, part int) string {
+	t.Helper()
+	require.Greater(t, len(result.Content), part)
+	content, ok := result.Content[part].(*sdk.TextContent)
+	require.True(t, ok, "it is a %T", result.Content[part])
+	return content.Text
+}
+
+var _ registry.Tool = (*fake)(nil)
