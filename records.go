@@ -41,7 +41,8 @@ type ledger struct {
 	keeper  *records.Keeper // nil before open, and if open failed; fails after close
 	opened  bool
 	closed  bool
-	problem error // the first error
+	problem error             // the first error
+	tenants map[string]string // of kept calls, by id, as far as they have been read
 }
 
 // open opens the folder once.
@@ -79,7 +80,7 @@ func (l *ledger) keep(ended executor.Entry) error {
 }
 
 func (l *ledger) entry(ended executor.Entry) records.Entry {
-	kept := records.Entry{Time: time.Now(), Record: ended.Record}
+	kept := records.Entry{Time: time.Now(), Record: ended.Record, Tenant: ended.Tenant}
 	if len(ended.Record.Cuts) > 0 {
 		kept.Whole = &ended.Whole
 	}

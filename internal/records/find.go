@@ -32,6 +32,35 @@ func (f Folder) Find(id string) (Entry, error) {
 	return f.read(found[0])
 }
 
+// Of returns at most n entries of a tenant, newest first. It omits records that cannot be read, because they are
+// damaged or were just removed. tenants has the tenants of ids that are known, and Of returns those of all ids that
+// it has seen, so that a program that keeps it reads each record of other tenants once.
+func (f Folder) Of(tenant string, n int, tenants map[string]string) ([]Entry, map[string]string, error) {
+	ids, err := f.Newest("", math.MaxInt)
+	if err != nil {
+		return nil, nil, err
+	}
+	var found []Entry
+	seen := make(map[string]string, len(ids))
+	for _, id := range ids {
+		owner, known := tenants[id]
+		if known {
+			seen[id] = owner
+		}
+		if len(found) >= n || known && owner != tenant {
+			continue
+		}
+		entry, err := f.read(id)
+		if err != nil {
+			continue
+		}
+		if seen[id] = entry.Tenant; entry.Tenant == tenant {
+			found = append(found, entry)
+		}
+	}
+	return found, seen, nil
+}
+
 // Newest returns at most n ids of records that start with a text, newest first. It returns none if
 // the folder does not exist.
 func (f Folder) Newest(start string, n int) ([]string, error) {

@@ -47,9 +47,10 @@ func (f Folder) failure(op string, err error) error {
 
 // Entry is one kept call.
 type Entry struct {
-	Time     time.Time   `json:"time"`     // when the call ended
-	Source   string      `json:"source"`   // the folder or manifest that the tool was loaded from; empty if there was no tool
-	Manifest string      `json:"manifest"` // the tool's manifest; empty if there was no tool
+	Time     time.Time   `json:"time"`             // when the call ended
+	Source   string      `json:"source"`           // the folder or manifest that the tool was loaded from; empty if there was no tool
+	Manifest string      `json:"manifest"`         // the tool's manifest; empty if there was no tool
+	Tenant   string      `json:"tenant,omitempty"` // on whose behalf the call was made
 	Record   tool.Record `json:"-"`
 	// Wire is the record's JSON, byte for byte as kept. Decoding it rounds times. It is set when an
 	// entry is kept or found.

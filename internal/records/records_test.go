@@ -89,6 +89,38 @@ func TestWhatWasCutIsKeptInWhole(t *testing.T) {
 	assert.Equal(t, "<ok>", uncut.Result().Output)
 }
 
+// TestOf: a tenant's records, whatever others there are. Those of others are read once, and damaged ones are left out.
+func TestOf(t *testing.T) {
+	folder := In(t.TempDir())
+	of := func(n int, tenant string) Entry {
+		e := entry(n)
+		e.Tenant = tenant
+		return e
+	}
+	require.NoError(t, keep(folder, of(1, "acme"), of(2, "evil"), of(3, ""), of(4, "acme"), of(5, "acme")))
+	ids := func(found []Entry) (ids []string) {
+		for _, e := range found {
+			ids = append(ids, e.Record.CallID)
+		}
+		return ids
+	}
+	found, seen, err := folder.Of("acme", 2, nil)
+	require.NoError(t, err)
+	assert.Equal(t, []string{id(5), id(4)}, ids(found))
+	found, seen, err = folder.Of("acme", 9, seen)
+	require.NoError(t, err)
+	assert.Equal(t, []string{id(5), id(4), id(1)}, ids(found))
+	assert.Equal(t, map[string]string{id(1): "acme", id(2): "evil", id(3): "", id(4): "acme", id(5): "acme"}, seen)
+
+	for _, n := range []int{1, 2} {
+		require.NoError(t, os.WriteFile(filepath.Join(string(folder), id(n)+".json"), []byte("{"), 0o600))
+	}
+	found, seen, err = folder.Of("acme", 9, map[string]string{id(2): "evil", id(9): "acme"})
+	require.NoError(t, err)
+	assert.Equal(t, []string{id(5), id(4)}, ids(found))
+	assert.Equal(t, map[string]string{id(2): "evil", id(3): "", id(4): "acme", id(5): "acme"}, seen, "what is gone is forgotten")
+}
+
 func TestMadeBy(t *testing.T) {
 	// Ids of one second, with the entries' times in it.
 	at := func(n int) string { return fmt.Sprintf("000000%02x-5d1e-7aa0-b3a5-6f0d9c1e2b47", n) }

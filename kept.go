@@ -1,0 +1,72 @@
+package caisson
+
+import (
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/caisson-run/caisson/internal/records"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// KeptCall is an ended call of which [Options.StateDir] has the record.
+type KeptCall struct {
+	Time   time.Time       // when it ended
+	Record json.RawMessage // the record's JSON, as it was kept
+	Whole  *tool.Result    // the result before parts of it were cut; nil if none was
+}
+
+// KeptCalls returns the newest kept calls of a tenant, newest first, and at most most of them. All tenants share the
+// space for records, so that a tenant with many calls leaves less for the others.
+func (h *Host) KeptCalls(tenant string, most int) ([]KeptCall, error) {
+	l := h.ledger
+	if l.folder == "" {
+		return nil, nil
+	}
+	l.mu.Lock()
+	known := l.tenants
+	l.mu.Unlock()
+	found, seen, err := l.folder.Of(tenant, most, known)
+	if err != nil {
+		return nil, &Error{"records", ErrRecords, err}
+	}
+	l.mu.Lock()
+	l.tenants = seen
+	l.mu.Unlock()
+	return keptCalls(found), nil
+}
+
+// KeptCall returns a tenant's call by its whole call id, and the calls that its tool made, oldest first. It fails with
+// [ErrNotKept] if there is no record of it, or it is another tenant's.
+func (h *Host) KeptCall(tenant, id string) (call KeptCall, made []KeptCall, err error) {
+	fail := func(err error) (KeptCall, []KeptCall, error) {
+		kind := ErrRecords
+		if errors.Is(err, records.ErrNotFound) || errors.Is(err, records.ErrID) || errors.Is(err, records.ErrAmbiguous) {
+			kind = ErrNotKept
+		}
+		return KeptCall{}, nil, &Error{"records", kind, err}
+	}
+	if h.ledger.folder == "" {
+		return fail(records.ErrNotFound)
+	}
+	found, err := h.ledger.folder.Find(id)
+	if err != nil {
+		return fail(err)
+	}
+	if found.Record.CallID != id || found.Tenant != tenant {
+		return fail(records.ErrNotFound)
+	}
+	by, err := h.ledger.folder.MadeBy(found)
+	if err != nil {
+		return fail(err)
+	}
+	return keptCalls([]records.Entry{found})[0], keptCalls(by), nil
+}
+
+func keptCalls(entries []records.Entry) []KeptCall {
+	calls := make([]KeptCall, len(entries))
+	for i, e := range entries {
+		calls[i] = KeptCall{e.Time, e.Wire, e.Whole}
+	}
+	return calls
+}

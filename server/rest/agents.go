@@ -1,0 +1,89 @@
+package rest
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/caisson-run/caisson/agents"
+	"github.com/caisson-run/caisson/internal/jsontext"
+)
+
+// storedAgent is an agent with the names in it of tools that there are no longer.
+type storedAgent struct {
+	agents.Agent
+	UnknownTools []string `json:"unknown_tools"`
+}
+
+// agentList is what a settings page needs to offer agents and to make a new one.
+type agentList struct {
+	Names []string `json:"names"`
+	// DefaultAllowedTools are those that a new agent gets, and MissingTools those of them that there are not.
+	DefaultAllowedTools []string `json:"default_allowed_tools"`
+	MissingTools        []string `json:"missing_tools"`
+}
+
+func (x *exchange) listAgents() (reply, error) {
+	list := agentList{Names: []string{}}
+	if x.api.options.Agents != nil {
+		names, err := x.api.options.Agents.Names(x.caller.Tenant)
+		if err != nil {
+			return reply{}, err
+		}
+		list.Names = append(list.Names, names...)
+	}
+	list.DefaultAllowedTools, list.MissingTools = agents.DefaultAllowedTools(x.api.host.Registry())
+	list.MissingTools = append([]string{}, list.MissingTools...)
+	return answer(http.StatusOK, list)
+}
+
+func (x *exchange) getAgent() (reply, error) {
+	found, unknown, err := x.loadAgent(x.request.PathValue("name"))
+	if err != nil {
+		return reply{}, err
+	}
+	found.AllowedTools = append([]string{}, found.AllowedTools...)
+	return answer(http.StatusOK, storedAgent{found, append([]string{}, unknown...)})
+}
+
+func (x *exchange) putAgent() (reply, error) {
+	agent := agents.Agent{Name: x.request.PathValue("name")}
+	err := x.decode(members{
+		"name": func(v jsontext.Value) error {
+			if v.String() != agent.Name {
+				return mistake(v, "must be that in the path")
+			}
+			return nil
+		},
+		"agent_mode": text(&agent.Mode), "allowed_tools": texts(&agent.AllowedTools, maxNames),
+		"max_iterations": whole(&agent.MaxIterations, 1_000_000), "reflection_enabled": flag(&agent.Reflection),
+	})
+	if err != nil {
+		return reply{}, err
+	}
+	if x.api.options.Agents == nil {
+		return reply{}, refuse(http.StatusUnprocessableEntity, "this server stores no agents")
+	}
+	err = x.api.options.Agents.Save(x.caller.Tenant, agent, x.api.host.Registry())
+	if errors.Is(err, agents.ErrInvalid) {
+		return reply{}, refuse(http.StatusUnprocessableEntity, "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
+	}
+	if err != nil {
+		return reply{}, err
+	}
+	return x.getAgent()
+}
+
+// maxNames bounds lists of names; agents check the rest.
+const maxNames = 100_000
+
+func (x *exchange) deleteAgent() (reply, error) {
+	if x.api.options.Agents == nil {
+		return reply{}, refuse(http.StatusNotFound, "this server has no agents")
+	}
+	err := x.api.options.Agents.Remove(x.caller.Tenant, x.request.PathValue("name"))
+	if errors.Is(err, agents.ErrNotFound) {
+		return reply{}, refuse(http.StatusNotFound, "the tenant has no such agent; /v1/agents lists them")
+	}
+	return reply{status: http.StatusNoContent}, err
+}

@@ -1,0 +1,233 @@
+package rest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/jsontext"
+	"github.com/caisson-run/caisson/server/auth"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// createRun starts a run.
+func (x *exchange) createRun() (reply, error) {
+	asked, err := x.batchRequest()
+	if err != nil {
+		return reply{}, err
+	}
+	session, done, err := x.session(asked.session)
+	if err != nil {
+		return reply{}, err
+	}
+	batch := asked.batch
+	batch.Session = session
+	r, err := x.api.runs.add(x, &asked, done)
+	if err != nil {
+		done()
+		return reply{}, err
+	}
+	r.mu.Lock()
+	err = r.start(x.request.Context(), func(ctx context.Context, show func(tool.Event) bool) (executor.Report, error) {
+		return x.api.host.Stream(ctx, batch, show)
+	})
+	r.mu.Unlock()
+	if err != nil {
+		x.api.runs.remove(r)
+		done()
+		return reply{}, err
+	}
+	return x.accepted(r, 0)
+}
+
+// accepted is the answer to a request that has a run go on: the run or, for a client that wants them, its events after one.
+func (x *exchange) accepted(r *run, after int64) (reply, error) {
+	whole, err := r.answer(http.StatusAccepted)
+	if err != nil || !x.wantsEvents() {
+		return whole, err
+	}
+	x.w.Header().Set("Location", whole.location)
+	if _, err := x.follow(r, after); err != nil {
+		return reply{}, err
+	}
+	whole.streamed = true
+	return whole, nil
+}
+
+// submission is what a body submits.
+type submission struct {
+	outputs   []tool.Answer
+	approvals []tool.Approval
+	dialect   dialects.Dialect
+	document  json.RawMessage
+}
+
+func (x *exchange) submitToolOutputs() (reply, error) {
+	var s submission
+	var dialect string
+	given := false
+	err := x.decode(members{
+		"tool_outputs": func(v jsontext.Value) error {
+			given = true
+			return elements(maxCalls, s.output)(v)
+		},
+		"dialect": text(&dialect), "results": raw(&s.document),
+	})
+	if err != nil {
+		return reply{}, err
+	}
+	if given == (s.document != nil) || (dialect == "") != (s.document == nil) {
+		return reply{}, refuse(http.StatusBadRequest, "give either tool_outputs, or results with the dialect that they are in")
+	}
+	if s.document != nil {
+		if s.dialect, err = dialectNamed(dialect, http.StatusBadRequest); err != nil {
+			return reply{}, err
+		}
+	}
+	return x.submit(&s)
+}
+
+// output reads one output: the text of a success, or a whole result.
+func (s *submission) output(v jsontext.Value) error {
+	var a tool.Answer
+	var output string
+	var whole json.RawMessage
+	given := false
+	err := object(v, members{
+		"tool_call_id": text(&a.CallID), "result": raw(&whole),
+		"output": func(v jsontext.Value) error {
+			given = true
+			return text(&output)(v)
+		},
+	})
+	switch {
+	case err != nil:
+		return err
+	case a.CallID == "":
+		return mistake(v, "has no tool_call_id: the id of a call that waits")
+	case given == (whole != nil):
+		return mistake(v, "must have either an output, which is the text of a success, or a result")
+	}
+	a.Result = tool.Result{Success: true, Output: output}
+	if whole != nil {
+		if err := json.Unmarshal(whole, &a.Result); err != nil {
+			return mistake(v, "has a result that is none: it is {success, output, data, content, error}")
+		}
+	}
+	s.outputs = append(s.outputs, a)
+	return nil
+}
+
+func (x *exchange) approve() (reply, error) {
+	var s submission
+	given := false
+	err := x.decode(members{"approvals": func(v jsontext.Value) error {
+		given = true
+		return elements(maxCalls, s.approval)(v)
+	}})
+	if err != nil {
+		return reply{}, err
+	}
+	if !given {
+		return reply{}, refuse(http.StatusBadRequest, "approvals is missing: a list of {call_id, approve, fingerprint}")
+	}
+	return x.submit(&s)
+}
+
+// maxApproval is how long an approval for a time can last, in seconds.
+const maxApproval = 30 * 24 * 60 * 60
+
+// approval reads one approval.
+func (s *submission) approval(v jsontext.Value) error {
+	var a tool.Approval
+	var lasts float64
+	decided := false
+	err := object(v, members{
+		"call_id": text(&a.CallID), "reason": text(&a.Reason), "fingerprint": text(&a.Fingerprint), "for_seconds": number(&lasts, maxApproval),
+		"approve": func(v jsontext.Value) error {
+			decided = true
+			return flag(&a.Approve)(v)
+		},
+		"scope": func(v jsontext.Value) error {
+			switch a.Scope = tool.ApprovalScope(v.String()); a.Scope {
+			case tool.ApproveOnce, tool.ApproveSession, tool.ApproveFor:
+				return nil
+			}
+			return mistake(v, "must be once, session or time")
+		},
+	})
+	a.For = time.Duration(lasts * float64(time.Second))
+	switch {
+	case err != nil:
+		return err
+	case a.CallID == "" || !decided:
+		return mistake(v, "must have a call_id, and approve, which is true or false")
+	case (a.Scope == tool.ApproveFor) != (a.For > 0):
+		return mistake(v, "must have for_seconds if its scope is time, and only then")
+	}
+	s.approvals = append(s.approvals, a)
+	return nil
+}
+
+// submit adds answers to a run, which goes on if they were the last.
+func (x *exchange) submit(s *submission) (reply, error) {
+	r, err := x.run()
+	if err != nil {
+		return reply{}, err
+	}
+	if x.route.scope != auth.Approve {
+		if err := r.mayChange(x.caller, false); err != nil {
+			return reply{}, err
+		}
+	}
+	after, err := r.submit(x, s)
+	if err != nil {
+		return reply{}, err
+	}
+	return x.accepted(r, after)
+}
+
+// submit adds answers, and returns the id of the event after which the run goes on.
+func (r *run) submit(x *exchange, s *submission) (after int64, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.expire(time.Now())
+	if r.status != requiresAction {
+		return 0, refuse(http.StatusConflict, "the run waits for nothing: its status is %s", r.status)
+	}
+	if s.document != nil {
+		if err := s.read(r.answers.missing(r.report.Pending)); err != nil {
+			return 0, err
+		}
+	}
+	if len(s.approvals) > 0 && !x.caller.May(auth.Approve) {
+		return 0, refuse(http.StatusForbidden, "the token lacks the scope %s", auth.Approve)
+	}
+	if err := r.answers.add(r.report.Pending, s.outputs, s.approvals); err != nil {
+		return 0, err
+	}
+	after = r.events.end()
+	return after, r.resume(x.request.Context())
+}
+
+// read reads answers in a provider's form.
+func (s *submission) read(pending []tool.Action) error {
+	found, err := s.dialect.Answers(s.document)
+	var wrong *dialects.Error
+	switch {
+	case errors.As(err, &wrong):
+		return refuse(http.StatusUnprocessableEntity, "results: %s", wrong)
+	case err != nil:
+		return err
+	}
+	found = found.For(pending)
+	if len(found.Outputs)+len(found.Approvals) == 0 {
+		return refuse(http.StatusUnprocessableEntity, "results: nothing in it is the output of a call")
+	}
+	s.outputs, s.approvals = found.Outputs, found.Approvals
+	return nil
+}

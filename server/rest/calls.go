@@ -1,0 +1,124 @@
+package rest
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// createCall makes one call.
+func (x *exchange) createCall() (reply, error) {
+	asked, err := x.callRequest()
+	if err != nil {
+		return reply{}, err
+	}
+	report, done, err := x.execute(&asked)
+	if err != nil {
+		return reply{}, err
+	}
+	if report.Status == executor.RequiresAction {
+		return x.paused(&asked, report, done)
+	}
+	done()
+	body, err := report.Records[0].MarshalJSON()
+	return reply{status: http.StatusOK, body: body}, err
+}
+
+// execute runs a batch within the request, so that it ends with its client. done must be called, if there is no error, when
+// the session is not needed any more.
+func (x *exchange) execute(asked *batchRequest) (report executor.Report, done func(), err error) {
+	session, done, err := x.session(asked.session)
+	if err != nil {
+		return report, nil, err
+	}
+	asked.batch.Session = session
+	if report, err = x.api.host.Execute(x.request.Context(), asked.batch); err != nil {
+		done()
+		return report, nil, err
+	}
+	return report, done, nil
+}
+
+// paused makes a run of a batch that has to wait.
+func (x *exchange) paused(asked *batchRequest, report executor.Report, done func()) (reply, error) {
+	run, err := x.api.runs.add(x, asked, done)
+	if err != nil {
+		done()
+		return reply{}, err
+	}
+	run.settle(report, nil, nil)
+	return run.answer(http.StatusAccepted)
+}
+
+// createBatch runs a batch within the request.
+func (x *exchange) createBatch() (reply, error) {
+	asked, err := x.batchRequest()
+	if err != nil {
+		return reply{}, err
+	}
+	if x.wantsEvents() {
+		return x.streamBatch(&asked)
+	}
+	report, done, err := x.execute(&asked)
+	if err != nil {
+		return reply{}, err
+	}
+	return x.reported(&asked, report, done)
+}
+
+// reported is the answer to a batch that has ended or paused.
+func (x *exchange) reported(asked *batchRequest, report executor.Report, done func()) (reply, error) {
+	if report.Status == executor.RequiresAction {
+		waits, err := x.paused(asked, report, done)
+		var refused *refusal
+		if !errors.As(err, &refused) {
+			return waits, err
+		}
+		given := ended(asked, report) // some calls may have run
+		given.Status, given.Problem, given.Pending = failed, "what waits was given up: "+refused.detail, []tool.Action{}
+		return answer(http.StatusOK, given)
+	}
+	defer done()
+	return answer(http.StatusOK, ended(asked, report))
+}
+
+// ended describes a batch that has ended within its request. It has no times, since nothing of it is kept.
+func ended(asked *batchRequest, report executor.Report) described {
+	d := described{ID: report.ID, Status: completed, Session: asked.session}
+	d.report(report, asked.dialect)
+	return d
+}
+
+// streamBatch runs a batch within the request and shows its events. The last event is the report.
+func (x *exchange) streamBatch(asked *batchRequest) (reply, error) {
+	session, done, err := x.session(asked.session)
+	if err != nil {
+		return reply{}, err
+	}
+	asked.batch.Session = session
+	stream := x.newEvents()
+	defer stream.end()
+	report, err := x.api.host.Stream(x.request.Context(), asked.batch, func(event tool.Event) bool {
+		data, err := json.Marshal(event)
+		return err == nil && stream.send(string(event.Type), data)
+	})
+	if err != nil {
+		done()
+		if !stream.begun() {
+			return reply{}, err
+		}
+		stream.fail(x.refusalOf(err).problem)
+		return reply{streamed: true}, nil
+	}
+	whole, err := x.reported(asked, report, done)
+	if err != nil {
+		stream.fail(x.refusalOf(err).problem)
+		return reply{streamed: true}, nil
+	}
+	stream.send("report", whole.body)
+	whole.streamed = true
+	return whole, nil
+}

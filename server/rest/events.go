@@ -1,0 +1,128 @@
+package rest
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/server/problem"
+)
+
+// events writes server-sent events to one client. It begins with the first event, so that an error before it is an ordinary
+// answer, and says something at least once a heartbeat from then on. It is safe for concurrent use.
+type events struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	beat    *time.Timer
+	every   time.Duration
+
+	mu     sync.Mutex
+	last   int64 // the id of the last event
+	open   bool
+	broken bool
+	ended  bool
+}
+
+func (x *exchange) newEvents() *events {
+	e := &events{w: x.w, control: http.NewResponseController(x.w), every: x.api.options.Heartbeat}
+	e.beat = time.AfterFunc(e.every, e.heartbeat)
+	return e
+}
+
+// begin tells the client that the stream is open, before there is an event.
+func (e *events) begin() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.write(nil)
+}
+
+// begun reports whether the client has been sent anything.
+func (e *events) begun() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.open
+}
+
+// send writes an event with the next id. It returns false if the client has gone.
+func (e *events) send(name string, data []byte) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.event(e.last+1, name, data)
+}
+
+// sendAs writes an event with an id of its own.
+func (e *events) sendAs(id int64, name string, data []byte) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.event(id, name, data)
+}
+
+func (e *events) event(id int64, name string, data []byte) bool {
+	var text bytes.Buffer
+	text.WriteString("id: " + strconv.FormatInt(id, 10) + "\n")
+	if err := dialects.WriteEvent(&text, dialects.Event{Name: name, Data: data}); err != nil {
+		e.broken = true
+		return false
+	}
+	e.last = id
+	return e.write(text.Bytes())
+}
+
+// fail writes an event that says why the stream ends early.
+func (e *events) fail(p problem.Problem) {
+	if p.Title == "" {
+		p.Title = http.StatusText(p.Status)
+	}
+	data, err := json.Marshal(p)
+	if err == nil {
+		e.send("error", data)
+	}
+}
+
+// start writes the headers, if that has not been done.
+func (e *events) start() {
+	if e.open {
+		return
+	}
+	e.open = true
+	header := e.w.Header()
+	header.Set("Content-Type", eventStream)
+	header.Set("Cache-Control", "no-store")
+	header.Set("X-Accel-Buffering", "no") // proxies must not collect events
+	header.Set("X-Content-Type-Options", "nosniff")
+	e.w.WriteHeader(http.StatusOK)
+}
+
+// write writes and flushes. How long a reader may take is up to the HTTP server. The caller must hold e.mu.
+func (e *events) write(text []byte) bool {
+	if e.broken || e.ended {
+		return false
+	}
+	e.start()
+	_, err := e.w.Write(text)
+	if err == nil {
+		err = e.control.Flush()
+	}
+	e.broken = err != nil
+	e.beat.Reset(e.every)
+	return err == nil
+}
+
+// heartbeat writes a comment, which clients skip.
+func (e *events) heartbeat() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.write([]byte(": heartbeat\n\n"))
+}
+
+// end stops the heartbeat. Nothing is written afterwards.
+func (e *events) end() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.ended = true
+	e.beat.Stop()
+}

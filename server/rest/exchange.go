@@ -1,0 +1,252 @@
+package rest
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"strings"
+
+	"github.com/caisson-run/caisson/agents"
+	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/server/auth"
+	"github.com/caisson-run/caisson/server/problem"
+)
+
+// exchange is one request that a route serves.
+type exchange struct {
+	api     *API
+	route   *route
+	w       http.ResponseWriter
+	request *http.Request
+	caller  auth.Caller
+	body    []byte
+}
+
+// reply is the answer to a request, whole. A handler that has streamed its answer says what it would have been, for a
+// repeated request.
+type reply struct {
+	status   int
+	location string
+	body     []byte // JSON; none if it is empty
+	streamed bool
+}
+
+// answer returns a reply with a value as JSON.
+func answer(status int, value any) (reply, error) {
+	body, err := json.Marshal(value)
+	return reply{status: status, body: body}, err
+}
+
+// refusal says why a request is refused, in words for the caller.
+type refusal struct {
+	status int
+	detail string
+	title  string // empty for the status's own words
+	header [2]string
+}
+
+func (r *refusal) Error() string { return r.detail }
+
+// refuse returns a refusal.
+func refuse(status int, format string, arguments ...any) *refusal {
+	return &refusal{status: status, detail: fmt.Sprintf(format, arguments...)}
+}
+
+// dispatch serves the routes of one path.
+func (a *API) dispatch(methods map[string]*route) http.Handler {
+	allow := allowed(methods)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		route := methods[r.Method]
+		if route == nil && r.Method == http.MethodHead {
+			route = methods[http.MethodGet] // net/http drops the body
+		}
+		if route == nil {
+			w.Header().Set("Allow", allow)
+			problem.Write(w, problem.Problem{Status: http.StatusMethodNotAllowed, Detail: "the methods of this path are " + allow})
+			return
+		}
+		x := &exchange{api: a, route: route, w: w, request: r}
+		defer func() {
+			if panicked := recover(); panicked == http.ErrAbortHandler {
+				panic(panicked)
+			} else if panicked != nil {
+				x.fail(fmt.Errorf("panic: %v\n%s", panicked, debug.Stack()))
+			}
+		}()
+		answer, err := x.serve()
+		switch {
+		case err != nil:
+			x.fail(err)
+		case !answer.streamed:
+			x.write(answer)
+		}
+	})
+}
+
+func notFound(w http.ResponseWriter, _ *http.Request) {
+	problem.Write(w, problem.Problem{Status: http.StatusNotFound, Detail: "there is no such path; /openapi.json lists them"})
+}
+
+// serve checks who asks, reads the body and has the route's handler answer.
+func (x *exchange) serve() (reply, error) {
+	if x.route.scope == "" {
+		return x.route.handle(x)
+	}
+	caller, ok := auth.From(x.request.Context())
+	if !ok {
+		return reply{}, &refusal{status: http.StatusUnauthorized, detail: "send a token: Authorization: Bearer TOKEN", header: [2]string{"WWW-Authenticate", "Bearer"}}
+	}
+	if !caller.May(x.route.scope) {
+		return reply{}, refuse(http.StatusForbidden, "the token lacks the scope %s", x.route.scope)
+	}
+	x.caller = caller
+	if x.route.body == "" {
+		return x.route.handle(x)
+	}
+	if x.request.Method == http.MethodPost && x.api.isStopped() {
+		return reply{}, errStopping
+	}
+	if err := x.read(); err != nil {
+		return reply{}, err
+	}
+	if x.request.Method == http.MethodPost {
+		if key := x.request.Header.Get(keyHeader); key != "" {
+			return x.once(key)
+		}
+	}
+	return x.route.handle(x)
+}
+
+var errStopping = &refusal{status: http.StatusServiceUnavailable, detail: "the server is stopping", header: [2]string{"Retry-After", "5"}}
+
+// read reads the body.
+func (x *exchange) read() error {
+	r := x.request
+	if said := r.Header.Get("Content-Type"); said != "application/json" {
+		if media, _, err := mime.ParseMediaType(said); err != nil || media != "application/json" {
+			return refuse(http.StatusUnsupportedMediaType, "the body must be JSON: Content-Type: application/json")
+		}
+	}
+	most := x.api.options.Body
+	if r.ContentLength > most {
+		return tooLarge(most)
+	}
+	var body bytes.Buffer
+	if r.ContentLength > 0 {
+		body.Grow(int(r.ContentLength) + bytes.MinRead)
+	}
+	_, err := body.ReadFrom(http.MaxBytesReader(x.w, r.Body, most))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return tooLarge(large.Limit)
+	case err != nil:
+		return refuse(http.StatusBadRequest, "the body did not arrive whole")
+	}
+	x.body = body.Bytes()
+	return nil
+}
+
+func tooLarge(most int64) error {
+	return refuse(http.StatusRequestEntityTooLarge, "the body is longer than %d bytes", most)
+}
+
+// write writes a reply.
+func (x *exchange) write(r reply) {
+	header := x.w.Header()
+	header["Cache-Control"], header["X-Content-Type-Options"] = noStore, noSniff
+	if r.location != "" {
+		header.Set("Location", r.location)
+	}
+	if len(r.body) == 0 {
+		x.w.WriteHeader(r.status)
+		return
+	}
+	header["Content-Type"] = jsonType
+	header["Content-Length"] = []string{strconv.Itoa(len(r.body) + 1)}
+	x.w.WriteHeader(r.status)
+	_, _ = x.w.Write(append(r.body, '\n')) // the client may have gone
+}
+
+// The values of headers that every answer has, which net/http does not change.
+var (
+	jsonType = []string{"application/json"}
+	noStore  = []string{"no-store"}
+	noSniff  = []string{"nosniff"}
+)
+
+// fail answers with the problem that an error is.
+func (x *exchange) fail(err error) {
+	r := x.refusalOf(err)
+	if r.header[0] != "" {
+		x.w.Header().Set(r.header[0], r.header[1])
+	}
+	problem.Write(x.w, r.problem)
+}
+
+// failure is a refusal as it is written.
+type failure struct {
+	problem problem.Problem
+	header  [2]string
+}
+
+// refusalOf returns what the caller is told of an error: the reason for a refusal, and an id of anything else, under which
+// the log has the cause.
+func (x *exchange) refusalOf(err error) failure {
+	var refused *refusal
+	if !errors.As(err, &refused) {
+		refused = refusalFor(err)
+	}
+	if refused != nil {
+		return failure{problem.Problem{Status: refused.status, Title: refused.title, Detail: refused.detail}, refused.header}
+	}
+	id := newID("err_")
+	x.api.options.Logger.ErrorContext(x.request.Context(), "request failed", "id", id, "route", x.route.id, "tenant", x.caller.Tenant, "token", x.caller.ID, "err", err)
+	return failure{problem: problem.Problem{Status: http.StatusInternalServerError, Detail: "the server failed; its log has the cause under this id", ID: id}}
+}
+
+// refusalFor returns the refusal that an error of another package stands for, or nil if the error is the server's own failure.
+func refusalFor(err error) *refusal {
+	var wrong *executor.Error
+	switch {
+	case errors.Is(err, executor.ErrInvalidBatch) && errors.As(err, &wrong):
+		return refuse(http.StatusUnprocessableEntity, "%s", wrong.Err)
+	case errors.Is(err, agents.ErrNotFound):
+		return refuse(http.StatusForbidden, "the token's agent does not exist, so it may call no tools")
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return refuse(http.StatusServiceUnavailable, "the request ended before it was answered")
+	}
+	return nil
+}
+
+// newID returns a new unguessable id.
+func newID(prefix string) string {
+	var random [16]byte
+	_, _ = rand.Read(random[:]) // it never fails
+	return prefix + hex.EncodeToString(random[:])
+}
+
+// decode reads the body strictly.
+func (x *exchange) decode(fields members) error { return decodeObject(string(x.body), fields) }
+
+// wantsEvents reports whether the client asks for server-sent events.
+func (x *exchange) wantsEvents() bool {
+	for _, said := range x.request.Header.Values("Accept") {
+		for one := range strings.SplitSeq(said, ",") {
+			if media, _, _ := strings.Cut(one, ";"); strings.TrimSpace(media) == eventStream {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+const eventStream = "text/event-stream"

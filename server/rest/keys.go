@@ -1,0 +1,164 @@
+package rest
+
+import (
+	"container/list"
+	"crypto/sha256"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// keyHeader is the header by which a client says that a request is the same as an earlier one.
+const keyHeader = "Idempotency-Key"
+
+// maxKey is the longest key in bytes.
+const maxKey = 255
+
+// keys are the answers to requests that had a key. It is safe for concurrent use.
+type keys struct {
+	options KeyOptions
+
+	mu       sync.Mutex
+	byTenant map[string]*keysOf
+}
+
+// keysOf are a tenant's.
+type keysOf struct {
+	byKey  map[keyed]*list.Element // of *keptAnswer
+	oldest list.List
+	bytes  int
+}
+
+// keyed is what a key belongs to: two callers' keys, or those of two paths, have nothing to do with each other.
+type keyed struct {
+	owner     owner
+	path, key string
+}
+
+// keptAnswer is the answer to a request, or to be.
+type keptAnswer struct {
+	of      keyed
+	body    [sha256.Size]byte // of the request
+	until   time.Time
+	ready   chan struct{} // closed when the request was answered
+	reply   reply
+	dropped bool // the request was refused, so that it can be made again
+}
+
+func newKeys(options KeyOptions) *keys {
+	return &keys{options: options, byTenant: map[string]*keysOf{}}
+}
+
+// once serves a request with a key: the first time as any other, and again with the same answer.
+func (x *exchange) once(key string) (reply, error) {
+	if len(key) > maxKey {
+		return reply{}, refuse(http.StatusBadRequest, "%s is longer than %d bytes", keyHeader, maxKey)
+	}
+	body := sha256.Sum256(x.body)
+	of := keyed{ownerOf(x.caller), x.request.URL.Path, key}
+	for {
+		k, first := x.api.keys.take(x.caller.Tenant, of, body)
+		if first {
+			return x.first(k)
+		}
+		if k.body != body {
+			return reply{}, refuse(http.StatusUnprocessableEntity, "this %s was used with another body; use a new one for each request", keyHeader)
+		}
+		select {
+		case <-k.ready:
+		case <-x.request.Context().Done():
+			return reply{}, x.request.Context().Err()
+		}
+		if !k.dropped {
+			return x.repeat(k.reply)
+		}
+	}
+}
+
+// first serves the first request with a key.
+func (x *exchange) first(k *keptAnswer) (answered reply, err error) {
+	answeredAtAll := false
+	defer func() {
+		x.api.keys.put(x.caller.Tenant, k, answered, err == nil && answeredAtAll && answered.status != 0)
+	}()
+	answered, err = x.route.handle(x)
+	answeredAtAll = true // the handler did not panic
+	return answered, err
+}
+
+// repeat gives an answer again.
+func (x *exchange) repeat(kept reply) (reply, error) {
+	x.w.Header().Set("Idempotent-Replayed", "true")
+	if !x.wantsEvents() || x.route.events == "" {
+		kept.streamed = false
+		return kept, nil
+	}
+	if kept.location != "" {
+		x.w.Header().Set("Location", kept.location)
+	}
+	stream := x.newEvents()
+	defer stream.end()
+	stream.send("report", kept.body)
+	return reply{streamed: true}, nil
+}
+
+// take returns what is known of a key, and whether the caller has to answer the request.
+func (s *keys) take(tenant string, of keyed, body [sha256.Size]byte) (k *keptAnswer, first bool) {
+	now := time.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.byTenant[tenant]
+	if t == nil {
+		t = &keysOf{byKey: map[keyed]*list.Element{}}
+		s.byTenant[tenant] = t
+	}
+	t.trim(now, s.options)
+	if e := t.byKey[of]; e != nil {
+		return e.Value.(*keptAnswer), false
+	}
+	k = &keptAnswer{of: of, body: body, until: now.Add(s.options.Keep), ready: make(chan struct{})}
+	t.byKey[of] = t.oldest.PushBack(k)
+	return k, true
+}
+
+// put keeps the answer to a request, or forgets the key if the request was refused.
+func (s *keys) put(tenant string, k *keptAnswer, r reply, answered bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer close(k.ready)
+	t := s.byTenant[tenant]
+	if !answered {
+		k.dropped = true
+		t.forget(t.byKey[k.of])
+		return
+	}
+	k.reply = r
+	t.bytes += len(r.body)
+	t.trim(time.Now(), s.options)
+}
+
+// trim forgets the oldest answers, as far as they are too old or too many. Requests that are not answered yet stay.
+func (t *keysOf) trim(now time.Time, o KeyOptions) {
+	for e := t.oldest.Front(); e != nil; {
+		k, next := e.Value.(*keptAnswer), e.Next()
+		if now.Before(k.until) && t.oldest.Len() <= o.PerTenant && t.bytes <= o.Bytes {
+			return
+		}
+		select {
+		case <-k.ready:
+			t.forget(e)
+		default:
+		}
+		e = next
+	}
+}
+
+func (t *keysOf) forget(e *list.Element) {
+	if e == nil {
+		return
+	}
+	k := e.Value.(*keptAnswer)
+	t.bytes -= len(k.reply.body)
+	delete(t.byKey, k.of)
+	t.oldest.Remove(e)
+}

@@ -1,0 +1,197 @@
+package rest
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"regexp"
+	"time"
+
+	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/known"
+	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/jsontext"
+	"github.com/caisson-run/caisson/server/internal/sessions"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// batchRequest is a batch as a body asks for it.
+type batchRequest struct {
+	batch   executor.Batch // without its session
+	session string
+	dialect dialects.Dialect // in which the results are wanted; may be nil
+}
+
+// Bounds of what a body may ask for.
+const (
+	maxCalls   = 1024
+	maxTimeout = 24 * 60 * 60 // seconds
+)
+
+// callRequest reads the body of a single call.
+func (x *exchange) callRequest() (batchRequest, error) {
+	var b batchRequest
+	var c tool.Call
+	var timeout float64
+	fields := callFields(&c)
+	fields["session"], fields["timeout_seconds"], fields["requests"] = text(&b.session), number(&timeout, maxTimeout), requests(&b.batch.Requests)
+	if err := x.decode(fields); err != nil {
+		return b, err
+	}
+	if c.Function.Name == "" {
+		return b, refuse(http.StatusBadRequest, "name is missing: the name of a tool")
+	}
+	b.batch.Calls, b.batch.Timeout, b.batch.Trace = []tool.Call{c}, seconds(timeout), x.trace()
+	return b, nil
+}
+
+// callFields are the members of a call.
+func callFields(c *tool.Call) members {
+	return members{
+		"id": text(&c.ID), "name": text(&c.Function.Name), "arguments": arguments(&c.Function.Arguments),
+		"type": func(v jsontext.Value) error {
+			switch v.String() {
+			case tool.FunctionCall, tool.CustomCall, tool.LocalShellCall:
+				c.Type = v.String()
+				return nil
+			}
+			return mistake(v, "must be function, custom or local_shell")
+		},
+	}
+}
+
+// arguments takes an object, which is passed on as it is written, or the text that a model wrote.
+func arguments(to *string) func(jsontext.Value) error {
+	return func(v jsontext.Value) error {
+		switch v.Kind() {
+		case jsontext.Object:
+			*to = v.Text()
+		case jsontext.String:
+			*to = v.String()
+		default:
+			return mistake(v, "must be an object, or the text that a model wrote")
+		}
+		return nil
+	}
+}
+
+// requests takes what the request says to tools, by name.
+func requests(to *map[string]tool.Request) func(jsontext.Value) error {
+	*to = map[string]tool.Request{}
+	return dictionary(func(name string, v jsontext.Value) error {
+		var said tool.Request
+		err := object(v, members{
+			"definition": raw(&said.Definition),
+			"values": dictionary(func(key string, v jsontext.Value) error {
+				var value string
+				err := text(&value)(v)
+				if said.Values == nil {
+					said.Values = map[string]string{}
+				}
+				said.Values[key] = value
+				return err
+			}),
+		})
+		(*to)[name] = said
+		return err
+	})
+}
+
+// batchRequest reads the body of a batch or a run.
+func (x *exchange) batchRequest() (batchRequest, error) {
+	var b batchRequest
+	var calls []tool.Call
+	var response json.RawMessage
+	var dialect string
+	var timeout float64
+	given := false
+	err := x.decode(members{
+		"calls": func(v jsontext.Value) error {
+			given = true
+			return elements(maxCalls, func(v jsontext.Value) error {
+				var c tool.Call
+				if err := object(v, callFields(&c)); err != nil {
+					return err
+				}
+				if c.Function.Name == "" {
+					return mistake(v, "has no name: the name of a tool")
+				}
+				calls = append(calls, c)
+				return nil
+			})(v)
+		},
+		"response": func(v jsontext.Value) error {
+			if response = json.RawMessage(v.Text()); v.Kind() == jsontext.String { // a transcript
+				response = json.RawMessage(v.String())
+			}
+			return nil
+		},
+		"dialect": text(&dialect), "session": text(&b.session), "timeout_seconds": number(&timeout, maxTimeout),
+		"requests": requests(&b.batch.Requests),
+	})
+	if err != nil {
+		return b, err
+	}
+	if given == (response != nil) {
+		return b, refuse(http.StatusBadRequest, "give either calls or a response")
+	}
+	if dialect != "" {
+		if b.dialect, err = dialectNamed(dialect, http.StatusBadRequest); err != nil {
+			return b, err
+		}
+	}
+	if response != nil {
+		if calls, err = b.callsOf(response); err != nil {
+			return b, err
+		}
+	}
+	b.batch.Calls, b.batch.Timeout, b.batch.Trace = calls, seconds(timeout), x.trace()
+	return b, nil
+}
+
+// callsOf returns the calls of a provider's response, and sets its dialect if that was not given.
+func (b *batchRequest) callsOf(response []byte) ([]tool.Call, error) {
+	var read tool.ChatResponse
+	var err error
+	if b.dialect == nil {
+		read, b.dialect, err = known.Read(response)
+	} else {
+		read, err = known.ReadIn(b.dialect, response)
+	}
+	var wrong *dialects.Error
+	switch {
+	case errors.As(err, &wrong):
+		return nil, refuse(http.StatusUnprocessableEntity, "response: %s", wrong)
+	case err != nil:
+		return nil, err
+	case len(read.ToolCalls) > maxCalls:
+		return nil, refuse(http.StatusUnprocessableEntity, "the response has %d calls, over the limit of %d", len(read.ToolCalls), maxCalls)
+	}
+	return read.ToolCalls, nil
+}
+
+func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
+
+var traceparent = regexp.MustCompile(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)
+
+// trace returns the request's traceparent, if it is one.
+func (x *exchange) trace() string {
+	if given := x.request.Header.Get("Traceparent"); given != "" && traceparent.MatchString(given) {
+		return given
+	}
+	return ""
+}
+
+// session returns a session of the caller's.
+func (x *exchange) session(id string) (*executor.Session, func(), error) {
+	session, done, err := x.api.options.Sessions.Get(x.request.Context(), x.caller, id)
+	switch {
+	case errors.Is(err, sessions.ErrInvalidID):
+		err = refuse(http.StatusBadRequest, "session must be 1 to 128 visible ASCII characters")
+	case errors.Is(err, sessions.ErrTooMany):
+		err = refuse(http.StatusTooManyRequests, "the tenant has too many sessions in use; end one, or wait")
+	case errors.Is(err, sessions.ErrClosed):
+		err = errStopping
+	}
+	return session, done, err
+}

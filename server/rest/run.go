@@ -1,0 +1,316 @@
+package rest
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/responses"
+	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/server/auth"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// status is the state of a run.
+type status string
+
+const (
+	queued         status = "queued"          // no call has been looked at yet
+	inProgress     status = "in_progress"     // calls are running
+	requiresAction status = "requires_action" // it waits for outputs or approvals
+	completed      status = "completed"       // all calls have ended
+	cancelled      status = "cancelled"       // it was cancelled before that
+	failed         status = "failed"          // the batch was refused; nothing ran since it was last seen
+	expired        status = "expired"         // it has waited too long
+)
+
+func statuses() []status {
+	return []status{queued, inProgress, requiresAction, completed, cancelled, failed, expired}
+}
+
+// isOver reports whether a run in this state stays in it.
+func (s status) isOver() bool {
+	return s == completed || s == cancelled || s == failed || s == expired
+}
+
+// run is a batch that goes on without its client. It is safe for concurrent use.
+type run struct {
+	api     *API
+	id      string
+	tenant  string
+	owner   owner
+	created time.Time
+	asked   batchRequest
+	events  feed
+
+	mu      sync.Mutex
+	status  status
+	report  executor.Report
+	problem string // why it failed; for the caller
+	expires time.Time
+	answers answers
+	turns   int
+	stopped bool               // somebody cancelled it
+	cancel  context.CancelFunc // of the batch under way; nil without one
+	idle    chan struct{}      // closed when the batch under way has ended; nil without one
+	release func()             // gives the session back; nil when that was done
+}
+
+// owner is the token and user that made a run.
+type owner struct{ token, user string }
+
+func ownerOf(c auth.Caller) owner { return owner{c.ID, c.User} }
+
+// described is what a caller is told of a run, or of a batch that ended within its request.
+type described struct {
+	ID        string     `json:"id"`
+	Status    status     `json:"status"`
+	CreatedAt *time.Time `json:"created_at"` // null if nothing is kept
+	ExpiresAt *time.Time `json:"expires_at"` // when it is forgotten, or stops waiting
+	Session   string     `json:"session"`
+	// Records, Totals and Final are those of the batch so far, and Pending what it waits for.
+	Records []tool.Record `json:"records"`
+	Totals  tool.Totals   `json:"totals"`
+	Pending []tool.Action `json:"pending"`
+	Final   []string      `json:"final"`
+	// Results are the records as the next request to the model has them, if the dialect is known; null otherwise.
+	Results json.RawMessage `json:"results"`
+	// Problem says why it failed; empty if it did not.
+	Problem string `json:"problem"`
+}
+
+// report fills in what a batch has reported.
+func (d *described) report(r executor.Report, dialect dialects.Dialect) {
+	d.Records, d.Pending, d.Final, d.Totals = orEmpty(r.Records), orEmpty(r.Pending), orEmpty(r.Final), r.Totals
+	if dialect == nil || r.Status != executor.Completed {
+		return
+	}
+	if results, err := dialect.Results(r.Records); err == nil { // the records have what cannot be written in this form
+		d.Results = results
+	}
+}
+
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+// describe returns what a caller is told.
+func (r *run) describe() described {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.expire(time.Now())
+	d := described{ID: r.id, Status: r.status, CreatedAt: &r.created, Session: r.asked.session, Problem: r.problem}
+	if !r.expires.IsZero() {
+		at := r.expires
+		d.ExpiresAt = &at
+	}
+	d.report(r.report, r.asked.dialect)
+	if r.status != requiresAction {
+		d.Pending = []tool.Action{}
+	} else {
+		d.Pending = r.answers.missing(d.Pending)
+	}
+	return d
+}
+
+// answer returns the run as a reply.
+func (r *run) answer(status int) (reply, error) {
+	a, err := answer(status, r.describe())
+	a.location = "/v1/runs/" + r.id
+	return a, err
+}
+
+// expire ends a run that has waited too long. The caller must hold r.mu.
+func (r *run) expire(now time.Time) {
+	if r.status == requiresAction && !now.Before(r.expires) {
+		r.end(expired)
+	}
+}
+
+// end puts the run in a final state. The caller must hold r.mu.
+func (r *run) end(final status) {
+	r.status, r.expires = final, time.Now().Add(r.api.options.Runs.Keep)
+	r.answers, r.report.State = answers{}, nil
+	r.events.close()
+	if r.release != nil {
+		// Ending a session waits for the tools that keep data of it.
+		go r.release()
+		r.release = nil
+	}
+}
+
+// start has the first batch run, or the rest of a paused one, without its client. The caller must hold r.mu, and no batch may
+// be under way.
+func (r *run) start(ctx context.Context, work func(ctx context.Context, show func(tool.Event) bool) (executor.Report, error)) error {
+	done, ok := r.api.begin()
+	if !ok {
+		return errStopping
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	idle := make(chan struct{})
+	r.cancel, r.idle, r.status, r.expires = cancel, idle, queued, time.Time{}
+	r.turns++
+	mapped := r.mapper()
+	go func() {
+		defer done()
+		defer close(idle)
+		defer cancel()
+		var last []dialects.Event // of the response; they are shown together with the run's new state
+		report, err := work(ctx, func(event tool.Event) bool {
+			last = r.show(mapped, event)
+			return true
+		})
+		if err != nil {
+			last = mapped.Fail(r.failure(ctx, err))
+		}
+		r.settle(report, err, last)
+	}()
+	return nil
+}
+
+// mapper returns what writes the events of the next response.
+func (r *run) mapper() *responses.Events {
+	options := responses.EventsOptions{ResponseID: responseID(r.id, r.turns)}
+	if r.turns > 1 {
+		options.PreviousResponseID = responseID(r.id, r.turns-1)
+	}
+	return responses.NewEvents(options)
+}
+
+// responseID returns the id of one response of a run.
+func responseID(run string, turn int) string {
+	return "resp_" + strings.TrimPrefix(run, "run_") + "_" + strconv.Itoa(turn)
+}
+
+// show adds an event of the batch to the run's events, or returns those that end the response.
+func (r *run) show(mapped *responses.Events, event tool.Event) (last []dialects.Event) {
+	if event.Type == tool.BatchStarted || event.Type == tool.BatchResumed {
+		r.mu.Lock()
+		r.status = inProgress
+		r.mu.Unlock()
+	}
+	added, err := mapped.Map(event)
+	if err != nil {
+		r.api.options.Logger.Error("events of a run cannot be written", "run", r.id, "err", err)
+		return mapped.Fail("internal error (id " + r.id + ")")
+	}
+	if event.Type == tool.BatchFinished || event.Type == tool.BatchPaused {
+		return added
+	}
+	r.events.add(added, false)
+	return nil
+}
+
+// settle takes the report of a batch that has ended or paused, or the error with which it was refused, and the events with
+// which its response ends.
+func (r *run) settle(report executor.Report, err error, last []dialects.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.events.add(last, true)
+	r.cancel, r.idle = nil, nil
+	switch {
+	case err != nil && r.stopped:
+		r.end(cancelled)
+	case errors.Is(err, executor.ErrExpired):
+		r.end(expired)
+	case err != nil:
+		r.problem = r.told(err)
+		r.end(failed)
+	default:
+		r.report = report
+		r.settleReport()
+	}
+}
+
+// settleReport puts the run in the state that its report stands for. The caller must hold r.mu.
+func (r *run) settleReport() {
+	switch {
+	case r.report.Status == executor.RequiresAction && !r.stopped:
+		wait := time.Now().Add(r.api.options.Runs.Wait)
+		if at := r.report.State.Expires(); at.Before(wait) {
+			wait = at
+		}
+		r.status, r.expires, r.answers = requiresAction, wait, answers{}
+	case r.stopped && (r.report.Status != executor.Completed || slices.ContainsFunc(r.report.Records, isCancelled)):
+		r.end(cancelled)
+	default:
+		r.end(completed)
+	}
+}
+
+func isCancelled(record tool.Record) bool { return record.Result.Kind == tool.Cancelled }
+
+// told returns what the caller is told of an error.
+func (r *run) told(err error) string {
+	if refused := refusalFor(err); refused != nil {
+		return refused.detail
+	}
+	return "internal error (id " + r.id + ")"
+}
+
+// failure returns what readers of the events are told of an error, and logs one that is the server's own.
+func (r *run) failure(ctx context.Context, err error) string {
+	if refusalFor(err) == nil {
+		r.api.options.Logger.ErrorContext(ctx, "run failed", "id", r.id, "tenant", r.tenant, "err", err)
+	}
+	return r.told(err)
+}
+
+// stop cancels the run, and waits until its calls have ended or ctx has.
+func (r *run) stop(ctx context.Context) {
+	r.mu.Lock()
+	if r.status.isOver() {
+		r.mu.Unlock()
+		return
+	}
+	r.stopped = true
+	idle := r.idle
+	if r.cancel != nil {
+		r.cancel()
+	} else {
+		r.end(cancelled)
+	}
+	r.mu.Unlock()
+	if idle != nil {
+		select {
+		case <-idle:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// resume goes on with a paused run if all that it waits for was submitted. The caller must hold r.mu.
+func (r *run) resume(ctx context.Context) error {
+	if len(r.answers.missing(r.report.Pending)) > 0 {
+		return nil
+	}
+	resumption := executor.Resumption{
+		State: *r.report.State, Session: r.report.Session, Outputs: r.answers.outputs, Approvals: r.answers.approvals,
+		Timeout: r.asked.batch.Timeout, Trace: r.asked.batch.Trace, Requests: r.asked.batch.Requests,
+	}
+	return r.start(ctx, func(ctx context.Context, show func(tool.Event) bool) (executor.Report, error) {
+		return r.api.host.ResumeStream(ctx, resumption, show)
+	})
+}
+
+// newest orders runs, the newest first.
+func newest(a, b *run) int { return cmp.Or(b.created.Compare(a.created), cmp.Compare(b.id, a.id)) }
+
+// mayChange refuses callers who may not cancel the run or answer for its client.
+func (r *run) mayChange(c auth.Caller, orAdmin bool) error {
+	if ownerOf(c) == r.owner || orAdmin && c.May(auth.Admin) {
+		return nil
+	}
+	return refuse(http.StatusForbidden, "another token made this run")
+}

@@ -1,0 +1,279 @@
+package rest
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// runs are the runs of all tenants, in memory.
+type runs struct {
+	api *API
+
+	mu       sync.Mutex
+	byTenant map[string]map[string]*run // by tenant and id
+}
+
+func newRuns(a *API) *runs { return &runs{api: a, byTenant: map[string]map[string]*run{}} }
+
+// add makes a run of the caller's, without starting it. release gives back its session when it has ended.
+func (s *runs) add(x *exchange, asked *batchRequest, release func()) (*run, error) {
+	r := &run{
+		api: s.api, id: newID("run_"), tenant: x.caller.Tenant, owner: ownerOf(x.caller), created: time.Now(), asked: *asked,
+		events: feed{most: s.api.options.Runs.EventBytes}, status: queued, release: release,
+	}
+	r.asked.batch.Calls = nil // the batch has them
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	of := s.byTenant[r.tenant]
+	if of == nil {
+		of = map[string]*run{}
+		s.byTenant[r.tenant] = of
+	}
+	if !makeRoom(of, s.api.options.Runs.PerTenant) {
+		return nil, refuse(http.StatusTooManyRequests, "the tenant has %d runs that have not ended, which is the limit; cancel one, or wait", len(of))
+	}
+	of[r.id] = r
+	return r, nil
+}
+
+// makeRoom forgets runs of a tenant that are no longer kept and, if there are too many, the one that ended first.
+func makeRoom(of map[string]*run, most int) bool {
+	now := time.Now()
+	var first *run
+	var ended time.Time
+	for id, r := range of {
+		r.mu.Lock()
+		r.expire(now)
+		over, until := r.status.isOver(), r.expires
+		r.mu.Unlock()
+		switch {
+		case over && !now.Before(until):
+			delete(of, id)
+		case over && (first == nil || until.Before(ended)):
+			first, ended = r, until
+		}
+	}
+	if len(of) < most {
+		return true
+	}
+	if first != nil {
+		delete(of, first.id)
+	}
+	return first != nil
+}
+
+// get returns a run of a tenant.
+func (s *runs) get(tenant, id string) (*run, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.byTenant[tenant][id]
+	if r != nil && r.isForgotten() {
+		delete(s.byTenant[tenant], id)
+		r = nil
+	}
+	if r == nil {
+		return nil, refuse(http.StatusNotFound, "the tenant has no such run, or no longer")
+	}
+	return r, nil
+}
+
+// isForgotten reports whether the run is kept no longer.
+func (r *run) isForgotten() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := time.Now()
+	r.expire(now)
+	return r.status.isOver() && !now.Before(r.expires)
+}
+
+// list returns a tenant's runs, newest first.
+func (s *runs) list(tenant string) (found []*run) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	makeRoom(s.byTenant[tenant], s.api.options.Runs.PerTenant+1)
+	for _, r := range s.byTenant[tenant] {
+		found = append(found, r)
+	}
+	slices.SortFunc(found, newest)
+	return found
+}
+
+// remove removes a run that was not started.
+func (s *runs) remove(r *run) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.byTenant[r.tenant], r.id)
+}
+
+// cancelAll cancels all runs with a batch under way, and returns how many there are.
+func (s *runs) cancelAll() (cancelled int) {
+	s.each(func(r *run) {
+		if r.cancel != nil {
+			r.stopped = true
+			r.cancel()
+			cancelled++
+		}
+	})
+	return cancelled
+}
+
+// clear ends all runs that wait, and gives back their sessions.
+func (s *runs) clear() {
+	s.each(func(r *run) {
+		if !r.status.isOver() {
+			r.end(cancelled)
+		}
+	})
+}
+
+// each visits all runs, locked.
+func (s *runs) each(visit func(*run)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, of := range s.byTenant {
+		for _, r := range of {
+			r.mu.Lock()
+			visit(r)
+			r.mu.Unlock()
+		}
+	}
+}
+
+// listedRun is a run without its records.
+type listedRun struct {
+	ID        string     `json:"id"`
+	Status    status     `json:"status"`
+	CreatedAt *time.Time `json:"created_at"`
+	ExpiresAt *time.Time `json:"expires_at"`
+	Session   string     `json:"session"`
+	Pending   int        `json:"pending"` // how many answers it waits for
+}
+
+func (x *exchange) listRuns() (reply, error) {
+	query, err := x.query("status", "limit")
+	if err != nil {
+		return reply{}, err
+	}
+	limit, err := integer(query, "limit", 50, maxListed)
+	if err != nil {
+		return reply{}, err
+	}
+	wanted := status(query.Get("status"))
+	if wanted != "" && !slices.Contains(statuses(), wanted) {
+		return reply{}, refuse(http.StatusBadRequest, "status must be one of %s", joined(statuses()))
+	}
+	shown := []listedRun{}
+	for _, r := range x.api.runs.list(x.caller.Tenant) {
+		d := r.describe()
+		if int64(len(shown)) < limit && (wanted == "" || wanted == d.Status) {
+			shown = append(shown, listedRun{d.ID, d.Status, d.CreatedAt, d.ExpiresAt, d.Session, len(d.Pending)})
+		}
+	}
+	return answer(http.StatusOK, struct {
+		Runs []listedRun `json:"runs"`
+	}{shown})
+}
+
+func joined(all []status) string {
+	var names []string
+	for _, s := range all {
+		names = append(names, string(s))
+	}
+	return strings.Join(names, ", ")
+}
+
+// run returns the run that the path names.
+func (x *exchange) run() (*run, error) {
+	return x.api.runs.get(x.caller.Tenant, x.request.PathValue("run_id"))
+}
+
+func (x *exchange) getRun() (reply, error) {
+	r, err := x.run()
+	if err != nil {
+		return reply{}, err
+	}
+	a, err := r.answer(http.StatusOK)
+	a.location = ""
+	return a, err
+}
+
+func (x *exchange) cancelRun() (reply, error) {
+	r, err := x.run()
+	if err != nil {
+		return reply{}, err
+	}
+	if err := r.mayChange(x.caller, true); err != nil {
+		return reply{}, err
+	}
+	r.stop(x.request.Context())
+	a, err := r.answer(http.StatusOK)
+	a.location = ""
+	return a, err
+}
+
+// getRunEvents follows a run.
+func (x *exchange) getRunEvents() (reply, error) {
+	r, err := x.run()
+	if err != nil {
+		return reply{}, err
+	}
+	after := r.events.start()
+	if given := x.request.Header.Get("Last-Event-ID"); given != "" {
+		if after, err = strconv.ParseInt(given, 10, 64); err != nil || after < 0 {
+			return reply{}, refuse(http.StatusBadRequest, "Last-Event-ID is the id of no event")
+		}
+	}
+	return x.follow(r, after)
+}
+
+// follow shows the events of a run after one, until the response ends.
+func (x *exchange) follow(r *run, after int64) (reply, error) {
+	found, more, gone := r.events.after(after)
+	switch {
+	case gone:
+		return reply{}, refuse(http.StatusGone, "the events after %d are no longer kept; the run itself has all results", after)
+	case found == nil && more == nil:
+		return reply{status: http.StatusNoContent}, nil
+	}
+	stream := x.newEvents()
+	defer stream.end()
+	stream.begin()
+	for {
+		switch {
+		case found != nil:
+			if !stream.sendAs(found.id, found.name, found.data) || found.last {
+				return reply{streamed: true}, nil
+			}
+			after = found.id
+		case more == nil || gone: // nothing follows, or the client is too slow and comes back for the reason
+			return reply{streamed: true}, nil
+		default:
+			select {
+			case <-more:
+			case <-x.request.Context().Done():
+				return reply{streamed: true}, nil
+			case <-x.api.stopping:
+				if r.isPaused() {
+					return reply{streamed: true}, nil
+				}
+				select {
+				case <-more:
+				case <-x.request.Context().Done():
+					return reply{streamed: true}, nil
+				}
+			}
+		}
+		found, more, gone = r.events.after(after)
+	}
+}
+
+// isPaused reports whether no batch of the run is under way.
+func (r *run) isPaused() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.cancel == nil
+}

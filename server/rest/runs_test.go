@@ -1,0 +1,404 @@
+package rest_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/server/rest"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// start starts a run and returns it as it was answered.
+func (w *world) start(as, body string, headers ...string) run {
+	w.t.Helper()
+	a := w.request("POST", "/v1/runs", as, body, headers...)
+	r := of[run](a, 202)
+	assert.Equal(w.t, "/v1/runs/"+r.ID, a.header.Get("Location"))
+	return r
+}
+
+// household is a batch with calls of all kinds: two that run here, one that the client runs, one that needs an approval.
+const household = `{"session":"s1","calls":[
+	{"id":"c1","name":"calculator","arguments":{"expression":"6*7"}},
+	{"id":"c2","name":"ask_user","arguments":{"question":"Which?"}},
+	{"id":"c3","name":"wipe","arguments":{"what":"disk"}},
+	{"id":"c4","name":"calculator","arguments":{"expression":"1+1"}}]}`
+
+// approval approves a pending call.
+func approval(action tool.Action) map[string]any {
+	return map[string]any{"approvals": []any{map[string]any{"call_id": action.CallID, "approve": true, "fingerprint": action.Fingerprint}}}
+}
+
+func output(id, text string) map[string]any {
+	return map[string]any{"tool_outputs": []any{map[string]any{"tool_call_id": id, "output": text}}}
+}
+
+// TestRun follows a run through all of its states: it waits for an output and an approval, which come one after the other
+// from different tokens, and then goes on.
+func TestRun(t *testing.T) {
+	w := newWorld(t, rest.Options{})
+	started := w.start("worker", strings.Replace(household, `"session":"s1",`, "", 1))
+	assert.Contains(t, []string{"queued", "in_progress", "requires_action"}, started.Status)
+	paused := w.until(started.ID, "worker", "requires_action")
+	require.Len(t, paused.Pending, 2, "all that can be asked is asked at once")
+	assert.NotNil(t, paused.ExpiresAt)
+	require.Len(t, paused.Records, 1)
+	asks, wipes := paused.Pending[0], paused.Pending[1]
+	assert.Equal(t, []tool.ActionType{tool.NeedsOutput, tool.NeedsApproval}, []tool.ActionType{asks.Type, wipes.Type})
+
+	path := "/v1/runs/" + started.ID
+	w.request("POST", path+"/approvals", "worker", approval(wipes)).refused(403)
+	half := of[run](w.request("POST", path+"/approvals", "approver", approval(wipes)), 202)
+	assert.Equal(t, "requires_action", half.Status)
+	require.Len(t, half.Pending, 1)
+	assert.Equal(t, asks.CallID, half.Pending[0].CallID)
+	w.request("POST", path+"/approvals", "approver", approval(wipes)).refused(409)
+	assert.Empty(t, w.wipes())
+
+	of[run](w.request("POST", path+"/submit_tool_outputs", "worker", output("c2", "the red one")), 202)
+	ended := w.until(started.ID, "reader", "completed")
+	require.Len(t, ended.Records, 4)
+	assert.Equal(t, "the red one", ended.Records[1].Result.Output)
+	assert.Equal(t, []string{"disk"}, w.wipes())
+	assert.Empty(t, ended.Pending)
+	assert.NotNil(t, ended.ExpiresAt)
+	w.request("POST", path+"/submit_tool_outputs", "worker", output("c2", "again")).refused(409)
+	w.request("POST", path+"/approvals", "approver", approval(wipes)).refused(409)
+
+	type listed struct{ Runs []run }
+	list := of[struct {
+		Runs []struct{ ID, Status string }
+	}](w.request("GET", "/v1/runs?status=completed", "reader", nil), 200)
+	require.Len(t, list.Runs, 1)
+	assert.Equal(t, started.ID, list.Runs[0].ID)
+	assert.Empty(t, of[listed](w.request("GET", "/v1/runs?status=queued", "reader", nil), 200).Runs)
+	w.request("GET", "/v1/runs?status=lost", "reader", nil).refused(400)
+}
+
+// TestRefusedCallsAreTold: an approval may be refused, and the model is told why.
+func TestRefusedCallsAreTold(t *testing.T) {
+	w := newWorld(t, rest.Options{})
+	started := w.start("ada", `{"dialect":"openai","calls":[{"id":"c1","name":"wipe","arguments":{"what":"disk"}}]}`)
+	paused := w.until(started.ID, "ada", "requires_action")
+	of[run](w.request("POST", "/v1/runs/"+started.ID+"/approvals", "ada", `{"approvals":[{"call_id":"`+paused.Pending[0].CallID+`","approve":false,"reason":"not today"}]}`), 202)
+	ended := w.until(started.ID, "ada", "completed")
+	assert.Equal(t, tool.Denied, ended.Records[0].Result.Kind)
+	assert.Contains(t, string(ended.Results), "not today")
+	assert.Empty(t, w.wipes())
+}
+
+// TestWrongAnswers: none of them changes the run.
+func TestWrongAnswers(t *testing.T) {
+	w := newWorld(t, rest.Options{})
+	started := w.start("ada", household)
+	paused := w.until(started.ID, "ada", "requires_action")
+	asks, wipes := paused.Pending[0], paused.Pending[1]
+	outputs, approvals := "/v1/runs/"+started.ID+"/submit_tool_outputs", "/v1/runs/"+started.ID+"/approvals"
+	for _, c := range []struct {
+		path   string
+		body   any
+		status int
+		detail string
+	}{
+		{outputs, `{}`, 400, "either tool_outputs, or results"},
+		{outputs, `{"results":[]}`, 400, "with the dialect"},
+		{outputs, `{"dialect":"openai","results":[]}`, 422, ""},
+		{outputs, `{"dialect":"openai","results":"x"}`, 422, "results: "},
+		{outputs, `{"tool_outputs":[{"output":"x"}]}`, 400, "tool_outputs[0] has no tool_call_id"},
+		{outputs, `{"tool_outputs":[{"tool_call_id":"c2"}]}`, 400, "either an output"},
+		{outputs, `{"tool_outputs":[{"tool_call_id":"c2","result":{"success":"yes"}}]}`, 400, "a result that is none"},
+		{outputs, output("c9", "x"), 422, `no call that waits has the id "c9"`},
+		{outputs, output("c1", "x"), 422, `no call that waits`},
+		{outputs, output(wipes.CallID, "x"), 422, "another kind of answer"},
+		{outputs, `{"tool_outputs":[{"tool_call_id":"c2","output":"x"},{"tool_call_id":"` + asks.CallID + `","output":"y"}]}`, 409, "has been answered"},
+		{approvals, `{}`, 400, "approvals is missing"},
+		{approvals, `{"approvals":[{"call_id":"c3"}]}`, 400, "must have a call_id, and approve"},
+		{approvals, `{"approvals":[{"call_id":"c3","approve":true}]}`, 422, "the fingerprint is missing"},
+		{approvals, `{"approvals":[{"call_id":"c3","approve":true,"fingerprint":"0"}]}`, 422, "not that of what waits"},
+		{approvals, `{"approvals":[{"call_id":"c3","approve":true,"scope":"ever"}]}`, 400, "once, session or time"},
+		{approvals, `{"approvals":[{"call_id":"c3","approve":true,"scope":"time"}]}`, 400, "for_seconds"},
+		{approvals, `{"approvals":[{"call_id":"c3","approve":true,"until":"2099-01-01T00:00:00Z"}]}`, 400, "until is not known"},
+		{approvals, approval(asks), 422, "another kind of answer"},
+	} {
+		assert.Contains(t, w.request("POST", c.path, "ada", c.body).refused(c.status), c.detail, "%v", c.body)
+	}
+	assert.Len(t, w.until(started.ID, "ada", "requires_action").Pending, 2)
+	assert.Empty(t, w.wipes())
+}
+
+// TestAnswersOfAProvider: outputs and approvals in the form of a provider's next request. Approvals need their scope there too.
+func TestAnswersOfAProvider(t *testing.T) {
+	w := newWorld(t, rest.Options{})
+	started := w.start("worker", household)
+	w.until(started.ID, "worker", "requires_action")
+	var request string
+	for _, e := range w.follow(started.ID, "worker") {
+		var event struct{ Item struct{ ID, Type string } }
+		require.NoError(t, json.Unmarshal([]byte(e.data), &event))
+		if e.name == "response.output_item.done" && event.Item.Type == "mcp_approval_request" {
+			request = event.Item.ID
+		}
+	}
+	require.NotEmpty(t, request)
+	path := "/v1/runs/" + started.ID + "/submit_tool_outputs"
+	both := `{"dialect":"responses","results":[{"type":"mcp_approval_response","approval_request_id":"` + request + `","approve":true},{"type":"function_call_output","call_id":"c2","output":"red"}]}`
+	assert.Contains(t, w.request("POST", path, "worker", both).refused(403), "scope approve")
+	w.request("POST", path, "bob", both).refused(403)
+	assert.Empty(t, w.wipes())
+	assert.Len(t, w.until(started.ID, "worker", "requires_action").Pending, 2, "nothing of it was taken")
+
+	mine := w.start("ada", household)
+	w.until(mine.ID, "ada", "requires_action")
+	for _, e := range w.follow(mine.ID, "ada") {
+		var event struct{ Item struct{ ID, Type string } }
+		require.NoError(t, json.Unmarshal([]byte(e.data), &event))
+		if event.Item.Type == "mcp_approval_request" {
+			both = strings.Replace(both, request, event.Item.ID, 1)
+			break
+		}
+	}
+	of[run](w.request("POST", "/v1/runs/"+mine.ID+"/submit_tool_outputs", "ada", both), 202)
+	ended := w.until(mine.ID, "ada", "completed")
+	assert.Equal(t, "red", ended.Records[1].Result.Output)
+	assert.Equal(t, []string{"disk"}, w.wipes())
+}
+
+// TestPausedCallsBecomeRuns: a call or a batch that has to wait is answered with 202 and a run.
+func TestPausedCallsBecomeRuns(t *testing.T) {
+	w := newWorld(t, rest.Options{})
+	for path, body := range map[string]string{
+		"/v1/calls":   `{"id":"c2","name":"ask_user","arguments":{"question":"Which?"}}`,
+		"/v1/batches": `{"calls":[{"id":"c2","name":"ask_user","arguments":{"question":"Which?"}}]}`,
+	} {
+		a := w.request("POST", path, "ada", body)
+		paused := of[run](a, 202)
+		assert.Equal(t, "/v1/runs/"+paused.ID, a.header.Get("Location"))
+		require.Len(t, paused.Pending, 1)
+		of[run](w.request("POST", "/v1/runs/"+paused.ID+"/submit_tool_outputs", "ada", output("c2", "red")), 202)
+		assert.Equal(t, "red", w.until(paused.ID, "ada", "completed").Records[0].Result.Output)
+		assert.NotEmpty(t, w.follow(paused.ID, "ada"))
+	}
+	events := allEvents(t, w.open(t.Context(), "POST", "/v1/batches", "ada", household, "Accept", "text/event-stream"))
+	last := events[len(events)-1]
+	require.Equal(t, "report", last.name)
+	var paused run
+	require.NoError(t, json.Unmarshal([]byte(last.data), &paused))
+	assert.Equal(t, "requires_action", paused.Status)
+	w.until(paused.ID, "ada", "requires_action")
+}
+
+// TestCancel: a run that works and one that waits. A run that has ended stays as it is.
+func TestCancel(t *testing.T) {
+	w := newWorld(t, rest.Options{})
+	works := w.start("worker", `{"calls":[{"id":"1","name":"wait"},{"id":"2","name":"wipe","arguments":{"what":"x"}}]}`)
+	<-w.waiting
+	w.request("POST", "/v1/runs/"+works.ID+"/cancel", "approver", nil).refused(403)
+	stopped := of[run](w.request("POST", "/v1/runs/"+works.ID+"/cancel", "bob", nil), 200) // an admin of the tenant
+	<-w.stopped
+	assert.Equal(t, "cancelled", stopped.Status)
+	require.Len(t, stopped.Records, 2)
+	assert.Equal(t, tool.Cancelled, stopped.Records[0].Result.Kind)
+
+	waits := w.start("ada", household)
+	w.until(waits.ID, "ada", "requires_action")
+	other := w.request("POST", "/v1/runs/"+waits.ID+"/cancel", "worker", nil).refused(403)
+	assert.Contains(t, other, "another token")
+	assert.Equal(t, "cancelled", of[run](w.request("POST", "/v1/runs/"+waits.ID+"/cancel", "ada", nil), 200).Status)
+	w.request("POST", "/v1/runs/"+waits.ID+"/submit_tool_outputs", "ada", output("c2", "x")).refused(409)
+
+	done := w.start("ada", `{"calls":[{"name":"echo"}]}`)
+	w.until(done.ID, "ada", "completed")
+	assert.Equal(t, "completed", of[run](w.request("POST", "/v1/runs/"+done.ID+"/cancel", "ada", nil), 200).Status)
+	assert.Empty(t, w.wipes())
+}
+
+// TestRunOutlivesItsClient: it goes on when the client that started it goes away.
+func TestRunOutlivesItsClient(t *testing.T) {
+	w := newWorld(t, rest.Options{})
+	response := w.open(t.Context(), "POST", "/v1/runs", "ada", `{"calls":[{"id":"1","name":"wait"}]}`, "Accept", "text/event-stream")
+	require.Equal(t, 200, response.StatusCode)
+	id := strings.TrimPrefix(response.Header.Get("Location"), "/v1/runs/")
+	<-w.waiting
+	require.NoError(t, response.Body.Close())
+	time.Sleep(20 * time.Millisecond)
+	w.let <- struct{}{}
+	assert.True(t, w.until(id, "ada", "completed").Records[0].Result.Success)
+}
+
+// TestRunsExpire: those that wait too long, and those that ended long ago.
+func TestRunsExpire(t *testing.T) {
+	w := newWorld(t, rest.Options{Runs: rest.RunOptions{Wait: 50 * time.Millisecond, Keep: 200 * time.Millisecond}})
+	waits := w.start("ada", household)
+	w.until(waits.ID, "ada", "requires_action")
+	w.until(waits.ID, "ada", "expired")
+	w.request("POST", "/v1/runs/"+waits.ID+"/submit_tool_outputs", "ada", output("c2", "x")).refused(409)
+	require.Eventually(t, func() bool { return w.request("GET", "/v1/runs/"+waits.ID, "ada", nil).status == 404 }, 5*time.Second, 10*time.Millisecond)
+}
+
+// TestRunsAreBounded: a tenant cannot have more runs than its bound. The one that ended first makes room; another tenant's
+// are untouched.
+func TestRunsAreBounded(t *testing.T) {
+	w := newWorld(t, rest.Options{Runs: rest.RunOptions{PerTenant: 2}})
+	first := w.start("ada", `{"calls":[]}`)
+	w.until(first.ID, "ada", "completed")
+	for range 2 {
+		w.until(w.start("bob", household).ID, "bob", "requires_action")
+	}
+	w.request("GET", "/v1/runs/"+first.ID, "ada", nil).refused(404)
+	w.request("POST", "/v1/runs", "ada", household).refused(429)
+	w.request("POST", "/v1/calls", "ada", `{"name":"ask_user","arguments":{"question":"Which?"}}`).refused(429)
+	given := of[run](w.request("POST", "/v1/batches", "ada", household), 200)
+	assert.Equal(t, "failed", given.Status)
+	assert.Contains(t, given.Problem, "what waits was given up")
+	assert.Len(t, given.Records, 1, "what ran is told")
+	w.start("mallory", household)
+}
+
+// TestSessionOfARunEnds: a run whose session was ended cannot go on, and says so.
+func TestSessionOfARunEnds(t *testing.T) {
+	w := newWorld(t, rest.Options{})
+	started := w.start("ada", `{"session":"s1","calls":[{"id":"c2","name":"ask_user","arguments":{"question":"Which?"}}]}`)
+	w.until(started.ID, "ada", "requires_action")
+	assert.Equal(t, http.StatusNoContent, w.request("DELETE", "/v1/sessions/s1", "ada", nil).status)
+	of[run](w.request("POST", "/v1/runs/"+started.ID+"/submit_tool_outputs", "ada", output("c2", "x")), 202)
+	ended := w.until(started.ID, "ada", "failed")
+	assert.Contains(t, ended.Problem, "closed")
+	events := w.follow(started.ID, "ada")
+	assert.Equal(t, "error", events[len(events)-1].name)
+}
+
+// TestAttackOtherTenant: who is of another tenant, with all scopes and the same user's name, sees, approves, answers, cancels
+// and reads nothing. The control is a token of the tenant.
+func TestAttackOtherTenant(t *testing.T) {
+	w := newWorld(t, rest.Options{})
+	started := w.start("ada", household, "Idempotency-Key", "k1")
+	paused := w.until(started.ID, "ada", "requires_action")
+	path := "/v1/runs/" + started.ID
+	for _, attack := range []struct {
+		method, path string
+		body         any
+	}{
+		{"GET", path, nil}, {"GET", path + "/events", nil}, {"POST", path + "/cancel", nil},
+		{"POST", path + "/approvals", approval(paused.Pending[1])}, {"POST", path + "/submit_tool_outputs", output("c2", "forged")},
+		{"GET", "/v1/calls/" + paused.Records[0].CallID, nil}, {"DELETE", "/v1/sessions/s1", nil},
+	} {
+		w.request(attack.method, attack.path, "mallory", attack.body).refused(404)
+	}
+	for _, list := range []string{"/v1/runs", "/v1/calls"} {
+		assert.NotContains(t, string(w.request("GET", list, "mallory", nil).body), started.ID)
+		assert.NotContains(t, string(w.request("GET", list, "mallory", nil).body), paused.Records[0].CallID)
+	}
+	theirs := w.start("mallory", household, "Idempotency-Key", "k1")
+	assert.NotEqual(t, started.ID, theirs.ID, "a key of another tenant is another key")
+	assert.Len(t, w.until(started.ID, "ada", "requires_action").Pending, 2, "nothing has changed")
+	assert.Empty(t, w.wipes())
+
+	for _, control := range []struct{ method, path string }{{"GET", path}, {"GET", path + "/events"}, {"GET", "/v1/calls/" + paused.Records[0].CallID}} {
+		assert.Equal(t, 200, w.request(control.method, control.path, "reader", nil).status)
+	}
+	of[run](w.request("POST", path+"/approvals", "approver", approval(paused.Pending[1])), 202)
+	of[run](w.request("POST", path+"/submit_tool_outputs", "ada", output("c2", "red")), 202)
+	w.until(started.ID, "ada", "completed")
+	assert.Equal(t, []string{"disk"}, w.wipes())
+}
+
+// TestIdempotency: the same request with the same key is answered the same, and run once, also when both come at once.
+func TestIdempotency(t *testing.T) {
+	w := newWorld(t, rest.Options{})
+	body := `{"name":"wait","arguments":{"text":"a"}}`
+	var answers [4]answered
+	var asking sync.WaitGroup
+	for i := range answers {
+		asking.Go(func() { answers[i] = w.request("POST", "/v1/calls", "ada", body, "Idempotency-Key", "k1") })
+	}
+	<-w.waiting
+	w.let <- struct{}{}
+	asking.Wait()
+	replayed := 0
+	for _, a := range answers {
+		assert.Equal(t, string(answers[0].body), string(a.body))
+		if a.header.Get("Idempotent-Replayed") == "true" {
+			replayed++
+		}
+	}
+	assert.Equal(t, 3, replayed)
+	assert.Empty(t, w.waiting, "it ran once")
+
+	assert.Contains(t, w.request("POST", "/v1/calls", "ada", `{"name":"wait","arguments":{"text":"b"}}`, "Idempotency-Key", "k1").refused(422), "another body")
+	w.request("POST", "/v1/calls", "ada", body, "Idempotency-Key", strings.Repeat("k", 256)).refused(400)
+	for i, other := range []string{"bob", "mallory"} { // each has keys of their own
+		go func() { w.let <- struct{}{} }()
+		record := of[tool.Record](w.request("POST", "/v1/calls", other, body, "Idempotency-Key", "k1"), 200)
+		<-w.waiting
+		assert.NotContains(t, string(answers[0].body), record.CallID, i)
+	}
+
+	// A refused request may be made again with the same key.
+	w.request("POST", "/v1/calls", "ada", `{"name":"echo","session":"a b"}`, "Idempotency-Key", "k2").refused(400)
+	of[tool.Record](w.request("POST", "/v1/calls", "ada", `{"name":"echo"}`, "Idempotency-Key", "k2"), 200)
+
+	// A run is made once, and its repetition has its path.
+	first := w.start("ada", household, "Idempotency-Key", "k3")
+	assert.Equal(t, first.ID, w.start("ada", household, "Idempotency-Key", "k3").ID)
+
+	// The repetition of a streamed batch is its report.
+	events := allEvents(t, w.open(t.Context(), "POST", "/v1/batches", "ada", `{"calls":[{"name":"echo"}]}`, "Idempotency-Key", "k4", "Accept", "text/event-stream"))
+	again := allEvents(t, w.open(t.Context(), "POST", "/v1/batches", "ada", `{"calls":[{"name":"echo"}]}`, "Idempotency-Key", "k4", "Accept", "text/event-stream"))
+	assert.Equal(t, []string{"report"}, names(again))
+	assert.Equal(t, events[len(events)-1].data, again[0].data)
+	whole := w.request("POST", "/v1/batches", "ada", `{"calls":[{"name":"echo"}]}`, "Idempotency-Key", "k4")
+	assert.JSONEq(t, again[0].data, string(whole.body))
+}
+
+// TestAbandonedRequestsAreRepeated: who goes away and asks again with the key is told that the call was cancelled, and it
+// is not run a second time.
+func TestAbandonedRequestsAreRepeated(t *testing.T) {
+	w := newWorld(t, rest.Options{})
+	response := make(chan error, 1)
+	ctx, leave := contextOf(t)
+	go func() {
+		_, err := w.try(ctx, "POST", "/v1/calls", "ada", `{"name":"wait"}`, "Idempotency-Key", "k")
+		response <- err
+	}()
+	<-w.waiting
+	leave()
+	require.Error(t, <-response)
+	<-w.stopped
+	assert.Equal(t, tool.Cancelled, of[tool.Record](w.request("POST", "/v1/calls", "ada", `{"name":"wait"}`, "Idempotency-Key", "k"), 200).Result.Kind)
+	assert.Empty(t, w.waiting)
+}
+
+// TestKeysAreBounded: the oldest are forgotten first, and those of another tenant stay.
+func TestKeysAreBounded(t *testing.T) {
+	w := newWorld(t, rest.Options{Keys: rest.KeyOptions{PerTenant: 2}})
+	call := func(as, key string) (id string, again bool) {
+		a := w.request("POST", "/v1/calls", as, `{"name":"echo"}`, "Idempotency-Key", key)
+		return of[tool.Record](a, 200).CallID, a.header.Get("Idempotent-Replayed") != ""
+	}
+	call("mallory", "k0")
+	for i := range 4 {
+		_, again := call("ada", fmt.Sprint("k", i))
+		assert.False(t, again)
+	}
+	_, again := call("ada", "k3")
+	assert.True(t, again)
+	_, again = call("ada", "k0")
+	assert.False(t, again, "it was forgotten")
+	_, again = call("mallory", "k0")
+	assert.True(t, again)
+
+	short := newWorld(t, rest.Options{Keys: rest.KeyOptions{Keep: time.Millisecond}})
+	for range 2 {
+		a := short.request("POST", "/v1/calls", "ada", `{"name":"echo"}`, "Idempotency-Key", "k")
+		assert.Empty(t, a.header.Get("Idempotent-Replayed"))
+		time.Sleep(5 * time.Millisecond)
+	}
+}

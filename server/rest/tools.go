@@ -1,0 +1,215 @@
+package rest
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"path"
+	"slices"
+
+	"github.com/caisson-run/caisson/agents"
+	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/known"
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/registry"
+)
+
+// catalogue is what a settings page shows. It names no files and folders of the host.
+type catalogue struct {
+	Tools      []listing   `json:"tools"`
+	Duplicates []duplicate `json:"duplicates"`
+	Problems   []kept      `json:"problems"`
+}
+
+// listing is a tool of the catalogue without the places where it and others were found.
+type listing struct {
+	registry.Listing
+	Source   bool     `json:"source,omitempty"` // these three hide those of the Listing; never set
+	File     bool     `json:"file,omitempty"`
+	Shadowed []string `json:"shadowed"` // the names that it kept others from having
+}
+
+// duplicate is a name that was kept out.
+type duplicate struct {
+	Name   string          `json:"name"`
+	KeptBy string          `json:"kept_by"` // the tool or other name that holds it
+	Reason registry.Reason `json:"reason"`
+}
+
+// kept says why tools are missing.
+type kept struct {
+	Names    []string `json:"names"` // that a broken manifest claims, or the source that was not loaded
+	Problems []wrong  `json:"problems"`
+}
+
+// wrong is one thing that is wrong with a manifest. The operator's log has all of it.
+type wrong struct {
+	Line int                   `json:"line"`
+	Path string                `json:"path"`
+	Kind manifests.ProblemKind `json:"kind"`
+}
+
+func listed(l registry.Listing) listing {
+	shown := listing{Listing: l, Shadowed: []string{}}
+	for _, origin := range l.Shadowed {
+		shown.Shadowed = append(shown.Shadowed, origin.Name)
+	}
+	return shown
+}
+
+func (x *exchange) listTools() (reply, error) {
+	query, err := x.query("agent")
+	if err != nil {
+		return reply{}, err
+	}
+	names, err := x.allowed(query.Get("agent"))
+	if err != nil {
+		return reply{}, err
+	}
+	found := x.api.host.Catalogue(names)
+	shown := catalogue{Tools: []listing{}, Duplicates: []duplicate{}, Problems: problemsOf(x.api.host.Problems())}
+	for _, l := range found.Tools {
+		shown.Tools = append(shown.Tools, listed(l))
+	}
+	for _, d := range found.Duplicates {
+		shown.Duplicates = append(shown.Duplicates, duplicate{d.Name, d.Kept.Name, d.Reason})
+	}
+	return answer(http.StatusOK, shown)
+}
+
+// problemsOf returns what kept tools from being loaded, without its places on the host.
+func problemsOf(errs []error) []kept {
+	all := []kept{}
+	for _, err := range errs {
+		shown := kept{Names: []string{}, Problems: []wrong{}}
+		var broken *manifests.Error
+		var failed *registry.Error
+		switch {
+		case errors.As(err, &broken):
+			shown.Names = append(shown.Names, broken.Names...)
+			for _, p := range broken.Problems {
+				shown.Problems = append(shown.Problems, wrong{p.Line, p.Path, p.Kind})
+			}
+		case errors.As(err, &failed):
+			shown.Names = append(shown.Names, path.Base(failed.Name))
+		}
+		all = append(all, shown)
+	}
+	return all
+}
+
+func (x *exchange) getTool() (reply, error) {
+	query, err := x.query("agent")
+	if err != nil {
+		return reply{}, err
+	}
+	names, err := x.allowed(query.Get("agent"))
+	if err != nil {
+		return reply{}, err
+	}
+	found, ok := x.api.host.Registry().Listing(x.request.PathValue("name"))
+	if !ok {
+		return reply{}, refuse(http.StatusNotFound, "there is no such tool; /v1/tools lists them")
+	}
+	found.Allowed = names == nil || slices.Contains(names, found.Name) // an agent's names are registered ones
+	return answer(http.StatusOK, listed(found))
+}
+
+// definitions are tools in a provider's form.
+type definitions struct {
+	Dialect     string             `json:"dialect"`
+	Definitions json.RawMessage    `json:"definitions"`
+	Findings    []dialects.Finding `json:"findings"`
+}
+
+func (x *exchange) getDefinitions() (reply, error) {
+	query, err := x.query("dialect", "strict", "agent")
+	if err != nil {
+		return reply{}, err
+	}
+	dialect, err := dialectNamed(query.Get("dialect"), http.StatusBadRequest)
+	if err != nil {
+		return reply{}, err
+	}
+	strict, err := boolean(query, "strict")
+	if err != nil {
+		return reply{}, err
+	}
+	names, err := x.allowed(query.Get("agent"))
+	if err != nil {
+		return reply{}, err
+	}
+	written, findings, err := dialect.Definitions(x.api.host.Catalogue(names).Definitions(), dialects.DefinitionOptions{Strict: strict})
+	if err != nil {
+		return reply{}, err
+	}
+	if findings == nil {
+		findings = []dialects.Finding{}
+	}
+	return answer(http.StatusOK, definitions{dialect.Name(), written, findings})
+}
+
+// dialectNamed returns a dialect, or a refusal.
+func dialectNamed(name string, status int) (dialects.Dialect, error) {
+	dialect, err := known.ByName(name)
+	if err != nil {
+		return nil, refuse(status, "dialect: it must be openai, responses, anthropic, gemini or mcp")
+	}
+	return dialect, nil
+}
+
+// allowed returns the names of the tools that an agent of the caller's tenant may call, or those of the caller without an
+// agent.
+func (x *exchange) allowed(agent string) ([]string, error) {
+	if agent == "" {
+		return x.api.options.Sessions.Allowed(x.caller)
+	}
+	found, _, err := x.loadAgent(agent)
+	if err != nil {
+		return nil, err
+	}
+	return append([]string{}, found.AllowedTools...), nil // empty allows none, nil would allow all
+}
+
+func (x *exchange) loadAgent(name string) (found agents.Agent, unknown []string, err error) {
+	if x.api.options.Agents == nil {
+		return found, nil, refuse(http.StatusNotFound, "this server has no agents")
+	}
+	found, unknown, err = x.api.options.Agents.Load(x.caller.Tenant, name, x.api.host.Registry())
+	if errors.Is(err, agents.ErrNotFound) {
+		return found, nil, refuse(http.StatusNotFound, "the tenant has no such agent; /v1/agents lists them")
+	}
+	return found, unknown, err
+}
+
+// query returns the parameters of the query, each of which must be known and given once.
+func (x *exchange) query(names ...string) (url.Values, error) {
+	values, err := url.ParseQuery(x.request.URL.RawQuery)
+	if err != nil {
+		return nil, refuse(http.StatusBadRequest, "the query cannot be read")
+	}
+	for name, given := range values {
+		found := false
+		for _, n := range names {
+			found = found || n == name
+		}
+		switch {
+		case !found:
+			return nil, refuse(http.StatusBadRequest, "there is no parameter %.64q here", name)
+		case len(given) > 1:
+			return nil, refuse(http.StatusBadRequest, "the parameter %s is given more than once", name)
+		}
+	}
+	return values, nil
+}
+
+func boolean(query url.Values, name string) (bool, error) {
+	switch query.Get(name) {
+	case "", "false":
+		return false, nil
+	case "true":
+		return true, nil
+	}
+	return false, refuse(http.StatusBadRequest, "%s must be true or false", name)
+}
