@@ -290,7 +290,7 @@ func TestAttackFunctionsBesideSandboxedTools(t *testing.T) {
 		made(t, native.About{Name: "garbles", Behavior: readOnly}, func(context.Context, struct{}) (tool.Result, error) {
 			return tool.Result{Success: true, Data: json.RawMessage(`{"half": `)}, nil
 		}),
-		made(t, native.About{Name: "floods", Behavior: readOnly}, func(context.Context, struct{}) ([]byte, error) { return make([]byte, 64<<20), nil }),
+		made(t, native.About{Name: "floods", Behavior: readOnly}, func(context.Context, struct{}) ([]byte, error) { return make([]byte, 8<<20), nil }),
 	)
 	defer close(release)
 	began := time.Now()
