@@ -82,6 +82,9 @@ func newAgentSet(o options) *cobra.Command {
 			return nil
 		},
 		RunE: func(command *cobra.Command, args []string) error {
+			if agent.MaxIterations == 0 {
+				return usageError(command, "--max-iterations 0 asks the model never; want at least 1")
+			}
 			agent.Name, agent.AllowedTools = args[0], args[1:]
 			return o.agentSet(command.Context(), agent)
 		},
@@ -129,12 +132,20 @@ func (o *options) agentFolderFlag(command *cobra.Command) {
 
 // agentFlag adds the flags that choose an agent.
 func (o *options) agentFlag(command *cobra.Command) {
-	command.Flags().StringVar(&o.agent, "agent", "", "limit the tools to those of the agent `NAME`; see \"caisson agent --help\"")
+	command.Flags().Func("agent", "limit the tools to those of the agent `NAME`; see \"caisson agent --help\"", parsedInto(&o.agent, parseAgent))
 	o.tenantFlag(command, "make calls for the tenant `NAME`, whose agent --agent names")
 }
 
 func (o *options) tenantFlag(command *cobra.Command, usage string) {
 	command.Flags().Func("tenant", usage, parsedInto(&o.tenant, parseTenant))
+}
+
+// parseAgent checks an agent's name. An empty one must not stand for no agent, which may call all tools.
+func parseAgent(text string) (string, error) {
+	if text == "" {
+		return "", errors.New("want an agent's name; leave the flag out to use all tools")
+	}
+	return text, nil
 }
 
 // maxTenant is the most bytes of a tenant's name on the command line.
