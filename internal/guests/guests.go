@@ -11,8 +11,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -82,25 +84,60 @@ func Compile(ctx context.Context, folders ...string) (root string, err error) {
 		return "", fmt.Errorf("guests: %w", err)
 	}
 	defer unlock()
+	// One command for all, since the go command takes longer to start than to see that nothing has changed.
+	built := filepath.Join(root, "bin", "guests")
+	if err := os.MkdirAll(built, 0o755); err != nil {
+		return "", fmt.Errorf("guests: %w", err)
+	}
+	var packages []string
 	for _, folder := range folders {
-		output := filepath.Join(root, filepath.FromSlash(folder), filepath.Base(folder)+".wasm")
-		if err := Build(ctx, root, "./"+folder, output); err != nil {
-			return "", err
+		packages = append(packages, "./"+folder)
+	}
+	if err := build(ctx, root, packages, built); err != nil {
+		return "", err
+	}
+	for _, folder := range folders {
+		name := path.Base(folder)
+		if err := place(filepath.Join(built, name), filepath.Join(root, filepath.FromSlash(folder), name+".wasm")); err != nil {
+			return "", fmt.Errorf("guests: %w", err)
 		}
 	}
 	return root, nil
 }
 
+// place makes a file available under another name, unless it is already.
+func place(file, name string) error {
+	from, err := os.Stat(file)
+	if err != nil {
+		return err
+	}
+	if to, err := os.Stat(name); err == nil && os.SameFile(from, to) {
+		return nil
+	}
+	next := name + ".new"
+	if err := os.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.Link(file, next); err != nil {
+		return err
+	}
+	return os.Rename(next, name)
+}
+
 // Build compiles one Go package to a WASI command. Dir is where the package's name is
 // resolved, so it may belong to any module. Flags are more of them for the go command.
 func Build(ctx context.Context, dir, pkg, output string, flags ...string) error {
-	arguments := slices.Concat([]string{"build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w"}, flags, []string{"-o", output, pkg})
+	return build(ctx, dir, []string{pkg}, output, flags...)
+}
+
+func build(ctx context.Context, dir string, packages []string, output string, flags ...string) error {
+	arguments := slices.Concat([]string{"build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w"}, flags, []string{"-o", output}, packages)
 	command := exec.CommandContext(ctx, "go", arguments...)
 	command.Dir = dir
 	// A test binary built for coverage or races hands its settings down; guests want none.
 	command.Env = append(withoutGoFlags(os.Environ()), "GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0")
 	if message, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("guests: compile %s: %w\n%s", pkg, err, message)
+		return fmt.Errorf("guests: compile %s: %w\n%s", strings.Join(packages, ", "), err, message)
 	}
 	return nil
 }
