@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/internal/testsize"
 )
 
 // The environment of the processes that TestProcessesShareAStore starts.
@@ -61,9 +63,9 @@ func TestProcessesShareAStore(t *testing.T) {
 // hammeredBytes has room for about two of three modules.
 const hammeredBytes = 500_000
 
-// hammer makes fifty engines, which compile one module each, and damages entries.
+// hammer makes engines, which compile one module each, and damages entries.
 func hammer(t *testing.T, dir string, random *rand.Rand) {
-	for range 50 {
+	for range testsize.Of(15, 50) {
 		e := keeping(t, dir, Options{CacheBytes: hammeredBytes})
 		p := sized(byte(random.IntN(3)))
 		mustRun(t, compile(t, e, p), plain)
