@@ -48,6 +48,8 @@ func TestScripts(t *testing.T) {
 			env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, ".state"))
 			// With the race detector, each process would wait a second before it exits.
 			env.Setenv("GORACE", "atexit_sleep_ms=0")
+			// Most of the processes end before collecting their garbage is worth the time.
+			env.Setenv("GOGC", "400")
 			env.Setenv("TOOLS", filepath.Join(root, "wasm-tools"))
 			env.Setenv("HOSTILE", filepath.Join(root, "examples", "turn", "hostile"))
 			env.Setenv("DIGEST", filepath.Join(root, "examples", "digest"))
