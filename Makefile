@@ -5,6 +5,8 @@ GO ?= go
 PACKAGES = ./...
 # Tests need neither debugging information nor C, and linking them without takes a third of the time.
 TESTFLAGS = -ldflags=-s
+# They take memory, and save a tenth of the time, if garbage is collected less often than by default.
+TESTGOGC = 400
 # A guest with a dependency that nothing else needs, in a Go module of its own.
 PLUGIN = internal/benchmark/guests/go/plugin
 # Tests against OpenAI's own client, which nothing else depends on.
@@ -44,7 +46,7 @@ deps: ## download every module that the other targets need
 
 .PHONY: test
 test: ## run the tests
-	CGO_ENABLED=0 $(GO) test $(TESTFLAGS) $(PACKAGES)
+	CGO_ENABLED=0 GOGC=$(TESTGOGC) $(GO) test $(TESTFLAGS) $(PACKAGES)
 
 .PHONY: manual
 manual: ## write the tables of docs/manifest.md, and docs/schema, from the schemas of manifests and policies
