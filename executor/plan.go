@@ -229,6 +229,11 @@ type madeOf[T any] struct {
 func (a *made[T]) of(ctx context.Context, m *manifests.Manifest, do func() (T, error)) (T, error) {
 	known := a.begin(m, do)
 	select {
+	case <-known.done: // in all calls but the first, and found out faster if nothing else is waited for
+		return known.value, known.err
+	default:
+	}
+	select {
 	case <-known.done:
 		return known.value, known.err
 	case <-ctx.Done():
