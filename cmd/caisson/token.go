@@ -1,0 +1,262 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/server/auth"
+)
+
+const tokenHelp = `A token lets a program use "caisson serve". It says for which tenant calls are made, what the
+program may do, and which context values its calls get. Only a digest of a token is stored,
+in the state folder, in files that only the current user can read.
+
+Once there is a token, even a revoked one, "caisson serve" lets in nobody without one if it is
+started with the same state folder.`
+
+const tokenCreateHelp = `Create a token, and print it. It is printed this once: what is stored cannot be turned back
+into it.
+
+Scopes:
+  read     see tools, agents, and the calls and runs of the tenant
+  call     call tools
+  approve  approve and refuse calls that need it
+  admin    change the tenant's agents; without --tenant, also read the metrics of all tenants`
+
+const tokenExample = `  caisson token create --name "the wiki" --tenant acme --scope read --scope call
+  caisson token create --name billing --tenant acme --context project_id=billing --agent clerk --expires 720h`
+
+func newToken(o options) *cobra.Command {
+	command := &cobra.Command{
+		Use:   "token",
+		Short: "decide who may use \"caisson serve\"",
+		Long:  tokenHelp,
+		Args:  cobra.ArbitraryArgs,
+		RunE: func(command *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownCommand(command, args[0])
+			}
+			return usageError(command, "token needs a command: create, list or revoke")
+		},
+	}
+	command.AddCommand(newTokenCreate(o), newTokenList(o), newTokenRevoke(o))
+	return command
+}
+
+// defaultExpiry is how long a token works unless --expires says otherwise.
+const defaultExpiry = 90 * 24 * time.Hour
+
+func newTokenCreate(o options) *cobra.Command {
+	var name, user string
+	var scopes []string
+	expires := defaultExpiry
+	command := &cobra.Command{
+		Use: "create", Short: "create a token", Long: tokenCreateHelp, Example: tokenExample, Args: positional(0, 0, ""),
+		RunE: func(*cobra.Command, []string) error {
+			token := auth.Token{Name: name, Tenant: o.tenant, User: user, Agent: o.agent, Context: map[string]string{}}
+			if len(scopes) == 0 {
+				token.Scopes = []auth.Scope{auth.Read, auth.Call}
+			}
+			for _, scope := range scopes {
+				token.Scopes = append(token.Scopes, auth.Scope(scope))
+			}
+			for _, value := range o.context {
+				token.Context[value.key] = value.value
+			}
+			if expires > 0 {
+				token.Expires = time.Now().Add(expires).Truncate(time.Second)
+			}
+			return o.tokenCreate(token)
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&name, "name", "", "say what the token is for, in one line `TEXT`")
+	flags.StringVar(&user, "user", "", "say that the tenant's agent works for the user `NAME`")
+	flags.StringArrayVar(&scopes, "scope", nil, "let the program do `SCOPE`: read, call, approve or admin; repeatable (default read and call)")
+	flags.Func("expires", "let the token work for `DURATION`, such as 24h, or never for a token that does not expire (default 2160h, 90 days)", func(text string) (err error) {
+		if text == "never" {
+			expires = 0
+			return nil
+		}
+		expires, err = manifests.ParseDuration(text)
+		return err
+	})
+	flags.Func("context", "set the context value `KEY=VALUE`, such as project_id=demo, for the token's calls; repeatable", o.addContext)
+	flags.StringVar(&o.agent, "agent", "", "limit the tools to those of the tenant's agent `NAME`; see \"caisson agent --help\"")
+	o.tenantFlag(command, "let the token stand for the tenant `NAME`")
+	o.stateFlag(command, "store tokens in `DIR`")
+	o.outputFlags(command, "print one JSON object")
+	_ = command.RegisterFlagCompletionFunc("scope", cobra.FixedCompletions([]cobra.Completion{"read", "call", "approve", "admin"}, cobra.ShellCompDirectiveNoFileComp))
+	o.completes(command)
+	return command
+}
+
+func newTokenList(o options) *cobra.Command {
+	command := &cobra.Command{
+		Use: "list", Short: "list the tokens", Long: "List the tokens, those that expired or were revoked too. The tokens themselves are not stored and cannot be shown.", Args: positional(0, 0, ""),
+		RunE: func(command *cobra.Command, _ []string) error {
+			o.command = command
+			return o.tokenList()
+		},
+	}
+	o.stateFlag(command, "tokens are stored in `DIR`")
+	o.outputFlags(command, "print one JSON array")
+	return command
+}
+
+func newTokenRevoke(o options) *cobra.Command {
+	command := &cobra.Command{
+		Use: "revoke ID", Short: "make a token stop working", Long: "Make a token stop working, also in a server that is running, within a second. ID is the one that \"caisson token list\" shows.", Args: positional(1, 1, "the ID of a token"),
+		RunE: func(_ *cobra.Command, args []string) error { return o.tokenRevoke(args[0]) },
+	}
+	o.stateFlag(command, "tokens are stored in `DIR`")
+	o.outputFlags(command, "print one JSON object")
+	command.ValidArgsFunction = func(*cobra.Command, []string, string) (ids []cobra.Completion, _ cobra.ShellCompDirective) {
+		tokens, err := o.tokens()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		all, _ := tokens.List() // what cannot be read cannot be completed
+		for _, t := range all {
+			if t.Revoked.IsZero() {
+				ids = append(ids, cobra.CompletionWithDesc(t.ID, sanitiseLine(t.Name)))
+			}
+		}
+		return ids, cobra.ShellCompDirectiveNoFileComp
+	}
+	return command
+}
+
+// tokens returns the tokens in the state folder.
+func (o *options) tokens() (*auth.Tokens, error) {
+	dir, err := o.stateFolder()
+	if err == nil && dir == "" {
+		err = errors.New("there is no state folder, in which tokens are stored")
+	}
+	if err != nil {
+		return nil, failed(exitUsage, err.Error(), "name one with --state-dir DIR")
+	}
+	return auth.In(filepath.Join(dir, "tokens")), nil
+}
+
+// tokenProblem explains an error of the tokens.
+func tokenProblem(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, auth.ErrUnknown):
+		return failed(exitUsage, "there is no token with this id", `"caisson token list" shows the ids`)
+	case errors.Is(err, auth.ErrInvalid):
+		all := &failure{code: exitUsage}
+		for _, m := range messagesOf(err) {
+			all.messages = append(all.messages, message{strings.TrimPrefix(m.text, auth.ErrInvalid.Error()+": "), m.hints})
+		}
+		return all
+	case errors.Is(err, auth.ErrDamaged):
+		return failed(exitFailed, err.Error(), "remove the file, and create the token again")
+	}
+	return failed(exitFailed, err.Error(), "name another folder with --state-dir DIR")
+}
+
+func (o *options) tokenCreate(token auth.Token) error {
+	tokens, err := o.tokens()
+	if err != nil {
+		return err
+	}
+	text, made, err := tokens.Create(token)
+	if err != nil {
+		return tokenProblem(err)
+	}
+	err = o.show(struct {
+		Text string `json:"token"`
+		auth.Token
+	}{text, made}, text+"\n")
+	until := "does not expire"
+	if !made.Expires.IsZero() {
+		until = "expires " + made.Expires.Local().Format("2 January 2006, 15:04")
+	}
+	o.hint("this is the only time that the token is shown; it " + until)
+	return err
+}
+
+func (o *options) tokenList() error {
+	tokens, err := o.tokens()
+	if err != nil {
+		return err
+	}
+	all, err := tokens.List()
+	if all == nil {
+		return tokenProblem(err)
+	}
+	rows := [][]string{{"ID", "NAME", "TENANT", "SCOPES", "STATE"}}
+	for _, t := range all {
+		var scopes []string
+		for _, scope := range t.Scopes {
+			scopes = append(scopes, string(scope))
+		}
+		rows = append(rows, []string{t.ID, clip(t.Name, 24), clip(t.Tenant, 16), strings.Join(scopes, ","), tokenState(t, time.Now())})
+	}
+	text := aligned(rows)
+	if len(all) == 0 {
+		text = ""
+		o.hint(`there are no tokens; "` + o.again("caisson token create --name TEXT", "state-dir") + `" creates one`)
+	}
+	if shown := o.show(all, text); shown != nil {
+		return shown
+	}
+	return tokenProblem(err)
+}
+
+// tokenState says whether a token works, and until when.
+func tokenState(t auth.Token, now time.Time) string {
+	day := func(at time.Time) string { return at.Local().Format(time.DateOnly) }
+	switch {
+	case !t.Revoked.IsZero():
+		return "revoked " + day(t.Revoked)
+	case t.Expires.IsZero():
+		return "works"
+	case !t.Expires.After(now):
+		return "expired " + day(t.Expires)
+	}
+	return "until " + day(t.Expires)
+}
+
+func (o *options) tokenRevoke(id string) error {
+	tokens, err := o.tokens()
+	if err != nil {
+		return err
+	}
+	revoked, err := tokens.Revoke(id)
+	if err != nil {
+		return tokenProblem(err)
+	}
+	return o.show(revoked, fmt.Sprintf("revoked: %s %s\n", revoked.ID, sanitiseLine(revoked.Name)))
+}
+
+// tokensInUse returns the tokens that callers must show: nil if none was ever created.
+func (o *options) tokensInUse() (*auth.Tokens, error) {
+	tokens, err := o.tokens()
+	if err != nil {
+		return nil, nil //nolint:nilerr // without a state folder there are no tokens
+	}
+	all, err := tokens.List()
+	if err != nil {
+		return nil, tokenProblem(err)
+	}
+	if len(all) == 0 {
+		return nil, nil
+	}
+	if !slices.ContainsFunc(all, func(t auth.Token) bool {
+		return tokenState(t, time.Now()) == "works" || strings.HasPrefix(tokenState(t, time.Now()), "until")
+	}) {
+		o.hint("all tokens have expired or were revoked, so nobody can get in")
+	}
+	return tokens, nil
+}
