@@ -72,6 +72,7 @@ var owners = map[string][]string{
 	"github.com/spf13/pflag":                   {"cmd"}, // the type of cobra's flags
 	"github.com/google/uuid":                   {"executor", "server"},
 	"github.com/google/jsonschema-go":          {"native"},
+	"github.com/prometheus/client_golang":      {"server/metrics"},
 	"github.com/rogpeppe/go-internal":          {"internal/guests"},
 	"github.com/modelcontextprotocol/go-sdk":   {"server/mcp"},
 	"golang.org/x/sys":                         {"runtime/internal/engine", "hostfuncs/files"},

@@ -61,6 +61,9 @@ func (h *Host) contextOf(given map[string]string) (map[string]string, error) {
 	return values, nil
 }
 
+// Load returns how many calls run now and how many wait; see [executor.Executor.Load].
+func (h *Host) Load() (running, waiting int) { return h.executor.Load() }
+
 // Execute runs a batch; see [executor.Executor.Execute]. A batch without a session gets one from
 // [Host.NewSession] with zero options.
 func (h *Host) Execute(ctx context.Context, batch executor.Batch) (executor.Report, error) {

@@ -88,6 +88,10 @@ type Executor struct {
 	planning    chan struct{} // a semaphore for planning nested calls with long arguments
 }
 
+// Load returns how many calls run now and how many wait for a slot, for a monitor. Calls made by tools
+// run in the slot of the call that makes them, and are not counted.
+func (e *Executor) Load() (running, waiting int) { return e.admission.queue.Load() }
+
 // New returns an executor of the resolver's tools. It fails with [ErrInvalidOptions].
 func New(resolver Resolver, options Options) (*Executor, error) {
 	e, err := newExecutor(resolver, options)

@@ -112,6 +112,13 @@ func New(limits Limits) *Queue {
 	}
 }
 
+// Load returns how many calls run and wait.
+func (q *Queue) Load() (running, waiting int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.running, q.waiting
+}
+
 // Enter returns when the call may run. The caller must leave the place. The error is an [*Error], or that
 // of ctx: a context that has ended gets no place.
 func (q *Queue) Enter(ctx context.Context, c Call) (*Place, error) {
