@@ -12,6 +12,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/caisson-run/caisson/executor/internal/breaker"
+	"github.com/caisson-run/caisson/executor/internal/repair"
+	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -32,6 +34,9 @@ type Batch struct {
 	// Requests is what the caller's request says to each tool, by name or alias. A tool reads its own,
 	// and no other's. Names of no tool are ignored. Each may hold [tool.MaxArgumentsBytes].
 	Requests map[string]tool.Request
+	// Client are tools that the caller's request brings. The client runs them, like those with such a manifest, and
+	// the session need not allow them. A name that the resolver has stands for the resolver's tool. No tool can call them.
+	Client []tool.Definition
 	// Stream shows progress as it happens. Nil shows none.
 	Stream *Stream
 }
@@ -147,12 +152,16 @@ func (e *Executor) newBatch(requested Batch, calls int) (*batch, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalidBatch, err)
 	}
+	own, err := brought(requested.Client)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalidBatch, err)
+	}
 	if !session.begin() {
 		return nil, fmt.Errorf("%w: the session %s is closed", ErrInvalidBatch, session.id)
 	}
 	return &batch{
 		executor: e, session: session, parallel: requested.Parallel, share: e.options.Output.share(calls),
-		allowed: e.allowed(session.allowed), files: slices.Concat(session.files, requested.Files), trace: requested.Trace, requests: requests, stream: requested.Stream,
+		allowed: e.allowed(session.allowed), files: slices.Concat(session.files, requested.Files), trace: requested.Trace, requests: requests, stream: requested.Stream, brought: own,
 	}, nil
 }
 
@@ -199,10 +208,13 @@ type batch struct {
 	share    int // bytes of each result that go to the model
 	files    []tool.File
 	trace    string
-	requests map[string]request // by registered name
-	stream   *Stream            // nil: nobody watches
-	revision int                // how often the batch has paused before
-	order    order              // of the calls that a model made
+	requests map[string]request        // by registered name
+	stream   *Stream                   // nil: nobody watches
+	brought  map[string]registry.Entry // the caller's own tools, by name
+	// repairers are those of the caller's own tools, which end with the batch.
+	repairers made[*repair.Repairer]
+	revision  int   // how often the batch has paused before
+	order     order // of the calls that a model made
 
 	mu     sync.Mutex
 	totals tool.Totals

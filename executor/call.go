@@ -24,6 +24,7 @@ type call struct {
 	// tool is the registered name, or the requested one if there is no such tool.
 	tool       string
 	entry      registry.Entry // the zero value if there is no such tool
+	brought    bool           // the tool is one that the caller has brought
 	invocation tool.Invocation
 	readOnly   bool
 	final      bool  // it succeeded, and its output may be shown to the user as it is

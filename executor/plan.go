@@ -118,6 +118,10 @@ func (c *call) find() (found bool) {
 	if err != nil {
 		c.cause = err
 	}
+	if err == nil && !found && c.parent == nil {
+		entry, found = c.batch.brought[c.record.Function.Name]
+		c.brought = found
+	}
 	if found {
 		c.tool, c.entry = entry.Name, entry
 	}
@@ -161,6 +165,8 @@ func (c *call) unknown() string {
 func (c *call) permitted() bool {
 	denial := tool.Denial{Value: c.record.Function.Name}
 	switch {
+	case c.brought:
+		return true
 	case !c.batch.allows(c.tool):
 		denial.Permission = "allowed_tools"
 		denial.Rule = c.tool + " is not among the tools that this agent may call"

@@ -12,7 +12,11 @@ import (
 // repairer returns the repairer of the call's tool. It is made at the tool's first call.
 func (c *call) repairer(ctx context.Context) (*repair.Repairer, error) {
 	m := c.entry.Manifest
-	return c.batch.executor.repairers.of(ctx, m, func() (*repair.Repairer, error) {
+	cache := &c.batch.executor.repairers
+	if c.brought {
+		cache = &c.batch.repairers
+	}
+	return cache.of(ctx, m, func() (*repair.Repairer, error) {
 		return repair.New(context.WithoutCancel(ctx), m.Parameters, m.ParameterAliases, func(name string) bool {
 			return slices.ContainsFunc(m.Context, func(owned string) bool { return passesFor(name, owned) })
 		}), nil

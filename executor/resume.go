@@ -66,12 +66,13 @@ type Resumption struct {
 	// Outputs and Approvals answer every action of the state.
 	Outputs   []tool.Answer
 	Approvals []tool.Approval
-	// Timeout, Parallel, Files, Trace, Requests and Stream are as in [Batch].
+	// Timeout, Parallel, Files, Trace, Requests, Client and Stream are as in [Batch].
 	Timeout  time.Duration
 	Parallel int
 	Files    []tool.File
 	Trace    string
 	Requests map[string]tool.Request
+	Client   []tool.Definition
 	Stream   *Stream
 }
 
@@ -82,7 +83,7 @@ type Resumption struct {
 // The error wraps [ErrInvalidBatch], one or more of the errors listed with [ErrExpired], the error of ctx,
 // or that of [Pause.Claim]. Nothing has happened then, and the state can be tried again; a Stream cannot.
 func (e *Executor) Resume(ctx context.Context, r Resumption) (Report, error) {
-	requested := Batch{Session: r.Session, Timeout: r.Timeout, Parallel: r.Parallel, Files: r.Files, Trace: r.Trace, Requests: r.Requests, Stream: r.Stream}
+	requested := Batch{Session: r.Session, Timeout: r.Timeout, Parallel: r.Parallel, Files: r.Files, Trace: r.Trace, Requests: r.Requests, Client: r.Client, Stream: r.Stream}
 	return attend(ctx, "resume", requested, func(ctx context.Context) (Report, error) { return e.resume(ctx, requested, r) })
 }
 

@@ -111,13 +111,13 @@ func (x *exchange) serve() (reply, error) {
 	if x.route.body == "" {
 		return x.route.handle(x)
 	}
-	if x.request.Method == http.MethodPost && x.api.isStopped() {
+	if x.route.writes && x.api.isStopped() {
 		return reply{}, errStopping
 	}
 	if err := x.read(); err != nil {
 		return reply{}, err
 	}
-	if x.request.Method == http.MethodPost {
+	if x.route.writes {
 		if key := x.request.Header.Get(keyHeader); key != "" {
 			return x.once(key)
 		}

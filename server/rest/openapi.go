@@ -112,7 +112,7 @@ func (r *route) describe(d *document) (operation, error) {
 	if r.body != "" {
 		o.Body = &content{Required: true, Content: map[string]media{"application/json": {schema(r.body)}}}
 	}
-	if r.body != "" && r.method == http.MethodPost {
+	if r.writes {
 		o.Parameters = append(o.Parameters, parameter(keyHeader))
 	}
 	if r.onlyEvents {
@@ -160,7 +160,7 @@ func (r *route) refusals() []int {
 	if r.body != "" {
 		all = append(all, 400, 413, 415)
 	}
-	if r.body != "" && r.method == http.MethodPost {
+	if r.writes {
 		all = append(all, 422)
 	}
 	slices.Sort(all)

@@ -104,6 +104,7 @@ func (x *exchange) batchRequest() (batchRequest, error) {
 	var response json.RawMessage
 	var dialect string
 	var timeout float64
+	var brings offered
 	given := false
 	err := x.decode(members{
 		"calls": func(v jsontext.Value) error {
@@ -127,11 +128,13 @@ func (x *exchange) batchRequest() (batchRequest, error) {
 			return nil
 		},
 		"dialect": text(&dialect), "session": text(&b.session), "timeout_seconds": number(&timeout, maxTimeout),
-		"requests": requests(&b.batch.Requests),
+		"requests": requests(&b.batch.Requests), "tools": elements(maxCalls, brings.take(x.api.host.Registry())),
 	})
 	if err != nil {
 		return b, err
 	}
+	brings.addTo(&b.batch.Requests)
+	b.batch.Client = brings.client
 	if given == (response != nil) {
 		return b, refuse(http.StatusBadRequest, "give either calls or a response")
 	}

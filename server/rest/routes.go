@@ -22,6 +22,8 @@ type route struct {
 	query []string // names of parameters in the document
 	// body names the schema of the request's body; empty for none.
 	body string
+	// writes is set if the request has effects, so that it may have an Idempotency-Key and is refused when the API stops.
+	writes bool
 	// answers are the successful answers, by status; a schema's name, or empty for no body.
 	answers map[int]string
 	// events names the schema of what is streamed to a client that accepts server-sent events; empty for nothing.
@@ -56,6 +58,11 @@ func (a *API) routes() []*route {
 			query: []string{"dialect", "strict", "agent"}, answers: map[int]string{200: "Definitions"}, refused: []int{400, 404}, handle: (*exchange).getDefinitions,
 		},
 		{
+			id: "merge_definitions", method: http.MethodPost, path: "/v1/definitions", scope: auth.Read, tag: "tools", summary: "The tools together with those that the client brings",
+			about: "As a request to the model offers them. A name that a tool here has is that tool's.",
+			body:  "DefinitionsRequest", answers: map[int]string{200: "Definitions"}, refused: []int{404}, handle: (*exchange).postDefinitions,
+		},
+		{
 			id: "list_agents", method: http.MethodGet, path: "/v1/agents", scope: auth.Read, tag: "agents", summary: "The tenant's agents",
 			answers: map[int]string{200: "Agents"}, handle: (*exchange).listAgents,
 		},
@@ -74,8 +81,8 @@ func (a *API) routes() []*route {
 		},
 		{
 			id: "create_call", method: http.MethodPost, path: "/v1/calls", scope: auth.Call, tag: "calls", summary: "Call a tool",
-			about: "The answer is the record of the call, whether the tool succeeded or not. If the call has to wait for an output or an approval, the answer is a run with the status 202. A client that goes away cancels the call.",
-			body:  "CallRequest", answers: map[int]string{200: "Record", 202: "Run"}, refused: []int{409, 422, 429}, handle: (*exchange).createCall,
+			about:  "The answer is the record of the call, whether the tool succeeded or not. If the call has to wait for an output or an approval, the answer is a run with the status 202. A client that goes away cancels the call.",
+			writes: true, body: "CallRequest", answers: map[int]string{200: "Record", 202: "Run"}, refused: []int{409, 422, 429}, handle: (*exchange).createCall,
 		},
 		{
 			id: "list_calls", method: http.MethodGet, path: "/v1/calls", scope: auth.Read, tag: "calls", summary: "The newest calls",
@@ -89,13 +96,13 @@ func (a *API) routes() []*route {
 		},
 		{
 			id: "create_batch", method: http.MethodPost, path: "/v1/batches", scope: auth.Call, tag: "calls", summary: "Make the calls of a model's response",
-			about: "Give `calls`, or the response of a provider as it is. If the batch has to wait for an output or an approval, it becomes a run: the status is 202. A client that accepts text/event-stream gets the events of the batch as they happen, and the report as the last event, named `report`. A client that goes away cancels the batch.",
-			body:  "BatchRequest", answers: map[int]string{200: "Run", 202: "Run"}, events: "Event", refused: []int{409, 422, 429}, handle: (*exchange).createBatch,
+			about:  "Give `calls`, or the response of a provider as it is. If the batch has to wait for an output or an approval, it becomes a run: the status is 202. A client that accepts text/event-stream gets the events of the batch as they happen, and the report as the last event, named `report`. A client that goes away cancels the batch.",
+			writes: true, body: "BatchRequest", answers: map[int]string{200: "Run", 202: "Run"}, events: "Event", refused: []int{409, 422, 429}, handle: (*exchange).createBatch,
 		},
 		{
 			id: "create_run", method: http.MethodPost, path: "/v1/runs", scope: auth.Call, tag: "runs", summary: "Start a batch that goes on without its client",
-			about: "A client that accepts text/event-stream gets the events as from `/v1/runs/{run_id}/events`; the header Location has the run's path.",
-			body:  "BatchRequest", answers: map[int]string{202: "Run"}, events: "ResponsesEvent", refused: []int{409, 422, 429}, handle: (*exchange).createRun,
+			about:  "A client that accepts text/event-stream gets the events as from `/v1/runs/{run_id}/events`; the header Location has the run's path.",
+			writes: true, body: "BatchRequest", answers: map[int]string{202: "Run"}, events: "ResponsesEvent", refused: []int{409, 422, 429}, handle: (*exchange).createRun,
 		},
 		{
 			id: "list_runs", method: http.MethodGet, path: "/v1/runs", scope: auth.Read, tag: "runs", summary: "The tenant's runs",
@@ -113,13 +120,13 @@ func (a *API) routes() []*route {
 		},
 		{
 			id: "submit_tool_outputs", method: http.MethodPost, path: "/v1/runs/{run_id}/submit_tool_outputs", scope: auth.Call, tag: "runs", summary: "Give the outputs of calls that the client runs",
-			about: "By the token that made the run. The run goes on when all that it waits for is there.",
-			body:  "ToolOutputs", answers: map[int]string{202: "Run"}, events: "ResponsesEvent", refused: []int{403, 404, 409, 422}, handle: (*exchange).submitToolOutputs,
+			about:  "By the token that made the run. The run goes on when all that it waits for is there.",
+			writes: true, body: "ToolOutputs", answers: map[int]string{202: "Run"}, events: "ResponsesEvent", refused: []int{403, 404, 409, 422}, handle: (*exchange).submitToolOutputs,
 		},
 		{
 			id: "approve", method: http.MethodPost, path: "/v1/runs/{run_id}/approvals", scope: auth.Approve, tag: "runs", summary: "Approve or refuse calls",
-			about: "Each approval has the fingerprint of what was shown to the person who approves. The run goes on when all that it waits for is there.",
-			body:  "Approvals", answers: map[int]string{202: "Run"}, events: "ResponsesEvent", refused: []int{404, 409, 422}, handle: (*exchange).approve,
+			about:  "Each approval has the fingerprint of what was shown to the person who approves. The run goes on when all that it waits for is there.",
+			writes: true, body: "Approvals", answers: map[int]string{202: "Run"}, events: "ResponsesEvent", refused: []int{404, 409, 422}, handle: (*exchange).approve,
 		},
 		{
 			id: "cancel_run", method: http.MethodPost, path: "/v1/runs/{run_id}/cancel", scope: auth.Call, tag: "runs", summary: "Cancel a run",

@@ -297,7 +297,7 @@ func (r *run) resume(ctx context.Context) error {
 	}
 	resumption := executor.Resumption{
 		State: *r.report.State, Session: r.report.Session, Outputs: r.answers.outputs, Approvals: r.answers.approvals,
-		Timeout: r.asked.batch.Timeout, Trace: r.asked.batch.Trace, Requests: r.asked.batch.Requests,
+		Timeout: r.asked.batch.Timeout, Trace: r.asked.batch.Trace, Requests: r.asked.batch.Requests, Client: r.asked.batch.Client,
 	}
 	return r.start(ctx, func(ctx context.Context, show func(tool.Event) bool) (executor.Report, error) {
 		return r.api.host.ResumeStream(ctx, resumption, show)

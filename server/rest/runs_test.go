@@ -402,3 +402,65 @@ func TestKeysAreBounded(t *testing.T) {
 		time.Sleep(5 * time.Millisecond)
 	}
 }
+
+// TestToolsOfTheRequest: functions and custom tools of a request to a model need no manifest. They are offered beside the
+// host's own, and answered by the client, which gets them as items of the Responses API.
+func TestToolsOfTheRequest(t *testing.T) {
+	w := newWorld(t, rest.Options{})
+	tools := `[{"type":"function","name":"ask_crm","description":"Looks up a customer.","parameters":{"type":"object","properties":{"id":{"type":"integer"}},"required":["id"]}},
+		{"type":"custom","name":"sql","format":{"type":"text"}},{"type":"function","function":{"name":"chat_form"}},
+		{"type":"function","name":"calculator","parameters":{"type":"object"}},{"type":"web_search"},{"type":"echo","size":1.50}]`
+	for _, dialect := range []string{"responses", "openai", "anthropic"} {
+		offers := of[struct {
+			Definitions []struct {
+				Name     string
+				Function struct{ Name string }
+			}
+		}](w.request("POST", "/v1/definitions", "reader", `{"dialect":"`+dialect+`","tools":`+tools+`}`), 200)
+		count := map[string]int{}
+		for _, d := range offers.Definitions {
+			count[d.Name+d.Function.Name]++
+		}
+		assert.Equal(t, 1, count["ask_crm"], dialect)
+		assert.Equal(t, 1, count["calculator"], dialect)
+		assert.Equal(t, 1, count["chat_form"], dialect)
+	}
+
+	response := `{"id":"resp_1","object":"response","status":"completed","model":"m","output":[
+		{"type":"function_call","id":"fc_1","call_id":"c1","name":"ask_crm","arguments":"{\"id\":7}","status":"completed"},
+		{"type":"custom_tool_call","id":"ct_1","call_id":"c2","name":"sql","input":"SELECT 1;"},
+		{"type":"function_call","id":"fc_3","call_id":"c3","name":"calculator","arguments":"{\"expression\":\"6*7\"}","status":"completed"}]}`
+	started := w.start("ada", `{"response":`+response+`,"tools":`+tools+`}`)
+	paused := w.until(started.ID, "ada", "requires_action")
+	require.Len(t, paused.Pending, 2)
+	var items []string
+	for _, e := range w.follow(started.ID, "ada") {
+		var event struct {
+			Item struct {
+				Type, Name, Arguments, Input string
+				CallID                       string `json:"call_id"`
+			}
+		}
+		require.NoError(t, json.Unmarshal([]byte(e.data), &event))
+		if e.name == "response.output_item.done" {
+			items = append(items, strings.Join([]string{event.Item.Type, event.Item.CallID, event.Item.Name, event.Item.Arguments, event.Item.Input}, " "))
+		}
+	}
+	assert.Equal(t, []string{`function_call c1 ask_crm {"id":7} `, `custom_tool_call c2 sql  SELECT 1;`}, items)
+	results := `{"dialect":"responses","results":[{"type":"function_call_output","call_id":"c1","output":"Ada"},{"type":"custom_tool_call_output","call_id":"c2","output":"1"}]}`
+	of[run](w.request("POST", "/v1/runs/"+started.ID+"/submit_tool_outputs", "ada", results), 202)
+	ended := w.until(started.ID, "ada", "completed")
+	assert.Equal(t, []string{"Ada", "1", "42"}, []string{ended.Records[0].Result.Output, ended.Records[1].Result.Output, ended.Records[2].Result.Output})
+
+	for body, detail := range map[string]string{
+		`{"calls":[],"tools":[{"type":"function"}]}`: "tools[0] has no name",
+		`{"calls":[],"tools":[1]}`:                   "tools[0] must be an object",
+		`{"calls":[],"tools":{}}`:                    "tools must be an array",
+		`{"calls":[],"tools":[{"type":"function","name":"a","parameters":{"a":1,"a":2}}]}`: "a name occurs twice",
+	} {
+		assert.Contains(t, w.request("POST", "/v1/batches", "ada", body).refused(400), detail)
+	}
+	for _, wrong := range []string{`{"type":"function","name":"a b"}`, `{"type":"function","name":"a"},{"type":"custom","name":"a"}`, `{"type":"function","name":"a","parameters":{"type":"array"}}`} {
+		w.request("POST", "/v1/batches", "ada", `{"calls":[],"tools":[`+wrong+`]}`).refused(422)
+	}
+}

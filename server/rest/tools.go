@@ -136,18 +136,7 @@ func (x *exchange) getDefinitions() (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	names, err := x.allowed(query.Get("agent"))
-	if err != nil {
-		return reply{}, err
-	}
-	written, findings, err := dialect.Definitions(x.api.host.Catalogue(names).Definitions(), dialects.DefinitionOptions{Strict: strict})
-	if err != nil {
-		return reply{}, err
-	}
-	if findings == nil {
-		findings = []dialects.Finding{}
-	}
-	return answer(http.StatusOK, definitions{dialect.Name(), written, findings})
+	return x.definitions(dialect, strict, query.Get("agent"), nil)
 }
 
 // dialectNamed returns a dialect, or a refusal.

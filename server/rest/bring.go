@@ -1,0 +1,113 @@
+package rest
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/internal/jsontext"
+	"github.com/caisson-run/caisson/registry"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// offered are the tools of a request to a model, as its "tools" lists them.
+type offered struct {
+	// client are those that the client runs: functions and custom tools of which there is none here with the name.
+	client []tool.Definition
+	// settings are definitions with settings for tools that there are here, by name: {"type":"web_search", …}.
+	settings map[string]json.RawMessage
+}
+
+// take reads one tool, in the form of the Responses API or of chat completions. Tools of the provider's own, which have no
+// namesake here, are left to it.
+func (o *offered) take(tools *registry.Registry) func(jsontext.Value) error {
+	return func(v jsontext.Value) error {
+		if v.Kind() != jsontext.Object {
+			return mistake(v, "must be an object")
+		}
+		kind := v.Get("type").String()
+		if kind != tool.FunctionCall && kind != tool.CustomCall {
+			if entry, ok := tools.Get(kind); ok {
+				if o.settings == nil {
+					o.settings = map[string]json.RawMessage{}
+				}
+				o.settings[entry.Name] = json.RawMessage(v.Text())
+			}
+			return nil
+		}
+		described := v
+		if inner := v.Get(kind); inner.Kind() == jsontext.Object { // chat completions
+			described = inner
+		}
+		d := tool.Definition{Name: described.Get("name").String(), Description: described.Get("description").String(), Type: kind}
+		if d.Name == "" {
+			return mistake(v, "has no name")
+		}
+		if _, ok := tools.Get(d.Name); ok {
+			return nil // the first that has a name keeps it
+		}
+		if given := described.Get("parameters"); given.Kind() == jsontext.Object {
+			d.Parameters = json.RawMessage(given.Text())
+		}
+		if given := described.Get("format"); given.Kind() == jsontext.Object {
+			d.Format = json.RawMessage(given.Text())
+		}
+		o.client = append(o.client, d)
+		return nil
+	}
+}
+
+// addTo adds the settings to what a request says to tools, unless it says more itself.
+func (o *offered) addTo(requests *map[string]tool.Request) {
+	for name, definition := range o.settings {
+		if *requests == nil {
+			*requests = map[string]tool.Request{}
+		}
+		said := (*requests)[name]
+		if said.Definition == nil {
+			said.Definition = definition
+		}
+		(*requests)[name] = said
+	}
+}
+
+// postDefinitions writes the tools of the host together with those that the client brings.
+func (x *exchange) postDefinitions() (reply, error) {
+	var name, agent string
+	var strict bool
+	var brings offered
+	err := x.decode(members{
+		"dialect": text(&name), "strict": flag(&strict), "agent": text(&agent),
+		"tools": elements(maxCalls, brings.take(x.api.host.Registry())),
+	})
+	if err != nil {
+		return reply{}, err
+	}
+	dialect, err := dialectNamed(name, http.StatusBadRequest)
+	if err != nil {
+		return reply{}, err
+	}
+	return x.definitions(dialect, strict, agent, brings.client)
+}
+
+// definitions writes the tools that an agent may call, and others that the client runs, by name.
+func (x *exchange) definitions(dialect dialects.Dialect, strict bool, agent string, more []tool.Definition) (reply, error) {
+	names, err := x.allowed(agent)
+	if err != nil {
+		return reply{}, err
+	}
+	for i := range more {
+		if len(more[i].Parameters) == 0 {
+			more[i].Parameters = json.RawMessage(`{"type":"object","properties":{}}`)
+		}
+	}
+	all := append(x.api.host.Catalogue(names).Definitions(), more...)
+	slices.SortStableFunc(all, func(a, b tool.Definition) int { return strings.Compare(a.Name, b.Name) })
+	written, findings, err := dialect.Definitions(all, dialects.DefinitionOptions{Strict: strict})
+	if err != nil {
+		return reply{}, err
+	}
+	return answer(http.StatusOK, definitions{dialect.Name(), written, orEmpty(findings)})
+}
