@@ -19,7 +19,7 @@ import (
 const maxLine = 4 << 20
 
 // toTell is how long a client that has stopped reading may delay the end of its connection.
-const toTell = 5 * time.Second
+const toTell = 2 * time.Second
 
 // ServeLines serves one client, whose messages it reads line by line, until in ends or ctx is done. Calls are
 // made in session; allowed names the tools that are listed, nil for all, and should be what the session allows.
@@ -33,7 +33,7 @@ func (s *Server) ServeLines(ctx context.Context, session *executor.Session, allo
 	running, cancel := context.WithCancel(ctx)
 	defer cancel()
 	serving := context.WithValue(ctx, lineKey{}, line{session, allowed, running})
-	watched := &watched{Transport: &sdk.IOTransport{Reader: in, Writer: out, MaxLineLength: maxLine}, end: cancel, idle: make(chan struct{}, 1)}
+	watched := &watched{Transport: &sdk.IOTransport{Reader: in, Writer: out, MaxLineLength: maxLine}, end: cancel, idle: make(chan struct{}, 1), open: map[jsonrpc.ID]bool{}}
 	connection, err := s.sdk.Connect(serving, watched, nil)
 	if err != nil {
 		return fmt.Errorf("mcp: %w", err)
@@ -65,8 +65,8 @@ type watched struct {
 	idle chan struct{}
 
 	mu   sync.Mutex
-	open int   // requests without an answer
-	err  error // with which reading ended
+	open map[jsonrpc.ID]bool // requests without an answer
+	err  error               // with which reading ended
 }
 
 // fault returns why the client's messages could not be read, or nil if it has gone.
@@ -103,24 +103,28 @@ func (w *watchedConnection) Read(ctx context.Context) (jsonrpc.Message, error) {
 		w.settle()
 		return nil, err
 	}
-	if request, ok := message.(*jsonrpc.Request); ok && request.IsCall() {
-		w.count(1)
+	// A subscription lasts until the end: there is no answer to wait for.
+	if request, ok := message.(*jsonrpc.Request); ok && request.IsCall() && request.Method != "subscriptions/listen" {
+		w.mu.Lock()
+		w.open[request.ID] = true
+		w.mu.Unlock()
 	}
 	return message, nil
 }
 
 // Write implements [sdk.Connection].
 func (w *watchedConnection) Write(ctx context.Context, message jsonrpc.Message) error {
-	if _, ok := message.(*jsonrpc.Response); ok {
-		defer w.count(-1)
+	if response, ok := message.(*jsonrpc.Response); ok {
+		defer w.answered(response.ID)
 	}
 	return w.Connection.Write(ctx, message)
 }
 
-func (w *watched) count(more int) {
+func (w *watched) answered(id jsonrpc.ID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.open += more; w.open == 0 {
+	delete(w.open, id)
+	if len(w.open) == 0 {
 		select {
 		case w.idle <- struct{}{}:
 		default: // nobody has noticed the last time
@@ -134,7 +138,7 @@ func (w *watched) settle() {
 	defer late.Stop()
 	for {
 		w.mu.Lock()
-		open := w.open
+		open := len(w.open)
 		w.mu.Unlock()
 		if open == 0 {
 			return

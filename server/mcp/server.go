@@ -70,7 +70,7 @@ func New(host *caisson.Host, options Options) (*Server, error) {
 	options.Idle = cmp.Or(options.Idle, time.Hour)
 	s := &Server{host: host, options: options, log: cmp.Or(options.Logger, slog.New(slog.DiscardHandler)), closed: make(chan struct{})}
 	s.sdk = sdk.NewServer(&sdk.Implementation{Name: "caisson", Title: "Caisson", Version: cmp.Or(options.Version, "(unknown)")}, &sdk.ServerOptions{
-		Logger:       slog.New(warnings{s.log.Handler()}),
+		Logger: slog.New(warnings{s.log.Handler()}),
 		//lint:ignore SA1019 the latest revision keeps log messages for a year
 		Capabilities: &sdk.ServerCapabilities{Logging: &sdk.LoggingCapabilities{}, Tools: &sdk.ToolCapabilities{ListChanged: true}, Resources: &sdk.ResourceCapabilities{}},
 		SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) { *c = uncached },

@@ -99,6 +99,7 @@ func newWorld(t testing.TB, options mcp.Options, tools ...*fake) *world {
 		caller := w.caller
 		w.mu.Unlock()
 		if token := r.Header.Get("Authorization"); token != "" {
+			caller = auth.Caller{}
 			assert.NoError(t, json.Unmarshal([]byte(token), &caller))
 		}
 		w.server.ServeHTTP(rw, r.WithContext(auth.With(r.Context(), caller)))

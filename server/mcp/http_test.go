@@ -1,0 +1,214 @@
+package mcp_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/server/auth"
+	"github.com/caisson-run/caisson/server/mcp"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// post sends one message with headers, as a caller, and returns the answer.
+func post(t testing.TB, w *world, caller auth.Caller, method, body string, headers map[string]string) (status int, answer string, header http.Header) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, w.web.URL, strings.NewReader(body))
+	require.NoError(t, err)
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	for name, value := range headers {
+		r.Header.Set(name, value)
+	}
+	token, err := json.Marshal(caller)
+	require.NoError(t, err)
+	r.Header.Set("Authorization", string(token))
+	response, err := w.web.Client().Do(r)
+	require.NoError(t, err)
+	defer func() { _ = response.Body.Close() }()
+	content, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	return response.StatusCode, string(content), response.Header
+}
+
+const initializeBody = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
+
+// TestAttackSessionsOfOthers: nobody reaches a session but the caller who began it, not even one who knows its id.
+func TestAttackSessionsOfOthers(t *testing.T) {
+	w := newWorld(t, mcp.Options{}, newFake(t, "hello", nil, says(tool.Result{Success: true, Output: "hello"})))
+	mine := auth.Caller{ID: "1", Tenant: "acme", User: "ada", Scopes: everything}
+	status, _, header := post(t, w, mine, http.MethodPost, initializeBody, nil)
+	require.Equal(t, http.StatusOK, status)
+	id := header.Get("Mcp-Session-Id")
+	require.NotEmpty(t, id)
+	with := map[string]string{"Mcp-Session-Id": id, "Mcp-Protocol-Version": "2025-11-25"}
+	call := `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"hello","arguments":{}}}`
+	for name, other := range map[string]auth.Caller{
+		"another tenant": {ID: "1", Tenant: "evil", User: "ada", Scopes: everything},
+		"another token":  {ID: "2", Tenant: "acme", User: "ada", Scopes: everything},
+		"another user":   {ID: "1", Tenant: "acme", User: "eve", Scopes: everything},
+		"quotes":         {ID: `1" "ada`, Tenant: "acme", Scopes: everything},
+	} {
+		for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodDelete} {
+			status, answer, _ := post(t, w, other, method, call, with)
+			assert.Equal(t, http.StatusNotFound, status, "%s: %s %s", name, method, answer)
+		}
+	}
+	status, answer, _ := post(t, w, mine, http.MethodPost, call, with) // the control
+	assert.Equal(t, http.StatusOK, status)
+	assert.Contains(t, answer, "hello")
+	status, _, _ = post(t, w, mine, http.MethodDelete, "", with)
+	assert.Equal(t, http.StatusNoContent, status)
+	require.Eventually(t, func() bool {
+		status, _, _ := post(t, w, mine, http.MethodPost, call, with)
+		return status == http.StatusNotFound
+	}, 10*time.Second, time.Millisecond, "the session has ended")
+}
+
+// TestAttackOutputsOfOthers: what was cut from a result is read by nobody but the caller whose result it is.
+func TestAttackOutputsOfOthers(t *testing.T) {
+	for _, version := range []string{"", "2025-11-25"} {
+		w := newWorld(t, mcp.Options{}, newFake(t, "long", nil, says(tool.Result{Success: true, Output: strings.Repeat("secret ", 1000)})))
+		mine := auth.Caller{ID: "1", Tenant: "acme", Scopes: everything}
+		c := connectWeb(version, &mine)(t, w, nil)
+		uri := call(t, c, "long", nil).Content[1].(*sdk.ResourceLink).URI
+		for _, other := range []auth.Caller{{ID: "1", Tenant: "evil", Scopes: everything}, {ID: "2", Tenant: "acme", Scopes: everything}, {ID: "1", Tenant: "acme", User: "eve", Scopes: everything}} {
+			_, err := connectWeb(version, &other)(t, w, nil).ReadResource(t.Context(), &sdk.ReadResourceParams{URI: uri})
+			assertCode(t, -32602, err)
+		}
+		if version != "" {
+			_, err := connectWeb(version, &mine)(t, w, nil).ReadResource(t.Context(), &sdk.ReadResourceParams{URI: uri})
+			assertCode(t, -32602, err) // another session of the same caller
+		}
+		page, err := c.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: uri}) // the control
+		require.NoError(t, err)
+		assert.Contains(t, page.Contents[0].Text, "secret")
+	}
+}
+
+// TestScopes: callers do what their token may, and nothing else.
+func TestScopes(t *testing.T) {
+	for _, version := range []string{"", "2025-11-25"} {
+		w := newWorld(t, mcp.Options{}, newFake(t, "hello", nil, says(tool.Result{Success: true, Output: "hello"})))
+		for _, test := range []struct {
+			scopes      []auth.Scope
+			lists, runs bool
+		}{{nil, false, false}, {[]auth.Scope{auth.Read}, true, false}, {[]auth.Scope{auth.Call}, true, true}, {[]auth.Scope{auth.Approve, auth.Admin}, false, false}} {
+			c := connectWeb(version, &auth.Caller{ID: "1", Tenant: "acme", Scopes: test.scopes})(t, w, nil)
+			_, err := c.ListTools(t.Context(), nil)
+			assert.Equal(t, test.lists, err == nil, "%v: %v", test.scopes, err)
+			result := call(t, c, "hello", nil)
+			assert.Equal(t, test.runs, !result.IsError, test.scopes)
+		}
+	}
+}
+
+// TestHowAPathChooses: one path serves clients with and without sessions, as docs/mcp.md says.
+func TestHowAPathChooses(t *testing.T) {
+	w := newWorld(t, mcp.Options{})
+	me := auth.Caller{ID: "1", Tenant: "acme", Scopes: everything}
+	list := `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
+	status, answer, header := post(t, w, me, http.MethodPost, list, map[string]string{"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/list"})
+	assert.Equal(t, http.StatusOK, status)
+	assert.Contains(t, answer, "ask_user")
+	assert.Empty(t, header.Get("Mcp-Session-Id"))
+
+	status, _, header = post(t, w, me, http.MethodPost, initializeBody, nil)
+	assert.Equal(t, http.StatusOK, status)
+	assert.NotEmpty(t, header.Get("Mcp-Session-Id"))
+
+	_, answer, _ = post(t, w, me, http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, nil)
+	assert.Contains(t, answer, "error")
+	assert.NotContains(t, answer, "ask_user")
+	status, _, _ = post(t, w, me, http.MethodPost, list, map[string]string{"Mcp-Session-Id": "none"})
+	assert.Equal(t, http.StatusNotFound, status)
+	status, _, _ = post(t, w, me, http.MethodGet, "", map[string]string{"Mcp-Protocol-Version": "2026-07-28"})
+	assert.Equal(t, http.StatusMethodNotAllowed, status)
+}
+
+// TestUnauthenticated: without a caller there is nothing to see.
+func TestUnauthenticated(t *testing.T) {
+	w := newWorld(t, mcp.Options{})
+	for _, version := range []string{"", "2026-07-28"} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/mcp", strings.NewReader(initializeBody))
+		r.Header.Set("Mcp-Protocol-Version", version)
+		answer := httptest.NewRecorder()
+		w.server.ServeHTTP(answer, r)
+		assert.Equal(t, http.StatusUnauthorized, answer.Code)
+	}
+}
+
+// TestMostSessions: one caller's sessions are bounded, and take none from another.
+func TestMostSessions(t *testing.T) {
+	w := newWorld(t, mcp.Options{Most: 3})
+	me, other := auth.Caller{ID: "1", Tenant: "acme", Scopes: everything}, auth.Caller{ID: "2", Tenant: "acme", Scopes: everything}
+	var ids []string
+	for range 3 {
+		status, _, header := post(t, w, me, http.MethodPost, initializeBody, nil)
+		require.Equal(t, http.StatusOK, status)
+		ids = append(ids, header.Get("Mcp-Session-Id"))
+	}
+	status, _, _ := post(t, w, me, http.MethodPost, initializeBody, nil)
+	assert.Equal(t, http.StatusServiceUnavailable, status)
+	status, _, _ = post(t, w, other, http.MethodPost, initializeBody, nil)
+	assert.Equal(t, http.StatusOK, status)
+	status, _, _ = post(t, w, me, http.MethodDelete, "", map[string]string{"Mcp-Session-Id": ids[0]})
+	require.Equal(t, http.StatusNoContent, status)
+	require.Eventually(t, func() bool {
+		status, _, _ = post(t, w, me, http.MethodPost, initializeBody, nil)
+		return status == http.StatusOK
+	}, 10*time.Second, time.Millisecond)
+}
+
+// TestIdleSessions: a session that nobody uses ends, and so does the executor's.
+func TestIdleSessions(t *testing.T) {
+	w := newWorld(t, mcp.Options{Idle: 50 * time.Millisecond})
+	me := auth.Caller{ID: "1", Tenant: "acme", Scopes: everything}
+	_, _, header := post(t, w, me, http.MethodPost, initializeBody, nil)
+	id := header.Get("Mcp-Session-Id")
+	require.Eventually(t, func() bool {
+		time.Sleep(100 * time.Millisecond)
+		status, _, _ := post(t, w, me, http.MethodPost, `{"jsonrpc":"2.0","id":2,"method":"ping"}`, map[string]string{"Mcp-Session-Id": id})
+		return status == http.StatusNotFound
+	}, 10*time.Second, time.Millisecond)
+	assert.False(t, w.sessions.End(context.WithoutCancel(t.Context()), me, "mcp."+id))
+}
+
+// TestAttackHeaders: a client cannot name another's request.
+func TestAttackHeaders(t *testing.T) {
+	e := newEndless(t)
+	w := newWorld(t, mcp.Options{}, e.fake)
+	status, answer, _ := post(t, w, auth.Caller{ID: "1", Tenant: "acme"}, http.MethodPost,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`,
+		map[string]string{"Mcp-Protocol-Version": "2026-07-28", "Caisson-Mcp-Request": "x", "Mcp-Method": "tools/list"})
+	assert.NotContains(t, answer, "endless", "%d", status)
+	assert.Contains(t, answer, "scope")
+}
+
+// TestContextComesFromTheToken: what the host fills in is what the caller's token says, whatever the request says.
+func TestContextComesFromTheToken(t *testing.T) {
+	for _, version := range []string{"", "2025-11-25"} {
+		w := newWorld(t, mcp.Options{}, newFake(t, "where", fields{
+			"context": []string{"project_id"}, "parameters": fields{"type": "object", "properties": fields{"project_id": fields{"type": "string"}}},
+		}, func(_ context.Context, invocation tool.Invocation) tool.Result {
+			given, _ := invocation.Arguments.MarshalJSON()
+			return tool.Result{Success: true, Output: string(given)}
+		}))
+		c := connectWeb(version, &auth.Caller{ID: "1", Tenant: "acme", Scopes: everything, Context: map[string]string{"project_id": "mine"}})(t, w, nil)
+		assert.Equal(t, `{"project_id":"mine"}`, text(t, call(t, c, "where", nil), 0))
+		forged := call(t, c, "where", map[string]any{"Project_ID": "yours"})
+		assert.True(t, forged.IsError, text(t, forged, 0))
+		meta, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "where", Meta: sdk.Meta{"project_id": "yours", "context": map[string]any{"project_id": "yours"}}})
+		require.NoError(t, err)
+		assert.Equal(t, `{"project_id":"mine"}`, text(t, meta, 0))
+	}
+}

@@ -1,0 +1,140 @@
+package mcp_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/server/auth"
+	"github.com/caisson-run/caisson/server/mcp"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// sink is standard output that a test reads at the end.
+type sink struct{ bytes.Buffer }
+
+func (*sink) Close() error { return nil }
+
+// serve serves lines and returns what was written.
+func serve(t testing.TB, w *world, lines string) (string, error) {
+	t.Helper()
+	session, err := w.host.NewSession(executor.SessionOptions{})
+	require.NoError(t, err)
+	var out sink
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	err = w.server.ServeLines(ctx, session, nil, io.NopCloser(strings.NewReader(lines)), &out)
+	require.NoError(t, ctx.Err(), "it must end with its input")
+	return out.String(), err
+}
+
+const hello = initializeBody + "\n" + `{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n"
+
+const listen = `{"jsonrpc":"2.0","id":3,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
+
+// TestLinesAtTheEnd: requests before the end of the input are answered.
+func TestLinesAtTheEnd(t *testing.T) {
+	w := newWorld(t, mcp.Options{})
+	began := time.Now()
+	out, err := serve(t, w, hello+`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`+"\n"+listen+"\n")
+	require.NoError(t, err)
+	assert.Less(t, time.Since(began), 2*time.Second, "nobody waits for the end of a subscription")
+	assert.Contains(t, out, `"id":2,"result"`)
+	for _, broken := range []string{"hello", `{"jsonrpc":`, `{"jsonrpc":"2.0","id":` + strings.Repeat("[", 5<<20), `{"jsonrpc":"2.0","id":2,"method":"ping"} x`} {
+		_, err := serve(t, w, hello+broken)
+		require.ErrorContains(t, err, "the client's messages cannot be read: ")
+	}
+}
+
+// TestSilentReader: a client that does not read what it is sent cannot keep the server from ending.
+func TestSilentReader(t *testing.T) {
+	w := newWorld(t, mcp.Options{})
+	session, err := w.host.NewSession(executor.SessionOptions{})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	in, sent := io.Pipe()
+	read, out := io.Pipe()
+	served := make(chan error, 1)
+	go func() { served <- w.server.ServeLines(ctx, session, nil, in, out) }()
+	_, err = io.WriteString(sent, hello)
+	require.NoError(t, err)
+	_, err = read.Read(make([]byte, 1)) // the rest of the answer is being written
+	require.NoError(t, err)
+	cancel()
+	select {
+	case err := <-served:
+		require.Error(t, err)
+	case <-time.After(30 * time.Second):
+		require.Fail(t, "it does not end")
+	}
+	require.NoError(t, read.Close()) // so that the write that hangs ends
+}
+
+// seeds are messages as clients might send them.
+var seeds = []string{
+	``, `{}`, `[]`, `null`, `0`, `"a"`, `{"jsonrpc":"2.0"}`, `{"jsonrpc":"2.0","id":1}`, `{"jsonrpc":"2.0","id":2,"method":""}`, `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`,
+	`{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{"cursor":"x"}}`, `{"jsonrpc":"2.0","id":2,"method":"tools/list","params":null}`, `{"jsonrpc":"2.0","id":2,"method":"tools/call"}`,
+	`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{}}`, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"hello"}}`,
+	`{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"hello","arguments":{"a":1,"a":2}}}`, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"hello","arguments":[1]}}`,
+	`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"hello","arguments":{},"_meta":{"progressToken":{}}}}`, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"hello","requestState":"x","inputResponses":{"a":{"action":"accept"}}}}`,
+	`{"jsonrpc":"2.0","id":2,"method":"resources/read","params":{"uri":"caisson://output/x?from=1"}}`, `{"jsonrpc":"2.0","id":2,"method":"resources/read","params":{"uri":"caisson://output/%zz"}}`,
+	`{"jsonrpc":"2.0","id":2,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`,
+	`{"jsonrpc":"2.0","id":2,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`,
+	`{"jsonrpc":"2.0","id":2,"method":"logging/setLevel","params":{"level":"x"}}`, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`, `{"jsonrpc":"2.0","method":"notifications/cancelled"}`,
+	`{"jsonrpc":"2.0","id":1,"result":{}}`, `{"jsonrpc":"2.0","id":2,"method":"initialize","params":null}`, `[{"jsonrpc":"2.0","id":2,"method":"ping"},{"jsonrpc":"2.0","id":3,"method":"ping"}]`,
+	`{"JSONRPC":"2.0","ID":2,"Method":"ping"}`, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"\xff\"}", `{"jsonrpc":"2.0","id":2.5,"method":"ping"}`, `{"jsonrpc":"2.0","id":1e400,"method":"ping"}`,
+}
+
+// FuzzLines: whatever lines a client sends, each line of the answer is a message, and either a request that follows is
+// answered or the connection ends with an error.
+func FuzzLines(f *testing.F) {
+	for _, seed := range seeds {
+		f.Add(seed)
+	}
+	w := newWorld(f, mcp.Options{}, newFake(f, "hello", nil, says(tool.Result{Success: true, Output: "hello"})))
+	f.Fuzz(func(t *testing.T, line string) {
+		out, err := serve(t, w, hello+line+"\n"+`{"jsonrpc":"2.0","id":"last","method":"ping"}`+"\n")
+		answered := false
+		scanner := bufio.NewScanner(strings.NewReader(out))
+		scanner.Buffer(nil, 4<<20)
+		for scanner.Scan() {
+			require.True(t, json.Valid(scanner.Bytes()), scanner.Text())
+			answered = answered || strings.Contains(scanner.Text(), `"id":"last"`)
+		}
+		require.True(t, answered || err != nil, "%q: %q", line, out)
+	})
+}
+
+// FuzzBodies: whatever a client sends over HTTP is answered, and nothing panics.
+func FuzzBodies(f *testing.F) {
+	for _, seed := range seeds {
+		f.Add(seed, "2026-07-28", "tools/call", "hello")
+		f.Add(seed, "", "", "")
+	}
+	w := newWorld(f, mcp.Options{Idle: time.Second}, newFake(f, "hello", nil, says(tool.Result{Success: true, Output: "hello"})))
+	f.Fuzz(func(t *testing.T, body, version, method, name string) {
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond) // subscriptions last as long as their request
+		defer cancel()
+		r := httptest.NewRequestWithContext(auth.With(ctx, auth.Caller{ID: "1", Scopes: everything}), http.MethodPost, "/mcp", strings.NewReader(body))
+		for header, value := range map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Mcp-Protocol-Version": version, "Mcp-Method": method, "Mcp-Name": name} {
+			if value != "" {
+				r.Header.Set(header, value)
+			}
+		}
+		answer := httptest.NewRecorder()
+		w.server.ServeHTTP(answer, r)
+		require.Contains(t, []int{200, 202, 400, 404, 405, 413, 415, 500, 501, 503}, answer.Code, answer.Body.String())
+		require.NotContains(t, answer.Body.String(), "/work/")
+	})
+}
