@@ -224,6 +224,13 @@ func (g *gate) identified(w http.ResponseWriter, r *http.Request) *http.Request 
 			return nil
 		}
 		caller = token.Caller()
+		if s.options.Caller != nil {
+			if caller, err = s.options.Caller(token); err != nil {
+				r = r.WithContext(auth.With(r.Context(), token.Caller()))
+				s.refuse(w, r, problem.Problem{Status: http.StatusForbidden, Detail: "the token cannot be used with the server's policy; its operator can tell why"}, err.Error())
+				return nil
+			}
+		}
 	}
 	r = r.WithContext(auth.With(r.Context(), caller))
 	if s.options.Tokens != nil {

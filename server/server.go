@@ -44,6 +44,9 @@ type Options struct {
 	// Tokens are the tokens that callers must show. If nil, Local is everybody, and Addr must be a
 	// loopback address.
 	Tokens *auth.Tokens
+	// Caller returns whom a token stands for; an error refuses the request, and its text is for the
+	// operator. If nil, it is [auth.Token.Caller].
+	Caller func(auth.Token) (auth.Caller, error)
 	// Local is who calls if there are no Tokens. If it has no scopes, it has all.
 	Local auth.Caller
 	// TLS encrypts connections. Nil serves plain HTTP.

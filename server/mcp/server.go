@@ -117,6 +117,15 @@ func (s *Server) receive(next sdk.MethodHandler) sdk.MethodHandler {
 // errClosed means that the server is being closed.
 var errClosed = errors.New("mcp: the server is closed")
 
+// Drain refuses new calls, waits until those that run have ended or ctx is done, and closes the server.
+func (s *Server) Drain(ctx context.Context) error {
+	select {
+	case <-s.calls.drain():
+	case <-ctx.Done():
+	}
+	return s.Close(ctx)
+}
+
 // Close cancels the calls that run, waits until their clients have been told, and closes all connections.
 // It waits no longer than until ctx is done; the error says so. Later requests are refused. The executor's
 // sessions and the host stay open. Close may be called again.
@@ -146,6 +155,7 @@ func (s *Server) Close(ctx context.Context) error {
 type calls struct {
 	mu     sync.Mutex
 	closed bool
+	idle   chan struct{} // closed when no call runs any more; nil unless the server is drained
 	next   int
 	cancel map[int]context.CancelFunc
 	// answers counts the HTTP requests with calls that have not been answered.
@@ -157,7 +167,7 @@ type calls struct {
 func (c *calls) begin(ctx context.Context, by by) (context.Context, func(), error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed {
+	if c.closed || c.idle != nil {
 		return nil, nil, errClosed
 	}
 	by.answers(&c.answers)
@@ -175,7 +185,23 @@ func (c *calls) begin(ctx context.Context, by by) (context.Context, func(), erro
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		delete(c.cancel, id)
+		if c.idle != nil && len(c.cancel) == 0 {
+			close(c.idle)
+		}
 	}, nil
+}
+
+// drain has further calls refused, and returns what is closed when none runs any more.
+func (c *calls) drain() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.idle == nil {
+		c.idle = make(chan struct{})
+		if len(c.cancel) == 0 {
+			close(c.idle)
+		}
+	}
+	return c.idle
 }
 
 // close cancels all calls, has further ones refused, and reports whether it is the first to do so.

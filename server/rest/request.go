@@ -11,7 +11,7 @@ import (
 	"github.com/caisson-run/caisson/dialects/known"
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/internal/jsontext"
-	"github.com/caisson-run/caisson/server/internal/sessions"
+	"github.com/caisson-run/caisson/server/sessions"
 	"github.com/caisson-run/caisson/tool"
 )
 
