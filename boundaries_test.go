@@ -81,7 +81,7 @@ var owners = map[string][]string{
 	"github.com/hashicorp/golang-lru/v2":       {"executor", "server"},
 	"golang.org/x/term":                        {"cmd"},
 	"golang.org/x/net":                         {"wasm-tools/web/page", "server"},
-	"golang.org/x/text":                        {"wasm-tools/files/charset"},
+	"golang.org/x/text":                        {"cmd", "wasm-tools/files/charset"},
 	"code.dny.dev/ssrf":                        {"hostfuncs/network"},
 	"filippo.io/age":                           {"hostfuncs/secrets"},
 	"github.com/openai/openai-go/v3":           {"examples/agent/openaitest"},

@@ -3,6 +3,7 @@ package executor
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,16 +16,30 @@ type submitted struct {
 	approval *tool.Approval
 }
 
-// mistakes are all mistakes of a submission, each of which wraps one of the package's errors.
-type mistakes []error
+// mistakes are all mistakes of a submission.
+type mistakes []mistake
+
+// mistake is one mistake. Its kind is one of the package's errors.
+type mistake struct {
+	kind   error
+	detail string
+}
+
+func (m mistake) Error() string { return m.kind.Error() + ": " + m.detail }
+
+func (m mistake) Unwrap() error { return m.kind }
 
 const (
 	mostMistakes = 32 // listed in an error's text
 	maxShownID   = 64 // bytes
 )
 
+// add adds a mistake, unless it is already listed.
 func (m *mistakes) add(kind error, format string, arguments ...any) {
-	*m = append(*m, fmt.Errorf("%w: %s", kind, fmt.Sprintf(format, arguments...)))
+	found := mistake{kind, fmt.Sprintf(format, arguments...)}
+	if !slices.Contains((*m)[:min(len(*m), mostMistakes)], found) {
+		*m = append(*m, found)
+	}
 }
 
 // err returns one error with all mistakes, or nil.
@@ -35,11 +50,19 @@ func (m mistakes) err() error {
 	return m
 }
 
-// Error lists the first mistakes.
+// Error lists the first mistakes, by kind.
 func (m mistakes) Error() string {
-	var texts []string
+	var kinds []error
+	details := map[error][]string{}
 	for _, mistake := range m[:min(len(m), mostMistakes)] {
-		texts = append(texts, mistake.Error())
+		if details[mistake.kind] == nil {
+			kinds = append(kinds, mistake.kind)
+		}
+		details[mistake.kind] = append(details[mistake.kind], mistake.detail)
+	}
+	var texts []string
+	for _, kind := range kinds {
+		texts = append(texts, kind.Error()+": "+strings.Join(details[kind], ", "))
 	}
 	if more := len(m) - mostMistakes; more > 0 {
 		texts = append(texts, fmt.Sprintf("and %d more", more))
@@ -48,7 +71,13 @@ func (m mistakes) Error() string {
 }
 
 // Unwrap returns all mistakes.
-func (m mistakes) Unwrap() []error { return m }
+func (m mistakes) Unwrap() []error {
+	all := make([]error, len(m))
+	for i, mistake := range m {
+		all[i] = mistake
+	}
+	return all
+}
 
 // match assigns the answers to actions by call id. If there are no mistakes, each action has one.
 func (m *mistakes) match(pending []tool.Action, outputs []tool.Answer, approvals []tool.Approval) map[string]submitted {

@@ -228,11 +228,15 @@ func (r *reader) checkNames(root *node, m *Manifest) {
 
 // Bounds of the limits. The maximum memory is 4 GiB less one page, so that its size in bytes fits
 // 32 bits.
+// Maximum limits of a call.
+const (
+	MaxMemory  Bytes = 4<<30 - 64<<10 // what 32 bits address, less one page
+	MaxTimeout       = 24 * time.Hour
+)
+
 const (
 	leastMemory  = 64 << 10
-	mostMemory   = 4<<30 - 64<<10
 	leastTimeout = time.Millisecond
-	mostTimeout  = 24 * time.Hour
 	mostOutput   = 64 << 20
 	mostStderr   = 16 << 20
 	mostHTTP     = 10_000
@@ -245,8 +249,8 @@ const (
 
 func (r *reader) limits(n *node, path string) (l Limits) {
 	r.object(n, path,
-		optional("memory", &l.Memory, r.bytes(leastMemory, mostMemory)),
-		optional("timeout", &l.Timeout, r.duration(leastTimeout, mostTimeout)),
+		optional("memory", &l.Memory, r.bytes(leastMemory, MaxMemory)),
+		optional("timeout", &l.Timeout, r.duration(leastTimeout, MaxTimeout)),
 		optional("fuel", &l.Fuel, integer[int64](r, 1, math.MaxInt64)),
 		optional("output", &l.Output, r.bytes(1, mostOutput)),
 		optional("stderr", &l.Stderr, r.bytes(1, mostStderr)),

@@ -13,8 +13,8 @@ import (
 // manifest may request. A manifest that requests nothing gets the default named below, but
 // never more than the ceiling.
 //
-// Zero means the ceiling named at each field; a negative value is an error. There is no
-// "unlimited".
+// Zero means the ceiling named at each field; a negative value is an error, and so is Memory over
+// [manifests.MaxMemory]. There is no "unlimited".
 type Limits struct {
 	Timeout   time.Duration   // ceiling and default: 10 s
 	Memory    manifests.Bytes // linear memory. Ceiling and default: 128 MiB
@@ -52,7 +52,10 @@ func defaults(ceiling Limits) Limits {
 	}
 }
 
-var errNegativeLimit = errors.New("a limit is negative")
+var (
+	errNegativeLimit = errors.New("a limit is negative")
+	errTooMuchMemory = fmt.Errorf("the memory limit is over %s, the most that WebAssembly can address", manifests.MaxMemory)
+)
 
 // under returns the limits with zeros replaced by the profile's limits.
 func (l Limits) under(p manifests.Limits) Limits {
@@ -67,6 +70,9 @@ func (l Limits) under(p manifests.Limits) Limits {
 func (l Limits) complete() (Limits, error) {
 	if l.Timeout < 0 || l.Memory < 0 || l.Output < 0 || l.Stderr < 0 || l.OpenFiles < 0 || l.DiskBytes < 0 || l.HTTPCalls < 0 || l.HTTPBytes < 0 || l.Fuel < 0 {
 		return Limits{}, fmt.Errorf("runtime: %w: %+v", errNegativeLimit, l)
+	}
+	if l.Memory > manifests.MaxMemory {
+		return Limits{}, fmt.Errorf("runtime: %w: %s", errTooMuchMemory, l.Memory)
 	}
 	standard := ceilings()
 	return Limits{

@@ -64,7 +64,7 @@ func newAgentShow(o options) *cobra.Command {
 	o.toolFlags(command)
 	o.agentFolderFlag(command)
 	o.outputFlags(command, "print one JSON object")
-	o.sameFlags(command)
+	o.sameFlags(command, "agent") // it is named by the argument
 	command.ValidArgsFunction = o.completeAgents
 	o.completes(command)
 	return command
@@ -96,7 +96,7 @@ func newAgentSet(o options) *cobra.Command {
 	o.toolFlags(command)
 	o.agentFolderFlag(command)
 	o.outputFlags(command, "print one JSON object")
-	o.sameFlags(command)
+	o.sameFlags(command, "agent") // it is named by the argument
 	command.ValidArgsFunction = func(command *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(args) == 0 {
 			return o.completeAgents(command, args, word)

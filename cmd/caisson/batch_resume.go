@@ -241,8 +241,8 @@ func (o *batchOptions) decisions(pending []tool.Action) ([]tool.Approval, error)
 	read := func(flag string, values []string, parse func(string, []tool.Action) (tool.Approval, error)) {
 		for _, value := range values {
 			approval, err := parse(value, pending)
-			if err != nil {
-				wrong = append(wrong, message{fmt.Sprintf("%s %s: %v", flag, value, err), pendingHints(pending)})
+			if text := fmt.Sprintf("%s %s: %v", flag, value, err); err != nil && !slices.ContainsFunc(wrong, func(m message) bool { return m.text == text }) {
+				wrong = append(wrong, message{text: text})
 			}
 			approvals = append(approvals, approval)
 		}
@@ -250,6 +250,7 @@ func (o *batchOptions) decisions(pending []tool.Action) ([]tool.Approval, error)
 	read("--approve", o.approve, approvalOf)
 	read("--refuse", o.refuse, refusalOf)
 	if len(wrong) > 0 {
+		wrong[len(wrong)-1].hints = pendingHints(pending) // of all of them
 		return nil, &failure{exitUsage, wrong}
 	}
 	return approvals, nil
@@ -298,10 +299,12 @@ func needsOutput(action tool.Action) error {
 }
 
 // refusalOf parses the value of --refuse: CALL-ID[=REASON]. A refused call does not run, so no
-// fingerprint is needed.
+// fingerprint is needed. Providers' ids may contain = themselves: which call is meant must not depend on where the id
+// ends. Caisson's own ids have none.
 func refusalOf(text string, pending []tool.Action) (tool.Approval, error) {
 	var found []string
 	var reason string
+	other := errNoCall
 	for _, action := range pending {
 		for _, id := range []string{action.CallID, action.Call.ID} {
 			rest, ok := strings.CutPrefix(text, id)
@@ -309,7 +312,8 @@ func refusalOf(text string, pending []tool.Action) (tool.Approval, error) {
 				continue
 			}
 			if action.Type != tool.NeedsApproval {
-				return tool.Approval{}, needsOutput(action)
+				other = needsOutput(action)
+				break
 			}
 			found, reason = append(found, action.CallID), strings.TrimPrefix(rest, "=")
 			break
@@ -317,10 +321,10 @@ func refusalOf(text string, pending []tool.Action) (tool.Approval, error) {
 	}
 	switch len(found) {
 	case 0:
-		return tool.Approval{}, errNoCall
+		return tool.Approval{}, other
 	case 1:
 		return tool.Approval{CallID: found[0], Reason: reason}, nil
 	}
 	slices.Sort(found)
-	return tool.Approval{}, fmt.Errorf("several paused calls have this id: %s", strings.Join(found, ", "))
+	return tool.Approval{}, fmt.Errorf("this can mean several paused calls: %s; begin with one of these ids", strings.Join(found, ", "))
 }

@@ -348,7 +348,27 @@ func TestDecisionsNameOneCall(t *testing.T) {
 	assert.Equal(t, []tool.Approval{{CallID: "0001", Reason: "a=b"}, {CallID: "0002"}}, approvals)
 	o = batchOptions{refuse: []string{"twin"}}
 	_, err = o.decisions(pending)
-	require.ErrorContains(t, err, "several paused calls have this id: 0002, 0003")
+	require.ErrorContains(t, err, "this can mean several paused calls: 0002, 0003; begin with one of these ids")
+
+	pending = []tool.Action{approval("0001", "a"), approval("0002", "a=b"), {Type: tool.NeedsOutput, CallID: "0003", Tool: "ask_user", Call: tool.Call{ID: "c"}}, approval("0004", "c=d")}
+	for text, want := range map[string]tool.Approval{
+		"a": {CallID: "0001"}, "a=why": {CallID: "0001", Reason: "why"}, "0001=b": {CallID: "0001", Reason: "b"}, "0002=why": {CallID: "0002", Reason: "why"},
+		"c=d": {CallID: "0004"}, "c=d=why": {CallID: "0004", Reason: "why"},
+	} {
+		approvals, err := (&batchOptions{refuse: []string{text}}).decisions(pending)
+		require.NoError(t, err, text)
+		assert.Equal(t, []tool.Approval{want}, approvals, text)
+	}
+	for text, want := range map[string]string{"a=b": "0001, 0002", "a=b=why": "0001, 0002", "c=why": "needs an output", "c": "needs an output"} {
+		_, err := (&batchOptions{refuse: []string{text}}).decisions(pending)
+		require.ErrorContains(t, err, want, text)
+	}
+	_, err = (&batchOptions{refuse: []string{"x", "x"}, approve: []string{"y"}}).decisions(pending)
+	var told *failure
+	require.ErrorAs(t, err, &told)
+	require.Len(t, told.messages, 2, "each mistake is reported once")
+	assert.Empty(t, told.messages[0].hints)
+	assert.Equal(t, pendingHints(pending), told.messages[1].hints, "and so is what is paused")
 }
 
 // TestNothingRunsWhoseResultCannotBeWritten: a provider that matches results by id rejects calls without

@@ -64,10 +64,11 @@ func (o *options) toolFlags(command *cobra.Command) {
 }
 
 // sameFlags makes a command that runs no calls accept all flags of call, so that those of a call can be
-// repeated with it. The ones that it does not have itself are without effect there, and not shown.
-func (o *options) sameFlags(command *cobra.Command) {
+// repeated with it, but for those that would contradict it. The ones that it does not have itself are without effect
+// there, and not shown.
+func (o *options) sameFlags(command *cobra.Command, but ...string) {
 	newCall(*o).Flags().VisitAll(func(flag *pflag.Flag) {
-		if command.Flags().Lookup(flag.Name) == nil {
+		if command.Flags().Lookup(flag.Name) == nil && !slices.Contains(but, flag.Name) {
 			flag.Hidden = true
 			command.Flags().AddFlag(flag)
 		}
@@ -91,9 +92,9 @@ func (o *options) grantFlags(command *cobra.Command) {
 func (o *options) limitFlags(command *cobra.Command) {
 	flags := command.Flags()
 	flags.Func("timeout", "time limit per call, a `DURATION` such as 30s; a tool may request less (default: the profile's, 10s in standard)",
-		parsedInto(&o.limits.Timeout, manifests.ParseDuration))
+		parsedInto(&o.limits.Timeout, parseTimeout))
 	flags.Func("memory", "memory limit per call, a `SIZE` such as 64MiB; a tool may request less (default: the profile's, 128MiB in standard)",
-		parsedInto(&o.limits.Memory, parseSize))
+		parsedInto(&o.limits.Memory, parseMemory))
 	flags.Func("fuel", "run at most `N` instructions per call; a tool may request less (default: limited only by time)", parsedInto(&o.limits.Fuel, parseFuel))
 }
 
@@ -250,6 +251,24 @@ func parseSize(text string) (manifests.Bytes, error) {
 		err = errors.New("want more than 0 bytes")
 	}
 	return size, err
+}
+
+// parseMemory parses a limit on linear memory.
+func parseMemory(text string) (manifests.Bytes, error) {
+	size, err := parseSize(text)
+	if err == nil && size > manifests.MaxMemory {
+		err = fmt.Errorf("want at most %s, since WebAssembly's addresses have 32 bits", manifests.MaxMemory)
+	}
+	return size, err
+}
+
+// parseTimeout parses the time limit of a call.
+func parseTimeout(text string) (time.Duration, error) {
+	timeout, err := manifests.ParseDuration(text)
+	if err == nil && timeout > manifests.MaxTimeout {
+		err = fmt.Errorf("want at most %s", manifests.MaxTimeout)
+	}
+	return timeout, err
 }
 
 // parseFuel parses a positive number of instructions.

@@ -84,8 +84,8 @@ func TestParsedFlags(t *testing.T) {
 		accepted, rejected []string
 		advice             string
 	}{
-		"timeout":    {[]string{"1m30s"}, []string{"0s", "-1s", "10", ""}, ""},
-		"memory":     {[]string{"64MiB", "1"}, []string{"0", "-1", "64MB!", ""}, ""},
+		"timeout":    {[]string{"1m30s", "24h"}, []string{"0s", "-1s", "10", "25h", ""}, ""},
+		"memory":     {[]string{"64MiB", "1", "4194240KiB"}, []string{"0", "-1", "64MB!", "", "4GiB", "4294901761", "8GiB"}, ""},
 		"fuel":       {[]string{"1"}, []string{"0", "-1", "1.5", ""}, "want a whole number above 0"},
 		"max-output": {[]string{"1KiB", "unlimited"}, []string{"", "0", "-1", "1023", "lots", "Unlimited"}, "or unlimited"},
 		"trust":      {[]string{digest}, []string{"", "0a", digest + "0a", strings.Repeat("x", 64)}, "64 hex digits"},

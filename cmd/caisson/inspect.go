@@ -39,6 +39,8 @@ func newInspect(o options) *cobra.Command {
 		},
 	}
 	o.toolFlags(command)
+	o.agentFlag(command)
+	o.stateFlag(command, "with --agent: where agents are stored, `DIR`")
 	o.limitFlags(command)
 	o.compileFlags(command)
 	o.outputFlags(command, "print one JSON object")
@@ -155,6 +157,11 @@ func (h *host) find(ctx context.Context, name string, p *progress) (inspected, e
 	}
 	m, l := entry.Manifest, t.Limits()
 	listing, _ := h.registry.Listing(name)
+	allowed, err := h.allowedTools()
+	if err != nil {
+		return inspected{}, err
+	}
+	listing.Allowed = allowed == nil || slices.Contains(allowed, listing.Name)
 	if h.options.only != "" { // whether the tools that it calls are loaded is not known then
 		listing.Permissions = list(t.Decisions())
 	}
@@ -175,7 +182,6 @@ func (h *host) find(ctx context.Context, name string, p *progress) (inspected, e
 		return found, nil
 	}
 	var kept isolation
-	var err error
 	p.during("starting "+entry.Name, func() { kept, err = isolationOf(ctx, t) })
 	switch {
 	case errors.Is(err, runtime.ErrModule), errors.Is(err, runtime.ErrDigest):

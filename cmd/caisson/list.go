@@ -5,11 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
-	"text/tabwriter"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -90,7 +87,7 @@ func (o *options) list(ctx context.Context, all bool) (err error) {
 	if !all {
 		c.Tools = slices.DeleteFunc(c.Tools, func(t registry.Listing) bool { return t.Hidden || !t.Allowed })
 	}
-	err = o.show(c, c.table())
+	err = o.show(c, c.table(widthOf(o.stdout)))
 	h.noteUnapplied()
 	return err
 }
@@ -119,13 +116,13 @@ func deprecation(d manifests.Deprecated) string {
 	return text
 }
 
-// table returns the catalogue as text for people.
-func (c catalogue) table() string {
+// table returns the catalogue as text for people, of lines as wide as most if possible.
+func (c catalogue) table(most int) string {
 	rows := [][]string{{"NAME", "WHAT IT IS", "SOURCE", "NOTES"}}
 	for _, t := range c.Tools {
 		rows = append(rows, []string{t.Name, cmp.Or(t.Label, clip(t.Summary, 48)), t.Source, strings.Join(notesOn(t), "; ")})
 	}
-	text := aligned(wrapped(rows))
+	text := fitted(rows, most)
 	if len(c.Duplicates) > 0 {
 		text += "\n"
 	}
@@ -133,55 +130,6 @@ func (c catalogue) table() string {
 		text += sanitiseLine(keptOut(d)) + "\n"
 	}
 	return text
-}
-
-// tableWidth is how wide a table should be, and leastNotes how wide its last column is at least.
-const (
-	tableWidth = 80
-	leastNotes = 24
-)
-
-// wrapped returns rows in which the text of the last column continues in further rows, so that the table fits its
-// width if the other columns let it.
-func wrapped(rows [][]string) [][]string {
-	last := len(rows[0]) - 1
-	room := tableWidth
-	for column := range last {
-		widest := 0
-		for _, row := range rows {
-			widest = max(widest, utf8.RuneCountInString(sanitiseLine(row[column])))
-		}
-		room -= widest + 2
-	}
-	room = max(room, leastNotes)
-	var all [][]string
-	for _, row := range rows {
-		line := ""
-		for _, word := range strings.Fields(row[last]) {
-			if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > room {
-				all = append(all, append(slices.Clone(row[:last]), line))
-				row = make([]string, last+1)
-				line = ""
-			}
-			line = strings.TrimPrefix(line+" "+word, " ")
-		}
-		all = append(all, append(slices.Clone(row[:last]), line))
-	}
-	return all
-}
-
-// aligned returns the rows of a table as lines with aligned columns.
-func aligned(rows [][]string) string {
-	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	for _, row := range rows {
-		for i := range row {
-			row[i] = sanitiseLine(row[i])
-		}
-		_, _ = fmt.Fprintln(w, strings.Join(row, "\t"))
-	}
-	_ = w.Flush() // a strings.Builder does not fail
-	return regexp.MustCompile(` +\n`).ReplaceAllString(b.String(), "\n")
 }
 
 // notesOn returns what a table says of a tool beside its name.
@@ -242,14 +190,6 @@ func keptOut(d *registry.DuplicateError) string {
 		why = "it looks like " + d.Kept.Name
 	}
 	return fmt.Sprintf("kept out: %s from %s (%s); kept: %s", what, d.Dropped.File, why, d.Kept.File)
-}
-
-// clip shortens a text to at most most characters.
-func clip(text string, most int) string {
-	if utf8.RuneCountInString(text) <= most {
-		return text
-	}
-	return string([]rune(text)[:most-1]) + "…"
 }
 
 // definitions prints the tools in a dialect, and findings about them as hints.

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"golang.org/x/term"
 )
@@ -48,7 +47,7 @@ func (p *progress) during(what string, work func()) {
 		line := what + " …"
 		_, _ = fmt.Fprint(p.w, line)
 		<-done
-		_, _ = fmt.Fprint(p.w, "\r", strings.Repeat(" ", utf8.RuneCountInString(line)), "\r")
+		_, _ = fmt.Fprint(p.w, "\r", strings.Repeat(" ", cellsOf(line)), "\r")
 	}()
 	work()
 	close(done)

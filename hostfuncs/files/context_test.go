@@ -52,11 +52,13 @@ func TestOperationsEndWithTheirContext(t *testing.T) {
 			_, err := f.WriteAt(make([]byte, 4<<20), 0)
 			return err
 		},
-		"a change of size":  func(_, _ *files.Dir, f *files.File) error { return f.SetSize(10) },
-		"a file's sync":     func(_, _ *files.Dir, f *files.File) error { return f.Sync() },
-		"a directory's":     func(d, _ *files.Dir, _ *files.File) error { return d.Sync() },
-		"a removal":         func(d, _ *files.Dir, _ *files.File) error { return errors.Join(d.Mkdir("x"), d.RemoveDir("x")) },
-		"a change of times": func(d, _ *files.Dir, _ *files.File) error { return d.SetTimes("a.txt", true, nil, new(time.Unix(1, 0))) },
+		"a change of size": func(_, _ *files.Dir, f *files.File) error { return f.SetSize(10) },
+		"a file's sync":    func(_, _ *files.Dir, f *files.File) error { return f.Sync() },
+		"a directory's":    func(d, _ *files.Dir, _ *files.File) error { return d.Sync() },
+		"a removal":        func(d, _ *files.Dir, _ *files.File) error { return errors.Join(d.Mkdir("x"), d.RemoveDir("x")) },
+		"a change of times": func(d, _ *files.Dir, _ *files.File) error {
+			return d.SetTimes("a.txt", true, nil, new(time.Unix(1, 0)))
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			view := w.open(manifests.AccessReadWrite)
