@@ -56,7 +56,7 @@ func newWorld(t *testing.T) *world {
 // clientTool returns a manifest, since a host needs a tool to open.
 func clientTool(t *testing.T) string {
 	t.Helper()
-	return filepath.Join("..", "..", "..", "wasm-tools", "client", "ask_user.tool.yaml")
+	return filepath.Join("..", "..", "wasm-tools", "client", "ask_user.tool.yaml")
 }
 
 func (w *world) sessions(t *testing.T, options Options) *Sessions {
