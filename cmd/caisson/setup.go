@@ -41,12 +41,14 @@ type host struct {
 
 // opening says why tools are opened.
 type opening struct {
-	starts bool             // whether programs are compiled and started
-	fills  bool             // whether compiled code is only stored for later, so that tools are granted nothing
-	runs   bool             // whether calls are run as well
-	serves bool             // whether calls of others are run, until they have gone
-	called []string         // the tools of these calls, as far as they are known
-	claims executor.Claimer // ensures that a batch is resumed only once; may be nil
+	starts   bool              // whether programs are compiled and started
+	fills    bool              // whether compiled code is only stored for later, so that tools are granted nothing
+	runs     bool              // whether calls are run as well
+	serves   bool              // whether calls of others are run, until they have gone
+	shared   bool              // whether these are many, who must be protected from each other
+	recorder executor.Recorder // of the calls that are served; may be nil
+	called   []string          // the tools of these calls, as far as they are known
+	claims   executor.Claimer  // ensures that a batch is resumed only once; may be nil
 }
 
 // open loads the tools that the flags and the policy name, with their grants.
@@ -84,7 +86,7 @@ func (o *options) open(ctx context.Context, opening opening) (_ *host, err error
 	case opening.runs:
 		err = h.runOptions(opening.claims, &options)
 	case opening.serves:
-		err = h.serveOptions(&options)
+		err = h.serveOptions(opening, &options)
 	}
 	if err != nil {
 		return nil, err
@@ -226,8 +228,12 @@ func (h *host) runOptions(claims executor.Claimer, options *caisson.Options) (er
 
 // serveOptions adds the options for running calls of others. Nothing is kept of a call once it has ended but its
 // record.
-func (h *host) serveOptions(options *caisson.Options) (err error) {
+func (h *host) serveOptions(opening opening, options *caisson.Options) (err error) {
 	options.Executor, err = h.options.executorOptions(nil)
+	if opening.shared {
+		options.Executor.Limits, options.Executor.Rates, options.Executor.Breaker = executor.Limits{}, executor.Rates{}, executor.Breaker{}
+	}
+	options.Executor.Recorder = opening.recorder
 	options.StateDir, h.stateProblem = h.options.stateFolder()
 	return err
 }

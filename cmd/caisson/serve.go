@@ -1,0 +1,276 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/server"
+	"github.com/caisson-run/caisson/server/auth"
+	"github.com/caisson-run/caisson/server/mcp"
+	"github.com/caisson-run/caisson/server/metrics"
+	"github.com/caisson-run/caisson/server/rest"
+	"github.com/caisson-run/caisson/server/sessions"
+)
+
+const serveHelp = `Serve the tools over HTTP: to MCP clients under /mcp, and to programs in any language under /v1,
+as /openapi.json describes. Flags and the policy say which tools there are and what they may
+do; no request can change that.
+
+Without tokens, the server lets in everybody on this machine, and listens on no address that
+others can reach. Once "caisson token create" has made a token, each request must show one:
+
+  Authorization: Bearer TOKEN
+
+The token says for which tenant a call is made, and which context values it gets, beside those
+of --context. GET /healthz and /readyz need no token. GET /metrics, for Prometheus, needs one
+with the scope admin and without a tenant.
+
+The server ends when it is told to stop (SIGINT, SIGTERM): it takes no new calls, gives those
+that run the time of --drain, cancels the rest, and answers every request before it ends.
+
+Refused requests are logged to standard error, with --verbose also what is done.
+
+` + keptHelp
+
+const serveExample = `  caisson serve --tools ./wasm-tools
+  caisson serve --config caisson.yaml --addr :8711 --tls-cert cert.pem --tls-key key.pem --host tools.example.com`
+
+// serveOptions are the flags of the command.
+type serveOptions struct {
+	options
+	server.Options
+	certificate, key string
+}
+
+func newServe(given options) *cobra.Command {
+	o := serveOptions{options: given}
+	command := &cobra.Command{
+		Use:     "serve",
+		Short:   "serve the tools over HTTP, to programs and MCP clients",
+		Long:    serveHelp,
+		Example: serveExample,
+		Args:    positional(0, 0, ""),
+		RunE:    func(command *cobra.Command, _ []string) error { return o.serve(command.Context()) },
+	}
+	flags := command.Flags()
+	flags.StringVar(&o.Addr, "addr", server.DefaultAddr, "listen on `HOST:PORT`; an empty HOST means all addresses, which needs tokens")
+	flags.StringArrayVar(&o.Hosts, "host", nil, "the DNS `NAME` under which the server is reached, beside localhost; repeatable")
+	flags.StringArrayVar(&o.Origins, "origin", nil, "let pages of `ORIGIN`, such as https://app.example.com, use the server from a browser; repeatable")
+	flags.StringVar(&o.certificate, "tls-cert", "", "encrypt connections with the certificate in the PEM `FILE`")
+	flags.StringVar(&o.key, "tls-key", "", "the key of --tls-cert, in the PEM `FILE`")
+	flags.Func("max-body", "refuse requests of more than `SIZE` (default 16MiB)", parsedInto(&o.Limits.BodyBytes, func(text string) (int64, error) {
+		size, err := manifests.ParseBytes(text)
+		return int64(size), err
+	}))
+	flags.IntVar(&o.Limits.Connections, "max-connections", 0, "hold at most `N` connections at a time (default 1024)")
+	flags.Float64Var(&o.Limits.Rate, "rate", 0, "answer at most `N` requests a second of one token, in bursts of twice as many (default 200)")
+	flags.Func("drain", "when the server stops, give running calls the time `DURATION` (default 20s)", parsedInto(&o.Limits.Drain, manifests.ParseDuration))
+	o.toolFlags(command)
+	o.agentFlag(command)
+	o.limitFlags(command)
+	o.executorFlags(command, "each call", "64KiB")
+	o.stateFlag(command, "store records for \"caisson explain\", agents and tokens in `DIR`; \"\" stores none")
+	o.compileFlags(command)
+	flags.BoolVar(&o.quiet, "quiet", false, "print errors only: no hints, and not where the server listens")
+	o.completes(command)
+	return command
+}
+
+// serve serves until ctx is done.
+func (o *serveOptions) serve(ctx context.Context) (err error) {
+	if err := o.check(); err != nil {
+		return err
+	}
+	counted := metrics.New()
+	h, err := o.open(ctx, opening{serves: true, shared: true, recorder: counted})
+	if err != nil {
+		return err
+	}
+	defer func() { err = cmp.Or(err, h.close(ctx)) }()
+	counted.Watch(h.Load)
+	if err := h.asksOfTools(); err != nil {
+		return err
+	}
+	if err := o.callers(h); err != nil {
+		return err
+	}
+	log := h.logger
+	if log == nil {
+		log = slog.New(slog.NewTextHandler(o.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	}
+	return o.behind(ctx, h, counted.Handler(), log)
+}
+
+func (o *serveOptions) check() error {
+	switch {
+	case (o.certificate == "") != (o.key == ""):
+		return failed(exitUsage, "--tls-cert and --tls-key are needed together")
+	case o.Limits.Connections < 0:
+		return failed(exitUsage, fmt.Sprintf("--max-connections %d: want 1 or more", o.Limits.Connections))
+	case o.Limits.Rate < 0:
+		return failed(exitUsage, fmt.Sprintf("--rate %g: want more than 0", o.Limits.Rate))
+	case o.certificate == "":
+		return nil
+	}
+	pair, err := tls.LoadX509KeyPair(o.certificate, o.key)
+	if err != nil {
+		return failed(exitUsage, "--tls-cert and --tls-key: "+err.Error())
+	}
+	o.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	o.Limits.Burst = int(2 * o.Limits.Rate)
+	return nil
+}
+
+// callers decides who may call, and what their calls get from the command line.
+func (o *serveOptions) callers(h *host) error {
+	tokens, err := o.tokensInUse()
+	if err != nil {
+		return err
+	}
+	o.Tokens = tokens
+	o.Local = auth.Caller{Tenant: o.tenant, Agent: o.agent, Context: h.operator.context}
+	if tokens == nil {
+		return nil
+	}
+	if writer, found, err := h.WriterTo(tokens.Dir(), h.operator.context); err != nil || found {
+		if err != nil {
+			return err
+		}
+		return failed(exitUsage, fmt.Sprintf("tokens are kept in %s, and %s may write there (to %s): it could let itself in", tokens.Dir(), writer.Tool, writer.Dir), apartHint)
+	}
+	for _, flag := range []struct{ name, value string }{{"--tenant", o.tenant}, {"--agent", o.agent}} {
+		if flag.value != "" {
+			return failed(exitUsage, flag.name+" says for whom callers without a token call, and there are tokens, which say it themselves",
+				`leave the flag out, or name a state folder without tokens with --state-dir DIR`)
+		}
+	}
+	o.Caller = h.callerOf
+	return nil
+}
+
+// callerOf returns whom a token stands for, with the context values of the command line. A token cannot
+// set a value that the policy has from elsewhere, nor one that the command line sets.
+func (h *host) callerOf(token auth.Token) (auth.Caller, error) {
+	caller := token.Caller()
+	values := maps.Clone(h.operator.context)
+	for name, value := range token.Context {
+		if source, named := h.operator.contextSource(name); named && source.From != manifests.FromToken {
+			return auth.Caller{}, fmt.Errorf("the token %s sets the context value %s, and %s says that it comes from the %s", token.ID, name, source.Origin, source.From)
+		}
+		for other := range values {
+			if strings.EqualFold(other, name) {
+				return auth.Caller{}, fmt.Errorf("the token %s sets the context value %s, and so does --context", token.ID, name)
+			}
+		}
+		if values == nil {
+			values = map[string]string{}
+		}
+		values[name] = value
+	}
+	caller.Context = values
+	return caller, nil
+}
+
+// behind serves the host behind the server.
+func (o *serveOptions) behind(ctx context.Context, h *host, metrics http.Handler, log *slog.Logger) (err error) {
+	store, err := h.agents()
+	if err != nil && (o.agent != "" || o.Tokens != nil) {
+		return err
+	}
+	mine := sessions.Options{Agents: &store, Logger: log}
+	if err != nil {
+		mine.Agents = nil
+	}
+	kept, err := sessions.New(h.Host, mine)
+	if err != nil {
+		return err
+	}
+	if _, err := kept.Allowed(o.Local); err != nil {
+		return o.agentProblem(err)
+	}
+	ending := context.WithoutCancel(ctx)
+	defer func() { err = cmp.Or(err, kept.Close(ending)) }()
+	api, err := rest.New(h.Host, rest.Options{Sessions: kept, Agents: mine.Agents, Logger: log, Body: o.Limits.BodyBytes})
+	if err != nil {
+		return err
+	}
+	protocol, err := mcp.New(h.Host, mcp.Options{Sessions: kept, Version: readVersion().Version, Logger: log})
+	if err != nil {
+		return err
+	}
+	drain := cmp.Or(o.Limits.Drain, defaultDrain)
+	drained := make(chan error, 1)
+	o.Metrics, o.Logger, o.Limits.Drain = metrics, log, drain
+	s, err := server.New(o.Options,
+		server.Door{Pattern: "/v1/", Handler: api, Drain: api.Stop}, server.Door{Pattern: "/openapi.json", Handler: api},
+		server.Door{Pattern: "/mcp", Handler: protocol, Drain: func() {
+			go func() {
+				ctx, cancel := context.WithTimeout(ending, drain)
+				defer cancel()
+				drained <- protocol.Drain(ctx)
+			}()
+		}})
+	if err != nil {
+		drained <- protocol.Close(ending)
+		return serverProblem(err)
+	}
+	serving, stop := h.runaways.within(ctx)
+	defer stop()
+	err = s.Serve(serving, func(address net.Addr) { o.say(h, address) })
+	if serving.Err() == nil { // it did not begin to stop
+		drained <- protocol.Close(ending)
+	}
+	if failure := h.runaways.failure(); failure != nil {
+		return failure
+	}
+	closing, cancel := context.WithTimeout(ending, drain)
+	defer cancel()
+	return serverProblem(cmp.Or(err, <-drained, api.Close(closing)))
+}
+
+// defaultDrain is how long running calls have when the server stops.
+const defaultDrain = 20 * time.Second
+
+// say tells where the server listens, and for whom.
+func (o *serveOptions) say(h *host, address net.Addr) {
+	scheme, whom := "http", "everybody on this machine"
+	if o.TLS != nil {
+		scheme = "https"
+	}
+	if o.Tokens != nil {
+		whom = "callers with a token"
+	}
+	if !o.quiet {
+		_, _ = fmt.Fprintf(o.stderr, "caisson: serving %d tools to %s at %s://%s\n", len(h.registry.List()), whom, scheme, address)
+	}
+	if host, _, err := net.SplitHostPort(address.String()); o.TLS == nil && err == nil {
+		if ip := net.ParseIP(host); ip != nil && !ip.IsLoopback() {
+			o.hint("tokens and calls are not encrypted; use --tls-cert and --tls-key, or a proxy that encrypts")
+		}
+	}
+}
+
+// serverProblem explains an error of the server.
+func serverProblem(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, server.ErrOpen):
+		return failed(exitUsage, strings.TrimPrefix(err.Error(), "server: "), `create a token with "caisson token create", or listen on localhost`)
+	case errors.Is(err, server.ErrInvalidOptions):
+		return failed(exitUsage, strings.TrimPrefix(err.Error(), "server: "))
+	}
+	return failed(exitFailed, strings.TrimPrefix(err.Error(), "server: "))
+}

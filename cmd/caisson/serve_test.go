@@ -1,0 +1,280 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"math/big"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/internal/guests"
+)
+
+// served is "caisson serve" as a process.
+type served struct {
+	*exec.Cmd
+	url string
+
+	mu   sync.Mutex
+	said bytes.Buffer // on standard error
+}
+
+// startServe starts the command with the shipped tools on any free port, and waits until it listens.
+func startServe(t *testing.T, args ...string) *served {
+	t.Helper()
+	root, err := guests.Compile(t.Context(), "wasm-tools/calculator", "wasm-tools/files", "internal/guests/probe")
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	args = append([]string{"serve", "--addr", "localhost:0", "--tools", filepath.Join(root, "wasm-tools", "calculator"), "--tools", filepath.Join(root, "wasm-tools", "files")}, args...)
+	s := &served{Cmd: exec.CommandContext(ctx, "caisson", args...)}
+	stderr, err := s.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, s.Start())
+	listening := make(chan string, 1)
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		for lines := bufio.NewScanner(stderr); lines.Scan(); {
+			s.mu.Lock()
+			s.said.WriteString(lines.Text() + "\n")
+			s.mu.Unlock()
+			if _, url, found := strings.Cut(lines.Text(), " at http"); found {
+				listening <- "http" + url
+			}
+		}
+		close(listening)
+	}()
+	t.Cleanup(func() {
+		_ = s.Process.Kill()
+		<-read
+		_ = s.Wait()
+		cancel()
+	})
+	select {
+	case s.url = <-listening:
+	case <-ctx.Done():
+	}
+	require.NotEmpty(t, s.url, s.log())
+	return s
+}
+
+func (s *served) log() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.said.String()
+}
+
+// end tells the process to stop, and returns its exit code.
+func (s *served) end(t *testing.T) int {
+	t.Helper()
+	require.NoError(t, s.Process.Signal(syscall.SIGTERM))
+	_ = s.Wait()
+	return s.ProcessState.ExitCode()
+}
+
+func (s *served) do(t *testing.T, client *http.Client, method, path, token, body string) (status int, text string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, s.url+path, strings.NewReader(body))
+	require.NoError(t, err)
+	r.Header.Set("Content-Type", "application/json")
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	response, err := client.Do(r)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	read, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	return response.StatusCode, string(read)
+}
+
+// plain is a client that keeps nothing.
+func plain(t *testing.T) *http.Client {
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport}
+}
+
+const sevenTimesSix = `{"name":"calculator","arguments":{"expression":"7*6"}}`
+
+// TestServe: everybody on this machine calls tools until the server is told to stop.
+func TestServe(t *testing.T) {
+	s := startServe(t, "--state-dir", t.TempDir())
+	client := plain(t)
+	status, text := s.do(t, client, "POST", "/v1/calls", "", sevenTimesSix)
+	assert.Equal(t, 200, status, text)
+	assert.Contains(t, text, `\"output\":\"42\"`)
+	status, text = s.do(t, client, "POST", "/mcp", "", `{"jsonrpc":"2.0","id":1,"method":"ping"}`)
+	assert.NotEqual(t, 404, status, text)
+	for path, want := range map[string]string{"/healthz": "ok", "/readyz": "ready", "/openapi.json": `"/v1/calls"`, "/metrics": `caisson_calls_total{outcome="success",tool="calculator"} 1`, "/v1/tools": `"name":"file_read"`} {
+		status, text = s.do(t, client, "GET", path, "", "")
+		assert.Equal(t, 200, status, path)
+		assert.Contains(t, text, want)
+	}
+	assert.Contains(t, s.log(), "caisson: serving 7 tools to everybody on this machine at http://127.0.0.1:")
+	assert.Equal(t, 0, s.end(t), s.log())
+}
+
+
+func createToken(t *testing.T, state string, args ...string) (token, id string) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "caisson", append([]string{"token", "create", "--json", "--state-dir", state}, args...)...)
+	out, err := command.Output()
+	require.NoError(t, err)
+	var made struct{ Token, ID string }
+	require.NoError(t, json.Unmarshal(out, &made))
+	return made.Token, made.ID
+}
+
+// TestServeTokens: with tokens, nobody gets in without one; each sees its tenant, and its calls get its context values.
+func TestServeTokens(t *testing.T) {
+	state, work := t.TempDir(), t.TempDir()
+	for _, project := range []string{"one", "two"} {
+		require.NoError(t, os.Mkdir(filepath.Join(work, project), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(work, project, "a.txt"), []byte("of "+project), 0o600))
+	}
+	all := []string{"--scope", "read", "--scope", "call"}
+	one, id := createToken(t, state, append(all, "--tenant", "one", "--context", "project_id=one")...)
+	two, _ := createToken(t, state, append(all, "--tenant", "two", "--context", "project_id=two")...)
+	operator, _ := createToken(t, state, "--scope", "admin")
+	policy := filepath.Join(work, "caisson.yaml")
+	require.NoError(t, os.WriteFile(policy, []byte(`
+schema: caisson-config/v1
+context: {project_id: {from: token}}
+grants: [{tools: ["file_*"], context: [project_id], files: [{path: /project, host: "./{project_id}", access: read}]}]
+`), 0o600))
+	s := startServe(t, "--state-dir", state, "--config", policy)
+	client := plain(t)
+	call := `{"name":"file_read","arguments":{"path":"a.txt"}}`
+	for token, want := range map[string]string{one: "of one", two: "of two"} {
+		status, text := s.do(t, client, "POST", "/v1/calls", token, call)
+		assert.Equal(t, 200, status, text)
+		assert.Contains(t, text, want)
+	}
+	_, text := s.do(t, client, "POST", "/v1/calls", one, `{"name":"file_read","arguments":{"path":"a.txt","project_id":"two"}}`)
+	assert.NotContains(t, text, "of two", "an argument sets no context value")
+	for path, want := range map[string]int{"/v1/tools": 401, "/metrics": 401, "/mcp": 401, "/openapi.json": 401, "/healthz": 200} {
+		status, _ := s.do(t, client, "GET", path, "", "")
+		assert.Equal(t, want, status, path)
+	}
+	status, _ := s.do(t, client, "GET", "/metrics", operator, "")
+	assert.Equal(t, 200, status)
+	status, _ = s.do(t, client, "GET", "/metrics", one, "")
+	assert.Equal(t, 403, status)
+	wrong, _ := createToken(t, state, append(all, "--context", "Project_ID=one")...)
+	_, text = s.do(t, client, "POST", "/v1/calls", wrong, call)
+	assert.NotContains(t, text, "of one", "a name in another case is another name")
+	require.NoError(t, exec.CommandContext(t.Context(), "caisson", "token", "revoke", id, "--state-dir", state).Run())
+	assert.Eventually(t, func() bool {
+		status, _ := s.do(t, client, "POST", "/v1/calls", one, call)
+		return status == 401
+	}, 10*time.Second, 100*time.Millisecond, "within a second, give or take a busy machine")
+	assert.Contains(t, s.log(), "the token was revoked")
+	assert.Equal(t, 0, s.end(t), s.log())
+}
+
+// TestServeStopsUnderLoad: every request that was accepted is answered or told that its call was cancelled, and no process
+// or file is left behind.
+func TestServeStopsUnderLoad(t *testing.T) {
+	s := startServe(t, "--state-dir", t.TempDir(), "--drain", "300ms", "--no-reuse")
+	client := plain(t)
+	s.do(t, client, "POST", "/v1/calls", "", sevenTimesSix) // compiled
+	const callers = 16
+	var mu sync.Mutex
+	answered, refused := 0, 0
+	var all sync.WaitGroup
+	stopping := make(chan struct{})
+	for i := range callers {
+		all.Go(func() {
+			for n := 0; ; n++ {
+				expression := fmt.Sprintf(`{"name":"calculator","arguments":{"expression":"%d+%d"}}`, i, n)
+				response, err := client.Post(s.url+"/v1/calls", "application/json", strings.NewReader(expression))
+				if err != nil { // not accepted, or cut off; only the first is right
+					mu.Lock()
+					defer mu.Unlock()
+					if strings.Contains(err.Error(), "EOF") || strings.Contains(err.Error(), "reset") {
+						select {
+						case <-stopping: // an idle connection that the server closes while a request is on its way
+						default:
+							t.Error(err)
+						}
+					}
+					return
+				}
+				text, err := io.ReadAll(response.Body)
+				response.Body.Close()
+				assert.NoError(t, err, "an answer was cut off")
+				mu.Lock()
+				switch response.StatusCode {
+				case 200:
+					answered++
+					assert.True(t, json.Valid(text))
+				case 503:
+					refused++
+				default:
+					t.Errorf("status %d: %s", response.StatusCode, text)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	time.Sleep(500 * time.Millisecond)
+	close(stopping)
+	assert.Equal(t, 0, s.end(t), s.log())
+	all.Wait()
+	assert.Positive(t, answered)
+	t.Logf("%d calls answered, %d refused while stopping", answered, refused)
+	assert.NotContains(t, s.log(), "level=ERROR")
+}
+
+// TestServeTLS: connections are encrypted with the certificate of the flags.
+func TestServeTLS(t *testing.T) {
+	dir := t.TempDir()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{"localhost"}}
+	certificate, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	require.NoError(t, err)
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	require.NoError(t, err)
+	for name, block := range map[string]*pem.Block{"cert.pem": {Type: "CERTIFICATE", Bytes: certificate}, "key.pem": {Type: "PRIVATE KEY", Bytes: private}} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600))
+	}
+	s := startServe(t, "--state-dir", filepath.Join(dir, "state"), "--tls-cert", filepath.Join(dir, "cert.pem"), "--tls-key", filepath.Join(dir, "key.pem"))
+	require.True(t, strings.HasPrefix(s.url, "https://"))
+	s.url = strings.Replace(s.url, "127.0.0.1", "localhost", 1)
+	trusted := x509.NewCertPool()
+	parsed, err := x509.ParseCertificate(certificate)
+	require.NoError(t, err)
+	trusted.AddCert(parsed)
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted}, ForceAttemptHTTP2: true}
+	defer transport.CloseIdleConnections()
+	status, text := s.do(t, &http.Client{Transport: transport}, "POST", "/v1/calls", "", sevenTimesSix)
+	assert.Equal(t, 200, status, text)
+	_, err = plain(t).Get(strings.Replace(s.url, "https", "http", 1) + "/readyz")
+	if err == nil { // Go answers plain HTTP with 400
+		status, _ = s.do(t, &http.Client{Transport: transport}, "GET", "/readyz", "", "")
+		assert.Equal(t, 200, status)
+	}
+	assert.Equal(t, 0, s.end(t), s.log())
+}
