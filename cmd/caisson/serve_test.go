@@ -135,7 +135,6 @@ func TestServe(t *testing.T) {
 	assert.Equal(t, 0, s.end(t), s.log())
 }
 
-
 func createToken(t *testing.T, state string, args ...string) (token, id string) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "caisson", append([]string{"token", "create", "--json", "--state-dir", state}, args...)...)

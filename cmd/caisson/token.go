@@ -28,7 +28,7 @@ Scopes:
   read     see tools, agents, and the calls and runs of the tenant
   call     call tools
   approve  approve and refuse calls that need it
-  admin    change the tenant's agents; without --tenant, also read the metrics of all tenants`
+  admin    change the tenant's agents; without --tenant, also read the metrics of all`
 
 const tokenExample = `  caisson token create --name "the wiki" --tenant acme --scope read --scope call
   caisson token create --name billing --tenant acme --context project_id=billing --agent clerk --expires 720h`
@@ -100,7 +100,7 @@ func newTokenCreate(o options) *cobra.Command {
 
 func newTokenList(o options) *cobra.Command {
 	command := &cobra.Command{
-		Use: "list", Short: "list the tokens", Long: "List the tokens, those that expired or were revoked too. The tokens themselves are not stored and cannot be shown.", Args: positional(0, 0, ""),
+		Use: "list", Short: "list the tokens", Long: "List the tokens, those that expired or were revoked too. Their texts are not stored.", Args: positional(0, 0, ""),
 		RunE: func(command *cobra.Command, _ []string) error {
 			o.command = command
 			return o.tokenList()
@@ -113,7 +113,7 @@ func newTokenList(o options) *cobra.Command {
 
 func newTokenRevoke(o options) *cobra.Command {
 	command := &cobra.Command{
-		Use: "revoke ID", Short: "make a token stop working", Long: "Make a token stop working, also in a server that is running, within a second. ID is the one that \"caisson token list\" shows.", Args: positional(1, 1, "the ID of a token"),
+		Use: "revoke ID", Short: "make a token stop working", Long: "Make a token stop working within a second, also in a server that is running.\n\"caisson token list\" shows the ID.", Args: positional(1, 1, "the ID of a token"),
 		RunE: func(_ *cobra.Command, args []string) error { return o.tokenRevoke(args[0]) },
 	}
 	o.stateFlag(command, "tokens are stored in `DIR`")

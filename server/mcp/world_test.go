@@ -23,8 +23,8 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/server/auth"
-	"github.com/caisson-run/caisson/server/sessions"
 	"github.com/caisson-run/caisson/server/mcp"
+	"github.com/caisson-run/caisson/server/sessions"
 	"github.com/caisson-run/caisson/tool"
 )
 

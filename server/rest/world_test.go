@@ -29,8 +29,8 @@ import (
 	"github.com/caisson-run/caisson/native"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/server/auth"
-	"github.com/caisson-run/caisson/server/sessions"
 	"github.com/caisson-run/caisson/server/rest"
+	"github.com/caisson-run/caisson/server/sessions"
 	"github.com/caisson-run/caisson/tool"
 )
 
