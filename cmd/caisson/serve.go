@@ -24,21 +24,22 @@ import (
 	"github.com/caisson-run/caisson/server/sessions"
 )
 
-const serveHelp = `Serve the tools over HTTP: to MCP clients under /mcp, and to programs in any language under /v1,
-as /openapi.json describes. Flags and the policy say which tools there are and what they may
-do; no request can change that.
+const serveHelp = `Serve the tools over HTTP: to MCP clients under /mcp, and to programs in any language under
+/v1, as /openapi.json describes. Flags and the policy say which tools there are and what
+they may do; no request can change that.
 
-Without tokens, the server lets in everybody on this machine, and listens on no address that
-others can reach. Once "caisson token create" has made a token, each request must show one:
+Without tokens, the server lets in everybody on this machine, and listens on no address
+that others can reach. Once "caisson token create" has made a token, each request must
+show one:
 
   Authorization: Bearer TOKEN
 
-The token says for which tenant a call is made, and which context values it gets, beside those
-of --context. GET /healthz and /readyz need no token. GET /metrics, for Prometheus, needs one
-with the scope admin and without a tenant.
+The token says for which tenant a call is made, and which context values it gets beside
+those of --context. GET /healthz and /readyz need no token. GET /metrics, for Prometheus,
+needs one with the scope admin and without a tenant.
 
-The server ends when it is told to stop (SIGINT, SIGTERM): it takes no new calls, gives those
-that run the time of --drain, cancels the rest, and answers every request before it ends.
+When the server is told to stop (SIGINT, SIGTERM), it takes no new calls, gives those that
+run the time of --drain, cancels the rest, and answers every request before it ends.
 
 Refused requests are logged to standard error, with --verbose also what is done.
 

@@ -14,12 +14,12 @@ import (
 	"github.com/caisson-run/caisson/server/auth"
 )
 
-const tokenHelp = `A token lets a program use "caisson serve". It says for which tenant calls are made, what the
-program may do, and which context values its calls get. Only a digest of a token is stored,
-in the state folder, in files that only the current user can read.
+const tokenHelp = `A token lets a program use "caisson serve". It says for which tenant calls are made, what
+the program may do, and which context values its calls get. Only a digest of a token is
+stored, in the state folder, in files that only the current user can read.
 
-Once there is a token, even a revoked one, "caisson serve" lets in nobody without one if it is
-started with the same state folder.`
+Once there is a token, even a revoked one, "caisson serve" lets in nobody without one if it
+is started with the same state folder.`
 
 const tokenCreateHelp = `Create a token, and print it. It is printed this once: what is stored cannot be turned back
 into it.
