@@ -30,10 +30,10 @@ func brought(definitions []tool.Definition) (map[string]registry.Entry, error) {
 	for i, d := range definitions {
 		m, err := manifestOf(d)
 		if err != nil {
-			return nil, fmt.Errorf("Client[%d], %s: %w", i, tool.Shown(d.Name, 64), err)
+			return nil, fmt.Errorf("tool %d of Client, %s: %w", i, tool.Shown(d.Name, 64), err)
 		}
 		if _, twice := entries[m.Name]; twice {
-			return nil, fmt.Errorf("Client has two tools with the name %s", m.Name)
+			return nil, fmt.Errorf("two tools of Client have the name %s", m.Name)
 		}
 		entries[m.Name] = registry.Entry{Name: m.Name, Manifest: m}
 	}

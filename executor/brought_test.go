@@ -86,13 +86,13 @@ func TestWrongBroughtTools(t *testing.T) {
 		many[i].Name = fmt.Sprintf("tool_%d", i)
 	}
 	for want, definitions := range map[string][]tool.Definition{
-		"Client has two tools with the name a": {{Name: "a"}, {Name: "a"}},
-		"Client[0], a b: name":                 {{Name: "a b"}},
-		"Client[0], : name":                    {{}},
-		"Client[1], b: its parameters are not": {{Name: "a"}, {Name: "b", Parameters: json.RawMessage(`{`)}},
-		"Client[0], a: parameters":             {{Name: "a", Parameters: json.RawMessage(`{"type":"array"}`)}},
-		"Client[0], a: type":                   {{Name: "a", Type: "web"}},
-		"129 tools in Client are over":         many,
+		"two tools of Client have the name a":         {{Name: "a"}, {Name: "a"}},
+		"tool 0 of Client, a b: name":                 {{Name: "a b"}},
+		"tool 0 of Client, : name":                    {{}},
+		"tool 1 of Client, b: its parameters are not": {{Name: "a"}, {Name: "b", Parameters: json.RawMessage(`{`)}},
+		"tool 0 of Client, a: parameters":             {{Name: "a", Parameters: json.RawMessage(`{"type":"array"}`)}},
+		"tool 0 of Client, a: type":                   {{Name: "a", Type: "web"}},
+		"129 tools in Client are over":                many,
 	} {
 		_, err := e.Execute(t.Context(), executor.Batch{Client: definitions})
 		require.ErrorIs(t, err, executor.ErrInvalidBatch, want)
