@@ -25,8 +25,8 @@ import (
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/native"
 	"github.com/caisson-run/caisson/server/auth"
-	"github.com/caisson-run/caisson/server/internal/sessions"
 	"github.com/caisson-run/caisson/server/rest"
+	"github.com/caisson-run/caisson/server/sessions"
 	"github.com/caisson-run/caisson/tool"
 )
 

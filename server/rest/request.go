@@ -11,6 +11,7 @@ import (
 	"github.com/caisson-run/caisson/dialects/known"
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/internal/jsontext"
+	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/server/sessions"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -99,6 +100,11 @@ func requests(to *map[string]tool.Request) func(jsontext.Value) error {
 
 // batchRequest reads the body of a batch or a run.
 func (x *exchange) batchRequest() (batchRequest, error) {
+	return x.batchRequestOf(x.api.host.Registry())
+}
+
+// batchRequestOf is batchRequest, for the tools that there are.
+func (x *exchange) batchRequestOf(tools *registry.Registry) (batchRequest, error) {
 	var b batchRequest
 	var calls []tool.Call
 	var response json.RawMessage
@@ -128,7 +134,7 @@ func (x *exchange) batchRequest() (batchRequest, error) {
 			return nil
 		},
 		"dialect": text(&dialect), "session": text(&b.session), "timeout_seconds": number(&timeout, maxTimeout),
-		"requests": requests(&b.batch.Requests), "tools": elements(maxCalls, brings.take(x.api.host.Registry())),
+		"requests": requests(&b.batch.Requests), "tools": elements(maxCalls, brings.take(tools)),
 	})
 	if err != nil {
 		return b, err
