@@ -212,10 +212,17 @@ func (o *serveOptions) behind(ctx context.Context, h *host, metrics http.Handler
 		return err
 	}
 	drain := cmp.Or(o.Limits.Drain, defaultDrain)
-	drained := make(chan error, 1)
+	drained, ended := make(chan error, 1), make(chan error, 1)
 	o.Metrics, o.Logger, o.Limits.Drain = metrics, log, drain
 	s, err := server.New(o.Options,
-		server.Door{Pattern: "/v1/", Handler: api, Drain: api.Stop}, server.Door{Pattern: "/openapi.json", Handler: api},
+		server.Door{Pattern: "/v1/", Handler: api, Drain: func() {
+			api.Stop()
+			go func() {
+				ctx, cancel := context.WithTimeout(ending, drain)
+				defer cancel()
+				ended <- api.Close(ctx)
+			}()
+		}}, server.Door{Pattern: "/openapi.json", Handler: api},
 		server.Door{Pattern: "/mcp", Handler: protocol, Drain: func() {
 			go func() {
 				ctx, cancel := context.WithTimeout(ending, drain)
@@ -225,20 +232,19 @@ func (o *serveOptions) behind(ctx context.Context, h *host, metrics http.Handler
 		}})
 	if err != nil {
 		drained <- protocol.Close(ending)
-		return serverProblem(err)
+		return serverProblem(cmp.Or(err, api.Close(ending)))
 	}
 	serving, stop := h.runaways.within(ctx)
 	defer stop()
 	err = s.Serve(serving, func(address net.Addr) { o.say(h, address) })
 	if serving.Err() == nil { // it did not begin to stop
 		drained <- protocol.Close(ending)
+		ended <- api.Close(ending)
 	}
 	if failure := h.runaways.failure(); failure != nil {
 		return failure
 	}
-	closing, cancel := context.WithTimeout(ending, drain)
-	defer cancel()
-	return serverProblem(cmp.Or(err, <-drained, api.Close(closing)))
+	return serverProblem(cmp.Or(err, <-drained, <-ended))
 }
 
 // defaultDrain is how long running calls have when the server stops.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/server/auth"
 	"github.com/caisson-run/caisson/server/rest"
 )
 
@@ -127,4 +129,25 @@ func TestClose(t *testing.T) {
 	events := allEvents(t, response)
 	assert.Equal(t, "response.completed", events[len(events)-1].name)
 	assert.Contains(t, events[len(events)-1].data, "cancelled")
+}
+
+// TestFollowersAreToldOfTheEnd: the server's patience with a run and with who follows it ends at the same time, and the
+// follower is still told what became of the run. One whose own client has gone is not waited for.
+func TestFollowersAreToldOfTheEnd(t *testing.T) {
+	w := newWorld(t, rest.Options{})
+	started := w.start("ada", `{"calls":[{"name":"wait"}]}`)
+	<-w.waiting
+	ctx, over := context.WithCancel(auth.With(t.Context(), callers["ada"]))
+	follower := httptest.NewRecorder()
+	followed := make(chan struct{})
+	go func() {
+		defer close(followed)
+		w.api.ServeHTTP(follower, httptest.NewRequestWithContext(ctx, "GET", "/v1/runs/"+started.ID+"/events", nil))
+	}()
+	w.api.Stop()
+	over()
+	time.Sleep(20 * time.Millisecond)
+	require.ErrorContains(t, w.api.Close(ctx), "1 runs were cancelled")
+	<-followed
+	assert.Contains(t, follower.Body.String(), "event: response.completed\n")
 }

@@ -252,24 +252,53 @@ func (x *exchange) follow(r *run, after int64) (reply, error) {
 		case more == nil || gone: // nothing follows, or the client is too slow and comes back for the reason
 			return reply{streamed: true}, nil
 		default:
-			select {
-			case <-more:
-			case <-x.request.Context().Done():
+			if !x.wait(r, more) {
 				return reply{streamed: true}, nil
-			case <-x.api.stopping:
-				if r.isPaused() {
-					return reply{streamed: true}, nil
-				}
-				select {
-				case <-more:
-				case <-x.request.Context().Done():
-					return reply{streamed: true}, nil
-				}
 			}
 		}
 		found, more, gone = r.events.after(after)
 	}
 }
+
+// wait waits for the next event of a run. It returns false if nobody waits for it, or nothing will come: the client has gone,
+// or the API stops and the run only waits.
+func (x *exchange) wait(r *run, more <-chan struct{}) bool {
+	select {
+	case <-more:
+		return true
+	case <-x.request.Context().Done():
+	case <-x.api.stopping:
+	}
+	if !x.api.isStopped() {
+		return false
+	}
+	if r.isPaused() {
+		select {
+		case <-more: // it has just ended
+			return true
+		default:
+			return false
+		}
+	}
+	// The run ends, or is cancelled when the server's patience ends, which is when the request's context does. The client
+	// is told either way.
+	select {
+	case <-more:
+		return true
+	case <-x.request.Context().Done():
+	}
+	last := time.NewTimer(lastEvents)
+	defer last.Stop()
+	select {
+	case <-more:
+		return true
+	case <-last.C:
+		return false
+	}
+}
+
+// lastEvents is how long the end of a run is waited for after its followers' requests were cancelled.
+const lastEvents = 3 * time.Second
 
 // isPaused reports whether no batch of the run is under way.
 func (r *run) isPaused() bool {
