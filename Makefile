@@ -61,7 +61,7 @@ slow: ## run the tests of which "make test" runs a sample, whole
 
 # Where goroutines meet. Nightly runs have the race detector look at everything, the command line's
 # scripts too, whose processes it slows down most.
-CONCURRENT = . ./cmd/caisson ./executor ./hostfuncs/... ./registry/... ./runtime/... ./sdk/... \
+CONCURRENT = . ./cmd/caisson ./executor ./hostfuncs/... ./registry/... ./runtime/... ./sdk/... ./server/... \
 	$$($(GO) list ./executor/internal/... | grep -v /repair)
 
 .PHONY: race
@@ -100,6 +100,20 @@ shells: ## complete commands in real shells; needs bash, zsh and fish
 		command -v $$shell >/dev/null || { echo "$$shell is missing: Debian: apt-get install $$shell"; exit 1; }; \
 	done
 	$(GO) test -count=1 -tags shells $(TESTFLAGS) -run '^TestShells$$' ./cmd/caisson
+
+# Clients of the Model Context Protocol and its conformance suite, which nothing else depends on.
+MCP = server/mcp/testdata/clients
+
+.PHONY: mcp
+mcp: bin/mcp/installed bin/clients/installed ## run the conformance suite of the Model Context Protocol, its inspector and its official clients; needs npm and Python
+	$(GO) vet -tags mcp ./server/mcp
+	$(GO) test -count=1 -tags mcp -run '^TestClients' ./server/mcp -modules $(CURDIR)/bin/mcp/node_modules -python $(CURDIR)/bin/clients/bin/python
+
+bin/mcp/installed: $(MCP)/package.json $(MCP)/package-lock.json
+	@command -v npm >/dev/null || { echo 'npm is missing: it comes with Node.js, Debian: apt-get install npm'; exit 1; }
+	rm -rf bin/mcp && mkdir -p bin/mcp && cp $^ bin/mcp
+	cd bin/mcp && npm ci --silent --ignore-scripts --no-audit --no-fund
+	touch $@
 
 .PHONY: interpreter-loops
 interpreter-loops: ## end loops of Python's and JavaScript's, in interpreters of them; needs npm
@@ -183,7 +197,7 @@ check-format:
 check-vet:
 	$(GO) vet $(PACKAGES)
 	$(GO) vet -tags faults,languages,shells,smith,slow . ./runtime/... ./cmd/caisson
-	GOOS=wasip1 GOARCH=wasm $(GO) vet ./wasm-tools/calculator/... ./wasm-tools/files ./wasm-tools/plot/... ./wasm-tools/search/... ./wasm-tools/weather/... ./wasm-tools/web/... ./sdk/go ./internal/guests/callprobe ./internal/guests/early ./internal/guests/endless ./internal/guests/failing ./internal/guests/netprobe ./internal/guests/probe ./internal/guests/reseeded ./internal/guests/seeded ./internal/guests/streamprobe ./examples/turn/hostile/... ./internal/benchmark/guests/go/reactor ./internal/benchmark/guests/go/untunedreactor
+	GOOS=wasip1 GOARCH=wasm $(GO) vet ./wasm-tools/calculator/... ./wasm-tools/files ./wasm-tools/plot/... ./wasm-tools/search/... ./wasm-tools/weather/... ./wasm-tools/web/... ./sdk/go ./internal/guests/callprobe ./internal/guests/conformance ./internal/guests/early ./internal/guests/endless ./internal/guests/failing ./internal/guests/netprobe ./internal/guests/probe ./internal/guests/reseeded ./internal/guests/seeded ./internal/guests/streamprobe ./examples/turn/hostile/... ./internal/benchmark/guests/go/reactor ./internal/benchmark/guests/go/untunedreactor
 	cd $(PLUGIN) && GOOS=wasip1 GOARCH=wasm $(GO) vet .
 
 .PHONY: check-static

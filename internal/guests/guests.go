@@ -36,6 +36,7 @@ var programs = []string{
 	"examples/turn/hostile/hoard",
 	"examples/turn/hostile/spin",
 	"internal/guests/callprobe",
+	"internal/guests/conformance",
 	"internal/guests/early",
 	"internal/guests/endless",
 	"internal/guests/failing",

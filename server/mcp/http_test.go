@@ -212,3 +212,38 @@ func TestContextComesFromTheToken(t *testing.T) {
 		assert.Equal(t, `{"project_id":"mine"}`, text(t, meta, 0))
 	}
 }
+
+// TestDrain: a server that stops lets calls go on, takes no new ones, and then ends what only waits.
+func TestDrain(t *testing.T) {
+	for _, version := range []string{"", "2025-11-25"} {
+		w := newWorld(t, mcp.Options{})
+		release := make(chan struct{})
+		began := make(chan struct{}, 1)
+		require.NoError(t, w.host.Registry().Register("", newFake(t, "patient", nil, func(context.Context, tool.Invocation) tool.Result {
+			began <- struct{}{}
+			<-release
+			return tool.Result{Success: true, Output: "done"}
+		})))
+		c := connectWeb(version, nil)(t, w, &sdk.ClientOptions{ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) {}})
+		require.Eventually(t, func() bool { return w.requests.Load() == 1 }, 10*time.Second, time.Millisecond, "it listens")
+		results := make(chan *sdk.CallToolResult, 1)
+		go func() {
+			result, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "patient"})
+			assert.NoError(t, err)
+			results <- result
+		}()
+		receives(t, began, "it does not run")
+		drained := make(chan error, 1)
+		go func() { drained <- w.server.Drain(t.Context()) }()
+		require.Eventually(t, func() bool {
+			_, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "ask_user"})
+			return err != nil
+		}, 10*time.Second, time.Millisecond, "new calls are refused")
+		close(release)
+		assert.Equal(t, "done", text(t, <-results, 0))
+		require.NoError(t, <-drained)
+		require.Eventually(t, func() bool { return w.requests.Load() == 0 }, 10*time.Second, time.Millisecond, "what waits has ended")
+		status, _, _ := post(t, w, w.caller, http.MethodGet, "", map[string]string{"Mcp-Session-Id": "any"})
+		assert.Equal(t, http.StatusServiceUnavailable, status)
+	}
+}

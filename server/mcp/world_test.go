@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -71,6 +72,7 @@ type world struct {
 	agents   agents.Store
 	sessions *sessions.Sessions
 	web      *httptest.Server
+	requests atomic.Int32 // that are being handled
 
 	mu     sync.Mutex
 	caller auth.Caller // of HTTP requests whose client does not say
@@ -81,10 +83,16 @@ var everything = auth.Scopes()
 
 func newWorld(t testing.TB, options mcp.Options, tools ...*fake) *world {
 	t.Helper()
+	return openWorld(t, options, caisson.Options{Tools: []string{filepath.Join("..", "..", "wasm-tools", "client", "ask_user.tool.yaml")}}, tools...)
+}
+
+// openWorld is newWorld with the tools that the host's options name.
+func openWorld(t testing.TB, options mcp.Options, opening caisson.Options, tools ...*fake) *world {
+	t.Helper()
 	w := &world{agents: agents.In(filepath.Join(t.TempDir(), "agents")), caller: auth.Caller{ID: "token", Tenant: "acme", Scopes: everything}}
-	client := filepath.Join("..", "..", "wasm-tools", "client", "ask_user.tool.yaml")
 	var err error
-	w.host, err = caisson.Open(t.Context(), caisson.Options{NoCache: true, Tools: []string{client}, Executor: executor.Options{Output: executor.Output{PerCall: 1024}}})
+	opening.NoCache, opening.Executor = true, executor.Options{Output: executor.Output{PerCall: 1024}}
+	w.host, err = caisson.Open(t.Context(), opening)
 	require.NoError(t, err)
 	for _, f := range tools {
 		require.NoError(t, w.host.Registry().Register("", f))
@@ -95,6 +103,8 @@ func newWorld(t testing.TB, options mcp.Options, tools ...*fake) *world {
 	w.server, err = mcp.New(w.host, options)
 	require.NoError(t, err)
 	w.web = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		w.requests.Add(1)
+		defer w.requests.Add(-1)
 		w.mu.Lock()
 		caller := w.caller
 		w.mu.Unlock()

