@@ -75,6 +75,14 @@ faults: ## make mistakes in what meters and rewrites guests, and take guards out
 	$(GO) test -count=1 -tags faults,slow -run '^TestFaultsOfPasses$$' ./runtime/internal/engine
 	$(GO) test -count=1 -tags faults,slow -run '^TestFaultsOfGuards$$' .
 
+# How long "make load" holds its connections.
+LOADTIME ?= 5m
+
+.PHONY: load
+load: ## hold 64 connections to "caisson serve" for LOADTIME, and print latencies and processor time beside net/http and the MCP SDK's server
+	$(GO) vet -tags load ./cmd/caisson
+	$(GO) test -count=1 -timeout 1h -tags load -run '^TestServeLoad$$' -v ./cmd/caisson -load $(LOADTIME)
+
 .PHONY: openai
 openai: ## test what is written for OpenAI's APIs against OpenAI's own client
 	cd $(OPENAI) && $(GO) mod tidy -diff && $(GO) vet . && $(GO) test .
@@ -183,6 +191,7 @@ nightly: fuzz smith languages programs ## what takes hours: long fuzzing, twenty
 	$(GO) test -run '^TestBoundedPrograms$$' -timeout 2h ./runtime/internal/engine -programs 100000
 	$(GO) test -run '^TestEndlessProgramsEnd$$' -timeout 1h ./cmd/caisson -programs 100
 	$(GO) test -run '^TestMutantsThatAreProvedEnd$$' -timeout 2h ./runtime/internal/engine -mutants 500000
+	$(MAKE) load
 	$(GO) test -run '^$$' -bench '^BenchmarkMetering$$' -benchtime 20x -timeout 1h ./runtime/internal/engine
 	$(GO) test -run '^$$' -bench '^BenchmarkThousandTools$$' -benchtime 120s -timeout 1h ./internal/benchmark
 

@@ -94,8 +94,11 @@ func (o *serveOptions) serve(ctx context.Context) (err error) {
 	if err := o.check(); err != nil {
 		return err
 	}
+	if o.Tokens, err = o.tokensInUse(); err != nil {
+		return err
+	}
 	counted := metrics.New()
-	h, err := o.open(ctx, opening{serves: true, shared: true, recorder: counted})
+	h, err := o.open(ctx, opening{serves: true, shared: o.Tokens != nil, recorder: counted})
 	if err != nil {
 		return err
 	}
@@ -136,12 +139,8 @@ func (o *serveOptions) check() error {
 
 // callers decides who may call, and what their calls get from the command line.
 func (o *serveOptions) callers(h *host) error {
-	tokens, err := o.tokensInUse()
-	if err != nil {
-		return err
-	}
-	o.Tokens = tokens
 	o.Local = auth.Caller{Tenant: o.tenant, Agent: o.agent, Context: h.operator.context}
+	tokens := o.Tokens
 	if tokens == nil {
 		return nil
 	}
@@ -262,10 +261,8 @@ func (o *serveOptions) say(h *host, address net.Addr) {
 	if !o.quiet {
 		_, _ = fmt.Fprintf(o.stderr, "caisson: serving %d tools to %s at %s://%s\n", len(h.registry.List()), whom, scheme, address)
 	}
-	if host, _, err := net.SplitHostPort(address.String()); o.TLS == nil && err == nil {
-		if ip := net.ParseIP(host); ip != nil && !ip.IsLoopback() {
-			o.hint("tokens and calls are not encrypted; use --tls-cert and --tls-key, or a proxy that encrypts")
-		}
+	if tcp, ok := address.(*net.TCPAddr); ok && !tcp.IP.IsLoopback() && o.TLS == nil {
+		o.hint("tokens and calls are not encrypted; use --tls-cert and --tls-key, or a proxy that encrypts")
 	}
 }
 
