@@ -87,6 +87,12 @@ load: ## hold 64 connections to "caisson serve" for LOADTIME, and print latencie
 openai: ## test what is written for OpenAI's APIs against OpenAI's own client
 	cd $(OPENAI) && $(GO) mod tidy -diff && $(GO) vet . && $(GO) test .
 
+.PHONY: http
+http: ## follow examples/http with curl and Python
+	@for program in curl python3; do command -v $$program >/dev/null || { echo "$$program is missing: Debian: apt-get install $$program"; exit 1; }; done
+	$(GO) vet -tags http ./examples/http
+	$(GO) test -count=1 -tags http $(TESTFLAGS) ./examples/http
+
 # The providers' own clients for Python, which nothing else depends on.
 CLIENTS = internal/clients
 

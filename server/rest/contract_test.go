@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -207,6 +209,26 @@ func TestReferencesLead(t *testing.T) {
 		}
 	}
 	assert.Equal(t, slices.Sorted(maps.Keys(have)), slices.Sorted(maps.Keys(referred)))
+}
+
+// TestStatusesAreExplained: the page about the API says of each status what it means.
+func TestStatusesAreExplained(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "http.md"))
+	require.NoError(t, err)
+	_, table, found := strings.Cut(string(page), "| status | when |")
+	require.True(t, found)
+	table, _, _ = strings.Cut(table, "\n\n")
+	statuses := map[string]bool{"405": true}
+	for _, methods := range newWorld(t, rest.Options{}).doc.paths {
+		for _, o := range methods {
+			for status := range o.Responses {
+				statuses[status] = true
+			}
+		}
+	}
+	for status := range statuses {
+		assert.Regexp(t, `(?m)^\|[^|]*\b`+status+`\b[^|]*\|`, table)
+	}
 }
 
 // TestScopes: each route is served to exactly those who have its scope.

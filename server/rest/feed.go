@@ -16,7 +16,6 @@ type feed struct {
 	bytes  int
 	next   int64 // the id of the next event, less one
 	begins int64 // the id of the first event of the current response
-	ends   bool  // the current response has ended, so that the next event begins another
 	closed bool
 	more   chan struct{} // closed when something is added; nil if nobody waits
 }
@@ -38,13 +37,9 @@ func (f *feed) add(mapped []dialects.Event, last bool) {
 	defer f.mu.Unlock()
 	for i, m := range mapped {
 		f.next++
-		if f.ends || f.begins == 0 {
-			f.begins, f.ends = f.next, false
-		}
 		f.frames = append(f.frames, frame{f.next, m.Name, m.Data, last && i == len(mapped)-1})
 		f.bytes += len(m.Data)
 	}
-	f.ends = last
 	dropped := 0
 	for f.bytes > f.most && dropped < len(f.frames)-1 {
 		f.bytes -= len(f.frames[dropped].data)
@@ -53,6 +48,13 @@ func (f *feed) add(mapped []dialects.Event, last bool) {
 	}
 	f.frames = f.frames[dropped:]
 	f.wake()
+}
+
+// turn says that what follows is another response, so that who comes now does not begin with the one before.
+func (f *feed) turn() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.begins = f.next + 1
 }
 
 // wake wakes the readers. The caller must hold f.mu.

@@ -161,6 +161,7 @@ func (r *run) start(ctx context.Context, work func(ctx context.Context, show fun
 	idle := make(chan struct{})
 	r.cancel, r.idle, r.status, r.expires = cancel, idle, queued, time.Time{}
 	r.turns++
+	r.events.turn()
 	mapped := r.mapper()
 	go func() {
 		defer done()
