@@ -104,6 +104,9 @@ func (o *serveOptions) serve(ctx context.Context) (err error) {
 	}
 	defer func() { err = cmp.Or(err, h.close(ctx)) }()
 	counted.Watch(h.Load)
+	if _, err := h.addOutputTool(); err != nil {
+		return err
+	}
 	if err := h.asksOfTools(); err != nil {
 		return err
 	}

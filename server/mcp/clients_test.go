@@ -3,6 +3,7 @@
 package mcp_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -17,10 +18,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/caisson-run/caisson"
 	"github.com/caisson-run/caisson/internal/guests"
 	"github.com/caisson-run/caisson/internal/records"
-	"github.com/caisson-run/caisson/server/mcp"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -65,11 +64,11 @@ func fixtures(t *testing.T) (folder string) {
 // TestClientsConformance: the conformance suite of the protocol passes with tools in sandboxes, but for what
 // testdata/clients/expected-failures.yaml lists with reasons.
 func TestClientsConformance(t *testing.T) {
-	w := openWorld(t, mcp.Options{}, caisson.Options{Tools: []string{fixtures(t)}})
+	url := serving(t, binary(t), fixtures(t), t.TempDir())
 	expected, err := filepath.Abs(filepath.Join("testdata", "clients", "expected-failures.yaml"))
 	require.NoError(t, err)
 	suite := filepath.Join(*modules, "@modelcontextprotocol", "conformance", "dist", "index.js")
-	out, err := run(t, t.TempDir(), node(t), suite, "server", "--url", w.web.URL, "--suite", "all", "--expected-failures", expected)
+	out, err := run(t, t.TempDir(), node(t), suite, "server", "--url", url, "--suite", "all", "--expected-failures", expected)
 	require.NoError(t, err, out)
 	assert.Contains(t, out, "tools-call-with-progress")
 }
@@ -87,13 +86,39 @@ func binary(t *testing.T) string {
 	return path
 }
 
+// serving starts "caisson serve", which has to end well with the test, and returns where it serves the protocol.
+func serving(t *testing.T, program, tools, state string) (url string) {
+	t.Helper()
+	command := exec.CommandContext(context.WithoutCancel(t.Context()), program, "serve", "--addr", "localhost:0", "--state-dir", state, "--tools", tools)
+	stderr, err := command.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, command.Start())
+	said := bufio.NewScanner(stderr)
+	if said.Scan() {
+		_, url, _ = strings.Cut(said.Text(), " at ")
+	}
+	rest := make(chan struct{})
+	go func() {
+		defer close(rest)
+		for said.Scan() {
+			t.Log(said.Text())
+		}
+	}()
+	t.Cleanup(func() {
+		assert.NoError(t, command.Process.Signal(os.Interrupt))
+		<-rest
+		assert.NoError(t, command.Wait())
+	})
+	require.NotEmpty(t, url, said.Text())
+	return url + "/mcp"
+}
+
 // TestClientsInspector: the inspector's command line lists and calls tools, over lines and over HTTP.
 func TestClientsInspector(t *testing.T) {
-	tools := fixtures(t)
-	w := openWorld(t, mcp.Options{}, caisson.Options{Tools: []string{tools}})
+	program, tools := binary(t), fixtures(t)
 	inspector := filepath.Join(*modules, ".bin", "mcp-inspector")
 	for over, target := range map[string][]string{
-		"lines": {binary(t), "mcp", "--state-dir", "", "--tools", tools}, "http": {w.web.URL, "--transport", "http"},
+		"lines": {program, "mcp", "--state-dir", "", "--tools", tools}, "http": {serving(t, program, tools, t.TempDir()), "--transport", "http"},
 	} {
 		for want, method := range map[string][]string{
 			"test_image_content": {"--method", "tools/list"}, "a simple text response": {"--method", "tools/call", "--tool-name", "test_simple_text"},
@@ -132,7 +157,7 @@ func TestClientsOfficial(t *testing.T) {
 				state := t.TempDir()
 				target := []string{program, "mcp", "--state-dir", state, "--tools", tools}
 				if over == "http" {
-					target = []string{openWorld(t, mcp.Options{}, caisson.Options{Tools: []string{tools}, StateDir: state}).web.URL}
+					target = []string{serving(t, program, tools, state)}
 				}
 				out, err := run(t, t.TempDir(), client.command[0], append(client.command[1:], target...)...)
 				require.NoError(t, err)

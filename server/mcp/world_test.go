@@ -83,16 +83,12 @@ var everything = auth.Scopes()
 
 func newWorld(t testing.TB, options mcp.Options, tools ...*fake) *world {
 	t.Helper()
-	return openWorld(t, options, caisson.Options{Tools: []string{filepath.Join("..", "..", "wasm-tools", "client", "ask_user.tool.yaml")}}, tools...)
-}
-
-// openWorld is newWorld with the tools that the host's options name.
-func openWorld(t testing.TB, options mcp.Options, opening caisson.Options, tools ...*fake) *world {
-	t.Helper()
 	w := &world{agents: agents.In(filepath.Join(t.TempDir(), "agents")), caller: auth.Caller{ID: "token", Tenant: "acme", Scopes: everything}}
 	var err error
-	opening.NoCache, opening.Executor = true, executor.Options{Output: executor.Output{PerCall: 1024}}
-	w.host, err = caisson.Open(t.Context(), opening)
+	w.host, err = caisson.Open(t.Context(), caisson.Options{
+		NoCache: true, Tools: []string{filepath.Join("..", "..", "wasm-tools", "client", "ask_user.tool.yaml")},
+		Executor: executor.Options{Output: executor.Output{PerCall: 1024}},
+	})
 	require.NoError(t, err)
 	for _, f := range tools {
 		require.NoError(t, w.host.Registry().Register("", f))
