@@ -15,6 +15,7 @@ import (
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/packages/respjson"
+	"github.com/openai/openai-go/v3/packages/ssestream"
 	"github.com/openai/openai-go/v3/responses"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -104,7 +105,12 @@ func read(t *testing.T, transcript []byte) responses.Response {
 	server := serve(transcript)
 	defer server.Close()
 	client := openai.NewClient(option.WithBaseURL(server.URL+"/v1"), option.WithAPIKey("none"), option.WithMaxRetries(0))
-	stream := client.Responses.NewStreaming(t.Context(), responses.ResponseNewParams{Model: "model-1"})
+	return together(t, client.Responses.NewStreaming(t.Context(), responses.ResponseNewParams{Model: "model-1"}))
+}
+
+// together has the client put a streamed response together, and returns it.
+func together(t *testing.T, stream *ssestream.Stream[responses.ResponseStreamEventUnion]) responses.Response {
+	t.Helper()
 	var together responses.ResponseAccumulator
 	var before responses.ResponseAccumulatorSnapshot // of the end, which repeats everything
 	var last responses.ResponseStreamEventUnion
@@ -211,6 +217,14 @@ func kinds(response responses.Response) []string {
 // answered answers a response's calls as a program does that uses the client.
 func answered(t *testing.T, response responses.Response) dialects.Answers {
 	t.Helper()
+	answers, err := api.New().Answers(written(t, response))
+	require.NoError(t, err)
+	return answers
+}
+
+// written are the answers to a response's calls as the client writes them.
+func written(t *testing.T, response responses.Response) json.RawMessage {
+	t.Helper()
 	var items []responses.ResponseInputItemUnionParam
 	for _, output := range response.Output {
 		switch item := output.AsAny().(type) {
@@ -232,9 +246,7 @@ func answered(t *testing.T, response responses.Response) dialects.Answers {
 	}
 	document, err := json.Marshal(items)
 	require.NoError(t, err)
-	answers, err := api.New().Answers(document)
-	require.NoError(t, err)
-	return answers
+	return document
 }
 
 // acting is a tool that the host runs.
@@ -251,6 +263,13 @@ func (a acting) Invoke(_ context.Context, invocation tool.Invocation) (tool.Outc
 func household(t *testing.T) *registry.Registry {
 	t.Helper()
 	tools := registry.New()
+	furnish(t, tools)
+	return tools
+}
+
+// furnish registers the tools of the household.
+func furnish(t *testing.T, tools *registry.Registry) {
+	t.Helper()
 	register := func(name, keys string, run func(tool.Host) tool.Result) {
 		m, err := manifests.Parse(name+".yaml", fmt.Appendf(nil, "schema: caisson/v1\nname: %s\ndescription: It %s.\nparameters: {type: object, properties: {text: {type: string}}}\n%s\n", name, name, keys))
 		require.NoError(t, err)
@@ -286,5 +305,4 @@ func household(t *testing.T) *registry.Registry {
 	require.NoError(t, tools.Load(t.Context(), registry.Directory(clients), func(_ context.Context, m *manifests.Manifest) (registry.Tool, error) {
 		return offer{m}, nil
 	}))
-	return tools
 }
