@@ -1,7 +1,6 @@
 package executor
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -107,7 +106,7 @@ func (c *call) refuseMisfit(ctx context.Context, own tool.Arguments, misfit erro
 	if err != nil {
 		return err
 	}
-	err = validate(ctx, shown, own)
+	_, err = validate(ctx, shown, own)
 	if c.isTooLate(ctx) {
 		return nil
 	}
@@ -120,23 +119,20 @@ func (c *call) refuseMisfit(ctx context.Context, own tool.Arguments, misfit erro
 	return nil
 }
 
-func validate(ctx context.Context, s *schema.Schema, arguments tool.Arguments) error {
+// validate checks arguments, and finds their integers if they fit.
+func validate(ctx context.Context, s *schema.Schema, arguments tool.Arguments) (schema.Integers, error) {
 	text, err := arguments.MarshalJSON()
 	if err != nil {
-		return err
+		return schema.Integers{}, err
 	}
-	return s.Validate(ctx, text)
+	return s.FindIntegers(ctx, text)
 }
 
-// withPlainIntegers returns arguments that fit the schema with their integers in digits. All that follows sees them
+// inDigits returns arguments that fit the schema with their integers in digits. All that follows sees them
 // like this: approvals, caches and the tool. It is no repair, since the values are the same.
-func withPlainIntegers(ctx context.Context, s *schema.Schema, arguments tool.Arguments) (tool.Arguments, error) {
-	text, err := arguments.MarshalJSON()
-	if err != nil {
-		return tool.Arguments{}, err
-	}
-	plain, err := s.WithPlainIntegers(ctx, text)
-	if err != nil || bytes.Equal(plain, text) {
+func inDigits(arguments tool.Arguments, integers schema.Integers) (tool.Arguments, error) {
+	plain, err := integers.InDigits()
+	if err != nil || plain == nil {
 		return arguments, err
 	}
 	return tool.ParseArguments(string(plain)) // they may have become too long

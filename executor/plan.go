@@ -80,7 +80,7 @@ func (c *call) tryPlan(ctx context.Context) (err error) {
 		c.refuse(tool.InvalidArguments, err.Error())
 		return nil
 	}
-	repaired, err := c.repair(ctx, arguments, values)
+	repaired, integers, err := c.repair(ctx, arguments, values)
 	if c.isTooLate(ctx) {
 		return nil
 	}
@@ -90,10 +90,7 @@ func (c *call) tryPlan(ctx context.Context) (err error) {
 	if repaired.Misfit != nil {
 		return c.refuseMisfit(ctx, repaired.Arguments, repaired.Misfit)
 	}
-	arguments, err = withPlainIntegers(ctx, m.Parameters, complete(repaired.Arguments, values))
-	if c.isTooLate(ctx) {
-		return nil
-	}
+	arguments, err = inDigits(complete(repaired.Arguments, values), integers)
 	if err != nil {
 		c.refuse(tool.InvalidArguments, err.Error())
 		return nil

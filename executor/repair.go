@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/caisson-run/caisson/executor/internal/repair"
+	"github.com/caisson-run/caisson/manifests/schema"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -49,17 +50,20 @@ func (c *call) rename(ctx context.Context, own tool.Arguments) (tool.Arguments, 
 }
 
 // repair checks what the model wrote, together with the host's values, and repairs it where it does not fit. The
-// result holds the model's part, and why that does not fit if it does not.
-func (c *call) repair(ctx context.Context, own tool.Arguments, values []contextValue) (result repair.Result, err error) {
-	check := func(arguments tool.Arguments) error {
-		return validate(ctx, c.entry.Manifest.Parameters, complete(arguments, values))
+// result holds the model's part, and why that does not fit if it does not. The integers are those of the complete
+// arguments, if they fit.
+func (c *call) repair(ctx context.Context, own tool.Arguments, values []contextValue) (result repair.Result, integers schema.Integers, err error) {
+	check := func(arguments tool.Arguments) (misfit error) {
+		integers, misfit = validate(ctx, c.entry.Manifest.Parameters, complete(arguments, values))
+		return misfit
 	}
 	if c.batch.executor.options.NoRepair {
-		return repair.Result{Arguments: own, Misfit: check(own)}, nil
+		result = repair.Result{Arguments: own, Misfit: check(own)}
+		return result, integers, nil
 	}
 	repairer, err := c.repairer(ctx)
 	if err != nil {
-		return repair.Result{}, err
+		return repair.Result{}, schema.Integers{}, err
 	}
 	if c.parent != nil {
 		result = repairer.Fill(ctx, own, check)
@@ -68,7 +72,7 @@ func (c *call) repair(ctx context.Context, own tool.Arguments, values []contextV
 	}
 	c.record.Repairs = append(c.record.Repairs, result.Repairs...)
 	c.logRepairs(ctx)
-	return result, nil
+	return result, integers, nil
 }
 
 // logRepairs logs how much was repaired and by which rules. The values are only in the record.

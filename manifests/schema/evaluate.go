@@ -16,7 +16,8 @@ var kindTypes = [...]Types{
 // and without one it ends at the first, which is how most values are checked.
 type evaluation struct {
 	meter
-	integers *integers // nil unless they are collected
+	collects bool             // integers that are not written in digits
+	integers []jsontext.Value // that were found so far
 }
 
 // fits reports whether a value fits a schema. Where seen is given, fits marks what is
@@ -26,19 +27,19 @@ func (e *evaluation) fits(n *Node, v jsontext.Value, r *report, seen *marks) boo
 	if e.nesting++; e.nesting > maxNesting {
 		panic(stopped{message: tooDeep})
 	}
-	before := e.integers.count()
+	before := len(e.integers)
 	fits := e.evaluate(n, v, r, seen)
 	if !fits {
-		e.integers.drop(before)
+		e.integers = e.integers[:before] // a schema that does not apply has no say
 	}
 	e.nesting--
 	return fits
 }
 
 func (e *evaluation) evaluate(n *Node, v jsontext.Value, r *report, seen *marks) bool {
-	kind := kindTypes[v.Kind()]
+	kind, digits := kindTypes[v.Kind()], true
 	if kind == Number {
-		kind = typeOfNumber(v.Text())
+		kind, digits = typeOfNumber(v.Text())
 	}
 	switch {
 	case n.never:
@@ -50,8 +51,8 @@ func (e *evaluation) evaluate(n *Node, v jsontext.Value, r *report, seen *marks)
 		}
 		return false
 	}
-	if e.integers != nil && kind == Integer && n.Types&Number == Integer {
-		e.integers.add(v)
+	if e.collects && !digits && kind == Integer && n.Types&Number == Integer {
+		e.integers = append(e.integers, v)
 	}
 	if seen == nil && (n.unevaluatedProperties != nil || n.unevaluatedItems != nil) {
 		seen = e.marks(v)

@@ -1,6 +1,7 @@
 package schema_test
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 
@@ -10,7 +11,7 @@ import (
 	"github.com/caisson-run/caisson/manifests/schema"
 )
 
-func TestWithPlainIntegers(t *testing.T) {
+func TestIntegersInDigits(t *testing.T) {
 	const integer = `{"type":"integer"}`
 	tests := map[string]struct{ schema, value, want string }{
 		"digits":                      {integer, `3`, `3`},
@@ -41,14 +42,17 @@ func TestWithPlainIntegers(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := compile(t, test.schema)
-			plain, err := s.WithPlainIntegers(t.Context(), []byte(test.value))
+			integers, err := s.FindIntegers(t.Context(), []byte(test.value))
 			require.NoError(t, err)
-			assert.Equal(t, test.want, string(plain))
+			plain, err := integers.InDigits()
+			require.NoError(t, err)
+			assert.Equal(t, test.want != test.value, plain != nil)
+			assert.Equal(t, test.want, string(cmp.Or(string(plain), test.value)))
 		})
 	}
 }
 
-func TestWithPlainIntegersRefuses(t *testing.T) {
+func TestIntegersInDigitsRefuses(t *testing.T) {
 	s := compile(t, `{"properties":{"l":{"items":{"type":"integer"}}}}`)
 	for value, want := range map[string]string{
 		`{"l":[1.0,1e128]}`:       "l[1]: the integer 1e128 has 129 digits, over the limit of 128",
@@ -57,7 +61,10 @@ func TestWithPlainIntegersRefuses(t *testing.T) {
 		`{"l":[1.5]}`:             "l[0]: want integer, got number",
 		`{"l":[` + strings.Repeat("1e120,", 1<<17) + `1.0]}`: "with its integers in digits it is over the limit of 8388608 bytes",
 	} {
-		_, err := s.WithPlainIntegers(t.Context(), []byte(value))
+		integers, err := s.FindIntegers(t.Context(), []byte(value))
+		if err == nil {
+			_, err = integers.InDigits()
+		}
 		var violation *schema.ViolationError
 		require.ErrorAs(t, err, &violation)
 		assert.EqualError(t, err, want)

@@ -45,15 +45,19 @@ func TypeOf(text string) Types {
 	if checkNumber(text) != nil {
 		return Fraction
 	}
-	return typeOfNumber(text)
+	kind, _ := typeOfNumber(text)
+	return kind
 }
 
-// typeOfNumber returns the type of a number that values may hold.
-func typeOfNumber(text string) Types {
-	if isInteger(text) || parseDecimal(text).isWhole() {
-		return Integer
+// typeOfNumber returns the type of a number that values may hold, and whether it is written in digits only.
+func typeOfNumber(text string) (kind Types, digits bool) {
+	switch {
+	case isInteger(text):
+		return Integer, true
+	case parseDecimal(text).isWhole():
+		return Integer, false
 	}
-	return Fraction
+	return Fraction, false
 }
 
 // isInteger reports whether a number has no fraction and no exponent as it is written.

@@ -58,7 +58,15 @@ func check(s *schema.Schema) func(tool.Arguments) error {
 
 func run(t testing.TB, s *schema.Schema, arguments string) repair.Result {
 	t.Helper()
-	return newRepairer(t, s, "owned").Repair(t.Context(), parse(t, arguments), []string{"my_tool", "alias"}, check(s))
+	var last tool.Arguments
+	result := newRepairer(t, s, "owned").Repair(t.Context(), parse(t, arguments), []string{"my_tool", "alias"}, func(arguments tool.Arguments) error {
+		last = arguments
+		return check(s)(arguments)
+	})
+	if result.Misfit == nil {
+		require.Equal(t, result.Arguments, last, "callers keep what the last check found")
+	}
+	return result
 }
 
 // changes writes repairs on lines: path rule: from -> to.

@@ -38,8 +38,8 @@ func New(ctx context.Context, s *schema.Schema, aliases []manifests.ParameterAli
 }
 
 // Repair checks arguments and repairs them where they do not fit. check says whether they
-// do; it is called at most four times. names are the names of the tool. Once ctx has ended,
-// nothing more is repaired; check should say so.
+// do; it is called at most four times, the last time with the arguments of the result if these fit.
+// names are the names of the tool. Once ctx has ended, nothing more is repaired; check should say so.
 func (r *Repairer) Repair(ctx context.Context, own tool.Arguments, names []string, check func(tool.Arguments) error) Result {
 	filled := r.Fill(ctx, own, check)
 	if filled.Misfit == nil {
