@@ -204,7 +204,9 @@ parameters: {type: object, properties: {text: {type: string}, nums: {type: array
 
 	protocol := map[string]string{"Accept": "application/json, text/event-stream", "Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "tool"}
 	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"load","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
-	isResult := func(text []byte) bool { return bytes.Contains(text, []byte(`"result"`)) && !bytes.Contains(text, []byte(`"isError":true`)) }
+	isResult := func(text []byte) bool {
+		return bytes.Contains(text, []byte(`"result"`)) && !bytes.Contains(text, []byte(`"isError":true`))
+	}
 	ours := load(t, pid, url+"/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"tool","arguments":`+arguments+`,`+meta+`}}`, protocol, isResult, *loadTime/5)
 	ours.print(t, "POST /mcp, stateless")
 	assert.Zero(t, ours.errors)
