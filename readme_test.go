@@ -1,7 +1,10 @@
 package caisson_test
 
 import (
+	"bufio"
+	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	goruntime "runtime"
@@ -11,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/guests"
 	"github.com/caisson-run/caisson/manifests"
 )
 
@@ -40,7 +44,7 @@ func TestREADME(t *testing.T) {
 
 // TestPolicyOfTheREADME: the README's policy is valid and grants what the README says.
 func TestPolicyOfTheREADME(t *testing.T) {
-	shown := readme(t, "What a tool may do", "From Go")
+	shown := readme(t, "What a tool may do", "From any agent")
 	require.Len(t, shown, 1)
 	policy, err := manifests.ParsePolicy("caisson.yaml", []byte(shown[0].text))
 	require.NoError(t, err)
@@ -49,6 +53,68 @@ func TestPolicyOfTheREADME(t *testing.T) {
 	assert.Equal(t, "*.example.com", policy.For("fetch_page", "wasm-tools/web").Network[0].Host)
 	assert.Len(t, policy.For("web_search", "wasm-tools/search").Secrets, 1)
 	assert.Len(t, policy.For("calculator", "wasm-tools/calculator").Deny, 1)
+}
+
+// TestDoorsOfTheREADME: the configuration of a desktop assistant starts a server that lists the tools, and what the
+// README asks the HTTP server for is answered as it says.
+func TestDoorsOfTheREADME(t *testing.T) {
+	if goruntime.GOOS == "windows" {
+		return // the README's commands need a POSIX shell
+	}
+	root, err := guests.Compile(t.Context(), "wasm-tools/calculator")
+	require.NoError(t, err)
+	dir := t.TempDir()
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags=-s", "-o", filepath.Join(dir, "caisson"), "./cmd/caisson")
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, string(out))
+	shown := readme(t, "From any agent", "From Go")
+	require.Len(t, shown, 3)
+
+	var configuration struct {
+		Servers map[string]struct {
+			Command string
+			Args    []string
+		} `json:"mcpServers"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(shown[0].text), &configuration))
+	server := configuration.Servers["caisson"]
+	policy := filepath.Join(dir, "caisson.yaml")
+	require.NoError(t, os.WriteFile(policy, []byte("schema: caisson-config/v1\ntools: [{path: "+filepath.Join(root, "wasm-tools", "calculator")+"}]\n"), 0o600))
+	for i, argument := range server.Args {
+		if argument == "/home/me/caisson.yaml" {
+			server.Args[i] = policy
+		}
+	}
+	mcp := exec.CommandContext(t.Context(), filepath.Join(dir, server.Command), server.Args...)
+	mcp.Env = append(os.Environ(), "XDG_STATE_HOME="+t.TempDir())
+	mcp.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+{"jsonrpc":"2.0","id":2,"method":"tools/list"}
+`)
+	said, err := mcp.Output()
+	require.NoError(t, err)
+	assert.Contains(t, string(said), `"name":"calculator"`)
+
+	serve := exec.CommandContext(t.Context(), filepath.Join(dir, "caisson"), "serve", "--addr", "localhost:0", "--tools", filepath.Join(root, "wasm-tools", "calculator"), "--state-dir", "")
+	stderr, err := serve.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, serve.Start())
+	defer func() {
+		_ = serve.Process.Kill()
+		_ = serve.Wait()
+	}()
+	line, err := bufio.NewReader(stderr).ReadString('\n')
+	require.NoError(t, err)
+	_, address, found := strings.Cut(strings.TrimSpace(line), "http://")
+	require.True(t, found, line)
+	for _, b := range shown[1:] {
+		commandLine, want, _ := strings.Cut(strings.TrimPrefix(b.text, "$ "), "\n")
+		assert.Contains(t, commandLine, "localhost:8711")
+		got, err := exec.CommandContext(t.Context(), "sh", "-c", strings.Replace(commandLine, "localhost:8711", address, 1)).Output()
+		require.NoError(t, err)
+		pattern := strings.ReplaceAll(regexp.QuoteMeta(strings.TrimSpace(want)), "…", ".*")
+		assert.Regexp(t, "^"+pattern+"$", strings.TrimSpace(string(got)))
+	}
 }
 
 // TestEmbeddingOfTheREADME: the program in the README is the tested one.
