@@ -108,6 +108,7 @@ func (x *exchange) streamBatch(asked *batchRequest) (reply, error) {
 	if err != nil {
 		done()
 		if !stream.begun() {
+			x.streams = false
 			return reply{}, err
 		}
 		stream.fail(x.refusalOf(err).problem)

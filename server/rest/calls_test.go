@@ -253,7 +253,7 @@ func TestHistory(t *testing.T) {
 	assert.Equal(t, []string{long.CallID, record.CallID}, []string{found[0].Record.CallID, found[1].Record.CallID})
 	assert.Len(t, of[kept](w.request("GET", "/v1/calls?limit=1", "reader", nil), 200).Calls, 1)
 	assert.Len(t, of[kept](w.request("GET", "/v1/calls", "mallory", nil), 200).Calls, 1)
-	w.request("GET", "/v1/calls?limit=501", "reader", nil).refused(400)
+	w.request("GET", "/v1/calls?limit=101", "reader", nil).refused(400)
 
 	type explained struct {
 		Record tool.Record

@@ -28,6 +28,7 @@ type events struct {
 }
 
 func (x *exchange) newEvents() *events {
+	x.streams = true
 	e := &events{w: x.w, control: http.NewResponseController(x.w), every: x.api.options.Heartbeat}
 	e.beat = time.AfterFunc(e.every, e.heartbeat)
 	return e

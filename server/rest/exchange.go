@@ -28,6 +28,7 @@ type exchange struct {
 	request *http.Request
 	caller  auth.Caller
 	body    []byte
+	streams bool // the answer is a stream of events, which may have begun
 }
 
 // reply is the answer to a request, whole. A handler that has streamed its answer says what it would have been, for a
@@ -65,8 +66,8 @@ func (a *API) dispatch(methods map[string]*route) http.Handler {
 	allow := allowed(methods)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		route := methods[r.Method]
-		if route == nil && r.Method == http.MethodHead {
-			route = methods[http.MethodGet] // net/http drops the body
+		if get := methods[http.MethodGet]; r.Method == http.MethodHead && get != nil && !get.onlyEvents {
+			route = get // net/http drops the body
 		}
 		if route == nil {
 			w.Header().Set("Allow", allow)
@@ -74,13 +75,7 @@ func (a *API) dispatch(methods map[string]*route) http.Handler {
 			return
 		}
 		x := &exchange{api: a, route: route, w: w, request: r}
-		defer func() {
-			if panicked := recover(); panicked == http.ErrAbortHandler {
-				panic(panicked)
-			} else if panicked != nil {
-				x.fail(fmt.Errorf("panic: %v\n%s", panicked, debug.Stack()))
-			}
-		}()
+		defer x.catch()
 		answer, err := x.serve()
 		switch {
 		case err != nil:
@@ -89,6 +84,22 @@ func (a *API) dispatch(methods map[string]*route) http.Handler {
 			x.write(answer)
 		}
 	})
+}
+
+// catch answers a request whose handler panicked. A stream that has begun is broken off.
+func (x *exchange) catch() {
+	panicked := recover()
+	if panicked == nil {
+		return
+	}
+	if panicked == http.ErrAbortHandler {
+		panic(panicked)
+	}
+	failure := x.refusalOf(fmt.Errorf("panic: %v\n%s", panicked, debug.Stack()))
+	if x.streams {
+		panic(http.ErrAbortHandler)
+	}
+	problem.Write(x.w, failure.problem)
 }
 
 func notFound(w http.ResponseWriter, _ *http.Request) {

@@ -65,6 +65,13 @@ func (f *feed) wake() {
 	}
 }
 
+// size returns how many bytes of events are kept.
+func (f *feed) size() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.bytes
+}
+
 // close says that nothing follows.
 func (f *feed) close() {
 	f.mu.Lock()

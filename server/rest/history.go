@@ -25,8 +25,8 @@ type explainedCall struct {
 	Made []keptCall `json:"made"`
 }
 
-// maxListed bounds lists of calls and of runs.
-const maxListed = 500
+// maxListed bounds lists of calls and of runs. A record may have tens of kilobytes.
+const maxListed = 100
 
 func (x *exchange) listCalls() (reply, error) {
 	query, err := x.query("limit")

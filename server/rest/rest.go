@@ -72,6 +72,8 @@ type RunOptions struct {
 	// PerTenant is how many runs of a tenant are kept: 200. One more removes the one that ended first; if none has ended,
 	// it is refused.
 	PerTenant int
+	// Bytes bounds the requests and events of a tenant's runs, in the same way: 64 MiB.
+	Bytes int
 	// Keep is how long a run is kept after it has ended: an hour.
 	Keep time.Duration
 	// Wait is how long a run may wait for an output or an approval: 24 hours, or less if the host's batches expire before.
@@ -100,6 +102,7 @@ type API struct {
 	stopped  bool
 	stopping chan struct{}  // closed when stopped is set
 	working  sync.WaitGroup // the batches of runs
+	ending   sync.WaitGroup // the sessions of runs that have ended
 }
 
 // New returns the API of a host. The host and the sessions must be closed after the API.
@@ -146,7 +149,7 @@ func (o *Options) complete() error {
 		value    *int
 		fallback int
 	}{
-		"Runs.PerTenant": {&o.Runs.PerTenant, 200}, "Runs.EventBytes": {&o.Runs.EventBytes, 1 << 20},
+		"Runs.PerTenant": {&o.Runs.PerTenant, 200}, "Runs.Bytes": {&o.Runs.Bytes, 64 << 20}, "Runs.EventBytes": {&o.Runs.EventBytes, 1 << 20},
 		"Keys.PerTenant": {&o.Keys.PerTenant, 10_000}, "Keys.Bytes": {&o.Keys.Bytes, 32 << 20},
 	}
 	for name, n := range numbers {
@@ -217,6 +220,7 @@ func (a *API) Close(ctx context.Context) error {
 		<-ended
 	}
 	a.runs.clear()
+	a.ending.Wait()
 	if cancelled > 0 {
 		return fmt.Errorf("rest: %d runs were cancelled: %w", cancelled, ctx.Err())
 	}

@@ -49,6 +49,7 @@ type run struct {
 	owner   owner
 	created time.Time
 	asked   batchRequest
+	size    int // of the request, in bytes
 	events  feed
 
 	mu      sync.Mutex
@@ -144,8 +145,7 @@ func (r *run) end(final status) {
 	r.answers, r.report.State = answers{}, nil
 	r.events.close()
 	if r.release != nil {
-		// Ending a session waits for the tools that keep data of it.
-		go r.release()
+		r.api.ending.Go(r.release) // it may wait for tools that keep data of the session
 		r.release = nil
 	}
 }

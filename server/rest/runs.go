@@ -23,7 +23,7 @@ func newRuns(a *API) *runs { return &runs{api: a, byTenant: map[string]map[strin
 func (s *runs) add(x *exchange, asked *batchRequest, release func()) (*run, error) {
 	r := &run{
 		api: s.api, id: newID("run_"), tenant: x.caller.Tenant, owner: ownerOf(x.caller), created: time.Now(), asked: *asked,
-		events: feed{most: s.api.options.Runs.EventBytes}, status: queued, release: release,
+		events: feed{most: s.api.options.Runs.EventBytes}, status: queued, release: release, size: len(x.body),
 	}
 	r.asked.batch.Calls = nil // the batch has them
 	s.mu.Lock()
@@ -33,37 +33,43 @@ func (s *runs) add(x *exchange, asked *batchRequest, release func()) (*run, erro
 		of = map[string]*run{}
 		s.byTenant[r.tenant] = of
 	}
-	if !makeRoom(of, s.api.options.Runs.PerTenant) {
-		return nil, refuse(http.StatusTooManyRequests, "the tenant has %d runs that have not ended, which is the limit; cancel one, or wait", len(of))
+	if !makeRoom(of, len(x.body), s.api.options.Runs) {
+		return nil, refuse(http.StatusTooManyRequests, "the tenant has %d runs that have not ended, and there is no room for more; cancel one, or wait", len(of))
 	}
 	of[r.id] = r
 	return r, nil
 }
 
-// makeRoom forgets runs of a tenant that are no longer kept and, if there are too many, the one that ended first.
-func makeRoom(of map[string]*run, most int) bool {
+// makeRoom forgets runs of a tenant that are no longer kept and, until there is room for one more of a size, those that ended
+// first.
+func makeRoom(of map[string]*run, size int, bounds RunOptions) bool {
 	now := time.Now()
-	var first *run
-	var ended time.Time
+	var over []*run
+	until := map[*run]time.Time{}
+	bytes := size
 	for id, r := range of {
 		r.mu.Lock()
 		r.expire(now)
-		over, until := r.status.isOver(), r.expires
+		isOver, at := r.status.isOver(), r.expires
 		r.mu.Unlock()
-		switch {
-		case over && !now.Before(until):
+		if isOver && !now.Before(at) {
 			delete(of, id)
-		case over && (first == nil || until.Before(ended)):
-			first, ended = r, until
+			continue
+		}
+		bytes += r.size + r.events.size()
+		if isOver {
+			over, until[r] = append(over, r), at
 		}
 	}
-	if len(of) < most {
-		return true
+	slices.SortFunc(over, func(a, b *run) int { return until[a].Compare(until[b]) })
+	for _, r := range over {
+		if len(of) < bounds.PerTenant && bytes <= bounds.Bytes {
+			break
+		}
+		bytes -= r.size + r.events.size()
+		delete(of, r.id)
 	}
-	if first != nil {
-		delete(of, first.id)
-	}
-	return first != nil
+	return len(of) < bounds.PerTenant && bytes <= bounds.Bytes
 }
 
 // get returns a run of a tenant.
@@ -94,8 +100,11 @@ func (r *run) isForgotten() bool {
 func (s *runs) list(tenant string) (found []*run) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	makeRoom(s.byTenant[tenant], s.api.options.Runs.PerTenant+1)
-	for _, r := range s.byTenant[tenant] {
+	for id, r := range s.byTenant[tenant] {
+		if r.isForgotten() {
+			delete(s.byTenant[tenant], id)
+			continue
+		}
 		found = append(found, r)
 	}
 	slices.SortFunc(found, newest)

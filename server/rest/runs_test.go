@@ -262,6 +262,25 @@ func TestRunsAreBounded(t *testing.T) {
 	w.start("mallory", household)
 }
 
+// TestRunsAreBoundedInBytes: many runs with long requests need as much room as they have bytes.
+func TestRunsAreBoundedInBytes(t *testing.T) {
+	w := newWorld(t, rest.Options{Runs: rest.RunOptions{Bytes: 20_000}})
+	long := `{"calls":[{"name":"wipe","arguments":{"what":"` + strings.Repeat("x", 8_000) + `"}}]}`
+	w.until(w.start("ada", long).ID, "ada", "requires_action")
+	w.request("POST", "/v1/runs", "ada", long).refused(429)
+	w.start("mallory", long)
+	of[run](w.request("POST", "/v1/runs/"+w.running("ada")+"/cancel", "ada", nil), 200)
+	w.start("ada", long)
+}
+
+// running returns the id of the newest run that has not ended.
+func (w *world) running(as string) string {
+	w.t.Helper()
+	list := of[struct{ Runs []struct{ ID string } }](w.request("GET", "/v1/runs?status=requires_action", as, nil), 200)
+	require.NotEmpty(w.t, list.Runs)
+	return list.Runs[0].ID
+}
+
 // TestSessionOfARunEnds: a run whose session was ended cannot go on, and says so.
 func TestSessionOfARunEnds(t *testing.T) {
 	w := newWorld(t, rest.Options{})
