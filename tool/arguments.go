@@ -159,7 +159,7 @@ func appendCompact(text, value []byte) []byte {
 // plain reports whether a text needs no escapes in JSON, like most names.
 func plain(text string) bool {
 	for i := range len(text) {
-		if c := text[i]; c < ' ' || c >= utf8.RuneSelf || strings.IndexByte(`"\<>&`, c) >= 0 {
+		if c := text[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
 			return false
 		}
 	}

@@ -361,11 +361,13 @@ func (r *reader) number() bool {
 
 // digits skips digits, and reports whether there was one.
 func (r *reader) digits() bool {
-	start := r.at
-	for r.at < len(r.text) && isDigit(r.text[r.at]) {
-		r.at++
+	rest := r.text[r.at:]
+	n := 0
+	for n < len(rest) && isDigit(rest[n]) {
+		n++
 	}
-	return r.at > start
+	r.at += n
+	return n > 0
 }
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
