@@ -100,6 +100,7 @@ type Place struct {
 	call          Call
 	tenant        *tenant
 	session, tool *share
+	shares        [2]share      // of the session and of the tool if no other call of theirs was here; in one allocation
 	granted       chan struct{} // closed when the wait is over; nil if there was none
 	runs, left    bool
 }
@@ -264,20 +265,23 @@ func (q *Queue) attend(c Call) *Place {
 		q.tenants[c.Tenant] = t
 		q.most = max(q.most, len(q.tenants))
 	}
-	p := &Place{queue: q, call: c, tenant: t, session: member(t.sessions, c.Session, q.clock), tool: member(t.tools, c.Tool, q.clock)}
+	p := &Place{queue: q, call: c, tenant: t}
+	p.session = member(t.sessions, c.Session, &p.shares[0], q.clock)
+	p.tool = member(t.tools, c.Tool, &p.shares[1], q.clock)
 	for _, s := range []*share{&t.share, p.session, p.tool} {
 		s.calls++
 	}
 	return p
 }
 
-func member(of map[string]*share, name string, now uint64) *share {
-	s := of[name]
-	if s == nil {
-		s = &share{served: now}
-		of[name] = s
+// member returns the share under a name; where there is none, unused becomes it.
+func member(of map[string]*share, name string, unused *share, now uint64) *share {
+	if s := of[name]; s != nil {
+		return s
 	}
-	return s
+	unused.served = now
+	of[name] = unused
+	return unused
 }
 
 // dismiss forgets a call that neither runs nor waits, and its tenant, session and tool if they have no other.
