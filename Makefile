@@ -88,10 +88,11 @@ openai: ## test what is written for OpenAI's APIs against OpenAI's own client
 	cd $(OPENAI) && $(GO) mod tidy -diff && $(GO) vet . && $(GO) test .
 
 .PHONY: http
-http: ## follow examples/http with curl and Python
+http: ## follow the README and examples/http with curl and Python
 	@for program in curl python3; do command -v $$program >/dev/null || { echo "$$program is missing: Debian: apt-get install $$program"; exit 1; }; done
-	$(GO) vet -tags http ./examples/http
+	$(GO) vet -tags http . ./examples/http
 	$(GO) test -count=1 -tags http $(TESTFLAGS) ./examples/http
+	$(GO) test -count=1 -tags http $(TESTFLAGS) -run '^TestServerOfTheREADME$$' .
 
 # The providers' own clients for Python, which nothing else depends on.
 CLIENTS = internal/clients
