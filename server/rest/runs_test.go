@@ -235,7 +235,7 @@ func TestRunOutlivesItsClient(t *testing.T) {
 
 // TestRunsExpire: those that wait too long, and those that ended long ago.
 func TestRunsExpire(t *testing.T) {
-	w := newWorld(t, rest.Options{Runs: rest.RunOptions{Wait: 50 * time.Millisecond, Keep: 200 * time.Millisecond}})
+	w := newWorld(t, rest.Options{Runs: rest.RunOptions{Wait: 300 * time.Millisecond, Keep: 1500 * time.Millisecond}})
 	waits := w.start("ada", household)
 	w.until(waits.ID, "ada", "requires_action")
 	w.until(waits.ID, "ada", "expired")
@@ -422,9 +422,9 @@ func TestKeysAreBounded(t *testing.T) {
 	}
 }
 
-// TestToolsOfTheRequest: functions and custom tools of a request to a model need no manifest. They are offered beside the
+// TestRowS4_8ToolsOfTheRequest: functions and custom tools of a request to a model need no manifest. They are offered beside the
 // host's own, and answered by the client, which gets them as items of the Responses API.
-func TestToolsOfTheRequest(t *testing.T) {
+func TestRowS4_8ToolsOfTheRequest(t *testing.T) {
 	w := newWorld(t, rest.Options{})
 	tools := `[{"type":"function","name":"ask_crm","description":"Looks up a customer.","parameters":{"type":"object","properties":{"id":{"type":"integer"}},"required":["id"]}},
 		{"type":"custom","name":"sql","format":{"type":"text"}},{"type":"function","function":{"name":"chat_form"}},
