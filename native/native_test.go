@@ -125,6 +125,7 @@ func TestResults(t *testing.T) {
 	assert.Equal(t, `{"a":[1]} words`, one(t, e, "raw", `{"any":{"a":[1]},"bytes":"d29yZHM="}`).Result.Output)
 	assert.Equal(t, "null ", one(t, e, "raw", `{"any":null}`).Result.Output)
 	assert.Equal(t, tool.InvalidArguments, one(t, e, "raw", `{"any":1,"bytes":"no base64!"}`).Result.Kind)
+	assert.Equal(t, "the tool cannot take these arguments: illegal base64 data at input byte 2", one(t, e, "raw", `{"any":1,"bytes":"no base64!"}`).Result.Error)
 	outside := one(t, e, "counting", `{"N":9223372036854775808}`).Result
 	assert.Equal(t, tool.Result{Error: "N: the tool cannot take this number 9223372036854775808", Kind: tool.InvalidArguments}, outside)
 	assert.Equal(t, tool.Result{Error: "no such city; try Oslo", Kind: tool.ToolFailed}, one(t, e, "failing", "").Result)
@@ -134,6 +135,46 @@ func TestResults(t *testing.T) {
 		assert.Equal(t, tool.Internal, record.Result.Kind, name)
 		assert.Contains(t, record.Result.Error, record.CallID, name)
 		assert.NotContains(t, record.Result.Error, "hunter2", name)
+	}
+}
+
+// TestAttackNamesInAnotherCase: what a schema says of a parameter holds for what the function gets, though encoding/json
+// takes names in any case and the schema allows others.
+func TestAttackNamesInAnotherCase(t *testing.T) {
+	type place struct {
+		Path string `json:"path"`
+	}
+	type deep struct {
+		Deeper place `json:"deeper"`
+	}
+	type arguments struct {
+		place
+		*deep   `json:"deep"`
+		List    []place          `json:"list"`
+		By      map[string]*deep `json:"by"`
+		Dropped string           `json:"-"`
+		At      *time.Time
+		Any     any
+	}
+	e := executing(t, made(t, native.About{Name: "open", Parameters: json.RawMessage(`{
+		"type": "object", "properties": {"path": {"enum": ["a"]}}
+	}`)}, func(_ context.Context, a arguments) (arguments, error) { return a, nil }))
+	for text, want := range map[string]string{
+		`{"path":"a","PATH":"/etc/passwd"}`:     "PATH: unknown parameter; write path",
+		`{"Path":"/etc/passwd"}`:                "Path: unknown parameter; write path",
+		`{"At":null,"at":null}`:                 "at: unknown parameter; write At",
+		`{"li\u017ft":[]}`:                      "liſt: unknown parameter; write list",
+		`{"list":[{},{"Path":"b"}]}`:            "list[1].Path: unknown parameter; write path",
+		`{"by":{"Path":{"deeper":{"pATH":1}}}}`: "by.Path.deeper.pATH: unknown parameter; write path",
+		`{"by":{"Path":{"Deeper":{}}}}`:         "by.Path.Deeper: unknown parameter; write deeper",
+	} {
+		assert.Equal(t, tool.Result{Error: want, Kind: tool.InvalidArguments}, one(t, e, "open", text).Result, text)
+	}
+	for _, text := range []string{
+		`{}`, `{"path":"a"}`, `{"Dropped":"x","-":1}`, `{"Deeper":{"Path":1}}`, `{"other":{"PATH":1}}`, `{"Any":{"PATH":[{"Path":1}]}}`,
+		`{"list":[{"path":"x"}],"by":{"A":{"deeper":{"path":"x"}},"a":null},"At":"2020-01-01T00:00:00Z"}`,
+	} {
+		assert.True(t, one(t, e, "open", text).Result.Success, text)
 	}
 }
 
@@ -213,9 +254,11 @@ func TestInvocation(t *testing.T) {
 	report, err := e.Execute(t.Context(), executor.Batch{Session: session, Calls: []tool.Call{call}})
 	require.NoError(t, err)
 	assert.Equal(t, "acme ada p1 hi", report.Records[0].Result.Output)
-	_, ok := native.Invocation(kept)
-	assert.False(t, ok, "the call has ended")
-	_, ok = native.Invocation(t.Context())
+	for _, ended := range []context.Context{kept, context.WithoutCancel(kept)} {
+		_, ok := native.Invocation(ended)
+		assert.False(t, ok, "the call has ended")
+	}
+	_, ok := native.Invocation(t.Context())
 	assert.False(t, ok)
 }
 
@@ -324,6 +367,10 @@ func TestWhatIsNoTool(t *testing.T) {
 			}), text)
 			return err
 		}, "objekt"},
+		"a schema that is cut off": {func() error {
+			_, err := native.New(with(func(a *native.About) { a.Parameters = json.RawMessage(`{`) }), text)
+			return err
+		}, "parameters: this is no JSON"},
 		"a snapshot": {func() error {
 			_, err := native.New(with(func(a *native.About) { a.Behavior.Snapshot = "start" }), text)
 			return err

@@ -13,13 +13,19 @@ import (
 // grace is how long a function has to notice its deadline before its call ends without it.
 const grace = 50 * time.Millisecond
 
-type invocationKey struct{}
+type callKey struct{}
+
+// call is what the context of a function knows of its call.
+type call struct {
+	invocation tool.Invocation
+	under      context.Context // done when the call has ended
+}
 
 // Invocation returns the call that a function was called for: who makes it, with which context values, files and
 // services of the host. It returns false for a context that is not from a call, or whose call has ended.
 func Invocation(ctx context.Context) (tool.Invocation, bool) {
-	c, ok := ctx.Value(invocationKey{}).(tool.Invocation)
-	return c, ok && ctx.Err() == nil
+	c, ok := ctx.Value(callKey{}).(call)
+	return c.invocation, ok && c.under.Err() == nil
 }
 
 // returned is what a function returned, or how it ended otherwise.
@@ -36,10 +42,10 @@ func (t *Tool) Invoke(ctx context.Context, invocation tool.Invocation) (tool.Out
 	if err != nil {
 		return t.failed(start, tool.Internal, "", err)
 	}
-	inside, stop := context.WithTimeout(context.WithValue(ctx, invocationKey{}, invocation), t.timeout)
+	inside, stop := context.WithTimeout(ctx, t.timeout)
 	defer stop()
 	done := make(chan returned, 1)
-	go t.run(inside, arguments, done)
+	go t.run(context.WithValue(inside, callKey{}, call{invocation, inside}), arguments, done)
 	select {
 	case r := <-done:
 		return t.ended(ctx, inside, start, r)

@@ -79,7 +79,8 @@ type Tool struct {
 
 // New makes a tool of a function. The error wraps [ErrInvalid].
 //
-// The function gets arguments that match the tool's schema. It may return a string, which becomes the result's
+// The function gets arguments that match the tool's schema, in fields of exactly these names: unlike encoding/json, New
+// does not take an argument PATH for the field path. It may return a string, which becomes the result's
 // output; a [tool.Result] or a pointer to one, which is the whole result; or any other value, which becomes the result's data, as JSON.
 // Its error is a failure of the tool, whose text the model reads. A [*tool.Error] determines the kind as well; the
 // kind [tool.Internal] keeps the cause from the model and tells the operator.
@@ -99,6 +100,9 @@ func New[Arguments, Result any](about About, do func(ctx context.Context, argume
 	}
 	t.do = func(ctx context.Context, text []byte) (tool.Result, error) {
 		var arguments Arguments
+		if err := misnamed(text, reflect.TypeFor[Arguments]()); err != nil {
+			return tool.Result{}, &tool.Error{Op: "invoke", Tool: about.Name, Kind: tool.InvalidArguments, Message: err.Error(), Err: err}
+		}
 		if err := json.Unmarshal(text, &arguments); err != nil {
 			return tool.Result{}, &tool.Error{Op: "invoke", Tool: about.Name, Kind: tool.InvalidArguments, Message: misfit(err), Err: err}
 		}
@@ -124,6 +128,9 @@ func (a About) tool(derive func() (*jsonschema.Schema, error)) (*Tool, error) {
 		if a.Parameters, err = json.Marshal(derived); err != nil {
 			return nil, err
 		}
+	}
+	if !json.Valid(a.Parameters) {
+		return nil, errors.New("parameters: this is no JSON")
 	}
 	manifest, err := a.manifest()
 	if err != nil {
@@ -183,7 +190,10 @@ func misfit(err error) string {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
 		return fmt.Sprintf("%s: the tool cannot take this %s", wrong.Field, wrong.Value)
 	}
-	return "the tool cannot take these arguments"
+	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return "the tool cannot take these arguments"
+	}
+	return "the tool cannot take these arguments: " + err.Error() // of a type that reads itself, such as time.Time
 }
 
 // resultOf returns a function's value as a result.
