@@ -11,14 +11,14 @@ import (
 // Integers are the integers of a value that are not written in digits, such as 3.0 and 30e-1. An integer is a number
 // that a schema which it fits allows no fraction. The zero value holds none.
 type Integers struct {
-	text  []byte // of the value
+	text  string // of the value
 	found []jsontext.Value
 }
 
-// FindIntegers validates a value as [Schema.Validate] does, and returns its integers if it fits. The value must not be
-// modified before [Integers.InDigits] has returned.
+// FindIntegers validates a value as [Schema.Validate] does, and returns its integers if it fits.
 func (s *Schema) FindIntegers(ctx context.Context, value []byte) (Integers, error) {
-	v, err := readValue(ctx, value)
+	text := string(value)
+	v, err := readValue(ctx, text)
 	if err != nil {
 		return Integers{}, err
 	}
@@ -28,7 +28,7 @@ func (s *Schema) FindIntegers(ctx context.Context, value []byte) (Integers, erro
 	}
 	start := func(v jsontext.Value) int { start, _ := v.Span(); return start }
 	slices.SortFunc(e.integers, func(a, b jsontext.Value) int { return start(a) - start(b) })
-	return Integers{value, slices.Compact(e.integers)}, nil // several schemas may have found one
+	return Integers{text, slices.Compact(e.integers)}, nil // several schemas may have found one
 }
 
 // InDigits returns the value with its integers in digits, or nil if they are all written like this. To JSON Schema 3.0

@@ -91,7 +91,7 @@ func (s *Schema) Structure() *Node {
 // limit or is too expensive to validate. Soon after ctx is done or its deadline has passed, Validate
 // returns the error of ctx. A nil ctx is never done.
 func (s *Schema) Validate(ctx context.Context, value []byte) error {
-	v, err := readValue(ctx, value)
+	v, err := readValue(ctx, string(value))
 	if err != nil {
 		return err
 	}
@@ -99,8 +99,8 @@ func (s *Schema) Validate(ctx context.Context, value []byte) error {
 }
 
 // readValue is read for a value that is validated.
-func readValue(ctx context.Context, value []byte) (jsontext.Value, error) {
-	v, err := read(ctx, string(value), MaxValueBytes, maxValueNameBytes)
+func readValue(ctx context.Context, text string) (jsontext.Value, error) {
+	v, err := read(ctx, text, MaxValueBytes, maxValueNameBytes)
 	if wrong, ok := err.(*defect); ok {
 		err = violationError(Violation{wrong.path, wrong.message})
 	}
