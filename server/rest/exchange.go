@@ -36,7 +36,7 @@ type exchange struct {
 type reply struct {
 	status   int
 	location string
-	body     []byte // JSON; none if it is empty
+	body     []byte // JSON; none if it is empty. It may be kept, so that it is not changed
 	streamed bool
 }
 
@@ -184,7 +184,8 @@ func (x *exchange) write(r reply) {
 	header["Content-Type"] = jsonType
 	header["Content-Length"] = []string{strconv.Itoa(len(r.body) + 1)}
 	x.w.WriteHeader(r.status)
-	_, _ = x.w.Write(append(r.body, '\n')) // the client may have gone
+	_, _ = x.w.Write(r.body) // the client may have gone
+	_, _ = x.w.Write(lineEnd)
 }
 
 // The values of headers that every answer has, which net/http does not change.
@@ -192,6 +193,7 @@ var (
 	jsonType = []string{"application/json"}
 	noStore  = []string{"no-store"}
 	noSniff  = []string{"nosniff"}
+	lineEnd  = []byte("\n")
 )
 
 // fail answers with the problem that an error is.

@@ -34,7 +34,14 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		if folder, err := cache(); err == nil {
+			_ = os.RemoveAll(folder)
+		}
+		os.Exit(code)
+	}))
+}
 
 // everything are all scopes.
 var everything = auth.Scopes()
@@ -283,7 +290,7 @@ func (w *world) until(id, as, status string) run {
 	require.Eventually(w.t, func() bool {
 		r = of[run](w.request("GET", "/v1/runs/"+id, as, nil), 200)
 		return r.Status == status
-	}, 10*time.Second, 5*time.Millisecond, "the run is %s", &r)
+	}, 2*time.Minute, 5*time.Millisecond, "it does not become %s", status) // the race detector makes compiling slow
 	return r
 }
 
