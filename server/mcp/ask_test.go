@@ -151,6 +151,13 @@ func TestAttackAnswersToOtherQuestions(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, again.NeedsInput(), "an answer is missing")
 
+	less := connectWeb("", &auth.Caller{ID: "1", Tenant: "acme", Scopes: []auth.Scope{auth.Call}})(t, w, byHand())
+	unasked, err := try(less, "wipe", "a", asked.RequestState, yes(asked))
+	require.NoError(t, err)
+	assert.Contains(t, text(t, unasked, 0), `the scope "approve"`, "the token has lost the scope since")
+	assert.Zero(t, ran.Load())
+
+	asked = call(t, mine, "wipe", map[string]any{"path": "a"})
 	result, err := try(mine, "wipe", "a", asked.RequestState, yes(asked)) // the control
 	require.NoError(t, err)
 	assert.Equal(t, "wiped", text(t, result, 0))

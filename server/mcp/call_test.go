@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"net/url"
 	"strings"
 	"sync"
@@ -321,4 +322,13 @@ func TestLongData(t *testing.T) {
 		assert.Nil(t, free.StructuredContent)
 		assert.Len(t, free.Content, 3, "the data has a link, too")
 	})
+}
+
+// TestDigits: numbers in structured content have the digits that the tool wrote, and members stay in order.
+func TestDigits(t *testing.T) {
+	w := newWorld(t, mcp.Options{}, newFake(t, "exact", nil, says(tool.Result{Success: true, Output: "x", Data: json.RawMessage(`{"b":12345678901234567890.10,"a":1e3}`)})))
+	_, out, _ := post(t, w, w.caller, http.MethodPost,
+		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"exact","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`,
+		map[string]string{"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "exact"})
+	assert.Contains(t, out, `"structuredContent":{"b":12345678901234567890.10,"a":1e3}`)
 }

@@ -98,7 +98,9 @@ func TestAttackOutputsOfOthers(t *testing.T) {
 // TestScopes: callers do what their token may, and nothing else.
 func TestScopes(t *testing.T) {
 	for _, version := range []string{"", "2025-11-25"} {
-		w := newWorld(t, mcp.Options{}, newFake(t, "hello", nil, says(tool.Result{Success: true, Output: "hello"})))
+		w := newWorld(t, mcp.Options{}, newFake(t, "hello", nil, says(tool.Result{Success: true, Output: strings.Repeat("hello ", 1000)})))
+		all := connectWeb("", &auth.Caller{ID: "1", Tenant: "acme", Scopes: everything})(t, w, nil)
+		rest := call(t, all, "hello", nil).Content[1].(*sdk.ResourceLink).URI
 		for _, test := range []struct {
 			scopes      []auth.Scope
 			lists, runs bool
@@ -108,6 +110,10 @@ func TestScopes(t *testing.T) {
 			assert.Equal(t, test.lists, err == nil, "%v: %v", test.scopes, err)
 			result := call(t, c, "hello", nil)
 			assert.Equal(t, test.runs, !result.IsError, test.scopes)
+			if version == "" { // in which the token's requests share what is kept
+				_, err = c.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: rest})
+				assert.Equal(t, test.runs, err == nil, "%v: %v", test.scopes, err)
+			}
 		}
 	}
 }
@@ -171,16 +177,27 @@ func TestMostSessions(t *testing.T) {
 
 // TestIdleSessions: a session that nobody uses ends, and so does the executor's.
 func TestIdleSessions(t *testing.T) {
-	w := newWorld(t, mcp.Options{Idle: 50 * time.Millisecond})
+	const idle = 500 * time.Millisecond
+	w := newWorld(t, mcp.Options{Idle: idle}, newFake(t, "hello", nil, says(tool.Result{Success: true, Output: "hello"})))
 	me := auth.Caller{ID: "1", Tenant: "acme", Scopes: everything}
 	_, _, header := post(t, w, me, http.MethodPost, initializeBody, nil)
 	id := header.Get("Mcp-Session-Id")
+	_, answer, _ := post(t, w, me, http.MethodPost, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"hello"}}`, map[string]string{"Mcp-Session-Id": id})
+	require.Contains(t, answer, `"text":"hello"`)
+	before, done, err := w.sessions.Get(t.Context(), me, "mcp."+id)
+	require.NoError(t, err)
+	done()
 	require.Eventually(t, func() bool {
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(2 * idle)
 		status, _, _ := post(t, w, me, http.MethodPost, `{"jsonrpc":"2.0","id":2,"method":"ping"}`, map[string]string{"Mcp-Session-Id": id})
 		return status == http.StatusNotFound
-	}, 10*time.Second, time.Millisecond)
-	assert.False(t, w.sessions.End(context.WithoutCancel(t.Context()), me, "mcp."+id))
+	}, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool {
+		after, done, err := w.sessions.Get(t.Context(), me, "mcp."+id)
+		require.NoError(t, err)
+		done()
+		return before != after
+	}, 10*time.Second, time.Millisecond, "the executor's session has ended, too")
 }
 
 // TestAttackHeaders: a client cannot name another's request.
@@ -245,5 +262,21 @@ func TestDrain(t *testing.T) {
 		require.Eventually(t, func() bool { return w.requests.Load() == 0 }, 10*time.Second, time.Millisecond, "what waits has ended")
 		status, _, _ := post(t, w, w.caller, http.MethodGet, "", map[string]string{"Mcp-Session-Id": "any"})
 		assert.Equal(t, http.StatusServiceUnavailable, status)
+	}
+}
+
+// TestNobodyCachesAnswers: what a caller sees is said to be that caller's alone.
+func TestNobodyCachesAnswers(t *testing.T) {
+	w := newWorld(t, mcp.Options{}, newFake(t, "long", nil, says(tool.Result{Success: true, Output: strings.Repeat("hello ", 1000)})))
+	c := connectWeb("", nil)(t, w, nil)
+	list, err := c.ListTools(t.Context(), nil)
+	require.NoError(t, err)
+	page, err := c.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: call(t, c, "long", nil).Content[1].(*sdk.ResourceLink).URI})
+	require.NoError(t, err)
+	templates, err := c.ListResourceTemplates(t.Context(), nil)
+	require.NoError(t, err)
+	for _, answer := range []sdk.CacheableResult{list, page, templates} {
+		assert.Equal(t, "private", answer.GetCacheScope(), "%T", answer)
+		assert.Zero(t, answer.GetTTLMs())
 	}
 }
