@@ -36,6 +36,7 @@ type Batch struct {
 	Requests map[string]tool.Request
 	// Client are tools that the caller's request brings. The client runs them, like those with such a manifest, and
 	// the session need not allow them. A name that the resolver has stands for the resolver's tool. No tool can call them.
+	// There may be 128, with 256 KiB of schemas together.
 	Client []tool.Definition
 	// Stream shows progress as it happens. Nil shows none.
 	Stream *Stream

@@ -11,8 +11,11 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// maxBrought is how many tools a batch may bring.
-const maxBrought = 128
+// Bounds of the tools that a batch may bring. Checking a schema takes about a microsecond per byte.
+const (
+	maxBrought      = 128
+	maxBroughtBytes = 256 << 10 // of their schemas together
+)
 
 // freeTextParameters is the schema of a custom tool that a caller brings without one.
 const freeTextParameters = `{"type":"object","properties":{"input":{"type":"string"}},"required":["input"],"additionalProperties":false}`
@@ -25,6 +28,13 @@ func brought(definitions []tool.Definition) (map[string]registry.Entry, error) {
 	}
 	if len(definitions) > maxBrought {
 		return nil, fmt.Errorf("%d tools in Client are over the limit of %d", len(definitions), maxBrought)
+	}
+	size := 0
+	for _, d := range definitions {
+		size += len(d.Parameters)
+	}
+	if size > maxBroughtBytes {
+		return nil, fmt.Errorf("the schemas of the tools in Client have %d bytes, over the limit of %d", size, maxBroughtBytes)
 	}
 	entries := make(map[string]registry.Entry, len(definitions))
 	for i, d := range definitions {

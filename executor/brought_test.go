@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -93,6 +94,7 @@ func TestWrongBroughtTools(t *testing.T) {
 		"tool 0 of Client, a: parameters":             {{Name: "a", Parameters: json.RawMessage(`{"type":"array"}`)}},
 		"tool 0 of Client, a: type":                   {{Name: "a", Type: "web"}},
 		"129 tools in Client are over":                many,
+		"have 300000 bytes, over the limit":           {{Name: "a", Parameters: json.RawMessage(strings.Repeat(" ", 150_000))}, {Name: "b", Parameters: json.RawMessage(strings.Repeat(" ", 150_000))}},
 	} {
 		_, err := e.Execute(t.Context(), executor.Batch{Client: definitions})
 		require.ErrorIs(t, err, executor.ErrInvalidBatch, want)
