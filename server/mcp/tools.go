@@ -51,11 +51,12 @@ func (s *Server) update() {
 	s.tools.mu.Lock()
 	defer s.tools.mu.Unlock()
 	catalogue := s.host.Catalogue(nil)
-	current := map[string]known{}
-	for _, listing := range catalogue.Tools {
-		// A tool that is unavailable is not listed, but a call of it is answered with the reason.
-		current[listing.Name] = known{definition: tool.Definition{Name: listing.Name, Description: listing.Unavailable, Parameters: json.RawMessage(`{"type":"object"}`)}}
+	for i := range catalogue.Tools {
+		// What is unavailable now may be available when it is listed or called. Until then it is not
+		// listed, and a call is answered with the reason.
+		catalogue.Tools[i].Unavailable = ""
 	}
+	current := map[string]known{}
 	for _, definition := range catalogue.Definitions() {
 		current[definition.Name] = known{definition: definition}
 	}

@@ -84,6 +84,33 @@ func TestDefinitionsAreTheDialects(t *testing.T) {
 	})
 }
 
+// TestAvailability: a tool that was unavailable when the server began is listed as what it is once it is available, and
+// not before. A call of one that is unavailable says why.
+func TestAvailability(t *testing.T) {
+	overAll(t, func(t *testing.T, connect func(testing.TB, *world, *sdk.ClientOptions) *sdk.ClientSession) {
+		measure := newFake(t, "measure", measured, says(tool.Result{Success: true, Data: json.RawMessage(`{"value":1}`)}))
+		measure.lacks.Store("needs the setting RULER")
+		c := connect(t, newWorld(t, mcp.Options{}, measure), nil)
+		for _, lacks := range []string{"needs the setting RULER", "", "needs the setting RULER"} {
+			measure.lacks.Store(lacks)
+			list, err := c.ListTools(t.Context(), nil)
+			require.NoError(t, err)
+			result, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "measure", Arguments: fields{"z": 1}})
+			require.NoError(t, err)
+			if lacks != "" {
+				assert.Len(t, list.Tools, 1)
+				assert.Equal(t, "denied: the tool is unavailable: "+lacks, result.Content[0].(*sdk.TextContent).Text)
+				continue
+			}
+			require.Len(t, list.Tools, 2)
+			assert.Equal(t, "Does measure.", list.Tools[1].Description)
+			assert.Contains(t, fmt.Sprint(list.Tools[1].InputSchema), "maximum")
+			assert.NotNil(t, list.Tools[1].OutputSchema)
+			assert.Equal(t, map[string]any{"value": 1.0}, result.StructuredContent)
+		}
+	})
+}
+
 // TestPages: a list in pages has each tool once, in order, and a tool that comes or goes between two pages changes
 // nothing about the others.
 func TestPages(t *testing.T) {

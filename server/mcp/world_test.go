@@ -38,6 +38,12 @@ type fields map[string]any
 type fake struct {
 	manifest *manifests.Manifest
 	run      func(ctx context.Context, invocation tool.Invocation) tool.Result
+	lacks    atomic.Value // why it is unavailable, if it is
+}
+
+func (f *fake) Unavailable() string {
+	reason, _ := f.lacks.Load().(string)
+	return reason
 }
 
 func (f *fake) Manifest() *manifests.Manifest { return f.manifest }
@@ -57,7 +63,7 @@ func newFake(t testing.TB, name string, more fields, run func(ctx context.Contex
 	require.NoError(t, err)
 	m, err := manifests.Parse(name+".tool.json", source)
 	require.NoError(t, err)
-	return &fake{m, run}
+	return &fake{manifest: m, run: run}
 }
 
 // says returns what a tool does that answers with a result.
