@@ -79,7 +79,13 @@ func (x *exchange) postDefinitions() (reply, error) {
 	var strict bool
 	var brings offered
 	err := x.decode(members{
-		"dialect": text(&name), "strict": flag(&strict), "agent": text(&agent),
+		"dialect": text(&name), "strict": flag(&strict),
+		"agent": func(v jsontext.Value) error {
+			if v.Kind() == jsontext.String && v.String() == "" {
+				return mistake(v, noAgent)
+			}
+			return text(&agent)(v)
+		},
 		"tools": elements(maxCalls, brings.take(x.api.host.Registry())),
 	})
 	if err != nil {

@@ -68,7 +68,14 @@ func TestRowS1_5Settings(t *testing.T) {
 	one := of[listing](w.request("GET", "/v1/tools/file_write?agent=clerk", "reader", nil), 200)
 	assert.False(t, one.Allowed)
 	assert.NotEmpty(t, one.Permissions)
-	w.request("GET", "/v1/tools/nothing", "reader", nil).refused(404)
+	for name, want := range map[string]string{"nothing": "there is no such tool; /v1/tools lists them", "parrot": "the tool is retired; echo replaces it"} {
+		assert.Equal(t, want, w.request("GET", "/v1/tools/"+name, "reader", nil).refused(404))
+	}
+	// No agent may call all tools, and an empty variable of a program is more likely a mistake.
+	for _, path := range []string{"/v1/tools?agent=", "/v1/tools/echo?agent=", "/v1/definitions?dialect=mcp&agent="} {
+		assert.Equal(t, "agent is empty: name an agent, or leave it out", w.request("GET", path, "reader", nil).refused(400), path)
+	}
+	assert.Equal(t, "agent is empty: name an agent, or leave it out", w.request("POST", "/v1/definitions", "reader", `{"dialect":"mcp","agent":""}`).refused(400))
 
 	// What the page shows is what happens.
 	denied := of[tool.Record](w.request("POST", "/v1/calls", "clerk", `{"name":"file_write","arguments":{"path":"/project/a","content":"x"}}`), 200)

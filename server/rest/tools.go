@@ -110,6 +110,9 @@ func (x *exchange) getTool() (reply, error) {
 	}
 	found, ok := x.api.host.Registry().Listing(x.request.PathValue("name"))
 	if !ok {
+		if instead, retired := x.api.host.Registry().Replacement(x.request.PathValue("name")); retired {
+			return reply{}, refuse(http.StatusNotFound, "the tool is retired; %s replaces it", instead)
+		}
 		return reply{}, refuse(http.StatusNotFound, "there is no such tool; /v1/tools lists them")
 	}
 	found.Allowed = names == nil || slices.Contains(names, found.Name) // an agent's names are registered ones
@@ -147,6 +150,9 @@ func dialectNamed(name string, status int) (dialects.Dialect, error) {
 	}
 	return dialect, nil
 }
+
+// noAgent is why an empty name of an agent is refused: it must not stand for no agent, which may call all tools.
+const noAgent = "is empty: name an agent, or leave it out"
 
 // allowed returns the names of the tools that an agent of the caller's tenant may call, or those of the caller without an
 // agent.
@@ -188,6 +194,8 @@ func (x *exchange) query(names ...string) (url.Values, error) {
 			return nil, refuse(http.StatusBadRequest, "there is no parameter %.64q here", name)
 		case len(given) > 1:
 			return nil, refuse(http.StatusBadRequest, "the parameter %s is given more than once", name)
+		case name == "agent" && given[0] == "":
+			return nil, refuse(http.StatusBadRequest, "agent %s", noAgent)
 		}
 	}
 	return values, nil

@@ -179,7 +179,7 @@ func (w *world) register(host *caisson.Host) {
 		return "wiped " + a.What, nil
 	})
 	require.NoError(w.t, err)
-	echo, err := native.New(native.About{Name: "echo", Description: "Returns its arguments.", Parameters: json.RawMessage(`{"type":"object"}`)},
+	echo, err := native.New(native.About{Name: "echo", Description: "Returns its arguments.", Retired: []string{"parrot"}, Parameters: json.RawMessage(`{"type":"object"}`)},
 		func(_ context.Context, a json.RawMessage) (string, error) { return string(a), nil })
 	require.NoError(w.t, err)
 	for _, one := range []*native.Tool{wait, wipe, echo} {
