@@ -57,7 +57,7 @@ func (s Store) Save(tenant string, agent Agent, tools Tools) error {
 	if len(content) > maxFile {
 		return fmt.Errorf("%w: it has %d bytes, more than %d", ErrInvalid, len(content), maxFile)
 	}
-	root, err := folder.Make(s.Dir(tenant))
+	root, err := s.root(folder.Make, tenant)
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (s Store) Load(tenant, name string, tools Tools) (agent Agent, unknown []st
 	if !agentName.MatchString(name) {
 		return Agent{}, nil, fmt.Errorf("%w: %s", ErrNotFound, tool.Shown(name, 64))
 	}
-	root, err := folder.Open(s.Dir(tenant))
+	root, err := s.root(folder.Open, tenant)
 	if err != nil {
 		return Agent{}, nil, notFound(name, err)
 	}
@@ -107,6 +107,15 @@ func load(root *os.Root, tenant, name string, tools Tools) (agent Agent, unknown
 	return agent, unknown, nil
 }
 
+// root opens the folder of a tenant's agents.
+func (s Store) root(open func(path string) (*os.Root, error), tenant string) (*os.Root, error) {
+	root, err := open(s.Dir(tenant))
+	if errors.Is(err, folder.ErrExposed) {
+		err = fmt.Errorf("%s: %w", s.Dir(tenant), err)
+	}
+	return root, err
+}
+
 func notFound(name string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: %s", ErrNotFound, name)
@@ -116,7 +125,7 @@ func notFound(name string, err error) error {
 
 // Names returns the names of a tenant's agents, sorted.
 func (s Store) Names(tenant string) ([]string, error) {
-	root, err := folder.Open(s.Dir(tenant))
+	root, err := s.root(folder.Open, tenant)
 	if errors.Is(err, fs.ErrNotExist) {
 		return []string{}, nil
 	}
@@ -143,7 +152,7 @@ func (s Store) Remove(tenant, name string) error {
 	if !agentName.MatchString(name) {
 		return fmt.Errorf("%w: %s", ErrNotFound, tool.Shown(name, 64))
 	}
-	root, err := folder.Open(s.Dir(tenant))
+	root, err := s.root(folder.Open, tenant)
 	if err != nil {
 		return notFound(name, err)
 	}

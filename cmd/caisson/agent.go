@@ -14,9 +14,9 @@ import (
 )
 
 const agentHelp = `An agent is a named set of tools, with the settings of the program that runs it. With
---agent NAME, "caisson list --definitions" offers only the agent's tools to the model, and
-"caisson call" and "caisson batch" run no others. Agents are stored in the state folder, in
-files that only the current user can read.
+--agent NAME, "caisson list --definitions", "caisson mcp" and "caisson serve" offer only the
+agent's tools to the model, and they, "caisson call" and "caisson batch" run no others. Agents
+are stored in the state folder, in files that only the current user can read.
 
 Each tenant has its own agents. --tenant NAME says whose agents are meant, and for whom
 "caisson call" and "caisson batch" make calls; a tenant may have any name. Without it, they
@@ -287,10 +287,24 @@ func (h *host) agentNamed(name string) (agents.Agent, error) {
 	if err != nil {
 		return agents.Agent{}, h.options.agentProblem(err)
 	}
-	if len(unknown) > 0 {
-		h.options.hint(fmt.Sprintf("the agent %s has tools that are not loaded: %s", name, strings.Join(unknown, ", ")))
+	if len(unknown) > 0 && h.options.only == "" { // with one manifest, no others are loaded
+		h.options.hint(fmt.Sprintf("the agent %s has tools that are not loaded: %s", name, strings.Join(h.became(unknown), ", ")))
 	}
 	return agent, nil
+}
+
+// became returns names of no tool, each with what it stands for now.
+func (h *host) became(names []string) []string {
+	var all []string
+	for _, name := range names {
+		if entry, ok := h.registry.Get(name); ok {
+			name += " (now another name of " + entry.Name + ")"
+		} else if instead, ok := h.registry.Replacement(name); ok {
+			name += " (retired; " + instead + " replaces it)"
+		}
+		all = append(all, name)
+	}
+	return all
 }
 
 // agentText describes an agent for people.

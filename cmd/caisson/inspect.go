@@ -60,6 +60,7 @@ type inspected struct {
 	registry.Listing
 	Format     json.RawMessage `json:"format,omitempty"` // of a custom tool's text, if the manifest has one
 	Idempotent bool            `json:"idempotent"`
+	Requires   []requirement   `json:"requires"`
 	Module     module          `json:"module"`  // empty if the client runs the tool
 	Profile    string          `json:"profile"` // the profile that limits all tools
 	Limits     callLimits      `json:"limits"`
@@ -87,6 +88,35 @@ func reuseOf(b manifests.Behavior) reuse {
 		return reuse{b.Cache.Seconds(), "the manifest says so"}
 	}
 	return reuse{reuseFor.Seconds(), "it is read_only, and the manifest does not set cache"}
+}
+
+// requirement is a setting without which the tool is unavailable.
+type requirement struct {
+	AnyOf []string `json:"any_of"` // the names of settings, one of which is enough
+	// Requested says whether the manifest requests a variable or secret with one of the names. If not, only a program
+	// that embeds Caisson can make the setting.
+	Requested bool `json:"requested"`
+}
+
+func requirementsOf(m *manifests.Manifest) []requirement {
+	requested := slices.Clone(m.Permissions.Env)
+	for _, secret := range m.Permissions.Secrets {
+		requested = append(requested, secret.Name)
+	}
+	all := []requirement{}
+	for _, required := range m.Requires {
+		names := strings.Split(required, "|")
+		all = append(all, requirement{names, slices.ContainsFunc(names, func(name string) bool { return slices.Contains(requested, name) })})
+	}
+	return all
+}
+
+func (r requirement) line() string {
+	line := strings.Join(r.AnyOf, " or ")
+	if !r.Requested {
+		line += ", which only a program that embeds Caisson can set: the manifest requests no variable or secret of this name"
+	}
+	return line
 }
 
 type module struct {
@@ -166,7 +196,7 @@ func (h *host) find(ctx context.Context, name string, p *progress) (inspected, e
 		listing.Permissions = list(t.Decisions())
 	}
 	found := inspected{
-		Listing: listing, Format: m.Format, Idempotent: m.Behavior.Idempotent,
+		Listing: listing, Format: m.Format, Idempotent: m.Behavior.Idempotent, Requires: requirementsOf(m),
 		Module: moduleOf(m), Profile: h.operator.profile.Name,
 		Limits: callLimits{
 			TimeoutSeconds: l.Timeout.Seconds(), MemoryBytes: int64(l.Memory), OutputBytes: int64(l.Output),

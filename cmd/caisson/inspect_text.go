@@ -50,6 +50,14 @@ func (t inspected) text(policy string) string {
 	if notes := t.behaviour(); notes != "" {
 		field(&b, "notes", notes)
 	}
+	if t.Deprecated != nil && t.Deprecated.Message != "" {
+		field(&b, "deprecated", t.Deprecated.Message)
+	}
+	var required []string
+	for _, r := range t.Requires {
+		required = append(required, r.line())
+	}
+	field(&b, "requires", required...)
 	var shadowed []string
 	for _, o := range t.Shadowed {
 		shadowed = append(shadowed, o.String())
