@@ -37,7 +37,9 @@ func (e *Error) Error() string { return fmt.Sprintf("executor: %s: %v", e.Op, e.
 func (e *Error) Unwrap() error { return e.Err }
 
 // Resolver finds tools and runs them. A [*registry.Registry] is one. It must be safe for
-// concurrent use.
+// concurrent use. One that wraps a registry should also be a [Successor] and a
+// [registry.SessionCloser], as the registry is: without the first, calls of retired tools are not told
+// what to call instead, and without the second, no tool hears of the end of a session.
 type Resolver interface {
 	// Get returns the tool with exactly this name or alias.
 	Get(name string) (registry.Entry, bool)

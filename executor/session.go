@@ -14,6 +14,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/caisson-run/caisson/executor/internal/output"
+	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -138,9 +139,7 @@ func (s *Session) tell(ctx context.Context) error {
 	case <-ctx.Done():
 		late = fmt.Errorf("calls are still running: %w", ctx.Err())
 	}
-	if tools, ok := s.executor.resolver.(interface {
-		CloseSession(ctx context.Context, tenant, session string) error
-	}); ok {
+	if tools, ok := s.executor.resolver.(registry.SessionCloser); ok {
 		late = errors.Join(late, tools.CloseSession(ctx, s.tenant, s.id))
 	}
 	if late != nil {
