@@ -28,7 +28,8 @@ Scopes:
   read     see tools, agents, and the calls and runs of the tenant
   call     call tools
   approve  approve and refuse calls that need it
-  admin    change the tenant's agents; without --tenant, also read the metrics of all`
+  admin    change the tenant's agents, unless --agent limits the token to one; without
+           --tenant, also read the metrics of all`
 
 const tokenExample = `  caisson token create --name "the wiki" --tenant acme --scope read --scope call
   caisson token create --name billing --tenant acme --context project_id=billing --agent clerk --expires 720h`

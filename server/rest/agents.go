@@ -46,7 +46,18 @@ func (x *exchange) getAgent() (reply, error) {
 	return answer(http.StatusOK, storedAgent{found, append([]string{}, unknown...)})
 }
 
+// limited refuses a caller who may call only the tools of an agent: it could give itself more.
+func (x *exchange) limited() error {
+	if x.caller.Agent == "" {
+		return nil
+	}
+	return refuse(http.StatusForbidden, "who may call only the tools of an agent cannot change agents")
+}
+
 func (x *exchange) putAgent() (reply, error) {
+	if err := x.limited(); err != nil {
+		return reply{}, err
+	}
 	agent := agents.Agent{Name: x.request.PathValue("name")}
 	err := x.decode(members{
 		"name": func(v jsontext.Value) error {
@@ -78,6 +89,9 @@ func (x *exchange) putAgent() (reply, error) {
 const maxNames = 100_000
 
 func (x *exchange) deleteAgent() (reply, error) {
+	if err := x.limited(); err != nil {
+		return reply{}, err
+	}
 	if x.api.options.Agents == nil {
 		return reply{}, refuse(http.StatusNotFound, "this server has no agents")
 	}

@@ -141,6 +141,24 @@ func TestAgents(t *testing.T) {
 	w.request("DELETE", "/v1/agents/a1", "ada", nil).refused(404)
 }
 
+// TestAttackOwnAgent: a caller who is limited to an agent's tools does not get more of them by changing agents, even with
+// the scope admin. Its tenant's other tokens may: the control.
+func TestAttackOwnAgent(t *testing.T) {
+	w := newWorld(t, rest.Options{})
+	call := func(as string) tool.Record {
+		return of[tool.Record](w.request("POST", "/v1/calls", as, `{"name":"echo","arguments":{}}`), 200)
+	}
+	of[map[string]any](w.request("PUT", "/v1/agents/clerk", "ada", `{"allowed_tools":["calculator"]}`), 200)
+	for _, name := range []string{"clerk", "another"} {
+		w.request("PUT", "/v1/agents/"+name, "clerk", `{"allowed_tools":["calculator","echo"]}`).refused(403)
+		w.request("DELETE", "/v1/agents/"+name, "clerk", nil).refused(403)
+	}
+	assert.Equal(t, tool.Denied, call("clerk").Result.Kind)
+	assert.Contains(t, string(w.request("GET", "/v1/agents", "reader", nil).body), `"names":["clerk"]`)
+	of[map[string]any](w.request("PUT", "/v1/agents/clerk", "ada", `{"allowed_tools":["calculator","echo"]}`), 200)
+	assert.True(t, call("clerk").Result.Success)
+}
+
 // TestUnknownToolsOfAnAgent: tools that have gone since the agent was stored are named.
 func TestUnknownToolsOfAnAgent(t *testing.T) {
 	w := newWorld(t, rest.Options{})

@@ -72,7 +72,7 @@ func (a *API) routes() []*route {
 		},
 		{
 			id: "put_agent", method: http.MethodPut, path: "/v1/agents/{name}", scope: auth.Admin, tag: "agents", summary: "Store an agent",
-			about: "In place of any with this name. A name of no tool is refused, and the nearest are named.",
+			about: "In place of any with this name. A name of no tool is refused, and the nearest are named. A caller who is limited to an agent cannot change any.",
 			body:  "Agent", answers: map[int]string{200: "StoredAgent"}, refused: []int{422}, handle: (*exchange).putAgent,
 		},
 		{
