@@ -80,7 +80,7 @@ var owners = map[string][]string{
 	"golang.org/x/time":                        {"executor/internal/rates", "server"},
 	"github.com/hashicorp/golang-lru/v2":       {"executor", "server"},
 	"golang.org/x/term":                        {"cmd"},
-	"golang.org/x/net":                         {"wasm-tools/web/page", "server"},
+	"golang.org/x/net":                         {"wasm-tools/web/page"},
 	"golang.org/x/text":                        {"cmd", "wasm-tools/files/charset"},
 	"code.dny.dev/ssrf":                        {"hostfuncs/network"},
 	"filippo.io/age":                           {"hostfuncs/secrets"},

@@ -39,10 +39,12 @@ func (s *Server) routes() (http.Handler, error) {
 	g := &gate{server: s, callers: newRates(s.options.Limits.Rate, s.options.Limits.Burst), failures: newRates(s.options.Limits.Failures, failureBurst)}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer s.recovered(w, r)
+		s.bound(w, r)
 		if !g.admitsPage(w, r) {
 			return
 		}
 		if _, pattern := open.Handler(r); pattern != "" {
+			ignoreBody(w, r)
 			open.ServeHTTP(w, r)
 			return
 		}
@@ -114,6 +116,7 @@ func (s *Server) recovered(w http.ResponseWriter, r *http.Request) {
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, p problem.Problem, why string) {
 	c, _ := auth.From(r.Context())
 	s.log.WarnContext(r.Context(), "request refused", "why", why, "status", p.Status, "method", r.Method, "path", r.URL.Path, "remote", r.RemoteAddr, "token", c.ID, "tenant", c.Tenant)
+	ignoreBody(w, r)
 	problem.Write(w, p)
 }
 
@@ -194,17 +197,11 @@ func isOrigin(text string) bool {
 
 var isHostName = regexp.MustCompile(`^[a-zA-Z0-9]([a-zA-Z0-9-]{0,62}\.)*[a-zA-Z0-9-]{1,63}$`).MatchString
 
-// identified returns the request with its caller in the context and its body bounded, or answers it and
-// returns nil.
+// identified returns the request with its caller in the context, or answers it and returns nil.
 func (g *gate) identified(w http.ResponseWriter, r *http.Request) *http.Request {
 	s := g.server
 	caller := s.options.Local
 	if s.options.Tokens != nil {
-		address, _, _ := net.SplitHostPort(r.RemoteAddr)
-		if wait := g.failures.full(address); wait > 0 {
-			g.tooMany(w, r, wait, "refused tokens")
-			return nil
-		}
 		text, ok := bearer(r)
 		token, err := s.options.Tokens.Check(text)
 		switch {
@@ -213,7 +210,12 @@ func (g *gate) identified(w http.ResponseWriter, r *http.Request) *http.Request 
 			s.refuse(w, r, problem.Problem{Status: http.StatusUnauthorized, Detail: "send a token: Authorization: Bearer TOKEN"}, "no token")
 			return nil
 		case errors.Is(err, auth.ErrUnknown), errors.Is(err, auth.ErrExpired), errors.Is(err, auth.ErrRevoked):
-			g.failures.take(address)
+			// Only tokens that do not work have to wait: others may come from the same address, such as a proxy's.
+			address, _, _ := net.SplitHostPort(r.RemoteAddr)
+			if wait := g.failures.take(address); wait > 0 {
+				g.tooMany(w, r, wait, "refused tokens")
+				return nil
+			}
 			w.Header().Set("WWW-Authenticate", `Bearer realm="caisson", error="invalid_token"`)
 			s.refuse(w, r, problem.Problem{Status: http.StatusUnauthorized, Detail: "the token is unknown, has expired or was revoked"}, err.Error())
 			return nil
@@ -244,9 +246,6 @@ func (g *gate) identified(w http.ResponseWriter, r *http.Request) *http.Request 
 		s.refuse(w, r, problem.Problem{Status: http.StatusRequestEntityTooLarge, Detail: fmt.Sprintf("a request may have at most %d bytes", s.options.Limits.BodyBytes)}, "size")
 		return nil
 	}
-	if r.Body != nil && r.Body != http.NoBody {
-		r.Body = &timedBody{http.MaxBytesReader(w, r.Body, s.options.Limits.BodyBytes), http.NewResponseController(w), s.options.Limits.Body, false}
-	}
 	return r
 }
 
@@ -260,20 +259,36 @@ func (g *gate) tooMany(w http.ResponseWriter, r *http.Request, wait time.Duratio
 	g.server.refuse(w, r, problem.Problem{Status: http.StatusTooManyRequests, Detail: "too many " + of + "; try again after the seconds in Retry-After"}, "rate of "+of)
 }
 
+// bound bounds the body of a request in size, and in the time that it may take to arrive, whether a handler reads it or not:
+// net/http waits for the rest before it answers.
+func (s *Server) bound(w http.ResponseWriter, r *http.Request) {
+	if r.Body == nil || r.Body == http.NoBody {
+		return
+	}
+	connection := http.NewResponseController(w)
+	_ = connection.SetReadDeadline(time.Now().Add(s.options.Limits.Body)) // a connection without deadlines has no slow client either
+	r.Body = &timedBody{http.MaxBytesReader(w, r.Body, s.options.Limits.BodyBytes), connection}
+}
+
+// restTime is how long the body of a request that is answered without it may take to arrive. Clients that are still sending
+// it would not read the answer if the connection were closed at once.
+const restTime = time.Second
+
+// ignoreBody gives up the rest of a body that nothing depends on.
+func ignoreBody(w http.ResponseWriter, r *http.Request) {
+	if _, ok := r.Body.(*timedBody); ok {
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(restTime))
+	}
+}
+
 // timedBody is a body that must be sent within a time. The time ends with the body, so that it does not
 // bound the rest of the request.
 type timedBody struct {
 	io.ReadCloser
 	connection *http.ResponseController
-	time       time.Duration
-	begun      bool
 }
 
 func (b *timedBody) Read(p []byte) (int, error) {
-	if !b.begun {
-		b.begun = true
-		_ = b.connection.SetReadDeadline(time.Now().Add(b.time)) // a connection without deadlines has no slow client either
-	}
 	n, err := b.ReadCloser.Read(p)
 	if err == io.EOF { // after another error, the rest must not be waited for
 		_ = b.connection.SetReadDeadline(time.Time{})

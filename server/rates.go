@@ -45,16 +45,3 @@ func (r *rates) take(key string) time.Duration {
 	}
 	return wait
 }
-
-// full returns how long to wait for the next of a key, without using one.
-func (r *rates) full(key string) time.Duration {
-	l, ok := r.byKey.Get(key)
-	if !ok {
-		return 0
-	}
-	missing := 1 - l.TokensAt(r.now())
-	if missing <= 0 {
-		return 0
-	}
-	return time.Duration(missing / float64(r.perSecond) * float64(time.Second))
-}

@@ -20,8 +20,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/net/netutil"
-
 	"github.com/caisson-run/caisson/server/auth"
 )
 
@@ -71,10 +69,10 @@ type Options struct {
 type Limits struct {
 	BodyBytes   int64         // of one request; 16 MiB
 	HeaderBytes int           // of one request; 32 KiB
-	Connections int           // at a time; 1,024. More wait in the system's queue.
+	Connections int           // at a time; 1,024. One more ends the one that has waited longest for a request, or waits itself.
 	Rate        float64       // requests a second of one token; 200. Callers without a token are not limited.
 	Burst       int           // requests of one token at once, beyond the rate; 400
-	Failures    float64       // refused tokens a second of one address; 1, with a burst of 20
+	Failures    float64       // refused tokens a second of one address; 1, with a burst of 20. Tokens that work are not concerned.
 	Header      time.Duration // to send the header; 10 s
 	Body        time.Duration // to send the body; 60 s
 	Stall       time.Duration // to take what is written to it; 30 s
@@ -200,7 +198,8 @@ func (s *Server) Serve(ctx context.Context, listening func(net.Addr)) error {
 		listening(l.Addr())
 	}
 	limits := s.options.Limits
-	l = netutil.LimitListener(stallListener{l, limits.Stall}, limits.Connections)
+	held := newConnections(stallListener{l, limits.Stall}, limits.Connections)
+	l = held
 	if s.options.TLS != nil {
 		l = tls.NewListener(l, withHTTP2(s.options.TLS))
 	}
@@ -209,6 +208,7 @@ func (s *Server) Serve(ctx context.Context, listening func(net.Addr)) error {
 	h := &http.Server{
 		Handler: s.handler, ReadHeaderTimeout: limits.Header, IdleTimeout: limits.Idle, MaxHeaderBytes: limits.HeaderBytes,
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug), BaseContext: func(net.Listener) context.Context { return requests },
+		ConnState: held.follow,
 	}
 	served := make(chan error, 1)
 	go func() { served <- h.Serve(l) }()

@@ -6,12 +6,14 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -294,24 +296,49 @@ func TestAttackLimits(t *testing.T) {
 			}
 			assert.Equal(t, want, r.do(t, "GET", "/echo", "", "Authorization", "Bearer caisson_no").status, i)
 		}
-		assert.Equal(t, http.StatusTooManyRequests, r.do(t, "GET", "/echo", "", "Authorization", "Bearer "+good).status, "a guess that is right is not told apart")
+		assert.Equal(t, http.StatusOK, r.do(t, "GET", "/echo", "", "Authorization", "Bearer "+good).status, "others at the address, such as a proxy's, are not kept out")
+		assert.Equal(t, http.StatusTooManyRequests, r.do(t, "GET", "/echo", "", "Authorization", "Bearer caisson_no").status)
 	})
 	t.Run("connections", func(t *testing.T) {
-		r := start(t, Options{Limits: Limits{Connections: 2}})
-		held := []net.Conn{dial(t, r), dial(t, r)}
-		for _, c := range held {
-			send(t, c, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
-			assert.Contains(t, firstLine(t, c), "200")
+		entered, leave := make(chan struct{}), make(chan struct{})
+		busy := Door{Pattern: "/busy", Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+			entered <- struct{}{}
+			<-leave
+		})}
+		r := start(t, Options{Limits: Limits{Connections: 2}}, busy)
+		for range 2 {
+			send(t, dial(t, r), "GET /busy HTTP/1.1\r\nHost: localhost\r\n\r\n")
+			<-entered
 		}
 		third := dial(t, r)
 		send(t, third, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
 		require.NoError(t, third.SetReadDeadline(time.Now().Add(200*time.Millisecond)))
 		_, err := third.Read(make([]byte, 1))
 		require.Error(t, err, "the third waits")
-		require.NoError(t, held[0].Close())
+		leave <- struct{}{}
 		require.NoError(t, third.SetReadDeadline(time.Now().Add(time.Minute)))
 		assert.Contains(t, firstLine(t, third), "200")
+		leave <- struct{}{}
 	})
+	for name, sent := range map[string]string{"new": "", "slow header": "GET /healthz HTTP/1.1\r\nHost: local", "idle": "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"} {
+		t.Run("connections that wait, "+name, func(t *testing.T) { // they keep nobody out
+			r := start(t, Options{Limits: Limits{Connections: 2}})
+			first := dial(t, r)
+			send(t, first, sent)
+			if name == "idle" {
+				assert.Contains(t, firstLine(t, first), "200")
+			}
+			assert.Eventually(t, func() bool { // the one that waited for longest makes room, once net/http says that it waits
+				c := dial(t, r)
+				send(t, c, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+				require.NoError(t, c.SetReadDeadline(time.Now().Add(5*time.Second)))
+				assert.Contains(t, firstLine(t, c), "200")
+				require.NoError(t, first.SetReadDeadline(time.Now().Add(10*time.Millisecond)))
+				_, err := io.ReadAll(first)
+				return !errors.Is(err, os.ErrDeadlineExceeded)
+			}, 5*time.Second, 10*time.Millisecond)
+		})
+	}
 	t.Run("slow header", func(t *testing.T) {
 		r := start(t, Options{Limits: Limits{Header: 200 * time.Millisecond}})
 		c := dial(t, r)
@@ -325,6 +352,33 @@ func TestAttackLimits(t *testing.T) {
 		c := dial(t, r)
 		send(t, c, "POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\n1")
 		assert.Contains(t, firstLine(t, c), "413", "echo's answer to a body that it cannot read")
+	})
+	t.Run("body that nobody reads", func(t *testing.T) { // net/http waits for the rest of it
+		known := tokens(t)
+		good, _ := issued(t, known, auth.Token{Scopes: []auth.Scope{auth.Read}})
+		deaf := Door{Pattern: "/deaf", Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) })}
+		for name, header := range map[string]string{
+			"no token":      "POST /deaf HTTP/1.1\r\nHost: localhost",
+			"wrong token":   "POST /deaf HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer x",
+			"another host":  "POST /deaf HTTP/1.1\r\nHost: evil.example",
+			"another page":  "POST /deaf HTTP/1.1\r\nHost: localhost\r\nOrigin: https://evil.example",
+			"no path":       "POST /none HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + good,
+			"open to all":   "GET /healthz HTTP/1.1\r\nHost: localhost",
+			"refused later": "POST /deaf HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + good,
+		} {
+			for kind, length := range map[string]string{"": "Content-Length: 100\r\n\r\n", ", chunked": "Transfer-Encoding: chunked\r\n\r\n64\r\n"} {
+				t.Run(name+kind, func(t *testing.T) {
+					t.Parallel()
+					r := start(t, Options{Tokens: known, Limits: Limits{Body: 500 * time.Millisecond}}, deaf)
+					c := dial(t, r)
+					send(t, c, header+"\r\n"+length+"1")
+					require.NoError(t, c.SetReadDeadline(time.Now().Add(10*time.Second)))
+					answer, err := io.ReadAll(c)
+					require.NoError(t, err, "the server ends the connection")
+					assert.Regexp(t, `^HTTP/1.1 (200|401|403|404) `, string(answer))
+				})
+			}
+		}
 	})
 	t.Run("slow reader", func(t *testing.T) {
 		ended := make(chan error, 1)
