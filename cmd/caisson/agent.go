@@ -15,8 +15,8 @@ import (
 
 const agentHelp = `An agent is a named set of tools, with the settings of the program that runs it. With
 --agent NAME, "caisson list --definitions", "caisson mcp" and "caisson serve" offer only the
-agent's tools to the model, and they, "caisson call" and "caisson batch" run no others. Agents
-are stored in the state folder, in files that only the current user can read.
+agent's tools to the model, and no command or server runs others. Agents are stored in the
+state folder, in files that only the current user can read.
 
 Each tenant has its own agents. --tenant NAME says whose agents are meant, and for whom
 "caisson call" and "caisson batch" make calls; a tenant may have any name. Without it, they
