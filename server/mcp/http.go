@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -64,7 +65,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	number, done := s.web.enter(r.Context())
 	defer done()
-	r = r.Clone(r.Context())
+	present, leave := present(r.Context())
+	defer leave()
+	r = r.Clone(present)
 	r.Header.Set(requestHeader, number)
 	if r.Header.Get(versionHeader) >= stateless && r.Header.Get(sessionHeader) == "" {
 		s.web.stateless.ServeHTTP(w, r)
@@ -79,6 +82,26 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.web.sessions.ServeHTTP(w, r)
+}
+
+// present returns a context that ends when the client goes away. If a request is cancelled for another reason, such as that
+// the program stops, the context ends a little later: the request's calls are cancelled at once, and the SDK answers nobody
+// whose request has ended.
+func present(request context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(request))
+	stop := context.AfterFunc(request, func() {
+		defer cancel()
+		if errors.Is(context.Cause(request), context.Canceled) {
+			return
+		}
+		late := time.NewTimer(toTell)
+		defer late.Stop()
+		select {
+		case <-late.C:
+		case <-ctx.Done():
+		}
+	})
+	return ctx, func() { stop(); cancel() }
 }
 
 func (s *Server) isClosed() bool {

@@ -3,7 +3,9 @@ package mcp_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -262,6 +264,41 @@ func TestDrain(t *testing.T) {
 		require.Eventually(t, func() bool { return w.requests.Load() == 0 }, 10*time.Second, time.Millisecond, "what waits has ended")
 		status, _, _ := post(t, w, w.caller, http.MethodGet, "", map[string]string{"Mcp-Session-Id": "any"})
 		assert.Equal(t, http.StatusServiceUnavailable, status)
+	}
+}
+
+// TestDrainIsOver: a call that does not end in time is cancelled, and its client is told, although the program cancels the
+// request at the same time.
+func TestDrainIsOver(t *testing.T) {
+	for _, version := range []string{"", "2025-11-25"} {
+		w := newWorld(t, mcp.Options{})
+		began := make(chan struct{}, 1)
+		require.NoError(t, w.host.Registry().Register("", newFake(t, "patient", nil, func(ctx context.Context, _ tool.Invocation) tool.Result {
+			began <- struct{}{}
+			<-ctx.Done()
+			return tool.Result{Error: "cancelled", Kind: tool.Cancelled}
+		})))
+		requests, cancel := context.WithCancelCause(t.Context())
+		stopping := httptest.NewUnstartedServer(w.web.Config.Handler)
+		stopping.Config.BaseContext = func(net.Listener) context.Context { return requests }
+		stopping.Start()
+		w.web.Close()
+		w.web = stopping
+		c := connectWeb(version, nil)(t, w, nil)
+		told := make(chan error, 1)
+		go func() {
+			result, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "patient"})
+			if err == nil && !result.IsError {
+				err = errors.New("the call succeeded")
+			}
+			told <- err
+		}()
+		receives(t, began, "it does not run")
+		late, stop := context.WithCancel(t.Context())
+		stop()
+		cancel(errors.New("the program stops"))
+		require.NoError(t, w.server.Drain(late), version)
+		require.NoError(t, <-told, version)
 	}
 }
 

@@ -117,12 +117,15 @@ func (s *Server) receive(next sdk.MethodHandler) sdk.MethodHandler {
 // errClosed means that the server is being closed.
 var errClosed = errors.New("mcp: the server is closed")
 
-// Drain refuses new calls, waits until those that run have ended or ctx is done, and closes the server.
+// Drain refuses new calls, waits until those that run have ended or ctx is done, and closes the server. The
+// clients of calls that are cancelled then have a little time to be told.
 func (s *Server) Drain(ctx context.Context) error {
 	select {
 	case <-s.calls.drain():
 	case <-ctx.Done():
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), toTell)
+	defer cancel()
 	return s.Close(ctx)
 }
 
