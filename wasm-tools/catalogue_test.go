@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson"
+	"github.com/caisson-run/caisson/agents"
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/internal/guests"
 	"github.com/caisson-run/caisson/manifests"
@@ -70,6 +71,49 @@ func TestRowS1_1CatalogueForPeople(t *testing.T) {
 		require.NoError(t, err)
 		assert.NotContains(t, string(text), shown(t, c, d.Name).Summary, "models are told what is for them")
 	}
+}
+
+// TestRowS1_3DefaultToolsThatAreShipped: a new agent gets those of the default tools that are shipped, and what is not is
+// listed; none of them needs a setting from elsewhere.
+func TestRowS1_3DefaultToolsThatAreShipped(t *testing.T) {
+	h := host(t)
+	allowed, missing := agents.DefaultAllowedTools(h.Registry())
+	assert.Len(t, slices.Concat(allowed, missing), 10)
+	for _, name := range allowed {
+		assert.Contains(t, tools.Names(), name)
+		assert.Empty(t, shown(t, h.Catalogue(nil), name).Unavailable)
+	}
+	for _, name := range missing {
+		assert.NotContains(t, tools.Names(), name)
+	}
+}
+
+// TestRowS1_4AgentsOfShippedTools: what is stored of an agent decides what its model is offered and what runs, also in
+// another process.
+func TestRowS1_4AgentsOfShippedTools(t *testing.T) {
+	h, dir := host(t), t.TempDir()
+	require.NoError(t, agents.In(dir).Save("acme", agents.Agent{Name: "clerk", AllowedTools: []string{"web_fetch", tools.Calculator}}, h.Registry()))
+	agent, unknown, err := agents.In(dir).Load("acme", "clerk", h.Registry())
+	require.NoError(t, err)
+	assert.Empty(t, unknown)
+	assert.Equal(t, []string{tools.FetchPage, tools.Calculator}, agent.AllowedTools)
+	var offered []string
+	for _, d := range h.Catalogue(agent.AllowedTools).Definitions() {
+		offered = append(offered, d.Name)
+	}
+	assert.Equal(t, []string{tools.Calculator, tools.FetchPage}, offered)
+	session, err := h.NewSession(executor.SessionOptions{Tenant: "acme", Allowed: agent.AllowedTools})
+	require.NoError(t, err)
+	var kinds []tool.Kind
+	report, err := h.Execute(t.Context(), executor.Batch{Session: session, Calls: []tool.Call{
+		{ID: "1", Function: tool.Function{Name: tools.Calculator, Arguments: `{"expression":"6*7"}`}},
+		{ID: "2", Function: tool.Function{Name: tools.FileRead, Arguments: `{"path":"a"}`}},
+	}})
+	require.NoError(t, err)
+	for _, record := range report.Records {
+		kinds = append(kinds, record.Result.Kind)
+	}
+	assert.Equal(t, []tool.Kind{"", tool.Denied}, kinds)
 }
 
 // TestRowS1_6CatalogueAndRegistryAgree: each entry of the catalogue is a tool that can be called by its name, and each
