@@ -105,6 +105,7 @@ func TestFaultsAreProved(t *testing.T) {
 	require.NoError(t, testWith(t, nil, proofs...), "the control: without a mistake all is proved")
 	for _, f := range faults {
 		t.Run(f.name, func(t *testing.T) {
+			t.Parallel()
 			for n := range f.edits {
 				f.edits[n].File = "runtime/internal/wasm/" + f.edits[n].File
 			}
@@ -146,7 +147,9 @@ func testWith(t *testing.T, edits []edit, arguments ...string) error {
 	}
 	path, err := overlay.Write(t.TempDir(), filepath.Join("..", "..", "..", ".."), all)
 	require.NoError(t, err)
-	out, err := exec.CommandContext(t.Context(), "go", append([]string{"test", "-overlay", path, "-count=1"}, arguments...)...).CombinedOutput()
+	command := exec.CommandContext(t.Context(), "go", append([]string{"test", "-overlay", path, "-count=1", "-vet=off", "-ldflags=-s"}, arguments...)...)
+	command.Env = append(os.Environ(), "CGO_ENABLED=0")
+	out, err := command.CombinedOutput()
 	if err != nil {
 		return &testFailure{string(out)}
 	}
