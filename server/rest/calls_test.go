@@ -140,6 +140,9 @@ func TestTimeout(t *testing.T) {
 	record := of[tool.Record](w.request("POST", "/v1/calls", "ada", `{"name":"wait","timeout_seconds":0.05}`), 200)
 	assert.Equal(t, tool.Deadline, record.Result.Kind)
 	<-w.stopped
+	// A time too short for our clocks is a time nevertheless.
+	record = of[tool.Record](w.request("POST", "/v1/calls", "ada", `{"name":"calculator","arguments":{"expression":"1"},"timeout_seconds":1e-11}`), 200)
+	assert.Equal(t, tool.Deadline, record.Result.Kind)
 }
 
 // TestBatch: calls as a list, and the response of a provider as it is, whole or as the transcript of a stream. The results

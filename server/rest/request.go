@@ -3,6 +3,7 @@ package rest
 import (
 	"encoding/json"
 	"errors"
+	"math"
 	"net/http"
 	"regexp"
 	"time"
@@ -179,7 +180,8 @@ func (b *batchRequest) callsOf(response []byte) ([]tool.Call, error) {
 	return read.ToolCalls, nil
 }
 
-func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
+// seconds returns a time, which is 0 only if n is: no time at all is no limit.
+func seconds(n float64) time.Duration { return time.Duration(math.Ceil(n * float64(time.Second))) }
 
 var traceparent = regexp.MustCompile(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)
 
