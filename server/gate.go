@@ -152,7 +152,7 @@ func (g *gate) admitsPage(w http.ResponseWriter, r *http.Request) bool {
 	switch {
 	case slices.Contains(g.server.options.Origins, origin):
 		header.Set("Access-Control-Allow-Origin", origin)
-		header.Set("Access-Control-Expose-Headers", "Mcp-Session-Id, Retry-After, WWW-Authenticate, Location")
+		header.Set("Access-Control-Expose-Headers", "Idempotent-Replayed, Location, Mcp-Session-Id, Retry-After, WWW-Authenticate")
 	case isSameOrigin(origin, r):
 	default:
 		g.server.refuse(w, r, problem.Problem{Status: http.StatusForbidden, Detail: "pages of this origin may not use this server; the operator can allow it"}, "origin "+clip(origin))

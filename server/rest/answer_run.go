@@ -32,9 +32,11 @@ func (x *exchange) createRun() (reply, error) {
 		return reply{}, err
 	}
 	r.mu.Lock()
-	err = r.start(x.request.Context(), func(ctx context.Context, show func(tool.Event) bool) (executor.Report, error) {
-		return x.api.host.Stream(ctx, batch, show)
-	})
+	if !r.status.isOver() { // who lists the runs may have cancelled it already
+		err = r.start(x.request.Context(), func(ctx context.Context, show func(tool.Event) bool) (executor.Report, error) {
+			return x.api.host.Stream(ctx, batch, show)
+		})
+	}
 	r.mu.Unlock()
 	if err != nil {
 		x.api.runs.remove(r)

@@ -71,6 +71,7 @@ func TestWrongBodies(t *testing.T) {
 		`[]`:                            {"/v1/calls", 400, "the body must be an object"},
 		`{} {}`:                         {"/v1/calls", 400, "text follows the value"},
 		`{}`:                            {"/v1/calls", 400, "name is missing"},
+		`{"name":"echo","session":""}`:  {"/v1/calls", 400, "session is empty"},
 		"{\"name\":\"\xff\"}":           {"/v1/calls", 400, "not valid UTF-8"},
 		`{"name":"echo","name":"wipe"}`: {"/v1/calls", 400, "a name occurs twice in one object, in name"},
 		`{"name":"echo","arguments":{"a":1,"a":2}}`:     {"/v1/calls", 400, "a name occurs twice in one object, in arguments.a"},

@@ -36,7 +36,7 @@ func (x *exchange) callRequest() (batchRequest, error) {
 	var c tool.Call
 	var timeout float64
 	fields := callFields(&c)
-	fields["session"], fields["timeout_seconds"], fields["requests"] = text(&b.session), number(&timeout, maxTimeout), requests(&b.batch.Requests)
+	fields["session"], fields["timeout_seconds"], fields["requests"] = sessionID(&b.session), number(&timeout, maxTimeout), requests(&b.batch.Requests)
 	if err := x.decode(fields); err != nil {
 		return b, err
 	}
@@ -45,6 +45,19 @@ func (x *exchange) callRequest() (batchRequest, error) {
 	}
 	b.batch.Calls, b.batch.Timeout, b.batch.Trace = []tool.Call{c}, seconds(timeout), x.trace()
 	return b, nil
+}
+
+// sessionID takes the id of a session. An empty one is more likely an empty variable than no session.
+func sessionID(to *string) func(jsontext.Value) error {
+	return func(v jsontext.Value) error {
+		if err := text(to)(v); err != nil {
+			return err
+		}
+		if *to == "" {
+			return mistake(v, "is empty; leave it out for a session of this request's own")
+		}
+		return nil
+	}
 }
 
 // callFields are the members of a call.
@@ -134,7 +147,7 @@ func (x *exchange) batchRequestOf(tools *registry.Registry) (batchRequest, error
 			}
 			return nil
 		},
-		"dialect": text(&dialect), "session": text(&b.session), "timeout_seconds": number(&timeout, maxTimeout),
+		"dialect": text(&dialect), "session": sessionID(&b.session), "timeout_seconds": number(&timeout, maxTimeout),
 		"requests": requests(&b.batch.Requests), "tools": elements(maxCalls, brings.take(tools)),
 	})
 	if err != nil {
