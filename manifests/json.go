@@ -19,9 +19,9 @@ func (r *reader) json(source []byte) *node {
 	doc, err := jsontext.Parse(string(source), limits)
 	if err != nil {
 		at, message := position{1, 1}, "not JSON"
-		if syntax := jsontext.Syntax(string(source)); syntax != nil {
-			at, message = lastPosition(source[:max(int(syntax.Offset)-1, 0)]), "not JSON: "+syntax.Error()
-			if open := unclosedJSON(source); int(syntax.Offset) >= len(source) && open >= 0 {
+		if fault := jsontext.FaultIn(string(source)); fault != nil {
+			at, message = lastPosition(source[:fault.Offset]), "not JSON: "+fault.What
+			if open := unclosedJSON(source); fault.Early && open >= 0 {
 				at, message = lastPosition(source[:open]), fmt.Sprintf("not JSON: the %c is not closed", source[open])
 			}
 		}

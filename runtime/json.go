@@ -75,8 +75,8 @@ func readJSON(ctx context.Context, text []byte, limits jsontext.Limits) (*jsonte
 	if err == nil || len(text) >= longOutput {
 		return doc, err
 	}
-	if syntax := jsontext.Syntax(string(text)); syntax != nil {
-		err = syntax
+	if fault := jsontext.FaultIn(string(text)); fault != nil {
+		err = fault
 	}
 	return doc, err
 }

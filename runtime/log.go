@@ -189,7 +189,7 @@ func (r *run) shown() string {
 const (
 	cutMark     = "[cut after "
 	trapMark    = "[trap at]"
-	leftOutMark = "[left out of the data: "
+	leftOutMark = "[left out of the result: "
 )
 
 // ownWords escapes the host's markers in a guest's log, so that a guest cannot forge them.

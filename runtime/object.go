@@ -19,8 +19,8 @@ type object struct {
 	tool.Result
 	bare    json.RawMessage // the member "data" alone, if Data has other members beside it
 	beside  []string        // the names of those others
-	dropped []string        // the names of members for which Data has no place
-	leftOut string          // what was left out of Data, for people; empty for nothing
+	dropped []string        // the names of members for which Data or a part has no place
+	leftOut string          // what was left out of the result, for people; empty for nothing
 }
 
 // readObject reads a result object: {"success": bool, "output", "data", "error", "content"}. Keys are
@@ -134,12 +134,12 @@ func (r *objectReader) read() error {
 			r.add(name)
 		}
 	}
-	err := r.field("output", func(text []byte) error { return json.Unmarshal(text, &r.o.Output) })
+	err := r.field("output", func(text []byte) error { return worded(json.Unmarshal(text, &r.o.Output)) })
 	if err == nil {
 		err = r.field("content", func(text []byte) error {
-			content, err := readContent(r.ctx, text)
+			content, unknown, err := readContent(r.ctx, text)
 			if err == nil {
-				r.o.Content = content
+				r.o.Content, r.o.dropped = content, unknown
 			}
 			return err
 		})
@@ -147,7 +147,9 @@ func (r *objectReader) read() error {
 	if err != nil {
 		return err
 	}
-	return r.combine()
+	err = r.combine()
+	r.o.leftOut = namesOfMembers(r.o.dropped)
+	return err
 }
 
 // saysNothing reports whether a value is what many programs print where there is no error.
@@ -248,7 +250,6 @@ func (o *object) join(ctx context.Context, others json.RawMessage) error {
 		members.Next(1) // the comma
 	}
 	o.Data = slices.Concat(start, members.Bytes(), []byte("}"))
-	o.leftOut = namesOfMembers(o.dropped)
 	return nil
 }
 
@@ -286,37 +287,3 @@ func otherMembers(object jsontext.Value, text []byte) (others []byte) {
 
 // errNoObject means that an output is not exactly one JSON object.
 var errNoObject = errors.New("it is not exactly one JSON object")
-
-// maxParts is how many parts a result may have. In the host's memory and in a record, each takes
-// some ten times as many bytes as the guest writes for it.
-const maxParts = 1000
-
-var errParts = fmt.Errorf("there are more than %d parts", maxParts)
-
-// readContent reads the parts of a result, one after the other.
-func readContent(ctx context.Context, list []byte) ([]tool.Content, error) {
-	doc, err := readJSON(ctx, list, jsontext.Limits{Values: maxParts + 1})
-	if errors.Is(err, jsontext.ErrValues) {
-		return nil, errParts
-	}
-	if err != nil {
-		return nil, err
-	}
-	content := []tool.Content{}
-	if doc.Root().Kind() != jsontext.Array {
-		err := json.Unmarshal(list, &content) // null, or an error that says what it is
-		return content, err
-	}
-	for _, element := range doc.Root().Elements() {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		var part tool.Content
-		start, end := element.Span()
-		if err := json.Unmarshal(list[start:end], &part); err != nil {
-			return nil, err
-		}
-		content = append(content, part)
-	}
-	return content, nil
-}

@@ -42,7 +42,7 @@ func FuzzReadResult(f *testing.F) {
 		if raw, ok := want["content"]; ok {
 			var parts []tool.Content
 			wrong := json.Unmarshal(raw, &parts)
-			content, err := readContent(t.Context(), raw)
+			content, _, err := readContent(t.Context(), raw)
 			require.Equal(t, wrong == nil, err == nil)
 			if err == nil {
 				assert.Equal(t, parts, content)
@@ -270,10 +270,31 @@ func TestDataKeepsItsForm(t *testing.T) {
 		`{"success":true,"data":[1],"took_ms":3}`:                      {`{"took_ms":3,"data":[1]}`, ""},
 		`{"success":true,"data":null,"took_ms":3}`:                     {`{"took_ms":3}`, ""},
 		`{"success":true,"data":"x"}`:                                  {`"x"`, ""},
+		`{"success":true,"content":[{"Type":"text"},null,{"type":"image","mimeType":"image/png","data":"","n":1},{"type":"link","uri":"x"}]}`: {"", `"content[2].mimeType", "content[2].n", "content[3].uri"`},
+		`{"success":true,"content":[{"uri":"x"}],"data":{"a":1},"a":2}`:                                                                       {`{"a":1}`, `"content[0].uri", "a"`},
 	} {
 		said, err := readObject(t.Context(), []byte(output))
 		require.NoError(t, err, output)
 		assert.Equal(t, want, [2]string{string(said.Data), said.leftOut}, output)
+	}
+}
+
+// TestWhatIsWrongWithAResultObjectIsSaidInItsTerms: its author may not know Go.
+func TestWhatIsWrongWithAResultObjectIsSaidInItsTerms(t *testing.T) {
+	for output, want := range map[string]string{
+		``:                                    "want a JSON object: it ends too early, at byte 0",
+		`[]`:                                  "want a JSON object: it is not exactly one JSON object",
+		`{"success":true,"output":{"a":1}}`:   `member "output": want a string, not a JSON object`,
+		`{"success":true,"output":5}`:         `member "output": want a string, not a JSON number`,
+		`{"success":true,"content":"x"}`:      `member "content": want a list of parts, not a JSON string`,
+		`{"success":true,"content":{}}`:       `member "content": want a list of parts, not a JSON object`,
+		`{"success":true,"content":[{},"x"]}`: `member "content": part 1: want an object, not a JSON string`,
+		`{"success":true,"content":[{"text":1}]}`:                   `member "content": part 0: text: want a string, not a JSON number`,
+		`{"success":true,"content":[{"type":"image","data":"@@"}]}`: `member "content": part 0: data: want base64`,
+		`{"success":true,"content":[{"type":"image","data":{}}]}`:   `member "content": part 0: data: want a string in base64, not a JSON object`,
+	} {
+		_, err := readObject(t.Context(), []byte(output))
+		assert.EqualError(t, err, want, output)
 	}
 }
 
@@ -282,7 +303,7 @@ func TestDataKeepsItsForm(t *testing.T) {
 func TestMembersThatTheSchemaRefusesAreLeftOut(t *testing.T) {
 	strict := `result: {type: object, properties: {files: {type: array}}, additionalProperties: false}`
 	for output, want := range map[string][2]string{
-		`{"success":true,"data":{"files":[]},"took_ms":3}`: {`{"files":[]}`, "[left out of the data: \"took_ms\"]\n"},
+		`{"success":true,"data":{"files":[]},"took_ms":3}`: {`{"files":[]}`, "[left out of the result: \"took_ms\"]\n"},
 		`{"success":true,"files":[]}`:                      {`{"files":[]}`, ""},
 	} {
 		outcome := mustInvoke(t, load(t, newRuntime(t, Options{}), manifest(t, probe, strict), manifests.Grants{}), printing(t, output))
@@ -291,7 +312,7 @@ func TestMembersThatTheSchemaRefusesAreLeftOut(t *testing.T) {
 	list := load(t, newRuntime(t, Options{}), manifest(t, probe, `result: {type: array}`), manifests.Grants{})
 	outcome := mustInvoke(t, list, printing(t, `{"success":true,"data":[1],"next":"b"}`))
 	assert.Equal(t, `[1]`, string(outcome.Result.Data), outcome.Result.Error)
-	assert.Contains(t, outcome.Log, `[left out of the data: "next"]`)
+	assert.Contains(t, outcome.Log, `[left out of the result: "next"]`)
 	outcome = mustInvoke(t, list, printing(t, `{"success":true,"data":1,"next":"b"}`))
 	assert.Contains(t, outcome.Result.Error, "result schema")
 }

@@ -22,7 +22,7 @@ type run struct {
 	stdout     wasi.Output
 	stderr     wasi.Output
 	log        guestLog // what of stderr is shown
-	leftOut    string   // what was left out of the result's data
+	leftOut    string   // what was left out of the result
 	began      bool     // the guest has begun
 	usage      tool.Usage
 	denials    []tool.Denial

@@ -57,7 +57,7 @@ func refusal(text string, doc *jsontext.Document, unread *jsontext.Error) error 
 	case unread.Offset >= len(strings.TrimRightFunc(text, unicode.IsSpace)):
 		return fmt.Errorf("the JSON ends too early, at byte %d", len(text))
 	}
-	return fmt.Errorf("not JSON near byte %d: %w", unread.Offset, jsontext.Syntax(text))
+	return fmt.Errorf("not JSON: %w", jsontext.FaultIn(text))
 }
 
 // describe names a JSON value that is not an object.

@@ -7,7 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
+
+	"github.com/caisson-run/caisson/internal/jsontext"
 )
 
 // Call is one tool call as a language model returned it.
@@ -158,15 +161,16 @@ var ErrNoCalls = errors.New("no tool calls")
 // an object with "tool_calls" (an assistant's message or a chat response), a completion with
 // "choices", or a sequence of such documents (JSON lines).
 //
-// It fails for anything else, and with [ErrNoCalls] if the documents are well formed but contain no
-// call. It does not check arguments.
+// It fails for anything else, such as an object that is neither a call nor a message, and with
+// [ErrNoCalls] if the documents are well formed but contain no call. It does not check arguments.
 func ParseCalls(document []byte) ([]Call, error) {
 	decoder := json.NewDecoder(bytes.NewReader(document))
 	var calls []Call
 	for n := 1; decoder.More(); n++ {
 		var raw json.RawMessage
+		start := decoder.InputOffset()
 		if err := decoder.Decode(&raw); err != nil {
-			return nil, fmt.Errorf("tool calls: document %d, near byte %d: %w", n, decoder.InputOffset(), err)
+			return nil, fmt.Errorf("tool calls: document %d: %w", n, misread(document, int(start), err))
 		}
 		found, err := callsIn(raw, maxEnvelopes)
 		if err != nil {
@@ -180,6 +184,21 @@ func ParseCalls(document []byte) ([]Call, error) {
 	return calls, nil
 }
 
+// misread words the error of decoding the value after the first bytes of a text. Places are those in the
+// whole text.
+func misread(text []byte, start int, err error) error {
+	unread := bytes.Clone(text)
+	for i, c := range unread[:start] {
+		if c != '\n' {
+			unread[i] = ' ' // keeps the places of what follows
+		}
+	}
+	if fault := jsontext.FaultIn(string(unread)); fault != nil {
+		return fmt.Errorf("not JSON: %w", fault)
+	}
+	return err
+}
+
 // envelope is the union of the objects that contain calls.
 type envelope struct {
 	ID        string          `json:"id"`
@@ -189,6 +208,8 @@ type envelope struct {
 	Signature string          `json:"signature"`
 	Origin    string          `json:"origin"`
 	Cut       bool            `json:"incomplete"`
+	Role      json.RawMessage `json:"role"`
+	Content   json.RawMessage `json:"content"`
 	ToolCalls json.RawMessage `json:"tool_calls"`
 	Message   json.RawMessage `json:"message"`
 	Choices   json.RawMessage `json:"choices"`
@@ -230,21 +251,47 @@ func callsIn(raw json.RawMessage, depth int) ([]Call, error) {
 	}
 	var object envelope
 	if err := json.Unmarshal(raw, &object); err != nil {
-		return nil, fmt.Errorf("want a tool call, a message with tool_calls or a chat completion: %w", worded(err))
+		return nil, fmt.Errorf("%s: %w", wantCalls, worded(err))
 	}
 	for _, inner := range []json.RawMessage{object.ToolCalls, object.Message, object.Choices} {
 		if len(inner) > 0 && !bytes.Equal(inner, []byte("null")) {
 			return callsIn(inner, depth-1)
 		}
 	}
-	if object.Function == nil && object.Custom == nil {
-		return nil, nil
+	if object.Function != nil || object.Custom != nil {
+		call, err := object.call()
+		if err != nil {
+			return nil, err
+		}
+		return []Call{call}, nil
 	}
-	call, err := object.call()
-	if err != nil {
-		return nil, err
+	if object.Role == nil && object.Content == nil && object.ToolCalls == nil && object.Message == nil && object.Choices == nil {
+		return nil, fmt.Errorf("%s, not %s", wantCalls, outline(raw))
 	}
-	return []Call{call}, nil
+	return nil, nil // a message in plain text
+}
+
+const wantCalls = "want a tool call, a message with tool_calls or a chat completion"
+
+// outline describes an object, or null, by the names of its first members.
+func outline(raw json.RawMessage) string {
+	const most = 4
+	doc, err := jsontext.Parse(string(raw), jsontext.Limits{Depth: 10_000, Values: len(raw) + 1, Repeated: true, Shallow: true})
+	if err != nil || doc.Root().Kind() != jsontext.Object {
+		return Shown(string(raw), 32)
+	}
+	var names []string
+	for name := range doc.Root().Members() {
+		if len(names) == most {
+			names = append(names, "…")
+			break
+		}
+		names = append(names, strconv.Quote(Shown(name.String(), 32)))
+	}
+	if len(names) == 0 {
+		return "an empty object"
+	}
+	return "an object with " + strings.Join(names, ", ")
 }
 
 // worded returns an error in terms of the document, if it is about the type of one of its values.

@@ -321,6 +321,10 @@ func (o *batchOptions) readCalls(document []byte) ([]tool.Call, dialects.Dialect
 	if err != nil {
 		return nil, nil, err
 	}
+	if dialect == nil && o.dialect == "" && len(document) > dialects.MaxDocument {
+		return nil, nil, failed(exitUsage, fmt.Sprintf("the input has %d bytes, and a response may have %d", len(document), dialects.MaxDocument),
+			"pass plain calls with --dialect "+noDialect+" in up to "+fmt.Sprint(maxInput)+" bytes, or several batches")
+	}
 	if dialect == nil {
 		calls, err := tool.ParseCalls(document)
 		if err != nil && !(errors.Is(err, tool.ErrNoCalls) && isMessage(document)) {

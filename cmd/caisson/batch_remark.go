@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,7 +28,7 @@ func (o *batchOptions) remark(dialect dialects.Dialect, response *tool.ChatRespo
 	}
 	var waiting, others []string
 	for _, item := range response.ProviderItems {
-		name := strings.TrimSpace(tool.Shown(item.Type, 64) + " " + tool.Shown(item.ID, 64))
+		name := strings.TrimSpace(cmp.Or(tool.Shown(item.Type, 64), "an item without a type") + " " + tool.Shown(item.ID, 64))
 		if item.Waiting {
 			waiting = append(waiting, name)
 		} else {

@@ -377,3 +377,15 @@ func TestNothingRunsWhoseResultCannotBeWritten(t *testing.T) {
 	require.Error(t, answerable(anthropic.New(), []tool.Call{{Function: tool.Function{Name: "probe", Arguments: "{}"}}}))
 	require.NoError(t, answerable(anthropic.New(), []tool.Call{{ID: "a", Function: tool.Function{Name: "probe", Arguments: "{"}}}))
 }
+
+// TestLongResponsesAreRefused: what is too long for a response would be read as plain calls, and answered in
+// another form.
+func TestLongResponsesAreRefused(t *testing.T) {
+	document := []byte(`{"choices":[{"index":0,"message":{"tool_calls":[{"id":"a","function":{"name":"probe","arguments":"{}"}}]}}]}` + strings.Repeat(" ", dialects.MaxDocument))
+	_, _, err := new(batchOptions).readCalls(document)
+	require.EqualError(t, err, "the input has 8388716 bytes, and a response may have 8388608")
+	calls, dialect, err := (&batchOptions{dialect: noDialect}).readCalls(document)
+	require.NoError(t, err)
+	assert.Nil(t, dialect)
+	assert.Len(t, calls, 1)
+}

@@ -175,7 +175,7 @@ func (e environment) printLog(name, log string, all bool) {
 // the note of that.
 func printedLog(log string, all bool) string {
 	log = "\n" + log
-	for _, note := range []string{"\n[left out of the data: ", "\n[trap at]\n"} {
+	for _, note := range []string{"\n[left out of the result: ", "\n[trap at]\n"} {
 		log, _, _ = strings.Cut(log, note)
 	}
 	log = strings.TrimPrefix(log, "\n")

@@ -47,6 +47,14 @@ func TestReasonsToStop(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, want, response.FinishReason)
 		assert.Equal(t, []tool.Call{}, response.ToolCalls)
+		stream, _, err := events(reason(stop), messageStop)
+		require.NoError(t, err)
+		assert.Equal(t, response.Remarks, stream.Response().Remarks)
+		var remarks []string
+		if stop == "pause_turn" {
+			remarks = []string{"the provider paused a long turn (pause_turn): send the response back as it is, with these results, and the model goes on"}
+		}
+		assert.Equal(t, remarks, response.Remarks, stop)
 	}
 }
 
@@ -75,7 +83,7 @@ func TestMissingIDsAreMadeFromThePosition(t *testing.T) {
 
 func TestRowS2_6WhatIsNoMessageIsRefused(t *testing.T) {
 	for document, want := range map[string]string{
-		``:                      "anthropic response: is not JSON: unexpected end of JSON input",
+		``:                      "anthropic response: is not JSON: it ends too early, at byte 0",
 		`{`:                     "is not JSON",
 		`[]`:                    "is a JSON array; want an object",
 		`{}`:                    `is not a message`,

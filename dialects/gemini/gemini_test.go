@@ -67,7 +67,7 @@ func TestReasonsToStop(t *testing.T) {
 
 func TestRowS2_6WhatIsNoResponseIsRefused(t *testing.T) {
 	for document, want := range map[string]string{
-		``:                  "gemini response: is not JSON: unexpected end of JSON input",
+		``:                  "gemini response: is not JSON: it ends too early, at byte 0",
 		`{`:                 "is not JSON",
 		`[{}`:               "is not JSON",
 		`[]`:                "it has neither candidates nor",

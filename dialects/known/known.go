@@ -46,6 +46,9 @@ func Detect(document []byte) (dialects.Dialect, bool) {
 // error too.
 func Read(document []byte) (tool.ChatResponse, dialects.Dialect, error) {
 	dialect, ok := Detect(document)
+	if !ok && len(document) > dialects.MaxDocument {
+		return tool.ChatResponse{}, nil, &dialects.Error{Op: "response", Message: fmt.Sprintf("the document has %d bytes, more than %d", len(document), dialects.MaxDocument)}
+	}
 	if !ok {
 		return tool.ChatResponse{}, nil, &dialects.Error{Op: "response", Message: "the document is in none of the dialects " + strings.Join(dialects.Names(), ", ")}
 	}

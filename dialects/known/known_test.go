@@ -33,6 +33,8 @@ func TestDialectsAreNamed(t *testing.T) {
 	assert.False(t, ok)
 	_, _, err := known.Read([]byte(`{"hello":1}`))
 	assert.EqualError(t, err, "response: the document is in none of the dialects openai, responses, anthropic, gemini, mcp")
+	_, _, err = known.Read([]byte(strings.Repeat(" ", dialects.MaxDocument) + `{"choices":[]}`))
+	assert.EqualError(t, err, "response: the document has 8388622 bytes, more than 8388608")
 	_, err = known.ByName("OpenAI\n")
 	assert.EqualError(t, err, `choice: there is no dialect "OpenAI�"; want one of openai, responses, anthropic, gemini, mcp`)
 }

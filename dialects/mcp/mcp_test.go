@@ -201,10 +201,10 @@ func TestRowS2_6Refusals(t *testing.T) {
 	request := func(rest string) string { return `{"jsonrpc":"2.0","id":1,"method":"tools/call"` + rest + `}` }
 	many := `[` + strings.Repeat(request(`,"params":{"name":"a"}`)+",", dialects.MaxCalls) + request(`,"params":{"name":"a"}`) + `]`
 	for _, c := range []struct{ document, fault string }{
-		{``, "is not JSON: unexpected end"}, {`{`, "is not JSON"}, {`5`, "is a JSON number; want an object"}, {`null`, "jsonrpc: is not"},
+		{``, "is not JSON: it ends too early, at byte 0"}, {`{`, "is not JSON"}, {`5`, "is a JSON number; want an object"}, {`null`, "jsonrpc: is not"},
 		{`[[]]`, "[0]: is a JSON array; want an object"},
 		{`{"method":"tools/call"}`, `jsonrpc: is not "2.0"`},
-		{`{"jsonrpc":"2.0","id":1,"result":{}}`, `method: is ""; want "tools/call"`},
+		{`{"jsonrpc":"2.0","id":1,"result":{}}`, `method: is missing; want "tools/call"`},
 		{`{"jsonrpc":"2.0","method":"notifications/x"}`, `method: is "notifications/x"`},
 		{`[{"jsonrpc":"2.0","id":1,"method":"ping"}]`, `[0].method: is "ping"`},
 		{request(`,"params":{"name":"a"}`) + "\n{", "[1]: is not JSON"}, {request(`,"params":{"name":"a"}`) + "\n" + request(``), "[1].params.name: is missing"},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"github.com/caisson-run/caisson/dialects"
@@ -52,7 +53,11 @@ func (s *stream) Take(_ string, data []byte) error {
 		if m.Method != callMethod {
 			isNotification := m.Method != "" && len(m.ID) == 0
 			if s.other == nil && (r.Path == "" || !isNotification) {
-				s.other = r.Fail("method", "is %q; want %q", tool.Shown(m.Method, 64), callMethod)
+				said := "is missing"
+				if m.Method != "" {
+					said = fmt.Sprintf("is %q", tool.Shown(m.Method, 64))
+				}
+				s.other = r.Fail("method", "%s; want %q", said, callMethod)
 			}
 			return s.Item(m.item(element))
 		}

@@ -225,6 +225,7 @@ func TestRowS2_6WhatIsWrongIsSaid(t *testing.T) {
 		"an error of its own": {`{"error":{"detail":"x"}}`, `an error: {"detail":"x"}`},
 		"a call without name": {string(answer(`{"tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}},{"id":"b","function":{"arguments":"{}"}}]}`, "stop")),
 			"openai response: choices[0].message.tool_calls[1].function.name: is missing"},
+		"a call of nothing":        {string(answer(`{"tool_calls":[{"id":"b","type":"function"}]}`, "stop")), "choices[0].message.tool_calls[0].function: is missing; want a call: "},
 		"a call of a strange type": {string(answer(`{"tool_calls":[{"id":"b","type":"oracle"}]}`, "stop")), `choices[0].message.tool_calls[0].type: is "oracle"`},
 		"a name of a number":       {string(answer(`{"tool_calls":[{"function":{"name":7}}]}`, "stop")), "choices[0].message.tool_calls[0].function.name: is a JSON number"},
 		"a content of a number":    {string(answer(`{"content":7}`, "stop")), "choices[0].message.content: is a JSON number"},

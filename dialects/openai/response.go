@@ -118,6 +118,9 @@ func (dialect) Response(document []byte) (tool.ChatResponse, error) {
 	var calls []tool.Call
 	err = m.calls(r, dialects.MaxCalls, func(r wire.Reader, c *call) error {
 		kind, what := c.kind()
+		if kind == "" {
+			return r.Fail("function", "is missing; want a call: {\"id\":…,\"type\":\"function\",\"function\":{…}}")
+		}
 		if what.Name == "" {
 			return r.In(kind).Fail("name", "is missing; a call names its tool")
 		}

@@ -32,6 +32,7 @@ func FuzzRead(f *testing.F) {
 		doc, err := jsontext.Read(t.Context(), text, jsontext.Limits{Depth: 10_000, Values: len(text) + 1, Repeated: true})
 		require.Equal(t, json.Valid([]byte(text)), err == nil)
 		if err != nil {
+			require.NotNil(t, jsontext.FaultIn(text))
 			_ = doc.Path(len(text)) // of what stands before the error
 			require.True(t, errors.Is(err, jsontext.ErrSyntax) || errors.Is(err, jsontext.ErrBehind))
 			return
@@ -166,4 +167,20 @@ func TestReadEndsWithItsContext(t *testing.T) {
 	cancel()
 	_, err := jsontext.Read(ctx, `1`, jsontext.Limits{})
 	require.ErrorIs(t, err, context.Canceled)
+}
+
+func TestFaults(t *testing.T) {
+	for text, want := range map[string]string{
+		``: "it ends too early, at byte 0", ` `: "it ends too early, at byte 1", `{"a":[1,`: "it ends too early, at byte 8", `"abc`: "it ends too early, at byte 4", "{\n\"a\":\n": "it ends too early, at byte 7 (line 3, column 1)",
+		`{"a":}`: "want a value, not '}', at byte 5", `{"a";1}`: "want a colon, not ';', at byte 4", `{a:1}`: "want a name in double quotes, not 'a', at byte 1", `{"a":1,}`: "want a name in double quotes, not '}', at byte 7",
+		`[1 2]`: "want a comma or ], not '2', at byte 3", "{\"a\":1\n\"\u00e9\"": "want a comma or }, not '\"', at byte 7 (line 2, column 1)", `hello`: "want a value, not 'h', at byte 0", `tru `: "want a value, not 't', at byte 0", "\x1f\x8b": `want a value, not '\x1f', at byte 0`,
+		"\xff": "want a value, not the byte 0xff, at byte 0", "{\"\u00e9\":\n \"\u00e9\" \u00e9": `want a comma or }, not '\u00e9', at byte 13 (line 2, column 6)`, "\"a\nb\"": `want an escape such as \n, not '\n', at byte 2`, `"\x"`: `want an escape such as \n or \u00e9 after the backslash, not 'x', at byte 2`,
+		`-x`: "want a digit, not 'x', at byte 1", `{} {}`: "text follows the value, at byte 3", strings.Repeat("[", 10_001): "nested deeper than 10000 levels, at byte 10000",
+	} {
+		fault := jsontext.FaultIn(text)
+		require.NotNil(t, fault, text)
+		assert.Equal(t, want, fault.Error())
+		assert.Equal(t, strings.HasPrefix(want, "it ends"), fault.Early, text)
+	}
+	assert.Nil(t, jsontext.FaultIn(`{"a":[1,{"a":2,"a":3}]} `))
 }

@@ -2,7 +2,6 @@ package jsontext
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"math"
 	"math/bits"
@@ -48,6 +47,7 @@ var (
 type Error struct {
 	Err    error
 	Offset int
+	want   string // for ErrSyntax: what should be there
 }
 
 // Error returns the reason.
@@ -55,14 +55,6 @@ func (e *Error) Error() string { return e.Err.Error() }
 
 // Unwrap returns the reason.
 func (e *Error) Unwrap() error { return e.Err }
-
-// Syntax returns the standard library's error for a text, or nil if it is valid JSON.
-func Syntax(text string) *json.SyntaxError {
-	var ignored json.RawMessage
-	var syntax *json.SyntaxError
-	errors.As(json.Unmarshal([]byte(text), &ignored), &syntax)
-	return syntax
-}
 
 // Read parses one JSON value, which white space may surround. A nil ctx is never done. The error is an
 // [*Error] or the context's; the document then holds what was parsed before the error, for
@@ -117,7 +109,13 @@ type reader struct {
 const lookEvery = 64 << 10
 
 func (r *reader) fail(err error) bool {
-	r.err = &Error{err, r.at}
+	r.err = &Error{Err: err, Offset: r.at}
+	return false
+}
+
+// expect fails because the text goes on with something else than what JSON has there.
+func (r *reader) expect(want string) bool {
+	r.err = &Error{Err: ErrSyntax, Offset: r.at, want: want}
 	return false
 }
 
@@ -141,7 +139,7 @@ func (r *reader) value(depth int) bool {
 	kind := r.kind()
 	index := len(r.entries)
 	if kind == 0 {
-		return r.fail(ErrSyntax)
+		return r.expect(aValue)
 	}
 	if !r.add(depth) {
 		return false
@@ -157,9 +155,9 @@ func (r *reader) value(depth int) bool {
 	case Number:
 		ok = r.number()
 	case Bool:
-		ok = r.word("true") || r.word("false") || r.fail(ErrSyntax)
+		ok = r.word("true") || r.word("false") || r.expect(aValue)
 	default:
-		ok = r.word("null") || r.fail(ErrSyntax)
+		ok = r.word("null") || r.expect(aValue)
 	}
 	if !ok {
 		return false
@@ -204,7 +202,7 @@ func (r *reader) object(depth int) (count int32, ok bool) {
 	for first := true; r.open('}', first); first = false {
 		name, names := len(r.entries), len(r.names)
 		if r.kind() != String {
-			return 0, r.fail(ErrSyntax)
+			return 0, r.expect("a name in double quotes")
 		}
 		if !r.add(depth) || !r.name(name) {
 			return 0, false
@@ -215,7 +213,7 @@ func (r *reader) object(depth int) (count int32, ok bool) {
 			return 0, r.fail(err)
 		}
 		if r.space(); !r.eat(':') {
-			return 0, r.fail(ErrSyntax)
+			return 0, r.expect("a colon")
 		}
 		if r.space(); !r.value(depth) {
 			return 0, false
@@ -255,7 +253,7 @@ func (r *reader) open(closing byte, first bool) bool {
 	case r.eat(closing):
 		return false
 	case !first && !r.eat(','):
-		return r.fail(ErrSyntax)
+		return r.expect("a comma or " + string(closing))
 	}
 	r.space()
 	return true
@@ -281,16 +279,16 @@ func (r *reader) string(index int) bool {
 		r.at += plainLength(r.text[r.at:])
 		switch {
 		case r.at == len(r.text):
-			return r.fail(ErrSyntax)
+			return r.expect("a double quote")
 		case r.text[r.at] == '"':
 			r.at++
 			return true
 		case r.text[r.at] < ' ':
-			return r.fail(ErrSyntax)
+			return r.expect(`an escape such as \n`)
 		}
 		r.entries[index].count = 1
 		if r.at++; !r.escape() {
-			return r.fail(ErrSyntax)
+			return r.expect(`an escape such as \n or \u00e9 after the backslash`)
 		}
 	}
 }
@@ -337,17 +335,17 @@ func (r *reader) number() bool {
 	start := r.at
 	r.eat('-')
 	if !r.eat('0') && !r.digits() {
-		return r.fail(ErrSyntax)
+		return r.expect(aDigit)
 	}
 	if r.eat('.') && !r.digits() {
-		return r.fail(ErrSyntax)
+		return r.expect(aDigit)
 	}
 	if r.eat('e') || r.eat('E') {
 		if !r.eat('+') {
 			r.eat('-')
 		}
 		if !r.digits() {
-			return r.fail(ErrSyntax)
+			return r.expect(aDigit)
 		}
 	}
 	if r.limits.Number != nil {

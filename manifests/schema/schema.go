@@ -173,11 +173,10 @@ func read(ctx context.Context, text string, maxBytes, maxNameBytes int) (jsontex
 	return doc.Root(), nil
 }
 
-// describe explains why a text was rejected. Invalid JSON takes precedence, in the words of the
-// standard library.
+// describe explains why a text was rejected. Invalid JSON takes precedence.
 func describe(text string, doc *jsontext.Document, unread *jsontext.Error, maxNameBytes int) *defect {
-	if syntax := jsontext.Syntax(text); syntax != nil {
-		return &defect{"", fmt.Sprintf("not JSON, at byte %d: %s", syntax.Offset, syntax)}
+	if fault := jsontext.FaultIn(text); fault != nil {
+		return &defect{"", "not JSON: " + fault.Error()}
 	}
 	path := pathOf(doc.Path(unread.Offset), maxNameBytes)
 	switch unread.Err {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/exact"
@@ -66,10 +67,22 @@ func (r Reader) decode(data []byte, value any) error {
 	if _, ok := errors.AsType[base64.CorruptInputError](err); ok {
 		return r.fail("", "has data that is not base64", err)
 	}
-	return r.fail("", notJSON, err)
+	return r.notJSON("", data, err)
 }
 
-const notJSON = "is not JSON"
+// notJSON fails because the part that path names is not JSON, and says where.
+func (r Reader) notJSON(path string, data []byte, cause error) error {
+	syntax, ok := errors.AsType[*json.SyntaxError](cause)
+	switch {
+	case !ok:
+		return r.fail(path, "is not JSON", cause)
+	case syntax.Offset <= 0 || int(syntax.Offset) > len(data) || syntax.Error() == "unexpected end of JSON input":
+		return r.Fail(path, "is not JSON: it ends too early, at byte %d", len(data))
+	}
+	at := int(syntax.Offset) - 1
+	char, _ := utf8.DecodeRune(data[at:])
+	return r.Fail(path, "is not JSON: %+q does not belong there, at byte %d", char, at)
+}
 
 func wanted(kind reflect.Kind) string {
 	switch kind {
@@ -123,7 +136,7 @@ func Each[T any](r Reader, path string, array json.RawMessage, most int, visit f
 	case failed != nil:
 		return failed
 	case err != nil:
-		return r.fail(path, notJSON, err)
+		return r.notJSON(path, array, err)
 	case !isArray:
 		return r.Fail(path, "is not a JSON array")
 	}

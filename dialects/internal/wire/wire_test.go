@@ -26,7 +26,8 @@ func TestErrorsNameTheirPart(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		`{`:                   "openai response: doc: is not JSON: unexpected end of JSON input",
+		`{`:                   "openai response: doc: is not JSON: it ends too early, at byte 1",
+		`{"a":}`:              `openai response: doc: is not JSON: '}' does not belong there, at byte 5`,
 		`1`:                   "openai response: doc: is a JSON number; want an object",
 		`{"A":1}`:             "openai response: doc.A: is a JSON number; want an object",
 		`{"A":{"B":"x"}}`:     "openai response: doc.A.B: is a JSON string; want true or false",
