@@ -285,7 +285,7 @@ func (r *reader) cache(n *node, path string) time.Duration {
 		r.invalid(n, path, fmt.Sprintf("%q is not a duration", clip(n.text)), "write off in lower case")
 		return 0
 	}
-	return r.duration(leastCache, mostCache)(n, path)
+	return r.duration(leastCache, mostCache, cacheOff)(n, path)
 }
 
 const cacheOff = "off"

@@ -42,8 +42,8 @@ func (r *reader) module(n *node, path string, m *Module) {
 		optional("stderr", &m.Stderr, choice(r, StderrPrivate)),
 		optional("success_codes", &m.SuccessCodes, r.exitCodes),
 	)
-	if m.Entry != "" && m.ABI == ABIWASI {
-		r.conflict(path+".entry", "a wasi program has no entry", "remove entry, or set abi: extism")
+	if m.Entry != "" && m.ABI != ABIExtism {
+		r.conflict(path+".entry", "only an extism plug-in has an entry", "remove entry, or set abi: extism")
 	}
 	if m.ABI == ABIExtism && len(m.Args) > 0 {
 		r.conflict(path+".args", "an extism plug-in has no command line", "remove args, or set abi: wasi")

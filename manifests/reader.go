@@ -187,6 +187,9 @@ func (r *reader) unknownKey(m member, path string, keys []string) {
 	if near := nearest(m.key, keys); near != "" {
 		fix = "did you mean " + near + "?"
 	}
+	if m.key == "$schema" && slices.Contains(keys, "schema") {
+		fix = "remove it; an editor takes the schema from its settings or, in YAML, from a comment: # yaml-language-server: $schema=…"
+	}
 	r.add(m.at, path, UnknownKey, "unknown key "+strconv.Quote(clip(m.key)), fix)
 }
 
@@ -265,14 +268,26 @@ func integer[N int | int64](r *reader, least, most N) parser[N] {
 
 // bytes reads a size from least to most.
 func (r *reader) bytes(least, most Bytes) parser[Bytes] {
-	fix := fmt.Sprintf("write a size from %s to %s, such as 64MiB, 256KiB or 512", least, most)
+	fix := fmt.Sprintf("write a size from %s to %s, such as 16MiB or 256KiB", least, most)
 	return quantity(r, "a size", fix, least, most, ParseBytes, textNode, numberNode)
 }
 
-// duration reads a duration from least to most.
-func (r *reader) duration(least, most time.Duration) parser[time.Duration] {
-	fix := fmt.Sprintf("write a duration from %s to %s, such as 10s, 1m30s or 1.5s", least, most)
+// duration reads a duration from least to most. What else may be written is added to the fix.
+func (r *reader) duration(least, most time.Duration, others ...string) parser[time.Duration] {
+	fix := fmt.Sprintf("write a duration from %s to %s, such as 10s, 1m30s or 1.5s", brief(least), brief(most))
+	fix = strings.Join(append([]string{fix}, others...), ", or ")
 	return quantity(r, "a positive duration with a unit", fix, least, most, ParseDuration, textNode)
+}
+
+// brief returns a duration without units that are zero: 24h.
+func brief(d time.Duration) string {
+	text := d.String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, zero) {
+			text = text[:len(text)-2]
+		}
+	}
+	return text
 }
 
 // quantity reads a value from least to most that is written as one of several kinds.

@@ -180,9 +180,9 @@ func notLoaded(source *registry.Error, leaves []error) []manifests.Problem {
 		case taken:
 			all = append(all, problemIn(duplicate.Dropped.File, duplicateName, duplicate.Error(), fixDuplicate))
 		case scanned:
-			all = append(all, problemIn(inFile.Name, unreadable, reasonOf(leaf), "make it a regular file that can be read, or remove it"))
+			all = append(all, problemIn(inFile.Name, unreadable, reasonOf(leaf), "make it a regular file of at most 1 MiB that can be read, or remove it"))
 		case errors.Is(leaf, manifests.ErrFile):
-			all = append(all, problemIn(from, unreadable, leaf.Error(), "make it a regular file that can be read"))
+			all = append(all, problemIn(from, unreadable, leaf.Error(), "make it a regular file of at most 1 MiB that can be read"))
 		default:
 			all = append(all, problemIn(from, unreadable, leaf.Error(), "correct the manifests there"))
 		}

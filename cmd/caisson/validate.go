@@ -47,6 +47,10 @@ const (
 	codeInjection manifests.ProblemKind = "code_injection"
 	// The tool to use instead of a deprecated one is not among those checked; always a warning.
 	unknownSuccessor manifests.ProblemKind = "unknown_successor"
+	// A parameter cannot be passed as the manifest says; always a warning.
+	unusableParameter manifests.ProblemKind = "unusable_parameter"
+	// The module needs more memory to start than it may have; always a warning.
+	oversizeModule manifests.ProblemKind = "oversize_module"
 )
 
 func newValidate(o options) *cobra.Command {
@@ -153,7 +157,7 @@ func (v *validation) check(ctx context.Context, paths []string) (verdict, error)
 
 // manifest returns problems and warnings beyond the manifest's own text.
 func (v *validation) manifest(ctx context.Context, m *manifests.Manifest) (problems, warnings []manifests.Problem) {
-	problems, warnings = runtime.Check(m), append(unusedDefaults(ctx, m), scripts(m)...)
+	problems, warnings = runtime.Check(m), slices.Concat(unusedDefaults(ctx, m), scripts(m), unusable(m))
 	unsupported := slices.ContainsFunc(problems, func(p manifests.Problem) bool {
 		return strings.HasPrefix(p.Path, "module.") || p.Path == "execution"
 	})
@@ -203,7 +207,7 @@ func loadProblems(file string, err error) []manifests.Problem {
 	if invalid, ok := errors.AsType[*manifests.Error](err); ok {
 		return invalid.Problems
 	}
-	return []manifests.Problem{problemIn(file, unreadable, reasonOf(err), "make it a regular file that can be read")}
+	return []manifests.Problem{problemIn(file, unreadable, reasonOf(err), "make it a regular file of at most 1 MiB that can be read")}
 }
 
 func duplicateProblem(m *manifests.Manifest, d *registry.DuplicateError) manifests.Problem {
@@ -238,7 +242,7 @@ func sorted(problems []manifests.Problem) []manifests.Problem {
 // numbers, and permissions that the module has no import to use. A tool that requests less is trusted
 // more easily.
 func warningsOf(m *manifests.Manifest, info runtime.ModuleInfo) []manifests.Problem {
-	var warnings []manifests.Problem
+	warnings := oversize(m, info)
 	if m.Behavior.Snapshot == manifests.SnapshotStart && len(info.SeededGenerators) > 0 {
 		warnings = append(warnings, m.Problem("behavior.snapshot", repeatedSeed, "the module links "+strings.Join(info.SeededGenerators, ", ")+
 			"; its numbers repeat in calls that resume from a snapshot, if it is seeded before the program reads its input",

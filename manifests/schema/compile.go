@@ -13,6 +13,7 @@ import (
 
 	"github.com/caisson-run/caisson/internal/jsontext"
 	"github.com/caisson-run/caisson/manifests/internal/keypath"
+	"github.com/caisson-run/caisson/tool"
 )
 
 // Bounds on what a schema may hold.
@@ -115,6 +116,7 @@ func (c *compiler) schema(v jsontext.Value, at place) *Node {
 		}
 		c.keyword(to, keyword, value, at.key(keyword))
 	}
+	c.misplaced(v, at)
 	c.finish(n, v, at)
 	return n
 }
@@ -131,6 +133,23 @@ func (c *compiler) finish(n *Node, keywords jsontext.Value, at place) {
 	}
 	if c.draft < draft2019 && keywords.Get("$ref").Kind() != 0 {
 		*n = Node{Types: AnyType, allowed: AnyType} // nothing beside $ref counts
+	}
+}
+
+// misplaced reports what was meant as a schema of a member, but is not under properties. It would be an
+// unknown keyword, which says nothing.
+func (c *compiler) misplaced(keywords jsontext.Value, at place) {
+	named := func(v jsontext.Value) bool { return v.Kind() == jsontext.String && typesNamed[v.String()] != 0 }
+	onlyTypes := true // as in {"type": "object", "city": "string"}
+	for key, value := range keywords.Members() {
+		onlyTypes = onlyTypes && named(value) && (kindOf(key.String()) == unknown || key.String() == "type")
+	}
+	for key, value := range keywords.Members() {
+		keyword := key.String()
+		isSchema := value.Kind() == jsontext.Object && (named(value.Get("type")) || value.Get("enum").Kind() == jsontext.Array)
+		if kindOf(keyword) == unknown && !strings.HasPrefix(keyword, "x-") && (isSchema || onlyTypes) && misspelt(keyword) == "" {
+			c.problem(at.key(keyword).path, "unknown keyword; write a member of the object under properties, as {type: object, properties: {%s: …}}", tool.Shown(keyword, 64))
+		}
 	}
 }
 

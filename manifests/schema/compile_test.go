@@ -16,16 +16,22 @@ func TestCompileReportsEveryProblem(t *testing.T) {
 		source string
 		want   []schema.Problem
 	}{
-		"not JSON":             {`{`, []schema.Problem{{"", "not JSON, at byte 1: unexpected end of JSON input"}}},
-		"not a schema":         {`5`, []schema.Problem{{"", "want a JSON Schema, which is an object; got integer"}}},
-		"a key twice":          {`{"type":"object","type":"string"}`, []schema.Problem{{"type", "the key appears twice in one object; give it once"}}},
-		"unknown type":         {`{"type":"strin"}`, []schema.Problem{{"type", `unknown type "strin"; want one of string, number, integer, boolean, object, array, null`}}},
-		"empty enum":           {`{"properties":{"a":{"enum":[]}}}`, []schema.Problem{{"properties.a.enum", "an empty list allows nothing; list the allowed values or leave enum out"}}},
-		"several at once":      {`{"required":"a","minLength":-1,"minimum":"x","title":4}`, []schema.Problem{{"minLength", "want a whole number from 0 to 2147483647, got -1"}, {"minimum", "want number, got string"}, {"required", "want array, got string"}, {"title", "want string, got number"}}},
-		"no schema":            {`{"properties":{"a":5}}`, []schema.Problem{{"properties.a", "want a schema, got integer"}}},
-		"text cut by a comma":  {`{"description":"one","or two":null}`, []schema.Problem{{`["or two"]`, "a keyword without a value; put quotes around a text that holds a comma"}}},
-		"misspelt keyword":     {`{"items":{"requird":["a"]}}`, []schema.Problem{{"items.requird", "unknown keyword; did you mean required?"}}},
-		"unknown dialect":      {`{"$schema":"http://json-schema.org/draft-04/schema#"}`, []schema.Problem{{"$schema", `unsupported dialect "http://json-schema.org/draft-04/schema#"; leave $schema out for draft 2020-12`}}},
+		"not JSON":            {`{`, []schema.Problem{{"", "not JSON: it ends too early, at byte 1"}}},
+		"not a schema":        {`5`, []schema.Problem{{"", "want a JSON Schema, which is an object; got integer"}}},
+		"a key twice":         {`{"type":"object","type":"string"}`, []schema.Problem{{"type", "the key appears twice in one object; give it once"}}},
+		"unknown type":        {`{"type":"strin"}`, []schema.Problem{{"type", `unknown type "strin"; want one of string, number, integer, boolean, object, array, null`}}},
+		"empty enum":          {`{"properties":{"a":{"enum":[]}}}`, []schema.Problem{{"properties.a.enum", "an empty list allows nothing; list the allowed values or leave enum out"}}},
+		"several at once":     {`{"required":"a","minLength":-1,"minimum":"x","title":4}`, []schema.Problem{{"minLength", "want a whole number from 0 to 2147483647, got -1"}, {"minimum", "want number, got string"}, {"required", "want array, got string"}, {"title", "want string, got number"}}},
+		"no schema":           {`{"properties":{"a":5}}`, []schema.Problem{{"properties.a", "want a schema, got integer"}}},
+		"text cut by a comma": {`{"description":"one","or two":null}`, []schema.Problem{{`["or two"]`, "a keyword without a value; put quotes around a text that holds a comma"}}},
+		"misspelt keyword":    {`{"items":{"requird":["a"]}}`, []schema.Problem{{"items.requird", "unknown keyword; did you mean required?"}}},
+		"a member beside properties": {`{"type":"object","properties":{"a":{}},"b":{"type":"string"},"items":{"c":{"enum":[1]},"x-c":{"type":"string"},"note":{"type":"remark"}}}`, []schema.Problem{
+			{"b", "unknown keyword; write a member of the object under properties, as {type: object, properties: {b: …}}"},
+			{"items.c", "unknown keyword; write a member of the object under properties, as {type: object, properties: {c: …}}"}}},
+		"members by their types": {`{"type":"object","a":"string","b":"integer"}`, []schema.Problem{
+			{"a", "unknown keyword; write a member of the object under properties, as {type: object, properties: {a: …}}"},
+			{"b", "unknown keyword; write a member of the object under properties, as {type: object, properties: {b: …}}"}}},
+		"unknown dialect":      {`{"$schema":"http://json-schema.org/draft-04/schema#"}`, []schema.Problem{{"$schema", `unsupported dialect "http://json-schema.org/draft-04/schema#"; leave $schema out for draft 2020-12, or name that of 2019-09, draft-07 or draft-06`}}},
 		"nested id":            {`{"properties":{"a":{"$id":"x"}}}`, []schema.Problem{{"properties.a.$id", "$id works at the top of a schema only"}}},
 		"dangling reference":   {`{"$ref":"#/$defs/a"}`, []schema.Problem{{"$ref", `no schema stands at "#/$defs/a"`}}},
 		"dangling anchor":      {`{"$ref":"#a"}`, []schema.Problem{{"$ref", `no schema has the anchor "#a"`}}},

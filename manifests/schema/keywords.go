@@ -39,7 +39,7 @@ func findDraft(value jsontext.Value) (draft, string) {
 			return draft(d), ""
 		}
 	}
-	return 0, fmt.Sprintf("unsupported dialect %q; leave $schema out for draft 2020-12", value.String())
+	return 0, fmt.Sprintf("unsupported dialect %q; leave $schema out for draft 2020-12, or name that of 2019-09, draft-07 or draft-06", value.String())
 }
 
 // knows reports whether a keyword means something in the draft.
