@@ -113,6 +113,12 @@ func (a *applied) grant(at string, grant manifests.Grant) {
 		return
 	}
 	a.elements(at+".", given, receivers)
+	for i, network := range grant.Network {
+		a.requests(fmt.Sprintf("%s.network[%d]", at, i), network, grant.Origin, receivers)
+	}
+	for i, files := range grant.Files {
+		a.placeholders(fmt.Sprintf("%s.files[%d]", at, i), files, grant.Origin, receivers)
+	}
 	for i, secret := range grant.Secrets {
 		a.secret(fmt.Sprintf("%s.secrets[%d]", at, i), secret, grant.Origin, receivers)
 	}

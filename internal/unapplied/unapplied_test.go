@@ -62,6 +62,44 @@ grants:
 	assert.Equal(t, want, unapplied.In([]*manifests.Policy{file}, manifests.Profile{}, nil, near))
 }
 
+// TestGrantsThatReachNothing: a grant for a host of a tool may have none of its requests, and a folder may be
+// named by a value that the tool does not have.
+func TestGrantsThatReachNothing(t *testing.T) {
+	m, err := manifests.Parse("fetch/tool.yaml", []byte(`schema: caisson/v1
+name: fetch
+description: Fetches.
+module: {path: fetch.wasm}
+context: [user, project_id]
+permissions:
+  files: [{path: /project}, {path: /home}]
+  network: [{host: "*.example.com", paths: [/v1]}, {host: api.example.org, ports: "*", methods: [GET, POST]}]
+`))
+	require.NoError(t, err)
+	for element, want := range map[string]string{
+		"network: [{host: api.example.com, methods: [POST]}]":                     "it gives nothing, because no tool that it applies to asks for requests such as POST https://api.example.com",
+		"network: [{host: api.example.com, schemes: [http]}]":                     "it gives nothing, because no tool that it applies to asks for requests such as GET http://api.example.com",
+		"network: [{host: api.example.com, ports: [8443]}]":                       "it gives nothing, because no tool that it applies to asks for requests such as GET https://api.example.com:8443",
+		"network: [{host: api.example.com, paths: [/v2]}]":                        "it gives nothing, because no tool that it applies to asks for requests such as GET https://api.example.com/v2",
+		"network: [{host: api.example.com, paths: [/v1/a]}]":                      "",
+		"network: [{host: '*', methods: [POST]}]":                                 "",
+		"network: [{host: api.example.org, ports: [8443], methods: [POST, PUT]}]": "",
+		"files: [{path: /project, host: './work/{project_id}'}]":                  "",
+		"files: [{path: /project, host: './work/{user}/{projectid}'}]":            "no tool that it applies to has the context value projectid, which the folder work/{user}/{projectid} needs; their calls are denied",
+	} {
+		file, err := manifests.ParsePolicy("caisson.yaml", []byte("schema: caisson-config/v1\ngrants: [{tools: [fetch], "+element+"}]\n"))
+		require.NoError(t, err)
+		found := unapplied.In([]*manifests.Policy{file}, manifests.Profile{}, []*manifests.Manifest{m}, near)
+		if want == "" {
+			assert.Empty(t, found, element)
+			continue
+		}
+		require.Len(t, found, 1, element)
+		assert.Equal(t, [2]string{want, "caisson.yaml:2"}, [2]string{found[0].Text, found[0].Origin})
+		assert.Contains(t, []string{"grant methods, schemes, ports and paths that its manifest requests; caisson inspect fetch shows them",
+			"write one that a manifest has under context, such as {project_id} or {user}"}, found[0].Fix)
+	}
+}
+
 // TestSecretsThatAreNeverSent: a secret is bound to an origin that no network grant of its tool
 // reaches, in any policy.
 func TestSecretsThatAreNeverSent(t *testing.T) {

@@ -1,0 +1,66 @@
+package unapplied
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/caisson-run/caisson/hostfuncs/network"
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/permission"
+)
+
+// requests adds a finding if a grant is for a host that its tools ask for, but for none of the requests that
+// they ask for there.
+func (a *applied) requests(at string, grant manifests.NetworkGrant, origin string, receivers []*manifests.Manifest) {
+	granted := grant.NetworkPermission
+	statement := manifests.Grants{Network: []manifests.NetworkGrant{grant}}.Statements()[0]
+	var asking []string
+	for _, m := range receivers {
+		if !statement.Concerns(m) {
+			continue
+		}
+		client, err := network.New(network.Options{Tool: m.Name, Requests: m.Permissions.Network, Grants: []manifests.NetworkGrant{{NetworkPermission: granted}}})
+		if err != nil {
+			return // which is reported elsewhere
+		}
+		defer client.Close() // it has sent nothing
+		for _, decision := range client.Decisions() {
+			if decision.Effective != "" {
+				return
+			}
+		}
+		asking = append(asking, m.Name)
+	}
+	if len(asking) > 0 {
+		a.add(at, cmp.Or(grant.Origin, origin), fmt.Sprintf("it gives nothing, because no tool that it applies to asks for requests such as %s", granted),
+			fmt.Sprintf("grant methods, schemes, ports and paths that its manifest requests; caisson inspect %s shows them", asking[0]))
+	}
+}
+
+// placeholders adds a finding for each context value in a host path that none of the tools that ask for the
+// directory has. Their calls are denied.
+func (a *applied) placeholders(at string, grant manifests.FileGrant, origin string, receivers []*manifests.Manifest) {
+	template, err := permission.ParseHostTemplate(grant.Host)
+	if err != nil {
+		return // which is reported elsewhere
+	}
+	var has []string
+	asked := false
+	for _, m := range receivers {
+		if slices.ContainsFunc(m.Permissions.Files, func(p manifests.FilePermission) bool { return p.Path == grant.Path }) {
+			asked, has = true, append(has, m.Context...)
+		}
+	}
+	for _, key := range template.Keys() {
+		if !asked || slices.Contains(has, key) {
+			continue
+		}
+		fix := "add the name to context in the manifest, or write a path without it"
+		if slices.Sort(has); len(has) > 0 {
+			fix = "write one that a manifest has under context, such as {" + strings.Join(slices.Compact(has), "} or {") + "}"
+		}
+		a.add(at, cmp.Or(grant.Origin, origin), fmt.Sprintf("no tool that it applies to has the context value %s, which the folder %s needs; their calls are denied", key, grant.Host), fix)
+	}
+}
