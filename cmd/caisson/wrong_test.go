@@ -68,6 +68,11 @@ var wrongInputs = []wrongInput{
 	{manifestHead + "behavior: {read_only: yes please}\n", wrongManifest},
 	{manifestHead + "behavior: {read_only: true, destructive: true}\n", wrongManifest},
 	{manifestHead + "aliases: [t]\n", wrongManifest},
+	{manifestHead + "behavior: {read_only: true, cache: no}\n", wrongManifest},
+	{manifestHead + "$schema: manifest.schema.json\n", wrongManifest},
+	{manifestHead + "parameters: {city: {type: string}}\n", wrongManifest},
+	{manifestHead + "parameters: {$schema: 'http://json-schema.org/draft-04/schema#', type: object}\n", wrongManifest},
+	{"schema: caisson/v1\nname: t\ndescription: d.\nmodule: {path: t.wasm, entry: run}\n", wrongManifest},
 	// Policies.
 	{policyHead + "tool: [{path: calc}]\n", "validate FILE"},
 	{policyHead + "tools: [calc]\n", "validate FILE"},
@@ -115,6 +120,9 @@ var wrongInputs = []wrongInput{
 	{"", "compile nowhere"},
 	{"hello\n", "batch FILE --tools calc"},
 	{`{"id":"1","name":"calculator","arguments":{}}`, "batch FILE --tools calc"},
+	{`{"id":"1","function":{"name":"calculator","arguments":"{}"}`, "batch FILE --tools calc"},
+	{"{\"choices\":[{\"index\":0,\n\"message\":{},}]}", "batch FILE --tools calc"},
+	{`{"choices":[{"index":0,"message":{"tool_calls":[{"id":"1","type":"function"}]}}]}`, "batch FILE --tools calc"},
 	{"", "batch nofile.json"},
 	{"", "batch --resume nope"},
 }
