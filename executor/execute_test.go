@@ -101,7 +101,7 @@ func TestRowS07Refusals(t *testing.T) {
 		typ                   string
 		incomplete            bool
 	}{
-		{name: "text", tool: "calculator", arguments: "hello", kind: tool.InvalidArguments, message: "not JSON near byte"},
+		{name: "text", tool: "calculator", arguments: "hello", kind: tool.InvalidArguments, message: "not JSON: want a "},
 		{name: "cut off", tool: "calculator", arguments: `{"n": `, kind: tool.InvalidArguments, message: "the JSON ends too early, at byte 6"},
 		{name: "array", tool: "calculator", arguments: `[1]`, kind: tool.InvalidArguments, message: "want a JSON object"},
 		{name: "null", tool: "calculator", arguments: `null`, kind: tool.InvalidArguments, message: "want a JSON object"},

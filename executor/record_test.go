@@ -66,7 +66,7 @@ func TestRowS25EmptyLists(t *testing.T) {
 func TestRowS26InvalidJSON(t *testing.T) {
 	e := newExecutor(t, executor.Options{}, newFake(t, "echo", readOnly, echo))
 	for arguments, want := range map[string]string{
-		`{"a": 1, "b": }`:  "not JSON near byte 14",
+		`{"a": 1, "b": }`:  "not JSON: want a value, not '}', at byte 14",
 		`{"a": 1`:          "the JSON ends too early, at byte 7",
 		`[1, 2]`:           "want a JSON object",
 		`{"a":1,"a":2}`:    `"a" stands twice`,

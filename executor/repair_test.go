@@ -183,7 +183,7 @@ func TestAlmostJSONIsAnOption(t *testing.T) {
 	e := newExecutor(t, executor.Options{}, newFake(t, "plain", nil, echo))
 	record := execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "plain", `{a: 1}`)}})
 	assert.Equal(t, tool.InvalidArguments, record.Result.Kind)
-	assert.Contains(t, record.Result.Error, "not JSON near byte")
+	assert.Contains(t, record.Result.Error, "not JSON: want a ")
 }
 
 func TestRepairsAreLogged(t *testing.T) {
