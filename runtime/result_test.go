@@ -24,7 +24,7 @@ func FuzzReadResult(f *testing.F) {
 		`{"success":true,"output":"a","content":[{"type":"text","text":"b"}],"data":{"a":[1, 2]}}`, `{"success":true,"success":false}`,
 		`{"\u0073uccess":true,"content":null}`, `{"success":true}{}`, `{"success":true,}`, `{"success":true]`, `[1]`, `null`, ``, `{"success":true,"content":[1]}`,
 		`{"a":1,"success":true,"b":[2, 3],"output":"c"}`, `{"success":false , "data":{"a":1},"b":null}`, `{"success":true,"error":"e","a":",}"}`,
-		`{"success":true,"content":{}}`, "{\"success\":true,\"\xff\":1}\n", `{"success":true,"content":[]}`, `{"content":[{"type":"image","data":"AQI="},{}]}`,
+		`{"success":true,"content":{}}`, "{\"success\":true,\"\xff\":1}\n", "{\"success\":true,\"a\":\"\x9c\xe6\"}", `{"success":true,"content":[]}`, `{"content":[{"type":"image","data":"AQI="},{}]}`,
 	} {
 		f.Add([]byte(text))
 	}
@@ -77,7 +77,7 @@ func compareData(t *testing.T, members map[string]json.RawMessage, data json.Raw
 	}
 	for name, value := range members {
 		if name != "data" || string(value) != "null" {
-			assert.JSONEq(t, string(value), string(got[strings.ToValidUTF8(name, "\uFFFD")]), name)
+			assert.JSONEq(t, strings.ToValidUTF8(string(value), "\uFFFD"), string(got[strings.ToValidUTF8(name, "\uFFFD")]), name)
 		}
 	}
 }
