@@ -16,6 +16,12 @@ import (
 // program's own. The host closes it.
 func (h *Host) Registry() *registry.Registry { return h.registry }
 
+// Catalogue returns what a settings page shows: each tool with its label and description for people,
+// whether an agent may call it, whether it is available and why not, and what it asks for and gets.
+// allowed names the agent's tools; nil allows all. The definitions for the agent's model are the
+// catalogue's; see [registry.Catalogue.Definitions].
+func (h *Host) Catalogue(allowed []string) registry.Catalogue { return h.registry.Catalogue(allowed) }
+
 // Definitions returns the tools as offered to a model; see [registry.Registry.Definitions].
 func (h *Host) Definitions() []tool.Definition { return h.registry.Definitions() }
 

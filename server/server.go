@@ -17,6 +17,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -113,9 +114,10 @@ type Door struct {
 	// Handler answers requests. Each has an [auth.Caller] in its context. It must end soon after the
 	// context has.
 	Handler http.Handler
-	// Drain, if not nil, is called once when the server begins to stop. Requests that only wait, such as
-	// streams of events, should end then.
-	Drain func()
+	// Drain, if not nil, is called once, when [Server.Serve] stops. It ends what only waits, such as streams of
+	// events, lets what is under way end, and cancels what has not ended when ctx is done, after
+	// [Limits.Drain]. Serve waits for it, and returns its error.
+	Drain func(ctx context.Context) error
 }
 
 // Server serves doors over HTTP. Get one from [New].
@@ -179,20 +181,15 @@ func isLoopback(host string) bool {
 }
 
 // Serve listens and serves until ctx is done, and then stops: it takes no more connections, lets requests
-// end for [Limits.Drain], cancels what is left, and returns when all callers have been answered. Once it
-// listens, it calls listening, if that is not nil, with the address. Serve may be called once.
+// end for [Limits.Drain], cancels what is left, and returns when all callers have been answered and all doors
+// are drained. Once it listens, it calls listening, if that is not nil, with the address. Serve may be called
+// once.
 //
 // The error is nil if ctx ended and every request was answered. It wraps [ErrUnfinished] if one was not.
 func (s *Server) Serve(ctx context.Context, listening func(net.Addr)) error {
-	var config net.ListenConfig
-	l, err := config.Listen(ctx, "tcp", s.options.Addr)
+	l, err := s.listen(ctx)
 	if err != nil {
-		return fmt.Errorf("server: %w", err)
-	}
-	// The address may have been a name, and what it resolves to decides.
-	if host, _, err := net.SplitHostPort(l.Addr().String()); s.options.Tokens == nil && (err != nil || !isLoopback(host)) {
-		_ = l.Close()
-		return fmt.Errorf("server: %w: %s is %s, which is no loopback address", ErrOpen, s.options.Addr, l.Addr())
+		return errors.Join(err, <-s.drain(context.WithoutCancel(ctx))) // nothing is under way
 	}
 	if listening != nil {
 		listening(l.Addr())
@@ -213,11 +210,27 @@ func (s *Server) Serve(ctx context.Context, listening func(net.Addr)) error {
 	served := make(chan error, 1)
 	go func() { served <- h.Serve(l) }()
 	select {
-	case err := <-served:
-		return fmt.Errorf("server: %w", err)
+	case err = <-served: // the network failed
+		return errors.Join(fmt.Errorf("server: %w", err), s.stop(context.WithoutCancel(ctx), h, cancel))
 	case <-ctx.Done():
 	}
-	return s.stop(context.WithoutCancel(ctx), h, cancel, served)
+	err = s.stop(context.WithoutCancel(ctx), h, cancel)
+	<-served
+	return err
+}
+
+func (s *Server) listen(ctx context.Context) (net.Listener, error) {
+	var config net.ListenConfig
+	l, err := config.Listen(ctx, "tcp", s.options.Addr)
+	if err != nil {
+		return nil, fmt.Errorf("server: %w", err)
+	}
+	// The address may have been a name, and what it resolves to decides.
+	if host, _, err := net.SplitHostPort(l.Addr().String()); s.options.Tokens == nil && (err != nil || !isLoopback(host)) {
+		_ = l.Close()
+		return nil, fmt.Errorf("server: %w: %s is %s, which is no loopback address", ErrOpen, s.options.Addr, l.Addr())
+	}
+	return l, nil
 }
 
 func withHTTP2(config *tls.Config) *tls.Config {
@@ -231,16 +244,36 @@ func withHTTP2(config *tls.Config) *tls.Config {
 // errStopping is why the calls of requests that did not end in time are cancelled.
 var errStopping = errors.New("the server is stopping")
 
-func (s *Server) stop(ctx context.Context, h *http.Server, cancel context.CancelCauseFunc, served <-chan error) error {
+// stop ends all requests, and drains the doors.
+func (s *Server) stop(ctx context.Context, h *http.Server, cancel context.CancelCauseFunc) error {
 	s.stopping.Store(true)
-	for _, d := range s.doors {
+	drained := s.drain(ctx)
+	return errors.Join(s.shutDown(ctx, h, cancel), <-drained)
+}
+
+// drain drains all doors at once, and returns what gets their errors.
+func (s *Server) drain(ctx context.Context) <-chan error {
+	ctx, cancel := context.WithTimeout(ctx, s.options.Limits.Drain)
+	errs := make([]error, len(s.doors))
+	var draining sync.WaitGroup
+	for i, d := range s.doors {
 		if d.Drain != nil {
-			d.Drain()
+			draining.Go(func() { errs[i] = d.Drain(ctx) })
 		}
 	}
+	all := make(chan error, 1)
+	go func() {
+		defer cancel()
+		draining.Wait()
+		all <- errors.Join(errs...)
+	}()
+	return all
+}
+
+// shutDown waits for all requests to end, and cancels and then cuts off those that take too long.
+func (s *Server) shutDown(ctx context.Context, h *http.Server, cancel context.CancelCauseFunc) error {
 	stopped := make(chan error, 1)
 	go func() { stopped <- h.Shutdown(ctx) }() // ends when the last request has, or Close is called
-	defer func() { <-served }()
 	for _, step := range []struct {
 		wait time.Duration
 		then func()

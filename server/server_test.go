@@ -455,7 +455,7 @@ func TestStopping(t *testing.T) {
 				io.WriteString(w, "cancelled: "+context.Cause(r.Context()).Error())
 			}
 		})},
-		{Pattern: "/events", Drain: func() { close(draining) }, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		{Pattern: "/events", Drain: func(context.Context) error { close(draining); return nil }, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			begun.Add(1)
 			<-draining
 			io.WriteString(w, "bye")
@@ -563,9 +563,36 @@ func TestWrongOptions(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer taken.Close()
-	s, err := New(Options{Addr: taken.Addr().String()})
+	drained := errors.New("drained")
+	s, err := New(Options{Addr: taken.Addr().String()}, Door{Pattern: "/a", Handler: http.HandlerFunc(echo), Drain: func(context.Context) error { return drained }})
 	require.NoError(t, err)
-	require.ErrorContains(t, s.Serve(t.Context(), nil), "address already in use")
+	err = s.Serve(t.Context(), nil)
+	require.ErrorContains(t, err, "address already in use")
+	require.ErrorIs(t, err, drained)
+}
+
+func TestHostNames(t *testing.T) {
+	for _, name := range []string{"a", "a.b", "tools.example.com", "xn--bcher-kva.example", strings.Repeat("a", 63) + ".example"} {
+		_, err := New(Options{Hosts: []string{name}})
+		assert.NoError(t, err, name)
+	}
+	for _, name := range []string{"", ".", "a.", ".a", "a..b", "-a.b", "a-.b", "a b", "a_b", "https://a.b", "a.b/c", strings.Repeat("a", 64) + ".example"} {
+		_, err := New(Options{Hosts: []string{name}})
+		assert.ErrorIs(t, err, ErrInvalidOptions, name)
+	}
+}
+
+// TestDrainHasAnEnd: a door is told when its time is over, Serve waits for it, and returns its error.
+func TestDrainHasAnEnd(t *testing.T) {
+	late := errors.New("something was cancelled")
+	r := start(t, Options{Limits: Limits{Drain: 10 * time.Millisecond}}, Door{Pattern: "/a", Handler: http.HandlerFunc(echo), Drain: func(ctx context.Context) error {
+		<-ctx.Done()
+		time.Sleep(10 * time.Millisecond)
+		return late
+	}})
+	r.stop()
+	require.ErrorIs(t, <-r.stopped, late)
+	r.stopped <- nil
 }
 
 func BenchmarkGate(b *testing.B) {

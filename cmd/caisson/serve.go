@@ -8,13 +8,15 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/caisson-run/caisson/agents"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/server"
 	"github.com/caisson-run/caisson/server/auth"
@@ -72,11 +74,11 @@ func newServe(given options) *cobra.Command {
 	flags.StringVar(&o.certificate, "tls-cert", "", "encrypt connections with the certificate in the PEM `FILE`")
 	flags.StringVar(&o.key, "tls-key", "", "the key of --tls-cert, in the PEM `FILE`")
 	flags.Func("max-body", "refuse requests of more than `SIZE` (default 16MiB)", parsedInto(&o.Limits.BodyBytes, func(text string) (int64, error) {
-		size, err := manifests.ParseBytes(text)
+		size, err := parseSize(text)
 		return int64(size), err
 	}))
-	flags.IntVar(&o.Limits.Connections, "max-connections", 0, "hold at most `N` connections at a time (default 1024)")
-	flags.Float64Var(&o.Limits.Rate, "rate", 0, "answer at most `N` requests a second of one token, in bursts of twice as many (default 200)")
+	flags.Func("max-connections", "hold at most `N` connections at a time (default 1024)", parsedInto(&o.Limits.Connections, parseConnections))
+	flags.Func("rate", "answer at most `N` requests a second of one token, in bursts of twice as many (default 200)", parsedInto(&o.Limits.Rate, parseRate))
 	flags.Func("drain", "when the server stops, give running calls the time `DURATION` (default 20s)", parsedInto(&o.Limits.Drain, manifests.ParseDuration))
 	o.toolFlags(command)
 	o.agentFlag(command)
@@ -120,15 +122,33 @@ func (o *serveOptions) serve(ctx context.Context) (err error) {
 	return o.behind(ctx, h, counted.Handler(), log)
 }
 
+func parseConnections(text string) (int, error) {
+	most, err := strconv.Atoi(text)
+	if err != nil || most < 1 {
+		return 0, errors.New("want 1 or more")
+	}
+	return most, nil
+}
+
+// parseRate parses a number of requests a second.
+func parseRate(text string) (float64, error) {
+	rate, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(rate > 0) || rate > maxRate {
+		return 0, fmt.Errorf("want more than 0, such as 0.5, and at most %d", maxRate)
+	}
+	return rate, nil
+}
+
+// maxRate is more requests a second than any machine answers.
+const maxRate = 1_000_000
+
+// check completes the options that depend on several flags.
 func (o *serveOptions) check() error {
-	switch {
-	case (o.certificate == "") != (o.key == ""):
+	o.Limits.Burst = int(math.Ceil(2 * o.Limits.Rate))
+	if (o.certificate == "") != (o.key == "") {
 		return failed(exitUsage, "--tls-cert and --tls-key are needed together")
-	case o.Limits.Connections < 0:
-		return failed(exitUsage, fmt.Sprintf("--max-connections %d: want 1 or more", o.Limits.Connections))
-	case o.Limits.Rate < 0:
-		return failed(exitUsage, fmt.Sprintf("--rate %g: want more than 0", o.Limits.Rate))
-	case o.certificate == "":
+	}
+	if o.certificate == "" {
 		return nil
 	}
 	pair, err := tls.LoadX509KeyPair(o.certificate, o.key)
@@ -136,7 +156,6 @@ func (o *serveOptions) check() error {
 		return failed(exitUsage, "--tls-cert and --tls-key: "+err.Error())
 	}
 	o.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
-	o.Limits.Burst = int(2 * o.Limits.Rate)
 	return nil
 }
 
@@ -188,69 +207,58 @@ func (h *host) callerOf(token auth.Token) (auth.Caller, error) {
 
 // behind serves the host behind the server.
 func (o *serveOptions) behind(ctx context.Context, h *host, metrics http.Handler, log *slog.Logger) (err error) {
-	store, err := h.agents()
-	if err != nil && (o.agent != "" || o.Tokens != nil) {
-		return err
-	}
-	mine := sessions.Options{Agents: &store, Logger: log}
-	if err != nil {
-		mine.Agents = nil
-	}
-	kept, err := sessions.New(h.Host, mine)
+	kept, agents, err := o.kept(h, log)
 	if err != nil {
 		return err
-	}
-	if _, err := kept.Allowed(o.Local); err != nil {
-		return o.agentProblem(err)
 	}
 	ending := context.WithoutCancel(ctx)
 	defer func() { err = cmp.Or(err, kept.Close(ending)) }()
-	api, err := rest.New(h.Host, rest.Options{Sessions: kept, Agents: mine.Agents, Logger: log, Body: o.Limits.BodyBytes})
-	if err != nil {
-		return err
+	if _, err := kept.Allowed(o.Local); err != nil {
+		return o.agentProblem(err)
 	}
 	protocol, err := mcp.New(h.Host, mcp.Options{Sessions: kept, Version: readVersion().Version, Logger: log})
 	if err != nil {
 		return err
 	}
-	drain := cmp.Or(o.Limits.Drain, defaultDrain)
-	drained, ended := make(chan error, 1), make(chan error, 1)
-	o.Metrics, o.Logger, o.Limits.Drain = metrics, log, drain
-	s, err := server.New(o.Options,
-		server.Door{Pattern: "/v1/", Handler: api, Drain: func() {
-			api.Stop()
-			go func() {
-				ctx, cancel := context.WithTimeout(ending, drain)
-				defer cancel()
-				ended <- api.Close(ctx)
-			}()
-		}}, server.Door{Pattern: "/openapi.json", Handler: api},
-		server.Door{Pattern: "/mcp", Handler: protocol, Drain: func() {
-			go func() {
-				ctx, cancel := context.WithTimeout(ending, drain)
-				defer cancel()
-				drained <- protocol.Drain(ctx)
-			}()
-		}})
+	o.Metrics, o.Logger = metrics, log
+	s, err := o.server(h, kept, agents, protocol)
 	if err != nil {
-		drained <- protocol.Close(ending)
-		return serverProblem(cmp.Or(err, api.Close(ending)))
+		return cmp.Or(serverProblem(err), protocol.Close(ending))
 	}
 	serving, stop := h.runaways.within(ctx)
 	defer stop()
 	err = s.Serve(serving, func(address net.Addr) { o.say(h, address) })
-	if serving.Err() == nil { // it did not begin to stop
-		drained <- protocol.Close(ending)
-		ended <- api.Close(ending)
-	}
 	if failure := h.runaways.failure(); failure != nil {
 		return failure
 	}
-	return serverProblem(cmp.Or(err, <-drained, <-ended))
+	return serverProblem(err)
 }
 
-// defaultDrain is how long running calls have when the server stops.
-const defaultDrain = 20 * time.Second
+// kept returns the sessions of callers, and the store of their agents, or nil without one.
+func (o *serveOptions) kept(h *host, log *slog.Logger) (*sessions.Sessions, *agents.Store, error) {
+	var stored *agents.Store
+	store, err := h.agents()
+	switch {
+	case err == nil:
+		stored = &store
+	case o.agent != "" || o.Tokens != nil:
+		return nil, nil, err
+	}
+	kept, err := sessions.New(h.Host, sessions.Options{Agents: stored, Logger: log})
+	return kept, stored, err
+}
+
+// server returns the server with its doors.
+func (o *serveOptions) server(h *host, kept *sessions.Sessions, agents *agents.Store, protocol *mcp.Server) (*server.Server, error) {
+	api, err := rest.New(h.Host, rest.Options{Sessions: kept, Agents: agents, Logger: o.Logger, Body: o.Limits.BodyBytes})
+	if err != nil {
+		return nil, err
+	}
+	return server.New(o.Options,
+		server.Door{Pattern: "/v1/", Handler: api, Drain: api.Close},
+		server.Door{Pattern: "/openapi.json", Handler: api},
+		server.Door{Pattern: "/mcp", Handler: protocol, Drain: protocol.Drain})
+}
 
 // say tells where the server listens, and for whom.
 func (o *serveOptions) say(h *host, address net.Addr) {

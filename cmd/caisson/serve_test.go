@@ -192,6 +192,19 @@ grants: [{tools: ["file_*"], context: [project_id], files: [{path: /project, hos
 	assert.Equal(t, 0, s.end(t), s.log())
 }
 
+// TestServeRate: a token has bursts of twice the rate, rounded up, and no more.
+func TestServeRate(t *testing.T) {
+	state := t.TempDir()
+	token, _ := createToken(t, state)
+	s := startServe(t, "--state-dir", state, "--rate", "0.01")
+	client := plain(t)
+	status, text := s.do(t, client, "GET", "/v1/tools", token, "")
+	assert.Equal(t, 200, status, text)
+	status, text = s.do(t, client, "GET", "/v1/tools", token, "")
+	assert.Equal(t, 429, status, text)
+	assert.Equal(t, 0, s.end(t), s.log())
+}
+
 // TestServeStopsUnderLoad: every request that was accepted is answered or told that its call was cancelled, and no process
 // or file is left behind.
 func TestServeStopsUnderLoad(t *testing.T) {

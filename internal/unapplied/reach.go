@@ -9,34 +9,38 @@ import (
 	"github.com/caisson-run/caisson/hostfuncs/network"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/manifests/permission"
+	"github.com/caisson-run/caisson/tool"
 )
 
 // requests adds a finding if a grant is for a host that its tools ask for, but for none of the requests that
 // they ask for there.
 func (a *applied) requests(at string, grant manifests.NetworkGrant, origin string, receivers []*manifests.Manifest) {
-	granted := grant.NetworkPermission
 	statement := manifests.Grants{Network: []manifests.NetworkGrant{grant}}.Statements()[0]
 	var asking []string
 	for _, m := range receivers {
 		if !statement.Concerns(m) {
 			continue
 		}
-		client, err := network.New(network.Options{Tool: m.Name, Requests: m.Permissions.Network, Grants: []manifests.NetworkGrant{{NetworkPermission: granted}}})
-		if err != nil {
-			return // which is reported elsewhere
-		}
-		defer client.Close() // it has sent nothing
-		for _, decision := range client.Decisions() {
-			if decision.Effective != "" {
-				return
-			}
+		meets, err := meetsRequests(m, grant.NetworkPermission)
+		if err != nil || meets {
+			return // an error is reported elsewhere
 		}
 		asking = append(asking, m.Name)
 	}
 	if len(asking) > 0 {
-		a.add(at, cmp.Or(grant.Origin, origin), fmt.Sprintf("it gives nothing, because no tool that it applies to asks for requests such as %s", granted),
+		a.add(at, cmp.Or(grant.Origin, origin), fmt.Sprintf("it gives nothing, because no tool that it applies to asks for requests such as %s", grant.NetworkPermission),
 			fmt.Sprintf("grant methods, schemes, ports and paths that its manifest requests; caisson inspect %s shows them", asking[0]))
 	}
+}
+
+// meetsRequests reports whether a grant gives a tool any of the requests that it asks for.
+func meetsRequests(m *manifests.Manifest, granted manifests.NetworkPermission) (bool, error) {
+	client, err := network.New(network.Options{Tool: m.Name, Requests: m.Permissions.Network, Grants: []manifests.NetworkGrant{{NetworkPermission: granted}}})
+	if err != nil {
+		return false, err
+	}
+	defer client.Close() // it has sent nothing
+	return slices.ContainsFunc(client.Decisions(), func(d tool.Decision) bool { return d.Effective != "" }), nil
 }
 
 // placeholders adds a finding for each context value in a host path that none of the tools that ask for the

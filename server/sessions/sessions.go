@@ -90,7 +90,7 @@ func (s *Sessions) Get(ctx context.Context, caller auth.Caller, id string) (sess
 		if session, err = s.open(caller, allowed); err != nil {
 			return nil, nil, err
 		}
-		return session, func() { s.end(ctx, session) }, nil
+		return session, sync.OnceFunc(func() { s.end(ctx, session) }), nil
 	}
 	if !isID(id) {
 		return nil, nil, ErrInvalidID
