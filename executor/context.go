@@ -106,7 +106,7 @@ func (c *call) refuseMisfit(ctx context.Context, own tool.Arguments, misfit erro
 	if err != nil {
 		return err
 	}
-	_, err = validate(ctx, shown, own)
+	_, err = shown.FindIntegers(ctx, own)
 	if c.isTooLate(ctx) {
 		return nil
 	}
@@ -117,15 +117,6 @@ func (c *call) refuseMisfit(ctx context.Context, own tool.Arguments, misfit erro
 	denials := misfits(m, misfit)
 	c.refuse(tool.Denied, denials[0].Rule, denials...)
 	return nil
-}
-
-// validate checks arguments, and finds their integers if they fit.
-func validate(ctx context.Context, s *schema.Schema, arguments tool.Arguments) (schema.Integers, error) {
-	text, err := arguments.MarshalJSON()
-	if err != nil {
-		return schema.Integers{}, err
-	}
-	return s.FindIntegers(ctx, text)
 }
 
 // inDigits returns arguments that fit the schema with their integers in digits. All that follows sees them

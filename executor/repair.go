@@ -54,7 +54,7 @@ func (c *call) rename(ctx context.Context, own tool.Arguments) (tool.Arguments, 
 // arguments, if they fit.
 func (c *call) repair(ctx context.Context, own tool.Arguments, values []contextValue) (result repair.Result, integers schema.Integers, err error) {
 	check := func(arguments tool.Arguments) (misfit error) {
-		integers, misfit = validate(ctx, c.entry.Manifest.Parameters, complete(arguments, values))
+		integers, misfit = c.entry.Manifest.Parameters.FindIntegers(ctx, complete(arguments, values))
 		return misfit
 	}
 	if c.batch.executor.options.NoRepair {

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/caisson-run/caisson/internal/jsontext"
 )
 
 // Limits on the arguments of one call. They bound the cost of hostile input and are far above what a
@@ -25,7 +27,8 @@ var ErrArguments = errors.New("invalid arguments")
 // passed on unchanged. The zero value is an empty object. It is immutable: With and Without
 // return changed copies.
 type Arguments struct {
-	members []member
+	members  []member
+	document *jsontext.Document // that members are from; nil if there is none
 }
 
 type member struct {
@@ -49,12 +52,16 @@ func ParseArguments(text string) (Arguments, error) {
 	if strings.TrimSpace(text) == "" {
 		return Arguments{}, nil
 	}
-	members, err := readMembers(text)
+	arguments, err := read(text)
 	if err != nil {
 		return Arguments{}, fmt.Errorf("%w: %w", ErrArguments, err)
 	}
-	return Arguments{members}, nil
+	return arguments, nil
 }
+
+// Document returns the object as [ParseArguments] has parsed it, or nil if With or Without has made
+// it. It is for packages of this module, which need not parse the text again.
+func (a Arguments) Document() *jsontext.Document { return a.document }
 
 // Len returns how many members the object has.
 func (a Arguments) Len() int { return len(a.members) }
@@ -85,17 +92,18 @@ func (a Arguments) With(name string, value json.RawMessage) Arguments {
 	members := append(make([]member, 0, len(a.members)+1), a.members...)
 	if at := a.index(name); at >= 0 {
 		members[at].value = value
-		return Arguments{members}
+		return Arguments{members: members}
 	}
-	return Arguments{append(members, member{name, value})}
+	return Arguments{members: append(members, member{name, value})}
 }
 
-// Without returns a copy that lacks the members with the given names.
+// Without returns a copy that lacks the members with the given names. Without names it returns all
+// members, and frees what parsing them has left.
 func (a Arguments) Without(names ...string) Arguments {
 	if len(names) == 0 {
-		return a
+		return Arguments{members: a.members}
 	}
-	return Arguments{slices.DeleteFunc(slices.Clone(a.members), func(m member) bool { return slices.Contains(names, m.name) })}
+	return Arguments{members: slices.DeleteFunc(slices.Clone(a.members), func(m member) bool { return slices.Contains(names, m.name) })}
 }
 
 // MarshalJSON writes the members in order, with their values unchanged.

@@ -10,20 +10,20 @@ import (
 	"github.com/caisson-run/caisson/internal/jsontext"
 )
 
-// readMembers parses an object. The text must be UTF-8 and not blank.
-func readMembers(text string) ([]member, error) {
+// read parses an object. The text must be UTF-8 and not blank.
+func read(text string) (Arguments, error) {
 	// Any white space may follow the object, though JSON allows only four characters.
 	source := strings.TrimRightFunc(text, unicode.IsSpace)
-	limits := jsontext.Limits{Depth: MaxArgumentsDepth, Values: len(text) + 1, Shallow: true, Name: checkSeen}
+	limits := jsontext.Limits{Depth: MaxArgumentsDepth, Values: len(text) + 1, Name: checkSeen}
 	doc, err := jsontext.Parse(source, limits)
 	if unread, ok := errors.AsType[*jsontext.Error](err); ok {
-		return nil, refusal(text, doc, unread)
+		return Arguments{}, refusal(text, doc, unread)
 	}
 	if err != nil {
-		return nil, err
+		return Arguments{}, err
 	}
 	if doc.Root().Kind() != jsontext.Object {
-		return nil, fmt.Errorf("want a JSON object such as {\"key\": \"value\"}, not %s", describe(doc.Root()))
+		return Arguments{}, fmt.Errorf("want a JSON object such as {\"key\": \"value\"}, not %s", describe(doc.Root()))
 	}
 	members := slices.Grow([]member(nil), doc.Root().Len())
 	whole := []byte(source)
@@ -31,7 +31,7 @@ func readMembers(text string) ([]member, error) {
 		start, end := value.Span()
 		members = append(members, member{name.String(), whole[start:end:end]})
 	}
-	return members, nil
+	return Arguments{members, doc}, nil
 }
 
 // checkSeen rejects a name with an invisible character, because it looks the same as another name.

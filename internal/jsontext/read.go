@@ -266,6 +266,7 @@ func (r *reader) name(index int) bool {
 	}
 	e := &r.entries[index]
 	e.end, e.next = int32(r.at), int32(index+1)
+	r.extent.Name = max(r.extent.Name, r.at-int(e.start)-len(`""`))
 	if e.count > 0 {
 		r.names = append(r.names, unescape(r.text[e.start+1:e.end-1]))
 		e.count = int32(len(r.names)) + 1
@@ -341,6 +342,7 @@ func (r *reader) number() bool {
 		return r.expect(aDigit)
 	}
 	if r.eat('e') || r.eat('E') {
+		r.extent.Exponents = true
 		if !r.eat('+') {
 			r.eat('-')
 		}
@@ -348,6 +350,7 @@ func (r *reader) number() bool {
 			return r.expect(aDigit)
 		}
 	}
+	r.extent.Number = max(r.extent.Number, r.at-start)
 	if r.limits.Number != nil {
 		if err := r.limits.Number(r.text[start:r.at]); err != nil {
 			r.at = start

@@ -27,6 +27,7 @@ type Document struct {
 	text    string
 	entries []entry
 	names   []string // names that have escapes, unescaped
+	extent  Extent
 }
 
 // entry is a value, or the name of the member whose value is the next entry.
@@ -40,6 +41,26 @@ type entry struct {
 
 // Root returns the outermost value.
 func (d *Document) Root() Value { return Value{d, 0} }
+
+// Text returns the text that was parsed.
+func (d *Document) Text() string { return d.text }
+
+// Extent returns how large the parts of the document are at most.
+func (d *Document) Extent() Extent {
+	e := d.extent
+	e.Values = len(d.entries)
+	return e
+}
+
+// Extent is how large the parts of a document are at most. Whoever gets a document that was parsed with wider limits than
+// its own sees from it whether it has to parse the text again.
+type Extent struct {
+	Values int // values and names
+	Name   int // bytes of a name, with its escapes
+	Number int // bytes of a number
+	// Exponents is set if a number has one.
+	Exponents bool
+}
 
 // Value is a value in a document. The zero Value stands for no value.
 type Value struct {

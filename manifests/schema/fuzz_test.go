@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/jsontext"
 	"github.com/caisson-run/caisson/manifests/schema"
 )
 
@@ -63,12 +64,24 @@ func FuzzValidate(f *testing.F) {
 		first := compiled.Validate(t.Context(), value)
 		second := compiled.Validate(t.Context(), value)
 		require.Equal(t, first == nil, second == nil, "a validation leaves nothing behind")
+		doc, err := jsontext.Parse(string(value), jsontext.Limits{Values: 1 << 20})
+		if err == nil && utf8.Valid(value) {
+			_, err := compiled.FindIntegers(t.Context(), written{string(value), doc})
+			require.Equal(t, first, err, "a value that was parsed already fits as its text does")
+		}
 		if first == nil {
 			assert.True(t, json.Valid(value))
-			integers, err := compiled.FindIntegers(t.Context(), value)
 			require.NoError(t, err)
-			if plain, err := integers.InDigits(); err == nil && plain != nil {
-				integers, err := compiled.FindIntegers(t.Context(), plain)
+			integers, err := compiled.FindIntegers(t.Context(), written{string(value), doc})
+			require.NoError(t, err)
+			unparsed, err := compiled.FindIntegers(t.Context(), written{text: string(value)})
+			require.NoError(t, err)
+			plain, err := integers.InDigits()
+			same, unparsedErr := unparsed.InDigits()
+			require.Equal(t, plain, same)
+			require.Equal(t, err, unparsedErr)
+			if err == nil && plain != nil {
+				integers, err := compiled.FindIntegers(t.Context(), written{text: string(plain)})
 				require.NoError(t, err, "an integer in digits is the same integer")
 				again, err := integers.InDigits()
 				require.NoError(t, err)

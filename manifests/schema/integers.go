@@ -2,6 +2,7 @@ package schema
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -15,10 +16,17 @@ type Integers struct {
 	found []jsontext.Value
 }
 
+// Parsed is a value that may have been parsed already, such as the arguments of a call.
+type Parsed interface {
+	json.Marshaler
+	// Document returns the value as it was parsed, without names that occur twice and no deeper than
+	// [MaxDepth], or nil.
+	Document() *jsontext.Document
+}
+
 // FindIntegers validates a value as [Schema.Validate] does, and returns its integers if it fits.
-func (s *Schema) FindIntegers(ctx context.Context, value []byte) (Integers, error) {
-	text := string(value)
-	v, err := readValue(ctx, text)
+func (s *Schema) FindIntegers(ctx context.Context, value Parsed) (Integers, error) {
+	text, v, err := parsed(ctx, value)
 	if err != nil {
 		return Integers{}, err
 	}
@@ -29,6 +37,22 @@ func (s *Schema) FindIntegers(ctx context.Context, value []byte) (Integers, erro
 	start := func(v jsontext.Value) int { start, _ := v.Span(); return start }
 	slices.SortFunc(e.integers, func(a, b jsontext.Value) int { return start(a) - start(b) })
 	return Integers{text, slices.Compact(e.integers)}, nil // several schemas may have found one
+}
+
+// parsed returns a value and its text. It parses the text only if that has not been done within the limits.
+func parsed(ctx context.Context, value Parsed) (string, jsontext.Value, error) {
+	if doc := value.Document(); doc != nil {
+		e := doc.Extent()
+		if len(doc.Text()) <= MaxValueBytes && e.Values <= maxValues && e.Name <= maxValueNameBytes && e.Number <= maxNumberBytes && !e.Exponents {
+			return doc.Text(), doc.Root(), ended(ctx)
+		}
+	}
+	text, err := value.MarshalJSON()
+	if err != nil {
+		return "", jsontext.Value{}, err
+	}
+	v, err := readValue(ctx, string(text))
+	return string(text), v, err
 }
 
 // InDigits returns the value with its integers in digits, or nil if they are all written like this. To JSON Schema 3.0

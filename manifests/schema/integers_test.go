@@ -8,8 +8,18 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/jsontext"
 	"github.com/caisson-run/caisson/manifests/schema"
 )
+
+// written is a value that has been parsed, or has not.
+type written struct {
+	text   string
+	parsed *jsontext.Document
+}
+
+func (w written) MarshalJSON() ([]byte, error) { return []byte(w.text), nil }
+func (w written) Document() *jsontext.Document { return w.parsed }
 
 func TestIntegersInDigits(t *testing.T) {
 	const integer = `{"type":"integer"}`
@@ -42,7 +52,7 @@ func TestIntegersInDigits(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := compile(t, test.schema)
-			integers, err := s.FindIntegers(t.Context(), []byte(test.value))
+			integers, err := s.FindIntegers(t.Context(), written{text: test.value})
 			require.NoError(t, err)
 			plain, err := integers.InDigits()
 			require.NoError(t, err)
@@ -61,12 +71,35 @@ func TestIntegersInDigitsRefuses(t *testing.T) {
 		`{"l":[1.5]}`:             "l[0]: want integer, got number",
 		`{"l":[` + strings.Repeat("1e120,", 1<<17) + `1.0]}`: "with its integers in digits it is over the limit of 8388608 bytes",
 	} {
-		integers, err := s.FindIntegers(t.Context(), []byte(value))
+		integers, err := s.FindIntegers(t.Context(), written{text: value})
 		if err == nil {
 			_, err = integers.InDigits()
 		}
 		var violation *schema.ViolationError
 		require.ErrorAs(t, err, &violation)
 		assert.EqualError(t, err, want)
+	}
+}
+
+// TestParsedBeyondTheLimits: that a value was parsed with wider limits does not let it in.
+func TestParsedBeyondTheLimits(t *testing.T) {
+	s := compile(t, `{"type":"object"}`)
+	for value, want := range map[string]string{
+		`{"` + strings.Repeat("n", 1025) + `":1}`:                "a name is 1025 bytes long, over the limit of 1024",
+		`{"n":` + strings.Repeat("1", 129) + `}`:                 "n: a number has 129 characters, over the limit of 128",
+		`{"n":1e400}`:                                            "n: the number 1e400 is too large",
+		`{"n":[` + strings.Repeat("1,", 1<<19) + `1]}`:           "n: too many values; make it smaller",
+		`{"n":"` + strings.Repeat("long", 2<<20) + `"}`:          "8388616 bytes are over the limit of 8388608",
+		`{"` + strings.Repeat(`\u0041`, 200) + `":` + `"short"}`: "",
+	} {
+		doc, err := jsontext.Parse(value, jsontext.Limits{Values: 2 << 20})
+		require.NoError(t, err)
+		_, err = s.FindIntegers(t.Context(), written{value, doc})
+		if want == "" {
+			require.NoError(t, err)
+			continue
+		}
+		require.EqualError(t, err, want)
+		require.Equal(t, s.Validate(t.Context(), []byte(value)), err)
 	}
 }
