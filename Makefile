@@ -48,12 +48,13 @@ test: ## run the tests
 manual: ## write the tables of docs/manifest.md, and docs/schema, from the schemas of manifests and policies
 	$(GO) test ./internal/manual -run '^TestPageIsUpToDate$$' -update
 
-# The packages of which "make test" runs a sample; see internal/testsize.
-SAMPLED = $$(grep -rlE --include='*_test.go' 'internal/testsize"|go:build slow' . | xargs -n1 dirname | sort -u)
+# The files with tests of which "make test" runs a sample or nothing; see internal/testsize.
+SAMPLED = $$(grep -rlE --include='*_test.go' 'testsize\.[OS]|runPrograms\(|go:build slow' .)
 
 .PHONY: slow
 slow: ## run the tests of which "make test" runs a sample, whole
-	$(GO) test $(TESTFLAGS) -tags slow $(SAMPLED)
+	files=$(SAMPLED) && tests=$$(grep -ohE '^func Test[A-Za-z0-9_]*' $$files | cut -c6- | sort -u | paste -sd '|') && \
+	$(GO) test $(TESTFLAGS) -tags slow -run "^($$tests)\$$" $$(dirname $$files | sort -u)
 
 # Where goroutines meet. Nightly runs have the race detector look at everything, the command line's
 # scripts too, whose processes it slows down most.

@@ -99,11 +99,11 @@ var guardFaults = []guardFault{
 	{name: "elements need not fit their table", pkg: "runtime/internal/engine", attack: "TestElementsThatDoNotFit",
 		edits: in("runtime/internal/wasm/validate_data.go", "; end > size {", "; end > size && false {")},
 
-	{name: "ended calls are not printed after a failure", pkg: "cmd/caisson", attack: "TestScripts/full",
+	{name: "ended calls are not printed after a failure", pkg: "cmd/caisson", attack: "TestSlowScripts/full",
 		edits: in("cmd/caisson/keep.go", "if v.showRecords(ended) != nil {", "if false {")},
 	{name: "records are lost with standard output", pkg: "cmd/caisson", attack: "TestSalvage",
 		edits: in("cmd/caisson/keep.go", "		v.o.printLost(ended.Records)\n", "")},
-	{name: "the record of a single call is lost with standard output", pkg: "cmd/caisson", attack: "TestScripts/full",
+	{name: "the record of a single call is lost with standard output", pkg: "cmd/caisson", attack: "TestSlowScripts/full",
 		edits: in("cmd/caisson/call.go", "		o.printLost(report.Records)\n", "")},
 
 	{name: "batches are stored where tools may write", pkg: "cmd/caisson", attack: "TestScripts/approvals",

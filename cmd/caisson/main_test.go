@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/internal/guests"
-	"github.com/caisson-run/caisson/internal/testsize"
 	"github.com/caisson-run/caisson/runtime"
 )
 
@@ -22,20 +21,18 @@ func TestMain(m *testing.M) {
 // TestScripts runs the command as people do. The scripts find the first-party tools at $TOOLS, hostile
 // tools at $HOSTILE, a module that does what its arguments say at $PROBE, one that makes requests at
 // $NETPROBE, a tool that calls another at $DIGEST, and the folders of all test modules in $GUESTS.
-func TestScripts(t *testing.T) {
+func TestScripts(t *testing.T) { runScripts(t, "script") }
+
+func runScripts(t *testing.T, folder string) {
 	root, err := guests.Compile(t.Context())
 	require.NoError(t, err)
 	// One cache for all scripts and runs, so that each module is compiled once.
 	home := t.TempDir()
 	cache, err := os.UserCacheDir()
 	require.NoError(t, err)
-	var scripts []string
-	for _, folder := range testsize.Sample([]string{"script", "slow"}, 1) {
-		found, err := filepath.Glob(filepath.Join("testdata", folder, "*.txtar"))
-		require.NoError(t, err)
-		require.NotEmpty(t, found)
-		scripts = append(scripts, found...)
-	}
+	scripts, err := filepath.Glob(filepath.Join("testdata", folder, "*.txtar"))
+	require.NoError(t, err)
+	require.NotEmpty(t, scripts)
 	testscript.Run(t, testscript.Params{
 		Files:               scripts,
 		RequireExplicitExec: true,
