@@ -54,7 +54,7 @@ SAMPLED = $$(grep -rlE --include='*_test.go' 'testsize\.[OS]|runPrograms\(|go:bu
 .PHONY: slow
 slow: ## run the tests of which "make test" runs a sample, whole
 	files=$(SAMPLED) && tests=$$(grep -ohE '^func Test[A-Za-z0-9_]*' $$files | cut -c6- | sort -u | paste -sd '|') && \
-	$(GO) test $(TESTFLAGS) -tags slow -run "^($$tests)\$$" $$(dirname $$files | sort -u)
+	$(GO) test $(TESTFLAGS) -tags slow -run "^($$tests)\$$" $$(dirname $$files | sort -ur)
 
 # Where goroutines meet. Nightly runs have the race detector look at everything, the command line's
 # scripts too, whose processes it slows down most.
