@@ -9,7 +9,6 @@ import (
 	"github.com/caisson-run/caisson/hostfuncs/network"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/manifests/permission"
-	"github.com/caisson-run/caisson/tool"
 )
 
 // requests adds a finding if a grant is for a host that its tools ask for, but for none of the requests that
@@ -40,7 +39,12 @@ func meetsRequests(m *manifests.Manifest, granted manifests.NetworkPermission) (
 		return false, err
 	}
 	defer client.Close() // it has sent nothing
-	return slices.ContainsFunc(client.Decisions(), func(d tool.Decision) bool { return d.Effective != "" }), nil
+	for _, decision := range client.Decisions() {
+		if decision.Effective != "" {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // placeholders adds a finding for each context value in a host path that none of the tools that ask for the
