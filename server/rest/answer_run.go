@@ -37,6 +37,9 @@ func (x *exchange) createRun() (reply, error) {
 			return x.api.host.Stream(ctx, batch, show)
 		})
 	}
+	if err != nil {
+		r.release = nil // the session is given back here, and by nobody who ends the run meanwhile
+	}
 	r.mu.Unlock()
 	if err != nil {
 		x.api.runs.remove(r)

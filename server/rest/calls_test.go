@@ -58,6 +58,23 @@ func TestArgumentsAreAsWritten(t *testing.T) {
 	assert.Equal(t, `{"z":9007199254740993,"a":1.50,"m":{"y":1e2,"b":"\u00fc"}}`, strings.ReplaceAll(record.Result.Output, ", ", ","))
 }
 
+// TestNestedCalls: calls may have the form of chat completions, alone and in batches.
+func TestNestedCalls(t *testing.T) {
+	w := newWorld(t, rest.Options{})
+	written := `{"id":"call_1","type":"function","function":{"name":"echo","arguments":"{\"a\": 1.50}"}}`
+	one := of[tool.Record](w.request("POST", "/v1/calls", "ada", written), 200)
+	assert.Equal(t, tool.Function{Name: "echo", Arguments: `{"a": 1.50}`}, one.Function)
+	assert.Equal(t, "call_1", one.ID)
+	assert.True(t, one.Result.Success, one.Result.Error)
+	batch := of[run](w.request("POST", "/v1/batches", "ada", `{"calls":[`+written+`,{"function":{"name":"echo"}},{"type":"custom","custom":{"name":"echo","input":"text"}}]}`), 200)
+	require.Len(t, batch.Records, 3)
+	assert.Equal(t, one.Result.Output, batch.Records[0].Result.Output)
+	assert.Equal(t, tool.FunctionCall, batch.Records[1].Type)
+	assert.Equal(t, tool.CustomCall, batch.Records[2].Type)
+	assert.Equal(t, "text", batch.Records[2].Function.Arguments)
+	assert.Contains(t, batch.Records[2].Result.Error, "takes a JSON object, and no free text")
+}
+
 // TestWrongBodies: a request that is wrong is refused, and nothing is called.
 func TestWrongBodies(t *testing.T) {
 	w := newWorld(t, rest.Options{Body: 10_000})
@@ -70,12 +87,18 @@ func TestWrongBodies(t *testing.T) {
 		``:                              {"/v1/calls", 400, "cannot be read at byte 0"},
 		`[]`:                            {"/v1/calls", 400, "the body must be an object"},
 		`{} {}`:                         {"/v1/calls", 400, "text follows the value"},
-		`{}`:                            {"/v1/calls", 400, "name is missing"},
+		`{}`:                            {"/v1/calls", 400, "the call has no name: the name of a tool"},
 		`{"name":"echo","session":""}`:  {"/v1/calls", 400, "session is empty"},
 		"{\"name\":\"\xff\"}":           {"/v1/calls", 400, "not valid UTF-8"},
 		`{"name":"echo","name":"wipe"}`: {"/v1/calls", 400, "a name occurs twice in one object, in name"},
 		`{"name":"echo","arguments":{"a":1,"a":2}}`:     {"/v1/calls", 400, "a name occurs twice in one object, in arguments.a"},
-		`{"name":"echo","Name":"wipe"}`:                 {"/v1/calls", 400, "Name is not known; known are arguments, id, name"},
+		`{"name":"echo","Name":"wipe"}`:                 {"/v1/calls", 400, "Name is not known; known are arguments, custom, function, id, name"},
+		`{"function":{"name":"echo"},"name":"wipe"}`:    {"/v1/calls", 400, "the call has name beside function"},
+		`{"arguments":{},"function":{"name":"echo"}}`:   {"/v1/calls", 400, "the call has arguments beside function"},
+		`{"function":{"name":"echo","input":"x"}}`:      {"/v1/calls", 400, "function.input is not known; known are arguments, name"},
+		`{"function":{"arguments":{}}}`:                 {"/v1/calls", 400, "the call has no name"},
+		`{"function":{"name":"echo"},"custom":{}}`:      {"/v1/calls", 400, "custom cannot stand beside function"},
+		`{"type":"custom","function":{"name":"echo"}}`:  {"/v1/calls", 400, `write {"type":"function","function":{…}}`},
 		`{"name":"echo","context":{"project_id":"p2"}}`: {"/v1/calls", 400, "context is not known"},
 		`{"name":"echo","tenant":"evil"}`:               {"/v1/calls", 400, "tenant is not known"},
 		`{"name":1}`:                                    {"/v1/calls", 400, "name must be a string"},
@@ -85,8 +108,9 @@ func TestWrongBodies(t *testing.T) {
 		`{"name":"echo","session":"a b"}`:               {"/v1/calls", 400, "visible ASCII"},
 		`{"name":"echo","arguments":{"a":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}}`: {"/v1/calls", 400, "nested too deeply"},
 		`{"name":"echo","arguments":{"a":"` + strings.Repeat("x", 10_000) + `"}}`:                       {"/v1/calls", 413, "longer than 10000 bytes"},
-		`{"calls":[],"response":{}}`:                                         {"/v1/batches", 400, "either calls or a response"},
-		`{"session":"s"}`:                                                    {"/v1/batches", 400, "either calls or a response"},
+		`{"calls":[],"response":{}}`: {"/v1/batches", 400, "either calls or a response"},
+		`{"session":"s"}`:            {"/v1/batches", 400, "either calls or a response"},
+		`{"calls":[{"function":{"name":"echo"},"name":"wipe"}]}`:             {"/v1/batches", 400, "calls[0] has name beside function"},
 		`{"calls":[{"id":"1"}]}`:                                             {"/v1/batches", 400, "calls[0] has no name"},
 		`{"calls":[{"name":"echo","x":1}]}`:                                  {"/v1/batches", 400, "calls[0].x is not known"},
 		`{"response":{"what":1}}`:                                            {"/v1/batches", 422, "response: "},

@@ -95,13 +95,13 @@ func (f *feed) end() int64 {
 }
 
 // after returns the next event after an id. If there is none yet, more is closed when there is; nil means that there never
-// will be. gone is set if the event is no longer kept, or the id is that of no event.
+// will be. gone is set if the event is no longer kept.
 func (f *feed) after(id int64) (found *frame, more <-chan struct{}, gone bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	first := f.next - int64(len(f.frames)) + 1
 	switch {
-	case id > f.next || id+1 < first:
+	case id+1 < first:
 		return nil, nil, true
 	case id < f.next:
 		found := f.frames[id+1-first]

@@ -3,6 +3,7 @@ package rest
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"net/http"
 	"regexp"
@@ -33,17 +34,17 @@ const (
 // callRequest reads the body of a single call.
 func (x *exchange) callRequest() (batchRequest, error) {
 	var b batchRequest
-	var c tool.Call
+	var c writtenCall
 	var timeout float64
-	fields := callFields(&c)
+	fields := c.fields()
 	fields["session"], fields["timeout_seconds"], fields["requests"] = sessionID(&b.session), number(&timeout, maxTimeout), requests(&b.batch.Requests)
 	if err := x.decode(fields); err != nil {
 		return b, err
 	}
-	if c.Function.Name == "" {
-		return b, refuse(http.StatusBadRequest, "name is missing: the name of a tool")
+	if problem := c.problem(); problem != "" {
+		return b, refuse(http.StatusBadRequest, "the call %s", problem)
 	}
-	b.batch.Calls, b.batch.Timeout, b.batch.Trace = []tool.Call{c}, seconds(timeout), x.trace()
+	b.batch.Calls, b.batch.Timeout, b.batch.Trace = []tool.Call{c.Call}, seconds(timeout), x.trace()
 	return b, nil
 }
 
@@ -60,10 +61,37 @@ func sessionID(to *string) func(jsontext.Value) error {
 	}
 }
 
-// callFields are the members of a call.
-func callFields(c *tool.Call) members {
+// writtenCall is a call in a body: with its name and arguments side by side, or as chat completions nest them,
+// {"type":"function","function":{"name":…,"arguments":…}} or {"type":"custom","custom":{"name":…,"input":…}}.
+type writtenCall struct {
+	tool.Call
+	beside string // the first member of the name and the arguments that stands beside the others
+	nested string // the member in which they are nested
+}
+
+// fields are the members of a call.
+func (c *writtenCall) fields() members {
+	beside := func(name string, take func(jsontext.Value) error) func(jsontext.Value) error {
+		return func(v jsontext.Value) error {
+			if c.beside == "" {
+				c.beside = name
+			}
+			return take(v)
+		}
+	}
+	nested := func(kind string, take func(jsontext.Value) error, input string) func(jsontext.Value) error {
+		return func(v jsontext.Value) error {
+			if c.nested != "" {
+				return mistake(v, "cannot stand beside %s", c.nested)
+			}
+			c.nested = kind
+			return object(v, members{"name": text(&c.Function.Name), input: take})
+		}
+	}
 	return members{
-		"id": text(&c.ID), "name": text(&c.Function.Name), "arguments": arguments(&c.Function.Arguments),
+		"id": text(&c.ID), "name": beside("name", text(&c.Function.Name)), "arguments": beside("arguments", arguments(&c.Function.Arguments)),
+		"function": nested(tool.FunctionCall, arguments(&c.Function.Arguments), "arguments"),
+		"custom":   nested(tool.CustomCall, text(&c.Function.Arguments), "input"),
 		"type": func(v jsontext.Value) error {
 			switch v.String() {
 			case tool.FunctionCall, tool.CustomCall, tool.LocalShellCall:
@@ -73,6 +101,22 @@ func callFields(c *tool.Call) members {
 			return mistake(v, "must be function, custom or local_shell")
 		},
 	}
+}
+
+// problem returns what is wrong with the members as a whole, or "". Without a type, the call is of the type in which
+// it is nested.
+func (c *writtenCall) problem() string {
+	switch {
+	case c.nested != "" && c.beside != "":
+		return fmt.Sprintf("has %s beside %s, which has its name and its arguments", c.beside, c.nested)
+	case c.nested != "" && c.Type != "" && c.Type != c.nested:
+		return fmt.Sprintf("is of the type %s and has a member %s; write {\"type\":%q,%[2]q:{…}}", c.Type, c.nested, c.nested)
+	case c.Function.Name == "":
+		return "has no name: the name of a tool"
+	case c.nested != "":
+		c.Type = c.nested
+	}
+	return ""
 }
 
 // arguments takes an object, which is passed on as it is written, or the text that a model wrote.
@@ -130,14 +174,14 @@ func (x *exchange) batchRequestOf(tools *registry.Registry) (batchRequest, error
 		"calls": func(v jsontext.Value) error {
 			given = true
 			return elements(maxCalls, func(v jsontext.Value) error {
-				var c tool.Call
-				if err := object(v, callFields(&c)); err != nil {
+				var c writtenCall
+				if err := object(v, c.fields()); err != nil {
 					return err
 				}
-				if c.Function.Name == "" {
-					return mistake(v, "has no name: the name of a tool")
+				if problem := c.problem(); problem != "" {
+					return mistake(v, "%s", problem)
 				}
-				calls = append(calls, c)
+				calls = append(calls, c.Call)
 				return nil
 			})(v)
 		},

@@ -159,7 +159,10 @@ func (r *run) start(ctx context.Context, work func(ctx context.Context, show fun
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	idle := make(chan struct{})
-	r.cancel, r.idle, r.status, r.expires = cancel, idle, queued, time.Time{}
+	r.cancel, r.idle, r.expires = cancel, idle, time.Time{}
+	if r.status = inProgress; r.turns == 0 {
+		r.status = queued
+	}
 	r.turns++
 	r.events.turn()
 	mapped := r.mapper()

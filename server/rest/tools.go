@@ -59,11 +59,7 @@ func listed(l registry.Listing) listing {
 }
 
 func (x *exchange) listTools() (reply, error) {
-	query, err := x.query("agent")
-	if err != nil {
-		return reply{}, err
-	}
-	names, err := x.allowed(query.Get("agent"))
+	names, err := x.allowedByQuery()
 	if err != nil {
 		return reply{}, err
 	}
@@ -76,6 +72,15 @@ func (x *exchange) listTools() (reply, error) {
 		shown.Duplicates = append(shown.Duplicates, duplicate{d.Name, d.Kept.Name, d.Reason})
 	}
 	return answer(http.StatusOK, shown)
+}
+
+// allowedByQuery returns the names of the tools that the agent of the query may call, or nil for all.
+func (x *exchange) allowedByQuery() ([]string, error) {
+	query, err := x.query("agent")
+	if err != nil {
+		return nil, err
+	}
+	return x.allowed(query.Get("agent"))
 }
 
 // problemsOf returns what kept tools from being loaded, without its places on the host.
@@ -100,11 +105,7 @@ func problemsOf(errs []error) []kept {
 }
 
 func (x *exchange) getTool() (reply, error) {
-	query, err := x.query("agent")
-	if err != nil {
-		return reply{}, err
-	}
-	names, err := x.allowed(query.Get("agent"))
+	names, err := x.allowedByQuery()
 	if err != nil {
 		return reply{}, err
 	}
