@@ -21,6 +21,7 @@ import (
 
 	"github.com/caisson-run/caisson"
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/guests"
 	"github.com/caisson-run/caisson/internal/records"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
@@ -61,9 +62,14 @@ func files(t *testing.T, content map[string]string) string {
 	return dir
 }
 
+// open opens a host, which has compiled code where all tests have it if the options say nothing else.
 func open(t *testing.T, options caisson.Options) *caisson.Host {
 	t.Helper()
-	options.NoCache = options.Runtime.CacheDir == ""
+	if options.Runtime.CacheDir == "" && !options.NoCache {
+		_, dir, err := guests.CompiledCode()
+		require.NoError(t, err)
+		options.Runtime.CacheDir = dir
+	}
 	host, err := caisson.Open(t.Context(), options)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, host.Close(context.Background())) })

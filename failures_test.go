@@ -50,9 +50,9 @@ func TestModelsReadTheReason(t *testing.T) {
 		content[f.name+".tool.yaml"] = fmt.Sprintf("schema: caisson/v1\nname: %s\ndescription: Fails.\nmodule: {path: %[1]s.wasm}\nparameters: {type: object}\n", f.name)
 		calls = append(calls, tool.Call{ID: "call_" + f.name, Type: tool.FunctionCall, Function: tool.Function{Name: f.name, Arguments: f.arguments}})
 	}
-	cache, err := os.UserCacheDir()
+	_, cache, err := guests.CompiledCode()
 	require.NoError(t, err)
-	host := open(t, caisson.Options{Tools: []string{files(t, content)}, Runtime: runtime.Options{CacheDir: filepath.Join(cache, "caisson", "test")}})
+	host := open(t, caisson.Options{Tools: []string{files(t, content)}, Runtime: runtime.Options{CacheDir: cache}})
 
 	whole, err := host.Execute(t.Context(), executor.Batch{Calls: calls})
 	require.NoError(t, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/internal/cases"
+	"github.com/caisson-run/caisson/internal/guests"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/runtime"
@@ -44,9 +45,9 @@ func TestManual(t *testing.T) {
 	dir := t.TempDir()
 	assert.Equal(t, 16, follow(t, dir, steps, withCaisson(t)))
 
-	cache, err := os.UserCacheDir()
+	_, cache, err := guests.CompiledCode()
 	require.NoError(t, err)
-	rt, err := runtime.New(t.Context(), runtime.Options{CacheDir: filepath.Join(cache, "caisson", "test")})
+	rt, err := runtime.New(t.Context(), runtime.Options{CacheDir: cache})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, rt.Close(context.Background())) })
 	found, err := registry.Directory(dir).Manifests(t.Context())

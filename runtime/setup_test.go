@@ -27,9 +27,8 @@ var (
 
 func TestMain(m *testing.M) {
 	ctx := context.Background()
-	cache, err := os.UserCacheDir()
-	cacheDir = filepath.Join(cache, "caisson", "test")
-	if err == nil {
+	var err error
+	if _, cacheDir, err = guests.CompiledCode(); err == nil {
 		root, err = guests.Compile(ctx, "internal/guests/callprobe", "internal/guests/early", "internal/guests/failing", "internal/guests/netprobe", "internal/guests/probe",
 			"internal/guests/streamprobe", "wasm-tools/files", "examples/turn/hostile/hoard")
 	}

@@ -37,10 +37,10 @@ func hostWith(t *testing.T, options caisson.Options, more ...string) *caisson.Ho
 	for i, manifest := range more {
 		require.NoError(t, os.WriteFile(filepath.Join(own, string(rune('a'+i))+".tool.yaml"), []byte("schema: caisson/v1\n"+manifest), 0o600))
 	}
-	cache, err := os.UserCacheDir()
+	_, cache, err := guests.CompiledCode()
 	require.NoError(t, err)
 	options.Tools = []string{filepath.Join(root, "wasm-tools"), own}
-	options.Runtime.CacheDir = filepath.Join(cache, "caisson", "test")
+	options.Runtime.CacheDir = cache
 	h, err := caisson.Open(t.Context(), options)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, h.Close(context.Background())) })

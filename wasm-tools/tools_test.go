@@ -2,7 +2,6 @@ package tools_test
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -62,9 +61,9 @@ var modules = []string{"wasm-tools/calculator", "wasm-tools/files", "wasm-tools/
 // newRuntime makes a runtime that keeps compiled code where all tests do.
 func newRuntime(t testing.TB, options runtime.Options) *runtime.Runtime {
 	t.Helper()
-	cache, err := os.UserCacheDir()
+	_, cache, err := guests.CompiledCode()
 	require.NoError(t, err)
-	options.CacheDir = filepath.Join(cache, "caisson", "test")
+	options.CacheDir = cache
 	rt, err := runtime.New(t.Context(), options)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, rt.Close(context.Background())) })

@@ -42,9 +42,9 @@ func probeTools(t *testing.T, files map[string]string) string {
 // once.
 func testCache(t *testing.T) string {
 	t.Helper()
-	cache, err := os.UserCacheDir()
+	_, dir, err := guests.CompiledCode()
 	require.NoError(t, err)
-	return filepath.Join(cache, "caisson", "test", "scripts")
+	return dir
 }
 
 // printing is a call that prints a text.

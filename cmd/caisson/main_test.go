@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -28,7 +27,7 @@ func runScripts(t *testing.T, folder string) {
 	require.NoError(t, err)
 	// One cache for all scripts and runs, so that each module is compiled once.
 	home := t.TempDir()
-	cache, err := os.UserCacheDir()
+	cache, _, err := guests.CompiledCode()
 	require.NoError(t, err)
 	scripts, err := filepath.Glob(filepath.Join("testdata", folder, "*.txtar"))
 	require.NoError(t, err)
@@ -40,7 +39,7 @@ func runScripts(t *testing.T, folder string) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOME", home)
 			env.Setenv("LocalAppData", home)
-			env.Setenv("XDG_CACHE_HOME", filepath.Join(cache, "caisson", "test", "scripts"))
+			env.Setenv("XDG_CACHE_HOME", cache)
 			// Each script has its own records, on systems with a variable for their folder.
 			env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, ".state"))
 			// With the race detector, each process would wait a second before it exits.

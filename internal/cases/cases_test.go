@@ -24,9 +24,9 @@ func TestRunNoticesDifferences(t *testing.T) {
 	require.NoError(t, err)
 	m, err := manifests.Parse(filepath.Join(root, "wasm-tools", "files", "file_write.tool.yaml"), shipped)
 	require.NoError(t, err)
-	cache, err := os.UserCacheDir()
+	_, cache, err := guests.CompiledCode()
 	require.NoError(t, err)
-	rt, err := runtime.New(t.Context(), runtime.Options{CacheDir: filepath.Join(cache, "caisson", "test")})
+	rt, err := runtime.New(t.Context(), runtime.Options{CacheDir: cache})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, rt.Close(context.Background())) })
 	for expect, want := range map[string]string{

@@ -69,6 +69,17 @@ func Root() (string, error) {
 	}
 }
 
+// CompiledCode returns the folder where all tests cache compiled code, so that each module is compiled once
+// for all of them and for commands that they run with home as their user's cache folder (XDG_CACHE_HOME).
+func CompiledCode() (home, dir string, err error) {
+	base, err := os.UserCacheDir()
+	if err != nil {
+		return "", "", err
+	}
+	home = filepath.Join(base, "caisson", "test")
+	return home, filepath.Join(home, "caisson", "compiled"), nil
+}
+
 // Compile compiles guest programs, by folder below the root; none means all. It returns
 // the repository's root. Several processes may compile at once.
 func Compile(ctx context.Context, folders ...string) (root string, err error) {

@@ -34,14 +34,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		if folder, err := cache(); err == nil {
-			_ = os.RemoveAll(folder)
-		}
-		os.Exit(code)
-	}))
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // everything are all scopes.
 var everything = auth.Scopes()
@@ -97,9 +90,6 @@ var compiled = sync.OnceValues(func() (string, error) {
 	return guests.Compile(context.Background(), "wasm-tools/calculator", "wasm-tools/files")
 })
 
-// cache is where the modules are compiled to, once for all tests.
-var cache = sync.OnceValues(func() (string, error) { return os.MkdirTemp("", "caisson-rest-") })
-
 func newWorld(t *testing.T, options rest.Options) *world {
 	t.Helper()
 	root, err := compiled()
@@ -122,7 +112,7 @@ grants: [{tools: ["file_*"], context: [project_id], files: [{path: /project, hos
 `, filepath.Join(root, "wasm-tools", "calculator"), filepath.Join(root, "wasm-tools", "files"), filepath.Join(root, "wasm-tools", "client"), filepath.Dir(broken))))
 	require.NoError(t, err)
 	logger := slog.New(slog.NewTextHandler(w.log, nil))
-	folder, err := cache()
+	_, folder, err := guests.CompiledCode()
 	require.NoError(t, err)
 	o := caisson.Options{Policies: []*manifests.Policy{policy}, StateDir: w.state, Logger: logger}
 	o.Runtime.CacheDir = folder

@@ -64,10 +64,10 @@ func newProbe(t *testing.T) *probe {
 	require.NoError(t, err)
 	source, err := os.ReadFile(filepath.Join(root, "internal/guests/netprobe/netprobe.wasm"))
 	require.NoError(t, err)
-	cache, err := os.UserCacheDir()
+	_, cache, err := guests.CompiledCode()
 	require.NoError(t, err)
 	e, err := engine.New(t.Context(), engine.Options{
-		CacheDir: filepath.Join(cache, "caisson", "test"), Functions: append(wasi.Functions(), Functions()...),
+		CacheDir: cache, Functions: append(wasi.Functions(), Functions()...),
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, e.Close(context.WithoutCancel(t.Context()))) })
