@@ -33,7 +33,10 @@ func (p place) exists() bool {
 	if p.virtual() {
 		return true
 	}
-	if p.root == nil {
+	switch {
+	case p.mount.tree != nil:
+		return p.node != nil
+	case p.root == nil:
 		return isDots(p.path)
 	}
 	_, err := p.root.Lstat(p.path)

@@ -37,6 +37,8 @@ func (v *View) readOnly(m *mount, op, guest string) error {
 		asked: m.requested == manifests.AccessReadWrite, granted: m.granted == manifests.AccessReadWrite,
 	}
 	switch {
+	case m.tree != nil:
+		return v.deny(ErrReadOnly, op, guest, rule+": it is part of the tool", wanted{})
 	case m.cut != "":
 		return v.deny(ErrReadOnly, op, guest, rule+": "+m.cut, wanted{})
 	case m.requested == manifests.AccessRead:

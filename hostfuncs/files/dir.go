@@ -20,7 +20,8 @@ const maxEntries = 10_000
 type Dir struct {
 	view      *View
 	mount     *mount   // nil above the mounts
-	root      *os.Root // nil above the mounts, and if it was missing when it was opened
+	root      *os.Root // nil above the mounts, in a tree, and if it was missing when it was opened
+	node      *node    // nil outside of trees
 	guest     string   // the path where it was opened
 	rel       string   // the same path relative to the mount; empty if not known
 	preopened bool
@@ -46,6 +47,10 @@ func (d *Dir) Stat(name string, follow bool) (info Info, err error) {
 	err = d.operate(opStat, "stat", name, false, func(p place) error {
 		if p.virtual() {
 			info = p.view.describeVirtual(p.guest)
+			return nil
+		}
+		if p.node != nil {
+			info = p.node.describe(p.mount)
 			return nil
 		}
 		found, err := p.stat(follow)
@@ -129,7 +134,7 @@ func orZero(t *time.Time) time.Time {
 // about the host.
 func (d *Dir) Readlink(name string) (target string, err error) {
 	err = d.operate(opReadlink, "readlink", name, false, func(p place) error {
-		if p.virtual() {
+		if p.virtual() || p.node != nil {
 			return p.err(ErrInvalid)
 		}
 		found, err := p.root.Readlink(p.path)
@@ -167,9 +172,12 @@ func descends(target string) bool {
 // if there are more than 10,000 names.
 func (d *Dir) ReadDir() (entries []Entry, err error) {
 	err = d.operate(opList, "read directory", ".", false, func(p place) error {
-		if p.virtual() {
+		switch {
+		case p.virtual():
 			entries, err = p.view.readVirtual(d)
-		} else {
+		case p.node != nil:
+			entries = p.node.entries(p.mount)
+		default:
 			entries, err = p.readDir()
 		}
 		return p.fail(err)
@@ -208,13 +216,17 @@ func (v *View) readVirtual(d *Dir) ([]Entry, error) {
 	for _, name := range v.children(d.guest) {
 		guest := path.Join(d.guest, name)
 		entry := Entry{Name: name, Kind: Directory}
-		if m := v.mountAt(guest); m != nil && m.root != nil {
+		m := v.mountAt(guest)
+		switch {
+		case m != nil && m.tree != nil:
+			entry.Inode = m.inodes
+		case m != nil && m.root != nil:
 			info, err := m.root.Stat(".")
 			if err != nil {
 				return nil, v.fail("read directory", guest, err)
 			}
 			entry.Inode = v.inode(info)
-		} else {
+		default:
 			entry.Inode = v.virtualInode(guest)
 		}
 		entries = append(entries, entry)
@@ -225,7 +237,7 @@ func (v *View) readVirtual(d *Dir) ([]Entry, error) {
 // Sync commits the directory's names to disk, if the system supports it.
 func (d *Dir) Sync() error {
 	return d.operate(opSync, "sync", ".", false, func(p place) error {
-		if p.virtual() {
+		if p.virtual() || p.node != nil {
 			return nil
 		}
 		return p.fail(p.view.sync(func() error {

@@ -17,8 +17,8 @@ const maxWrite = 1 << 20
 // File is an open regular file.
 type File struct {
 	place    place
-	host     *os.File
-	identity os.FileInfo // from when it was opened
+	host     *os.File    // nil for a file of a tree
+	identity os.FileInfo // from when it was opened; nil for a file of a tree
 	offset   int64
 
 	readable, writable, append, closed bool
@@ -71,6 +71,9 @@ func (f *File) ReadAt(p []byte, offset int64) (n int, err error) {
 	}
 	if offset < 0 {
 		return 0, f.place.err(ErrInvalid)
+	}
+	if f.place.node != nil {
+		return f.place.node.readAt(p, offset)
 	}
 	n, err = f.host.ReadAt(p, offset)
 	if errors.Is(err, io.EOF) {
@@ -162,11 +165,11 @@ func (f *File) Seek(offset int64, whence int) (int64, error) {
 	case io.SeekCurrent:
 		base = f.offset
 	case io.SeekEnd:
-		info, err := f.host.Stat()
+		size, err := f.size()
 		if err != nil {
 			return 0, f.place.fail(err)
 		}
-		base = info.Size()
+		base = size
 	default:
 		return 0, f.place.err(ErrInvalid)
 	}
@@ -177,10 +180,24 @@ func (f *File) Seek(offset int64, whence int) (int64, error) {
 	return f.offset, nil
 }
 
+func (f *File) size() (int64, error) {
+	if f.place.node != nil {
+		return int64(len(f.place.node.content)), nil
+	}
+	info, err := f.host.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
 // Stat describes the file.
 func (f *File) Stat() (Info, error) {
 	if err := f.usable("stat"); err != nil {
 		return Info{}, err
+	}
+	if f.place.node != nil {
+		return f.place.node.describe(f.place.mount), nil
 	}
 	info, err := f.host.Stat()
 	if err != nil {
@@ -268,6 +285,9 @@ func (f *File) Sync() error {
 	if err := f.usable("sync"); err != nil {
 		return err
 	}
+	if f.place.node != nil {
+		return nil
+	}
 	return f.place.fail(f.place.view.sync(f.host.Sync))
 }
 
@@ -281,6 +301,9 @@ func (f *File) Close() error {
 	}
 	f.closed = true
 	delete(f.place.view.handles, f)
+	if f.place.node != nil {
+		return nil
+	}
 	if f.place.mount.tracker.closed(f.identity) {
 		f.free()
 	}

@@ -41,6 +41,9 @@ func (d *Dir) Open(name string, o OpenOptions) (file *File, opened *Dir, err err
 		p.view.keep(dir)
 		return nil, dir, nil
 	}
+	if p.node != nil {
+		return p.openNode(o)
+	}
 	t := p.mount.tracker
 	if err := t.take(p.view.ctx); err != nil {
 		return nil, nil, p.fail(err)

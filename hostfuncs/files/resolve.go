@@ -28,6 +28,7 @@ type place struct {
 	guest string   // the absolute guest path, for receipts and errors
 	mount *mount   // nil for a directory above the mounts
 	root  *os.Root // resolves path
+	node  *node    // in a tree: the directory that resolves path, then what the path leads to
 	path  string   // relative to root, as the guest wrote it
 	rel   string   // relative to the mount; empty if not known
 	// slashed is set by trim if the path ended in slashes.
@@ -80,15 +81,19 @@ func (d *Dir) follow(op, name string, changes bool) (place, error) {
 	}
 	return place{
 		view: v, op: op, guest: guest, mount: d.mount,
-		root: d.root, path: name, rel: d.below(name),
+		root: d.root, node: d.node, path: name, rel: d.below(name),
 	}.found(changes)
 }
 
 // found returns a place whose root is open. If its mount's directory is missing, it is created for a
-// change that is allowed. Otherwise the mount is an empty directory, like those above the mounts.
+// change that is allowed. Otherwise the mount is an empty directory, like those above the mounts. In
+// a tree, found resolves the path.
 func (p place) found(changes bool) (place, error) {
-	if p.root != nil {
+	switch {
+	case p.root != nil:
 		return p, nil
+	case p.node != nil:
+		return p.inTree(changes)
 	}
 	m := p.mount
 	if m.root == nil {
@@ -200,10 +205,14 @@ func (v *View) inside(m *mount, op string, rest []string) place {
 	if name == "" {
 		name = "."
 	}
-	return place{
+	p := place{
 		view: v, op: op, guest: path.Join(m.guest, name), mount: m,
 		root: m.root, path: name, rel: name,
 	}
+	if m.tree != nil {
+		p.node = m.tree.root
+	}
+	return p
 }
 
 // climb returns the index of the first ".." that leaves the starting directory, or -1.

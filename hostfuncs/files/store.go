@@ -25,11 +25,14 @@ const (
 	DefaultOpenFiles  = 64
 )
 
-// Mount is one effective file permission: a host directory mounted at a guest path.
+// Mount is one effective file permission, a host directory mounted at a guest path, or a tree of
+// the tool's own files.
 type Mount struct {
-	Guest  permission.GuestPath    // where the guest sees it, such as /project; "/" is allowed
-	Host   permission.HostTemplate // the host directory
-	Access manifests.Access        // effective: both requested and granted
+	Guest permission.GuestPath    // where the guest sees it, such as /project; "/" is allowed
+	Host  permission.HostTemplate // the host directory
+	// Tree is mounted instead of a host directory. Every other field but Guest must then be zero.
+	Tree   *Tree
+	Access manifests.Access // effective: both requested and granted
 	Quota  Quota
 	// Grant is where the operator wrote the quota, for display, such as "caisson.yaml:14". It may
 	// be empty.
@@ -151,6 +154,10 @@ func (m *Mount) resolve() error {
 	switch {
 	case m.Guest == permission.GuestPath{}:
 		return invalid("it has no guest path")
+	case m.Tree != nil && (m.Host.Base() != "" || m.Access != "" || m.Quota != Quota{} || m.Requested != "" || m.Granted != "" || m.Cut != "" || m.Grant != ""):
+		return invalid("a tree has no host directory, access or quota")
+	case m.Tree != nil:
+		return nil
 	case m.Access != manifests.AccessRead && m.Access != manifests.AccessReadWrite:
 		return invalid("the access must be read or read-write")
 	case m.Quota.Bytes < 0 || m.Quota.Files < 0:
@@ -184,6 +191,11 @@ func overlap(mounts []Mount) error {
 
 // mount opens one mount and adds it to the view.
 func (v *View) mount(m Mount, values map[string]string) error {
+	if m.Tree != nil {
+		v.mounts = append(v.mounts, &mount{guest: m.Guest.String(), tree: m.Tree, inodes: v.lastInode + 1})
+		v.lastInode += m.Tree.names
+		return nil
+	}
 	elements, err := m.Host.Elements(values)
 	if wrong, ok := errors.AsType[*permission.ValueError](err); ok {
 		return m.contextDenial(values, wrong)

@@ -51,12 +51,14 @@ type handle interface{ Close() error }
 // mount is an opened [Mount].
 type mount struct {
 	guest              string
-	root               *os.Root // nil while the directory is missing
+	root               *os.Root // nil while the directory is missing, and for a tree
+	tree               *Tree    // nil for a host directory
+	inodes             uint64   // the inode number of the tree's root
 	writable           bool
 	quota              Quota
 	requested, granted manifests.Access
 	cut, grant         string
-	tracker            *tracker // nil while the directory is missing
+	tracker            *tracker // nil while the directory is missing, and for a tree
 
 	// parent is the nearest directory that there is, and path leads from it to the missing one.
 	parent *os.Root
@@ -79,7 +81,11 @@ func (v *View) preopen() {
 		v.preopens = append(v.preopens, Preopen{"/", &v.top})
 	}
 	for _, m := range v.mounts {
-		v.preopens = append(v.preopens, Preopen{m.guest, &Dir{view: v, mount: m, root: m.root, guest: m.guest, rel: ".", preopened: true}})
+		dir := &Dir{view: v, mount: m, root: m.root, guest: m.guest, rel: ".", preopened: true}
+		if m.tree != nil {
+			dir.node = m.tree.root
+		}
+		v.preopens = append(v.preopens, Preopen{m.guest, dir})
 	}
 }
 
@@ -114,6 +120,9 @@ func (v *View) Close() error {
 	}
 	v.closed = true
 	for _, m := range v.mounts {
+		if m.tree != nil {
+			continue
+		}
 		if m.root == nil {
 			failed = errors.Join(failed, v.fail("close", m.guest, m.parent.Close()))
 			continue

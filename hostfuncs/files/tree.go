@@ -1,0 +1,276 @@
+package files
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+)
+
+// The bounds of a [Tree]. It stays in memory for as long as a tool has it.
+const (
+	MaxTreeBytes = 128 << 20 // contents of all files
+	MaxTreeNames = 20_000    // files and directories
+	maxTreeDepth = 64
+)
+
+// ErrTree means that files cannot be made into a [Tree].
+var ErrTree = errors.New("the files cannot be kept in memory")
+
+// Tree is files that are the same in all calls: a copy in memory, which nothing can change. All
+// calls share it, and tools may. It has only regular files and directories, whose times are the
+// Unix epoch. It is safe for concurrent use.
+type Tree struct {
+	root   *node
+	names  uint64 // how many nodes there are
+	digest [sha256.Size]byte
+}
+
+// node is a file or directory of a tree.
+type node struct {
+	name     string
+	path     string // relative to the tree; "." is its root
+	number   uint64 // in the tree, counted from 0
+	isDir    bool
+	content  []byte
+	children []*node // sorted by name
+}
+
+// NewTree copies all files below the root of fsys. It fails if there is anything but regular files
+// and directories, a name that guests could not use, or more than the bounds allow. The error wraps
+// [ErrTree] and names the file.
+func NewTree(fsys fs.FS) (*Tree, error) {
+	t := &Tree{}
+	b := treeBuilder{fsys: fsys, tree: t, sum: sha256.New()}
+	var err error
+	if t.root, err = b.directory(".", ".", 0); err != nil {
+		return nil, err
+	}
+	b.sum.Sum(t.digest[:0])
+	return t, nil
+}
+
+// Digest identifies the names and contents of all files: trees that guests can tell apart have
+// different digests.
+func (t *Tree) Digest() [sha256.Size]byte { return t.digest }
+
+// treeBuilder copies files. It reads in the order of names, so that the digest does not depend on
+// anything else.
+type treeBuilder struct {
+	fsys  fs.FS
+	tree  *Tree
+	bytes int64
+	sum   hash.Hash
+}
+
+func (b *treeBuilder) add(name, at string, isDir bool) (*node, error) {
+	if b.tree.names == MaxTreeNames {
+		return nil, fmt.Errorf("%w: there are more than %d of them; leave out what the tool does not need", ErrTree, MaxTreeNames)
+	}
+	n := &node{name: name, path: at, number: b.tree.names, isDir: isDir}
+	b.tree.names++
+	return n, nil
+}
+
+// write adds a node to the digest. Lengths make every text unambiguous.
+func (b *treeBuilder) write(kind byte, name string, content []byte) {
+	head := binary.LittleEndian.AppendUint64([]byte{kind}, uint64(len(name)))
+	head = binary.LittleEndian.AppendUint64(append(head, name...), uint64(len(content)))
+	b.sum.Write(head)
+	b.sum.Write(content)
+}
+
+func (b *treeBuilder) directory(name, at string, depth int) (*node, error) {
+	if depth > maxTreeDepth {
+		return nil, fmt.Errorf("%w: %s is deeper than %d directories", ErrTree, shown(at), maxTreeDepth)
+	}
+	dir, err := b.add(name, at, true)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := fs.ReadDir(b.fsys, at)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrTree, err)
+	}
+	if len(entries) > maxEntries {
+		return nil, fmt.Errorf("%w: %s holds more than %d names, which is as many as a guest can list", ErrTree, shown(at), maxEntries)
+	}
+	b.write('d', at, binary.LittleEndian.AppendUint64(nil, uint64(len(entries))))
+	// Not every file system sorts, or sorts by byte.
+	slices.SortFunc(entries, func(x, y fs.DirEntry) int { return strings.Compare(x.Name(), y.Name()) })
+	for i, entry := range entries {
+		if i > 0 && entries[i-1].Name() == entry.Name() {
+			return nil, fmt.Errorf("%w: %s has two files of the name %q", ErrTree, shown(at), entry.Name())
+		}
+		child, err := b.entry(entry, path.Join(at, entry.Name()), depth)
+		if err != nil {
+			return nil, err
+		}
+		dir.children = append(dir.children, child)
+	}
+	return dir, nil
+}
+
+func (b *treeBuilder) entry(entry fs.DirEntry, at string, depth int) (*node, error) {
+	name := entry.Name()
+	if err := checkPath(name); err != nil || strings.Contains(name, "/") || isDots(name) || name == ".." {
+		return nil, fmt.Errorf("%w: the name of %s cannot be used in a guest's path", ErrTree, shown(at))
+	}
+	switch kindOf(entry.Type()) {
+	case Directory:
+		return b.directory(name, at, depth+1)
+	case Regular:
+		return b.file(name, at)
+	}
+	return nil, fmt.Errorf("%w: %s is neither a regular file nor a directory", ErrTree, shown(at))
+}
+
+func (b *treeBuilder) file(name, at string) (*node, error) {
+	n, err := b.add(name, at, false)
+	if err != nil {
+		return nil, err
+	}
+	file, err := b.fsys.Open(at)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrTree, err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrTree, err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%w: %s is not a regular file", ErrTree, shown(at))
+	}
+	left := MaxTreeBytes - b.bytes
+	if info.Size() > left {
+		return nil, fmt.Errorf("%w: with %s they are longer than %d bytes; leave out what the tool does not need", ErrTree, shown(at), MaxTreeBytes)
+	}
+	var content bytes.Buffer
+	content.Grow(int(max(0, info.Size())) + bytes.MinRead)
+	// The size may have changed since, and not every file system tells it.
+	if _, err := content.ReadFrom(io.LimitReader(file, left+1)); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrTree, err)
+	}
+	if int64(content.Len()) > left {
+		return nil, fmt.Errorf("%w: with %s they are longer than %d bytes; leave out what the tool does not need", ErrTree, shown(at), MaxTreeBytes)
+	}
+	n.content = slices.Clip(content.Bytes())
+	b.bytes += int64(len(n.content))
+	b.write('f', at, n.content)
+	return n, nil
+}
+
+// child returns the node with a name in a directory, or nil.
+func (n *node) child(name string) *node {
+	at, found := slices.BinarySearchFunc(n.children, name, func(child *node, name string) int { return strings.Compare(child.name, name) })
+	if !found {
+		return nil
+	}
+	return n.children[at]
+}
+
+// walk follows a path that guests wrote, which must have been checked. It never leaves the
+// directory that it starts in. The error is a sentinel of this package; [ErrDenied] means that the
+// path leaves.
+func (n *node) walk(name string) (*node, error) {
+	way := []*node{n}
+	for element := range strings.SplitSeq(name, "/") {
+		at := way[len(way)-1]
+		switch {
+		case !at.isDir:
+			return nil, ErrNotDir
+		case element == "" || element == ".":
+			continue
+		case element == "..":
+			if len(way) == 1 {
+				return nil, ErrDenied
+			}
+			way = way[:len(way)-1]
+			continue
+		}
+		child := at.child(element)
+		if child == nil {
+			return nil, ErrNotExist
+		}
+		way = append(way, child)
+	}
+	return way[len(way)-1], nil
+}
+
+// inTree finds where the path of a place in a tree leads. A change, which will be refused, may name
+// anything.
+func (p place) inTree(changes bool) (place, error) {
+	found, err := p.node.walk(p.path)
+	p.node = found
+	switch {
+	case err == nil || changes:
+		return p, nil
+	case errors.Is(err, ErrDenied):
+		return place{}, p.deny(ruleLeaves)
+	}
+	return place{}, p.err(err)
+}
+
+// describe returns the description of a node. Its inode numbers lie in a range that the view gives
+// to the mount.
+func (n *node) describe(m *mount) Info {
+	epoch := time.Unix(0, 0)
+	return Info{Kind: n.kind(), Size: int64(len(n.content)), Inode: m.inodes + n.number, Links: 1, Accessed: epoch, Modified: epoch, Changed: epoch}
+}
+
+func (n *node) kind() FileKind {
+	if n.isDir {
+		return Directory
+	}
+	return Regular
+}
+
+func (n *node) entries(m *mount) []Entry {
+	entries := make([]Entry, 0, len(n.children))
+	for _, child := range n.children {
+		entries = append(entries, Entry{child.name, child.kind(), m.inodes + child.number})
+	}
+	return entries
+}
+
+// readAt reads like io.ReaderAt. The offset is not negative.
+func (n *node) readAt(p []byte, offset int64) (int, error) {
+	if offset >= int64(len(n.content)) {
+		if len(p) == 0 {
+			return 0, nil
+		}
+		return 0, io.EOF
+	}
+	read := copy(p, n.content[offset:])
+	if read < len(p) {
+		return read, io.EOF
+	}
+	return read, nil
+}
+
+// openNode opens what a place in a tree leads to.
+func (p place) openNode(o OpenOptions) (*File, *Dir, error) {
+	if p.node.isDir {
+		dir := &Dir{view: p.view, mount: p.mount, node: p.node, guest: p.guest, rel: p.rel}
+		if len(dir.guest) > maxPath {
+			dir.guest = p.mount.guest + "/…"
+		}
+		p.view.keep(dir)
+		return nil, dir, nil
+	}
+	if o.Directory {
+		return nil, nil, p.err(ErrNotDir)
+	}
+	file := &File{place: p, readable: o.Read, listed: p.view.current}
+	p.view.keep(file)
+	return file, nil, nil
+}
