@@ -199,7 +199,7 @@ func (p *permit) reaches(guest string) bool {
 		return false
 	}
 	for _, mount := range p.mounts {
-		if guest != mount.Guest.String() && mount.Guest.Matches(guest) {
+		if mount.Tree == nil && guest != mount.Guest.String() && mount.Guest.Matches(guest) {
 			return true
 		}
 	}

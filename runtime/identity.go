@@ -138,6 +138,7 @@ type terms struct {
 
 	Effective   []effectiveDecision
 	Mounts      []effectiveMount
+	Constants   []constantFiles `json:",omitempty"`
 	Environment []string
 	// Given and Denied are the grants and denials that concern the tool's requests, in canonical
 	// form, sorted.
@@ -151,6 +152,8 @@ type effectiveMount struct {
 	Access      manifests.Access
 	Quota       manifests.Quota
 }
+
+type constantFiles struct{ Guest, SHA256 string }
 
 // termsDigest returns the digest of a tool's terms. It ignores grants that do not hold for the
 // tool's module.
@@ -188,6 +191,11 @@ func (t *terms) permitted(p *permit, m *manifests.Manifest, grants manifests.Gra
 	}
 	slices.Sort(t.Environment)
 	for _, mount := range p.mounts {
+		if mount.Tree != nil {
+			digest := mount.Tree.Digest()
+			t.Constants = append(t.Constants, constantFiles{mount.Guest.String(), hex.EncodeToString(digest[:])})
+			continue
+		}
 		host, err := filepath.Abs(mount.Host.String())
 		if err != nil {
 			return err

@@ -170,6 +170,11 @@ func newWith(ctx context.Context, options Options, functions []hostfuncs.Functio
 // Load fails if the manifest requests something that this version does not enforce (the error
 // wraps a [*manifests.Error]), or if the grants are invalid.
 func (r *Runtime) Load(ctx context.Context, m *manifests.Manifest, grants manifests.Grants) (*Tool, error) {
+	return r.LoadWith(ctx, m, grants, Constants{})
+}
+
+// LoadWith is like [Runtime.Load], for a tool that has more than its module and its manifest.
+func (r *Runtime) LoadWith(ctx context.Context, m *manifests.Manifest, grants manifests.Grants, constants Constants) (*Tool, error) {
 	if err := errors.Join(ctx.Err(), checked(m)); err != nil {
 		return nil, err
 	}
@@ -180,6 +185,9 @@ func (r *Runtime) Load(ctx context.Context, m *manifests.Manifest, grants manife
 	p, err := r.newPermit(m, grants, moduleText(digest))
 	if err != nil {
 		return nil, err
+	}
+	if err := constants.add(p, m); err != nil {
+		return nil, errors.Join(err, p.close())
 	}
 	// Keep the digest: what is granted to one module must not pass to a later one at the same path.
 	t := &Tool{runtime: r, manifest: m, permit: p, asks: p.asks(m, grants), digest: digest}
