@@ -39,8 +39,13 @@ func (s *Server) routes() (http.Handler, error) {
 			return nil, fmt.Errorf("server: %w", err)
 		}
 	}
-	g := &gate{server: s, callers: newRates(s.options.Limits.Rate, s.options.Limits.Burst), failures: newRates(s.options.Limits.Failures, failureBurst)}
+	g := &gate{
+		server: s, callers: newRates(s.options.Limits.Rate, s.options.Limits.Burst), failures: newRates(s.options.Limits.Failures, failureBurst),
+		underway: newUnderway(s.options.Limits.Requests),
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w, handled := s.boundAnswer(w, r)
+		defer handled()
 		defer s.recovered(w, r)
 		s.bound(w, r)
 		if !g.admitsPage(w, r) {
@@ -51,7 +56,8 @@ func (s *Server) routes() (http.Handler, error) {
 			open.ServeHTTP(w, r)
 			return
 		}
-		if r = g.identified(w, r); r != nil {
+		if r, left := g.identified(w, r); r != nil {
+			defer left()
 			mux.ServeHTTP(w, r)
 		}
 	}), nil
@@ -127,6 +133,7 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, p problem.Proble
 type gate struct {
 	server            *Server
 	callers, failures *rates
+	underway          *underway
 }
 
 // failureBurst is how many refused tokens an address may show before it has to wait.
@@ -202,56 +209,74 @@ const dnsLabel = `[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?`
 
 var isHostName = regexp.MustCompile(`^(` + dnsLabel + `\.)*` + dnsLabel + `$`).MatchString
 
-// identified returns the request with its caller in the context, or answers it and returns nil.
-func (g *gate) identified(w http.ResponseWriter, r *http.Request) *http.Request {
+// identified returns the request with its caller in the context, and what must be called when it has been answered; or answers
+// it and returns nil.
+func (g *gate) identified(w http.ResponseWriter, r *http.Request) (identified *http.Request, left func()) {
 	s := g.server
-	caller := s.options.Local
-	if s.options.Tokens != nil {
-		text, ok := bearer(r)
-		token, err := s.options.Tokens.Check(text)
-		switch {
-		case !ok:
-			w.Header().Set("WWW-Authenticate", `Bearer realm="caisson"`)
-			s.refuse(w, r, problem.Problem{Status: http.StatusUnauthorized, Detail: "send a token: Authorization: Bearer TOKEN"}, "no token")
-			return nil
-		case errors.Is(err, auth.ErrUnknown), errors.Is(err, auth.ErrExpired), errors.Is(err, auth.ErrRevoked):
-			// Only tokens that do not work have to wait: others may come from the same address, such as a proxy's.
-			address, _, _ := net.SplitHostPort(r.RemoteAddr)
-			if wait := g.failures.take(address); wait > 0 {
-				g.tooMany(w, r, wait, "refused tokens")
-				return nil
-			}
-			w.Header().Set("WWW-Authenticate", `Bearer realm="caisson", error="invalid_token"`)
-			s.refuse(w, r, problem.Problem{Status: http.StatusUnauthorized, Detail: "the token is unknown, has expired or was revoked"}, err.Error())
-			return nil
-		case err != nil:
-			id := uuid.NewString()
-			s.log.ErrorContext(r.Context(), "tokens cannot be checked", "id", id, "err", err)
-			problem.Write(w, problem.Problem{Status: http.StatusInternalServerError, Detail: "the server failed; its log says why, under this id", ID: id})
-			return nil
+	left = func() {}
+	if s.options.Tokens == nil {
+		r = r.WithContext(auth.With(r.Context(), s.options.Local))
+	} else if r, left = g.showsToken(w, r); r == nil {
+		return nil, nil
+	}
+	if r.ContentLength > s.options.Limits.BodyBytes {
+		defer left()
+		w.Header().Set("Connection", "close")
+		s.refuse(w, r, problem.Problem{Status: http.StatusRequestEntityTooLarge, Detail: fmt.Sprintf("a request may have at most %d bytes", s.options.Limits.BodyBytes)}, "size")
+		return nil, nil
+	}
+	return r, left
+}
+
+// showsToken is identified for requests that must show a token. Their context ends when the token stops working.
+func (g *gate) showsToken(w http.ResponseWriter, r *http.Request) (identified *http.Request, left func()) {
+	s := g.server
+	text, ok := bearer(r)
+	token, err := s.options.Tokens.Check(text)
+	switch {
+	case !ok:
+		w.Header().Set("WWW-Authenticate", `Bearer realm="caisson"`)
+		s.refuse(w, r, problem.Problem{Status: http.StatusUnauthorized, Detail: "send a token: Authorization: Bearer TOKEN"}, "no token")
+		return nil, nil
+	case isRefusal(err):
+		// Only tokens that do not work have to wait: others may come from the same address, such as a proxy's.
+		address, _, _ := net.SplitHostPort(r.RemoteAddr)
+		if wait := g.failures.take(address); wait > 0 {
+			g.tooMany(w, r, wait, "refused tokens")
+			return nil, nil
 		}
-		caller = token.Caller()
-		if s.options.Caller != nil {
-			if caller, err = s.options.Caller(token); err != nil {
-				r = r.WithContext(auth.With(r.Context(), token.Caller()))
-				s.refuse(w, r, problem.Problem{Status: http.StatusForbidden, Detail: "the token cannot be used with the server's policy; its operator can tell why"}, err.Error())
-				return nil
-			}
+		w.Header().Set("WWW-Authenticate", `Bearer realm="caisson", error="invalid_token"`)
+		s.refuse(w, r, problem.Problem{Status: http.StatusUnauthorized, Detail: "the token is unknown, has expired or was revoked"}, err.Error())
+		return nil, nil
+	case err != nil:
+		id := uuid.NewString()
+		s.log.ErrorContext(r.Context(), "tokens cannot be checked", "id", id, "err", err)
+		problem.Write(w, problem.Problem{Status: http.StatusInternalServerError, Detail: "the server failed; its log says why, under this id", ID: id})
+		return nil, nil
+	}
+	caller := token.Caller()
+	if s.options.Caller != nil {
+		if caller, err = s.options.Caller(token); err != nil {
+			r = r.WithContext(auth.With(r.Context(), token.Caller()))
+			s.refuse(w, r, problem.Problem{Status: http.StatusForbidden, Detail: "the token cannot be used with the server's policy; its operator can tell why"}, err.Error())
+			return nil, nil
 		}
 	}
 	r = r.WithContext(auth.With(r.Context(), caller))
-	if s.options.Tokens != nil {
-		if wait := g.callers.take(caller.ID); wait > 0 {
-			g.tooMany(w, r, wait, "requests")
-			return nil
-		}
+	if wait := g.callers.take(caller.ID); wait > 0 {
+		g.tooMany(w, r, wait, "requests")
+		return nil, nil
 	}
-	if r.ContentLength > s.options.Limits.BodyBytes {
-		w.Header().Set("Connection", "close")
-		s.refuse(w, r, problem.Problem{Status: http.StatusRequestEntityTooLarge, Detail: fmt.Sprintf("a request may have at most %d bytes", s.options.Limits.BodyBytes)}, "size")
-		return nil
+	answered, ok := g.underway.enter(caller)
+	if !ok {
+		g.tooMany(w, r, 0, "requests at a time")
+		return nil, nil
 	}
-	return r
+	works, stop := s.whileTokenWorks(r, text)
+	return r.WithContext(works), func() {
+		stop()
+		answered()
+	}
 }
 
 func bearer(r *http.Request) (text string, ok bool) {

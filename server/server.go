@@ -71,6 +71,7 @@ type Limits struct {
 	BodyBytes   int64         // of one request; 16 MiB
 	HeaderBytes int           // of one request; 32 KiB
 	Connections int           // at a time; 1,024. One more ends the one that has waited longest for a request, or waits itself.
+	Requests    int           // at a time of one tenant, or of one token without a tenant; a quarter of Connections, so that streams that only wait keep nobody else out. Callers without a token are not limited.
 	Rate        float64       // requests a second of one token; 200. Callers without a token are not limited.
 	Burst       int           // requests of one token at once, beyond the rate; 400
 	Failures    float64       // refused tokens a second of one address; 1, with a burst of 20. Tokens that work are not concerned.
@@ -86,7 +87,7 @@ const cancelTime = 5 * time.Second
 
 func (l Limits) withDefaults() (Limits, error) {
 	for name, value := range map[string]float64{
-		"BodyBytes": float64(l.BodyBytes), "HeaderBytes": float64(l.HeaderBytes), "Connections": float64(l.Connections), "Rate": l.Rate, "Burst": float64(l.Burst),
+		"BodyBytes": float64(l.BodyBytes), "HeaderBytes": float64(l.HeaderBytes), "Connections": float64(l.Connections), "Requests": float64(l.Requests), "Rate": l.Rate, "Burst": float64(l.Burst),
 		"Failures": l.Failures, "Header": float64(l.Header), "Body": float64(l.Body), "Stall": float64(l.Stall), "Idle": float64(l.Idle), "Drain": float64(l.Drain),
 	} {
 		if value < 0 {
@@ -96,6 +97,7 @@ func (l Limits) withDefaults() (Limits, error) {
 	l.BodyBytes = cmp.Or(l.BodyBytes, 16<<20)
 	l.HeaderBytes = cmp.Or(l.HeaderBytes, 32<<10)
 	l.Connections = cmp.Or(l.Connections, 1024)
+	l.Requests = cmp.Or(l.Requests, max(l.Connections/4, 1))
 	l.Rate = cmp.Or(l.Rate, 200)
 	l.Burst = cmp.Or(l.Burst, 400)
 	l.Failures = cmp.Or(l.Failures, 1)

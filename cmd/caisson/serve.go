@@ -77,7 +77,8 @@ func newServe(given options) *cobra.Command {
 		size, err := parseSize(text)
 		return int64(size), err
 	}))
-	flags.Func("max-connections", "hold at most `N` connections at a time (default 1024)", parsedInto(&o.Limits.Connections, parseConnections))
+	flags.Func("max-connections", "hold at most `N` connections at a time (default 1024)", parsedInto(&o.Limits.Connections, parseCount))
+	flags.Func("max-requests", "answer at most `N` requests of one tenant at a time, event streams included (default: a quarter of --max-connections)", parsedInto(&o.Limits.Requests, parseCount))
 	flags.Func("rate", "answer at most `N` requests a second of one token, in bursts of twice as many (default 200)", parsedInto(&o.Limits.Rate, parseRate))
 	flags.Func("drain", "when the server stops, give running calls the time `DURATION` (default 20s)", parsedInto(&o.Limits.Drain, manifests.ParseDuration))
 	o.toolFlags(command)
@@ -122,7 +123,7 @@ func (o *serveOptions) serve(ctx context.Context) (err error) {
 	return o.behind(ctx, h, counted.Handler(), log)
 }
 
-func parseConnections(text string) (int, error) {
+func parseCount(text string) (int, error) {
 	most, err := strconv.Atoi(text)
 	if err != nil || most < 1 {
 		return 0, errors.New("want 1 or more")

@@ -114,7 +114,7 @@ func newTokenList(o options) *cobra.Command {
 
 func newTokenRevoke(o options) *cobra.Command {
 	command := &cobra.Command{
-		Use: "revoke ID", Short: "make a token stop working", Long: "Make a token stop working within a second, also in a server that is running.\n\"caisson token list\" shows the ID.", Args: positional(1, 1, "the ID of a token"),
+		Use: "revoke ID", Short: "make a token stop working", Long: "Make a token stop working within a second, also in a server that is running: calls that it\nhas begun are cancelled, and its streams end. Runs that it started go on.\n\n\"caisson token list\" shows the ID.", Args: positional(1, 1, "the ID of a token"),
 		RunE: func(_ *cobra.Command, args []string) error { return o.tokenRevoke(args[0]) },
 	}
 	o.stateFlag(command, "tokens are stored in `DIR`")
