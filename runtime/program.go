@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/internal/abi"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
@@ -26,8 +27,8 @@ type program struct {
 	module   *engine.Module // to which the fields below belong
 	starting bool
 	started  *engine.Program
-	flags    []uint16 // of the descriptors, once started
-	reason   string   // why calls do not resume it; empty while unknown
+	before   *wasi.Start // what it has done, once started
+	reason   string      // why calls do not resume it; empty while unknown
 }
 
 // startFuel is how many instructions starting a program may execute.
@@ -37,9 +38,9 @@ const startFuel = 10_000_000_000
 // where it first reads its input. Otherwise the run begins at the start.
 func (t *Tool) runIn(ctx context.Context, system *wasi.System, module *engine.Module, run engine.Run) (engine.Usage, error) {
 	run.Function, run.MemoryLimit = startFunction, int64(t.limits.Memory)
-	if started, flags := t.program.get(ctx, t, module); started != nil {
+	if started, before := t.program.get(ctx, t, module); started != nil {
 		resumed := wasi.With(ctx, system)
-		system.SetFlags(flags)
+		system.Resume(before)
 		used, err := started.Run(resumed, run)
 		if !errors.Is(err, engine.ErrNotStarted) {
 			return used, err
@@ -51,29 +52,29 @@ func (t *Tool) runIn(ctx context.Context, system *wasi.System, module *engine.Mo
 
 // get returns the started program, or nil. The second call starts it in the background; the first
 // does not, since it may remain the only one.
-func (p *program) get(ctx context.Context, t *Tool, module *engine.Module) (*engine.Program, []uint16) {
+func (p *program) get(ctx context.Context, t *Tool, module *engine.Module) (*engine.Program, *wasi.Start) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.module != module {
 		if module.Evicted() {
 			return nil, nil // the run will fail with ErrEvicted and be repeated with another module
 		}
-		p.module, p.starting, p.started, p.flags, p.reason = module, false, nil, nil, ""
+		p.module, p.starting, p.started, p.before, p.reason = module, false, nil, nil, ""
 	}
 	if p.called && p.started == nil && p.reason == "" && !p.starting {
 		p.starting = true
 		t.startInBackground(ctx, module)
 	}
 	p.called = true
-	return p.started, p.flags
+	return p.started, p.before
 }
 
 // decide records the result of starting the module's program.
-func (p *program) decide(module *engine.Module, started *engine.Program, flags []uint16, reason string) {
+func (p *program) decide(module *engine.Module, started *engine.Program, before *wasi.Start, reason string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.module == module {
-		p.starting, p.started, p.flags, p.reason = false, started, flags, reason
+		p.starting, p.started, p.before, p.reason = false, started, before, reason
 	}
 }
 
@@ -101,6 +102,10 @@ func (t *Tool) launch(module *engine.Module) (*launch, string) {
 	if _, err := t.runtime.random.Read(seed[:]); err != nil {
 		return nil, "no random bytes are available for it"
 	}
+	outline, err := files.NewOutline(t.permit.mounts, t.fileLimits())
+	if err != nil {
+		return nil, err.Error()
+	}
 	began := t.runtime.now()
 	l := &launch{tool: t, lost: make(chan struct{})}
 	lose := sync.OnceFunc(func() { close(l.lost) })
@@ -108,6 +113,7 @@ func (t *Tool) launch(module *engine.Module) (*launch, string) {
 		MemoryLimit: int64(t.limits.Memory), Timeout: t.limits.Timeout, Fuel: startFuel,
 		Context: func(ctx context.Context) context.Context {
 			system := t.starting(arguments, began, rand.NewChaCha8(seed), &l.asked)
+			system.Files = outline.View(ctx)
 			l.last.Store(system)
 			return wasi.With(ctx, system)
 		},
@@ -143,7 +149,7 @@ func (t *Tool) startInBackground(ctx context.Context, module *engine.Module) {
 			p.decide(module, nil, nil, l.dropped(ctx, started, reason))
 			return
 		}
-		p.decide(module, started, l.last.Load().Flags(), "")
+		p.decide(module, started, l.last.Load().Start(), "")
 	})
 	if err != nil { // the engine is closed or has evicted the module
 		p.starting = false
@@ -189,14 +195,9 @@ func (t *Tool) dependsOnCall() string {
 	return ""
 }
 
-// starting returns what the program sees while it starts: what is the same in all calls, random
-// bytes from one seed, and a clock that advances by a microsecond at each reading.
+// starting returns what the program sees while it starts, but for its files: what is the same in all
+// calls, random bytes from one seed, and a clock that advances by a microsecond at each reading.
 func (t *Tool) starting(arguments []string, began time.Time, random io.Reader, asked *asked) *wasi.System {
-	paths := []string{"/"}
-	for _, mount := range t.permit.mounts {
-		paths = append(paths, mount.Guest.String())
-	}
-	slices.Sort(paths)
 	reads := 0
 	return &wasi.System{
 		Args: append([]string{t.manifest.Name}, arguments...), Environment: t.permit.environment,
@@ -206,7 +207,7 @@ func (t *Tool) starting(arguments []string, began time.Time, random io.Reader, a
 			reads++
 			return began.Add(time.Duration(reads) * time.Microsecond)
 		},
-		Starting: &wasi.Starting{Preopens: slices.Compact(paths)},
+		Starting: true,
 	}
 }
 

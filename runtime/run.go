@@ -110,7 +110,7 @@ func (r *run) enter(ctx context.Context) (inside context.Context, leave func(), 
 // runInside runs the call after enter has admitted it.
 func (r *run) runInside(ctx context.Context, module *engine.Module, arguments []string) (tool.Outcome, error) {
 	t := r.tool
-	view, err := t.runtime.files.Open(ctx, t.permit.mounts, r.invocation.Context, files.Limits{Tool: t.manifest.Name, OpenFiles: t.limits.OpenFiles, AddedBytes: t.limits.DiskBytes})
+	view, err := t.runtime.files.Open(ctx, t.permit.mounts, r.invocation.Context, t.fileLimits())
 	if err != nil {
 		return r.notOpened(ctx, err)
 	}
@@ -122,6 +122,11 @@ func (r *run) runInside(ctx context.Context, module *engine.Module, arguments []
 	r.host = r.newHost()
 	defer r.host.close()
 	return r.execute(ctx, module)
+}
+
+// fileLimits returns the limits of each call's files.
+func (t *Tool) fileLimits() files.Limits {
+	return files.Limits{Tool: t.manifest.Name, OpenFiles: t.limits.OpenFiles, AddedBytes: t.limits.DiskBytes}
 }
 
 // notOpened returns the outcome of a call whose directories could not be opened.

@@ -218,6 +218,8 @@ func (v *View) readVirtual(d *Dir) ([]Entry, error) {
 		entry := Entry{Name: name, Kind: Directory}
 		m := v.mountAt(guest)
 		switch {
+		case m != nil && m.outlined:
+			return nil, place{view: v, op: "read directory", guest: guest}.need()
 		case m != nil && m.tree != nil:
 			entry.Inode = m.inodes
 		case m != nil && m.root != nil:

@@ -94,6 +94,8 @@ func (p place) found(changes bool) (place, error) {
 		return p, nil
 	case p.node != nil:
 		return p.inTree(changes)
+	case p.mount.outlined:
+		return place{}, p.need()
 	}
 	m := p.mount
 	if m.root == nil {

@@ -109,18 +109,8 @@ func NewStore(o Options) *Store {
 //
 // On a host file system that ignores case, values that differ only in case name the same directory.
 func (s *Store) Open(ctx context.Context, mounts []Mount, values map[string]string, limits Limits) (*View, error) {
-	limits, err := limits.resolve()
+	mounts, limits, err := arranged(mounts, limits)
 	if err != nil {
-		return nil, err
-	}
-	mounts = slices.Clone(mounts)
-	for i := range mounts {
-		if err := mounts[i].resolve(); err != nil {
-			return nil, err
-		}
-	}
-	slices.SortFunc(mounts, func(a, b Mount) int { return strings.Compare(a.Guest.String(), b.Guest.String()) })
-	if err := overlap(mounts); err != nil {
 		return nil, err
 	}
 	v := &View{ctx: ctx, store: s, limits: limits}
@@ -137,6 +127,23 @@ func (s *Store) Open(ctx context.Context, mounts []Mount, values map[string]stri
 	}
 	v.preopen()
 	return v, nil
+}
+
+// arranged returns a copy of the mounts, sorted by guest path, and the limits, both with their
+// defaults. It fails if they are invalid.
+func arranged(mounts []Mount, limits Limits) ([]Mount, Limits, error) {
+	limits, err := limits.resolve()
+	if err != nil {
+		return nil, limits, err
+	}
+	mounts = slices.Clone(mounts)
+	for i := range mounts {
+		if err := mounts[i].resolve(); err != nil {
+			return nil, limits, err
+		}
+	}
+	slices.SortFunc(mounts, func(a, b Mount) int { return strings.Compare(a.Guest.String(), b.Guest.String()) })
+	return mounts, limits, overlap(mounts)
 }
 
 func (l Limits) resolve() (Limits, error) {
@@ -192,8 +199,7 @@ func overlap(mounts []Mount) error {
 // mount opens one mount and adds it to the view.
 func (v *View) mount(m Mount, values map[string]string) error {
 	if m.Tree != nil {
-		v.mounts = append(v.mounts, &mount{guest: m.Guest.String(), tree: m.Tree, inodes: v.lastInode + 1})
-		v.lastInode += m.Tree.names
+		v.mountTree(m)
 		return nil
 	}
 	elements, err := m.Host.Elements(values)
@@ -214,10 +220,8 @@ func (v *View) mount(m Mount, values map[string]string) error {
 			return m.err(ErrNotSupported)
 		}
 	}
-	opened := &mount{
-		guest: m.Guest.String(), writable: m.Access == manifests.AccessReadWrite, quota: m.Quota,
-		requested: m.Requested, granted: m.Granted, cut: m.Cut, grant: m.Grant, parent: root, path: elements,
-	}
+	opened := m.unopened()
+	opened.parent, opened.path = root, elements
 	err = v.enter(opened, false)
 	created := m.Access == manifests.AccessReadWrite || m.Granted == manifests.AccessReadWrite
 	if errors.Is(err, os.ErrNotExist) && created && opened.isMissing() {
@@ -229,6 +233,20 @@ func (v *View) mount(m Mount, values map[string]string) error {
 	}
 	v.mounts = append(v.mounts, opened)
 	return nil
+}
+
+// unopened returns the mount without its directory.
+func (m *Mount) unopened() *mount {
+	return &mount{
+		guest: m.Guest.String(), writable: m.Access == manifests.AccessReadWrite, quota: m.Quota,
+		requested: m.Requested, granted: m.Granted, cut: m.Cut, grant: m.Grant,
+	}
+}
+
+// mountTree adds a tree to the view, and reserves the inode numbers of its files.
+func (v *View) mountTree(m Mount) {
+	v.mounts = append(v.mounts, &mount{guest: m.Guest.String(), tree: m.Tree, inodes: v.lastInode + 1})
+	v.lastInode += m.Tree.names
 }
 
 // enter opens the directory of a mount from its parent on. If create is set, it creates what is

@@ -34,6 +34,7 @@ type View struct {
 	current  journal.Entry // of the current operation
 	logged   int
 	closed   bool
+	needs    string // see Needs
 
 	added   manifests.Bytes // growth of the call's directories
 	handles map[handle]struct{}
@@ -54,6 +55,7 @@ type mount struct {
 	root               *os.Root // nil while the directory is missing, and for a tree
 	tree               *Tree    // nil for a host directory
 	inodes             uint64   // the inode number of the tree's root
+	outlined           bool     // the directory is that of a call, and there is none
 	writable           bool
 	quota              Quota
 	requested, granted manifests.Access

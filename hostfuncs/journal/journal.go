@@ -10,6 +10,7 @@ package journal
 import (
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/caisson-run/caisson/tool"
 )
@@ -100,6 +101,27 @@ func (j *Journal) Denials() []tool.Denial {
 		denials = append(denials, r.denial)
 	}
 	return denials
+}
+
+// Continue makes the journal an equal of another one, as if each of its calls had taken no time at a
+// moment. The other one must not change any more.
+func (j *Journal) Continue(from *Journal, at time.Time) {
+	if from.count == 0 && len(from.receipts) == 0 {
+		return
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.count, j.calls, j.receipts = from.count, slices.Clone(from.calls), slices.Clone(from.receipts)
+	for i := range j.calls {
+		j.calls[i].Began, j.calls[i].Duration = at, 0
+	}
+}
+
+// Reset empties the journal.
+func (j *Journal) Reset() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.count, j.calls, j.receipts = 0, nil, nil
 }
 
 // HostCalls returns a copy of the listed host calls, in the order in which they began.

@@ -178,7 +178,7 @@ func resumable(b *testing.B, source []byte, metered bool) *Program {
 	program, err := module.Start(b.Context(), Start{MemoryLimit: 256 * mebibyte, Timeout: time.Minute, Fuel: 1 << 40,
 		Context: func(ctx context.Context) context.Context {
 			system := worldOfTool()
-			system.Starting = &wasi.Starting{}
+			system.Starting = true
 			return wasi.With(ctx, system)
 		}})
 	require.NoError(b, err)

@@ -255,7 +255,7 @@ func TestEvictionHammer(t *testing.T) {
 		sources = append(sources, append(append([]byte(nil), tool...), 0, 2, 1, 'a'+n))
 	}
 	start := Start{MemoryLimit: 4 * mebibyte, Timeout: time.Minute, Fuel: 1 << 40, Context: func(ctx context.Context) context.Context {
-		return wasi.With(ctx, &wasi.System{Args: []string{"tool"}, Starting: &wasi.Starting{}})
+		return wasi.With(ctx, &wasi.System{Args: []string{"tool"}, Starting: true})
 	}}
 	call := guests.NewCall(100)
 	answer := func(source []byte) error {

@@ -71,7 +71,7 @@ func startOf(base func(context.Context) context.Context) Start {
 // startOfTool starts the benchmarks' tool.
 func startOfTool() Start {
 	s := startOf(func(ctx context.Context) context.Context {
-		return wasi.With(ctx, &wasi.System{Args: []string{"tool"}, Starting: &wasi.Starting{}})
+		return wasi.With(ctx, &wasi.System{Args: []string{"tool"}, Starting: true})
 	})
 	s.Fuel = 1 << 40
 	return s
@@ -183,7 +183,7 @@ func goReactor(t testing.TB) *Program {
 	source := kernels(t, guests.Go)
 	module := compileSource(t, newEngine(t, Options{Functions: wasi.Functions()}, nil), source)
 	start := startOf(func(ctx context.Context) context.Context {
-		return wasi.With(ctx, &wasi.System{Args: []string{"tool"}, Random: zeros{}, Now: func() time.Time { return time.Unix(1, 0) }, Starting: &wasi.Starting{}})
+		return wasi.With(ctx, &wasi.System{Args: []string{"tool"}, Random: zeros{}, Now: func() time.Time { return time.Unix(1, 0) }, Starting: true})
 	})
 	start.MemoryLimit, start.Fuel = 64*mebibyte, 1<<40
 	p, err := module.Start(t.Context(), start)

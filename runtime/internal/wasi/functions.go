@@ -63,7 +63,7 @@ func (f function) hostFunction() hostfuncs.Function {
 			if !ok {
 				return errNoSystem
 			}
-			if system.Starting != nil && !atStart[f.name] {
+			if system.Starting && neverAtStart[f.name] {
 				return &StartError{Function: f.name}
 			}
 			if long && ctx.Err() != nil {
@@ -73,6 +73,11 @@ func (f function) hostFunction() hostfuncs.Function {
 			errno, err := f.run(&system.call)
 			if err != nil {
 				return err
+			}
+			if system.Starting {
+				if err := system.started(f.name); err != nil {
+					return err
+				}
 			}
 			if errno != Success && ctx.Err() != nil {
 				return context.Cause(ctx)

@@ -113,7 +113,7 @@ func open(c *call) (Errno, error) {
 		return errnoOf(err), nil
 	}
 	number := c.system.add(&descriptor{
-		file: file, dir: directory, flags: fdflags,
+		file: file, dir: directory, number: opened, flags: fdflags,
 		mode: openMode{read: options.Read, write: options.Write},
 	})
 	return c.putU32(c.u32(8), number), nil

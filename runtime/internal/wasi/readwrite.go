@@ -36,6 +36,8 @@ func read(c *call) (Errno, error) {
 		return EISDIR, nil
 	case !d.stdin && d.file == nil:
 		return EBADF, nil
+	case d.stdin && c.system.Starting:
+		return Success, &StartError{Function: "fd_read"}
 	}
 	if begins := c.system.OnInput; d.stdin && begins != nil {
 		c.system.OnInput = nil
@@ -93,6 +95,8 @@ func write(c *call) (Errno, error) {
 		return errno, nil
 	case d.dir != nil:
 		return EISDIR, nil
+	case c.system.Starting && (d.number == 1 || d.number == 2): // the output, which only calls have
+		return Success, &StartError{Function: "fd_write"}
 	case d.output == nil && d.file == nil:
 		return EBADF, nil
 	}

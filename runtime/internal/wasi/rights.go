@@ -61,7 +61,7 @@ const (
 // EBADF, instead of the open with EROFS and a receipt.
 func (d *descriptor) rights() (base, inheriting uint64) {
 	switch {
-	case d.dir != nil, d.preopen != "":
+	case d.dir != nil:
 		return rightsDirectory, rightsDirectory | rightsFile
 	case d.file != nil:
 		base = rightsFile
@@ -75,7 +75,7 @@ func (d *descriptor) rights() (base, inheriting uint64) {
 	case d.stdin:
 		return rightsStream | rightFDRead, 0
 	}
-	return rightsStream | rightFDWrite, 0 // also while a program starts, which has no output yet
+	return rightsStream | rightFDWrite, 0
 }
 
 func fdstat(c *call) (Errno, error) {
@@ -89,7 +89,7 @@ func fdstat(c *call) (Errno, error) {
 	}
 	clear(stat)
 	switch {
-	case d.dir != nil, d.preopen != "":
+	case d.dir != nil:
 		stat[0] = fileDirectory
 	case d.file != nil:
 		stat[0] = fileRegular

@@ -104,7 +104,7 @@ func TestRightsWhileAProgramStarts(t *testing.T) {
 	s := &System{Now: time.Now, Stdout: &Output{}, Stderr: &Output{}}
 	withProject(t, s, manifests.AccessRead)
 	call := newGuest(t, s)
-	start := newGuest(t, &System{Starting: &Starting{Preopens: []string{"/", "/project"}}})
+	start := newGuest(t, &System{Starting: true, Files: outlineOf(t, manifests.AccessRead)})
 	for descriptor := range uint64(5) {
 		base, inheriting := call.rights(descriptor)
 		startBase, startInheriting := start.rights(descriptor)

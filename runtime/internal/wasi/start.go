@@ -1,42 +1,101 @@
 package wasi
 
-// Starting describes the directories of a program that is started without a call.
-type Starting struct {
-	// Preopens are the guest paths of the directories that will be preopened in each call, in
-	// order. The program sees their paths but cannot use them while it starts.
-	Preopens []string
-}
+import (
+	"github.com/caisson-run/caisson/hostfuncs/files"
+)
+
+// A program that is started without a call (System.Starting) gets the same answers as in each call
+// of its tool, by the same code. They cannot depend on the call, because the system has nothing of
+// one: its Files are of a [files.Outline]. Whatever would need a call, or has an effect, ends the
+// program with a [*StartError].
 
 // StartError ends a program that is started without a call and, before it reads its input, calls a
 // function that depends on the call or has an effect.
-type StartError struct{ Function string }
+type StartError struct {
+	Function string
+	Path     string // the guest path that the function needed; empty if it was not about one
+}
 
-func (e *StartError) Error() string { return "it calls " + e.Function + " before it reads its input" }
+func (e *StartError) Error() string {
+	text := "it calls " + e.Function
+	if e.Path != "" {
+		text += " on " + e.Path
+	}
+	return text + " before it reads its input"
+}
 
-// Flags returns the fdflags of the descriptors, by number, as set by the guest.
-func (s *System) Flags() []uint16 {
-	flags := make([]uint16, len(s.descriptors))
+// neverAtStart holds the functions that end a program while it starts, whatever their arguments:
+// those that end it anyway, and the one that waits and tells how much input there is.
+var neverAtStart = map[string]bool{"poll_oneoff": true, "proc_exit": true, "proc_raise": true}
+
+// started returns the error that ends a starting program after a function, or nil.
+func (s *System) started(function string) error {
+	if s.Files != nil && s.Files.Needs() != "" {
+		return &StartError{Function: function, Path: s.Files.Needs()}
+	}
+	return nil
+}
+
+// Start is what a program that was started without a call has done to its system. It is immutable,
+// and calls may resume it concurrently.
+type Start struct {
+	files       *files.View
+	descriptors []*descriptor // by number; nil if closed
+	listed      int           // the number of the descriptor that was listed last, or 0
+	listing     []files.Entry
+	changed     bool // false if the descriptors are as each call finds them
+}
+
+// Start returns what the program has done. The system must not be used any more.
+func (s *System) Start() *Start {
+	start := &Start{files: s.Files, changed: len(s.descriptors) != s.preopened}
 	for number, d := range s.descriptors {
-		if d != nil {
-			flags[number] = d.flags
+		if d == nil {
+			start.descriptors, start.changed = append(start.descriptors, nil), true
+			continue
 		}
+		if d == s.listed {
+			start.listed, start.listing, start.changed = number, s.listing, true
+		}
+		start.changed = start.changed || d.number != number || d.flags != 0
+		start.descriptors = append(start.descriptors, d)
 	}
-	return flags
+	return start
 }
 
-// SetFlags restores the fdflags of the descriptors, by number, for a guest that set them before it
-// was resumed. It ignores flags of numbers that are not open.
-func (s *System) SetFlags(flags []uint16) {
-	for number, d := range s.descriptors[:min(len(s.descriptors), len(flags))] {
-		if d != nil {
-			d.flags = flags[number]
+// Resume gives the system of a call what the program has done before. It must be called after
+// [With], which undoes it, and before the guest runs.
+func (s *System) Resume(start *Start) {
+	s.isResumed = true
+	if s.Files != nil && start.files != nil {
+		s.Files.Resume(start.files)
+	}
+	if !start.changed {
+		return
+	}
+	own := append([]*descriptor(nil), s.descriptors...)
+	s.descriptors = s.descriptors[:0]
+	for number, before := range start.descriptors {
+		d := s.resumed(before, own)
+		if start.listed == number && start.listing != nil {
+			s.listed, s.listing = d, start.listing
 		}
+		s.descriptors = append(s.descriptors, d)
 	}
 }
 
-// atStart holds the functions that a program may call while it starts without a call.
-var atStart = map[string]bool{
-	"args_get": true, "args_sizes_get": true, "environ_get": true, "environ_sizes_get": true,
-	"clock_res_get": true, "clock_time_get": true, "random_get": true, "sched_yield": true,
-	"fd_fdstat_get": true, "fd_fdstat_set_flags": true, "fd_prestat_get": true, "fd_prestat_dir_name": true,
+// resumed returns the descriptor of this call that belongs to one of the start. Own are the
+// descriptors that the call begins with.
+func (s *System) resumed(d *descriptor, own []*descriptor) *descriptor {
+	switch {
+	case d == nil:
+		return nil
+	case d.number != opened:
+		again := own[d.number]
+		again.flags = d.flags
+		return again
+	case d.file != nil:
+		return &descriptor{file: s.Files.ReopenFile(d.file), number: opened, flags: d.flags, mode: d.mode}
+	}
+	return &descriptor{dir: s.Files.ReopenDir(d.dir), number: opened, flags: d.flags, mode: d.mode}
 }

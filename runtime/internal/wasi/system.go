@@ -33,10 +33,12 @@ type System struct {
 	OnInput func()
 
 	// Starting is set for a program that is started without a call. Functions that depend on a
-	// call then end the program with a [*StartError].
-	Starting *Starting
+	// call then end the program with a [*StartError]. Files must then be of a [files.Outline].
+	Starting bool
 
 	descriptors []*descriptor // by number; nil if closed
+	preopened   int           // how many there are when the guest begins
+	isResumed   bool          // the guest begins where a Start ended
 	standard    [3]descriptor // the first three
 	numbers     [8]*descriptor
 	call        call        // the current call
@@ -49,21 +51,21 @@ type System struct {
 type systemKey struct{}
 
 // With returns a context in which the guest's WASI calls use the system. It opens the preopened
-// directories, whose numbers begin at 3.
+// directories, whose numbers begin at 3. For a system that has been resumed and whose guest did not
+// run, it begins anew.
 func With(ctx context.Context, s *System) context.Context {
-	s.standard = [3]descriptor{{stdin: true}, {output: s.Stdout}, {output: s.Stderr}}
+	if s.isResumed && s.Files != nil {
+		s.Files.Restart()
+	}
+	s.standard = [3]descriptor{{stdin: true}, {output: s.Stdout, number: 1}, {output: s.Stderr, number: 2}}
 	s.descriptors = append(s.numbers[:0], &s.standard[0], &s.standard[1], &s.standard[2])
 	if s.Files != nil {
 		s.Files.SetContext(ctx)
 		for _, preopen := range s.Files.Preopens() {
-			s.descriptors = append(s.descriptors, &descriptor{dir: preopen.Dir, preopen: preopen.Path})
+			s.descriptors = append(s.descriptors, &descriptor{dir: preopen.Dir, preopen: preopen.Path, number: len(s.descriptors)})
 		}
 	}
-	if s.Starting != nil {
-		for _, path := range s.Starting.Preopens {
-			s.descriptors = append(s.descriptors, &descriptor{preopen: path})
-		}
-	}
+	s.isResumed, s.preopened, s.listed, s.listing = false, len(s.descriptors), nil, nil
 	return context.WithValue(ctx, systemKey{}, s)
 }
 
@@ -127,18 +129,21 @@ func (o *Output) End() (end []byte, missing int64) {
 }
 
 // descriptor is an open file descriptor. Exactly one of stdin, output, file and dir is set. None is
-// set for a standard stream that the call does not have, or for a preopened directory while a
-// program starts without a call.
+// set for a standard stream that the call does not have.
 type descriptor struct {
 	stdin   bool
 	output  *Output
 	file    *files.File
 	dir     *files.Dir
 	preopen string // the guest path of a preopened directory; otherwise empty
+	number  int    // under which the guest found it when it began; otherwise opened
 
 	flags uint16   // fdflags
 	mode  openMode // for files
 }
+
+// opened is the number of descriptors that the guest opened.
+const opened = -1
 
 type openMode struct{ read, write bool }
 

@@ -1,0 +1,113 @@
+package files
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"time"
+)
+
+// Outline is what the views of all calls of one tool have in common: the paths of the mounts, which
+// paths lie in none of them, and trees. It is immutable and safe for concurrent use.
+type Outline struct {
+	store  *Store  // of no host directory
+	mounts []Mount // sorted by guest path
+	limits Limits
+}
+
+// NewOutline returns the outline of the views that [Store.Open] returns for these mounts and limits,
+// for any context values. It does not look at the host.
+func NewOutline(mounts []Mount, limits Limits) (*Outline, error) {
+	mounts, limits, err := arranged(mounts, limits)
+	if err != nil {
+		return nil, err
+	}
+	return &Outline{NewStore(Options{}), mounts, limits}, nil
+}
+
+// View returns a view for a program that runs without a call. It answers as the view of every call
+// would, with the same receipts and inode numbers, until an operation needs a host directory. That
+// operation fails, and [View.Needs] says so: the program must not learn anything from it.
+//
+// The view has nothing to close.
+func (o *Outline) View(ctx context.Context) *View {
+	v := &View{ctx: ctx, store: o.store, limits: o.limits}
+	for _, m := range o.mounts {
+		if m.Tree != nil {
+			v.mountTree(m)
+			continue
+		}
+		opened := m.unopened()
+		opened.outlined = true
+		v.mounts = append(v.mounts, opened)
+	}
+	v.preopen()
+	return v
+}
+
+// Needs returns the guest path of the first operation that needed a host directory in a view of an
+// [Outline], or "" if there was none.
+func (v *View) Needs() string { return v.needs }
+
+// need fails an operation that needs the directory of a mount which is only outlined.
+func (p place) need() error {
+	if p.view.needs == "" {
+		p.view.needs = shown(p.guest)
+	}
+	return p.err(fmt.Errorf("%w: there is no call yet", ErrNotSupported))
+}
+
+// Resume gives the view of a call, which must not have been used, the state of a view of its
+// [Outline]: receipts, operations and inode numbers are as if the call had done it all itself. What
+// is open in the outline's view is opened again with [View.ReopenDir] and [View.ReopenFile]. The
+// outline's view is only read, so that any number of calls may resume it at a time.
+func (v *View) Resume(from *View) {
+	v.journal.Continue(&from.journal, time.Now())
+	v.virtualInodes = maps.Clone(from.virtualInodes)
+	v.lastInode = from.lastInode
+	v.current = from.current
+}
+
+// Restart undoes Resume and closes what was opened again.
+func (v *View) Restart() {
+	for h := range v.handles {
+		_ = h.Close() // directories above the mounts, and trees: there is nothing of the host's
+	}
+	v.journal.Reset()
+	v.virtualInodes, v.lastInode = nil, 0
+	for _, m := range v.mounts {
+		if m.tree != nil {
+			v.lastInode += m.tree.names
+		}
+	}
+}
+
+// ReopenDir returns the view's counterpart of a directory that is open in the view that it resumed.
+func (v *View) ReopenDir(d *Dir) *Dir {
+	if d.preopened {
+		for _, preopen := range v.preopens {
+			if preopen.Path == d.guest {
+				return preopen.Dir
+			}
+		}
+	}
+	again := *d
+	again.view, again.mount = v, v.counterpart(d.mount)
+	v.keep(&again)
+	return &again
+}
+
+// ReopenFile returns the view's counterpart of a file that is open in the view that it resumed.
+func (v *View) ReopenFile(f *File) *File {
+	again := *f
+	again.place.view, again.place.mount = v, v.counterpart(f.place.mount)
+	v.keep(&again)
+	return &again
+}
+
+func (v *View) counterpart(m *mount) *mount {
+	if m == nil {
+		return nil
+	}
+	return v.mountAt(m.guest)
+}
