@@ -70,6 +70,7 @@ type Entry struct {
 	// Whole is the result before any part of it was cut.
 	Whole                  tool.Result
 	Tool                   string // the registered name, or the requested one if there is no such tool
+	Brought                bool   // the caller's request brought the tool, and its name ([Batch].Client)
 	Batch, Session, Tenant string
 	Began                  time.Time
 }

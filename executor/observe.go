@@ -118,8 +118,9 @@ func (b *batch) keep(ctx context.Context, c *call) {
 	if b.executor.options.Recorder == nil {
 		return
 	}
+	own := b.brought[c.tool].Manifest
 	entry := Entry{
-		Record: c.record, Whole: c.whole, Tool: c.tool, Batch: b.id, Session: b.session.id, Tenant: b.session.tenant, Began: c.began,
+		Record: c.record, Whole: c.whole, Tool: c.tool, Brought: own != nil && own == c.entry.Manifest, Batch: b.id, Session: b.session.id, Tenant: b.session.tenant, Began: c.began,
 	}
 	_, failure := apart(func() (struct{}, error) {
 		return struct{}{}, b.executor.options.Recorder.Record(context.WithoutCancel(ctx), entry)

@@ -77,8 +77,8 @@ func (m *Metrics) Handler() http.Handler {
 // Record counts one call. It never fails.
 func (m *Metrics) Record(_ context.Context, ended executor.Entry) error {
 	r, name := &ended.Record, ended.Tool
-	if r.Result.Kind == tool.UnknownTool {
-		name = "" // what a model makes up must not grow the metrics
+	if r.Result.Kind == tool.UnknownTool || ended.Brought {
+		name = "" // what a model or a caller makes up must not grow the metrics, nor be shown to who reads those of all tenants
 	}
 	outcome := outcomeSuccess
 	if !r.Result.Success {

@@ -18,7 +18,7 @@ import (
 )
 
 // TestCallsAreCounted: calls of real tools are in what Prometheus reads, by what became of them, and names that a model
-// made up are not.
+// made up or a caller brought are not.
 func TestCallsAreCounted(t *testing.T) {
 	root, err := guests.Compile(t.Context(), "wasm-tools/calculator", "wasm-tools/files")
 	require.NoError(t, err)
@@ -40,6 +40,14 @@ func TestCallsAreCounted(t *testing.T) {
 		}})
 		require.NoError(t, err)
 	}
+	paused, err := h.Execute(t.Context(), executor.Batch{Session: session, Calls: []tool.Call{call("brought_by_a_caller", "{}")}, Client: []tool.Definition{{Name: "brought_by_a_caller"}}})
+	require.NoError(t, err)
+	require.Equal(t, executor.RequiresAction, paused.Status)
+	_, err = h.Resume(t.Context(), executor.Resumption{
+		State: *paused.State, Session: session, Client: []tool.Definition{{Name: "brought_by_a_caller"}},
+		Outputs: []tool.Answer{{CallID: paused.Pending[0].CallID, Result: tool.Result{Success: true, Output: "x"}}},
+	})
+	require.NoError(t, err)
 	w := httptest.NewRecorder()
 	m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	body, err := io.ReadAll(w.Result().Body)
@@ -47,14 +55,14 @@ func TestCallsAreCounted(t *testing.T) {
 	text := string(body)
 	for _, line := range []string{
 		`caisson_calls_total{outcome="success",tool="calculator"} 2`, `caisson_calls_total{outcome="tool_failed",tool="calculator"} 2`,
-		`caisson_calls_total{outcome="unknown_tool",tool=""} 2`, `caisson_calls_total{outcome="denied",tool="file_read"} 2`,
+		`caisson_calls_total{outcome="unknown_tool",tool=""} 2`, `caisson_calls_total{outcome="success",tool=""} 1`, `caisson_calls_total{outcome="denied",tool="file_read"} 2`,
 		`caisson_calls_reused_total{tool="calculator"} 1`, `caisson_denials_total{permission="context"} 2`, `caisson_call_duration_seconds_count{tool="calculator"} `,
 		`caisson_call_queue_seconds_count `, `caisson_fuel_total{tool="calculator"} `, `caisson_call_memory_bytes_count{tool="calculator"} `,
 		`caisson_calls_running 0`, `caisson_calls_waiting 0`, `go_goroutines `,
 	} {
 		assert.True(t, strings.Contains(text, line), line)
 	}
-	for _, name := range []string{"made_up", "acme", `duration_seconds_count{tool="file_read"}`} {
+	for _, name := range []string{"made_up", "brought_by", "acme", `duration_seconds_count{tool="file_read"}`} {
 		assert.False(t, strings.Contains(text, name), name)
 	}
 	for line := range strings.SplitSeq(text, "\n") {
