@@ -21,11 +21,20 @@ import (
 
 func main() {
 	log.SetOutput(io.Discard) // no user of this command reads what libraries log
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), stopSignals()...)
 	// The first signal ends the work in an orderly way. A second one kills the process.
 	context.AfterFunc(ctx, stop)
 	compiler := runtime.ChildCompiler(ctx)
 	os.Exit(run(ctx, os.Args[1:], environment{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, compiler: compiler, exit: os.Exit}))
+}
+
+// stopSignals returns the signals that end the work. That of a terminal that is closed is one, unless nohup has it ignored.
+func stopSignals() []os.Signal {
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		signals = append(signals, syscall.SIGHUP)
+	}
+	return signals
 }
 
 // environment is the command's input and output.

@@ -24,8 +24,9 @@ they fail. --approve-tool runs a destructive tool without asking.
 Results longer than --max-output are cut. The model reads on with the tool read_output, and
 the client with the resource to which the result links.
 
-The command ends with its input, or when it is told to stop (SIGINT, SIGTERM). Calls that
-still run are cancelled. Messages go to standard error, with --verbose also what is done.
+The command ends with its input, or when it is told to stop (SIGINT, SIGTERM, SIGHUP).
+Calls that still run are cancelled. Messages go to standard error, with --verbose also what
+is done.
 
 ` + keptHelp
 

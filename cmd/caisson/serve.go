@@ -40,8 +40,9 @@ The token says for which tenant a call is made, and which context values it gets
 those of --context. GET /healthz and /readyz need no token. GET /metrics, for Prometheus,
 needs one with the scope admin and without a tenant.
 
-When the server is told to stop (SIGINT, SIGTERM), it takes no new calls, gives those that
-run the time of --drain, cancels the rest, and answers every request before it ends.
+When the server is told to stop (SIGINT, SIGTERM, SIGHUP), it takes no new calls, gives
+those that run the time of --drain, cancels the rest, and answers every request before it
+ends.
 
 Refused requests are logged to standard error, with --verbose also what is done.
 

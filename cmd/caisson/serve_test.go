@@ -135,6 +135,32 @@ func TestServe(t *testing.T) {
 	assert.Equal(t, 0, s.end(t), s.log())
 }
 
+// TestServeBodies: the largest body is that of the help text, for all that is served.
+func TestServeBodies(t *testing.T) {
+	for name, args := range map[string][]string{"16 MiB": nil, "1 MiB": {"--max-body", "1MiB"}} {
+		t.Run(name, func(t *testing.T) {
+			s := startServe(t, append(args, "--state-dir", "")...)
+			var most int
+			_, err := fmt.Sscanf(name, "%d MiB", &most)
+			require.NoError(t, err)
+			const around = `{"calls":[],"response":null}`
+			for more, want := range map[int]int{0: 200, 1: 413} {
+				body := around + strings.Repeat(" ", most<<20-len(around)+more)
+				status, text := s.do(t, plain(t), "POST", "/v1/batches", "", body)
+				assert.Equal(t, want, status, text)
+			}
+		})
+	}
+}
+
+// TestServeHangUp: a terminal that is closed ends the server like any other signal, and not in the middle of a call.
+func TestServeHangUp(t *testing.T) {
+	s := startServe(t, "--state-dir", "")
+	require.NoError(t, s.Process.Signal(syscall.SIGHUP))
+	_ = s.Wait()
+	assert.Equal(t, 0, s.ProcessState.ExitCode(), s.log())
+}
+
 func createToken(t *testing.T, state string, args ...string) (token, id string) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "caisson", append([]string{"token", "create", "--json", "--state-dir", state}, args...)...)

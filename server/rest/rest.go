@@ -59,7 +59,7 @@ type Options struct {
 	// Logger gets the causes of failures that callers see as an id. If nil, they are lost.
 	Logger *slog.Logger
 	Runs   RunOptions
-	// Body bounds a request's body in bytes: 8 MiB.
+	// Body bounds a request's body in bytes: 16 MiB, as that of package server.
 	Body int64
 	// Heartbeat is how long a stream of events is silent at most: 15 s.
 	Heartbeat time.Duration
@@ -72,7 +72,7 @@ type RunOptions struct {
 	// PerTenant is how many runs of a tenant are kept: 200. One more removes the one that ended first; if none has ended,
 	// it is refused.
 	PerTenant int
-	// Bytes bounds the requests and events of a tenant's runs, in the same way: 64 MiB.
+	// Bytes bounds the requests, events and results of a tenant's runs, and what is submitted to them, in the same way: 64 MiB.
 	Bytes int
 	// Keep is how long a run is kept after it has ended: an hour.
 	Keep time.Duration
@@ -164,7 +164,7 @@ func (o *Options) complete() error {
 		return errors.New("the option Body is negative")
 	}
 	if o.Body == 0 {
-		o.Body = 8 << 20
+		o.Body = 16 << 20
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
