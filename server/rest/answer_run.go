@@ -189,8 +189,12 @@ func (x *exchange) submit(s *submission) (reply, error) {
 			return reply{}, err
 		}
 	}
+	if err := x.api.runs.reserve(r, len(x.body)); err != nil {
+		return reply{}, err
+	}
 	after, err := r.submit(x, s)
 	if err != nil {
+		r.hold(-len(x.body))
 		return reply{}, err
 	}
 	return x.accepted(r, after)

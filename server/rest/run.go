@@ -58,6 +58,7 @@ type run struct {
 	problem string // why it failed; for the caller
 	expires time.Time
 	answers answers
+	held    struct{ submitted, reported int } // bytes: since the run paused, and of all records
 	turns   int
 	stopped bool               // somebody cancelled it
 	cancel  context.CancelFunc // of the batch under way; nil without one
@@ -142,7 +143,7 @@ func (r *run) expire(now time.Time) {
 // end puts the run in a final state. The caller must hold r.mu.
 func (r *run) end(final status) {
 	r.status, r.expires = final, time.Now().Add(r.api.options.Runs.Keep)
-	r.answers, r.report.State = answers{}, nil
+	r.answers, r.report.State, r.report.Session, r.held.submitted = answers{}, nil, nil, 0
 	r.events.close()
 	if r.release != nil {
 		r.api.ending.Go(r.release) // it may wait for tools that keep data of the session
@@ -219,8 +220,11 @@ func (r *run) show(mapped *responses.Events, event tool.Event) (last []dialects.
 // settle takes the report of a batch that has ended or paused, or the error with which it was refused, and the events with
 // which its response ends.
 func (r *run) settle(report executor.Report, err error, last []dialects.Event) {
+	size := sizeOf(report.Records)
+	defer r.api.runs.trim(r.tenant) // once r.mu is free
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.held.submitted = 0
 	r.events.add(last, true)
 	r.cancel, r.idle = nil, nil
 	switch {
@@ -232,8 +236,33 @@ func (r *run) settle(report executor.Report, err error, last []dialects.Event) {
 		r.problem = r.told(err)
 		r.end(failed)
 	default:
-		r.report = report
+		r.report, r.held.reported = report, size
 		r.settleReport()
+	}
+}
+
+// sizeOf returns about how many bytes records hold. The rest of a report, such as its state, is mostly what the request has.
+func sizeOf(records []tool.Record) int {
+	text, err := json.Marshal(records)
+	if err != nil { // what cannot be written is not shown either
+		return 0
+	}
+	return len(text)
+}
+
+// bytes returns how many bytes are held for the run.
+func (r *run) bytes() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.size + r.held.submitted + r.held.reported + r.events.size()
+}
+
+// hold counts bytes that are submitted, if the run waits for them.
+func (r *run) hold(bytes int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.status == requiresAction {
+		r.held.submitted = max(r.held.submitted+bytes, 0)
 	}
 }
 

@@ -33,16 +33,16 @@ func (s *runs) add(x *exchange, asked *batchRequest, release func()) (*run, erro
 		of = map[string]*run{}
 		s.byTenant[r.tenant] = of
 	}
-	if !makeRoom(of, len(x.body), s.api.options.Runs) {
+	if !makeRoom(of, 1, len(x.body), s.api.options.Runs) {
 		return nil, refuse(http.StatusTooManyRequests, "the tenant has %d runs that have not ended, and there is no room for more; cancel one, or wait", len(of))
 	}
 	of[r.id] = r
 	return r, nil
 }
 
-// makeRoom forgets runs of a tenant that are no longer kept and, until there is room for one more of a size, those that ended
-// first.
-func makeRoom(of map[string]*run, size int, bounds RunOptions) bool {
+// makeRoom forgets runs of a tenant that are no longer kept and, until there is room for more runs and more bytes, those that
+// ended first.
+func makeRoom(of map[string]*run, runs, size int, bounds RunOptions) bool {
 	now := time.Now()
 	var over []*run
 	until := map[*run]time.Time{}
@@ -56,20 +56,39 @@ func makeRoom(of map[string]*run, size int, bounds RunOptions) bool {
 			delete(of, id)
 			continue
 		}
-		bytes += r.size + r.events.size()
+		bytes += r.bytes()
 		if isOver {
 			over, until[r] = append(over, r), at
 		}
 	}
 	slices.SortFunc(over, func(a, b *run) int { return until[a].Compare(until[b]) })
+	enough := func() bool { return len(of)+runs <= bounds.PerTenant && bytes <= bounds.Bytes }
 	for _, r := range over {
-		if len(of) < bounds.PerTenant && bytes <= bounds.Bytes {
+		if enough() {
 			break
 		}
-		bytes -= r.size + r.events.size()
+		bytes -= r.bytes()
 		delete(of, r.id)
 	}
-	return len(of) < bounds.PerTenant && bytes <= bounds.Bytes
+	return enough()
+}
+
+// reserve makes room for what is submitted to a run, or refuses it. It must be given back if it is not kept.
+func (s *runs) reserve(r *run, size int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !makeRoom(s.byTenant[r.tenant], 0, size, s.api.options.Runs) {
+		return refuse(http.StatusTooManyRequests, "the tenant's runs hold %d bytes at most, and there is no room for this; submit less, cancel a run, or wait", s.api.options.Runs.Bytes)
+	}
+	r.hold(size)
+	return nil
+}
+
+// trim forgets the runs of a tenant that ended first, if its runs have grown over their bounds.
+func (s *runs) trim(tenant string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	makeRoom(s.byTenant[tenant], 0, 0, s.api.options.Runs)
 }
 
 // get returns a run of a tenant.

@@ -273,6 +273,71 @@ func TestRunsAreBoundedInBytes(t *testing.T) {
 	w.start("ada", long)
 }
 
+// TestAttackSubmissions: outputs for all but one of the calls that wait are held until the last one comes, and so are within the
+// bound. Those that are refused are not counted.
+func TestAttackSubmissions(t *testing.T) {
+	const most, calls, long = 1 << 20, 10, 300 << 10
+	for _, test := range []struct {
+		name  string
+		bytes int
+		taken int
+	}{{"guarded", most, 3}, {"control: a bound that is not reached", 100 * most, calls - 1}} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t, rest.Options{Runs: rest.RunOptions{Bytes: test.bytes}})
+			var asked []string
+			for i := range calls {
+				asked = append(asked, fmt.Sprintf(`{"id":"c%d","name":"ask_user","arguments":{"question":"Which?"}}`, i))
+			}
+			started := w.start("ada", `{"calls":[`+strings.Join(asked, ",")+`]}`)
+			w.until(started.ID, "ada", "requires_action")
+			path, taken := "/v1/runs/"+started.ID+"/submit_tool_outputs", 0
+			for range 20 { // refused for another reason
+				w.request("POST", path, "ada", output("nobody", strings.Repeat("x", long))).refused(422)
+			}
+			for i := range calls - 1 {
+				switch answer := w.request("POST", path, "ada", output(fmt.Sprintf("c%d", i), strings.Repeat("x", long))); answer.status {
+				case 202:
+					taken++
+				default:
+					answer.refused(429)
+				}
+			}
+			assert.Equal(t, test.taken, taken)
+			of[run](w.request("POST", "/v1/runs/"+started.ID+"/cancel", "ada", nil), 200)
+			w.until(w.start("ada", household).ID, "ada", "requires_action") // there is room again
+		})
+	}
+}
+
+// TestAttackResultsOfRuns: the records of runs that have ended count, so that long results make the oldest be forgotten.
+func TestAttackResultsOfRuns(t *testing.T) {
+	const long = 40_000
+	for _, test := range []struct {
+		name  string
+		bytes int
+		kept  int
+	}{{"guarded", 8 * long, 2}, {"control: a bound that is not reached", 600 * long, 4}} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t, rest.Options{Runs: rest.RunOptions{Bytes: test.bytes, EventBytes: 1}})
+			of[tool.Record](w.request("POST", "/v1/calls", "ada", map[string]any{"name": "file_write", "arguments": map[string]any{"path": "long.txt", "content": strings.Repeat("x", long)}}), 200)
+			var ids []string
+			for range 4 { // the record has the text, and so has the last event
+				started := w.start("ada", `{"calls":[{"name":"file_read","arguments":{"path":"long.txt"}}]}`)
+				ended := w.until(started.ID, "ada", "completed")
+				assert.Greater(t, len(ended.Records[0].Result.Output), long-1)
+				ids = append(ids, started.ID)
+			}
+			kept := 0
+			for _, id := range ids {
+				if w.request("GET", "/v1/runs/"+id, "ada", nil).status == 200 {
+					kept++
+				}
+			}
+			assert.Equal(t, test.kept, kept)
+		})
+	}
+}
+
 // running returns the id of the newest run that has not ended.
 func (w *world) running(as string) string {
 	w.t.Helper()
