@@ -6,6 +6,8 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -30,10 +32,7 @@ func (s *Server) ask(c *conversation, report executor.Report) (*sdk.CallToolResu
 			return written(refusal(tool.Denied, problem))
 		}
 	}
-	state, ok := s.waiting.put(c.key, paused{name: c.name, arguments: canonical(c.request), state: *report.State, pending: report.Pending})
-	if !ok {
-		return written(refusal(tool.Busy, "too many calls wait for an answer of the user's; answer those first"))
-	}
+	state := s.waiting.put(paused{by: c.key, tenant: c.tenant, name: c.name, arguments: canonical(c.request), state: *report.State, pending: report.Pending})
 	return questions(state, report.Pending), nil
 }
 
@@ -173,6 +172,7 @@ type waiting struct {
 // paused is a call that waits.
 type paused struct {
 	by        string // the key of who made it
+	tenant    string
 	until     time.Time
 	name      string
 	arguments []byte
@@ -180,39 +180,51 @@ type paused struct {
 	pending   []tool.Action
 }
 
-// Bounds on the calls that wait: in all, and of one caller in one session.
+// Bounds on the calls that wait: in all, and of one caller in one session. Whoever has more waiting most likely has forgotten
+// the oldest.
 const (
 	maxWaiting    = 1024
 	maxWaitingOwn = 16
 	waitFor       = time.Hour
 )
 
-// put stores a call, and returns under which state it is found, which nobody can guess. It returns false if too many
-// wait. Each call has its own bound on arguments, so that this bounds the memory, too.
-func (w *waiting) put(key string, p paused) (state string, ok bool) {
+// put stores a call, and returns under which state it is found, which nobody can guess. If there is no room, the oldest call of
+// the session is forgotten, or that of the tenant that has the most, so that nobody keeps others from being asked. Each call
+// has its own bound on arguments, so that this bounds the memory, too.
+func (w *waiting) put(p paused) (state string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	now, own := time.Now(), 0
-	oldest := ""
+	now, own, of := time.Now(), 0, map[string]int{}
 	for at, other := range w.calls {
-		switch {
-		case !now.Before(other.until):
+		if !now.Before(other.until) {
 			delete(w.calls, at)
-		case other.by == key:
+			continue
+		}
+		of[other.tenant]++
+		if other.by == p.by {
 			own++
-			if oldest == "" || other.until.Before(w.calls[oldest].until) {
-				oldest = at
-			}
 		}
 	}
-	if own == maxWaitingOwn { // its client has most likely forgotten it
-		delete(w.calls, oldest)
+	switch {
+	case own >= maxWaitingOwn:
+		w.forgetOldest(func(other paused) bool { return other.by == p.by })
+	case len(w.calls) >= maxWaiting:
+		most := slices.Max(slices.Collect(maps.Values(of)))
+		w.forgetOldest(func(other paused) bool { return of[other.tenant] == most })
 	}
-	if len(w.calls) >= maxWaiting {
-		return "", false
+	p.until = now.Add(waitFor)
+	return w.store(p, rand.Text())
+}
+
+// forgetOldest forgets the call that has waited longest of some. The lock is held.
+func (w *waiting) forgetOldest(among func(paused) bool) {
+	oldest := ""
+	for at, one := range w.calls {
+		if among(one) && (oldest == "" || one.until.Before(w.calls[oldest].until)) {
+			oldest = at
+		}
 	}
-	p.by, p.until = key, now.Add(waitFor)
-	return w.store(p, rand.Text()), true
+	delete(w.calls, oldest)
 }
 
 // store stores a call under a state. The lock is held.

@@ -15,7 +15,9 @@ import (
 // by is who makes a request, and in which session.
 type by struct {
 	// key is the same for requests of the same caller in the same session, and for no others.
-	key     string
+	key string
+	// tenant is the same for all who share what a tenant may use.
+	tenant  string
 	may     func(auth.Scope) bool
 	allowed func() ([]string, error)
 	// session returns the executor's session, and what to call when the request has ended.
