@@ -103,7 +103,7 @@ func (s *submission) output(v jsontext.Value) error {
 	var whole json.RawMessage
 	given := false
 	err := object(v, members{
-		"tool_call_id": text(&a.CallID), "result": raw(&whole),
+		"tool_call_id": text(&a.CallID), "result": rawObject(&whole),
 		"output": func(v jsontext.Value) error {
 			given = true
 			return text(&output)(v)

@@ -41,23 +41,48 @@ func (o *offered) take(tools *registry.Registry) func(jsontext.Value) error {
 		if inner := v.Get(kind); inner.Kind() == jsontext.Object { // chat completions
 			described = inner
 		}
-		d := tool.Definition{Name: described.Get("name").String(), Description: described.Get("description").String(), Type: kind}
-		if d.Name == "" {
-			return mistake(v, "has no name")
+		d, err := broughtTool(described, kind)
+		if err != nil {
+			return err
 		}
 		if _, ok := tools.Get(d.Name); ok {
 			return nil // the first that has a name keeps it
-		}
-		if given := described.Get("parameters"); given.Kind() == jsontext.Object {
-			d.Parameters = json.RawMessage(given.Text())
-		}
-		if given := described.Get("format"); given.Kind() == jsontext.Object {
-			d.Format = json.RawMessage(given.Text())
 		}
 		o.client = append(o.client, d)
 		return nil
 	}
 }
+
+// broughtTool reads a function or a custom tool. What a provider adds to its own format is left to it, and what decides how
+// calls are checked must be of the right type: a schema that is ignored would check nothing.
+func broughtTool(v jsontext.Value, kind string) (tool.Definition, error) {
+	d := tool.Definition{Type: kind}
+	for name, to := range map[string]*string{"name": &d.Name, "description": &d.Description} {
+		switch given := v.Get(name); given.Kind() {
+		case jsontext.String:
+			*to = given.String()
+		case absent, jsontext.Null:
+		default:
+			return d, mistake(given, "must be a string")
+		}
+	}
+	for name, to := range map[string]*json.RawMessage{"parameters": &d.Parameters, "format": &d.Format} {
+		switch given := v.Get(name); given.Kind() {
+		case jsontext.Object:
+			*to = json.RawMessage(given.Text())
+		case absent, jsontext.Null:
+		default:
+			return d, mistake(given, "must be an object")
+		}
+	}
+	if d.Name == "" {
+		return d, mistake(v, "has no name")
+	}
+	return d, nil
+}
+
+// absent is the kind of a member that an object does not have.
+const absent jsontext.Kind = 0
 
 // addTo adds the settings to what a request says to tools, unless it says more itself.
 func (o *offered) addTo(requests *map[string]tool.Request) {

@@ -24,17 +24,18 @@ func TestCall(t *testing.T) {
 		result  string // a part of it
 		kind    tool.Kind
 	}{
-		"a success":             {`{"id":"c1","name":"calculator","arguments":{"expression":"2+2"}}`, true, `"value":4`, ""},
-		"arguments as text":     {`{"name":"calculator","arguments":"{\"expression\":\"2+2\"}"}`, true, `"value":4`, ""},
-		"a permission":          {`{"name":"file_read","arguments":{"path":"/project/notes.txt"}}`, true, `dig`, ""},
-		"a denial":              {`{"name":"file_read","arguments":{"path":"/etc/passwd"}}`, false, "no granted directory", tool.Denied},
-		"a tool that fails":     {`{"name":"file_read","arguments":{"path":"/project/none"}}`, false, "", tool.ToolFailed},
-		"an unknown tool":       {`{"name":"calculater","arguments":{}}`, false, "did you mean calculator", tool.UnknownTool},
-		"wrong arguments":       {`{"name":"calculator","arguments":{"expression":[]}}`, false, "expression", tool.InvalidArguments},
-		"a repetition in text":  {`{"name":"calculator","arguments":"{\"expression\":\"1\",\"expression\":\"2\"}"}`, false, "twice", tool.InvalidArguments},
-		"a forged context":      {`{"name":"file_read","arguments":{"path":"/project/notes.txt","Project_ID":"p2"}}`, false, "host fills in project_id", tool.Denied},
-		"no arguments":          {`{"name":"echo"}`, true, "{}", ""},
-		"what ends with a null": {`{"name":"echo","arguments":null,"session":null}`, true, "{}", ""},
+		"a success":            {`{"id":"c1","name":"calculator","arguments":{"expression":"2+2"}}`, true, `"value":4`, ""},
+		"arguments as text":    {`{"name":"calculator","arguments":"{\"expression\":\"2+2\"}"}`, true, `"value":4`, ""},
+		"a permission":         {`{"name":"file_read","arguments":{"path":"/project/notes.txt"}}`, true, `dig`, ""},
+		"a denial":             {`{"name":"file_read","arguments":{"path":"/etc/passwd"}}`, false, "no granted directory", tool.Denied},
+		"a tool that fails":    {`{"name":"file_read","arguments":{"path":"/project/none"}}`, false, "", tool.ToolFailed},
+		"an unknown tool":      {`{"name":"calculater","arguments":{}}`, false, "did you mean calculator", tool.UnknownTool},
+		"wrong arguments":      {`{"name":"calculator","arguments":{"expression":[]}}`, false, "expression", tool.InvalidArguments},
+		"a repetition in text": {`{"name":"calculator","arguments":"{\"expression\":\"1\",\"expression\":\"2\"}"}`, false, "twice", tool.InvalidArguments},
+		"a forged context":     {`{"name":"file_read","arguments":{"path":"/project/notes.txt","Project_ID":"p2"}}`, false, "host fills in project_id", tool.Denied},
+		"no arguments":         {`{"name":"echo"}`, true, "{}", ""},
+		"null for arguments":   {`{"name":"echo","arguments":null}`, true, "{}", ""},
+		"null, nested":         {`{"function":{"name":"echo","arguments":null}}`, true, "{}", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w.t = t
@@ -110,14 +111,23 @@ func TestWrongBodies(t *testing.T) {
 		`{"name":"echo","arguments":{"a":"` + strings.Repeat("x", 10_000) + `"}}`:                       {"/v1/calls", 413, "longer than 10000 bytes"},
 		`{"calls":[],"response":{}}`: {"/v1/batches", 400, "either calls or a response"},
 		`{"session":"s"}`:            {"/v1/batches", 400, "either calls or a response"},
-		`{"calls":[{"function":{"name":"echo"},"name":"wipe"}]}`:             {"/v1/batches", 400, "calls[0] has name beside function"},
-		`{"calls":[{"id":"1"}]}`:                                             {"/v1/batches", 400, "calls[0] has no name"},
-		`{"calls":[{"name":"echo","x":1}]}`:                                  {"/v1/batches", 400, "calls[0].x is not known"},
-		`{"response":{"what":1}}`:                                            {"/v1/batches", 422, "response: "},
-		`{"dialect":"esperanto","response":{}}`:                              {"/v1/batches", 400, "dialect: it must be openai"},
-		`{"dialect":"anthropic","response":{"choices":[]}}`:                  {"/v1/batches", 422, "response: "},
-		`{"calls":[{"name":"echo"}],"requests":{"echo":{"values":{"a":1}}}}`: {"/v1/batches", 400, "requests.echo.values.a must be a string"},
-		`{"calls":[{"name":"echo"}],"requests":{"echo":{"definition":[]}}}`:  {"/v1/batches", 422, "is not a JSON object"},
+		`{"calls":[{"function":{"name":"echo"},"name":"wipe"}]}`:               {"/v1/batches", 400, "calls[0] has name beside function"},
+		`{"calls":[{"id":"1"}]}`:                                               {"/v1/batches", 400, "calls[0] has no name"},
+		`{"calls":[{"name":"echo","x":1}]}`:                                    {"/v1/batches", 400, "calls[0].x is not known"},
+		`{"response":{"what":1}}`:                                              {"/v1/batches", 422, "response: "},
+		`{"dialect":"esperanto","response":{}}`:                                {"/v1/batches", 400, "dialect: it must be openai"},
+		`{"dialect":"anthropic","response":{"choices":[]}}`:                    {"/v1/batches", 422, "response: "},
+		`{"calls":[{"name":"echo"}],"requests":{"echo":{"values":{"a":1}}}}`:   {"/v1/batches", 400, "requests.echo.values.a must be a string"},
+		`{"calls":[{"name":"echo"}],"requests":{"echo":{"definition":[]}}}`:    {"/v1/batches", 400, "requests.echo.definition must be an object"},
+		`{"name":"echo","session":null}`:                                       {"/v1/calls", 400, "session must be a string"},
+		`{"name":"echo","timeout_seconds":null}`:                               {"/v1/calls", 400, "timeout_seconds must be a number"},
+		`{"name":"echo","requests":null}`:                                      {"/v1/calls", 400, "requests must be an object"},
+		`{"calls":null}`:                                                       {"/v1/batches", 400, "calls must be an array"},
+		`{"response":null}`:                                                    {"/v1/batches", 400, "either calls or a response"},
+		`{"dialect":"mcp","agent":null}`:                                       {"/v1/definitions", 400, "agent must be a string"},
+		`{"calls":[],"tools":[{"type":"function","name":"f","parameters":1}]}`: {"/v1/batches", 400, "tools[0].parameters must be an object"},
+		`{"calls":[],"tools":[{"type":"custom","name":"f","format":"x"}]}`:     {"/v1/batches", 400, "tools[0].format must be an object"},
+		`{"calls":[],"tools":[{"type":"function","name":1}]}`:                  {"/v1/batches", 400, "tools[0].name must be a string"},
 	} {
 		detail := w.request("POST", c.path, "ada", body).refused(c.status)
 		assert.Contains(t, detail, c.detail, body)
@@ -126,6 +136,8 @@ func TestWrongBodies(t *testing.T) {
 		w.request("POST", "/v1/calls", "ada", `{"name":"wipe","arguments":{"what":"x"}}`, "Content-Type", kind).refused(415)
 	}
 	of[tool.Record](w.request("POST", "/v1/calls", "ada", `{"name":"echo"}`, "Content-Type", "application/json; charset=utf-8"), 200)
+	assert.Contains(t, w.request("POST", "/v1/calls", "ada", `{"name":"echo"}`, "Content-Encoding", "gzip").refused(415), "not be compressed")
+	w.request("PUT", "/v1/agents/clerk", "ada", `{"allowed_tools":null}`).refused(400)
 	assert.Empty(t, w.wipes())
 }
 
@@ -230,7 +242,7 @@ func TestStreamedBatch(t *testing.T) {
 		assert.Contains(t, e.data, `"type":"`+e.name+`"`)
 	}
 	// What is refused before anything runs is an ordinary problem.
-	w.request("POST", "/v1/batches", "ada", `{"calls":[{"name":"echo"}],"requests":{"echo":{"definition":[]}}}`, "Accept", "text/event-stream").refused(422)
+	w.request("POST", "/v1/batches", "ada", `{"calls":[{"name":"echo"}],"tools":[{"type":"function","name":"a b"}]}`, "Accept", "text/event-stream").refused(422)
 }
 
 // TestSession: results that were cut are read on in their session, by the token that has it alone.

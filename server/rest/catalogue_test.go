@@ -65,6 +65,9 @@ func TestRowS1_5Settings(t *testing.T) {
 	w.request("GET", "/v1/tools?agent=clerk", "mallory", nil).refused(404)
 	w.request("GET", "/v1/tools?agents=clerk", "reader", nil).refused(400)
 
+	for _, name := range []string{"echo", "file_read"} { // a function of the program's, and one in a sandbox
+		assert.Equal(t, "function", of[struct{ Type string }](w.request("GET", "/v1/tools/"+name, "reader", nil), 200).Type, name)
+	}
 	one := of[listing](w.request("GET", "/v1/tools/file_write?agent=clerk", "reader", nil), 200)
 	assert.False(t, one.Allowed)
 	assert.NotEmpty(t, one.Permissions)

@@ -40,7 +40,8 @@ func decodeObject(text string, fields members) error {
 	return object(document.Root(), fields)
 }
 
-// object takes the members of an object, all of which must be known.
+// object takes the members of an object, all of which must be known. A null is a value like others: one that stood for a
+// member that is absent would give an agent that a program forgot to set all tools.
 func object(v jsontext.Value, fields members) error {
 	if v.Kind() != jsontext.Object {
 		return mistake(v, "must be an object")
@@ -49,9 +50,6 @@ func object(v jsontext.Value, fields members) error {
 		take := fields[name.String()]
 		if take == nil {
 			return mistake(value, "is not known; known are %s", strings.Join(slices.Sorted(maps.Keys(fields)), ", "))
-		}
-		if value.Kind() == jsontext.Null {
-			continue // as if it were absent
 		}
 		if err := take(value); err != nil {
 			return err
@@ -139,11 +137,23 @@ func whole(to *int, most int) func(jsontext.Value) error {
 	}
 }
 
-// raw takes any value as it is written.
+// raw takes any value as it is written. A null is as if it were absent.
 func raw(to *json.RawMessage) func(jsontext.Value) error {
 	return func(v jsontext.Value) error {
-		*to = json.RawMessage(v.Text())
+		if v.Kind() != jsontext.Null {
+			*to = json.RawMessage(v.Text())
+		}
 		return nil
+	}
+}
+
+// rawObject takes an object as it is written.
+func rawObject(to *json.RawMessage) func(jsontext.Value) error {
+	return func(v jsontext.Value) error {
+		if v.Kind() != jsontext.Object {
+			return mistake(v, "must be an object")
+		}
+		return raw(to)(v)
 	}
 }
 

@@ -129,8 +129,8 @@ func (x *exchange) serve() (reply, error) {
 		return reply{}, err
 	}
 	if x.route.writes {
-		if key := x.request.Header.Get(keyHeader); key != "" {
-			return x.once(key)
+		if given := x.request.Header.Values(keyHeader); len(given) > 0 {
+			return x.once(given)
 		}
 	}
 	return x.route.handle(x)
@@ -145,6 +145,9 @@ func (x *exchange) read() error {
 		if media, _, err := mime.ParseMediaType(said); err != nil || media != "application/json" {
 			return refuse(http.StatusUnsupportedMediaType, "the body must be JSON: Content-Type: application/json")
 		}
+	}
+	if said := r.Header.Get("Content-Encoding"); said != "" && said != "identity" {
+		return refuse(http.StatusUnsupportedMediaType, "the body must not be compressed: leave out Content-Encoding")
 	}
 	most := x.api.options.Body
 	if r.ContentLength > most {

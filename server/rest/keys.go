@@ -50,8 +50,14 @@ func newKeys(options KeyOptions) *keys {
 }
 
 // once serves a request with a key: the first time as any other, and again with the same answer.
-func (x *exchange) once(key string) (reply, error) {
-	if len(key) > maxKey {
+func (x *exchange) once(given []string) (reply, error) {
+	key := given[0]
+	switch {
+	case len(given) > 1:
+		return reply{}, refuse(http.StatusBadRequest, "%s is given more than once", keyHeader)
+	case key == "": // more likely an empty variable than no key, and then a repetition would run again
+		return reply{}, refuse(http.StatusBadRequest, "%s is empty; leave it out for a request that is not repeated", keyHeader)
+	case len(key) > maxKey:
 		return reply{}, refuse(http.StatusBadRequest, "%s is longer than %d bytes", keyHeader, maxKey)
 	}
 	body := sha256.Sum256(x.body)

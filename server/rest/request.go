@@ -119,7 +119,8 @@ func (c *writtenCall) problem() string {
 	return ""
 }
 
-// arguments takes an object, which is passed on as it is written, or the text that a model wrote.
+// arguments takes an object, which is passed on as it is written, or the text that a model wrote. Null, which some providers
+// write for none, is none.
 func arguments(to *string) func(jsontext.Value) error {
 	return func(v jsontext.Value) error {
 		switch v.Kind() {
@@ -127,6 +128,7 @@ func arguments(to *string) func(jsontext.Value) error {
 			*to = v.Text()
 		case jsontext.String:
 			*to = v.String()
+		case jsontext.Null:
 		default:
 			return mistake(v, "must be an object, or the text that a model wrote")
 		}
@@ -140,7 +142,7 @@ func requests(to *map[string]tool.Request) func(jsontext.Value) error {
 	return dictionary(func(name string, v jsontext.Value) error {
 		var said tool.Request
 		err := object(v, members{
-			"definition": raw(&said.Definition),
+			"definition": rawObject(&said.Definition),
 			"values": dictionary(func(key string, v jsontext.Value) error {
 				var value string
 				err := text(&value)(v)
@@ -186,10 +188,11 @@ func (x *exchange) batchRequestOf(tools *registry.Registry) (batchRequest, error
 			})(v)
 		},
 		"response": func(v jsontext.Value) error {
-			if response = json.RawMessage(v.Text()); v.Kind() == jsontext.String { // a transcript
+			if v.Kind() == jsontext.String { // a transcript
 				response = json.RawMessage(v.String())
+				return nil
 			}
-			return nil
+			return raw(&response)(v)
 		},
 		"dialect": text(&dialect), "session": sessionID(&b.session), "timeout_seconds": number(&timeout, maxTimeout),
 		"requests": requests(&b.batch.Requests), "tools": elements(maxCalls, brings.take(tools)),

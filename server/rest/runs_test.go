@@ -418,6 +418,7 @@ func TestIdempotency(t *testing.T) {
 
 	assert.Contains(t, w.request("POST", "/v1/calls", "ada", `{"name":"wait","arguments":{"text":"b"}}`, "Idempotency-Key", "k1").refused(422), "another body")
 	w.request("POST", "/v1/calls", "ada", body, "Idempotency-Key", strings.Repeat("k", 256)).refused(400)
+	assert.Contains(t, w.request("POST", "/v1/calls", "ada", body, "Idempotency-Key", "").refused(400), "is empty")
 	for i, other := range []string{"bob", "mallory"} { // each has keys of their own
 		go func() { w.let <- struct{}{} }()
 		record := of[tool.Record](w.request("POST", "/v1/calls", other, body, "Idempotency-Key", "k1"), 200)
