@@ -174,7 +174,7 @@ func (d *Dir) ReadDir() (entries []Entry, err error) {
 	err = d.operate(opList, "read directory", ".", false, func(p place) error {
 		switch {
 		case p.virtual():
-			entries, err = p.view.readVirtual(d)
+			entries = p.view.readVirtual(d)
 		case p.node != nil:
 			entries = p.node.entries(p.mount)
 		default:
@@ -211,29 +211,14 @@ func (p place) readDir() ([]Entry, error) {
 	return entries, nil
 }
 
-func (v *View) readVirtual(d *Dir) ([]Entry, error) {
+// readVirtual lists a directory above the mounts, without looking at the host.
+func (v *View) readVirtual(d *Dir) []Entry {
 	var entries []Entry
 	for _, name := range v.children(d.guest) {
 		guest := path.Join(d.guest, name)
-		entry := Entry{Name: name, Kind: Directory}
-		m := v.mountAt(guest)
-		switch {
-		case m != nil && m.outlined:
-			return nil, place{view: v, op: "read directory", guest: guest}.need()
-		case m != nil && m.tree != nil:
-			entry.Inode = m.inodes
-		case m != nil && m.root != nil:
-			info, err := m.root.Stat(".")
-			if err != nil {
-				return nil, v.fail("read directory", guest, err)
-			}
-			entry.Inode = v.inode(info)
-		default:
-			entry.Inode = v.virtualInode(guest)
-		}
-		entries = append(entries, entry)
+		entries = append(entries, Entry{Name: name, Kind: Directory, Inode: v.virtualInode(guest)})
 	}
-	return entries, nil
+	return entries
 }
 
 // Sync commits the directory's names to disk, if the system supports it.

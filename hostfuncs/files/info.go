@@ -32,9 +32,11 @@ type Info struct {
 
 // Entry is one name in a directory.
 type Entry struct {
-	Name  string
-	Kind  FileKind
-	Inode uint64 // as in [Info]
+	Name string
+	Kind FileKind
+	// Inode is as in [Info], except for the mount of a directory that an earlier mount has, too: it
+	// has a number of its own in the list of the directory above it.
+	Inode uint64
 }
 
 // OpenOptions configures [Dir.Open]. With the zero value, the file can be neither read nor written,

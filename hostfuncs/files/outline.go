@@ -33,13 +33,9 @@ func NewOutline(mounts []Mount, limits Limits) (*Outline, error) {
 func (o *Outline) View(ctx context.Context) *View {
 	v := &View{ctx: ctx, store: o.store, limits: o.limits}
 	for _, m := range o.mounts {
-		if m.Tree != nil {
-			v.mountTree(m)
-			continue
-		}
-		opened := m.unopened()
-		opened.outlined = true
-		v.mounts = append(v.mounts, opened)
+		reserved := v.reserved(m)
+		reserved.outlined = m.Tree == nil
+		v.mounts = append(v.mounts, reserved)
 	}
 	v.preopen()
 	return v
@@ -76,9 +72,7 @@ func (v *View) Restart() {
 	v.journal.Reset()
 	v.virtualInodes, v.lastInode = nil, 0
 	for _, m := range v.mounts {
-		if m.tree != nil {
-			v.lastInode += m.tree.names
-		}
+		v.lastInode += m.names()
 	}
 }
 

@@ -198,8 +198,9 @@ func overlap(mounts []Mount) error {
 
 // mount opens one mount and adds it to the view.
 func (v *View) mount(m Mount, values map[string]string) error {
+	opened := v.reserved(m)
 	if m.Tree != nil {
-		v.mountTree(m)
+		v.mounts = append(v.mounts, opened)
 		return nil
 	}
 	elements, err := m.Host.Elements(values)
@@ -220,7 +221,6 @@ func (v *View) mount(m Mount, values map[string]string) error {
 			return m.err(ErrNotSupported)
 		}
 	}
-	opened := m.unopened()
 	opened.parent, opened.path = root, elements
 	err = v.enter(opened, false)
 	created := m.Access == manifests.AccessReadWrite || m.Granted == manifests.AccessReadWrite
@@ -235,18 +235,23 @@ func (v *View) mount(m Mount, values map[string]string) error {
 	return nil
 }
 
-// unopened returns the mount without its directory.
-func (m *Mount) unopened() *mount {
-	return &mount{
-		guest: m.Guest.String(), writable: m.Access == manifests.AccessReadWrite, quota: m.Quota,
+// reserved returns the mount without its directory, and reserves the inode numbers of its
+// directory or of the tree's files.
+func (v *View) reserved(m Mount) *mount {
+	reserved := &mount{
+		guest: m.Guest.String(), tree: m.Tree, inode: v.lastInode + 1, writable: m.Access == manifests.AccessReadWrite, quota: m.Quota,
 		requested: m.Requested, granted: m.Granted, cut: m.Cut, grant: m.Grant,
 	}
+	v.lastInode += reserved.names()
+	return reserved
 }
 
-// mountTree adds a tree to the view, and reserves the inode numbers of its files.
-func (v *View) mountTree(m Mount) {
-	v.mounts = append(v.mounts, &mount{guest: m.Guest.String(), tree: m.Tree, inodes: v.lastInode + 1})
-	v.lastInode += m.Tree.names
+// names returns how many inode numbers are reserved for the mount.
+func (m *mount) names() uint64 {
+	if m.tree != nil {
+		return m.tree.names
+	}
+	return 1
 }
 
 // enter opens the directory of a mount from its parent on. If create is set, it creates what is
@@ -265,6 +270,9 @@ func (v *View) enter(m *mount, create bool) error {
 		return err
 	}
 	m.root, m.parent, m.tracker = m.parent, nil, v.store.acquire(info)
+	if _, known := v.inodes.get(info); !known {
+		v.inodes.put(info, m.inode)
+	}
 	return nil
 }
 

@@ -224,7 +224,7 @@ func (p place) inTree(changes bool) (place, error) {
 // to the mount.
 func (n *node) describe(m *mount) Info {
 	epoch := time.Unix(0, 0)
-	return Info{Kind: n.kind(), Size: int64(len(n.content)), Inode: m.inodes + n.number, Links: 1, Accessed: epoch, Modified: epoch, Changed: epoch}
+	return Info{Kind: n.kind(), Size: int64(len(n.content)), Inode: m.inode + n.number, Links: 1, Accessed: epoch, Modified: epoch, Changed: epoch}
 }
 
 func (n *node) kind() FileKind {
@@ -237,7 +237,7 @@ func (n *node) kind() FileKind {
 func (n *node) entries(m *mount) []Entry {
 	entries := make([]Entry, 0, len(n.children))
 	for _, child := range n.children {
-		entries = append(entries, Entry{child.name, child.kind(), m.inodes + child.number})
+		entries = append(entries, Entry{child.name, child.kind(), m.inode + child.number})
 	}
 	return entries
 }

@@ -39,7 +39,8 @@ type View struct {
 	added   manifests.Bytes // growth of the call's directories
 	handles map[handle]struct{}
 
-	// Inode numbers are private to the view. Directories above the mounts have them by guest
+	// Inode numbers are private to the view. Those of mounts come first, in their order, so that a
+	// list of the mounts is the same in all calls. Directories above the mounts have them by guest
 	// path.
 	inodes        fileMap[uint64]
 	virtualInodes map[string]uint64
@@ -54,7 +55,7 @@ type mount struct {
 	guest              string
 	root               *os.Root // nil while the directory is missing, and for a tree
 	tree               *Tree    // nil for a host directory
-	inodes             uint64   // the inode number of the tree's root
+	inode              uint64   // of its directory, or of the tree's root; those of the tree's other files follow
 	outlined           bool     // the directory is that of a call, and there is none
 	writable           bool
 	quota              Quota
@@ -216,7 +217,13 @@ func (v *View) inode(info os.FileInfo) uint64 {
 	return n
 }
 
+// virtualInode returns the inode number of a directory above the mounts, or of a mount as a name in
+// one. Only if a directory is mounted twice does the second mount then have another number when it
+// is described.
 func (v *View) virtualInode(guest string) uint64 {
+	if m := v.mountAt(guest); m != nil {
+		return m.inode
+	}
 	if v.virtualInodes == nil {
 		v.virtualInodes = map[string]uint64{}
 	}

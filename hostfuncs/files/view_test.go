@@ -291,7 +291,7 @@ func TestInodesAreTheViewsOwn(t *testing.T) {
 		seen[entry.Name] = entry.Inode
 		assert.LessOrEqual(t, entry.Inode, uint64(10), "not the host's number")
 	}
-	assert.Equal(t, uint64(1), seen["f"], "the first that was seen")
+	assert.Equal(t, uint64(2), seen["f"], "the first that was seen after the mount")
 	assert.Equal(t, seen["f"], seen["h"])
 	assert.NotEqual(t, seen["f"], seen["g"])
 	f := openFile(t, d, "f", files.OpenOptions{Read: true})
@@ -299,6 +299,37 @@ func TestInodesAreTheViewsOwn(t *testing.T) {
 	require.NoError(t, d.Unlink("h"))
 	info := must(f.Stat())
 	assert.Equal(t, seen["f"], info.Inode, "an open file keeps its number")
+}
+
+// TestInodesOfMountsAreTheSameInAllViews: a list of mounts tells nothing of the host, and what it says is what
+// the mounts say of themselves, also when a missing directory is made.
+func TestInodesOfMountsAreTheSameInAllViews(t *testing.T) {
+	w := newWorld(t, "f = text", "more/f = text")
+	missing := filepath.Join(t.TempDir(), "{id}")
+	mounts := []files.Mount{
+		{Guest: guestPath("/a"), Host: template(t, w.project), Access: manifests.AccessRead},
+		{Guest: guestPath("/b"), Host: template(t, missing), Access: manifests.AccessReadWrite, Granted: manifests.AccessReadWrite},
+		{Guest: guestPath("/c"), Host: template(t, w.path("more")), Access: manifests.AccessRead},
+		{Guest: guestPath("/d"), Host: template(t, w.project), Access: manifests.AccessRead},
+	}
+	outline := must(files.NewOutline(mounts, files.Limits{})).View(t.Context())
+	want := must(preopen(t, outline, "/").ReadDir())
+	assert.Empty(t, outline.Needs())
+	for _, first := range []string{"a", "c", "."} { // whatever is looked at first
+		view := must(files.NewStore(files.Options{}).Open(t.Context(), mounts, map[string]string{"id": "new" + first}, files.Limits{}))
+		defer view.Close()
+		root := preopen(t, view, "/")
+		_ = must(root.Stat(first, true))
+		require.Equal(t, want, must(root.ReadDir()))
+		assert.Equal(t, want[1].Inode, must(root.Stat("b", true)).Inode, "before there is a directory")
+		require.NoError(t, preopen(t, view, "/b").Mkdir("below"))
+		for _, entry := range want[:3] {
+			assert.Equal(t, entry.Inode, must(root.Stat(entry.Name, true)).Inode, entry.Name)
+			assert.Equal(t, entry.Inode, must(preopen(t, view, "/"+entry.Name).Stat(".", true)).Inode, entry.Name)
+		}
+		assert.Equal(t, want[2].Inode, must(root.Stat("a/more", true)).Inode, "a file is the same by each of its names")
+		assert.Equal(t, want[0].Inode, must(root.Stat("d", true)).Inode)
+	}
 }
 
 func TestHostCallsAreCounted(t *testing.T) {
