@@ -29,9 +29,10 @@ func early(t *testing.T, language, does, more string) *manifests.Manifest {
 		"parameters: {type: object, properties: {who: {type: string}}}\nlimits: {memory: 64MiB}\n%s", does, more))
 }
 
-// TestConstantFilesAreReadInEachCall: the guest finds them at their path, in every language, without
-// a permission. Two tools of one module do not get each other's.
-func TestConstantFilesAreReadInEachCall(t *testing.T) {
+// TestConstantFilesAreReadAtTheStart: the guest finds them at their path, in every language, without
+// a permission, and calls resume it although it reads them first. Two tools of one module do not get each
+// other's.
+func TestConstantFilesAreReadAtTheStart(t *testing.T) {
 	r := newRuntime(t, Options{})
 	for language := range languages {
 		for does, want := range map[string]string{"file": "%s", "stat": "%d", "list": "tenant.txt;"} {
@@ -54,7 +55,8 @@ func TestConstantFilesAreReadInEachCall(t *testing.T) {
 						assert.Equal(t, told+" "+inputOf(who), outcome.Result.Output)
 						assert.Empty(t, outcome.Denials)
 						if n == 1 {
-							loaded.program.settled(t)
+							started, reason := loaded.program.settled(t)
+							assert.NotNil(t, started, reason)
 						}
 					}
 				}

@@ -2,8 +2,11 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // rustToolchain compiles what crates.io has. Cargo checks the digest of each crate against the
@@ -45,4 +48,47 @@ func (c crate) build(ctx context.Context, w workshop, out string) error {
 	}
 	// A copy: Cargo links this file to one that later builds reuse without looking at what is in it.
 	return copyFile(filepath.Join(root, "bin", binary+".wasm"), out)
+}
+
+// crateSource is a program in C whose sources a crate carries. The lock file in internal/languages pins
+// the crate's version and digest, which Cargo checks. Zig's compiler builds it.
+type crateSource struct {
+	crate, folder string
+	flags, files  []string
+}
+
+func (s crateSource) origin() string { return "crates.io: " + s.crate }
+
+func (crateSource) needs() []string { return append([]string{"cargo"}, zig.needs()...) }
+
+func (s crateSource) version(_ context.Context, w workshop) (string, error) {
+	file := filepath.Join(w.home, "..", "languages", "Cargo.lock")
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	_, behind, found := strings.Cut(string(content), "name = \""+s.crate+"\"\nversion = \"")
+	number, _, ends := strings.Cut(behind, "\"")
+	if !found || !ends {
+		return "", fmt.Errorf("%s does not pin %s", file, s.crate)
+	}
+	return number, nil
+}
+
+func (s crateSource) build(ctx context.Context, w workshop, out string) error {
+	vendored, err := w.folder("vendor/"+s.crate, true)
+	if err != nil {
+		return err
+	}
+	manifest := filepath.Join(w.home, "..", "languages", "Cargo.toml")
+	if _, err := w.run(ctx, command{args: []string{"cargo", "vendor", "--quiet", "--locked", "--manifest-path", manifest, vendored}}); err != nil {
+		return err
+	}
+	c, err := w.zigCommand(ctx, slices.Concat([]string{"cc", "-target", "wasm32-wasi", "-s", "-w", "-o", out}, s.flags, s.files)...)
+	if err != nil {
+		return err
+	}
+	c.in = filepath.Join(vendored, s.crate, filepath.FromSlash(s.folder))
+	_, err = w.run(ctx, c)
+	return err
 }
