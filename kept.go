@@ -17,7 +17,7 @@ type KeptCall struct {
 }
 
 // KeptCalls returns the newest kept calls of a tenant, newest first, and at most most of them. All tenants share the
-// space for records, so that a tenant with many calls leaves less for the others.
+// space for records evenly: what some do not use, others do.
 func (h *Host) KeptCalls(tenant string, most int) ([]KeptCall, error) {
 	l := h.ledger
 	if l.folder == "" {

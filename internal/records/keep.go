@@ -1,11 +1,14 @@
 package records
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
+	"slices"
 	"sync"
 
 	"github.com/caisson-run/caisson/internal/folder"
@@ -21,8 +24,10 @@ type Keeper struct {
 	folder Folder
 	root   *os.Root
 
-	mu   sync.Mutex
-	kept int
+	mu      sync.Mutex
+	kept    int
+	tenants map[string]string // of calls, by id, as far as they are known
+	shared  bool              // whether a tenant's call was kept, and so others' may be there
 }
 
 // Open returns a keeper for the folder, and creates the folder if necessary.
@@ -31,7 +36,7 @@ func (f Folder) Open() (*Keeper, error) {
 	if err != nil {
 		return nil, f.failure("keep", folder.Reason(err))
 	}
-	return &Keeper{folder: f, root: root}, nil
+	return &Keeper{folder: f, root: root, tenants: map[string]string{}}, nil
 }
 
 // Keep writes one entry. It writes atomically: concurrent readers see the whole record or none.
@@ -39,15 +44,19 @@ func (k *Keeper) Keep(entry Entry) error {
 	err := write(k.root, entry)
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.tenants[entry.Record.CallID] = entry.Tenant
+	k.shared = k.shared || entry.Tenant != ""
 	if k.kept++; k.kept%pruned == 0 {
-		err = errors.Join(err, prune(k.root, MaxRecords, MaxBytes))
+		err = errors.Join(err, k.prune())
 	}
 	return k.folder.failure("keep", err)
 }
 
 // Close prunes the folder and closes the keeper.
 func (k *Keeper) Close() error {
-	return k.folder.failure("keep", errors.Join(prune(k.root, MaxRecords, MaxBytes), k.root.Close()))
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.folder.failure("keep", errors.Join(k.prune(), k.root.Close()))
 }
 
 func write(root *os.Root, entry Entry) error {
@@ -70,9 +79,46 @@ func write(root *os.Root, entry Entry) error {
 	return folder.Write(root, id+folder.Suffix, content)
 }
 
-// prune removes the oldest records until at most most records with at most bytes bytes in total are
-// left. It also removes abandoned drafts.
-func prune(root *os.Root, most int, bytes int64) error {
-	kept, err := folder.Look(root)
-	return errors.Join(err, folder.Trim(root, folder.IDs(maps.Keys(kept)), kept, most, bytes))
+// prune removes records until the folder is within its limits. It also removes abandoned drafts. The caller must hold k.mu.
+func (k *Keeper) prune() error {
+	kept, err := folder.Look(k.root)
+	ids := folder.IDs(maps.Keys(kept))
+	if k.shared && isOver(kept) {
+		ids = k.fairly(ids, kept)
+	}
+	return errors.Join(err, folder.Trim(k.root, ids, kept, MaxRecords, MaxBytes))
+}
+
+// isOver reports whether files are beyond the limits of a folder.
+func isOver(kept map[string]fs.FileInfo) bool {
+	bytes := int64(0)
+	for _, file := range kept {
+		bytes += file.Size()
+	}
+	return len(kept) > MaxRecords || bytes > MaxBytes
+}
+
+// fairly orders ids, which are given newest first, so that no tenant's records push out another's that has fewer: a record comes
+// before another if, together with the newer ones of its tenant, it takes less of the limits. The caller must hold k.mu.
+func (k *Keeper) fairly(ids []string, kept map[string]fs.FileInfo) []string {
+	type taken struct{ records, bytes float64 }
+	by, shares := map[string]taken{}, make(map[string]float64, len(ids))
+	known := make(map[string]string, len(ids))
+	for _, id := range ids {
+		tenant, ok := k.tenants[id]
+		if !ok { // another process has kept it, or an earlier one
+			if entry, err := k.folder.read(id); err == nil { // what cannot be read is nobody's
+				tenant = entry.Tenant
+			}
+		}
+		known[id] = tenant
+		t := by[tenant]
+		t.records++
+		t.bytes += float64(kept[id+folder.Suffix].Size())
+		by[tenant] = t
+		shares[id] = max(t.records/MaxRecords, t.bytes/MaxBytes)
+	}
+	k.tenants = known
+	slices.SortStableFunc(ids, func(a, b string) int { return cmp.Compare(shares[a], shares[b]) })
+	return ids
 }

@@ -169,6 +169,54 @@ func TestRoomIsMadeAsCallsEnd(t *testing.T) {
 	assert.Equal(t, id(3*pruned), held[MaxRecords-1], "the oldest go")
 }
 
+// A tenant makes many calls, or calls with long results, so that another's records are removed. The control is a call of its own,
+// which is.
+func TestAttackRecordsOfOthers(t *testing.T) {
+	for name, flood := range map[string]struct {
+		Entry
+		times int
+	}{
+		"many": {entry(0), MaxRecords + pruned},
+		"long": {Entry{Record: tool.Record{Result: tool.Result{Output: strings.Repeat("x", MaxBytes/pruned)}}}, 2 * pruned},
+	} {
+		for _, restarted := range []bool{false, true} {
+			if restarted && name == "long" {
+				continue // it writes more than the limit, and a restart makes no difference to sizes
+			}
+			t.Run(fmt.Sprintf("%s, restarted: %t", name, restarted), func(t *testing.T) {
+				folder := In(t.TempDir())
+				keeper, err := folder.Open()
+				require.NoError(t, err)
+				say := func(n int, e Entry, tenant string) {
+					e.Record.CallID, e.Tenant = id(n), tenant
+					require.NoError(t, keeper.Keep(e))
+				}
+				for n := range 20 {
+					say(n, entry(n), "victim")
+				}
+				say(20, entry(20), "attacker")
+				if restarted {
+					require.NoError(t, keeper.Close())
+					keeper, err = folder.Open()
+					require.NoError(t, err)
+				}
+				for n := range flood.times {
+					say(100+n, flood.Entry, "attacker")
+				}
+				say(10_000, entry(10_000), "victim")
+				require.NoError(t, keeper.Close())
+				held := list(t, folder, 2*MaxRecords)
+				assert.LessOrEqual(t, len(held), MaxRecords)
+				theirs, _, err := folder.Of("victim", MaxRecords, nil)
+				require.NoError(t, err)
+				assert.Equal(t, 21, len(theirs))
+				assert.NotContains(t, held, id(20), "the oldest of who has more goes")
+				assert.Contains(t, held, id(100+flood.times-1), "and the newest stays")
+			})
+		}
+	}
+}
+
 func TestNobodyElseReachesRecords(t *testing.T) {
 	if goruntime.GOOS == "windows" {
 		return // access follows from the location of the folder there
