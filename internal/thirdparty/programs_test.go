@@ -58,6 +58,7 @@ func TestPrograms(t *testing.T) {
 
 // moreTests see what the tests in a manifest cannot say.
 var moreTests = map[string]func(t *testing.T, w workshop, rt *runtime.Runtime, m *manifests.Manifest){
+	"python":    pythonRepeatsWhatIsSaid,
 	"resinator": resourcesAreCompiled,
 	"resvg":     pictureIsRendered,
 	"ripgrep":   codesWithoutSuccessFail,

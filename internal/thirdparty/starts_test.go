@@ -367,3 +367,42 @@ func javascriptProgram(random *rand.Rand) string {
 			"print(JSON.stringify(os.stat('/')[0]?.ino), os.stat('/data/none')[1])", "print(/(\\d+)/.exec('x' + n)[1])", "std.err.puts('log ' + n + '\\n')", "print(std.in.readAsString() === '')", "print([3, n, 1].sort((a, b) => a - b))")
 	}) + "\n"
 }
+
+// whatRepeats is what SNAPSHOTS.md says of CPython that imports random before it reads: whether an expression has
+// the same value in calls that resume it.
+var whatRepeats = map[string]bool{
+	"list({'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'})": true, "hash('a')": true, "hash(b'a')": true, "random.random()": true, "random.sample(range(1000), 5)": true,
+	"__import__('secrets').token_hex(8)": false, "__import__('os').urandom(8)": false, "__import__('uuid').uuid4()": false, "random.SystemRandom().random()": false,
+	"__import__('time').time_ns()": false, "random.seed() or random.random()": false, "sorted({'a', 'b', 'c'})": true,
+}
+
+func pythonRepeatsWhatIsSaid(t *testing.T, w workshop, rt *runtime.Runtime, _ *manifests.Manifest) {
+	s := startable{args: []string{"-c", "import random, sys\nprint(eval(sys.stdin.read()))"}}
+	anew, resumed := s.load(t, w, rt, "python", "off", false), s.load(t, w, rt, "python", "start", false)
+	isolation, err := resumed.tool.Isolation(t.Context())
+	require.NoError(t, err)
+	_, fuel := anew.call(t, "1")
+	require.Eventually(t, func() bool {
+		_, less := resumed.call(t, "1")
+		return less < fuel-isolation.StartFuel/2
+	}, time.Minute, 10*time.Millisecond)
+	for expression, repeats := range whatRepeats {
+		values := map[string]bool{}
+		for range 3 {
+			answer, _ := resumed.call(t, expression)
+			require.True(t, answer.Result.Success, "%s: %s", expression, answer.Log)
+			values[answer.Result.Output] = true
+		}
+		if repeats {
+			assert.Len(t, values, 1, expression)
+		} else {
+			assert.Len(t, values, 3, expression)
+		}
+	}
+	values := map[string]bool{}
+	for range 3 {
+		answer, _ := anew.call(t, "hash('a')")
+		values[answer.Result.Output] = true
+	}
+	assert.Len(t, values, 3, "control: each start has a seed of its own")
+}
