@@ -200,9 +200,14 @@ func isSameOrigin(origin string, r *http.Request) bool {
 	return strings.EqualFold(origin, scheme+r.Host)
 }
 
+// isOrigin reports whether a browser may write an origin like this: others would match none.
 func isOrigin(text string) bool {
 	u, err := url.Parse(text)
-	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.Scheme+"://"+u.Host == text
+	if err != nil || u.Host == "" || u.Scheme+"://"+u.Host != text || text != strings.ToLower(text) {
+		return false
+	}
+	ownPort, known := map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	return known && u.Port() != ownPort
 }
 
 const dnsLabel = `[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?`

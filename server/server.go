@@ -162,7 +162,7 @@ func (o Options) check() error {
 	}
 	for _, origin := range o.Origins {
 		if !isOrigin(origin) {
-			return fmt.Errorf("%w: %q is not an origin, such as https://app.example.com", ErrInvalidOptions, origin)
+			return fmt.Errorf("%w: %q is not an origin, such as https://app.example.com, as browsers write it: in lower case, without a slash at the end and the usual port", ErrInvalidOptions, origin)
 		}
 	}
 	for _, name := range o.Hosts {

@@ -552,13 +552,16 @@ func TestTLS(t *testing.T) {
 
 func TestWrongOptions(t *testing.T) {
 	for name, options := range map[string]Options{
-		"no port": {Addr: "localhost"}, "origin with a path": {Origins: []string{"https://a.example/x"}}, "any origin": {Origins: []string{"*"}}, "host with a port": {Hosts: []string{"a.example:80"}},
+		"no port": {Addr: "localhost"}, "origin with a path": {Origins: []string{"https://a.example/x"}}, "any origin": {Origins: []string{"*"}},
+		"an origin that no browser writes": {Origins: []string{"https://App.example"}}, "the usual port": {Origins: []string{"https://a.example:443"}}, "host with a port": {Hosts: []string{"a.example:80"}},
 		"empty host": {Hosts: []string{""}}, "negative": {Limits: Limits{BodyBytes: -1}}, "negative time": {Limits: Limits{Drain: -1}}, "negative rate": {Limits: Limits{Rate: -1}},
 	} {
 		_, err := New(options)
 		require.ErrorIs(t, err, ErrInvalidOptions, name)
 	}
-	_, err := New(Options{}, Door{Pattern: "/a"}, Door{Pattern: "/a"})
+	_, err := New(Options{Origins: []string{"https://a.example", "http://localhost:3000", "http://a.example:443"}})
+	require.NoError(t, err)
+	_, err = New(Options{}, Door{Pattern: "/a"}, Door{Pattern: "/a"})
 	require.Error(t, err)
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

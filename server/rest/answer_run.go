@@ -119,6 +119,10 @@ func (s *submission) output(v jsontext.Value) error {
 	}
 	a.Result = tool.Result{Success: true, Output: output}
 	if whole != nil {
+		if v.Get("result").Get("success").Kind() != jsontext.Bool {
+			return mistake(v, "has a result that does not say whether it is a success: success must be true or false")
+		}
+		a.Result = tool.Result{}
 		if err := json.Unmarshal(whole, &a.Result); err != nil {
 			return mistake(v, "has a result that is none: it is {success, output, data, content, error}")
 		}
