@@ -161,7 +161,7 @@ func tokenProblem(err error) error {
 		}
 		return all
 	case errors.Is(err, auth.ErrDamaged):
-		return failed(exitFailed, err.Error(), "remove the file, and create the token again")
+		return failed(exitFailed, err.Error(), "remove the file, which is in the folder \"tokens\" of the state folder, and create the token again")
 	}
 	return failed(exitFailed, err.Error(), "name another folder with --state-dir DIR")
 }

@@ -258,10 +258,10 @@ func read(root *os.Root, id string) (stored, error) {
 	decoder.DisallowUnknownFields()
 	var s stored
 	if err := decoder.Decode(&s); err != nil {
-		return stored{}, fmt.Errorf("%w: %s: %w", ErrDamaged, id, err)
+		return stored{}, fmt.Errorf("%w: %s: %w", ErrDamaged, fileOf(id), err)
 	}
 	if s.Schema != schema || s.ID != id || len(s.SHA256) != 2*sha256.Size {
-		return stored{}, fmt.Errorf("%w: %s: it is another token's, or has not the schema %s", ErrDamaged, id, schema)
+		return stored{}, fmt.Errorf("%w: %s: it is another token's, or has not the schema %s", ErrDamaged, fileOf(id), schema)
 	}
 	return s, nil
 }

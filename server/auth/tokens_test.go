@@ -165,6 +165,7 @@ func TestDamagedFiles(t *testing.T) {
 		now.pass(time.Hour)
 		_, err := tokens.Check(text)
 		require.ErrorIs(t, err, ErrDamaged, name)
+		require.ErrorContains(t, err, filepath.Base(path), "who mends it needs the name")
 		_, err = tokens.Check(good)
 		require.NoError(t, err)
 		list, err := tokens.List()
