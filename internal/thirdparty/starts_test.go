@@ -42,8 +42,10 @@ var startables = map[string]startable{
 	"htmlq":   {args: []string{"--", "p, a"}, snapshot: "start", input: html},
 	"jsonnet": {args: []string{"-"}, snapshot: "start", input: jsonnetProgram},
 	"miller":  {args: []string{"--icsv", "--ojson", "sort", "-f", "a"}, snapshot: "start", input: csvText},
+	"php":     {args: []string{"-q", "-d", "html_errors=0"}, snapshot: "start", input: phpScript},
 	"python":  {args: []string{"-c", "import json, sys\nexec(sys.stdin.read())"}, snapshot: "start", input: pythonProgram},
 	"quickjs": {args: []string{"--std", "-e", "std.evalScript(std.in.readAsString())"}, snapshot: "start", input: javascriptProgram},
+	"ruby":    {args: []string{"-e", "eval(STDIN.read)"}, snapshot: "start", input: rubyProgram},
 	"shfmt":   {args: []string{"-i=2"}, snapshot: "start", input: shellScript},
 	"sqlite3": {args: []string{"-batch", "-json", ":memory:"}, env: []string{"HOME=/home"}, snapshot: "start", input: sqlScript},
 	"tidy":    {args: []string{"-quiet", "-indent"}, snapshot: "auto", codes: []int{1}, input: html},
@@ -234,7 +236,7 @@ func TestStartablesAreOfTheCatalogue(t *testing.T) {
 	for name := range startables {
 		assert.True(t, slices.ContainsFunc(catalogue, func(p program) bool { return p.name == name }), name)
 	}
-	assert.GreaterOrEqual(t, len(startables), 11)
+	assert.GreaterOrEqual(t, len(startables), 15)
 }
 
 const awkProgram = `{ n++; s += $2; if ($1 == "read") while ((getline line < $3) > 0) print "file", line
@@ -357,6 +359,22 @@ func pythonProgram(random *rand.Rand) string {
 			"import os; print(os.path.exists('/data/d/c.txt'), os.path.exists('/usr/lib/python3'))", "import os; print([os.stat('/data/' + f).st_ino for f in sorted(os.listdir('/data'))])", "raise ValueError(n)", "sys.exit(n % 5)", "print(", "print(open('/etc/passwd').read())",
 			"import csv, io; print(list(csv.reader(io.StringIO('a,b\\n1,2'))))", "print(sys.stderr.write('log %d\\n' % n))", "print(hash(n), sorted({'x', 'y', str(n)}))", "import decimal; print(decimal.Decimal(n) / 7)", "print(sys.stdin.read() == '', sys.stdout.seekable(), sys.argv)",
 			"import os; fd = os.open('/data/a.txt', os.O_RDONLY); print(fd, os.lseek(fd, 2, 0), os.read(fd, 5)); os.close(fd)")
+	}) + "\n"
+}
+
+func rubyProgram(random *rand.Rand) string {
+	return fmt.Sprintf("n = %d\nputs n\n", random.IntN(1000)) + some(random, 6, "\n", func() string {
+		return choice(random, "p (1..n % 30).map { |x| x * x }", "puts '"+word(random)+"'.reverse.upcase", "p({a: n, 'b' => ['"+word(random)+"']})", "puts File.read('/data/a.txt')", "File.write('/data/new.txt', n.to_s)",
+			"p Dir.children('/data').sort", "p File.exist?('/data/d/c.txt'), File.exist?('/usr/lib/ruby')", "raise ArgumentError, n.to_s", "exit(n % 5)", "puts(", "puts File.read('/etc/passwd')", "warn \"log #{n}\"",
+			"p File.stat('/').ino, File.stat('/').size", "p 2 ** n", "p n.to_s =~ /5/, $~", "p STDIN.read, STDIN.eof?", "File.open('/data/b.json') { |f| f.seek(3); p f.read(4), f.pos }")
+	}) + "\n"
+}
+
+func phpScript(random *rand.Rand) string {
+	return fmt.Sprintf("before %s <?php $n = %d; echo $n, \"\\n\";\n", word(random), random.IntN(1000)) + some(random, 6, "\n", func() string {
+		return choice(random, "print_r(array_map(fn($x) => $x * $x, range(1, 1 + $n % 20)));", "echo json_encode(['a' => $n, 'b' => '"+word(random)+"']);", "echo strrev('"+word(random)+"'), PHP_EOL;", "echo file_get_contents('/data/a.txt');",
+			"file_put_contents('/data/new.txt', $n);", "print_r(scandir('/data'));", "var_dump(file_exists('/data/d/c.txt'), file_exists('/usr/lib/php'));", "throw new Exception('no ' . $n);", "exit($n % 5);", "echo (;", "echo file_get_contents('/etc/passwd');",
+			"fwrite(fopen('php://stderr', 'w'), \"log $n\\n\");", "var_dump(stat('/')['ino'] ?? null);", "echo md5('"+word(random)+"' . $n), PHP_EOL;", "echo preg_replace('/[0-9]/', '#', \"a$n\"), PHP_EOL;", "var_dump(ini_get('memory_limit'), $argc ?? 0);")
 	}) + "\n"
 }
 
