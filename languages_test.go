@@ -15,8 +15,8 @@ import (
 var languages = []struct{ name, probe, get string }{
 	{"assemblyscript", "npm --version", "npm, which comes with Node.js; Debian: apt-get install npm"},
 	{"c", "echo 'int main(void) {}' | clang --target=wasm32-wasi -x c - -o main.wasm", "clang with wasi-libc; Debian: apt-get install clang lld wasi-libc libclang-rt-dev-wasm32"},
-	{"javascript", `test -e "$QUICKJS/qjs.c"`, "the sources of QuickJS-NG, in the folder $QUICKJS; make languages sets it"},
-	{"python", "npm --version", "npm, which comes with Node.js; Debian: apt-get install npm"},
+	{"javascript", "cargo --version && python3 -m pip --version", "cargo, and Python with pip; Debian: apt-get install cargo python3-pip"},
+	{"python", "npm --version && python3 -m pip --version", "npm, which comes with Node.js, and Python with pip; Debian: apt-get install npm python3-pip"},
 	{"rust", `cargo --version && test -e "$(rustc --print target-libdir --target wasm32-wasip1)"`, "Rust for wasm32-wasip1; with rustup: rustup target add wasm32-wasip1"},
 	{"zig", "python3 -m venv python", "Python with venv; Debian: apt-get install python3-venv"},
 }

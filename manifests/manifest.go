@@ -111,6 +111,14 @@ type AliasValue struct {
 // Module configures the module that runs the tool, and its input and output.
 type Module struct {
 	Path   string // a file, relative to the manifest, or an OCI reference ("oci://…")
+	// Language is the language of the script that Path is; empty for a WebAssembly module. An
+	// interpreter runs the script.
+	Language Language
+	// Packages are folders and wheels beside the manifest that the script can import from.
+	Packages []string
+	// Sample are arguments that the script is called with once, before the snapshot that calls
+	// resume; nil for none.
+	Sample json.RawMessage
 	SHA256 string // 64 lower-case hex digits; empty if not pinned
 	ABI    ABI
 	Entry  string // extism: the exported function
@@ -123,6 +131,16 @@ type Module struct {
 	// one to say that they found nothing.
 	SuccessCodes []int
 }
+
+// Language is a language of scripts. The zero value means that the module is no script.
+type Language string
+
+// Supported languages.
+const (
+	LanguageNone Language = ""
+	Python       Language = "python"
+	JavaScript   Language = "javascript"
+)
 
 // ABI is a guest contract. The zero value means that it is detected.
 type ABI string

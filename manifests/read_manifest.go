@@ -142,6 +142,7 @@ func (r *reader) checkTogether(root *node, m *Manifest) {
 	r.checkBehavior(root, m)
 	r.checkNames(root, m)
 	r.checkTests(root, m)
+	r.checkSample(m)
 }
 
 // checkExecution checks that exactly one party runs the tool: the sandbox, the caller or the host's

@@ -31,8 +31,15 @@ var (
 )
 
 func (r *reader) module(n *node, path string, m *Module) {
+	if n.get("script") != nil {
+		r.script(n, path, m)
+		return
+	}
 	r.object(n, path,
 		required("path", "path: and the module's file, such as tool.wasm", &m.Path, r.modulePath),
+		field{"script", "", nil}, // read above
+		field{"packages", "", r.scriptOnly},
+		field{"sample", "", r.scriptOnly},
 		optional("sha256", &m.SHA256, r.digest),
 		optional("abi", &m.ABI, choice(r, ABIWASI, ABIExtism)),
 		optional("entry", &m.Entry, r.entry),

@@ -8,16 +8,16 @@ import (
 	"github.com/caisson-run/caisson/manifests/permission"
 )
 
-// Constants are what a tool has beside its module and its manifest. They are the same in all calls,
+// constants are what a tool has beside its module and its manifest, such as the script that its module interprets. They are the same in all calls,
 // so a program may use them before it reads its input, and they are part of the tool's identity.
-type Constants struct {
+type constants struct {
 	// Files are mounted for the guest, which can only read them. They need no permission, since
 	// they are the tool's own.
-	Files []ConstantFiles
+	Files []constantTree
 }
 
-// ConstantFiles is a tree of files at a guest path.
-type ConstantFiles struct {
+// constantTree is a tree of files at a guest path.
+type constantTree struct {
 	// Guest is an absolute guest path, such as /usr/lib/python3.12. It must not overlap a directory
 	// that the manifest requests, or other constant files.
 	Guest string
@@ -26,7 +26,7 @@ type ConstantFiles struct {
 }
 
 // add adds the constants to the permit.
-func (c Constants) add(p *permit, m *manifests.Manifest) error {
+func (c constants) add(p *permit, m *manifests.Manifest) error {
 	var taken []permission.GuestPath
 	for _, request := range m.Permissions.Files {
 		guest, err := permission.ParseGuestPath(request.Path)

@@ -15,11 +15,11 @@ import (
 )
 
 // constantsAt is constants of one file, where the guest early looks for a tenant's.
-func constantsAt(t *testing.T, guest, content string) Constants {
+func constantsAt(t *testing.T, guest, content string) constants {
 	t.Helper()
 	tree, err := files.NewTree(fstest.MapFS{"tenant.txt": {Data: []byte(content)}})
 	require.NoError(t, err)
-	return Constants{Files: []ConstantFiles{{Guest: guest, Tree: tree}}}
+	return constants{Files: []constantTree{{Guest: guest, Tree: tree}}}
 }
 
 // early writes a manifest of the guest early that requests no files.
@@ -39,7 +39,7 @@ func TestConstantFilesAreReadAtTheStart(t *testing.T) {
 			t.Run(language+" "+does, func(t *testing.T) {
 				for _, content := range []string{"of one", "of another"} {
 					m := early(t, language, does, "behavior: {snapshot: start}\n")
-					loaded, err := r.LoadWith(t.Context(), m, manifests.Grants{}, constantsAt(t, "/project", content))
+					loaded, err := r.loadWith(t.Context(), m, manifests.Grants{}, constantsAt(t, "/project", content))
 					require.NoError(t, err)
 					told := want
 					switch does {
@@ -69,7 +69,7 @@ func TestConstantFilesAreReadAtTheStart(t *testing.T) {
 // a receipt, and the next call reads what was there before.
 func TestConstantFilesCannotBeChanged(t *testing.T) {
 	r := newRuntime(t, Options{})
-	loaded, err := r.LoadWith(t.Context(), manifest(t, probe, ""), manifests.Grants{}, constantsAt(t, "/project", "constant"))
+	loaded, err := r.loadWith(t.Context(), manifest(t, probe, ""), manifests.Grants{}, constantsAt(t, "/project", "constant"))
 	require.NoError(t, err)
 	for range 3 {
 		answers, outcome := alice(t, loaded, open("tenant.txt", 0, reads|writes), open("new.txt", creates, writes), open("tenant.txt", truncate, reads),
@@ -93,8 +93,8 @@ func TestConstantFilesCannotBeChanged(t *testing.T) {
 func TestConstantFilesArePartOfTheIdentity(t *testing.T) {
 	r := newRuntime(t, Options{})
 	m := early(t, "C", "file", "")
-	identity := func(c Constants) string {
-		loaded, err := r.LoadWith(t.Context(), m, manifests.Grants{}, c)
+	identity := func(c constants) string {
+		loaded, err := r.loadWith(t.Context(), m, manifests.Grants{}, c)
 		require.NoError(t, err)
 		id, err := loaded.Identity(t.Context())
 		require.NoError(t, err)
@@ -103,7 +103,7 @@ func TestConstantFilesArePartOfTheIdentity(t *testing.T) {
 	first := identity(constantsAt(t, "/project", "a"))
 	assert.Equal(t, first, identity(constantsAt(t, "/project", "a")))
 	seen := map[string]bool{first: true}
-	for _, other := range []Constants{{}, constantsAt(t, "/project", "b"), constantsAt(t, "/other", "a")} {
+	for _, other := range []constants{{}, constantsAt(t, "/project", "b"), constantsAt(t, "/other", "a")} {
 		assert.False(t, seen[identity(other)])
 		seen[identity(other)] = true
 	}
@@ -113,19 +113,19 @@ func TestConstantFilesMustNotOverlap(t *testing.T) {
 	r := newRuntime(t, Options{})
 	m := early(t, "C", "file", "permissions: {files: [{path: /project/data}]}\n")
 	tree := constantsAt(t, "/a", "").Files[0].Tree
-	for text, c := range map[string]Constants{
+	for text, c := range map[string]constants{
 		"at /project overlap its files at /project/data":   constantsAt(t, "/project", ""),
 		"at /project/data overlap its files":               constantsAt(t, "/project/data", ""),
 		"at /project/data/below overlap its files":         constantsAt(t, "/project/data/below", ""),
 		"at / overlap its files":                           constantsAt(t, "/", ""),
-		"at /a/b overlap its files at /a; choose":          {Files: []ConstantFiles{{"/a", tree}, {"/a/b", tree}}},
-		"at /a overlap its files at /a; choose":            {Files: []ConstantFiles{{"/a", tree}, {"/a", tree}}},
-		"constant files of guest: ":                        {Files: []ConstantFiles{{"relative", tree}}},
-		"at /a: there is no tree; make one with files.New": {Files: []ConstantFiles{{"/a", nil}}},
+		"at /a/b overlap its files at /a; choose":          {Files: []constantTree{{"/a", tree}, {"/a/b", tree}}},
+		"at /a overlap its files at /a; choose":            {Files: []constantTree{{"/a", tree}, {"/a", tree}}},
+		"constant files of guest: ":                        {Files: []constantTree{{"relative", tree}}},
+		"at /a: there is no tree; make one with files.New": {Files: []constantTree{{"/a", nil}}},
 	} {
-		_, err := r.LoadWith(t.Context(), m, manifests.Grants{}, c)
+		_, err := r.loadWith(t.Context(), m, manifests.Grants{}, c)
 		assert.ErrorContains(t, err, text)
 	}
-	_, err := r.LoadWith(t.Context(), m, manifests.Grants{}, constantsAt(t, "/project/datum", ""))
+	_, err := r.loadWith(t.Context(), m, manifests.Grants{}, constantsAt(t, "/project/datum", ""))
 	assert.NoError(t, err, "control")
 }

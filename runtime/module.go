@@ -67,19 +67,30 @@ func readModule(m *manifests.Manifest) ([]byte, error) {
 
 // checkPin compares a module with the manifest's pin, if there is one.
 func checkPin(m *manifests.Manifest, source []byte) error {
-	pin := m.Module.SHA256
-	if pin == "" {
+	if m.Module.SHA256 == "" {
 		return nil
 	}
-	if digest := engine.DigestOf(source).String(); pin != digest {
+	return checkPinned(m, engine.DigestOf(source))
+}
+
+// checkPinned compares the digest of a module or of a script tool with the manifest's pin, if there is one.
+func checkPinned(m *manifests.Manifest, digest engine.Digest) error {
+	if pin := m.Module.SHA256; pin != "" && pin != digest.String() {
 		return fmt.Errorf("%w: %s has sha256 %s, line %d of %s pins %s",
 			ErrDigest, m.Module.Path, digest, m.Line("module.sha256"), m.File, pin)
 	}
 	return nil
 }
 
-// moduleDigest reads a manifest's module and returns its digest.
+// moduleDigest reads a manifest's module or script and returns its digest.
 func moduleDigest(m *manifests.Manifest) (engine.Digest, error) {
+	if m.Module.Language != manifests.LanguageNone {
+		s, err := readScript(m, "")
+		if err != nil {
+			return engine.Digest{}, err
+		}
+		return s.digest, nil
+	}
 	source, err := readModule(m)
 	if err != nil {
 		return engine.Digest{}, err
@@ -102,6 +113,9 @@ type ModuleInfo struct {
 	// Unused lists the permissions that the manifest requests but the module cannot use for
 	// lack of an import, by their path in the manifest, such as "permissions.network".
 	Unused []string `json:"unused"`
+	// Interpreter is the name of a script's interpreter, with its version. SHA256 then covers the
+	// script, its packages, its driver and the interpreter, and Bytes counts the first three.
+	Interpreter string `json:"interpreter,omitempty"`
 }
 
 // InspectModule describes a manifest's module without compiling or running it. It checks the
@@ -111,6 +125,9 @@ type ModuleInfo struct {
 func InspectModule(m *manifests.Manifest) (ModuleInfo, error) {
 	if m.Execution == manifests.ExecutionClient {
 		return ModuleInfo{Imports: []string{}, Exports: []string{}, SeededGenerators: []string{}, Unused: []string{}}, nil
+	}
+	if m.Module.Language != manifests.LanguageNone {
+		return inspectScript(m)
 	}
 	source, err := readModule(m)
 	if err != nil {
@@ -156,13 +173,17 @@ func checkValid(m *manifests.Manifest, source []byte, description *wasm.Module) 
 	return nil
 }
 
-// compile reads, checks and compiles a tool's module.
-func (r *Runtime) compile(ctx context.Context, m *manifests.Manifest) (*engine.Module, error) {
-	source, err := readModule(m)
+// compile reads, checks and compiles a tool's module, or the interpreter of its script.
+func (t *Tool) compile(ctx context.Context) (*engine.Module, error) {
+	read, m := func() ([]byte, error) { return readModule(t.manifest) }, t.manifest
+	if t.script != nil {
+		read = t.script.module
+	}
+	source, err := read()
 	if err != nil {
 		return nil, err
 	}
-	module, err := r.engine.CompileIf(ctx, source, func(description *wasm.Module) error {
+	module, err := t.runtime.engine.CompileIf(ctx, source, func(description *wasm.Module) error {
 		return checkCommand(m, source, description) // before a compilation, which may take long
 	})
 	if errors.Is(err, engine.ErrModule) {

@@ -167,7 +167,7 @@ func (l *launch) reason(err error) string {
 		return earlyHost.Error()
 	case err != nil:
 		return strings.TrimPrefix(err.Error(), engine.ErrNotStarted.Error()+": ")
-	case l.asked.what() != "" && l.tool.manifest.Behavior.Snapshot != manifests.SnapshotStart:
+	case l.asked.what() != "" && l.tool.manifest.Behavior.Snapshot != manifests.SnapshotStart && l.tool.script == nil:
 		return l.asked.reason()
 	}
 	return ""
@@ -199,8 +199,12 @@ func (t *Tool) dependsOnCall() string {
 // calls, random bytes from one seed, and a clock that advances by a microsecond at each reading.
 func (t *Tool) starting(arguments []string, began time.Time, random io.Reader, asked *asked) *wasi.System {
 	reads := 0
+	var devices *wasi.Devices
+	if t.script != nil {
+		devices = &wasi.Devices{Folder: scriptFolder}
+	}
 	return &wasi.System{
-		Args: append([]string{t.manifest.Name}, arguments...), Environment: t.permit.environment,
+		Args: t.commandLine(arguments), Environment: t.permit.environment, Devices: devices,
 		Random: &noted{random, &asked.random}, Started: began,
 		Now: func() time.Time {
 			asked.time.Store(true)
@@ -209,6 +213,15 @@ func (t *Tool) starting(arguments []string, began time.Time, random io.Reader, a
 		},
 		Starting: true,
 	}
+}
+
+// commandLine returns the command line of a call: the tool's name and the arguments of the module, or those of the
+// interpreter of a script.
+func (t *Tool) commandLine(arguments []string) []string {
+	if t.script != nil {
+		arguments = t.script.arguments
+	}
+	return append([]string{t.manifest.Name}, arguments...)
 }
 
 // asked records what a program requested while it started that should differ between calls. It is

@@ -59,6 +59,9 @@ func (r *run) read(code uint32) (reading, error) {
 	if err := r.deadline.Err(); err != nil {
 		return reading{}, err
 	}
+	if m.Module.Language != manifests.LanguageNone && len(r.stdout.Bytes) == 0 && malformed != nil {
+		malformed = errors.New("the script ended before it returned a result")
+	}
 	r.leftOut = said.leftOut
 	result, failed := said.Result, r.isFailure(code)
 	switch {

@@ -33,6 +33,7 @@ type run struct {
 	callersFuel bool  // fuel is what the caller has left
 
 	view     *files.View
+	before   beforeInput
 	host     *host     // the guest's
 	deadline *deadline // the guest's, once it has begun
 	seat     *seat     // in which the call runs; nil if no tool made the call
@@ -116,11 +117,11 @@ func (r *run) runInside(ctx context.Context, module *engine.Module, arguments []
 	}
 	r.view = view
 	defer view.Close()
+	r.host = r.newHost()
+	defer r.host.close()
 	if err := r.prepare(arguments); err != nil {
 		return r.failed(ctx, err)
 	}
-	r.host = r.newHost()
-	defer r.host.close()
 	return r.execute(ctx, module)
 }
 
@@ -197,7 +198,7 @@ func (r *run) prepare(arguments []string) error {
 	r.stdout = wasi.Output{Limit: int64(t.limits.Output), Strict: true}
 	r.stderr = r.newLog()
 	r.system = wasi.System{
-		Args:        append([]string{t.manifest.Name}, arguments...),
+		Args:        t.commandLine(arguments),
 		Environment: t.permit.environment,
 		Stdin:       stdin,
 		OnInput:     r.makeNotes,
@@ -206,6 +207,9 @@ func (r *run) prepare(arguments []string) error {
 		Files:       r.view,
 		Random:      t.runtime.random,
 		Now:         t.runtime.now,
+	}
+	if t.script != nil { // what it prints is no result
+		r.system.Stdout, r.system.Devices = &r.stderr, r.devices()
 	}
 	return nil
 }

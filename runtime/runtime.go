@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	goruntime "runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/internal/abi"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
+	"github.com/caisson-run/caisson/runtime/interpreters"
 )
 
 // Options configure a [Runtime]. The zero value is safe.
@@ -36,6 +38,9 @@ type Options struct {
 	// used, so that every process compiles the module again. The error says what is wrong with it. The
 	// Logger is told as well. It may be nil, and it must return soon.
 	OnUncached func(error)
+	// Interpreters is the folder where the interpreters of script tools are installed; see
+	// [interpreters.DefaultFolder]. If it is empty, script tools are unavailable.
+	Interpreters interpreters.Folder
 	// Memory bounds what is kept in memory for later calls.
 	Memory Memory
 	// Compiler says where modules are compiled. [ChildCompiler] accepts more complex untrusted
@@ -98,20 +103,21 @@ type Memory struct {
 // Runtime loads tools and runs their calls. It owns every tool that it loads. The caller must
 // close it.
 type Runtime struct {
-	engine    *engine.Engine
-	files     *files.Store
-	profile   manifests.Profile
-	ceiling   Limits
-	gate      *gate
-	watchdog  *watchdog
-	work      *abi.Work
-	settings  []string
-	lookupEnv func(string) (string, bool)
-	resolver  *net.Resolver
-	logger    *slog.Logger
-	random    io.Reader
-	now       func() time.Time
-	readers   chan struct{} // holds an element per call whose long output is being read; see takeReader
+	engine       *engine.Engine
+	files        *files.Store
+	profile      manifests.Profile
+	ceiling      Limits
+	gate         *gate
+	watchdog     *watchdog
+	work         *abi.Work
+	interpreters interpreters.Folder
+	settings     []string
+	lookupEnv    func(string) (string, bool)
+	resolver     *net.Resolver
+	logger       *slog.Logger
+	random       io.Reader
+	now          func() time.Time
+	readers      chan struct{} // holds an element per call whose long output is being read; see takeReader
 
 	closing  sync.Once
 	closed   chan struct{} // closed when everything is freed
@@ -157,7 +163,7 @@ func newWith(ctx context.Context, options Options, functions []hostfuncs.Functio
 	gate := &gate{most: int64(or(options.Running, max(16, 4*goruntime.GOMAXPROCS(0))))}
 	return &Runtime{
 		engine: e, files: files.NewStore(files.Options{Logger: logger}), profile: options.Profile, ceiling: ceiling,
-		gate: gate, work: abi.NewWork(goruntime.GOMAXPROCS(0)), watchdog: newWatchdog(gate, logger, options.OnRunaway, options.LastResort), settings: options.Settings, lookupEnv: options.LookupEnv, resolver: options.Resolver,
+		gate: gate, work: abi.NewWork(goruntime.GOMAXPROCS(0)), watchdog: newWatchdog(gate, logger, options.OnRunaway, options.LastResort), interpreters: options.Interpreters, settings: options.Settings, lookupEnv: options.LookupEnv, resolver: options.Resolver,
 		logger: logger, random: rand.Reader, now: time.Now,
 		readers: make(chan struct{}, goruntime.GOMAXPROCS(0)), closed: make(chan struct{}), permits: map[*permit]struct{}{},
 	}, nil
@@ -170,27 +176,35 @@ func newWith(ctx context.Context, options Options, functions []hostfuncs.Functio
 // Load fails if the manifest requests something that this version does not enforce (the error
 // wraps a [*manifests.Error]), or if the grants are invalid.
 func (r *Runtime) Load(ctx context.Context, m *manifests.Manifest, grants manifests.Grants) (*Tool, error) {
-	return r.LoadWith(ctx, m, grants, Constants{})
+	return r.loadWith(ctx, m, grants, constants{})
 }
 
-// LoadWith is like [Runtime.Load], for a tool that has more than its module and its manifest.
-func (r *Runtime) LoadWith(ctx context.Context, m *manifests.Manifest, grants manifests.Grants, constants Constants) (*Tool, error) {
+// loadWith is like [Runtime.Load], for a tool that has more than its module and its manifest.
+func (r *Runtime) loadWith(ctx context.Context, m *manifests.Manifest, grants manifests.Grants, with constants) (*Tool, error) {
 	if err := errors.Join(ctx.Err(), checked(m)); err != nil {
 		return nil, err
 	}
-	digest, err := digestOfBound(m, grants)
-	if err != nil {
+	var digest engine.Digest
+	var own *script
+	var err error
+	if m.Module.Language != manifests.LanguageNone {
+		if own, err = readScript(m, r.interpreters); err != nil {
+			return nil, fmt.Errorf("runtime: %w", err)
+		}
+		digest = own.digest
+		with.Files = append(slices.Clone(with.Files), constantTree{scriptFolder, own.tree})
+	} else if digest, err = digestOfBound(m, grants); err != nil {
 		return nil, err
 	}
 	p, err := r.newPermit(m, grants, moduleText(digest))
 	if err != nil {
 		return nil, err
 	}
-	if err := constants.add(p, m); err != nil {
+	if err := with.add(p, m); err != nil {
 		return nil, errors.Join(err, p.close())
 	}
 	// Keep the digest: what is granted to one module must not pass to a later one at the same path.
-	t := &Tool{runtime: r, manifest: m, permit: p, asks: p.asks(m, grants), digest: digest}
+	t := &Tool{runtime: r, manifest: m, permit: p, asks: p.asks(m, grants), digest: digest, script: own}
 	if !t.isClients() {
 		t.limits = effective(r.ceiling, m.Limits)
 	}

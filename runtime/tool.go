@@ -23,9 +23,11 @@ type Tool struct {
 	asks     string            // why calls must be approved; empty if they need no approval
 	terms    [sha256.Size]byte // the digest of the terms, which with the module decide what calls can do
 
+	script *script // nil for a module
+
 	mu     sync.Mutex
 	module *engine.Module // nil until needed; it may have been evicted since
-	digest engine.Digest  // of the module; zero until it is read, then it never changes
+	digest engine.Digest  // of the module or the script; zero until it is read, then it never changes
 
 	program program
 }
@@ -58,6 +60,9 @@ func (t *Tool) Unavailable() string {
 	if t.isCondemned() {
 		return condemned
 	}
+	if t.script != nil && t.ready() == nil && t.script.isMissing() {
+		return t.script.missing()
+	}
 	var missing []string
 	for _, required := range t.manifest.Requires {
 		alternatives := strings.Split(required, "|")
@@ -81,6 +86,9 @@ func (t *Tool) isCondemned() bool {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.script != nil {
+		return t.runtime.watchdog.hasCondemned(t.script.code())
+	}
 	return t.runtime.watchdog.hasCondemned(t.digest)
 }
 
@@ -128,11 +136,15 @@ func (t *Tool) prepared(ctx context.Context) (*engine.Module, error) {
 		return module, nil
 	}
 	// Compile without the lock: the engine compiles a module only once for concurrent callers.
-	module, err := t.runtime.compile(ctx, t.manifest)
+	module, err := t.compile(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := t.settle(module.Digest(), module); err != nil {
+	digest := module.Digest()
+	if t.script != nil {
+		digest = t.script.digest
+	}
+	if err := t.settle(digest, module); err != nil {
 		return nil, err
 	}
 	return module, nil

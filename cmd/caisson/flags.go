@@ -19,30 +19,32 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/manifests/permission"
 	"github.com/caisson-run/caisson/runtime"
+	"github.com/caisson-run/caisson/runtime/interpreters"
 )
 
 // options are the values of the flags that commands share.
 type options struct {
 	environment
-	command  *cobra.Command // with these flags; nil if it loads no tools
-	tools    []string
-	only     string // if not empty, the only source, whatever the flags and the policy name
-	config   string
-	profile  string
-	mounts   []manifests.FileGrant
-	networks []manifests.NetworkGrant
-	secrets  []manifests.SecretGrant
-	context  []contextValue
-	limits   runtime.Limits // replace the profile's
-	parallel int
-	calls    []manifests.CallGrant
-	asks     []manifests.PolicyAsk
-	approved []manifests.PolicyApproval
-	cacheDir *string // for compiled code; "" for none, nil for the default
-	agent    string  // whose tools are the only ones; empty for all
-	tenant   string  // whose agents they are, and for whom calls are made; may be empty
-	stateDir *string // for records and paused batches; "" for none, nil for the default
-	trusted  []string
+	command      *cobra.Command // with these flags; nil if it loads no tools
+	tools        []string
+	only         string // if not empty, the only source, whatever the flags and the policy name
+	config       string
+	profile      string
+	mounts       []manifests.FileGrant
+	networks     []manifests.NetworkGrant
+	secrets      []manifests.SecretGrant
+	context      []contextValue
+	limits       runtime.Limits // replace the profile's
+	parallel     int
+	calls        []manifests.CallGrant
+	asks         []manifests.PolicyAsk
+	approved     []manifests.PolicyApproval
+	cacheDir     *string // for compiled code; "" for none, nil for the default
+	agent        string  // whose tools are the only ones; empty for all
+	tenant       string  // whose agents they are, and for whom calls are made; may be empty
+	stateDir     *string // for records and paused batches; "" for none, nil for the default
+	trusted      []string
+	interpreters interpreters.Folder // empty for the default
 
 	noRepair, tolerantJSON, noReuse bool
 	maxOutput                       sizeFlag
@@ -104,6 +106,7 @@ func (o *options) compileFlags(command *cobra.Command) {
 	flags.Func("trust",
 		"compile the module with digest `SHA256` without limits on compile time and memory; its calls are sandboxed as usual; repeatable",
 		addedTo(&o.trusted, parseDigest))
+	o.interpreterFlag(command)
 	o.logFlag(command)
 }
 

@@ -127,6 +127,7 @@ type module struct {
 	Imports     []string `json:"imports"`
 	Exports     []string `json:"exports"`
 	MemoryBytes int64    `json:"memory_bytes"` // initial memory of an instance
+	Interpreter string   `json:"interpreter"`  // of a script, with its version; empty for a module
 	// SeededGenerators are generators whose numbers may repeat in calls that resume from a
 	// snapshot.
 	SeededGenerators []string `json:"seeded_generators"`
@@ -208,7 +209,7 @@ func (h *host) find(ctx context.Context, name string, p *progress) (inspected, e
 	for _, alias := range m.ParameterAliases {
 		found.ParameterAliases[alias.Name] = alias.Parameter
 	}
-	if found.Module.Problem != "" || m.Execution == manifests.ExecutionClient {
+	if found.Module.Problem != "" || m.Execution == manifests.ExecutionClient || h.lacksInterpreter(m) {
 		return found, nil
 	}
 	var kept isolation
@@ -247,7 +248,7 @@ func moduleOf(m *manifests.Manifest) module {
 	info, err := runtime.InspectModule(m)
 	described := module{
 		Path: m.Module.Path, SHA256: info.SHA256, Pinned: m.Module.SHA256 != "", Bytes: info.Bytes,
-		Imports: list(slices.Compact(info.Imports)), Exports: list(info.Exports), MemoryBytes: info.MemoryBytes,
+		Imports: list(slices.Compact(info.Imports)), Exports: list(info.Exports), MemoryBytes: info.MemoryBytes, Interpreter: info.Interpreter,
 		SeededGenerators: list(info.SeededGenerators), Unused: list(info.Unused),
 		SuccessCodes: slices.Concat([]int{0}, m.Module.SuccessCodes), StderrPrivate: m.Module.Stderr == manifests.StderrPrivate,
 	}

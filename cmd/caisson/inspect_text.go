@@ -128,6 +128,12 @@ func (m module) lines() []string {
 		"starts with " + manifests.Bytes(m.MemoryBytes).String() + " of memory",
 		importLine(m.Imports),
 	}
+	if m.Interpreter != "" {
+		lines = []string{
+			fmt.Sprintf("%s, %d bytes with its packages and its driver, run by %s", m.Path, m.Bytes, m.Interpreter),
+			fmt.Sprintf("sha256 %s of all of it, %s", m.SHA256, pin),
+		}
+	}
 	if len(m.SuccessCodes) > 1 {
 		lines = append(lines, "succeeds with exit codes "+strings.Trim(fmt.Sprint(m.SuccessCodes), "[]"))
 	}

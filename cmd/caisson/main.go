@@ -110,7 +110,7 @@ func newRoot(env environment) *cobra.Command {
 		}
 		return usageError(command, text)
 	})
-	root.AddCommand(newCall(o), newBatch(o), newList(o), newInspect(o), newExplain(o), newMCP(o), newServe(o), newAgent(o), newToken(o), newValidate(o), newCompile(o), newBench(o), newVersion(o), newCompletion())
+	root.AddCommand(newCall(o), newBatch(o), newList(o), newInspect(o), newExplain(o), newMCP(o), newServe(o), newAgent(o), newToken(o), newValidate(o), newCompile(o), newInterpreters(o), newBench(o), newVersion(o), newCompletion())
 	return root
 }
 

@@ -263,6 +263,9 @@ const approvalPermission = "approval"
 func (h *host) withheld(name string) []string {
 	var hints []string
 	if entry, ok := h.registry.Get(name); ok {
+		if h.lacksInterpreter(entry.Manifest) {
+			return []string{toRun("caisson interpreters install " + string(entry.Manifest.Module.Language))}
+		}
 		if t, ok := entry.Tool.(*runtime.Tool); ok {
 			for _, d := range t.Decisions() {
 				if d.Granted != "" && d.Effective == "" {

@@ -173,12 +173,15 @@ func (v *validation) manifest(ctx context.Context, m *manifests.Manifest) (probl
 
 func moduleProblem(m *manifests.Manifest, err error) manifests.Problem {
 	key, text, fix := "module.path", err.Error(), "compile the tool as a WASI command, for Go with GOOS=wasip1 GOARCH=wasm"
+	if m.Module.Language != manifests.LanguageNone {
+		key, fix = "module.script", "correct the script or its packages"
+	}
 	switch problem, advice, ok := problemOf(err); {
 	case ok:
 		text, fix = problem, advice
 	case errors.Is(err, runtime.ErrDigest):
 		key, fix = "module.sha256", "find out who changed the module; if the change is wanted, pin the new digest"
-	case isMissing(filepath.Join(filepath.Dir(m.File), filepath.FromSlash(m.Module.Path))):
+	case m.Module.Language == manifests.LanguageNone && isMissing(filepath.Join(filepath.Dir(m.File), filepath.FromSlash(m.Module.Path))):
 		fix = "compile the tool, or skip modules with --no-module"
 	}
 	return m.Problem(key, badModule, text, fix)

@@ -1,29 +1,18 @@
 package interpreters
 
 import (
-	"context"
-	"os"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
-	"github.com/caisson-run/caisson/runtime"
 	"github.com/caisson-run/caisson/tool"
 )
 
 // TestFailuresOfPrograms: a program that fails says why in its own words, although its interpreter
 // looked for files of its own that nobody granted.
 func TestFailuresOfPrograms(t *testing.T) {
-	file := os.Getenv("CAISSON_PYTHON")
-	require.NotEmpty(t, file, "CAISSON_PYTHON has to name python.wasm; `make interpreter-loops` installs it")
-	module, err := os.ReadFile(file)
-	require.NoError(t, err)
-	r, err := runtime.New(t.Context(), runtime.Options{Limits: runtime.Limits{Memory: 512 << 20}})
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, r.Close(context.Background())) })
-	python := load(t, r, module, `["-c", "{code}"]`, time.Minute)
+	python := load(t, newRuntime(t), interpreter(t, "python"), `["-c", "{code}"]`, time.Minute)
 	for code, want := range map[string]tool.Result{
 		"import sys; sys.exit(3)": {Kind: tool.ToolFailed, Error: "the tool exited with code 3"},
 		"raise ValueError(1)": {Kind: tool.ToolFailed, Error: "the tool exited with code 1:\nTraceback (most recent call last):\n" +

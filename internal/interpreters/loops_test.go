@@ -1,15 +1,11 @@
-// Package interpreters holds the promise that no call outlives its deadline against interpreters
-// that others compiled to WebAssembly, and against programs in their languages. It is a Go module
-// of its own, so that nothing else depends on the interpreters, and has tests alone.
 package interpreters
 
 import (
-	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -83,33 +79,22 @@ var javascriptPrograms = []program{
 }
 
 func TestPython(t *testing.T) {
-	file := os.Getenv("CAISSON_PYTHON")
-	require.NotEmpty(t, file, "CAISSON_PYTHON has to name python.wasm; `make interpreter-loops` installs it")
 	control := program{code: "import json\nprint(json.dumps(sum(range(1000))))"}
-	endAll(t, file, `["-c", "{code}"]`, "499500", control, pythonPrograms)
+	endAll(t, "python", `["-c", "{code}"]`, "499500", control, pythonPrograms)
 }
 
 func TestJavaScript(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "javascript.wasm")
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", file, "./javascript")
-	build.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0")
-	output, err := build.CombinedOutput()
-	require.NoError(t, err, string(output))
-	control := program{code: "[3, 1, 2].sort((a, b) => a - b).join(',')"}
-	endAll(t, file, `["{code}"]`, "1,2,3", control, javascriptPrograms)
+	control := program{code: "print([3, 1, 2].sort((a, b) => a - b).join(','))"}
+	endAll(t, "javascript", `["--eval", "{code}"]`, "1,2,3", control, javascriptPrograms)
 }
 
 // endAll has an interpreter run the programs, each in a subtest, and the control, which ends.
-func endAll(t *testing.T, interpreter, args, answer string, control program, programs []program) {
-	module, err := os.ReadFile(interpreter)
-	require.NoError(t, err)
-	r, err := runtime.New(t.Context(), runtime.Options{Limits: runtime.Limits{Memory: 512 << 20}})
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, r.Close(context.Background())) })
-	interpret, patient := load(t, r, module, args, deadline), load(t, r, module, args, time.Minute)
+func endAll(t *testing.T, language, args, answer string, control program, programs []program) {
+	module, r := interpreter(t, language), newRuntime(t)
+	run, patient := load(t, r, module, args, deadline), load(t, r, module, args, time.Minute)
 	outcome, err := patient.Invoke(t.Context(), control.invocation(t))
-	require.NoError(t, err)
-	require.Equal(t, answer, outcome.Result.Output)
+	require.NoError(t, err, outcome.Log)
+	require.Equal(t, answer, strings.TrimSpace(outcome.Result.Output))
 	for _, p := range programs {
 		t.Run(p.name, func(t *testing.T) {
 			if p.end != "" {
@@ -123,7 +108,7 @@ func endAll(t *testing.T, interpreter, args, answer string, control program, pro
 			var over time.Duration
 			for range attempts {
 				start := time.Now()
-				outcome, err := interpret.Invoke(t.Context(), p.invocation(t))
+				outcome, err := run.Invoke(t.Context(), p.invocation(t))
 				over = time.Since(start) - deadline
 				require.Equal(t, tool.Deadline, outcome.Result.Kind, "%v: %s", err, outcome.Log)
 				if over <= promisedOver {
@@ -151,10 +136,10 @@ limits: {timeout: %s, memory: 256MiB}
 `, args, timeout), 0o600))
 	m, err := manifests.Load(file)
 	require.NoError(t, err)
-	interpreter, err := r.Load(t.Context(), m, manifests.Grants{})
+	loaded, err := r.Load(t.Context(), m, manifests.Grants{})
 	require.NoError(t, err)
-	require.NoError(t, interpreter.Prepare(t.Context()))
-	return interpreter
+	require.NoError(t, loaded.Prepare(t.Context()))
+	return loaded
 }
 
 func (p program) invocation(t *testing.T) tool.Invocation {

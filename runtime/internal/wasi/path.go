@@ -1,6 +1,10 @@
 package wasi
 
-import "github.com/caisson-run/caisson/hostfuncs/files"
+import (
+	"cmp"
+
+	"github.com/caisson-run/caisson/hostfuncs/files"
+)
 
 var pathFunctions = []function{
 	{"path_create_directory", "iii", createDirectory},
@@ -82,6 +86,12 @@ const (
 )
 
 func open(c *call) (Errno, error) {
+	if device, errno, err := c.device(); device != nil || errno != Success || err != nil {
+		if _, ok := c.memory.View(c.u32(8), 4); !ok || device == nil {
+			return cmp.Or(errno, EFAULT), err
+		}
+		return c.putU32(c.u32(8), c.system.add(device)), nil
+	}
 	dir, path, errno := c.location(c.u32(0), 2)
 	if errno != Success {
 		return errno, nil

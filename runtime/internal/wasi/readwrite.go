@@ -34,7 +34,7 @@ func read(c *call) (Errno, error) {
 		return errno, nil
 	case d.dir != nil:
 		return EISDIR, nil
-	case !d.stdin && d.file == nil:
+	case !d.stdin && d.file == nil && d.device == nil:
 		return EBADF, nil
 	case d.stdin && c.system.Starting:
 		return Success, &StartError{Function: "fd_read"}
@@ -48,6 +48,9 @@ func read(c *call) (Errno, error) {
 			n := copy(piece, c.system.Stdin)
 			c.system.Stdin = c.system.Stdin[n:]
 			return n, Success, nil
+		}
+		if d.device != nil {
+			return d.device.read(c, piece)
 		}
 		return fill(d.file.Read(piece))
 	})
@@ -97,13 +100,16 @@ func write(c *call) (Errno, error) {
 		return EISDIR, nil
 	case c.system.Starting && (d.number == 1 || d.number == 2): // the output, which only calls have
 		return Success, &StartError{Function: "fd_write"}
-	case d.output == nil && d.file == nil:
+	case d.output == nil && d.file == nil && d.device == nil:
 		return EBADF, nil
 	}
 	total, errno, err := c.vectors(d.file != nil, func(piece []byte) (int, Errno, error) {
 		if d.output != nil {
 			_, err := d.output.Write(piece)
 			return len(piece), Success, err
+		}
+		if d.device != nil {
+			return d.device.write(c, piece)
 		}
 		n, err := d.file.Write(piece)
 		return n, errnoOf(err), nil

@@ -74,6 +74,8 @@ func (d *descriptor) rights() (base, inheriting uint64) {
 		return base, 0
 	case d.stdin:
 		return rightsStream | rightFDRead, 0
+	case d.device != nil:
+		return rightsStream | rightFDRead | rightFDWrite, 0
 	}
 	return rightsStream | rightFDWrite, 0
 }

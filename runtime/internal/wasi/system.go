@@ -32,6 +32,9 @@ type System struct {
 	// OnInput, if not nil, is called once, just before the guest first reads Stdin.
 	OnInput func()
 
+	// Devices are nil for a guest that imports host functions where it needs them.
+	Devices *Devices
+
 	// Starting is set for a program that is started without a call. Functions that depend on a
 	// call then end the program with a [*StartError]. Files must then be of a [files.Outline].
 	Starting bool
@@ -128,11 +131,12 @@ func (o *Output) End() (end []byte, missing int64) {
 	return slices.Concat(o.end[o.next:], o.end[:o.next]), o.behind - int64(len(o.end))
 }
 
-// descriptor is an open file descriptor. Exactly one of stdin, output, file and dir is set. None is
+// descriptor is an open file descriptor. Exactly one of stdin, output, device, file and dir is set. None is
 // set for a standard stream that the call does not have.
 type descriptor struct {
 	stdin   bool
 	output  *Output
+	device  device
 	file    *files.File
 	dir     *files.Dir
 	preopen string // the guest path of a preopened directory; otherwise empty

