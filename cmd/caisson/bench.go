@@ -11,14 +11,16 @@ import (
 
 const benchHelp = `Compare Caisson's speed with the alternatives on this machine. One small tool runs
 natively, in plain wazero, in Extism's Go SDK and in Caisson's sandbox, with guests written
-in C, Rust and Go. The report also covers the cost of metering, start-up time and memory.
+in C, Rust and Go. The report also covers the cost of metering, start-up time and memory, and compares calls of script
+tools with starting the native Python and Node.
 Runs of the configurations being compared are interleaved, and every result is checked.
 
 A full run takes a few minutes, --short less than half a minute on an idle machine.
 Compare ratios rather than times: ratios carry over to other machines.
 
 The Go guests are compiled on demand, which needs Go and a checkout of Caisson as the
-current folder. Without these they are left out.`
+current folder. Scripts need their interpreters: see "caisson interpreters". What is missing
+is left out.`
 
 func newBench(o options) *cobra.Command {
 	var run benchmark.Options
@@ -35,11 +37,15 @@ func newBench(o options) *cobra.Command {
 	}
 	command.Flags().BoolVar(&run.Short, "short", false, "run smaller workloads, and skip two measurements: the memory use of Go guests, and 64 parallel callers with 64 KiB arguments")
 	command.Flags().Func("time", "measure each line of the report for `DURATION`, such as 5s (default 1s, or 30ms with --short)", parsedInto(&run.Time, manifests.ParseDuration))
+	o.interpreterFlag(command)
 	o.outputFlags(command, "print one JSON object")
 	return command
 }
 
-func (o *options) bench(ctx context.Context, options benchmark.Options) error {
+func (o *options) bench(ctx context.Context, options benchmark.Options) (err error) {
+	if options.Interpreters, err = o.interpreterFolder(); err != nil {
+		return err
+	}
 	if p := o.newProgress(); p != nil {
 		options.Progress = p.during
 	}

@@ -1,6 +1,6 @@
 // Package benchmark compares Caisson with its alternatives on the current machine: the same small
 // tool natively, on plain wazero, on Extism's Go SDK and in Caisson's sandbox. It also measures the
-// overhead of metering, memory and start-up time.
+// overhead of metering, memory and start-up time, and compares script tools with starting the native interpreter.
 //
 //	report, err := benchmark.Run(ctx, benchmark.Options{Compiler: compiler})
 //	_, err = io.WriteString(w, report.Text())
@@ -20,12 +20,15 @@ import (
 
 	"github.com/caisson-run/caisson/internal/benchmark/guests"
 	"github.com/caisson-run/caisson/runtime"
+	"github.com/caisson-run/caisson/runtime/interpreters"
 )
 
 // Options say how much to measure. The zero value measures everything.
 type Options struct {
 	// Compiler compiles Caisson's modules.
 	Compiler runtime.Compiler
+	// Interpreters is where the interpreters of scripts are installed. Scripts are left out if it is empty.
+	Interpreters interpreters.Folder
 	// Time is how long each row is measured. Zero means 1 s, or 30 ms if Short.
 	Time time.Duration
 	// Short reduces the work of the kernels and leaves out what takes longest: the memory of the
@@ -51,7 +54,7 @@ func Run(ctx context.Context, options Options) (_ *Report, err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	b := newBench(options, dir)
-	for _, step := range []func(context.Context) error{b.build, b.startups, b.rows, b.executors, b.meterings, b.memories} {
+	for _, step := range []func(context.Context) error{b.build, b.startups, b.rows, b.executors, b.scripts, b.meterings, b.memories} {
 		if err := errors.Join(step(ctx), ctx.Err()); err != nil {
 			return nil, err
 		}
@@ -81,7 +84,7 @@ func newBench(options Options, dir string) *bench {
 	b.report = &Report{
 		Machine: Machine{goruntime.GOOS, goruntime.GOARCH, goruntime.GOMAXPROCS(0), goruntime.Version()},
 		Rows:    []Row{}, Metering: []Metering{}, MeteringUntuned: []Metering{}, Memory: []Memory{},
-		Startup: []Startup{}, Executor: []Executor{}, LeftOut: []LeftOut{},
+		Startup: []Startup{}, Executor: []Executor{}, Scripts: []Script{}, LeftOut: []LeftOut{},
 	}
 	return b
 }

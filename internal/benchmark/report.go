@@ -1,6 +1,9 @@
 package benchmark
 
-import "github.com/caisson-run/caisson/internal/benchmark/guests"
+import (
+	"github.com/caisson-run/caisson/internal/benchmark/guests"
+	"github.com/caisson-run/caisson/manifests"
+)
 
 // Scheme is a way to run a guest.
 type Scheme string
@@ -26,6 +29,7 @@ type Report struct {
 	Memory          []Memory   `json:"memory"`
 	Startup         []Startup  `json:"startup"`
 	Executor        []Executor `json:"executor"`
+	Scripts         []Script   `json:"scripts"`
 	LeftOut         []LeftOut  `json:"left_out"`
 }
 
@@ -119,6 +123,51 @@ const (
 	ExecutorReused ExecutorCall = "reused" // it gets the answer of an earlier one
 	ExecutorNested ExecutorCall = "nested" // it makes another call, which is run; both together
 )
+
+// Script is one way to run a line of code in a language of scripts, with so many callers at a time.
+type Script struct {
+	Language manifests.Language `json:"language"`
+	Scheme   ScriptScheme       `json:"scheme"`
+	Callers  int                `json:"callers"`
+	// P50 and P99 are what one call takes, as its caller sees it.
+	P50 float64 `json:"p50_us"`
+	P99 float64 `json:"p99_us"`
+	// CallsPerSecond is of all callers together.
+	CallsPerSecond float64 `json:"calls_per_s"`
+	// Native is P50 divided by that of the native interpreter for as many callers, nil if there is none.
+	Native *float64 `json:"native_ratio"`
+}
+
+// ScriptScheme is a way to run code of a language of scripts.
+type ScriptScheme string
+
+// The ways to run code. All but the first are in Caisson's sandbox, and start each call in a pristine instance.
+const (
+	NativeStart    ScriptScheme = "native-start" // the native interpreter, started for each call
+	ScriptExecutor ScriptScheme = "executor"     // a tool that runs code, called through the executor
+	ScriptRuntime  ScriptScheme = "runtime"      // the same tool, called directly
+	ScriptDriver   ScriptScheme = "driver"       // a tool that returns its argument, called directly
+)
+
+// scriptBar is how much of a native start a call through the executor may cost, for a single caller.
+const scriptBar = 1.0 / 20
+
+// scriptRatios fills in the ratios of rows of one language and number of callers.
+func scriptRatios(rows []Script) {
+	native := 0.0
+	for _, row := range rows {
+		if row.Scheme == NativeStart {
+			native = row.P50
+		}
+	}
+	if native == 0 {
+		return
+	}
+	for i := range rows {
+		ratio := rows[i].P50 / native
+		rows[i].Native = &ratio
+	}
+}
 
 // LeftOut is what could not be measured here.
 type LeftOut struct {

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/caisson-run/caisson/internal/benchmark/guests"
+	"github.com/caisson-run/caisson/manifests"
 )
 
 // Text returns the report as tables for people to read.
@@ -21,6 +22,7 @@ func (r *Report) Text() string {
 	r.startupTable(&b)
 	r.memoryTable(&b)
 	r.executorTable(&b)
+	r.scriptTables(&b)
 	for i, left := range r.LeftOut {
 		if i == 0 {
 			b.WriteString("\nLeft out:\n")
@@ -122,6 +124,47 @@ func (r *Report) executorTable(b *strings.Builder) {
 		t.line(string(e.Call), fmt.Sprint(e.Payload), number(e.P50))
 	}
 	t.write(b, "Overhead of a call: executor, registry and validation of the arguments")
+}
+
+// scriptTables writes a table for each language of scripts.
+func (r *Report) scriptTables(b *strings.Builder) {
+	rows := map[manifests.Language][]Script{}
+	var languages []manifests.Language
+	for _, row := range r.Scripts {
+		if rows[row.Language] == nil {
+			languages = append(languages, row.Language)
+		}
+		rows[row.Language] = append(rows[row.Language], row)
+	}
+	for _, language := range languages {
+		scriptTable(b, language, rows[language])
+	}
+}
+
+func scriptTable(b *strings.Builder, language manifests.Language, rows []Script) {
+	first, several := rows[0].Callers, rows[len(rows)-1].Callers
+	heading := []string{"scheme", "p50 µs", "p99 µs", "÷ native start", "bar", fmt.Sprintf("calls/s of %d", first)}
+	if several != first {
+		heading = append(heading, fmt.Sprintf("calls/s of %d", several), fmt.Sprintf("p99 µs of %d", several))
+	}
+	t := newTable(1, heading...)
+	for _, row := range rows {
+		if row.Callers != first {
+			continue
+		}
+		most := ""
+		if row.Scheme == ScriptExecutor {
+			most = fmt.Sprintf("%.2f", scriptBar)
+		}
+		cells := []string{string(row.Scheme), number(row.P50), number(row.P99), quotient(row.Native), most, number(row.CallsPerSecond)}
+		for _, other := range rows {
+			if other.Scheme == row.Scheme && other.Callers == several && several != first {
+				cells = append(cells, number(other.CallsPerSecond), number(other.P99))
+			}
+		}
+		t.line(cells...)
+	}
+	t.write(b, fmt.Sprintf("Scripts in %s: code that prints a sum", language))
 }
 
 // number formats three significant digits, or all before the point.

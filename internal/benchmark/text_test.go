@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/internal/benchmark/guests"
+	"github.com/caisson-run/caisson/manifests"
 )
 
 func TestText(t *testing.T) {
@@ -18,6 +19,16 @@ func TestText(t *testing.T) {
 		Row{Guest: guests.C, Payload: 100, Scheme: Caisson, Callers: 64, CallsPerSecond: 300000, P99: 99},
 		Row{Guest: guests.C, Payload: 100, Scheme: ExtismFresh, Callers: 64, CallsPerSecond: 3000, P99: 9999},
 	)
+	scripts := []Script{
+		{Language: manifests.Python, Scheme: NativeStart, Callers: 1, P50: 16000, P99: 20000, CallsPerSecond: 60},
+		{Language: manifests.Python, Scheme: ScriptExecutor, Callers: 1, P50: 640, P99: 1000, CallsPerSecond: 1500},
+	}
+	scriptRatios(scripts)
+	scripts = append(scripts,
+		Script{Language: manifests.Python, Scheme: NativeStart, Callers: 8, P99: 90000, CallsPerSecond: 120},
+		Script{Language: manifests.Python, Scheme: ScriptExecutor, Callers: 8, P99: 8000, CallsPerSecond: 2900},
+		Script{Language: manifests.JavaScript, Scheme: ScriptDriver, Callers: 1, P50: 50, P99: 100, CallsPerSecond: 20000},
+	)
 	report := Report{
 		Machine:         Machine{"plan9", "amd64", 2, "go1.26"},
 		Rows:            rows,
@@ -26,6 +37,7 @@ func TestText(t *testing.T) {
 		Startup:         []Startup{{guests.C, Caisson, 20000, 1500}},
 		Memory:          []Memory{{guests.C, Caisson, 29 << 10, 60 << 10}},
 		Executor:        []Executor{{ExecutorRun, 100, 8.5}},
+		Scripts:         scripts,
 		LeftOut:         []LeftOut{{"guest go", "no toolchain"}},
 	}
 	require.Equal(t, `plan9/amd64, 2 processors, go1.26. Only ratios carry over to another machine.
@@ -59,6 +71,15 @@ Memory that stays resident, KiB
 Overhead of a call: executor, registry and validation of the arguments
   call  bytes    µs
   run     100  8.50
+
+Scripts in python: code that prints a sum
+  scheme        p50 µs  p99 µs  ÷ native start   bar  calls/s of 1  calls/s of 8  p99 µs of 8
+  native-start   16000   20000            1.00                60.0           120        90000
+  executor         640    1000          0.0400  0.05          1500          2900         8000
+
+Scripts in javascript: code that prints a sum
+  scheme  p50 µs  p99 µs  ÷ native start  bar  calls/s of 1
+  driver    50.0     100               -              20000
 
 Left out:
   guest go: no toolchain

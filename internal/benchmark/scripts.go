@@ -1,0 +1,378 @@
+package benchmark
+
+import (
+	"context"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	goruntime "runtime"
+	"slices"
+	"time"
+
+	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/registry"
+	"github.com/caisson-run/caisson/runtime"
+	"github.com/caisson-run/caisson/runtime/interpreters"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// scriptFiles are the scripts that are measured.
+//
+//go:embed scripts
+var scriptFiles embed.FS
+
+// scriptLanguage is a language of scripts, with what is measured in it.
+type scriptLanguage struct {
+	name    manifests.Language
+	ending  string
+	program string   // the native interpreter
+	itself  string   // prints the path of the running interpreter, which may not be what the shell finds
+	flags   []string // before the code on its command line
+	code    string   // prints scriptPrints
+}
+
+// scriptPrints is what the measured code prints.
+const scriptPrints = "2\n"
+
+func scriptLanguages() []scriptLanguage {
+	return []scriptLanguage{
+		{manifests.Python, ".py", "python3", "import sys; print(sys.executable, end='')", []string{"-I", "-c"}, "print(1+1)"},
+		{manifests.JavaScript, ".mjs", "node", "process.stdout.write(process.execPath)", []string{"-e"}, "console.log(1+1)"},
+	}
+}
+
+const scriptManifest = `schema: caisson/v1
+name: %s
+description: Runs code, or returns it.
+module: {script: %s}
+parameters:
+  type: object
+  properties: {code: {type: string}}
+  required: [code]
+limits: {memory: 128MiB, timeout: 30s}
+`
+
+// The tools of a language, by their file names without an ending.
+const (
+	scriptExecute = "execute"
+	scriptEcho    = "echo"
+)
+
+// scriptCallers are the numbers of concurrent callers.
+var scriptCallers = []int{1, 8}
+
+// scripts measures script tools.
+func (b *bench) scripts(ctx context.Context) error {
+	for _, language := range scriptLanguages() {
+		if err := b.scriptsIn(ctx, language); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *bench) scriptsIn(ctx context.Context, language scriptLanguage) (err error) {
+	var ways []scriptWay
+	native, err := nativeStart(ctx, language)
+	if err != nil {
+		b.leaveOut("native start of "+language.program, err)
+	} else {
+		ways = append(ways, native)
+	}
+	interpreter, found := interpreters.For(string(language.name))
+	if !found || b.Interpreters == "" || !b.Interpreters.Has(interpreter) {
+		b.leaveOut("scripts in "+string(language.name), fmt.Errorf("the interpreter is not installed; run \"caisson interpreters install %s\"", language.name))
+		return nil
+	}
+	var tools *scriptTools
+	defer func() { err = errors.Join(err, tools.close(ctx)) }()
+	err = b.step("compiling the interpreter of "+string(language.name), func() (err error) {
+		tools, err = b.openScripts(ctx, language)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	ways = append(ways, tools.ways()...)
+	for _, callers := range scriptCallers {
+		err := b.step(fmt.Sprintf("scripts in %s, callers: %d", language.name, callers), func() error {
+			rows, err := competeScripts(ctx, ways, callers, b.rounds(callers), b.Time)
+			for i := range rows {
+				rows[i].Language = language.name
+			}
+			b.report.Scripts = append(b.report.Scripts, rows...)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scriptWay is one way to run the code. Its call returns what the code printed.
+type scriptWay struct {
+	scheme ScriptScheme
+	call   func(ctx context.Context) (printed string, err error)
+	prints string
+}
+
+// measure makes one call.
+func (w scriptWay) measure(ctx context.Context) (time.Duration, error) {
+	start := time.Now()
+	printed, err := w.call(ctx)
+	took := time.Since(start)
+	if err == nil && printed != w.prints {
+		err = fmt.Errorf("it printed %q instead of %q", printed, w.prints)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("benchmark: scripts: %s: %w", w.scheme, err)
+	}
+	return took, nil
+}
+
+// nativeStart starts the interpreter that the shell would find: itself, not a program that looks for it.
+func nativeStart(ctx context.Context, language scriptLanguage) (scriptWay, error) {
+	run := func(ctx context.Context, program, code string) (string, error) {
+		printed, err := exec.CommandContext(ctx, program, append(slices.Clone(language.flags), code)...).Output()
+		return string(printed), err
+	}
+	program, err := run(ctx, language.program, language.itself)
+	if err != nil {
+		return scriptWay{}, err
+	}
+	if !filepath.IsAbs(program) {
+		return scriptWay{}, fmt.Errorf("%s does not say where it is", language.program)
+	}
+	call := func(ctx context.Context) (string, error) { return run(ctx, program, language.code) }
+	return scriptWay{NativeStart, call, scriptPrints}, nil
+}
+
+// scriptTools are the tools of one language, and an executor that runs them.
+type scriptTools struct {
+	language scriptLanguage
+	runtime  *runtime.Runtime
+	registry *registry.Registry
+	executor *executor.Executor
+	session  *executor.Session
+	execute  *caissonSession
+	echo     *caissonSession
+}
+
+// openScripts loads the tools and calls each until its calls resume the interpreter.
+func (b *bench) openScripts(ctx context.Context, language scriptLanguage) (tools *scriptTools, err error) {
+	s := &scriptTools{language: language, registry: registry.New()}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.close(ctx))
+		}
+	}()
+	options := runtime.Options{CacheDir: filepath.Join(b.dir, "scripts"), Compiler: b.Compiler, Interpreters: b.Interpreters, Running: 1 << 10}
+	if s.runtime, err = runtime.New(ctx, options); err != nil {
+		return nil, err
+	}
+	if s.execute, err = b.loadScript(ctx, s, scriptExecute); err != nil {
+		return nil, err
+	}
+	if s.echo, err = b.loadScript(ctx, s, scriptEcho); err != nil {
+		return nil, err
+	}
+	unlimited := executor.Rate{Unlimited: true}
+	s.executor, err = executor.New(s.registry, executor.Options{Rates: executor.Rates{All: unlimited, PerTenant: unlimited, PerTool: unlimited}})
+	if err != nil {
+		return nil, err
+	}
+	s.session, err = s.executor.NewSession(executor.SessionOptions{})
+	return s, err
+}
+
+func (s *scriptTools) close(ctx context.Context) error {
+	if s == nil {
+		return nil
+	}
+	err := s.registry.Close(ctx)
+	if s.runtime != nil {
+		err = errors.Join(err, s.runtime.Close(ctx))
+	}
+	return err
+}
+
+// loadScript loads and registers one of the tools.
+func (b *bench) loadScript(ctx context.Context, s *scriptTools, name string) (*caissonSession, error) {
+	file := name + s.language.ending
+	content, err := scriptFiles.ReadFile(path.Join("scripts", file))
+	if err != nil {
+		return nil, fmt.Errorf("benchmark: %w", err)
+	}
+	folder := filepath.Join(b.dir, "scripts-"+string(s.language.name))
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, fmt.Errorf("benchmark: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, file), content, 0o600); err != nil {
+		return nil, fmt.Errorf("benchmark: %w", err)
+	}
+	manifest, err := manifests.Parse(filepath.Join(folder, name+".yaml"), fmt.Appendf(nil, scriptManifest, name, file))
+	if err != nil {
+		return nil, err
+	}
+	loaded, err := s.runtime.Load(ctx, manifest, manifests.Grants{})
+	if err != nil {
+		return nil, err
+	}
+	if err := s.registry.Register("benchmark", loaded); err != nil {
+		return nil, errors.Join(err, loaded.Close(ctx))
+	}
+	session := &caissonSession{s.runtime, loaded}
+	return session, session.untilResumed(ctx, s.language.code)
+}
+
+// mostWait is how long it may take until calls resume an interpreter.
+const mostWait = time.Minute
+
+// untilResumed calls the tool until a call resumes the interpreter, which takes far less work than starting it.
+func (s *caissonSession) untilResumed(ctx context.Context, code string) error {
+	invocation, err := scriptInvocation(s.tool.Manifest().Name, code)
+	if err != nil {
+		return err
+	}
+	first := int64(0)
+	for began := time.Now(); time.Since(began) < mostWait; {
+		outcome, err := s.tool.Invoke(ctx, invocation)
+		if err != nil {
+			return fmt.Errorf("benchmark: scripts: %w", err)
+		}
+		fuel := *outcome.Usage.Fuel
+		if first == 0 {
+			first = fuel
+		}
+		if fuel < first/2 {
+			return nil
+		}
+	}
+	isolation, err := s.tool.Isolation(ctx)
+	return errors.Join(err, fmt.Errorf("benchmark: scripts: calls do not resume the interpreter: %s", isolation.Reason))
+}
+
+func scriptInvocation(name, code string) (tool.Invocation, error) {
+	arguments, err := scriptArguments(code)
+	if err != nil {
+		return tool.Invocation{}, err
+	}
+	parsed, err := tool.ParseArguments(arguments)
+	return tool.Invocation{CallID: "benchmark", Tool: name, Arguments: parsed}, err
+}
+
+func scriptArguments(code string) (string, error) {
+	arguments, err := json.Marshal(map[string]string{"code": code})
+	return string(arguments), err
+}
+
+// printedBy returns what a script says was printed.
+func printedBy(result tool.Result) (string, error) {
+	if !result.Success {
+		return "", errors.New(result.Error)
+	}
+	var data struct {
+		Stdout string `json:"stdout"`
+	}
+	err := json.Unmarshal(result.Data, &data)
+	return data.Stdout, err
+}
+
+// ways returns the ways to call the tools.
+func (s *scriptTools) ways() []scriptWay {
+	direct := func(session *caissonSession) func(context.Context) (string, error) {
+		return func(ctx context.Context) (string, error) {
+			invocation, err := scriptInvocation(session.tool.Manifest().Name, s.language.code)
+			if err != nil {
+				return "", err
+			}
+			outcome, err := session.tool.Invoke(ctx, invocation)
+			if err != nil {
+				return "", err
+			}
+			return printedBy(outcome.Result)
+		}
+	}
+	return []scriptWay{
+		{ScriptExecutor, s.throughExecutor, scriptPrints},
+		{ScriptRuntime, direct(s.execute), scriptPrints},
+		{ScriptDriver, direct(s.echo), s.language.code},
+	}
+}
+
+// throughExecutor makes a call as an agent's program does: parsed, checked against the schema, queued, run, recorded.
+func (s *scriptTools) throughExecutor(ctx context.Context) (string, error) {
+	arguments, err := scriptArguments(s.language.code)
+	if err != nil {
+		return "", err
+	}
+	call := tool.Call{ID: "call_1", Type: "function", Function: tool.Function{Name: scriptExecute, Arguments: arguments}}
+	report, err := s.executor.Execute(ctx, executor.Batch{Session: s.session, Calls: []tool.Call{call}})
+	if err != nil {
+		return "", err
+	}
+	if report.Records[0].Cached {
+		return "", errors.New("the answer of an earlier call was reused")
+	}
+	return printedBy(report.Records[0].Result)
+}
+
+// competeScripts measures the ways in turns, each for the given time in total, divided into rounds.
+func competeScripts(ctx context.Context, ways []scriptWay, callers, rounds int, each time.Duration) ([]Script, error) {
+	took := make([][]time.Duration, len(ways))
+	lasted := make([]time.Duration, len(ways))
+	for round := range rounds + 1 { // the first is not measured: it makes an instance for each caller
+		for i := range ways {
+			at := (i + round) % len(ways)
+			calls, duration, err := ways[at].turn(ctx, callers, each/time.Duration(rounds))
+			if err != nil {
+				return nil, err
+			}
+			if round > 0 {
+				took[at] = append(took[at], calls...)
+				lasted[at] += duration
+			}
+		}
+	}
+	rows := make([]Script, len(ways))
+	for i, way := range ways {
+		slices.Sort(took[i])
+		rows[i] = Script{
+			Scheme: way.scheme, Callers: callers, CallsPerSecond: float64(len(took[i])) / lasted[i].Seconds(),
+			P50: microseconds(percentile(took[i], 50)), P99: microseconds(percentile(took[i], 99)),
+		}
+	}
+	scriptRatios(rows)
+	return rows, nil
+}
+
+// turn lets callers call concurrently until the time is over, each at least once.
+func (w scriptWay) turn(ctx context.Context, callers int, duration time.Duration) (took []time.Duration, lasted time.Duration, err error) {
+	goruntime.GC() // of the previous turn's garbage
+	each := make([][]time.Duration, callers)
+	numbers := make([]int, callers)
+	for i := range numbers {
+		numbers[i] = i
+	}
+	start := time.Now()
+	err = together(numbers, func(n int) error {
+		for {
+			call, err := w.measure(ctx)
+			if err != nil {
+				return err
+			}
+			each[n] = append(each[n], call)
+			if time.Since(start) >= duration {
+				return ctx.Err()
+			}
+		}
+	})
+	return slices.Concat(each...), time.Since(start), err
+}
