@@ -216,6 +216,9 @@ type Behavior struct {
 	// offered it all the same.
 	Hidden   bool
 	Snapshot Snapshot
+	// Profile is the parameter that names a profile by which a call is bounded as well; empty for
+	// none.
+	Profile string
 }
 
 // CacheOff is the Cache of a tool whose answers are never reused: "cache: off". It is negative.

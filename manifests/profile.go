@@ -37,13 +37,21 @@ func (p Profile) Extend(name string, limits Limits) Profile {
 	return p
 }
 
+// AllProfiles returns the built-in profiles, followed by those that the policy defines. A nil policy defines none.
+func (p *Policy) AllProfiles() []Profile {
+	known := BuiltinProfiles()
+	if p != nil {
+		known = append(known, p.Profiles...)
+	}
+	return known
+}
+
 // ProfileNamed returns a built-in profile or one that the policy defines. The empty name means the
 // policy's Profile, and standard if that is empty or p is nil. A built-in name always means the
 // built-in profile. The error wraps [ErrProfile] and lists the known profiles.
 func (p *Policy) ProfileNamed(name string) (Profile, error) {
-	known := BuiltinProfiles()
+	known := p.AllProfiles()
 	if p != nil {
-		known = append(known, p.Profiles...)
 		name = cmp.Or(name, p.Profile)
 	}
 	name = cmp.Or(name, standardProfile)

@@ -150,7 +150,7 @@ func (r *reader) checkTogether(root *node, m *Manifest) {
 func (r *reader) checkExecution(root *node, m *Manifest) {
 	switch m.Execution {
 	case ExecutionHost:
-		unused := []string{"module", "behavior.snapshot", "tests"}
+		unused := []string{"module", "behavior.snapshot", "behavior.profile", "tests"}
 		for _, k := range kinds() {
 			if k.asks != nil && k.asks.key != "tools" { // other tools' calls are the executor's to allow
 				unused = append(unused, "permissions."+k.asks.key)
@@ -174,6 +174,7 @@ func (r *reader) checkExecution(root *node, m *Manifest) {
 		{"limits", "the caller runs this tool, so nothing would enforce limits"},
 		{"context", "the caller runs this tool and does not receive context values"},
 		{"behavior.snapshot", "the caller runs this tool, so there is nothing to take a snapshot of"},
+		{"behavior.profile", "the caller runs this tool, so no profile bounds its calls"},
 		{"tests", "the caller runs this tool, so its tests cannot be run"},
 	} {
 		if _, given := r.places[unused.key]; given {
@@ -273,8 +274,23 @@ func (r *reader) behavior(n *node, path string) Behavior {
 		optional("final", &b.Final, r.boolean),
 		optional("hidden", &b.Hidden, r.boolean),
 		optional("snapshot", &b.Snapshot, choice(r, SnapshotAuto, SnapshotOff, SnapshotStart)),
+		optional("profile", &b.Profile, r.profileParameter),
 	)
 	return b
+}
+
+// profileParameter reads the parameter that names a profile.
+func (r *reader) profileParameter(n *node, path string) string {
+	const fix = `write a parameter in quotes, such as "{strictness}"`
+	if !r.kind(n, path, textNode, fix) {
+		return ""
+	}
+	template, err := ParseArgTemplate(n.text)
+	if part, alone := template.alone(); err == nil && alone && !part.dash {
+		return part.param
+	}
+	r.invalid(n, path, fmt.Sprintf("%q is no parameter", clip(n.text)), fix)
+	return ""
 }
 
 // cache reads how long answers may be reused, or off.

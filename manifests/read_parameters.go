@@ -247,4 +247,7 @@ func (r *reader) checkTemplates(parameters *node, m *Manifest) {
 	if m.Module.Stdin.Mode == StdinParam {
 		check(m.Module.Stdin.Param, "module.stdin")
 	}
+	if m.Behavior.Profile != "" {
+		check(m.Behavior.Profile, "behavior.profile")
+	}
 }

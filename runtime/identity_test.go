@@ -206,7 +206,7 @@ func full(t *testing.T, dir string) *fullTerms {
 				Env:     []string{"LANG"}, KV: &manifests.KVPermission{Bytes: 1}, Tools: []string{"other"}, LLM: &manifests.LLMPermission{Tokens: 1},
 			},
 			Context: []string{"project_id"}, Requires: []string{"KEY"}, Aliases: []string{"g"}, Retired: []string{"h"}, Summary: "s", Execution: manifests.ExecutionSandbox, Type: manifests.FunctionTool,
-			Behavior: manifests.Behavior{ReadOnly: true, Idempotent: true, Destructive: true, Cache: time.Second, Final: true, Hidden: true, Snapshot: manifests.SnapshotAuto},
+			Behavior: manifests.Behavior{ReadOnly: true, Idempotent: true, Destructive: true, Cache: time.Second, Final: true, Hidden: true, Snapshot: manifests.SnapshotAuto, Profile: "a"},
 			Limits:   manifests.Limits{Memory: 1, Timeout: 1, Fuel: 1, Output: 1, Stderr: 1, HTTPCalls: 1, HTTPBytes: 1, OpenFiles: 1, DiskBytes: 1},
 		},
 		Grants: manifests.Grants{

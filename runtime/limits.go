@@ -66,6 +66,23 @@ func (l Limits) under(p manifests.Limits) Limits {
 	}
 }
 
+// narrowed returns the smaller of each limit and the profile's. A zero limit of the profile's does not narrow.
+func (l Limits) narrowed(p manifests.Limits) Limits {
+	return Limits{
+		Timeout: smaller(l.Timeout, p.Timeout), Memory: smaller(l.Memory, p.Memory), Output: smaller(l.Output, p.Output), Stderr: smaller(l.Stderr, p.Stderr),
+		OpenFiles: smaller(l.OpenFiles, p.OpenFiles), DiskBytes: smaller(l.DiskBytes, p.DiskBytes),
+		HTTPCalls: smaller(l.HTTPCalls, p.HTTPCalls), HTTPBytes: smaller(l.HTTPBytes, p.HTTPBytes), Fuel: smaller(l.Fuel, p.Fuel),
+	}
+}
+
+// smaller returns the smaller of two limits, of which zero is none.
+func smaller[N int | int64 | time.Duration | manifests.Bytes](a, b N) N {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
+
 // complete returns the limits with zeros replaced by the ceilings.
 func (l Limits) complete() (Limits, error) {
 	if l.Timeout < 0 || l.Memory < 0 || l.Output < 0 || l.Stderr < 0 || l.OpenFiles < 0 || l.DiskBytes < 0 || l.HTTPCalls < 0 || l.HTTPBytes < 0 || l.Fuel < 0 {

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -53,6 +54,9 @@ type Options struct {
 	// Profile bounds every tool and every call. The zero value is the standard profile, whose
 	// limits are documented at [Limits].
 	Profile manifests.Profile
+	// Profiles are those that calls may name, if the manifest lets an argument do so
+	// (behavior.profile). Nil means the built-in ones. They narrow a call and never widen it.
+	Profiles []manifests.Profile
 	// Limits bound every call. Nonzero limits override the profile's.
 	Limits Limits
 	// Running is the maximum number of guests that run at a time, over all tools. Zero means 4 for
@@ -106,6 +110,7 @@ type Runtime struct {
 	engine       *engine.Engine
 	files        *files.Store
 	profile      manifests.Profile
+	profiles     []manifests.Profile
 	ceiling      Limits
 	gate         *gate
 	watchdog     *watchdog
@@ -160,9 +165,13 @@ func newWith(ctx context.Context, options Options, functions []hostfuncs.Functio
 	if err != nil {
 		return nil, fmt.Errorf("runtime: %w", err)
 	}
+	profiles := options.Profiles
+	if profiles == nil {
+		profiles = manifests.BuiltinProfiles()
+	}
 	gate := &gate{most: int64(or(options.Running, max(16, 4*goruntime.GOMAXPROCS(0))))}
 	return &Runtime{
-		engine: e, files: files.NewStore(files.Options{Logger: logger}), profile: options.Profile, ceiling: ceiling,
+		engine: e, files: files.NewStore(files.Options{Logger: logger}), profile: options.Profile, profiles: profiles, ceiling: ceiling,
 		gate: gate, work: abi.NewWork(goruntime.GOMAXPROCS(0)), watchdog: newWatchdog(gate, logger, options.OnRunaway, options.LastResort), interpreters: options.Interpreters, settings: options.Settings, lookupEnv: options.LookupEnv, resolver: options.Resolver,
 		logger: logger, random: rand.Reader, now: time.Now,
 		readers: make(chan struct{}, goruntime.GOMAXPROCS(0)), closed: make(chan struct{}), permits: map[*permit]struct{}{},
@@ -180,23 +189,50 @@ func (r *Runtime) Load(ctx context.Context, m *manifests.Manifest, grants manife
 }
 
 // loadWith is like [Runtime.Load], for a tool that has more than its module and its manifest.
-func (r *Runtime) loadWith(ctx context.Context, m *manifests.Manifest, grants manifests.Grants, with constants) (*Tool, error) {
+func (r *Runtime) loadWith(ctx context.Context, m *manifests.Manifest, grants manifests.Grants, own constants) (_ *Tool, err error) {
 	if err := errors.Join(ctx.Err(), checked(m)); err != nil {
 		return nil, err
 	}
-	var digest engine.Digest
-	var own *script
-	var err error
+	with := parts{constants: own}
 	if m.Module.Language != manifests.LanguageNone {
-		if own, err = readScript(m, r.interpreters); err != nil {
+		if with.script, err = readScript(m, r.interpreters); err != nil {
 			return nil, fmt.Errorf("runtime: %w", err)
 		}
-		digest = own.digest
-		with.Files = append(slices.Clone(with.Files), constantTree{scriptFolder, own.tree})
-	} else if digest, err = digestOfBound(m, grants); err != nil {
+		with.digest = with.script.digest
+		with.Files = append(slices.Clone(own.Files), constantTree{scriptFolder, with.script.tree})
+	} else if with.digest, err = digestOfBound(m, grants); err != nil {
 		return nil, err
 	}
-	p, err := r.newPermit(m, grants, moduleText(digest))
+	t, err := r.newTool(m, grants, with, r.ceiling)
+	if err != nil || m.Behavior.Profile == "" {
+		return t, err
+	}
+	t.profiles = map[string]*Tool{}
+	for _, profile := range r.profiles {
+		narrowed := grants
+		if profile.NoNetwork {
+			narrowed.NoNetwork = cmp.Or(narrowed.NoNetwork, profile.Name)
+		}
+		if profile.NoWrites {
+			narrowed.NoWrites = cmp.Or(narrowed.NoWrites, profile.Name)
+		}
+		if t.profiles[profile.Name], err = r.newTool(m, narrowed, with, r.ceiling.narrowed(profile.Limits)); err != nil {
+			return nil, errors.Join(err, t.Close(ctx))
+		}
+	}
+	return t, nil
+}
+
+// parts are what a tool is made of beside its manifest.
+type parts struct {
+	constants
+	digest engine.Digest // of the module; zero if it is not read yet
+	script *script
+}
+
+// newTool returns a tool whose limits are below the ceiling.
+func (r *Runtime) newTool(m *manifests.Manifest, grants manifests.Grants, with parts, ceiling Limits) (*Tool, error) {
+	p, err := r.newPermit(m, grants, moduleText(with.digest))
 	if err != nil {
 		return nil, err
 	}
@@ -204,9 +240,9 @@ func (r *Runtime) loadWith(ctx context.Context, m *manifests.Manifest, grants ma
 		return nil, errors.Join(err, p.close())
 	}
 	// Keep the digest: what is granted to one module must not pass to a later one at the same path.
-	t := &Tool{runtime: r, manifest: m, permit: p, asks: p.asks(m, grants), digest: digest, script: own}
+	t := &Tool{runtime: r, manifest: m, permit: p, asks: p.asks(m, grants), digest: with.digest, script: with.script}
 	if !t.isClients() {
-		t.limits = effective(r.ceiling, m.Limits)
+		t.limits = effective(ceiling, m.Limits)
 	}
 	if t.terms, err = p.termsDigest(m, t.limits, grants); err != nil {
 		return nil, errors.Join(err, p.close())

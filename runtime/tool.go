@@ -3,7 +3,10 @@ package runtime
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -23,7 +26,8 @@ type Tool struct {
 	asks     string            // why calls must be approved; empty if they need no approval
 	terms    [sha256.Size]byte // the digest of the terms, which with the module decide what calls can do
 
-	script *script // nil for a module
+	script   *script          // nil for a module
+	profiles map[string]*Tool // under each profile that calls may name; nil if they may name none
 
 	mu     sync.Mutex
 	module *engine.Module // nil until needed; it may have been evicted since
@@ -100,11 +104,31 @@ func (t *Tool) hasSetting(name string) bool {
 
 // Close closes the tool's connections. It must not be called during a call. Closing the runtime
 // closes the tools that are still open.
-func (t *Tool) Close(context.Context) error {
+func (t *Tool) Close(ctx context.Context) error {
 	t.runtime.mu.Lock()
 	delete(t.runtime.permits, t.permit)
 	t.runtime.mu.Unlock()
-	return t.permit.close()
+	err := t.permit.close()
+	for _, under := range t.profiles {
+		if under != nil { // loading failed before
+			err = errors.Join(err, under.Close(ctx))
+		}
+	}
+	return err
+}
+
+// under returns the tool under the profile that the arguments name, or the tool itself if they name none.
+func (t *Tool) under(arguments tool.Arguments) (*Tool, error) {
+	value, given := arguments.Get(t.manifest.Behavior.Profile)
+	if !given {
+		return t, nil
+	}
+	var name string
+	if err := json.Unmarshal(value, &name); err != nil || t.profiles[name] == nil {
+		return nil, fmt.Errorf("%s: there is no profile %s; there are %s", t.manifest.Behavior.Profile, tool.Shown(string(value), maxShown),
+			strings.Join(slices.Sorted(maps.Keys(t.profiles)), ", "))
+	}
+	return t.profiles[name], nil
 }
 
 // Prepare reads and compiles the module, so that the first call does not have to. The error
@@ -158,6 +182,13 @@ func (t *Tool) prepared(ctx context.Context) (*engine.Module, error) {
 // in the tool's limits begins once the module is compiled and the call has a slot to run in. A
 // client-run tool refuses all calls with the kind [tool.Denied].
 func (t *Tool) Invoke(ctx context.Context, invocation tool.Invocation) (tool.Outcome, error) {
+	if t.profiles != nil {
+		under, err := t.under(invocation.Arguments)
+		if err != nil {
+			return (&run{tool: t, invocation: invocation}).fail(tool.InvalidArguments, err.Error(), err)
+		}
+		t = under
+	}
 	run := &run{tool: t, invocation: invocation}
 	outcome, err := run.do(ctx)
 	for _, d := range outcome.Denials {

@@ -1,0 +1,81 @@
+package runtime
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/tool"
+)
+
+const strictness = "parameters: {type: object, properties: {strictness: {type: string}, do: {type: string}}}\nbehavior: {profile: \"{strictness}\"}\n"
+
+// TestCallsNameAProfile: an argument narrows what a call may do, and never widens what the operator and the manifest allow.
+func TestCallsNameAProfile(t *testing.T) {
+	lenient := manifests.BuiltinProfiles()[2]
+	own := manifests.Profile{Name: "brief", Limits: manifests.Limits{Timeout: 100 * time.Millisecond}}
+	for name, c := range map[string]struct {
+		options  Options
+		manifest string
+		want     map[string]time.Duration // by profile
+	}{
+		"standard": {Options{}, "", map[string]time.Duration{"": 10 * time.Second, "strict": 5 * time.Second, "standard": 10 * time.Second, "lenient": 10 * time.Second}},
+		"lenient":  {Options{Profile: lenient}, "", map[string]time.Duration{"": 30 * time.Second, "strict": 5 * time.Second, "standard": 10 * time.Second, "lenient": 30 * time.Second}},
+		"manifest": {Options{Profile: lenient}, "limits: {timeout: 8s}\n", map[string]time.Duration{"": 8 * time.Second, "strict": 5 * time.Second, "standard": 8 * time.Second, "lenient": 8 * time.Second}},
+		"own":      {Options{Profiles: append(manifests.BuiltinProfiles(), own)}, "", map[string]time.Duration{"brief": 100 * time.Millisecond, "strict": 5 * time.Second}},
+	} {
+		loaded := load(t, newRuntime(t, c.options), manifest(t, probe, strictness+c.manifest), manifests.Grants{})
+		for profile, want := range c.want {
+			arguments := `{}`
+			if profile != "" {
+				arguments = `{"strictness": "` + profile + `"}`
+			}
+			under, err := loaded.under(invocation(t, arguments, nil).Arguments)
+			require.NoError(t, err)
+			assert.Equal(t, want, under.Limits().Timeout, "%s: %s", name, profile)
+			if profile == "brief" {
+				outcome, err := invoke(t, loaded, `{"strictness": "brief", "do": "spin"}`)
+				require.Error(t, err)
+				assert.Equal(t, tool.Deadline, outcome.Result.Kind)
+				assert.Contains(t, outcome.Result.Error, "100ms")
+			}
+		}
+		for _, wrong := range []string{`{"strictness": "lax"}`, `{"strictness": 1}`, `{"strictness": null}`, `{"strictness": ""}`} {
+			outcome, err := invoke(t, loaded, wrong)
+			require.Error(t, err)
+			assert.Equal(t, tool.InvalidArguments, outcome.Result.Kind)
+			assert.Contains(t, outcome.Result.Error, "there is no profile ")
+			assert.Contains(t, outcome.Result.Error, "lenient, standard, strict")
+		}
+		require.NoError(t, loaded.Close(t.Context()))
+	}
+}
+
+// TestAttackWritesUnderAProfile: a profile that forbids writing forbids it to the call that names it. The control names none.
+func TestAttackWritesUnderAProfile(t *testing.T) {
+	dir := t.TempDir()
+	m := manifest(t, probe, strictness+"permissions: {files: [{path: /project, access: read-write}]}\n")
+	grants := manifests.Grants{Files: []manifests.FileGrant{{Path: "/project", Host: dir, Access: manifests.AccessReadWrite}}}
+	loaded := load(t, newRuntime(t, Options{}), m, grants)
+	for strictly, want := range map[string]bool{"": true, "standard": true, "strict": false} {
+		request := map[string]any{"do": "raw", "calls": []step{open("new.txt", creates, writes)}}
+		if strictly != "" {
+			request["strictness"] = strictly
+		}
+		outcome, err := invoke(t, loaded, string(encode(t, request)))
+		require.NoError(t, err, outcome.Result.Error)
+		if want {
+			require.NoError(t, os.Remove(filepath.Join(dir, "new.txt")))
+			continue
+		}
+		assert.EqualValues(t, erofs, decode[[]answer](t, outcome.Result.Data)[0].Errno)
+		require.NotEmpty(t, outcome.Denials)
+		assert.Contains(t, outcome.Denials[len(outcome.Denials)-1].Rule, "the profile strict allows no writing")
+		assert.NoFileExists(t, filepath.Join(dir, "new.txt"))
+	}
+}
