@@ -39,7 +39,7 @@ var layers = map[string][]string{
 	"internal/guests":       {"sdk"},
 	"internal/hostfile":     {},
 	"internal/jsontext":     {},
-	"internal/interpreters": {"runtime", "manifests", "tool"},
+	"internal/interpreters": {"runtime", "manifests", "tool", "internal/cases"},
 	"internal/thirdparty":   {"runtime", "manifests", "tool", "internal/cases"},
 	"internal/folder":       {"internal/hostfile"},
 	"internal/holding":      {},

@@ -195,11 +195,10 @@ func (r *Runtime) loadWith(ctx context.Context, m *manifests.Manifest, grants ma
 	}
 	with := parts{constants: own}
 	if m.Module.Language != manifests.LanguageNone {
-		if with.script, err = readScript(m, r.interpreters); err != nil {
-			return nil, fmt.Errorf("runtime: %w", err)
+		if with.script, with.broken = readScript(m, r.interpreters); with.broken == nil {
+			with.digest = with.script.digest
+			with.Files = append(slices.Clone(own.Files), constantTree{scriptFolder, with.script.tree})
 		}
-		with.digest = with.script.digest
-		with.Files = append(slices.Clone(own.Files), constantTree{scriptFolder, with.script.tree})
 	} else if with.digest, err = digestOfBound(m, grants); err != nil {
 		return nil, err
 	}
@@ -228,6 +227,7 @@ type parts struct {
 	constants
 	digest engine.Digest // of the module; zero if it is not read yet
 	script *script
+	broken error // why a script cannot be read; the tool is unavailable then
 }
 
 // newTool returns a tool whose limits are below the ceiling.
@@ -240,7 +240,7 @@ func (r *Runtime) newTool(m *manifests.Manifest, grants manifests.Grants, with p
 		return nil, errors.Join(err, p.close())
 	}
 	// Keep the digest: what is granted to one module must not pass to a later one at the same path.
-	t := &Tool{runtime: r, manifest: m, permit: p, asks: p.asks(m, grants), digest: with.digest, script: with.script}
+	t := &Tool{runtime: r, manifest: m, permit: p, asks: p.asks(m, grants), digest: with.digest, script: with.script, broken: with.broken}
 	if !t.isClients() {
 		t.limits = effective(ceiling, m.Limits)
 	}

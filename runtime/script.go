@@ -164,7 +164,7 @@ func (b *bundle) file(root *os.Root, name string) error {
 	file, info, err := hostfile.OpenIn(root, filepath.FromSlash(name), hostfile.Follow)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%s does not exist", filepath.Join(root.Name(), filepath.FromSlash(name)))
+		return fmt.Errorf("%s does not exist", name)
 	case errors.Is(err, hostfile.ErrIrregular):
 		return fmt.Errorf("%s is not a regular file", name)
 	case err != nil:
@@ -198,7 +198,7 @@ func (b *bundle) folder(root *os.Root, name string) error {
 	err := fs.WalkDir(root.FS(), name, func(at string, entry fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && at == name:
-			return fmt.Errorf("the package %s does not exist", filepath.Join(root.Name(), filepath.FromSlash(name)))
+			return fmt.Errorf("the package %s does not exist", name)
 		case err != nil:
 			return err
 		case entry.IsDir() && entry.Name() == "__pycache__":
@@ -232,7 +232,7 @@ func (b *bundle) wheel(root *os.Root, name string, language manifests.Language) 
 	packed := bundle{written: map[string]bool{}, read: b.read}
 	file, info, err := hostfile.OpenIn(root, filepath.FromSlash(name), hostfile.Follow)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("the package %s does not exist", filepath.Join(root.Name(), filepath.FromSlash(name)))
+		return fmt.Errorf("the package %s does not exist", name)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)

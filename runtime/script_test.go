@@ -43,7 +43,7 @@ func wheel(t *testing.T, content map[string]string) string {
 	return packed.String()
 }
 
-// TestWrongScripts: a tool whose script or packages cannot be read is not loaded, and the error names the file.
+// TestWrongScripts: a tool whose script or packages cannot be read is unavailable, and the error names the file.
 func TestWrongScripts(t *testing.T) {
 	const script = "def run(a): pass\n"
 	for name, c := range map[string]struct {
@@ -64,9 +64,14 @@ func TestWrongScripts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := scriptIn(t, c.module, c.content)
-			_, err := shared.Load(t.Context(), m, manifests.Grants{})
+			loaded := load(t, shared, m, manifests.Grants{})
+			assert.Contains(t, loaded.Unavailable(), c.want)
+			err := loaded.Prepare(t.Context())
 			require.ErrorIs(t, err, ErrModule)
 			assert.ErrorContains(t, err, c.want)
+			outcome, err := invoke(t, loaded, "{}")
+			require.Error(t, err)
+			assert.Contains(t, outcome.Result.Error, c.want)
 			_, inspected := InspectModule(m)
 			assert.ErrorContains(t, inspected, c.want)
 		})
@@ -140,11 +145,9 @@ func TestScriptsArePinned(t *testing.T) {
 	info, err := InspectModule(scriptIn(t, "{script: a.py}", content))
 	require.NoError(t, err)
 	pinned := "{script: a.py, sha256: " + info.SHA256 + "}"
-	_, err = shared.Load(t.Context(), scriptIn(t, pinned, content), manifests.Grants{})
-	require.NoError(t, err, "control")
+	require.ErrorIs(t, load(t, shared, scriptIn(t, pinned, content), manifests.Grants{}).Prepare(t.Context()), ErrInterpreter, "control")
 	content["a.py"] += "# changed\n"
-	_, err = shared.Load(t.Context(), scriptIn(t, pinned, content), manifests.Grants{})
-	require.ErrorIs(t, err, ErrDigest)
+	require.ErrorIs(t, load(t, shared, scriptIn(t, pinned, content), manifests.Grants{}).Prepare(t.Context()), ErrDigest)
 }
 
 // TestScriptsWithoutInterpreter: without its interpreter, a script tool is loaded and listed, and says what to run.

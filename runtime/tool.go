@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -27,6 +28,7 @@ type Tool struct {
 	terms    [sha256.Size]byte // the digest of the terms, which with the module decide what calls can do
 
 	script   *script          // nil for a module
+	broken   error            // why the script could not be read when the tool was loaded
 	profiles map[string]*Tool // under each profile that calls may name; nil if they may name none
 
 	mu     sync.Mutex
@@ -63,6 +65,9 @@ func (t *Tool) Writable(values map[string]string) []string {
 func (t *Tool) Unavailable() string {
 	if t.isCondemned() {
 		return condemned
+	}
+	if t.broken != nil {
+		return t.broken.Error()
 	}
 	if t.script != nil && t.ready() == nil && t.script.isMissing() {
 		return t.script.missing()
@@ -153,7 +158,7 @@ func (t *Tool) ready() *engine.Module {
 }
 
 func (t *Tool) prepared(ctx context.Context) (*engine.Module, error) {
-	if err := t.manifest.Confirm(); err != nil {
+	if err := cmp.Or(t.manifest.Confirm(), t.broken); err != nil {
 		return nil, err
 	}
 	if module := t.ready(); module != nil {

@@ -3,21 +3,23 @@ package tools
 
 // The names of the tools, as their manifests have them.
 const (
-	ApplyPatch = "apply_patch"
-	AskUser    = "ask_user"
-	Calculator = "calculator"
-	CrawlBatch = "crawl_batch"
-	FetchPage  = "fetch_page"
-	FileDelete = "file_delete"
-	FileExists = "file_exists"
-	FileList   = "file_list"
-	FileMkdir  = "file_mkdir"
-	FileRead   = "file_read"
-	FileWrite  = "file_write"
-	GetWeather = "get_weather"
-	LocalShell = "local_shell"
-	PlotImage  = "plot_image"
-	WebSearch  = "web_search"
+	ApplyPatch        = "apply_patch"
+	AskUser           = "ask_user"
+	Calculator        = "calculator"
+	CrawlBatch        = "crawl_batch"
+	ExecuteJavaScript = "execute_javascript"
+	ExecutePython     = "execute_python"
+	FetchPage         = "fetch_page"
+	FileDelete        = "file_delete"
+	FileExists        = "file_exists"
+	FileList          = "file_list"
+	FileMkdir         = "file_mkdir"
+	FileRead          = "file_read"
+	FileWrite         = "file_write"
+	GetWeather        = "get_weather"
+	LocalShell        = "local_shell"
+	PlotImage         = "plot_image"
+	WebSearch         = "web_search"
 )
 
 // Names returns the names of all tools, sorted.
@@ -27,6 +29,8 @@ func Names() []string {
 		AskUser,
 		Calculator,
 		CrawlBatch,
+		ExecuteJavaScript,
+		ExecutePython,
 		FetchPage,
 		FileDelete,
 		FileExists,

@@ -31,6 +31,9 @@ func TestManifests(t *testing.T) {
 		run++
 		t.Run(m.Name, func(t *testing.T) {
 			require.GreaterOrEqual(t, len(m.Tests), 3, "a tool of ours shows what it does")
+			if m.Module.Language != manifests.LanguageNone {
+				return // its tests need an interpreter, and are run where those are installed: in internal/interpreters
+			}
 			for _, example := range m.Tests {
 				t.Run(example.Name, func(t *testing.T) {
 					assert.NoError(t, cases.Run(t.Context(), rt, m, example, t.TempDir()))
@@ -38,7 +41,7 @@ func TestManifests(t *testing.T) {
 			}
 		})
 	}
-	assert.Equal(t, []int{12, 3}, []int{run, clients})
+	assert.Equal(t, []int{14, 3}, []int{run, clients})
 }
 
 // compiled compiles the tools, and returns their manifests.

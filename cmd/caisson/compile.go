@@ -71,6 +71,10 @@ func (o *options) compile(ctx context.Context) (err error) {
 		if !ok || entry.Manifest.Execution == manifests.ExecutionClient {
 			continue
 		}
+		if h.lacksInterpreter(entry.Manifest) {
+			o.hint(entry.Name + " is left out: " + t.Unavailable())
+			continue
+		}
 		prepared := compiledTool{Name: entry.Name}
 		progress.during("compiling "+entry.Name, func() { err = t.Prepare(ctx) })
 		if ctx.Err() != nil {

@@ -1,15 +1,18 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/runtime"
 	"github.com/caisson-run/caisson/runtime/interpreters"
 )
 
@@ -57,7 +60,7 @@ func newInterpretersInstall(o options) *cobra.Command {
 			return o.installInterpreters(command.Context(), args, from)
 		},
 	}
-	o.interpreterFlag(command)
+	o.compileFlags(command)
 	command.Flags().StringVar(&from, "from", "", "install the one interpreter that is named from `FILE` and fetch nothing")
 	o.outputFlags(command, "print one JSON array")
 	command.ValidArgsFunction = completeLanguages
@@ -202,6 +205,10 @@ func (o *options) installInterpreters(ctx context.Context, languages []string, f
 		if err != nil {
 			return notInstalled(i, err)
 		}
+		progress.during("compiling "+i.Name, func() { err = o.compileInterpreter(ctx, i) })
+		if err != nil {
+			return err
+		}
 		state := o.stateOf(i)
 		done, text = append(done, state), text+fmt.Sprintf("%-12s%s installed\n", i.Language, i.Name)
 	}
@@ -209,6 +216,39 @@ func (o *options) installInterpreters(ctx context.Context, languages []string, f
 		text = "all interpreters are installed\n"
 	}
 	return o.show(done, text)
+}
+
+// compileInterpreter compiles an interpreter into the cache folder, so that the first call does not have to.
+func (o *options) compileInterpreter(ctx context.Context, i interpreters.Interpreter) (err error) {
+	if o.compiledIn() == "" {
+		return nil
+	}
+	dir, err := os.MkdirTemp("", "caisson-interpreter-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = cmp.Or(err, os.RemoveAll(dir)) }()
+	script := map[string]string{"python": "a.py", "javascript": "a.mjs"}[i.Language]
+	manifest := filepath.Join(dir, "tool.yaml")
+	err = errors.Join(
+		os.WriteFile(filepath.Join(dir, script), nil, 0o600),
+		os.WriteFile(manifest, []byte("schema: caisson/v1\nname: a\ndescription: a\nmodule: {script: "+script+"}\n"), 0o600),
+	)
+	if err != nil {
+		return err
+	}
+	alone := *o
+	alone.only = manifest
+	h, err := alone.open(ctx, opening{starts: true})
+	if err != nil {
+		return err
+	}
+	defer func() { err = cmp.Or(err, h.close(ctx)) }()
+	entry, _ := h.registry.Get("a")
+	if t, ok := entry.Tool.(*runtime.Tool); ok {
+		return t.Prepare(ctx)
+	}
+	return nil
 }
 
 // notInstalled explains why an interpreter was not installed.
