@@ -88,19 +88,14 @@ func (h *host) close() {
 	}
 }
 
-// beforeInput is how much an interpreter did before it read the input of its script: it loaded the script and itself. That is the
-// same in all calls and not the script's doing, so it is no part of a call's record. It is zero for modules.
-type beforeInput struct {
-	denials, hostCalls int
-	operations         int64
-}
-
 // makeNotes turns the denials so far into notes: the guest is about to read its input. What it asks
 // for before then is what a language runtime looks for in every program.
 func (r *run) makeNotes() {
-	r.view.MakeNotes()
-	if r.tool.script != nil {
-		r.before = beforeInput{len(r.view.Denials()), len(r.view.HostCalls()), r.view.Operations()}
+	if r.tool.script == nil {
+		r.view.MakeNotes()
+	} else {
+		// How an interpreter loads itself and the script is the same in all calls. It would only hide what the script does.
+		r.view.Forget()
 	}
 	for _, more := range r.host.more {
 		more.MakeNotes()
@@ -119,8 +114,8 @@ func (r *run) collect() {
 	if r.system.OnInput != nil { // the guest read no input, so what it looked for may be a runtime's
 		r.view.MakeNotes()
 	}
-	r.denials = t.permit.explain(t.manifest, r.view.Denials()[r.before.denials:])
-	r.hostCalls, r.usage.HostCalls = r.view.HostCalls()[r.before.hostCalls:], r.view.Operations()-r.before.operations
+	r.denials = t.permit.explain(t.manifest, r.view.Denials())
+	r.hostCalls, r.usage.HostCalls = r.view.HostCalls(), r.view.Operations()
 	for _, more := range h.more {
 		r.denials = append(r.denials, more.Denials()...)
 		r.hostCalls, r.usage.HostCalls = append(r.hostCalls, more.HostCalls()...), r.usage.HostCalls+more.Count()

@@ -33,7 +33,6 @@ type run struct {
 	callersFuel bool  // fuel is what the caller has left
 
 	view     *files.View
-	before   beforeInput
 	host     *host     // the guest's
 	deadline *deadline // the guest's, once it has begun
 	seat     *seat     // in which the call runs; nil if no tool made the call

@@ -108,6 +108,9 @@ func (v *View) Denials() []tool.Denial { return v.journal.Denials() }
 // MakeNotes turns the receipts so far into notes.
 func (v *View) MakeNotes() { v.journal.MakeNotes() }
 
+// Forget drops the receipts, and what was counted and listed so far.
+func (v *View) Forget() { v.journal.Forget() }
+
 // Operations returns the number of operations that are subject to permissions: those on paths, and
 // changes of an open file's size and times.
 func (v *View) Operations() int64 { return v.journal.Count() }

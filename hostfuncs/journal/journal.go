@@ -23,10 +23,11 @@ const few = 8 // initial capacity of the list of host calls
 // Journal keeps host calls and receipts. The zero value is an empty journal. It is safe for
 // concurrent use, and must not be copied after first use.
 type Journal struct {
-	mu       sync.Mutex
-	count    int64
-	calls    []tool.HostCall
-	receipts []receipt
+	mu        sync.Mutex
+	count     int64
+	forgotten int // how many listed calls were dropped
+	calls     []tool.HostCall
+	receipts  []receipt
 }
 
 // receipt is a denial. The suggestion of what would allow it is computed when Denials is called,
@@ -37,7 +38,7 @@ type receipt struct {
 }
 
 // Entry identifies a host call in a journal. The zero value is a call that is not listed.
-type Entry struct{ place int } // in the list, counted from 1
+type Entry struct{ place int } // in the list, counted from 1, with what was dropped from it
 
 // Begin counts a host call, and lists it if it is among the first [tool.MaxHostCalls]. It returns
 // the number of host calls including this one.
@@ -52,7 +53,7 @@ func (j *Journal) Begin(call tool.HostCall) (Entry, int64) {
 		j.calls = make([]tool.HostCall, 0, few)
 	}
 	j.calls = append(j.calls, call)
-	return Entry{len(j.calls)}, j.count
+	return Entry{j.forgotten + len(j.calls)}, j.count
 }
 
 // Change calls change with a listed host call, to modify it. It does nothing if the host call is
@@ -60,8 +61,8 @@ func (j *Journal) Begin(call tool.HostCall) (Entry, int64) {
 func (j *Journal) Change(entry Entry, change func(call *tool.HostCall)) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if entry.place > 0 {
-		change(&j.calls[entry.place-1])
+	if at := entry.place - j.forgotten - 1; at >= 0 {
+		change(&j.calls[at])
 	}
 }
 
@@ -89,6 +90,14 @@ func (j *Journal) MakeNotes() {
 	}
 }
 
+// Forget drops what the journal has. Changes of host calls from before do nothing from then on.
+func (j *Journal) Forget() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.forgotten += len(j.calls)
+	j.count, j.calls, j.receipts = 0, nil, nil
+}
+
 // Denials returns the receipts. The caller may keep them.
 func (j *Journal) Denials() []tool.Denial {
 	j.mu.Lock()
@@ -111,7 +120,8 @@ func (j *Journal) Continue(from *Journal, at time.Time) {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.count, j.calls, j.receipts = from.count, slices.Clone(from.calls), slices.Clone(from.receipts)
+	j.count, j.forgotten = from.count, from.forgotten
+	j.calls, j.receipts = slices.Clone(from.calls), slices.Clone(from.receipts)
 	for i := range j.calls {
 		j.calls[i].Began, j.calls[i].Duration = at, 0
 	}
@@ -121,7 +131,7 @@ func (j *Journal) Continue(from *Journal, at time.Time) {
 func (j *Journal) Reset() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.count, j.calls, j.receipts = 0, nil, nil
+	j.count, j.forgotten, j.calls, j.receipts = 0, 0, nil, nil
 }
 
 // HostCalls returns a copy of the listed host calls, in the order in which they began.

@@ -57,6 +57,37 @@ func TestDenials(t *testing.T) {
 	assert.Equal(t, "99", denials[journal.MaxDenials-1].Value)
 }
 
+// TestForget: what is dropped stays dropped, whatever is changed or denied later.
+func TestForget(t *testing.T) {
+	var j journal.Journal
+	old, _ := j.Begin(tool.HostCall{Target: "old"})
+	j.Deny(tool.Denial{Value: "/a", Rule: "r"}, func() tool.Allow { t.Error("nobody reads it"); return tool.Allow{} })
+	j.Forget()
+	assert.Empty(t, j.Denials())
+	assert.Empty(t, j.HostCalls())
+	assert.Zero(t, j.Count())
+	j.Change(old, func(*tool.HostCall) { t.Error("it is not listed") })
+
+	entry, n := j.Begin(tool.HostCall{Target: "new"})
+	assert.EqualValues(t, 1, n)
+	j.Change(old, func(*tool.HostCall) { t.Error("it is not listed") })
+	j.Change(entry, func(call *tool.HostCall) { call.Status = "ok" })
+	j.Deny(tool.Denial{Value: "/a", Rule: "r"}, nil)
+	want := []tool.HostCall{{Target: "new", Status: "ok"}}
+	assert.Equal(t, want, j.HostCalls())
+	assert.Len(t, j.Denials(), 1, "the same denial again is a new one")
+
+	var next journal.Journal
+	next.Continue(&j, want[0].Began)
+	next.Change(entry, func(call *tool.HostCall) { call.Status = "failed" })
+	assert.Equal(t, "failed", next.HostCalls()[0].Status)
+	next.Reset()
+	assert.Empty(t, next.HostCalls())
+	entry, _ = next.Begin(tool.HostCall{Target: "again"})
+	next.Change(entry, func(call *tool.HostCall) { call.Status = "ok" })
+	assert.Equal(t, []tool.HostCall{{Target: "again", Status: "ok"}}, next.HostCalls())
+}
+
 func TestConcurrentUse(t *testing.T) {
 	var j journal.Journal
 	var all sync.WaitGroup

@@ -281,3 +281,45 @@ func TestTimes(t *testing.T) {
 		t.Logf("%s: %s a call", strings.TrimPrefix(filepath.Ext(file), "."), time.Since(began)/n)
 	}
 }
+
+// TestDenialsOfCalls: a call's record has what the script was denied in the call, also if it was denied the same before,
+// and nothing of what it was denied before. So it is whether calls start the interpreter or resume it.
+func TestDenialsOfCalls(t *testing.T) {
+	const script = `
+import time
+STARTED = time.monotonic_ns()
+
+def look(path):
+    try:
+        open(path).close()
+    except OSError:
+        pass
+
+look("/before")
+look("/both")
+for n in range(40):
+    look(f"/before/{n}")
+
+def run(arguments):
+    for path in arguments.get("look", []):
+        look(path)
+    return {"started": STARTED}
+`
+	loaded := newWorld(t).tool("tool.py", script, "limits: {memory: 64MiB, timeout: 60s}\n")
+	denied := func(arguments string) (paths []string) {
+		for _, denial := range call(t, loaded, arguments).Denials {
+			assert.False(t, denial.Note, denial.Value)
+			assert.NotEmpty(t, denial.Allow.Manifest, denial.Value)
+			paths = append(paths, denial.Value)
+		}
+		return paths
+	}
+	check := func() {
+		assert.Equal(t, []string{"/call", "/both", "/before/39"}, denied(`{"look": ["/call", "/both", "/before/39"]}`))
+		assert.Empty(t, denied("{}"))
+		assert.EqualValues(t, 2, call(t, loaded, `{"look": ["/call", "/both"]}`).Usage.HostCalls)
+	}
+	check()
+	untilResumed(t, loaded)
+	check()
+}
