@@ -15,6 +15,7 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/runtime"
+	"github.com/caisson-run/caisson/runtime/interpreters"
 )
 
 const inspectHelp = `Show a tool's manifest, module, limits and permissions: for each permission, what the tool
@@ -171,6 +172,9 @@ func (o *options) inspect(ctx context.Context, name string) (err error) {
 	}
 	err = o.show(found, found.text(h.operator.file()))
 	h.noteUnapplied()
+	if i, interprets := interpreters.Recognise(found.Module.SHA256); interprets && found.Module.Interpreter == "" {
+		h.options.hint("this module is " + i.Name + ": a script of its own, with module: {script: …}, starts once for all calls; docs/languages has a page about it")
+	}
 	if err == nil && found.Module.Problem != "" {
 		return failed(exitUsage, found.Module.Problem)
 	}

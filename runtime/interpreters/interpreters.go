@@ -79,6 +79,16 @@ func For(language string) (i Interpreter, found bool) {
 	return Interpreter{}, false
 }
 
+// Recognise returns the interpreter whose module has this SHA-256 digest, in 64 lower-case hex digits.
+func Recognise(digest string) (i Interpreter, found bool) {
+	for _, i := range All() {
+		if digest == i.SHA256 || digest == i.fetched {
+			return i, true
+		}
+	}
+	return Interpreter{}, false
+}
+
 // maxModule is the maximum size of an interpreter in bytes.
 const maxModule = 64 << 20
 

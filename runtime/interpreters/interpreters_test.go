@@ -111,7 +111,14 @@ func TestLanguages(t *testing.T) {
 		assert.Equal(t, i.Name, found.Name)
 		assert.Len(t, i.SHA256, 64)
 		assert.Len(t, i.fetched, 64)
+		for _, digest := range []string{i.SHA256, i.fetched} {
+			recognised, ok := Recognise(digest)
+			assert.True(t, ok)
+			assert.Equal(t, i.Name, recognised.Name)
+		}
 	}
 	_, ok := For("ruby")
+	assert.False(t, ok)
+	_, ok = Recognise("")
 	assert.False(t, ok)
 }
