@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -48,8 +49,14 @@ type operation struct {
 	}
 }
 
+// contracts are those that were read before, by their text: compiling the schemas of one takes longer than most tests.
+var contracts sync.Map
+
 func readContract(t *testing.T, text []byte) *contract {
 	t.Helper()
+	if known, ok := contracts.Load(string(text)); ok {
+		return known.(*contract)
+	}
 	var shape struct {
 		OpenAPI string
 		Paths   map[string]map[string]operation
@@ -65,6 +72,7 @@ func readContract(t *testing.T, text []byte) *contract {
 		c.schemas[name], err = schema.Compile(bytes.ReplaceAll(whole, []byte("#/components/schemas/"), []byte("#/$defs/")))
 		require.NoError(t, err, name)
 	}
+	contracts.Store(string(text), c)
 	return c
 }
 

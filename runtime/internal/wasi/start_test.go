@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/internal/testsize"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/manifests/permission"
 	"github.com/caisson-run/caisson/tool"
@@ -210,7 +211,7 @@ func noted(view *files.View) ([]tool.HostCall, []tool.Denial, int64) {
 // in a call that resumes it. Each answer, byte for byte, and all that the record shows of it, is what
 // it is in a call that makes all of them itself.
 func TestStartsAnswerAsCalls(t *testing.T) {
-	const rounds = 80
+	rounds := testsize.Of(20, 80)
 	inStarts, afterStarts := map[string]int{}, map[string]int{}
 	for name, l := range layouts(t) {
 		t.Run(name, func(t *testing.T) {
@@ -270,8 +271,8 @@ func TestStartsAnswerAsCalls(t *testing.T) {
 		})
 	}
 	for _, function := range []string{"path_open", "fd_read", "fd_seek", "fd_readdir", "path_filestat_get", "fd_filestat_get", "fd_close", "fd_renumber", "fd_fdstat_set_flags"} {
-		assert.Greater(t, inStarts[function], 100, "%s is hardly ever allowed in a start", function)
-		assert.Greater(t, afterStarts[function], 100, "%s is hardly ever called after a start", function)
+		assert.Greater(t, inStarts[function], rounds, "%s is hardly ever allowed in a start", function)
+		assert.Greater(t, afterStarts[function], rounds, "%s is hardly ever called after a start", function)
 	}
 }
 
