@@ -95,13 +95,6 @@ async function call(run, text) {
   }
 }
 
-function bytesOf(text) {
-  const escaped = unescape(encodeURIComponent(text.toWellFormed()));
-  const bytes = new Uint8Array(escaped.length);
-  for (let i = 0; i < escaped.length; i++) bytes[i] = escaped.charCodeAt(i);
-  return bytes;
-}
-
 function input() {
   const file = std.fdopen(0, "r");
   return file.readAsString();
@@ -139,13 +132,9 @@ async function main() {
   if (trace) std.err.puts(trace);
   std.err.flush();
   std.out.flush();
-  const bytes = bytesOf(said);
-  const written = os.open(folder + "/result", os.O_WRONLY);
-  for (let at = 0; at < bytes.length; ) {
-    const n = os.write(written, bytes.buffer, at, bytes.length - at);
-    if (n <= 0) std.exit(1);
-    at += n;
-  }
+  const written = std.open(folder + "/result", "w");
+  written.puts(said.toWellFormed());
+  if (written.close() !== 0) std.exit(1);
   std.exit(0);
 }
 

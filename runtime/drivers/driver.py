@@ -14,6 +14,11 @@ import traceback
 FOLDER = "/caisson"
 MAX_TRACE = 16  # frames of a traceback
 
+# Made once: json.loads and json.dumps take longer to find out how to read and write than to do it.
+decode = json.JSONDecoder().decode
+encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+quote = json.encoder.encode_basestring
+
 
 def load(script, folders):
     """Imports the script as a module of its own. Modules of the standard library win over those beside it."""
@@ -73,13 +78,13 @@ def failure(error):
 def result(value):
     """Returns the text of the result object for what the script returned."""
     if isinstance(value, dict) and isinstance(value.get("success"), bool):
-        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+        return encode(value)
     if value is None:
         return '{"success": true}'
     if isinstance(value, str):
-        return '{"success": true, "output": ' + json.dumps(value, ensure_ascii=False) + "}"
-    data = json.dumps(value, ensure_ascii=False, allow_nan=False)
-    return '{"success": true, "output": ' + json.dumps(data, ensure_ascii=False) + ', "data": ' + data + "}"
+        return '{"success": true, "output": ' + quote(value) + "}"
+    data = encode(value)
+    return '{"success": true, "output": ' + quote(data) + ', "data": ' + data + "}"
 
 
 def call(run, arguments):
@@ -89,10 +94,10 @@ def call(run, arguments):
         try:
             return result(value), ""
         except (TypeError, ValueError, RecursionError) as error:
-            return json.dumps({"success": False, "error": f"run returned what is no JSON: {error}"}), ""
+            return encode({"success": False, "error": f"run returned what is no JSON: {error}"}), ""
     except BaseException as error:
         said, trace = failure(error)
-        return json.dumps(said, ensure_ascii=False), trace
+        return encode(said), trace
 
 
 def begin(script, folders):
@@ -102,7 +107,7 @@ def begin(script, folders):
     try:
         # What calls use first is slow: have it behind us.
         for _ in range(3):
-            call(json.loads, '{"a": [1.5, "\\u00fc", null, true], "b": {"c": -1}}')
+            call(decode, '{"a": [1.5, "\\u00fc", null, true], "b": {"c": -1}}')
             call(lambda _: {"a": [1.5, "\u00fc"], "b": {}}, None)
         call(lambda _: 1 / 0, None)
         sys.stdin.close()
@@ -120,7 +125,7 @@ def begin(script, folders):
             except OSError:
                 sample = None
             if sample is not None:
-                said, trace = call(run, json.loads(sample))
+                said, trace = call(run, decode(sample.decode()))
                 if trace:
                     print(trace + "(with the manifest's sample)")
         except BaseException as error:
@@ -146,10 +151,11 @@ def main():
         sys.modules["random"].seed()  # from the host: its state would be the same in all calls
     if printed:
         sys.stderr.write(printed)
-    said, trace = call(run, json.loads(source or b"{}"))
+    said, trace = call(run, decode(source.decode() or "{}"))
     for stream, text in (sys.stdout, ""), (sys.stderr, trace):
         try:
-            stream.write(text)
+            if text:
+                stream.write(text)
             stream.flush()
         except (AttributeError, OSError, ValueError):
             pass  # the script replaced or closed it
