@@ -191,6 +191,7 @@ func TestResults(t *testing.T) {
 		"js syntax":      {"a.mjs", "export default () => {\n  return (\n", "{}", tool.Result{Kind: tool.ToolFailed, Error: "SyntaxError: unexpected token in expression: '' (a.mjs, line 3)"}, ""},
 		"js no export":   {"a.mjs", "export const run = 1", "{}", tool.Result{Kind: tool.ToolFailed, Error: "TypeError: a.mjs has no default export that is a function: write export default function (arguments) { … }"}, ""},
 		"js missing":     {"a.mjs", "import './b.mjs';\nexport default () => 1", "{}", tool.Result{Kind: tool.ToolFailed, Error: "ReferenceError: could not load module filename '/caisson/tool/b.mjs'"}, ""},
+		"js long":        {"a.mjs", "export default () => '\\u0000€'.repeat(20000)", "{}", tool.Result{Success: true, Output: strings.Repeat("\x00€", 20000)}, ""},
 		"js unicode":     {"a.mjs", "export default (a) => [...a.x].reverse().join('') + '\\ud800'", `{"x": "aé€😀"}`, tool.Result{Success: true, Output: "😀€éa\ufffd"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
