@@ -5,6 +5,8 @@ import * as os from "qjs:os";
 
 const folder = "/caisson";
 const script = scriptArgs[1];
+const { parse, stringify } = JSON; // as they are now: a script may replace them
+const maxErrors = 8; // causes and members of an error that are shown
 let printed = "";
 let began = false;
 
@@ -16,11 +18,14 @@ function log(...values) {
 }
 
 function describe(value) {
-  if (value instanceof Error) return report(value);
   try {
-    return JSON.stringify(value) ?? String(value);
+    return value instanceof Error ? report(value) : (stringify(value) ?? String(value));
   } catch {
-    return String(value);
+    try {
+      return String(value);
+    } catch {
+      return `a value of type ${typeof value} that cannot be shown`;
+    }
   }
 }
 
@@ -57,9 +62,21 @@ function frames(error) {
     .map((line) => line.replaceAll(folder + "/tool/", ""));
 }
 
-function report(error) {
-  if (!(error instanceof Error)) return "Uncaught: " + describe(error);
-  return [`${error.name}: ${error.message}`, ...frames(error)].join("\n");
+const titleOf = (error) => (`${error.message}` === "" ? `${error.name}` : `${error.name}: ${error.message}`);
+
+function report(error, depth = 0) {
+  if (!(error instanceof Error)) return describe(error);
+  const lines = [titleOf(error), ...frames(error)];
+  if (depth < maxErrors) {
+    for (const one of membersOf(error)) lines.push("with " + report(one, maxErrors));
+    if (error.cause !== undefined) lines.push("caused by " + report(error.cause, depth + 1));
+  }
+  return lines.join("\n");
+}
+
+// membersOf returns the errors of an AggregateError.
+function membersOf(error) {
+  return Array.isArray(error.errors) ? error.errors.slice(0, maxErrors) : [];
 }
 
 function failure(error) {
@@ -68,30 +85,41 @@ function failure(error) {
   }
   const place = /([^\s(]+?):(\d+)(?::\d+)?\)?$/.exec(frames(error).find((line) => !line.includes(folder + "/")) ?? "");
   const where = place ? ` (${shown(place[1])}, line ${place[2]})` : "";
-  return { said: { success: false, error: `${error.name}: ${error.message}${where}` }, trace: report(error) + "\n" };
+  const members = membersOf(error).map((one) => (one instanceof Error ? titleOf(one) : describe(one)));
+  return { said: { success: false, error: [titleOf(error), ...members].join("; ") + where }, trace: report(error) + "\n" };
+}
+
+// failed returns the text of the result object for what was thrown, and the lines for the log.
+function failed(error) {
+  try {
+    const { said, trace } = failure(error);
+    return [stringify(said), trace];
+  } catch { // what a script throws can be of its own making
+    return ['{"success":false,"error":"it threw what cannot be shown"}', ""];
+  }
 }
 
 function result(value) {
-  if (value !== null && typeof value === "object" && typeof value.success === "boolean") return JSON.stringify(value);
   if (value === undefined || value === null) return '{"success":true}';
-  if (typeof value === "string") return JSON.stringify({ success: true, output: value });
-  const data = JSON.stringify(value);
-  if (data === undefined) throw new TypeError(`it returned a ${typeof value}, which is no JSON`);
-  return `{"success":true,"output":${JSON.stringify(data)},"data":${data}}`;
+  if (typeof value === "string") return stringify({ success: true, output: value });
+  const data = stringify(value);
+  if (data === undefined) throw new TypeError(typeof value);
+  if (typeof value === "object" && typeof value.success === "boolean") return data;
+  return `{"success":true,"output":${stringify(data)},"data":${data}}`;
 }
 
 async function call(run, text) {
   let value;
   try {
-    value = await run(JSON.parse(text));
+    value = await run(parse(text));
   } catch (error) {
-    const { said, trace } = failure(error);
-    return [JSON.stringify(said), trace];
+    return failed(error);
   }
   try {
     return [result(value), ""];
   } catch (error) {
-    return [JSON.stringify({ success: false, error: `it returned what is no JSON: ${error.message}` }), ""];
+    const reason = error instanceof TypeError ? error.message : describe(error);
+    return [stringify({ success: false, error: `it returned what is no JSON: ${reason}` }), ""];
   }
 }
 
@@ -120,19 +148,21 @@ async function main() {
   try {
     run = await load();
   } catch (error) {
-    const { said, trace } = failure(error);
+    const [said, trace] = failed(error);
     log(trace.trimEnd());
-    run = () => said;
+    run = () => parse(said);
   }
   std.gc();
   const text = input();
   began = true;
+  const written = std.open(folder + "/result", "w"); // before the script has used up the descriptors
   if (printed) std.err.puts(printed);
   const [said, trace] = await call(run, text || "{}");
-  if (trace) std.err.puts(trace);
-  std.err.flush();
-  std.out.flush();
-  const written = std.open(folder + "/result", "w");
+  try {
+    if (trace) std.err.puts(trace);
+    std.err.flush();
+    std.out.flush();
+  } catch {} // the script closed it
   written.puts(said.toWellFormed());
   if (written.close() !== 0) std.exit(1);
   std.exit(0);
