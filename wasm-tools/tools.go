@@ -1,6 +1,13 @@
 // Package tools names the tools that come with Caisson. Their manifests and sources are in the folders below.
 package tools
 
+import "embed"
+
+// Scripts holds the folders of the tools that are scripts, each with its manifest, tool.yaml.
+//
+//go:embed execute_javascript execute_python
+var Scripts embed.FS
+
 // The names of the tools, as their manifests have them.
 const (
 	ApplyPatch        = "apply_patch"

@@ -20,9 +20,10 @@ import (
 	"github.com/caisson-run/caisson/runtime"
 	"github.com/caisson-run/caisson/runtime/interpreters"
 	"github.com/caisson-run/caisson/tool"
+	tools "github.com/caisson-run/caisson/wasm-tools"
 )
 
-// scriptFiles are the scripts that are measured.
+// scriptFiles are the scripts that are measured besides the tools that come with Caisson.
 //
 //go:embed scripts
 var scriptFiles embed.FS
@@ -35,6 +36,7 @@ type scriptLanguage struct {
 	itself  string   // prints the path of the running interpreter, which may not be what the shell finds
 	flags   []string // before the code on its command line
 	code    string   // prints scriptPrints
+	execute string   // the tool that comes with Caisson and runs code
 }
 
 // scriptPrints is what the measured code prints.
@@ -42,27 +44,23 @@ const scriptPrints = "2\n"
 
 func scriptLanguages() []scriptLanguage {
 	return []scriptLanguage{
-		{manifests.Python, ".py", "python3", "import sys; print(sys.executable, end='')", []string{"-I", "-c"}, "print(1+1)"},
-		{manifests.JavaScript, ".mjs", "node", "process.stdout.write(process.execPath)", []string{"-e"}, "console.log(1+1)"},
+		{manifests.Python, ".py", "python3", "import sys; print(sys.executable, end='')", []string{"-I", "-c"}, "print(1+1)", tools.ExecutePython},
+		{manifests.JavaScript, ".mjs", "node", "process.stdout.write(process.execPath)", []string{"-e"}, "console.log(1+1)", tools.ExecuteJavaScript},
 	}
 }
 
-const scriptManifest = `schema: caisson/v1
-name: %s
-description: Runs code, or returns it.
+// scriptEcho is the tool that returns the code instead of running it. Its script is of the same name.
+const scriptEcho = "echo"
+
+const echoManifest = `schema: caisson/v1
+name: ` + scriptEcho + `
+description: Returns the code.
 module: {script: %s}
 parameters:
   type: object
   properties: {code: {type: string}}
   required: [code]
-limits: {memory: 128MiB, timeout: 30s}
 `
-
-// The tools of a language, by their file names without an ending.
-const (
-	scriptExecute = "execute"
-	scriptEcho    = "echo"
-)
 
 // scriptCallers are the numbers of concurrent callers.
 var scriptCallers = []int{1, 8}
@@ -90,16 +88,16 @@ func (b *bench) scriptsIn(ctx context.Context, language scriptLanguage) (err err
 		b.leaveOut("scripts in "+string(language.name), fmt.Errorf("the interpreter is not installed; run \"caisson interpreters install %s\"", language.name))
 		return nil
 	}
-	var tools *scriptTools
-	defer func() { err = errors.Join(err, tools.close(ctx)) }()
+	var loaded *scriptTools
+	defer func() { err = errors.Join(err, loaded.close(ctx)) }()
 	err = b.step("compiling the interpreter of "+string(language.name), func() (err error) {
-		tools, err = b.openScripts(ctx, language)
+		loaded, err = b.openScripts(ctx, language)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	ways = append(ways, tools.ways()...)
+	ways = append(ways, loaded.ways()...)
 	for _, callers := range scriptCallers {
 		err := b.step(fmt.Sprintf("scripts in %s, callers: %d", language.name, callers), func() error {
 			rows, err := competeScripts(ctx, ways, callers, b.rounds(callers), b.Time)
@@ -166,7 +164,7 @@ type scriptTools struct {
 }
 
 // openScripts loads the tools and calls each until its calls resume the interpreter.
-func (b *bench) openScripts(ctx context.Context, language scriptLanguage) (tools *scriptTools, err error) {
+func (b *bench) openScripts(ctx context.Context, language scriptLanguage) (_ *scriptTools, err error) {
 	s := &scriptTools{language: language, registry: registry.New()}
 	defer func() {
 		if err != nil {
@@ -177,10 +175,14 @@ func (b *bench) openScripts(ctx context.Context, language scriptLanguage) (tools
 	if s.runtime, err = runtime.New(ctx, options); err != nil {
 		return nil, err
 	}
-	if s.execute, err = b.loadScript(ctx, s, scriptExecute); err != nil {
+	folder := filepath.Join(b.dir, "scripts-"+string(language.name))
+	if err := os.CopyFS(folder, tools.Scripts); err != nil {
+		return nil, fmt.Errorf("benchmark: %w", err)
+	}
+	if s.execute, err = s.load(ctx, filepath.Join(folder, language.execute, "tool.yaml")); err != nil {
 		return nil, err
 	}
-	if s.echo, err = b.loadScript(ctx, s, scriptEcho); err != nil {
+	if s.echo, err = s.loadEcho(ctx, folder); err != nil {
 		return nil, err
 	}
 	unlimited := executor.Rate{Unlimited: true}
@@ -203,21 +205,25 @@ func (s *scriptTools) close(ctx context.Context) error {
 	return err
 }
 
-// loadScript loads and registers one of the tools.
-func (b *bench) loadScript(ctx context.Context, s *scriptTools, name string) (*caissonSession, error) {
-	file := name + s.language.ending
-	content, err := scriptFiles.ReadFile(path.Join("scripts", file))
+// loadEcho writes the tool that returns the code, and loads it.
+func (s *scriptTools) loadEcho(ctx context.Context, folder string) (*caissonSession, error) {
+	file := scriptEcho + s.language.ending
+	script, err := scriptFiles.ReadFile(path.Join("scripts", file))
 	if err != nil {
 		return nil, fmt.Errorf("benchmark: %w", err)
 	}
-	folder := filepath.Join(b.dir, "scripts-"+string(s.language.name))
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return nil, fmt.Errorf("benchmark: %w", err)
+	manifest := filepath.Join(folder, scriptEcho+".yaml")
+	for name, content := range map[string][]byte{filepath.Join(folder, file): script, manifest: fmt.Appendf(nil, echoManifest, file)} {
+		if err := os.WriteFile(name, content, 0o600); err != nil {
+			return nil, fmt.Errorf("benchmark: %w", err)
+		}
 	}
-	if err := os.WriteFile(filepath.Join(folder, file), content, 0o600); err != nil {
-		return nil, fmt.Errorf("benchmark: %w", err)
-	}
-	manifest, err := manifests.Parse(filepath.Join(folder, name+".yaml"), fmt.Appendf(nil, scriptManifest, name, file))
+	return s.load(ctx, manifest)
+}
+
+// load loads and registers a tool, and calls it until its calls resume the interpreter.
+func (s *scriptTools) load(ctx context.Context, file string) (*caissonSession, error) {
+	manifest, err := manifests.Load(file)
 	if err != nil {
 		return nil, err
 	}
@@ -313,7 +319,7 @@ func (s *scriptTools) throughExecutor(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	call := tool.Call{ID: "call_1", Type: "function", Function: tool.Function{Name: scriptExecute, Arguments: arguments}}
+	call := tool.Call{ID: "call_1", Type: "function", Function: tool.Function{Name: s.language.execute, Arguments: arguments}}
 	report, err := s.executor.Execute(ctx, executor.Batch{Session: s.session, Calls: []tool.Call{call}})
 	if err != nil {
 		return "", err
