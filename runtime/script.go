@@ -148,6 +148,12 @@ func (b *bundle) add(name string, content []byte) error {
 	if b.written[name] {
 		return nil
 	}
+	switch {
+	case strings.Contains(name, `\`): // which the archive would read as a slash
+		return fmt.Errorf("the name of %q cannot be used in a guest's path", clipName(name))
+	case len(b.written) == files.MaxTreeNames:
+		return fmt.Errorf("with %s, there are more than %d files; leave out what the tool does not need", name, files.MaxTreeNames)
+	}
 	b.written[name] = true
 	if b.read += int64(len(content)); b.read > files.MaxTreeBytes {
 		return fmt.Errorf("with %s, the script and its packages are longer than %d bytes", name, files.MaxTreeBytes)
@@ -247,6 +253,7 @@ func (b *bundle) wheel(root *os.Root, name string, language manifests.Language) 
 		return fmt.Errorf("%s is not a wheel: %w", name, err)
 	}
 	data := strings.Join(tags[:2], "-") + ".data/"
+	own := map[string]bool{}
 	for _, member := range archive.File {
 		to, isData := strings.CutPrefix(member.Name, data)
 		if isData { // scripts and headers are for installed programs
@@ -260,6 +267,13 @@ func (b *bundle) wheel(root *os.Root, name string, language manifests.Language) 
 			continue
 		case !fs.ValidPath(to) || !member.Mode().IsRegular():
 			return fmt.Errorf("%s holds %q, which is not a plain file", name, clipName(member.Name))
+		}
+		if own[to] { // tools differ in which of them they install
+			return fmt.Errorf("%s holds %q twice", name, clipName(member.Name))
+		}
+		own[to] = true
+		if b.written[path.Join(scriptPackages, to)] {
+			continue // before it is unpacked, which takes time
 		}
 		if err := b.member(member, path.Join(scriptPackages, to)); err != nil {
 			return fmt.Errorf("%s: %w", name, err)

@@ -3,14 +3,17 @@ package runtime
 import (
 	"archive/zip"
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/interpreters"
 	"github.com/caisson-run/caisson/tool"
@@ -43,9 +46,39 @@ func wheel(t *testing.T, content map[string]string) string {
 	return packed.String()
 }
 
+// twice returns a wheel with two files of one name.
+func twice(t *testing.T) string {
+	t.Helper()
+	var packed bytes.Buffer
+	archive := zip.NewWriter(&packed)
+	for range 2 {
+		_, err := archive.Create("x.py")
+		require.NoError(t, err)
+	}
+	require.NoError(t, archive.Close())
+	return packed.String()
+}
+
+// TestAttackRepeatedFiles: a file that is in several wheels is unpacked once. The second one here is damaged, which
+// unpacking would find, as the control does.
+func TestAttackRepeatedFiles(t *testing.T) {
+	whole := wheel(t, map[string]string{"x.py": strings.Repeat("#", 1000)})
+	at := strings.LastIndex(whole, "PK\x01\x02") + 16 // its checksum, in the archive's directory
+	damaged := whole[:at] + string([]byte{^whole[at]}) + whole[at+1:]
+	content := map[string]string{"a.py": "", "x-1-py3-none-any.whl": whole, "y-1-py3-none-any.whl": damaged}
+	_, err := InspectModule(scriptIn(t, "{script: a.py, packages: [y-1-py3-none-any.whl]}", content))
+	require.ErrorContains(t, err, "checksum", "control")
+	_, err = InspectModule(scriptIn(t, "{script: a.py, packages: [x-1-py3-none-any.whl, y-1-py3-none-any.whl]}", content))
+	require.NoError(t, err)
+}
+
 // TestWrongScripts: a tool whose script or packages cannot be read is unavailable, and the error names the file.
 func TestWrongScripts(t *testing.T) {
 	const script = "def run(a): pass\n"
+	many := map[string]string{}
+	for i := range files.MaxTreeNames {
+		many[fmt.Sprintf("x%d/y%d.py", i%200, i)] = ""
+	}
 	for name, c := range map[string]struct {
 		module  string
 		content map[string]string
@@ -60,6 +93,9 @@ func TestWrongScripts(t *testing.T) {
 		"not a wheel":         {"{script: a.py, packages: [x-1-py3-none-any.whl]}", map[string]string{"a.py": script, "x-1-py3-none-any.whl": "text"}, "x-1-py3-none-any.whl is not a wheel: zip: not a valid zip file"},
 		"native wheel":        {"{script: a.py, packages: [x-1-cp312-cp312-linux_x86_64.whl]}", map[string]string{"a.py": script}, "is not of pure Python 3; take one whose name ends in -py3-none-any.whl"},
 		"wheel of JavaScript": {"{script: a.mjs, packages: [x-1-py3-none-any.whl]}", map[string]string{"a.mjs": ""}, "is a wheel, which only Python has; name a folder"},
+		"wheel with two":      {"{script: a.py, packages: [x-1-py3-none-any.whl]}", map[string]string{"a.py": script, "x-1-py3-none-any.whl": twice(t)}, `holds "x.py" twice`},
+		"wheel of backslash":  {"{script: a.py, packages: [x-1-py3-none-any.whl]}", map[string]string{"a.py": script, "x-1-py3-none-any.whl": wheel(t, map[string]string{`x\..\y.py`: ""})}, `the name of "packages/x\\..\\y.py" cannot be used in a guest's path`},
+		"wheel of too many":   {"{script: a.py, packages: [x-1-py3-none-any.whl]}", map[string]string{"a.py": script, "x-1-py3-none-any.whl": wheel(t, many)}, "there are more than 20000 files; leave out what the tool does not need"},
 		"wheel that escapes":  {"{script: a.py, packages: [x-1-py3-none-any.whl]}", map[string]string{"a.py": script, "x-1-py3-none-any.whl": wheel(t, map[string]string{"../../driver.py": ""})}, `holds "../../driver.py", which is not a plain file`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -57,6 +57,9 @@ func newInterpretersInstall(o options) *cobra.Command {
 		Example: "  caisson interpreters install python\n  caisson interpreters install javascript --from quickjs.wasm",
 		Args:    positional(0, len(interpreters.All()), "languages"),
 		RunE: func(command *cobra.Command, args []string) error {
+			if from == "" && command.Flags().Changed("from") { // such as an unset variable: nothing is fetched for it
+				return failed(exitUsage, "--from names no file", "name the file of one interpreter, or leave out --from to fetch it")
+			}
 			return o.installInterpreters(command.Context(), args, from)
 		},
 	}

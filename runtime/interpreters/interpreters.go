@@ -9,12 +9,14 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/caisson-run/caisson/internal/folder"
+	"github.com/caisson-run/caisson/internal/hostfile"
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
@@ -107,7 +109,7 @@ func DefaultFolder() (Folder, error) {
 
 // Has reports whether the interpreter is installed, without reading it.
 func (f Folder) Has(i Interpreter) bool {
-	info, err := os.Stat(filepath.Join(string(f), i.File()))
+	info, err := os.Lstat(filepath.Join(string(f), i.File())) // Read refuses links, which have every permission
 	return err == nil && info.Mode().IsRegular()
 }
 
@@ -125,9 +127,25 @@ func (f Folder) Read(i Interpreter) ([]byte, error) {
 	return content, nil
 }
 
+// readModule reads a regular file that may be a module.
+func readModule(path string) (content []byte, err error) {
+	file, info, err := hostfile.Open(path, hostfile.Follow)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if info.Size() <= maxModule {
+		content, err = io.ReadAll(io.LimitReader(file, maxModule+1))
+	}
+	if info.Size() > maxModule || len(content) > maxModule {
+		return nil, fmt.Errorf("%s has more than %d bytes, and is no interpreter", path, maxModule)
+	}
+	return content, err
+}
+
 // InstallFile installs an interpreter from a file: the module as its package has it, or as [Folder.Read] returns it.
 func (f Folder) InstallFile(i Interpreter, path string) error {
-	content, err := os.ReadFile(path)
+	content, err := readModule(path)
 	if err != nil {
 		return &Error{"install", i.Name, nil, err}
 	}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/internal/hostfile"
 )
 
 // plain is the smallest module, and marked is one with a custom section.
@@ -55,6 +57,27 @@ func TestInstall(t *testing.T) {
 	_, err = f.Read(i)
 	require.ErrorIs(t, err, ErrDigest)
 	require.ErrorContains(t, err, "was changed; install it again")
+}
+
+// TestAttackInstalledFiles: only a regular file of a module's size is read, and a link is not installed. The control is
+// TestInstall.
+func TestAttackInstalledFiles(t *testing.T) {
+	i, f, dir := tiny(nil), Folder(t.TempDir()), t.TempDir()
+	require.NoError(t, os.Chmod(string(f), 0o700))
+	require.ErrorIs(t, f.InstallFile(i, os.DevNull), hostfile.ErrIrregular, "a device")
+	require.ErrorIs(t, f.InstallFile(i, dir), hostfile.ErrIrregular)
+	long := filepath.Join(dir, "long.wasm")
+	require.NoError(t, os.WriteFile(long, nil, 0o600))
+	require.NoError(t, os.Truncate(long, maxModule+1))
+	require.ErrorContains(t, f.InstallFile(i, long), "long.wasm has more than 67108864 bytes, and is no interpreter")
+	file := filepath.Join(dir, "module.wasm")
+	require.NoError(t, os.WriteFile(file, plain, 0o600))
+	require.NoError(t, os.Symlink(file, filepath.Join(string(f), i.File())))
+	assert.False(t, f.Has(i), "a link")
+	require.NoError(t, f.InstallFile(i, file))
+	assert.True(t, f.Has(i))
+	_, err := f.Read(i)
+	require.NoError(t, err)
 }
 
 // TestFailedFetches: errors name the command and quote the end of its output.
