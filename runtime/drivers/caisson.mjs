@@ -4,6 +4,8 @@ import * as os from "qjs:os";
 
 const statuses = { 1: "denied", 2: "invalid", 3: "limit", 4: "deadline", 5: "not_found", 6: "io", 7: "unavailable" };
 
+const tooBig = 22; // WASI's EFBIG
+
 /** The host did not do what it was asked for. status is a word, such as "limit", and detail is what the host said. */
 export class HostError extends Error {
   constructor(status, detail) {
@@ -54,6 +56,7 @@ function ask(name, request, body = new Uint8Array(0)) {
   try {
     for (let at = 0; at < all.length; ) {
       const n = os.write(device, all.buffer, at, all.length - at);
+      if (n === -tooBig) throw new HostError("limit", { message: `the request is too long: it has ${text.length + body.length} bytes` });
       if (n <= 0) throw new HostError("invalid", { message: `the request was refused (${n})` });
       at += n;
     }
@@ -97,7 +100,8 @@ export class Response {
 export function fetch(url, { method = "GET", headers = {}, body, timeout } = {}) {
   const list = Object.entries(headers);
   let bytes = new Uint8Array(0);
-  if (body instanceof Uint8Array) bytes = body;
+  if (ArrayBuffer.isView(body)) bytes = new Uint8Array(body.buffer, body.byteOffset, body.byteLength);
+  else if (body instanceof ArrayBuffer) bytes = new Uint8Array(body);
   else if (typeof body === "string") bytes = encode(body);
   else if (body !== undefined && body !== null) {
     bytes = encode(JSON.stringify(body));

@@ -3,6 +3,7 @@
 Each needs the permission of the same name in the manifest, except progress and the call's own data.
 """
 
+import errno
 import json
 import os
 
@@ -25,12 +26,17 @@ class Denied(Error, PermissionError):
 
 def _ask(function, request, body=b""):
     """Calls a host function and returns the bytes of its response."""
-    text = json.dumps(request, ensure_ascii=False).encode()
+    text = json.dumps(request, ensure_ascii=False, allow_nan=False).encode()
     device = os.open("/caisson/host", os.O_RDWR)
     try:
         rest = b"%s %d %d\n" % (function.encode(), len(text), len(body)) + text + body
         while rest:
-            rest = rest[os.write(device, rest):]
+            try:
+                rest = rest[os.write(device, rest):]
+            except OSError as error:
+                if error.errno != errno.EFBIG:
+                    raise
+                raise Error("limit", {"message": f"the request is too long: it has {len(text) + len(body)} bytes"}) from None
         response = b""
         while b"\n" not in response:
             response += os.read(device, 1 << 20)
@@ -75,12 +81,12 @@ class Response:
 
 def fetch(url, method="GET", headers=None, body=None, timeout=None):
     """Sends an HTTP request, and returns its response. A body that is neither bytes nor text is sent as JSON."""
-    headers = [[name, value] for name, value in dict(headers or {}).items()]
+    headers = [[str(name), str(value)] for name, value in dict(headers or {}).items()]
     if body is None:
         body = b""
     elif isinstance(body, str):
         body = body.encode()
-    elif not isinstance(body, (bytes, bytearray)):
+    elif not isinstance(body, (bytes, bytearray, memoryview)):
         body = json.dumps(body, ensure_ascii=False).encode()
         if not any(name.lower() == "content-type" for name, _ in headers):
             headers.append(["Content-Type", "application/json"])
