@@ -114,20 +114,26 @@ func (b *bench) scriptsIn(ctx context.Context, language scriptLanguage) (err err
 	return nil
 }
 
-// scriptWay is one way to run the code. Its call returns what the code printed.
+// scriptWay is one way to run the code.
 type scriptWay struct {
 	scheme ScriptScheme
-	call   func(ctx context.Context) (printed string, err error)
+	call   func(ctx context.Context) (scriptAnswer, error)
 	prints string
+}
+
+// scriptAnswer is what one call did.
+type scriptAnswer struct {
+	printed string
+	fuel    int64 // zero for a native process
 }
 
 // measure makes one call.
 func (w scriptWay) measure(ctx context.Context) (time.Duration, error) {
 	start := time.Now()
-	printed, err := w.call(ctx)
+	answer, err := w.call(ctx)
 	took := time.Since(start)
-	if err == nil && printed != w.prints {
-		err = fmt.Errorf("it printed %q instead of %q", printed, w.prints)
+	if err == nil && answer.printed != w.prints {
+		err = fmt.Errorf("it printed %q instead of %q", answer.printed, w.prints)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("benchmark: scripts: %s: %w", w.scheme, err)
@@ -148,7 +154,10 @@ func nativeStart(ctx context.Context, language scriptLanguage) (scriptWay, error
 	if !filepath.IsAbs(program) {
 		return scriptWay{}, fmt.Errorf("%s does not say where it is", language.program)
 	}
-	call := func(ctx context.Context) (string, error) { return run(ctx, program, language.code) }
+	call := func(ctx context.Context) (scriptAnswer, error) {
+		printed, err := run(ctx, program, language.code)
+		return scriptAnswer{printed: printed}, err
+	}
 	return scriptWay{NativeStart, call, scriptPrints}, nil
 }
 
@@ -163,7 +172,7 @@ type scriptTools struct {
 	echo     *caissonSession
 }
 
-// openScripts loads the tools and calls each until its calls resume the interpreter.
+// openScripts loads the tools, and calls them in each way until the calls resume the interpreter.
 func (b *bench) openScripts(ctx context.Context, language scriptLanguage) (_ *scriptTools, err error) {
 	s := &scriptTools{language: language, registry: registry.New()}
 	defer func() {
@@ -190,8 +199,15 @@ func (b *bench) openScripts(ctx context.Context, language scriptLanguage) (_ *sc
 	if err != nil {
 		return nil, err
 	}
-	s.session, err = s.executor.NewSession(executor.SessionOptions{})
-	return s, err
+	if s.session, err = s.executor.NewSession(executor.SessionOptions{}); err != nil {
+		return nil, err
+	}
+	for _, way := range s.ways() {
+		if err := way.untilResumed(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
 }
 
 func (s *scriptTools) close(ctx context.Context) error {
@@ -221,7 +237,7 @@ func (s *scriptTools) loadEcho(ctx context.Context, folder string) (*caissonSess
 	return s.load(ctx, manifest)
 }
 
-// load loads and registers a tool, and calls it until its calls resume the interpreter.
+// load loads and registers a tool.
 func (s *scriptTools) load(ctx context.Context, file string) (*caissonSession, error) {
 	manifest, err := manifests.Load(file)
 	if err != nil {
@@ -234,35 +250,28 @@ func (s *scriptTools) load(ctx context.Context, file string) (*caissonSession, e
 	if err := s.registry.Register("benchmark", loaded); err != nil {
 		return nil, errors.Join(err, loaded.Close(ctx))
 	}
-	session := &caissonSession{s.runtime, loaded}
-	return session, session.untilResumed(ctx, s.language.code)
+	return &caissonSession{s.runtime, loaded}, nil
 }
 
 // mostWait is how long it may take until calls resume an interpreter.
 const mostWait = time.Minute
 
 // untilResumed calls the tool until a call resumes the interpreter, which takes far less work than starting it.
-func (s *caissonSession) untilResumed(ctx context.Context, code string) error {
-	invocation, err := scriptInvocation(s.tool.Manifest().Name, code)
-	if err != nil {
-		return err
-	}
+func (w scriptWay) untilResumed(ctx context.Context) error {
 	first := int64(0)
 	for began := time.Now(); time.Since(began) < mostWait; {
-		outcome, err := s.tool.Invoke(ctx, invocation)
+		answer, err := w.call(ctx)
 		if err != nil {
-			return fmt.Errorf("benchmark: scripts: %w", err)
+			return fmt.Errorf("benchmark: scripts: %s: %w", w.scheme, err)
 		}
-		fuel := *outcome.Usage.Fuel
 		if first == 0 {
-			first = fuel
+			first = answer.fuel
 		}
-		if fuel < first/2 {
+		if answer.fuel < first/2 {
 			return nil
 		}
 	}
-	isolation, err := s.tool.Isolation(ctx)
-	return errors.Join(err, fmt.Errorf("benchmark: scripts: calls do not resume the interpreter: %s", isolation.Reason))
+	return fmt.Errorf("benchmark: scripts: %s: calls do not resume the interpreter", w.scheme)
 }
 
 func scriptInvocation(name, code string) (tool.Invocation, error) {
@@ -279,31 +288,31 @@ func scriptArguments(code string) (string, error) {
 	return string(arguments), err
 }
 
-// printedBy returns what a script says was printed.
-func printedBy(result tool.Result) (string, error) {
+// answerBy returns what a script says was printed.
+func answerBy(result tool.Result, usage tool.Usage) (scriptAnswer, error) {
 	if !result.Success {
-		return "", errors.New(result.Error)
+		return scriptAnswer{}, errors.New(result.Error)
 	}
 	var data struct {
 		Stdout string `json:"stdout"`
 	}
 	err := json.Unmarshal(result.Data, &data)
-	return data.Stdout, err
+	return scriptAnswer{data.Stdout, *usage.Fuel}, err
 }
 
 // ways returns the ways to call the tools.
 func (s *scriptTools) ways() []scriptWay {
-	direct := func(session *caissonSession) func(context.Context) (string, error) {
-		return func(ctx context.Context) (string, error) {
+	direct := func(session *caissonSession) func(context.Context) (scriptAnswer, error) {
+		return func(ctx context.Context) (scriptAnswer, error) {
 			invocation, err := scriptInvocation(session.tool.Manifest().Name, s.language.code)
 			if err != nil {
-				return "", err
+				return scriptAnswer{}, err
 			}
 			outcome, err := session.tool.Invoke(ctx, invocation)
 			if err != nil {
-				return "", err
+				return scriptAnswer{}, err
 			}
-			return printedBy(outcome.Result)
+			return answerBy(outcome.Result, outcome.Usage)
 		}
 	}
 	return []scriptWay{
@@ -314,20 +323,20 @@ func (s *scriptTools) ways() []scriptWay {
 }
 
 // throughExecutor makes a call as an agent's program does: parsed, checked against the schema, queued, run, recorded.
-func (s *scriptTools) throughExecutor(ctx context.Context) (string, error) {
+func (s *scriptTools) throughExecutor(ctx context.Context) (scriptAnswer, error) {
 	arguments, err := scriptArguments(s.language.code)
 	if err != nil {
-		return "", err
+		return scriptAnswer{}, err
 	}
 	call := tool.Call{ID: "call_1", Type: "function", Function: tool.Function{Name: s.language.execute, Arguments: arguments}}
 	report, err := s.executor.Execute(ctx, executor.Batch{Session: s.session, Calls: []tool.Call{call}})
 	if err != nil {
-		return "", err
+		return scriptAnswer{}, err
 	}
 	if report.Records[0].Cached {
-		return "", errors.New("the answer of an earlier call was reused")
+		return scriptAnswer{}, errors.New("the answer of an earlier call was reused")
 	}
-	return printedBy(report.Records[0].Result)
+	return answerBy(report.Records[0].Result, report.Records[0].Usage)
 }
 
 // competeScripts measures the ways in turns, each for the given time in total, divided into rounds.

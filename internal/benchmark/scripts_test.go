@@ -17,11 +17,11 @@ import (
 func TestCompeteScripts(t *testing.T) {
 	var running, most atomic.Int32
 	way := func(scheme ScriptScheme, takes time.Duration) scriptWay {
-		return scriptWay{scheme, func(context.Context) (string, error) {
+		return scriptWay{scheme, func(context.Context) (scriptAnswer, error) {
 			most.Store(max(most.Load(), running.Add(1)))
 			defer running.Add(-1)
 			time.Sleep(takes)
-			return scriptPrints, nil
+			return scriptAnswer{printed: scriptPrints}, nil
 		}, scriptPrints}
 	}
 	ways := []scriptWay{way(NativeStart, 40*time.Millisecond), way(ScriptExecutor, time.Millisecond)}
@@ -54,11 +54,25 @@ func TestScriptsLeftOut(t *testing.T) {
 	}
 }
 
-// TestPrintedBy: a failure is none of the answers.
-func TestPrintedBy(t *testing.T) {
-	printed, err := printedBy(tool.Result{Success: true, Data: []byte(`{"stdout": "2\n"}`)})
+// TestAnswerBy: a failure is none of the answers.
+func TestAnswerBy(t *testing.T) {
+	fuel := int64(7)
+	answer, err := answerBy(tool.Result{Success: true, Data: []byte(`{"stdout": "2\n"}`)}, tool.Usage{Fuel: &fuel})
 	require.NoError(t, err)
-	assert.Equal(t, "2\n", printed)
-	_, err = printedBy(tool.Result{Error: "NameError: x"})
+	assert.Equal(t, scriptAnswer{"2\n", 7}, answer)
+	_, err = answerBy(tool.Result{Error: "NameError: x"}, tool.Usage{})
 	require.EqualError(t, err, "NameError: x")
+}
+
+// TestUntilResumed: calls are repeated until one does far less than the first.
+func TestUntilResumed(t *testing.T) {
+	calls := 0
+	way := scriptWay{ScriptRuntime, func(context.Context) (scriptAnswer, error) {
+		calls++
+		return scriptAnswer{fuel: []int64{100, 90, 110, 10}[calls-1]}, nil
+	}, ""}
+	require.NoError(t, way.untilResumed(t.Context()))
+	assert.Equal(t, 4, calls)
+	way.call = func(context.Context) (scriptAnswer, error) { return scriptAnswer{}, assert.AnError }
+	require.ErrorIs(t, way.untilResumed(t.Context()), assert.AnError)
 }
