@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
@@ -117,7 +116,8 @@ func (r runner) in(ctx context.Context, dir string, environment []string, args .
 		r.progress(shown)
 	}
 	command := exec.CommandContext(ctx, args[0], args[1:]...)
-	command.Dir, command.Env = dir, slices.Concat(os.Environ(), environment)
+	command.Dir = dir
+	command.Env = append(command.Environ(), environment...)
 	output, err := command.CombinedOutput()
 	if err == nil || ctx.Err() != nil {
 		return ctx.Err()
