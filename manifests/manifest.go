@@ -110,7 +110,7 @@ type AliasValue struct {
 
 // Module configures the module that runs the tool, and its input and output.
 type Module struct {
-	Path   string // a file, relative to the manifest, or an OCI reference ("oci://…")
+	Path string // a file, relative to the manifest, or an OCI reference ("oci://…")
 	// Language is the language of the script that Path is; empty for a WebAssembly module. An
 	// interpreter runs the script.
 	Language Language
