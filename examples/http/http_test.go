@@ -39,7 +39,7 @@ func serve(t *testing.T, flags string) (dir, address string) {
 	require.NoError(t, err, string(out))
 
 	ctx, stop := context.WithTimeout(context.Background(), 5*time.Minute)
-	arguments := append(strings.Fields(flags), "--addr", "localhost:0", "--state-dir", filepath.Join(outside, "state"))
+	arguments := append(strings.Fields(flags), "--addr", "localhost:0", "--state-dir", filepath.Join(outside, "state"), "--interpreter-dir", filepath.Join(outside, "none"))
 	server := exec.CommandContext(ctx, program, arguments...)
 	server.Dir = dir
 	stderr, err := server.StderrPipe()
