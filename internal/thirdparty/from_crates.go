@@ -2,11 +2,12 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/caisson-run/caisson/runtime/interpreters"
 )
 
 // rustToolchain compiles what crates.io has. Cargo checks the digest of each crate against the
@@ -50,45 +51,40 @@ func (c crate) build(ctx context.Context, w workshop, out string) error {
 	return copyFile(filepath.Join(root, "bin", binary+".wasm"), out)
 }
 
-// crateSource is a program in C whose sources a crate carries. The lock file in internal/languages pins
-// the crate's version and digest, which Cargo checks. Zig's compiler builds it.
-type crateSource struct {
-	crate, folder string
-	flags, files  []string
+// interpreterModule is an interpreter of script tools, by its language, as package interpreters installs it.
+type interpreterModule string
+
+// interpreter returns the interpreter, and the name and the version of the package with its sources.
+func (m interpreterModule) interpreter() (i interpreters.Interpreter, origin, version string) {
+	i, _ = interpreters.For(string(m)) // the catalogue's tests look at each
+	sources, _, _ := strings.Cut(i.Origin, ",")
+	at := strings.LastIndex(sources, " ")
+	return i, sources[:max(at, 0)], sources[at+1:]
 }
 
-func (s crateSource) origin() string { return "crates.io: " + s.crate }
-
-func (crateSource) needs() []string { return append([]string{"cargo"}, zig.needs()...) }
-
-func (s crateSource) version(_ context.Context, w workshop) (string, error) {
-	file := filepath.Join(w.home, "..", "languages", "Cargo.lock")
-	content, err := os.ReadFile(file)
-	if err != nil {
-		return "", err
-	}
-	_, behind, found := strings.Cut(string(content), "name = \""+s.crate+"\"\nversion = \"")
-	number, _, ends := strings.Cut(behind, "\"")
-	if !found || !ends {
-		return "", fmt.Errorf("%s does not pin %s", file, s.crate)
-	}
-	return number, nil
+func (m interpreterModule) origin() string {
+	_, origin, _ := m.interpreter()
+	return origin
 }
 
-func (s crateSource) build(ctx context.Context, w workshop, out string) error {
-	vendored, err := w.folder("vendor/"+s.crate, true)
+func (m interpreterModule) version(context.Context, workshop) (string, error) {
+	_, _, version := m.interpreter()
+	return version, nil
+}
+
+func (interpreterModule) needs() []string { return []string{"cargo", "python3"} }
+
+func (m interpreterModule) build(ctx context.Context, w workshop, out string) error {
+	i, _, _ := m.interpreter()
+	folder := interpreters.Folder(filepath.Join(w.dir, "interpreters"))
+	if !folder.Has(i) {
+		if err := folder.Install(ctx, i, nil); err != nil {
+			return err
+		}
+	}
+	module, err := folder.Read(i)
 	if err != nil {
 		return err
 	}
-	manifest := filepath.Join(w.home, "..", "languages", "Cargo.toml")
-	if _, err := w.run(ctx, command{args: []string{"cargo", "vendor", "--quiet", "--locked", "--manifest-path", manifest, vendored}}); err != nil {
-		return err
-	}
-	c, err := w.zigCommand(ctx, slices.Concat([]string{"cc", "-target", "wasm32-wasi", "-s", "-w", "-o", out}, s.flags, s.files)...)
-	if err != nil {
-		return err
-	}
-	c.in = filepath.Join(vendored, s.crate, filepath.FromSlash(s.folder))
-	_, err = w.run(ctx, c)
-	return err
+	return os.WriteFile(out, module, 0o600)
 }
