@@ -204,3 +204,23 @@ func TestRunaways(t *testing.T) {
 		}
 	}
 }
+
+// TestRunawaysLeaveTheInstance: an instance that was stopped at its deadline is reset and serves the next call, which would take
+// as long as a start in a new one.
+func TestRunawaysLeaveTheInstance(t *testing.T) {
+	const script = "import json, statistics, time\nSTARTED = time.monotonic_ns()\ndef run(a):\n  while a.get('spin'): pass\n  return {'found': {}, 'started': STARTED, 'random': 0}\n"
+	loaded := newWorld(t).tool("tool.py", script, "limits: {timeout: 2s}\n")
+	started := untilResumed(t, loaded).Started
+	isolation, err := loaded.Isolation(t.Context())
+	require.NoError(t, err)
+	assert.Empty(t, isolation.NewInstances)
+	for range attempts {
+		require.Equal(t, tool.Deadline, call(t, loaded, `{"spin": true}`).Result.Kind)
+		began := time.Now()
+		assert.Equal(t, started, answerOf(t, call(t, loaded, "{}")).Started)
+		if took := time.Since(began); took < isolation.StartTime/2 {
+			return
+		}
+	}
+	assert.Fail(t, "each call after a runaway takes as long as a start")
+}
