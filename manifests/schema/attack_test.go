@@ -109,7 +109,7 @@ func TestAttackDoubling(t *testing.T) {
 			require.NoError(t, compiled.Validate(json.Number("1")))
 			return time.Since(start)
 		}
-		small, large := elapsed(8), elapsed(15)
+		small, large := min(elapsed(8), elapsed(8), elapsed(8)), elapsed(15) // the first may be interrupted
 		assert.Greater(t, large, 16*small, "seven more levels are 128 times the work")
 	})
 	start := time.Now()

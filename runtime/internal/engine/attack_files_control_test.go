@@ -229,12 +229,12 @@ func TestAttackFilesPipeControl(t *testing.T) {
 	require.NoError(t, syscall.Mkfifo(e.path("pipe"), 0o600))
 	const patience = time.Second
 	released := make(chan *os.File, 1)
+	start := time.Now()
 	time.AfterFunc(patience, func() {
 		writer, err := os.OpenFile(e.path("pipe"), os.O_RDWR, 0)
 		assert.NoError(t, err)
 		released <- writer
 	})
-	start := time.Now()
 	u.call(t, readOnly(e.project), opening("pipe", 0, readRight))
 	assert.GreaterOrEqual(t, time.Since(start), patience, "in wazero alone the open hangs")
 	assert.NoError(t, (<-released).Close())
