@@ -8,8 +8,9 @@ import (
 	"github.com/caisson-run/caisson/manifests/permission"
 )
 
-// constants are what a tool has beside its module and its manifest, such as the script that its module interprets. They are the same in all calls,
-// so a program may use them before it reads its input, and they are part of the tool's identity.
+// constants are what a tool has beside its module and its manifest, such as the script that its module
+// interprets. They are the same in all calls, so a program may use them before it reads its input, and
+// they are part of the tool's identity.
 type constants struct {
 	// Files are mounted for the guest, which can only read them. They need no permission, since
 	// they are the tool's own.

@@ -96,8 +96,14 @@ func (t *Tool) moduleDigest(ctx context.Context) (engine.Digest, error) {
 }
 
 // settle records which module the tool has. It fails if the tool had a different one: what was
-// granted to that module, or approved for it, must not pass to this one.
+// granted to that module, or approved for it, must not pass to this one. That holds for the tool under each of
+// its profiles, too.
 func (t *Tool) settle(digest engine.Digest, compiled *engine.Module) error {
+	if t.whole != nil {
+		if err := t.whole.settle(digest, nil); err != nil {
+			return err
+		}
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.digest != (engine.Digest{}) && t.digest != digest {

@@ -79,3 +79,40 @@ func TestAttackWritesUnderAProfile(t *testing.T) {
 		assert.NoFileExists(t, filepath.Join(dir, "new.txt"))
 	}
 }
+
+// TestAttackSwappedModuleUnderAProfile: what was approved of one module does not pass to another that takes its place before the
+// call, whatever profile the call names. The control is the call before the module is swapped.
+func TestAttackSwappedModuleUnderAProfile(t *testing.T) {
+	for _, first := range []string{"{}", `{"strictness": "strict"}`} {
+		for _, second := range []string{"{}", `{"strictness": "strict"}`, `{"strictness": "lenient"}`} {
+			m := manifest(t, probe, strictness)
+			control := load(t, newRuntime(t, Options{}), m, manifests.Grants{})
+			_, err := control.Identity(t.Context())
+			require.NoError(t, err)
+			mustInvoke(t, control, second)
+
+			for name, settle := range map[string]func(loaded *Tool){
+				"approved": func(loaded *Tool) {
+					_, err := loaded.Identity(t.Context())
+					require.NoError(t, err)
+				},
+				"called": func(loaded *Tool) { mustInvoke(t, loaded, first) },
+			} {
+				m := manifest(t, probe, strictness)
+				loaded := load(t, newRuntime(t, Options{}), m, manifests.Grants{})
+				settle(loaded)
+				before, err := loaded.Identity(t.Context())
+				require.NoError(t, err)
+				require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(m.File), "guest.wasm"), append(readGuest(t, probe), "\x00\x02\x01x"...), 0o600)) // with a custom section
+				if name == "called" && first == second {
+					continue // it goes on with the module that it has
+				}
+				_, err = invoke(t, loaded, second)
+				require.ErrorIs(t, err, ErrDigest, "%s with %s, then %s", name, first, second)
+				after, err := loaded.Identity(t.Context())
+				require.NoError(t, err)
+				assert.Equal(t, before, after)
+			}
+		}
+	}
+}

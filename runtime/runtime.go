@@ -215,9 +215,11 @@ func (r *Runtime) loadWith(ctx context.Context, m *manifests.Manifest, grants ma
 		if profile.NoWrites {
 			narrowed.NoWrites = cmp.Or(narrowed.NoWrites, profile.Name)
 		}
-		if t.profiles[profile.Name], err = r.newTool(m, narrowed, with, r.ceiling.narrowed(profile.Limits)); err != nil {
+		under, err := r.newTool(m, narrowed, with, r.ceiling.narrowed(profile.Limits))
+		if err != nil {
 			return nil, errors.Join(err, t.Close(ctx))
 		}
+		under.whole, t.profiles[profile.Name] = t, under
 	}
 	return t, nil
 }

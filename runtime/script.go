@@ -235,7 +235,6 @@ func (b *bundle) wheel(root *os.Root, name string, language manifests.Language) 
 	case len(tags) < 5 || tags[len(tags)-1] != "any" || tags[len(tags)-2] != "none" || !strings.Contains(tags[len(tags)-3], "py3"):
 		return fmt.Errorf("the wheel %s is not of pure Python 3; take one whose name ends in -py3-none-any.whl", name)
 	}
-	packed := bundle{written: map[string]bool{}, read: b.read}
 	file, info, err := hostfile.OpenIn(root, filepath.FromSlash(name), hostfile.Follow)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("the package %s does not exist", name)
@@ -244,7 +243,7 @@ func (b *bundle) wheel(root *os.Root, name string, language manifests.Language) 
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	defer file.Close()
-	content, err := readAtMost(file, info.Size(), files.MaxTreeBytes-packed.read)
+	content, err := readAtMost(file, info.Size(), files.MaxTreeBytes-b.read)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}

@@ -30,6 +30,7 @@ type Tool struct {
 	script   *script          // nil for a module
 	broken   error            // why the script could not be read when the tool was loaded
 	profiles map[string]*Tool // under each profile that calls may name; nil if they may name none
+	whole    *Tool            // of which this is what calls under a profile get; nil for the whole itself
 
 	mu     sync.Mutex
 	module *engine.Module // nil until needed; it may have been evicted since
@@ -115,9 +116,7 @@ func (t *Tool) Close(ctx context.Context) error {
 	t.runtime.mu.Unlock()
 	err := t.permit.close()
 	for _, under := range t.profiles {
-		if under != nil { // loading failed before
-			err = errors.Join(err, under.Close(ctx))
-		}
+		err = errors.Join(err, under.Close(ctx))
 	}
 	return err
 }
