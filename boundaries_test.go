@@ -80,8 +80,8 @@ var owners = map[string][]string{
 	"golang.org/x/time":                        {"executor/internal/rates", "server"},
 	"github.com/hashicorp/golang-lru/v2":       {"executor", "server"},
 	"golang.org/x/term":                        {"cmd"},
-	"golang.org/x/net":                         {"wasm-tools/web/page"},
-	"golang.org/x/text":                        {"cmd", "wasm-tools/files/charset"},
+	"golang.org/x/net":                         {"wasm-tools/internal/page"},
+	"golang.org/x/text":                        {"cmd", "wasm-tools/files/charset", "wasm-tools/internal/page", "wasm-tools/knowledge/words"},
 	"code.dny.dev/ssrf":                        {"hostfuncs/network"},
 	"filippo.io/age":                           {"hostfuncs/secrets"},
 	"github.com/openai/openai-go/v3":           {"examples/agent/openaitest"},
@@ -228,7 +228,7 @@ func TestDependenciesHaveOneOwner(t *testing.T) {
 func TestVocabularyIsStandard(t *testing.T) {
 	for _, s := range sources(t) {
 		bare := slices.ContainsFunc([]string{"dialects", "tool", "manifests/permission", "sdk", "wasm-tools"}, func(folder string) bool { return within(s.folder(), folder) })
-		if !bare || s.test || within(s.folder(), "wasm-tools/web/page") || within(s.folder(), "wasm-tools/files/charset") {
+		if !bare || s.test || within(s.folder(), "wasm-tools/internal/page") || within(s.folder(), "wasm-tools/files/charset") || within(s.folder(), "wasm-tools/knowledge/words") {
 			continue
 		}
 		for _, imported := range imports(s) {

@@ -10,9 +10,9 @@ import (
 
 	caisson "github.com/caisson-run/caisson/sdk/go"
 	"github.com/caisson-run/caisson/wasm-tools/internal/call"
+	"github.com/caisson-run/caisson/wasm-tools/internal/page"
 	"github.com/caisson-run/caisson/wasm-tools/internal/plain"
 	"github.com/caisson-run/caisson/wasm-tools/internal/wording"
-	"github.com/caisson-run/caisson/wasm-tools/web/page"
 )
 
 const (

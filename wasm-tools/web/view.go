@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 
 	caisson "github.com/caisson-run/caisson/sdk/go"
+	"github.com/caisson-run/caisson/wasm-tools/internal/page"
 	"github.com/caisson-run/caisson/wasm-tools/internal/plain"
-	"github.com/caisson-run/caisson/wasm-tools/web/page"
 )
 
 // The modes.

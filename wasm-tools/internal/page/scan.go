@@ -2,6 +2,7 @@ package page
 
 import (
 	"bytes"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -46,17 +47,24 @@ type anchor struct {
 	start     int // the writer's count
 }
 
-func (p *Page) scan(body []byte, options Options) {
-	s := &scanner{page: p, options: options, stack: newStack(), writer: newWriter(options.Text)}
+// scan reads HTML. The text goes to the sink or, if that is nil, into the page.
+func (p *Page) scan(body io.Reader, options Options, sink io.Writer) error {
+	s := &scanner{page: p, options: options, stack: newStack(), writer: newWriter(options.Text, sink)}
 	s.about.page = p
 	s.links = newLinks(p.URL, options.Links)
-	tokens := html.NewTokenizer(bytes.NewReader(body))
-	for {
+	tokens := html.NewTokenizer(body)
+	if sink != nil {
+		tokens.SetMaxBuf(maxToken)
+	}
+	for s.writer.failed == nil {
 		switch tokens.Next() {
 		case html.ErrorToken: // the end
 			s.stack.cut(0, s.closed)
 			s.finish()
-			return
+			if err := tokens.Err(); err != io.EOF {
+				return err
+			}
+			return s.writer.failed
 		case html.TextToken:
 			s.text(tokens.Text())
 		case html.StartTagToken:
@@ -68,6 +76,7 @@ func (p *Page) scan(body []byte, options Options) {
 			s.end(name)
 		}
 	}
+	return s.writer.failed
 }
 
 func (s *scanner) text(piece []byte) {
@@ -344,6 +353,7 @@ func (s *scanner) finish() {
 	p := s.page
 	s.about.finish(&s.links)
 	p.Links, p.MoreLinks = s.links.found, s.links.more
+	s.writer.flush()
 	p.Text, p.MoreText = s.writer.out.String(), s.writer.full
 	if !p.MoreText { // otherwise the next piece begins exactly where this one ends
 		p.Text = strings.TrimRight(p.Text, " \n\t")

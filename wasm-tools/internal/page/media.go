@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/net/html/charset"
+	"golang.org/x/text/encoding"
 
 	"github.com/caisson-run/caisson/wasm-tools/internal/plain"
 )
@@ -68,30 +69,43 @@ func (p *Page) plain(body []byte, options Options) {
 	p.MoreText = p.MoreText || len(p.Text) < len(lines)
 }
 
-// decode returns the body as UTF-8. A byte order mark takes precedence over the header, and the header
-// over a declaration in HTML. Without a valid one it assumes UTF-8, or else Windows-1252, as browsers
-// do.
+// decode returns the body as UTF-8.
 func decode(body []byte, contentType string, html bool) ([]byte, error) {
+	switch stored := encodingOf(body, contentType, html); {
+	case stored != nil:
+		const longest = maxBody + maxBody/2 // some texts are longer in UTF-8
+		text, err := io.ReadAll(io.LimitReader(stored.NewDecoder().Reader(bytes.NewReader(body)), longest))
+		return bytes.TrimPrefix(plain.WholeRunes(text), []byte(byteOrderMark)), err
+	case utf8.Valid(body):
+		return bytes.TrimPrefix(body, []byte(byteOrderMark)), nil
+	}
+	return bytes.ToValidUTF8(body, []byte("\ufffd")), nil
+}
+
+const byteOrderMark = "\ufeff"
+
+// encodingOf returns what a text is stored in, or nil for UTF-8, which may be damaged. A byte order mark
+// takes precedence over the header, and the header over a declaration in HTML. Without a valid one it
+// assumes UTF-8, or else Windows-1252, as browsers do.
+func encodingOf(start []byte, contentType string, html bool) encoding.Encoding {
 	looked := 1024
 	if !html {
-		looked = len("\ufeff")
+		looked = len(byteOrderMark)
 	}
-	encoding, name, certain := charset.DetermineEncoding(body[:min(len(body), looked)], contentType)
+	stored, name, certain := charset.DetermineEncoding(start[:min(len(start), looked)], contentType)
 	switch {
 	case name == "utf-16le" || name == "utf-16be":
-	case utf8.Valid(body):
+	case utf8.Valid(start):
 		// Many pages are UTF-8 but declare something else. Text in another charset is rarely valid
 		// UTF-8.
-		return bytes.TrimPrefix(body, []byte("\ufeff")), nil
+		return nil
 	case name == "utf-8" || name == "windows-1252" && !certain: // its answer also if nothing is declared
-		if isDamaged(body) {
-			return bytes.ToValidUTF8(body, []byte("\ufffd")), nil
+		if isDamaged(start) {
+			return nil
 		}
-		encoding, _ = charset.Lookup("windows-1252")
+		stored, _ = charset.Lookup("windows-1252")
 	}
-	const longest = maxBody + maxBody/2 // some texts are longer in UTF-8
-	text, err := io.ReadAll(io.LimitReader(encoding.NewDecoder().Reader(bytes.NewReader(body)), longest))
-	return bytes.TrimPrefix(plain.WholeRunes(text), []byte("\ufeff")), err
+	return stored
 }
 
 // isDamaged reports whether a text is UTF-8 with a few wrong bytes rather than another charset.

@@ -1,6 +1,8 @@
 package page
 
 import (
+	"bytes"
+	"io"
 	"strings"
 	"unicode/utf8"
 
@@ -10,12 +12,16 @@ import (
 // writer turns pieces of text into lines: it collapses white space, separates paragraphs by one empty
 // line, and starts each line with the indentation and the markers of its place.
 type writer struct {
-	out   strings.Builder
-	left  int // remaining characters
-	full  bool
-	gap   int  // line breaks before the next text: 0, 1 or 2
-	space bool // a space precedes the next text
-	fresh bool // at the start of a line
+	out bytes.Buffer
+	// sink is where the text goes, piece by piece, or nil if all of it stays in out.
+	sink    io.Writer
+	failed  error // of the sink
+	started bool  // some text was written
+	left    int   // remaining characters
+	full    bool
+	gap     int  // line breaks before the next text: 0, 1 or 2
+	space   bool // a space precedes the next text
+	fresh   bool // at the start of a line
 
 	lists  []list
 	quotes int
@@ -39,13 +45,27 @@ const (
 	maxMarker = 64 // bytes
 )
 
-func newWriter(limit int) writer { return writer{left: limit, fresh: true} }
+func newWriter(limit int, sink io.Writer) writer { return writer{left: limit, fresh: true, sink: sink} }
+
+// pieceSize is how many bytes go to the sink at once.
+const pieceSize = 32 << 10
+
+// flush passes the text on to the sink.
+func (w *writer) flush() {
+	if w.sink == nil || w.failed != nil {
+		return
+	}
+	if _, w.failed = w.sink.Write(w.out.Bytes()); w.failed != nil {
+		w.full = true
+	}
+	w.out.Reset()
+}
 
 // breakLine requests at least so many line breaks before the next text. They are ignored before the
 // first text of a list item, a heading or a table's cell.
 func (w *writer) breakLine(n int) {
 	w.space = false
-	if w.marker == "" && w.cells == 0 && w.out.Len() > 0 {
+	if w.marker == "" && w.cells == 0 && w.started {
 		w.gap = max(w.gap, n)
 	}
 }
@@ -153,7 +173,11 @@ func (w *writer) rune(r rune) {
 		return
 	}
 	w.left--
+	w.started = true
 	w.out.WriteRune(r)
+	if w.sink != nil && w.out.Len() >= pieceSize {
+		w.flush()
+	}
 }
 
 // mark adds a marker before the next text.

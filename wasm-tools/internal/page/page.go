@@ -12,6 +12,7 @@
 package page
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 
@@ -113,9 +114,9 @@ func Read(source Source, options Options) (*Page, error) {
 		p.Note = "the page is larger than this tool reads: its end is missing"
 	}
 	if isHTML(media) {
-		p.scan(text, options)
+		err = p.scan(bytes.NewReader(text), options, nil)
 	} else {
 		p.plain(text, options)
 	}
-	return p, nil
+	return p, err
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/caisson-run/caisson/wasm-tools/web/page"
+	"github.com/caisson-run/caisson/wasm-tools/internal/page"
 )
 
 var update = flag.Bool("update", false, "write the golden files")

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/caisson-run/caisson/wasm-tools/web/page"
+	"github.com/caisson-run/caisson/wasm-tools/internal/page"
 )
 
 func TestHiddenTextIsLeftOut(t *testing.T) {

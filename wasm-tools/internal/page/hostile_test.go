@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/html"
 
+	"github.com/caisson-run/caisson/wasm-tools/internal/page"
 	"github.com/caisson-run/caisson/wasm-tools/internal/plain"
-	"github.com/caisson-run/caisson/wasm-tools/web/page"
 )
 
 // hostile are beginnings and pieces that are repeated to make a page, each aimed at something
