@@ -27,6 +27,11 @@ var taught = map[string]map[string]string{
 	"crawl_batch": {"urls": `"array"`, "extract_type": `["text","links","structured"] "text"`},
 	"calculator":  {"expression": `"string"`},
 	"get_weather": {"city": `"string"`},
+	"thinking": {
+		"thought": `"string"`, "next_thought_needed": `"boolean"`, "thought_number": `"integer"`, "total_thoughts": `"integer"`, "is_revision": `"boolean"`,
+		"revises_thought": `"integer"`, "branch_from_thought": `"integer"`, "branch_id": `"string"`, "needs_more_thoughts": `"boolean"`,
+	},
+	"todo_write": {"task": `"string"`, "steps": `"array"`},
 }
 
 // TestRowS1_2NamesAreThoseOfTheManifests: every constant is a tool's name, and every tool has one.

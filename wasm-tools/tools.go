@@ -26,6 +26,8 @@ const (
 	GetWeather        = "get_weather"
 	LocalShell        = "local_shell"
 	PlotImage         = "plot_image"
+	Thinking          = "thinking"
+	TodoWrite         = "todo_write"
 	WebSearch         = "web_search"
 )
 
@@ -48,6 +50,8 @@ func Names() []string {
 		GetWeather,
 		LocalShell,
 		PlotImage,
+		Thinking,
+		TodoWrite,
 		WebSearch,
 	}
 }

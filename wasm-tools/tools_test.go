@@ -41,7 +41,7 @@ func TestManifests(t *testing.T) {
 			}
 		})
 	}
-	assert.Equal(t, []int{14, 3}, []int{run, clients})
+	assert.Equal(t, []int{16, 3}, []int{run, clients})
 }
 
 // compiled compiles the tools, and returns their manifests.
@@ -59,7 +59,7 @@ func compiled(t testing.TB) []*manifests.Manifest {
 	return all
 }
 
-var modules = []string{"wasm-tools/calculator", "wasm-tools/files", "wasm-tools/plot", "wasm-tools/search", "wasm-tools/weather", "wasm-tools/web"}
+var modules = []string{"wasm-tools/calculator", "wasm-tools/files", "wasm-tools/planning", "wasm-tools/plot", "wasm-tools/search", "wasm-tools/weather", "wasm-tools/web"}
 
 // newRuntime makes a runtime that keeps compiled code where all tests do.
 func newRuntime(t testing.TB, options runtime.Options) *runtime.Runtime {
