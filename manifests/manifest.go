@@ -127,6 +127,8 @@ type Module struct {
 	Stdin  Stdin
 	Stdout Stdout
 	Stderr Stderr
+	// Config is the configuration of an extism plug-in; nil for none.
+	Config map[string]string
 	// SuccessCodes are the exit codes besides 0 that are a success, sorted. Programs such as grep use
 	// one to say that they found nothing.
 	SuccessCodes []int

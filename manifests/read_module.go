@@ -43,6 +43,7 @@ func (r *reader) module(n *node, path string, m *Module) {
 		optional("sha256", &m.SHA256, r.digest),
 		optional("abi", &m.ABI, choice(r, ABIWASI, ABIExtism)),
 		optional("entry", &m.Entry, r.entry),
+		optional("config", &m.Config, r.texts),
 		optional("args", &m.Args, listOf(r, maxArgElements, r.arg)),
 		optional("stdin", &m.Stdin, r.stdin),
 		optional("stdout", &m.Stdout, choice(r, StdoutAuto, StdoutResult, StdoutJSON, StdoutText)),
@@ -55,8 +56,8 @@ func (r *reader) module(n *node, path string, m *Module) {
 	if m.ABI == ABIExtism && len(m.Args) > 0 {
 		r.conflict(path+".args", "an extism plug-in has no command line", "remove args, or set abi: wasi")
 	}
-	if m.ABI == ABIExtism && m.Stdin.Mode != StdinArguments {
-		r.conflict(path+".stdin", "an extism plug-in has no standard input", "remove stdin, or set abi: wasi")
+	if m.Config != nil && m.ABI != ABIExtism {
+		r.conflict(path+".config", "only an extism plug-in has a configuration", "remove config, or set abi: extism")
 	}
 	if m.ABI == ABIExtism && len(m.SuccessCodes) > 0 {
 		r.conflict(path+".success_codes", "an extism plug-in has no exit code", "remove success_codes, or set abi: wasi")

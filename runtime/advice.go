@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/caisson-run/caisson/runtime/internal/extism"
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
@@ -56,7 +57,8 @@ var foreign = []struct {
 	{of("wasi_unstable"), "it was built for a draft of WASI: build it for preview 1 with a current compiler, such as for wasm32-wasip1"},
 	{below("wasix"), "it was built for WASIX: build it for WASI preview 1, such as wasm32-wasip1, without threads, processes and sockets"},
 	{of("wasi"), singleThreaded}, // its one function is thread-spawn
-	{below("extism"), "it is a plug-in for Extism: build it as a program that reads its input from standard input"},
+	{of(extism.Module), "it is a plug-in for Extism: write abi: extism, or build it as a program that reads its input from standard input"},
+	{below("extism"), "it is a plug-in for one host of Extism plug-ins, whose own functions it calls: leave out the code that calls them"},
 	{func(i wasm.Import) bool { return of("napi", "emnapi")(i) || env("napi_", "emnapi_", "_emnapi_")(i) }, "it is an addon for Node.js: build a program of the library, for wasm32-wasip1"},
 	{isAbort, "it is AssemblyScript for JavaScript: compile it with --config node_modules/@assemblyscript/wasi-shim/asconfig.json, of the package @assemblyscript/wasi-shim"},
 	{env("emscripten_", "_emscripten_", "invoke_", "__syscall_", "_embind_", "_emval_"), fromEmscripten},

@@ -29,8 +29,6 @@ var unenforced = []struct {
 }{
 	{"module.path", "modules from a registry", "name a file in the manifest's folder",
 		func(m *manifests.Manifest) bool { return strings.HasPrefix(m.Module.Path, "oci://") }},
-	{"module.abi", "the extism contract", "compile the tool as a WASI command, abi: wasi",
-		func(m *manifests.Manifest) bool { return m.Module.ABI == manifests.ABIExtism }},
 	{"permissions.kv", "the key-value store", "remove the permission",
 		func(m *manifests.Manifest) bool { return m.Permissions.KV != nil }},
 	{"permissions.llm", "the host's language model", "remove the permission",

@@ -9,6 +9,7 @@ import (
 	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
+	"github.com/caisson-run/caisson/runtime/internal/extism"
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
@@ -64,7 +65,8 @@ func unusable(m *manifests.Manifest, source []byte, err error) error {
 }
 
 // checkCommand refuses a module that imports anything that this runtime does not offer with exactly
-// that type or that its manifest does not request, or that is not a WASI command. It says all of
+// that type or that its manifest does not request, or that is neither a WASI command nor an Extism
+// plug-in, whichever the manifest says it is. It says all of
 // this at once, before any code of the module runs and before it is compiled.
 func checkCommand(m *manifests.Manifest, source []byte, description *wasm.Module) error {
 	producers := wasm.Producers(source)
@@ -75,12 +77,13 @@ func checkCommand(m *manifests.Manifest, source []byte, description *wasm.Module
 			fixes = append(fixes, fix)
 		}
 	}
-	missing, mistyped := unoffered(description)
+	plugin := isPlugin(m, description)
+	missing, mistyped := unoffered(description, plugin)
 	if len(missing) > 0 {
 		add(forImports(missing, description, producers), "imports %s, which this runtime does not offer", listed(missing))
 	}
 	if len(mistyped) > 0 {
-		add("declare them as WASI preview 1 and ABI.md have them", "imports %s with the wrong type", listed(mistyped))
+		add("declare them as WASI preview 1, Extism and ABI.md have them", "imports %s with the wrong type", listed(mistyped))
 	}
 	for _, k := range kinds() {
 		used := slices.DeleteFunc(slices.Clone(description.Imports), func(i wasm.Import) bool { return i.Module != k.module })
@@ -93,7 +96,12 @@ func checkCommand(m *manifests.Manifest, source []byte, description *wasm.Module
 	if len(missing) == 0 { // else the advice about imports covers it
 		asCommand = asProgram(producers)
 	}
-	switch start, found := description.ExportedFunction(startFunction); {
+	start, found := description.ExportedFunction(startFunction)
+	switch {
+	case plugin:
+		if problem, fix := checkEntry(m, description); problem != "" {
+			add(fix, "%s", problem)
+		}
 	case !found:
 		add(asCommand, "exports no %s function, so it is not a WASI command", startFunction)
 	case len(start.Params)+len(start.Results) > 0:
@@ -107,9 +115,13 @@ func checkCommand(m *manifests.Manifest, source []byte, description *wasm.Module
 
 // unoffered returns the imports that this runtime does not offer, and those that it offers with
 // another type.
-func unoffered(description *wasm.Module) (missing, mistyped []wasm.Import) {
+func unoffered(description *wasm.Module, plugin bool) (missing, mistyped []wasm.Import) {
 	functions := map[[2]string]hostfuncs.Function{}
-	for _, f := range offered() {
+	all := offered()
+	if plugin {
+		all = append(all, extism.Offered()...)
+	}
+	for _, f := range all {
 		functions[[2]string{f.Module, f.Name}] = f
 	}
 	for _, i := range description.Imports {

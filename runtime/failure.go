@@ -12,6 +12,7 @@ import (
 
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
+	"github.com/caisson-run/caisson/runtime/internal/extism"
 	"github.com/caisson-run/caisson/runtime/internal/wasi"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -19,7 +20,10 @@ import (
 // finish returns the outcome of the call, given how the guest ended.
 func (r *run) finish(ctx context.Context, used engine.Usage, err error) (tool.Outcome, error) {
 	if err == nil {
-		return r.report(ctx, 0)
+		return r.report(ctx, uint32(r.returned)) // a command has no result, so it is 0
+	}
+	if ended, ok := errors.AsType[*extism.Error](err); ok {
+		return r.endedBy(ended)
 	}
 	var exit *wasi.ExitError
 	var overflow *wasi.OutputError

@@ -32,12 +32,13 @@ type permitted struct {
 	calls   *calls.Session
 }
 
-// newHost returns the call's host. Its permitted part is nil if the manifest requests none of it.
-func (r *run) newHost() *host {
+// newHost returns the call's host. Its permitted part is nil if the manifest requests none of it,
+// except for a plug-in: what is missing in its manifest is denied when it asks.
+func (r *run) newHost(plugin bool) *host {
 	t := r.tool
 	h := &host{stream: stream.Open(r.speech())}
 	h.session = abi.Session{Stream: h.stream, About: r.about, MaxBody: t.limits.HTTPBytes, Work: t.runtime.work}
-	if !t.permit.asksHost {
+	if !t.permit.asksHost && !plugin {
 		return h
 	}
 	h.permitted = &permitted{

@@ -128,6 +128,7 @@ type terms struct {
 	Type      manifests.Type
 	ABI       manifests.ABI
 	Entry     string
+	Config    map[string]string
 	Arguments []string // the argv template
 	Stdin     manifests.Stdin
 	Stdout    manifests.Stdout
@@ -165,7 +166,7 @@ type constantFiles struct{ Guest, SHA256 string }
 // tool's module.
 func (p *permit) termsDigest(m *manifests.Manifest, limits Limits, grants manifests.Grants) ([sha256.Size]byte, error) {
 	t := terms{
-		Name: m.Name, Execution: m.Execution, Type: m.Type, ABI: m.Module.ABI, Entry: m.Module.Entry,
+		Name: m.Name, Execution: m.Execution, Type: m.Type, ABI: m.Module.ABI, Entry: m.Module.Entry, Config: m.Module.Config,
 		Stdin: m.Module.Stdin, Stdout: m.Module.Stdout, Stderr: m.Module.Stderr,
 		SuccessCodes: m.Module.SuccessCodes, Parameters: m.ModelParameters, Aliases: m.ParameterAliases, Context: m.Context,
 		Behavior: m.Behavior, Requests: m.Permissions, Limits: limits,

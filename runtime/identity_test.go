@@ -194,7 +194,7 @@ func full(t *testing.T, dir string) *fullTerms {
 		Manifest: manifests.Manifest{
 			File: "tool.yaml", Name: "guest", Label: "a", Description: "b", Version: "1.0.0", Category: "c",
 			Module: manifests.Module{Language: "python", Packages: []string{"lib"}, Sample: json.RawMessage(`{"a":1}`),
-				Path: "guest.wasm", SHA256: testModule, ABI: manifests.ABIWASI, Entry: "call", Args: []manifests.ArgTemplate{template},
+				Path: "guest.wasm", SHA256: testModule, ABI: manifests.ABIWASI, Entry: "call", Config: map[string]string{"a": "b"}, Args: []manifests.ArgTemplate{template},
 				Stdin: manifests.Stdin{Mode: manifests.StdinParam, Param: "a"}, Stdout: manifests.StdoutText, Stderr: manifests.StderrPrivate, SuccessCodes: []int{1},
 			},
 			ParameterAliases: []manifests.ParameterAlias{{Name: "b", Parameter: "a", Values: []manifests.AliasValue{{Written: "true", Means: json.RawMessage(`1`)}}}},
@@ -396,6 +396,8 @@ func alter(t *testing.T, v reflect.Value, path string) {
 		v.SetInt(v.Int() + 1)
 	default:
 		switch v.Interface().(type) {
+		case map[string]string:
+			v.Set(reflect.ValueOf(map[string]string{"a": "c"}))
 		case json.RawMessage:
 			v.Set(reflect.ValueOf(json.RawMessage(`{"a":1}`)))
 		case netip.Prefix:

@@ -38,6 +38,11 @@ func (r *run) mask(ended error) error {
 	} else if r.stdout.Bytes, err = masked.MaskFirst(r.deadline, r.stdout.Bytes, len(r.stdout.Bytes)); err != nil {
 		ended = err
 	}
+	if r.plugin != nil {
+		if r.plugin.Error, err = masked.MaskFirst(r.deadline, r.plugin.Error, len(r.plugin.Error)); err != nil {
+			ended = err
+		}
+	}
 	text := masked.MaskText
 	for i := range r.denials {
 		d := &r.denials[i]

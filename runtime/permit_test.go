@@ -159,7 +159,6 @@ func TestWhatIsNotEnforcedIsRefused(t *testing.T) {
 	r := newRuntime(t, Options{})
 	for path, text := range map[string]string{
 		"module.path":     "module: {path: 'oci://registry.example/tool:1'}",
-		"module.abi":      "module: {path: guest.wasm, abi: extism}",
 		"permissions.kv":  "permissions: {kv: {bytes: 1MiB}}",
 		"permissions.llm": "permissions: {llm: {tokens: 100}}",
 	} {
@@ -177,7 +176,7 @@ func TestWhatIsNotEnforcedIsRefused(t *testing.T) {
 			assert.True(t, errors.Is(err, manifests.ErrInvalid))
 		})
 	}
-	assert.Len(t, unenforced, 4, "every rule has its case above")
+	assert.Len(t, unenforced, 3, "every rule has its case above")
 }
 
 // TestEveryKindOfGrantIsBoundToAModule: what is granted to one module, of any kind, is not

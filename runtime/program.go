@@ -15,6 +15,7 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/internal/abi"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
+	"github.com/caisson-run/caisson/runtime/internal/extism"
 	"github.com/caisson-run/caisson/runtime/internal/wasi"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -37,7 +38,7 @@ const startFuel = 10_000_000_000
 // runIn runs the tool's program. If the program was started once for all calls, the run resumes it
 // where it first reads its input. Otherwise the run begins at the start.
 func (t *Tool) runIn(ctx context.Context, system *wasi.System, module *engine.Module, run engine.Run) (engine.Usage, error) {
-	run.Function, run.MemoryLimit = startFunction, int64(t.limits.Memory)
+	run = t.engineRun(module, run)
 	if started, before := t.program.get(ctx, t, module); started != nil {
 		resumed := wasi.With(ctx, system)
 		system.Resume(before)
@@ -91,7 +92,12 @@ const saysOff = "the manifest says snapshot: off"
 
 // launch prepares a start of the module's program, or returns why calls could not resume it.
 func (t *Tool) launch(module *engine.Module) (*launch, string) {
-	if reason := t.dependsOnCall(); reason != "" {
+	starting := t.engineRun(module, engine.Run{}).Initialize
+	plugin := isPlugin(t.manifest, module.Description())
+	switch reason := t.dependsOnCall(); {
+	case plugin && len(starting) == 0:
+		return nil, "it is a plug-in that is called without being started"
+	case !plugin && reason != "":
 		return nil, reason
 	}
 	arguments, err := manifests.ExpandArgs(t.manifest.Module.Args, tool.Arguments{})
@@ -110,8 +116,11 @@ func (t *Tool) launch(module *engine.Module) (*launch, string) {
 	l := &launch{tool: t, lost: make(chan struct{})}
 	lose := sync.OnceFunc(func() { close(l.lost) })
 	l.start = engine.Start{
-		MemoryLimit: int64(t.limits.Memory), Timeout: t.limits.Timeout, Fuel: startFuel,
+		Initialize: starting, MemoryLimit: int64(t.limits.Memory), Timeout: t.limits.Timeout, Fuel: startFuel,
 		Context: func(ctx context.Context) context.Context {
+			if plugin {
+				ctx = extism.With(ctx, &extism.Session{Config: t.manifest.Module.Config, Starting: true})
+			}
 			system := t.starting(arguments, began, rand.NewChaCha8(seed), &l.asked)
 			system.Files = outline.View(ctx)
 			l.last.Store(system)
@@ -165,6 +174,8 @@ func (l *launch) reason(err error) string {
 		return early.Error()
 	case errors.As(err, &earlyHost):
 		return earlyHost.Error()
+	case startOf(err) != "":
+		return startOf(err)
 	case err != nil:
 		return strings.TrimPrefix(err.Error(), engine.ErrNotStarted.Error()+": ")
 	case l.asked.what() != "" && l.tool.manifest.Behavior.Snapshot != manifests.SnapshotStart && l.tool.script == nil:

@@ -64,6 +64,13 @@ func (r *run) read(code uint32) (reading, error) {
 	}
 	r.leftOut = said.leftOut
 	result, failed := said.Result, r.isFailure(code)
+	if reason := strings.ToValidUTF8(r.pluginError(), "\uFFFD"); reason != "" {
+		if malformed != nil {
+			result = tool.Result{Output: lastOf(string(r.stdout.Bytes), maxWords, false)}
+		}
+		result.Success, result.Error = false, marked(reason)
+		return reading{Result: result, reason: reason}, nil
+	}
 	switch {
 	case malformed != nil: // what it printed is all that there is
 		result = tool.Result{Output: lastOf(string(r.stdout.Bytes), maxWords, false)}
@@ -76,6 +83,8 @@ func (r *run) read(code uint32) (reading, error) {
 	}
 	log, what := r.lastWords(maxWords), ""
 	switch {
+	case failed && r.returned != 0:
+		what = fmt.Sprintf("the tool returned %d", code)
 	case failed:
 		what = fmt.Sprintf("the tool exited with code %d", code)
 	case malformed != nil:

@@ -10,6 +10,7 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/internal/abi"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
+	"github.com/caisson-run/caisson/runtime/internal/extism"
 	"github.com/caisson-run/caisson/runtime/internal/wasi"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -21,9 +22,11 @@ type run struct {
 	system     wasi.System
 	stdout     wasi.Output
 	stderr     wasi.Output
-	log        guestLog // what of stderr is shown
-	leftOut    string   // what was left out of the result
-	began      bool     // the guest has begun
+	plugin     *extism.Session // of a call of an Extism plug-in; else nil
+	returned   uint64          // by the plug-in's function
+	log        guestLog        // what of stderr is shown
+	leftOut    string          // what was left out of the result
+	began      bool            // the guest has begun
 	usage      tool.Usage
 	denials    []tool.Denial
 	hostCalls  []tool.HostCall
@@ -116,9 +119,10 @@ func (r *run) runInside(ctx context.Context, module *engine.Module, arguments []
 	}
 	r.view = view
 	defer view.Close()
-	r.host = r.newHost()
+	plugin := isPlugin(t.manifest, module.Description())
+	r.host = r.newHost(plugin)
 	defer r.host.close()
-	if err := r.prepare(arguments); err != nil {
+	if err := r.prepare(arguments, plugin); err != nil {
 		return r.failed(ctx, err)
 	}
 	return r.execute(ctx, module)
@@ -184,11 +188,15 @@ func (r *run) runOnce(ctx context.Context, module *engine.Module) (used engine.U
 			err = ErrRunaway
 		}
 	}()
-	return t.runIn(r.host.open(abi.With(r.deadline, &r.host.session), t), &r.system, module, engine.Run{Fuel: r.fuel, Watched: &g.Watched})
+	inside := r.host.open(abi.With(r.deadline, &r.host.session), t)
+	if r.plugin != nil {
+		inside = extism.With(inside, r.plugin)
+	}
+	return t.runIn(inside, &r.system, module, engine.Run{Fuel: r.fuel, Watched: &g.Watched, Result: &r.returned})
 }
 
-// prepare sets up the guest's WASI system.
-func (r *run) prepare(arguments []string) error {
+// prepare sets up the guest's WASI system, and what else a plug-in needs.
+func (r *run) prepare(arguments []string, plugin bool) error {
 	stdin, err := r.stdin()
 	if err != nil {
 		return err
@@ -209,6 +217,10 @@ func (r *run) prepare(arguments []string) error {
 	}
 	if t.script != nil { // what it prints is no result
 		r.system.Stdout, r.system.Devices = &r.stderr, r.devices()
+	}
+	if plugin {
+		r.system.Stdout, r.system.Stdin = &r.stderr, nil
+		r.plugin = r.newPlugin(stdin)
 	}
 	return nil
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/internal/abi"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
+	"github.com/caisson-run/caisson/runtime/internal/extism"
 	"github.com/caisson-run/caisson/runtime/interpreters"
 )
 
@@ -160,7 +161,7 @@ func newWith(ctx context.Context, options Options, functions []hostfuncs.Functio
 	e, err := engine.New(ctx, engine.Options{
 		CacheDir: options.CacheDir, CacheBytes: options.CacheBytes, FillCache: options.FillCache, OnUncached: options.OnUncached, Compiler: options.Compiler.child, Trusted: trusted,
 		IdleBytes: int64(options.Memory.Instances), IdleTime: options.Memory.IdleTime, ModuleBytes: int64(options.Memory.Modules),
-		Functions: functions, Logger: logger,
+		Functions: functions, Kernel: extism.Kernel(), Logger: logger,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("runtime: %w", err)

@@ -100,8 +100,8 @@ func TestRunsFindTheirData(t *testing.T) {
 		i, _, err := module.instantiate(t.Context(), 16*mebibyte)
 		require.NoError(t, err)
 		defer i.close(t.Context())
-		require.NoError(t, i.begin(i.context(t.Context()), "run"))
-		require.ErrorIs(t, i.begin(i.context(t.Context()), "run"), ErrTrap, "control: what was written stays without a reset")
+		require.NoError(t, i.begin(i.context(t.Context()), Run{Function: "run"}))
+		require.ErrorIs(t, i.begin(i.context(t.Context()), Run{Function: "run"}), ErrTrap, "control: what was written stays without a reset")
 	}
 }
 

@@ -69,6 +69,8 @@ type Options struct {
 	// Functions are the host functions that guests may import. Names must be unique within a
 	// module.
 	Functions []hostfuncs.Function
+	// Kernel stands between the host and the guests that import from it. If nil, there is none.
+	Kernel *Kernel
 	// Logger receives compile times at debug level, and warnings. If nil, nothing is logged.
 	Logger *slog.Logger
 }
@@ -83,6 +85,7 @@ type Engine struct {
 	store    *store // nil if code is compiled in this process, into memory
 	view     *view  // of the store
 	logger   *slog.Logger
+	kernel   *kernel // may be nil
 
 	idle       *pool
 	pages      *pageScanner  // nil if the system has none
@@ -147,7 +150,12 @@ func open(ctx context.Context, options Options) (*Engine, error) {
 		config = config.WithCompilationCache(e.cache)
 	}
 	e.runtime = wazero.NewRuntimeWithConfig(ctx, config)
-	if err := errors.Join(e.offer(ctx, options.Functions), offerPasses(ctx, e.runtime)); err != nil {
+	offered := e.offer(ctx, options.Functions, guestMemory)
+	if options.Kernel != nil {
+		e.kernel = &kernel{Kernel: *options.Kernel}
+		offered = errors.Join(offered, e.offer(ctx, options.Kernel.Functions, kernelMemory))
+	}
+	if err := errors.Join(offered, offerPasses(ctx, e.runtime)); err != nil {
 		return nil, fmt.Errorf("host functions: %w", errors.Join(err, e.Close(ctx)))
 	}
 	return e, nil
@@ -158,8 +166,9 @@ func offerPasses(ctx context.Context, runtime wazero.Runtime) error {
 	return errors.Join(offerMeter(ctx, runtime), offerFork(ctx, runtime))
 }
 
-// offer makes the host functions importable, with one host module per module name.
-func (e *Engine) offer(ctx context.Context, functions []hostfuncs.Function) error {
+// offer makes host functions importable, with one host module per module name. Their memory is one of
+// the run's.
+func (e *Engine) offer(ctx context.Context, functions []hostfuncs.Function, memory func(*runContext) *linearMemory) error {
 	builders := map[string]wazero.HostModuleBuilder{}
 	var order []string
 	for _, f := range functions {
@@ -170,7 +179,7 @@ func (e *Engine) offer(ctx context.Context, functions []hostfuncs.Function) erro
 			builders[f.Module] = builder
 		}
 		builder.NewFunctionBuilder().
-			WithGoModuleFunction(adapt(f), valueTypes(f.Params), valueTypes(f.Results)).
+			WithGoModuleFunction(adapt(f, memory), valueTypes(f.Params), valueTypes(f.Results)).
 			Export(f.Name)
 	}
 	for _, name := range order {
@@ -189,8 +198,12 @@ func valueTypes(types []hostfuncs.ValueType) []api.ValueType {
 	return converted
 }
 
+// The memories of a run: that of its guest, and that of the guest's kernel.
+func guestMemory(run *runContext) *linearMemory  { return run.memory }
+func kernelMemory(run *runContext) *linearMemory { return run.kernel.memory }
+
 // adapt converts a hostfuncs.Function to a wazero function. An error or a panic ends the guest.
-func adapt(f hostfuncs.Function) api.GoModuleFunc {
+func adapt(f hostfuncs.Function, memory func(*runContext) *linearMemory) api.GoModuleFunc {
 	return func(ctx context.Context, _ api.Module, stack []uint64) {
 		run := runOf(ctx)
 		// A guest that spends its time in host functions uses up its slice slowly.
@@ -200,7 +213,7 @@ func adapt(f hostfuncs.Function) api.GoModuleFunc {
 		if !run.watched.enter(&f) {
 			run.end(errAbandoned)
 		}
-		err := guarded(ctx, run.memory, f, stack)
+		err := guarded(ctx, memory(run), f, stack)
 		run.watched.leave()
 		if err != nil {
 			run.end(err)
@@ -340,5 +353,6 @@ func (e *Engine) Close(ctx context.Context) error {
 			failures = append(failures, c.module.close(ctx))
 		}
 	}
+	failures = append(failures, e.kernel.close(ctx))
 	return errors.Join(append(failures, e.runtime.Close(ctx), e.closeStore(ctx), e.pages.close())...)
 }

@@ -19,6 +19,7 @@ type instance struct {
 	module  *Module
 	wasm    api.Module
 	memory  *linearMemory
+	kernel  *instance           // nil for a module that does not import from one
 	globals []api.MutableGlobal // that reset restores
 	meter   api.MutableGlobal
 	fuel    meter             // of the run
@@ -29,6 +30,7 @@ type instance struct {
 	start     api.Function // nil for a module without a start function
 	stack     *savedStack  // of a started program, where it first reads
 	outermost *savedStack  // of the same, before it started
+	passed    [2]uint64    // to a function, and returned by it
 	name      string       // of the function below
 	function  api.Function // the last one called
 	native    int          // size of its native stack in bytes
@@ -50,13 +52,21 @@ func (m *Module) instantiate(ctx context.Context, limit uint64) (_ *instance, re
 
 // assemble makes an instance without its data segments, unless they were left in the module.
 func (m *Module) assemble(ctx context.Context, limit uint64) (_ *instance, refused int64, err error) {
+	inside, kernel, refused, err := m.withKernel(ctx, limit)
+	if err != nil {
+		return nil, refused, err
+	}
 	memory := &linearMemory{limit: limit}
-	made, err := m.instantiateWith(ctx, memory)
+	if kernel != nil {
+		memory.beside, kernel.memory.beside = kernel.memory, memory
+	}
+	made, err := m.instantiateWith(inside, memory)
 	if err != nil {
 		memory.Free()
+		kernel.close(ctx)
 		return nil, int64(memory.refused), err
 	}
-	i := &instance{module: m, wasm: made, memory: memory, meter: made.ExportedGlobal(m.rewritten.meter).(api.MutableGlobal)}
+	i := &instance{module: m, wasm: made, memory: memory, kernel: kernel, meter: made.ExportedGlobal(m.rewritten.meter).(api.MutableGlobal)}
 	if m.rewritten.depth != "" {
 		i.depth = made.ExportedGlobal(m.rewritten.depth).(api.MutableGlobal)
 		i.globals = append(i.globals, i.depth)
@@ -103,7 +113,7 @@ func (m *Module) capture(i *instance) (*image, error) {
 
 func (m *Module) instantiateWith(ctx context.Context, memory *linearMemory) (made api.Module, err error) {
 	for _, limits := range m.description.Memories {
-		if need := uint64(limits.Min) << 16; need > memory.limit {
+		if need := uint64(limits.Min)<<16 + memory.besides(); need > memory.limit {
 			memory.refused = need
 			return nil, &Error{Op: "instantiate", Kind: ErrMemory, Reason: fmt.Sprintf("starts with %d bytes, the limit is %d", need, memory.limit)}
 		}
@@ -131,20 +141,21 @@ func (i *instance) run(ctx context.Context, key poolKey, r Run) (usage Usage, er
 			i.module.engine.idle.put(key, i)
 			return
 		}
-		i.memory.written.faults.stop()
+		i.unwatch()
 		i.close(context.WithoutCancel(ctx))
 	}()
 	i.fuel, i.watched = meter{limit: r.Fuel}, r.Watched
 	i.meter.Set(uint64(i.fuel.first()))
-	i.memory.watch(i.module.engine.pages)
+	i.watchPages()
 	if i.stack != nil {
 		err = i.fork(ctx)
 	} else {
-		err = i.begin(i.context(ctx), r.Function)
+		inside := i.context(ctx)
+		err = i.finish(inside, i.begin(inside, r))
 	}
 	err = i.explain(err)
 	usage = i.memory.usage()
-	usage.Fuel, usage.Charged = i.fuel.used(int64(i.meter.Get())), i.fuel.charged
+	usage.Fuel, usage.Charged = i.fuel.used(i.remaining()), i.fuel.charged
 	if r.Fuel > 0 && usage.Fuel > r.Fuel-usage.Charged {
 		usage.Fuel = max(0, r.Fuel-usage.Charged)
 		if ctx.Err() == nil {
@@ -158,12 +169,32 @@ func (i *instance) run(ctx context.Context, key poolKey, r Run) (usage Usage, er
 	return usage, err
 }
 
-// begin calls the start function, if the module has one, and then the named function.
-func (i *instance) begin(ctx context.Context, name string) error {
+// watchPages prepares for a run.
+func (i *instance) watchPages() {
+	if i.kernel != nil {
+		i.kernel.meter.Set(0) // it asks for its slice when it is called
+		i.kernel.memory.watch(i.module.engine.pages)
+	}
+	i.memory.watch(i.module.engine.pages)
+}
+
+// unwatch releases the instance from the thread of its run.
+func (i *instance) unwatch() {
+	i.memory.leaveThread()
+	if i.kernel != nil {
+		i.kernel.memory.leaveThread()
+	}
+}
+
+// begin calls the start function, if the module has one, and then the run's functions.
+func (i *instance) begin(ctx context.Context, r Run) error {
 	if err := i.enter(ctx); err != nil {
 		return err
 	}
-	return i.call(ctx, name)
+	if err := i.initialize(ctx, r.Initialize); err != nil {
+		return err
+	}
+	return i.call(ctx, r.Function, r.Result)
 }
 
 // enter calls the start function, if the module has one.
@@ -171,11 +202,11 @@ func (i *instance) enter(ctx context.Context) error {
 	if i.start == nil {
 		return nil
 	}
-	return classify(ctx, "start", contained(ctx, i.start))
+	return classify(ctx, "start", contained(ctx, i.start, nil))
 }
 
-// call calls a function without parameters and results.
-func (i *instance) call(ctx context.Context, name string) error {
+// call calls a function without parameters. If it has a result, it is stored unless the result is nil.
+func (i *instance) call(ctx context.Context, name string, result *uint64) error {
 	if i.function == nil || i.name != name {
 		function := i.wasm.ExportedFunction(name)
 		if function == nil {
@@ -183,18 +214,23 @@ func (i *instance) call(ctx context.Context, name string) error {
 		}
 		i.name, i.function = name, function
 	}
-	return classify(ctx, "run", contained(ctx, i.function))
+	i.passed[0] = 0
+	err := classify(ctx, "run", contained(ctx, i.function, i.passed[:]))
+	if result != nil {
+		*result = i.passed[0]
+	}
+	return err
 }
 
-// contained calls a function without parameters and results. wazero recovers panics in guests and
+// contained calls a function with as many parameters and results as the stack has room for. wazero recovers panics in guests and
 // host functions. A panic in wazero itself must not end the process either.
-func contained(ctx context.Context, function api.Function) (err error) {
+func contained(ctx context.Context, function api.Function, stack []uint64) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			err = &hostError{&PanicError{Function: "wazero", Value: value, Stack: debug.Stack()}}
 		}
 	}()
-	return function.CallWithStack(ctx, nil)
+	return function.CallWithStack(ctx, stack)
 }
 
 // explain adds to a trap what the rewritten module knows about it.
@@ -213,10 +249,26 @@ func (i *instance) explain(err error) error {
 	return err
 }
 
-// capture makes an image of the instance's current state.
-func (i *instance) capture() (*image, error) {
+// capture makes an image of the instance's current state, with that of its kernel.
+func (i *instance) capture() (made *image, err error) {
 	memory := i.memory.contents()
-	return newImage(memory, allOf(memory), i.values())
+	if made, err = newImage(memory, allOf(memory), i.values()); err != nil || i.kernel == nil {
+		return made, err
+	}
+	if made.kernel, err = i.kernel.capture(); err != nil {
+		return nil, errors.Join(err, made.close())
+	}
+	return made, nil
+}
+
+// adopt sets the image that reset restores. The instance must have the same state.
+func (i *instance) adopt(o *image) error {
+	if o.kernel != nil {
+		if err := i.kernel.memory.adopt(o.kernel); err != nil {
+			return err
+		}
+	}
+	return i.memory.adopt(o)
 }
 
 // values returns the values of the globals.
@@ -231,7 +283,7 @@ func (i *instance) values() []uint64 {
 // mostNativeStack is the maximum native stack, in bytes, of an instance that is kept.
 const mostNativeStack = 1 << 20
 
-// reset restores the state that the image holds.
+// reset restores the state that the image holds, and that of the kernel.
 func (i *instance) reset() error {
 	if i.function != nil {
 		var seen bool
@@ -246,7 +298,10 @@ func (i *instance) reset() error {
 		return err
 	}
 	i.resetGlobals()
-	return nil
+	if i.kernel == nil {
+		return nil
+	}
+	return i.kernel.reset()
 }
 
 func (i *instance) resetGlobals() {
@@ -255,8 +310,12 @@ func (i *instance) resetGlobals() {
 	}
 }
 
-// close frees what the instance holds.
+// close frees what the instance holds. It does nothing if i is nil.
 func (i *instance) close(ctx context.Context) {
+	if i == nil {
+		return
+	}
 	_ = i.wasm.Close(ctx) // its exit code is not used
 	i.memory.Free()
+	i.kernel.close(ctx)
 }

@@ -17,7 +17,8 @@ import (
 // It serves one goroutine.
 type linearMemory struct {
 	limit    uint64
-	image    *image // the contents that reset restores; nil until there is one
+	beside   *linearMemory // of the guest's kernel, or of the kernel's guest, under the same limit; may be nil
+	image    *image        // the contents that reset restores; nil until there is one
 	reserved []byte
 	size     uint64 // never shrinks in a run, so also the peak
 	refused  uint64 // the size the guest asked for when it was last refused
@@ -45,13 +46,24 @@ func (m *linearMemory) Allocate(_, maximum uint64) experimental.LinearMemory {
 func (m *linearMemory) Reallocate(size uint64) []byte {
 	if m.resizing {
 		size = uint64(len(m.image.memory))
+	} else if size+m.besides() > m.limit {
+		m.refused = size + m.besides()
+		return nil
 	}
-	if size > uint64(len(m.reserved)) {
+	if size > uint64(len(m.reserved)) { // over the memory's own maximum
 		m.refused = size
 		return nil
 	}
 	m.size = size
 	return m.reserved[:size:size]
+}
+
+// besides returns the size of the memory that shares the limit.
+func (m *linearMemory) besides() uint64 {
+	if m.beside == nil {
+		return 0
+	}
+	return m.beside.size
 }
 
 // adopt sets the image that reset restores. The memory must have the same contents as the image.

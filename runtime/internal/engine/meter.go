@@ -54,12 +54,15 @@ type meter struct {
 // are the only way to stop a guest: the garbage collector cannot preempt guest code, and while it
 // waits for a guest, no goroutine runs that could stop the guest.
 func offerMeter(ctx context.Context, runtime wazero.Runtime) error {
-	refill := func(ctx context.Context, _ api.Module, stack []uint64) {
+	refill := func(ctx context.Context, asking api.Module, stack []uint64) {
 		run := runOf(ctx)
 		m := run.meter
 		now := run.look(ctx)
 		m.pace(now)
 		left, ok := m.refill(int64(stack[0]))
+		if !ok && run.takeBack(asking) {
+			left, ok = m.refill(left)
+		}
 		if !ok {
 			run.end(&Error{Op: "run", Kind: ErrFuel})
 		}
@@ -77,7 +80,7 @@ func offerMeter(ctx context.Context, runtime wazero.Runtime) error {
 func (run *runContext) look(ctx context.Context) time.Time {
 	m, now := run.meter, time.Now()
 	if m.keptLong(now) {
-		run.memory.leaveThread()
+		run.leaveThread()
 		goruntime.Gosched()
 		m.yielded = time.Now()
 		if !m.since.IsZero() {
@@ -135,8 +138,8 @@ func (m *meter) refill(counter int64) (int64, bool) {
 	return counter + grant, counter+grant >= 0
 }
 
-// left returns what is left of the limit, given the counter.
-func (m *meter) left(counter int64) int64 { return m.limit - m.charged - m.used(counter) }
+// left returns what is left of the limit, given what is left of the slices.
+func (m *meter) left(remaining int64) int64 { return m.limit - m.charged - m.used(remaining) }
 
 // charge deducts fuel from what is left and returns the new counter. The slice is cut to what the
 // guest may still use.
@@ -150,9 +153,9 @@ func (m *meter) charge(counter, fuel int64) int64 {
 	return counter - excess
 }
 
-// used returns the fuel used, given the counter at the end. It may exceed the limit, since a guest
-// is stopped only where it asks for more, not at every instruction.
-func (m *meter) used(counter int64) int64 { return m.granted - counter }
+// used returns the fuel used, given what is left of the slices at the end. It may exceed the limit,
+// since a guest is stopped only where it asks for more, not at every instruction.
+func (m *meter) used(remaining int64) int64 { return m.granted - remaining }
 
 // runContext is the context of one run: the caller's context, plus what the engine's imports need.
 type runContext struct {
@@ -160,6 +163,7 @@ type runContext struct {
 	meter   *meter
 	counter api.MutableGlobal // of the meter
 	memory  *linearMemory
+	kernel  *instance // of the guest; may be nil
 	forked  *instance // the instance of a program that starts or is resumed; otherwise nil
 	ended   error     // the error with which a host function ended a resumed program
 	calls   uint      // of host functions
@@ -185,7 +189,7 @@ func runOf(ctx context.Context) *runContext {
 
 // context returns the context of a run of the instance, metered by i.fuel.
 func (i *instance) context(ctx context.Context) *runContext {
-	return &runContext{Context: ctx, meter: &i.fuel, counter: i.meter, memory: i.memory, watched: i.watched}
+	return &runContext{Context: ctx, meter: &i.fuel, counter: i.meter, memory: i.memory, kernel: i.kernel, watched: i.watched}
 }
 
 // fork calls the exported fork function, in a context in which the fork imports act on the
@@ -193,7 +197,7 @@ func (i *instance) context(ctx context.Context) *runContext {
 func (i *instance) fork(ctx context.Context) error {
 	run := i.context(ctx)
 	run.forked = i
-	if err := i.call(experimental.WithSnapshotter(run), wasm.ForkName); err != nil || run.ended == nil {
+	if err := i.call(experimental.WithSnapshotter(run), wasm.ForkName, nil); err != nil || run.ended == nil {
 		return err
 	}
 	return classify(ctx, "run", &hostError{run.ended})
@@ -250,14 +254,14 @@ type Budget struct{ run *runContext }
 // from its thread, since work done on its behalf would not benefit from the lock.
 func BudgetOf(ctx context.Context) Budget {
 	run := runOf(ctx)
-	run.memory.leaveThread()
+	run.leaveThread()
 	return Budget{run}
 }
 
 // Left returns the fuel that is left of the limit, or false if there is no limit.
 func (b Budget) Left() (fuel int64, limited bool) {
 	m := b.run.meter
-	return m.left(int64(b.run.counter.Get())), m.limit > 0
+	return m.left(b.run.remaining()), m.limit > 0
 }
 
 // Charge deducts fuel from what is left. It does not count as fuel used by the run itself. If fuel

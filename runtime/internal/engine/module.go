@@ -22,6 +22,7 @@ type Module struct {
 	names       map[uint32]string // of functions, by index, for stack traces
 	rewritten   rewritten
 	compiled    wazero.CompiledModule
+	kernel      *Module // nil unless the module imports from the engine's kernel
 	residence   residence
 
 	mu    sync.Mutex
@@ -41,9 +42,17 @@ func (m *Module) NewInstances() string { return m.rewritten.unrestorable }
 
 // Run configures one run of a module.
 type Run struct {
-	// Function is the name of the exported function to call. It has no parameters or results.
+	// Initialize are exported functions to call first, in this order with zeros for parameters, of
+	// which they have two at most.
+	Initialize []string
+	// Function is the name of the exported function to call. It has no parameters, and one result at
+	// most.
 	Function string
-	// MemoryLimit is the maximum linear memory of the instance, in bytes. It must be positive.
+	// Result, if not nil, receives the function's result. It is 0 if there is none, and undefined if
+	// the run fails.
+	Result *uint64
+	// MemoryLimit is the maximum linear memory of the instance and its kernel together, in bytes. It
+	// must be positive.
 	MemoryLimit int64
 	// Fuel is the maximum work that the run may do, in units of one executed instruction. Zero
 	// means no limit; it must not be negative.
@@ -54,7 +63,7 @@ type Run struct {
 
 // Usage is the resources that a run used.
 type Usage struct {
-	MemoryBytes int64 // the largest size of linear memory
+	MemoryBytes int64 // the largest size of linear memory, with the kernel's
 	// MemoryRefused is the size, in bytes, that the guest last failed to grow its memory to because
 	// of its limit, or 0. It does not say how the guest reacted: some programs make do, most exit.
 	MemoryRefused int64
@@ -67,7 +76,11 @@ type Usage struct {
 }
 
 func (m *linearMemory) usage() Usage {
-	return Usage{MemoryBytes: int64(m.size), MemoryRefused: int64(m.refused)}
+	used := Usage{MemoryBytes: int64(m.size + m.besides()), MemoryRefused: int64(m.refused)}
+	if m.beside != nil {
+		used.MemoryRefused = max(used.MemoryRefused, int64(m.beside.refused))
+	}
+	return used
 }
 
 // Run calls a function in an instance that contains nothing of any other run. Host functions find

@@ -91,7 +91,7 @@ func (p *pool) remove(i *instance) {
 
 // put adds an instance that was reset. This may evict others.
 func (p *pool) put(key poolKey, i *instance) {
-	bytes := instanceBytes + i.memory.kept + int64(i.native)
+	bytes := i.held()
 	p.mu.Lock()
 	if p.closed || bytes > p.bytes {
 		p.mu.Unlock()
@@ -118,6 +118,14 @@ func (p *pool) put(key poolKey, i *instance) {
 	for _, i := range surplus {
 		i.close(p.base)
 	}
+}
+
+// held is how many bytes an idle instance holds that it does not share.
+func (i *instance) held() int64 {
+	if i == nil {
+		return 0
+	}
+	return instanceBytes + i.memory.kept + int64(i.native) + i.kernel.held()
 }
 
 // surplus removes and returns the oldest instances while goes reports true. The oldest instance of

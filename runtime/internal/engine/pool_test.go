@@ -46,8 +46,8 @@ func TestPoolServesRunsAlone(t *testing.T) {
 	i, _, err := module.instantiate(t.Context(), 16*mebibyte)
 	require.NoError(t, err)
 	defer i.close(t.Context())
-	require.NoError(t, i.begin(new(meter).with(t.Context()), "run"))
-	require.ErrorIs(t, i.begin(new(meter).with(t.Context()), "run"), ErrTrap, "control: without a reset the counter goes on")
+	require.NoError(t, i.begin(new(meter).with(t.Context()), Run{Function: "run"}))
+	require.ErrorIs(t, i.begin(new(meter).with(t.Context()), Run{Function: "run"}), ErrTrap, "control: without a reset the counter goes on")
 }
 
 // TestPoolIsBounded: what is too much goes, the longest idle first, and nothing stays when the
@@ -216,7 +216,7 @@ func testResets(t *testing.T, module *Module) {
 		case 1:
 			size = uint64(kernel.Size)
 		}
-		_ = used.kernel(ctx, kernel.Name, size)
+		_ = used.compute(ctx, kernel.Name, size)
 		cancel()
 		if random.IntN(4) == 0 {
 			_, _ = used.wasm.Memory().Grow(uint32(random.IntN(20)))
@@ -311,8 +311,8 @@ func kernelModule(t *testing.T, e *Engine, language guests.Language) *Module {
 	return module
 }
 
-// kernel calls a kernel, in place of a run.
-func (i *instance) kernel(ctx context.Context, name string, size uint64) error {
+// compute calls a computing function, in place of a run.
+func (i *instance) compute(ctx context.Context, name string, size uint64) error {
 	fuel := &meter{}
 	_, err := i.wasm.ExportedFunction(name).Call(fuel.with(ctx), size)
 	return classify(ctx, "run", err)

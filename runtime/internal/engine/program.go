@@ -16,8 +16,8 @@ import (
 // share one image of the state after the start. Each instance runs the start itself, since a stack
 // cannot be shared, and must arrive at the same memory and globals.
 //
-// Alternatively it is a WASI reactor. Its _initialize was called once, and its runs call its
-// functions. It leaves no stack, so further instances are copies of the image.
+// Alternatively it is a reactor, or what else Start.Initialize starts. Its functions for that were
+// called once, and its runs call others. It leaves no stack, so further instances are copies of the image.
 type Program struct {
 	module  *Module
 	reactor bool
@@ -55,6 +55,10 @@ type Start struct {
 	Timeout time.Duration
 	// Fuel is the maximum work of a start. It must be positive.
 	Fuel int64
+	// Initialize are the exported functions that start the module, called in this order with zeros for
+	// parameters, of which they have two at most. If there are none, the module is a WASI command, or
+	// a reactor that _initialize starts.
+	Initialize []string
 	// Watch, if not nil, is called before each start that no run is waiting for. The function it
 	// returns is called after that start.
 	Watch func() (ended func())
@@ -87,10 +91,13 @@ func (m *Module) begin(base context.Context, start Start) (*Program, error) {
 	switch {
 	case m.rewritten.unrestorable != "":
 		return nil, fmt.Errorf("%w: %s", ErrNotStarted, m.rewritten.unrestorable)
-	case !m.rewritten.forks && !isReactor(m.description):
+	case !m.rewritten.forks && !isReactor(m.description) && len(start.Initialize) == 0:
 		return nil, fmt.Errorf("%w: it does not read its standard input", ErrNotStarted)
 	}
-	p := &Program{module: m, reactor: !m.rewritten.forks, start: start, base: base}
+	p := &Program{module: m, reactor: !m.rewritten.forks || len(start.Initialize) > 0, start: start, base: base}
+	if p.reactor && len(start.Initialize) == 0 {
+		p.start.Initialize = []string{initializeFunction}
+	}
 	m.engine.keep(p)
 	// Start two instances to check that both arrive at the same state.
 	for range 2 {
@@ -147,7 +154,9 @@ func (p *Program) begin() (_ *instance, err error) {
 	switch {
 	case ended != nil:
 	case p.reactor:
-		ended = i.initialize(ctx)
+		if ended = i.initialize(i.context(ctx), p.start.Initialize); ended == nil {
+			i.start, ended = nil, errStarted
+		}
 	default:
 		ended = i.fork(ctx)
 	}
@@ -155,7 +164,10 @@ func (p *Program) begin() (_ *instance, err error) {
 	switch {
 	case errors.Is(ended, errStarted):
 		i.memory.refused = 0 // only refusals in runs are reported
-		return i, p.imprint(i, StartCost{time.Since(began), i.fuel.used(int64(i.meter.Get()))})
+		if i.kernel != nil {
+			i.kernel.memory.refused = 0
+		}
+		return i, p.imprint(i, StartCost{time.Since(began), i.fuel.used(i.remaining())})
 	case ended == nil:
 		return nil, fmt.Errorf("%w: it ended before it read its standard input", ErrNotStarted)
 	}
@@ -173,13 +185,13 @@ func (p *Program) imprint(i *instance, cost StartCost) error {
 			return err
 		}
 		p.image, p.cost = made, cost
-		return i.memory.adopt(made)
+		return i.adopt(made)
 	}
 	p.cost.Time = min(p.cost.Time, cost.Time)
 	if err := i.equals(p.image); err != nil {
 		return err
 	}
-	return i.memory.adopt(p.image)
+	return i.adopt(p.image)
 }
 
 // equals compares the state after the start with the image.
@@ -190,10 +202,14 @@ func (i *instance) equals(o *image) error {
 	if !bytes.Equal(i.memory.contents(), o.memory) {
 		return fmt.Errorf("%w: its memory differs between two starts", ErrNotStarted)
 	}
-	return nil
+	if o.kernel == nil {
+		return nil
+	}
+	return i.kernel.equals(o.kernel)
 }
 
-// Run resumes a command, or calls Run.Function of a reactor. It ignores Run.MemoryLimit.
+// Run resumes a command, or calls Run.Function of a reactor. It ignores Run.MemoryLimit and
+// Run.Initialize.
 func (p *Program) Run(ctx context.Context, run Run) (Usage, error) {
 	if run.Fuel < 0 {
 		return Usage{}, &Error{Op: "run", Kind: ErrHost, Reason: fmt.Sprintf("fuel limit %d is negative", run.Fuel)}
@@ -209,6 +225,7 @@ func (p *Program) Run(ctx context.Context, run Run) (Usage, error) {
 			return Usage{}, err
 		}
 	}
+	run.Initialize = nil
 	return i.run(ctx, p.key(), run)
 }
 
@@ -274,5 +291,5 @@ func (p *Program) close() error {
 	}
 	made := p.image
 	p.image = nil
-	return made.close()
+	return made.free()
 }

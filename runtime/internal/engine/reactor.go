@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
@@ -18,14 +19,20 @@ func isReactor(description *wasm.Module) bool {
 	return found && len(initialize.Params)+len(initialize.Results) == 0
 }
 
-// initialize starts a reactor. When it has returned, no stack is left, so memory and globals are
-// the whole state.
-func (i *instance) initialize(ctx context.Context) error {
-	if err := i.call(i.context(ctx), initializeFunction); err != nil {
-		return err
+// initialize calls the functions that start a reactor, with zeros for parameters. When they have
+// returned, no stack is left, so memory and globals are the whole state.
+func (i *instance) initialize(ctx context.Context, functions []string) error {
+	for _, name := range functions {
+		function := i.wasm.ExportedFunction(name) // not kept: it is called once
+		if function == nil {
+			return &Error{Op: "run", Kind: ErrModule, Reason: fmt.Sprintf("no exported function %q", name)}
+		}
+		i.passed = [2]uint64{}
+		if err := classify(ctx, "run", contained(ctx, function, i.passed[:])); err != nil {
+			return err
+		}
 	}
-	i.start, i.function = nil, nil // done; runs call other functions
-	return errStarted
+	return nil
 }
 
 // another makes one more instance of a started program.
@@ -45,15 +52,26 @@ func (p *Program) copy() (*instance, error) {
 	}
 	i.start = nil
 	p.mu.Lock()
-	err = i.memory.adopt(p.image)
+	err = i.adopt(p.image)
 	p.mu.Unlock()
 	if err == nil {
-		err = i.memory.resize(i.wasm)
+		err = i.become()
 	}
 	if err != nil {
 		i.close(p.base)
 		return nil, &Error{Op: "instantiate", Kind: ErrHost, Reason: "cannot copy the started instance", Err: err}
 	}
-	i.resetGlobals()
 	return i, nil
+}
+
+// become gives a new instance the state of the image that it has adopted.
+func (i *instance) become() error {
+	if err := i.memory.resize(i.wasm); err != nil {
+		return err
+	}
+	i.resetGlobals()
+	if i.kernel == nil {
+		return nil
+	}
+	return i.kernel.become()
 }

@@ -109,8 +109,8 @@ func TestReactorsRunAlone(t *testing.T) {
 	i, err := p.copy()
 	require.NoError(t, err)
 	defer i.close(t.Context())
-	require.NoError(t, i.begin(i.context(t.Context()), "run"))
-	require.ErrorIs(t, i.begin(i.context(t.Context()), "run"), ErrTrap)
+	require.NoError(t, i.begin(i.context(t.Context()), Run{Function: "run"}))
+	require.ErrorIs(t, i.begin(i.context(t.Context()), Run{Function: "run"}), ErrTrap)
 }
 
 // refusedKey marks the context of a start in which the host function fails.

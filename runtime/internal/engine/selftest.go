@@ -74,7 +74,7 @@ func (e *Engine) offerRead(ctx context.Context) error {
 		Params: []hostfuncs.ValueType{hostfuncs.I32, hostfuncs.I32, hostfuncs.I32, hostfuncs.I32}, Results: []hostfuncs.ValueType{hostfuncs.I32},
 		Call: func(context.Context, hostfuncs.Memory, []uint64) error { return nil },
 	}
-	return e.offer(ctx, []hostfuncs.Function{read})
+	return e.offer(ctx, []hostfuncs.Function{read}, guestMemory)
 }
 
 // trySelf runs the program in an engine that offers no functions. It calls between for each

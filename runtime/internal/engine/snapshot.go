@@ -218,6 +218,7 @@ type image struct {
 	memory  []byte // read-only; its length is the size of linear memory
 	globals []uint64
 	file    imageFile
+	kernel  *image // of the instance's kernel, if it has left the state in which it begins; else nil
 }
 
 // newImage makes an image from copies of its arguments. Outside the spans, which are in ascending
@@ -228,6 +229,14 @@ func newImage(memory []byte, spans []pageSpan, globals []uint64) (*image, error)
 		return nil, err
 	}
 	return i, nil
+}
+
+// free closes the image and that of the kernel.
+func (i *image) free() error {
+	if i.kernel == nil {
+		return i.close()
+	}
+	return errors.Join(i.close(), i.kernel.close())
 }
 
 // allOf returns a span that covers a whole memory.

@@ -1,0 +1,157 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
+
+	"github.com/caisson-run/caisson/hostfuncs"
+	"github.com/caisson-run/caisson/runtime/internal/wasm"
+)
+
+// Kernel is a module of the host's own that stands between guests and the host: guests import its
+// exports under the name Module. Each instance of such a guest has its own instance of the kernel,
+// which is metered, limited and reset together with it. A call of the kernel costs a guest no more
+// than a call of its own functions.
+type Kernel struct {
+	Module string // the module in the imports of guests
+	Source []byte
+	// Functions are the host functions that the kernel imports. Their memory is the kernel's.
+	Functions []hostfuncs.Function
+	// Finish is an export of the kernel without parameters and results. It is called after each run
+	// whose guest has returned or was ended by an error of a host function.
+	Finish string
+}
+
+// kernel is the kernel of an engine, which is compiled for the first module that needs it.
+type kernel struct {
+	Kernel
+	mu     sync.Mutex
+	module *Module // nil until it is needed
+}
+
+// isImported reports whether a module imports from the kernel.
+func (k *kernel) isImported(description *wasm.Module) bool {
+	if k == nil {
+		return false
+	}
+	for _, i := range description.Imports {
+		if i.Module == k.Module {
+			return true
+		}
+	}
+	return false
+}
+
+// kernelFor returns the kernel's module for a guest, or nil if the guest does not import from it.
+func (e *Engine) kernelFor(ctx context.Context, guest *wasm.Module) (*Module, error) {
+	k := e.kernel
+	if !k.isImported(guest) {
+		return nil, nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.module != nil {
+		return k.module, nil
+	}
+	description, err := wasm.Inspect(k.Source)
+	if err != nil {
+		return nil, fmt.Errorf("the kernel cannot be read: %w", err)
+	}
+	made, err := e.build(ctx, DigestOf(k.Source), k.Source, description)
+	if err != nil {
+		return nil, fmt.Errorf("the kernel cannot be compiled: %w", err)
+	}
+	k.module = made
+	return made, nil
+}
+
+// close frees the kernel's code. No instance of it may be left.
+func (k *kernel) close(ctx context.Context) error {
+	if k == nil || k.module == nil {
+		return nil
+	}
+	return k.module.close(ctx)
+}
+
+// withKernel makes an instance of the kernel for a guest of this module, if it needs one, and
+// returns the context in which the guest's imports find it.
+func (m *Module) withKernel(ctx context.Context, limit uint64) (_ context.Context, _ *instance, refused int64, err error) {
+	if m.kernel == nil {
+		return ctx, nil, 0, nil
+	}
+	k, refused, err := m.kernel.instantiate(ctx, limit)
+	if err != nil {
+		return nil, nil, refused, err
+	}
+	name := m.engine.kernel.Module
+	resolve := func(module string) api.Module {
+		if module == name {
+			return k.wasm
+		}
+		return nil
+	}
+	return experimental.WithImportResolver(ctx, resolve), k, 0, nil
+}
+
+// finish lets the kernel tell the host what the guest has left with it, unless the guest's end says
+// that nothing of it counts.
+func (i *instance) finish(ctx context.Context, ended error) error {
+	if _, failed := errors.AsType[*Error](ended); i.kernel == nil || failed {
+		return ended
+	}
+	if err := i.kernel.call(ctx, i.module.engine.kernel.Finish, nil); ended == nil {
+		return err
+	}
+	return ended
+}
+
+// takeBack takes back what is left of the slice of the other one of a guest and its kernel, for the
+// one that asks for fuel. It reports whether there was anything. Both draw on the same limit, so
+// the guest ends exactly where it would if it did the kernel's work itself.
+func (c *runContext) takeBack(asking api.Module) bool {
+	if c.kernel == nil {
+		return false
+	}
+	other := c.kernel.meter
+	if asking == c.kernel.wasm {
+		other = c.counter
+	}
+	left := int64(other.Get())
+	if left <= 0 {
+		return false
+	}
+	other.Set(0)
+	c.meter.granted -= left
+	return true
+}
+
+// remaining returns how much of the slices the instance and its kernel have not used.
+func (i *instance) remaining() int64 {
+	left := int64(i.meter.Get())
+	if i.kernel != nil {
+		left += int64(i.kernel.meter.Get())
+	}
+	return left
+}
+
+// remaining is like [instance.remaining], for the run's instance.
+func (c *runContext) remaining() int64 {
+	left := int64(c.counter.Get())
+	if c.kernel != nil {
+		left += int64(c.kernel.meter.Get())
+	}
+	return left
+}
+
+// leaveThread releases the run from its thread.
+func (c *runContext) leaveThread() {
+	c.memory.leaveThread()
+	if c.kernel != nil {
+		c.kernel.memory.leaveThread()
+	}
+}

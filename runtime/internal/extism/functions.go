@@ -1,0 +1,322 @@
+package extism
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/caisson-run/caisson/hostfuncs"
+	"github.com/caisson-run/caisson/hostfuncs/network"
+)
+
+// function is a host function of the kernel. What it returns is its result, unless it has none.
+type function struct {
+	name, params, results string
+	depends               string // what plug-ins call it through, if it depends on the call
+	run                   func(c *call) (int64, error)
+}
+
+// nothing is the result of a function that holds nothing for take.
+const nothing = -1
+
+func functions() []hostfuncs.Function {
+	var all []hostfuncs.Function
+	for _, f := range []function{
+		{"input", "", "l", "an input function", input},
+		{"config", "ii", "l", "", config},
+		{"variable", "ii", "l", "var_get", variable},
+		{"set_variable", "iiii", "", "var_set", setVariable},
+		{"delete_variable", "ii", "", "var_set", deleteVariable},
+		{"request", "iiii", "l", "http_request", request},
+		{"status", "", "i", "http_status_code", status},
+		{"headers", "", "l", "http_headers", headers},
+		{"log_level", "", "i", "", func(*call) (int64, error) { return logLevel, nil }},
+		{"log", "iii", "", "a log function", log},
+		{"take", "ii", "", "", take},
+		{"output", "ii", "", "", output},
+		{"error", "ii", "", "", setError},
+		{"fault", "iil", "", "", fault},
+	} {
+		all = append(all, f.hostFunction())
+	}
+	return all
+}
+
+// errNoSession means that a plug-in ran without With.
+var errNoSession = errors.New("extism: the context holds no session")
+
+func (f function) hostFunction() hostfuncs.Function {
+	return hostfuncs.Function{
+		Module: hostModule, Name: f.name, Params: valueTypes(f.params), Results: valueTypes(f.results),
+		Call: func(ctx context.Context, memory hostfuncs.Memory, stack []uint64) error {
+			session, ok := ctx.Value(sessionKey{}).(*Session)
+			if !ok {
+				return errNoSession
+			}
+			if session.Starting && f.depends != "" {
+				return &StartError{f.depends}
+			}
+			result, err := f.run(&call{ctx, session, memory, stack})
+			if err == nil && f.results != "" {
+				stack[0] = uint64(result)
+			}
+			return err
+		},
+	}
+}
+
+// call is one call of a function.
+type call struct {
+	ctx     context.Context
+	session *Session
+	memory  hostfuncs.Memory
+	stack   []uint64
+}
+
+// bytes returns the bytes whose offset and length are parameters i and i+1. They alias the kernel's
+// memory. The kernel passes none that are outside it.
+func (c *call) bytes(i int) ([]byte, error) {
+	bytes, ok := c.memory.View(uint32(c.stack[i]), uint32(c.stack[i+1]))
+	if !ok {
+		return nil, fmt.Errorf("extism: the kernel passed %d bytes at %d, which are outside its memory", uint32(c.stack[i+1]), uint32(c.stack[i]))
+	}
+	return bytes, nil
+}
+
+// text is like bytes, for a text of at most some bytes.
+func (c *call) text(i int, function, what string, most int) (string, error) {
+	bytes, err := c.bytes(i)
+	if err == nil && len(bytes) > most {
+		err = errorf("it passed a %s of %d bytes to %s, which takes %d", what, len(bytes), function, most)
+	}
+	return string(bytes), err
+}
+
+// hold keeps bytes for take, and returns their length.
+func (c *call) hold(bytes []byte) (int64, error) {
+	c.session.held = bytes
+	return int64(len(bytes)), nil
+}
+
+func take(c *call) (int64, error) {
+	bytes, err := c.bytes(0)
+	if err != nil {
+		return 0, err
+	}
+	held := c.session.held
+	for at := 0; at < len(bytes) && at < len(held); at += copied {
+		if at > 0 && c.ctx.Err() != nil {
+			return 0, context.Cause(c.ctx)
+		}
+		copy(bytes[at:], held[at:min(at+copied, len(held))])
+	}
+	c.session.held = nil
+	return 0, nil
+}
+
+// copied is how many bytes are copied between checks of the deadline.
+const copied = 1 << 20
+
+func input(c *call) (int64, error) {
+	s := c.session
+	if s.OnInput != nil {
+		s.OnInput()
+		s.OnInput = nil
+	}
+	return c.hold(s.Input)
+}
+
+// maxName is how many bytes the name of a variable or of a value of the configuration may have.
+const maxName = 64 << 10
+
+func config(c *call) (int64, error) {
+	name, err := c.text(0, "config_get", "name", maxName)
+	if err != nil {
+		return 0, err
+	}
+	value, found := c.session.Config[name]
+	if !found {
+		return nothing, nil
+	}
+	return c.hold([]byte(value))
+}
+
+func variable(c *call) (int64, error) {
+	name, err := c.text(0, "var_get", "name", maxName)
+	if err != nil {
+		return 0, err
+	}
+	value, found := c.session.variables[name]
+	if !found {
+		return nothing, nil
+	}
+	return c.hold(value)
+}
+
+// variableBytes is what a variable counts for beside its name and its value.
+const variableBytes = 40
+
+func setVariable(c *call) (int64, error) {
+	name, err := c.text(0, "var_set", "name", maxName)
+	if err != nil {
+		return 0, err
+	}
+	value, err := c.text(2, "var_set", "value", MaxVariables)
+	if err != nil {
+		return 0, err
+	}
+	s := c.session
+	taken := s.taken - s.taking(name) + len(name) + len(value) + variableBytes
+	if taken > MaxVariables {
+		return 0, errorf("it set more than %d bytes of variables", MaxVariables)
+	}
+	if s.variables == nil {
+		s.variables = map[string][]byte{}
+	}
+	s.variables[name], s.taken = []byte(value), taken
+	return 0, nil
+}
+
+// taking returns how many bytes a variable counts for, or 0 if there is none.
+func (s *Session) taking(name string) int {
+	value, found := s.variables[name]
+	if !found {
+		return 0
+	}
+	return len(name) + len(value) + variableBytes
+}
+
+func deleteVariable(c *call) (int64, error) {
+	name, err := c.text(0, "var_set", "name", maxName)
+	c.session.taken -= c.session.taking(name)
+	delete(c.session.variables, name)
+	return 0, err
+}
+
+// maxRequest is how many bytes a request may have without its body. See [abi].
+const maxRequest = 256 << 10
+
+func request(c *call) (int64, error) {
+	s := c.session
+	s.status, s.headers = 0, nil
+	text, err := c.text(0, "http_request", "request", maxRequest)
+	if err != nil {
+		return 0, err
+	}
+	var asked struct {
+		URL     string            `json:"url"`
+		Method  string            `json:"method"`
+		Headers map[string]string `json:"headers"`
+	}
+	if err := json.Unmarshal([]byte(text), &asked); err != nil {
+		return 0, errorf("it passed to http_request what is not a request: %v", err)
+	}
+	body, err := c.bytes(2)
+	if err != nil {
+		return 0, err
+	}
+	if int64(len(body)) > s.MaxBody {
+		return 0, errorf("it sent a body of %d bytes, and may send and receive %d", len(body), s.MaxBody)
+	}
+	if s.Network == nil {
+		return 0, errorf("it sent a request, and the tool has no network")
+	}
+	r := network.Request{Method: strings.ToUpper(asked.Method), URL: asked.URL, Body: append([]byte(nil), body...)}
+	if r.Method == "" {
+		r.Method = "GET"
+	}
+	for name, value := range asked.Headers {
+		r.Headers = append(r.Headers, [2]string{name, value})
+	}
+	response, err := s.Network.Do(c.ctx, r)
+	switch {
+	case err != nil && c.ctx.Err() != nil:
+		return 0, context.Cause(c.ctx)
+	case err != nil:
+		return 0, requestError(err)
+	case response.Truncated:
+		return 0, errorf("its request to %s got a response that is longer than it may receive (http_bytes)", response.URL)
+	}
+	s.status, s.headers = response.Status, response.Headers
+	return c.hold(response.Body)
+}
+
+// requestError returns the error with which a request ends the plug-in, which has no way to read it.
+func requestError(err error) error {
+	failed, ok := errors.AsType[*network.Error](err)
+	if !ok {
+		return err
+	}
+	return &Error{Message: "its HTTP request failed: " + cmp.Or(failed.Message, fmt.Sprint(failed.Kind)), Denial: failed.Denial}
+}
+
+func status(c *call) (int64, error) { return int64(c.session.status), nil }
+
+// headers holds the headers of the last response as an object. Their names are in lower case, and a
+// header that came more than once has its values joined.
+func headers(c *call) (int64, error) {
+	joined := map[string]string{}
+	for _, header := range c.session.headers {
+		name := strings.ToLower(header[0])
+		if before, found := joined[name]; found {
+			header[1] = before + "," + header[1]
+		}
+		joined[name] = header[1]
+	}
+	text, err := json.Marshal(joined)
+	if err != nil {
+		return 0, err
+	}
+	return c.hold(text)
+}
+
+// logLevel is the lowest level that is logged, as plug-ins number them.
+const logLevel = 2
+
+var levels = []string{"trace", "debug", "info", "warn", "error"}
+
+// log writes a message that is not below the level. What the log does not take is dropped.
+func log(c *call) (int64, error) {
+	level := uint32(c.stack[0])
+	if c.session.Log == nil || level < logLevel || level >= uint32(len(levels)) {
+		return 0, nil
+	}
+	text, err := c.bytes(1)
+	if err != nil {
+		return 0, err
+	}
+	for _, part := range [][]byte{[]byte(levels[level] + ": "), text, []byte("\n")} {
+		if _, err := c.session.Log.Write(part); err != nil {
+			return 0, err
+		}
+	}
+	return 0, nil
+}
+
+func output(c *call) (int64, error) {
+	bytes, err := c.bytes(0)
+	if err == nil && c.session.Output != nil {
+		_, err = c.session.Output.Write(bytes)
+	}
+	return 0, err
+}
+
+func setError(c *call) (int64, error) {
+	bytes, err := c.bytes(0)
+	if err == nil {
+		c.session.Error = append([]byte(nil), bytes[:min(len(bytes), c.session.MaxError)]...)
+	}
+	return 0, err
+}
+
+// fault ends a plug-in that passed a wrong offset.
+func fault(c *call) (int64, error) {
+	function, err := c.bytes(0)
+	if err != nil {
+		return 0, err
+	}
+	return 0, &Error{Fault: true, Message: fmt.Sprintf("it passed the offset %d to %s, and has no such block of memory there", c.stack[2], function)}
+}

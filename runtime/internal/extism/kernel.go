@@ -1,0 +1,89 @@
+// Package extism lets Extism plug-ins run: what a plug-in imports as extism:host/env.
+//
+// Most of it is the kernel, a small WebAssembly module of our own (kernel/kernel.c) that has an
+// instance beside each instance of a plug-in. It holds the blocks of memory through which the two
+// sides exchange bytes, since a plug-in moves eight bytes a call and calls of the host are slow.
+// The kernel imports the functions of this package for what only the host can do. They find the
+// state of their call in a [Session] in the call's context, and keep none themselves.
+package extism
+
+import (
+	_ "embed"
+
+	"github.com/caisson-run/caisson/hostfuncs"
+	"github.com/caisson-run/caisson/runtime/internal/engine"
+)
+
+// Module is the module of the kernel's functions in the imports of plug-ins.
+const Module = "extism:host/env"
+
+// hostModule is the module of the host's functions in the imports of the kernel. Plug-ins cannot
+// import it, since it is not offered to them.
+const hostModule = "caisson:extism@1"
+
+//go:embed kernel/kernel.wasm
+var kernelModule []byte
+
+// Kernel returns the kernel for an engine.
+func Kernel() *engine.Kernel {
+	return &engine.Kernel{Module: Module, Source: kernelModule, Functions: functions(), Finish: "caisson:finish"}
+}
+
+// offered are the functions that plug-ins may import, with the types of their parameters and
+// results: l is an i64, which offsets and lengths are, and i an i32.
+var offered = []struct{ name, params, results string }{
+	{"alloc", "l", "l"},
+	{"free", "l", ""},
+	{"length", "l", "l"},
+	{"length_unsafe", "l", "l"},
+	{"memory_bytes", "", "l"},
+	{"load_u8", "l", "i"},
+	{"load_u64", "l", "l"},
+	{"store_u8", "li", ""},
+	{"store_u64", "ll", ""},
+	{"input_offset", "", "l"},
+	{"input_length", "", "l"},
+	{"input_load_u8", "l", "i"},
+	{"input_load_u64", "l", "l"},
+	{"input_set", "ll", ""},
+	{"output_set", "ll", ""},
+	{"output_offset", "", "l"},
+	{"output_length", "", "l"},
+	{"error_set", "l", ""},
+	{"error_get", "", "l"},
+	{"reset", "", ""},
+	{"config_get", "l", "l"},
+	{"var_get", "l", "l"},
+	{"var_set", "ll", ""},
+	{"http_request", "ll", "l"},
+	{"http_status_code", "", "i"},
+	{"http_headers", "", "l"},
+	{"get_log_level", "", "i"},
+	{"log_trace", "l", ""},
+	{"log_debug", "l", ""},
+	{"log_info", "l", ""},
+	{"log_warn", "l", ""},
+	{"log_error", "l", ""},
+}
+
+// Offered returns the functions that plug-ins may import. They are the kernel's, so they have no
+// Call.
+func Offered() []hostfuncs.Function {
+	var all []hostfuncs.Function
+	for _, f := range offered {
+		all = append(all, hostfuncs.Function{Module: Module, Name: f.name, Params: valueTypes(f.params), Results: valueTypes(f.results)})
+	}
+	return all
+}
+
+func valueTypes(letters string) []hostfuncs.ValueType {
+	var types []hostfuncs.ValueType
+	for _, letter := range letters {
+		if letter == 'l' {
+			types = append(types, hostfuncs.I64)
+		} else {
+			types = append(types, hostfuncs.I32)
+		}
+	}
+	return types
+}

@@ -1,0 +1,78 @@
+package extism
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/caisson-run/caisson/hostfuncs/network"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// MaxVariables is how many bytes the variables of a call may have, with their names and 40 bytes
+// for each of them.
+const MaxVariables = 1 << 20
+
+// Session holds what one call's plug-in can ask of the host. Each call needs its own, passed to the
+// kernel's host functions with [With]. The zero value has no input, and accepts no output.
+//
+// A Session serves one instance, which is single-threaded. It is not safe for concurrent use.
+type Session struct {
+	Input []byte
+	// OnInput, if not nil, is called once, just before the plug-in gets its input.
+	OnInput func()
+	Config  map[string]string // not changed
+	Network Requester         // nil if the plug-in has none
+	MaxBody int64             // bytes of a request's body
+	Log     io.Writer         // what the plug-in logs, a line for each message; nil discards it
+	Output  io.Writer         // what the plug-in has set as its output when it returns
+	// MaxError is how many bytes of the plug-in's error are kept.
+	MaxError int
+
+	// Starting is set for a plug-in that is started without a call. Functions that depend on a call
+	// then end it with a [*StartError].
+	Starting bool
+
+	// Error is what the plug-in has set as its error when it returns; empty for none.
+	Error []byte
+
+	variables map[string][]byte
+	taken     int    // bytes of the variables
+	held      []byte // what take copies next
+	status    int    // of the last response
+	headers   [][2]string
+}
+
+// Requester sends the call's requests. Outside tests it is a [network.Session], whose errors it
+// returns.
+type Requester interface {
+	Do(ctx context.Context, request network.Request) (network.Response, error)
+}
+
+// sessionKey is the context key of a *Session.
+type sessionKey struct{}
+
+// With returns a context in which a plug-in's calls use the session.
+func With(ctx context.Context, s *Session) context.Context {
+	return context.WithValue(ctx, sessionKey{}, s)
+}
+
+// StartError ends a plug-in that is started without a call, and that calls a function for which
+// there must be one.
+type StartError struct{ Function string }
+
+func (e *StartError) Error() string { return "it calls " + e.Function + " as it starts" }
+
+// Error ends a plug-in that passed to a function what it cannot use, or whose request failed. Its
+// text begins with what the plug-in did.
+type Error struct {
+	Message string
+	Fault   bool         // it passed an offset that the kernel cannot use
+	Denial  *tool.Denial // of a request; nil if it failed otherwise
+}
+
+func (e *Error) Error() string { return e.Message }
+
+func errorf(format string, arguments ...any) error {
+	return &Error{Message: fmt.Sprintf(format, arguments...)}
+}

@@ -1,0 +1,156 @@
+package runtime
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/runtime/internal/engine"
+	"github.com/caisson-run/caisson/runtime/internal/extism"
+	"github.com/caisson-run/caisson/runtime/internal/wasm"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// defaultEntry is the function of an Extism plug-in that calls run, if the manifest names none.
+const defaultEntry = "call"
+
+// isPlugin reports whether a manifest's module is an Extism plug-in. Without an ABI in the manifest,
+// the module's imports decide.
+func isPlugin(m *manifests.Manifest, description *wasm.Module) bool {
+	if m.Module.ABI != manifests.ABIDetect {
+		return m.Module.ABI == manifests.ABIExtism
+	}
+	return slices.ContainsFunc(description.Imports, of(extism.Module))
+}
+
+// entryOf returns the function that calls of a tool run.
+func entryOf(m *manifests.Manifest, description *wasm.Module) string {
+	switch {
+	case !isPlugin(m, description):
+		return startFunction
+	case m.Module.Entry != "":
+		return m.Module.Entry
+	}
+	return defaultEntry
+}
+
+// initializers returns the functions with which a plug-in is started before its entry is called: the
+// first that it exports of those of GHC, of a WASI reactor, and of a linker for C. A plug-in whose
+// entry is one of the first two starts itself.
+func initializers(description *wasm.Module, entry string) []string {
+	const initialize, constructors, haskell = "_initialize", "__wasm_call_ctors", "hs_init"
+	takes := func(name string, params int) bool {
+		f, found := description.ExportedFunction(name)
+		return found && len(f.Params) == params && len(f.Results) <= 1
+	}
+	switch {
+	case entry == startFunction || entry == initialize:
+		return nil
+	case takes(haskell, 2) && takes(initialize, 0):
+		return []string{initialize, haskell}
+	case takes(haskell, 2):
+		return []string{haskell}
+	case takes(initialize, 0):
+		return []string{initialize}
+	case takes(constructors, 0):
+		return []string{constructors}
+	}
+	return nil
+}
+
+// checkEntry returns what is wrong with the function that calls of a plug-in run, and what to do
+// about it, or "".
+func checkEntry(m *manifests.Manifest, description *wasm.Module) (problem, fix string) {
+	entry := entryOf(m, description)
+	function, found := description.ExportedFunction(entry)
+	switch {
+	case !found:
+		return fmt.Sprintf("exports no function %s, which its manifest has as module.entry or which is the default", quotedName(entry)), "write one of its functions as entry: " + entries(description)
+	case len(function.Params) > 0 || len(function.Results) > 1:
+		return fmt.Sprintf("exports %s with parameters or several results, so it is no function of an Extism plug-in", quotedName(entry)), "write one of its functions as entry: " + entries(description)
+	}
+	return "", ""
+}
+
+// entries lists the functions that can be a plug-in's entry.
+func entries(description *wasm.Module) string {
+	var names []string
+	for _, e := range description.Exports {
+		if f, found := description.ExportedFunction(e.Name); found && len(f.Params) == 0 && len(f.Results) <= 1 {
+			names = append(names, quotedName(e.Name))
+		}
+	}
+	if len(names) == 0 {
+		return "it exports none"
+	}
+	text, all := "", len(names)
+	for i, name := range names[:min(all, listedNames)] {
+		if i > 0 {
+			text += ", "
+		}
+		text += name
+	}
+	if all > listedNames {
+		text += fmt.Sprintf(" and %d more", all-listedNames)
+	}
+	return text
+}
+
+// newPlugin returns the session of a call of a plug-in.
+func (r *run) newPlugin(input []byte) *extism.Session {
+	session := &extism.Session{
+		Input: input, OnInput: r.readInput, Config: r.tool.manifest.Module.Config,
+		MaxBody: int64(r.tool.limits.HTTPBytes), Log: &r.stderr, Output: &r.stdout, MaxError: int(r.tool.limits.Output),
+	}
+	if r.host.permitted != nil {
+		session.Network = r.host.network
+	}
+	return session
+}
+
+// readInput is called when a plug-in gets its input.
+func (r *run) readInput() {
+	if r.system.OnInput != nil {
+		r.system.OnInput = nil
+		r.makeNotes()
+	}
+}
+
+// pluginError returns the error that a plug-in has set, or "".
+func (r *run) pluginError() string {
+	if r.plugin == nil {
+		return ""
+	}
+	return string(r.plugin.Error)
+}
+
+// endedBy returns the outcome of a call of a plug-in that an error of the kernel's host functions has
+// ended.
+func (r *run) endedBy(ended *extism.Error) (tool.Outcome, error) {
+	words := "the tool failed: "
+	switch {
+	case ended.Denial != nil:
+		return r.deny(*ended.Denial)
+	case ended.Fault:
+		return r.fail(tool.Trap, r.quote("the tool crashed: "+ended.Message, r.lastWords(maxWords)), ended)
+	}
+	return r.fail(tool.ToolFailed, r.quote(words+ended.Message, r.lastWords(maxWords)), ended)
+}
+
+// startOf returns why a start of a plug-in depends on the call, or "".
+func startOf(err error) string {
+	if early, ok := errors.AsType[*extism.StartError](err); ok {
+		return early.Error()
+	}
+	return ""
+}
+
+// engineRun returns how the tool's module is run.
+func (t *Tool) engineRun(module *engine.Module, run engine.Run) engine.Run {
+	run.Function, run.MemoryLimit = entryOf(t.manifest, module.Description()), int64(t.limits.Memory)
+	if isPlugin(t.manifest, module.Description()) {
+		run.Initialize = initializers(module.Description(), run.Function)
+	}
+	return run
+}

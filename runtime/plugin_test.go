@@ -1,0 +1,102 @@
+package runtime
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// plugin returns a tool that is one of the plug-ins that github.com/extism/go-sdk is tested with. Its
+// one parameter, input, is the plug-in's input.
+func plugin(t *testing.T, r *Runtime, name, module string) *Tool {
+	t.Helper()
+	folder, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/extism/go-sdk").Output()
+	require.NoError(t, err)
+	source, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(folder)), "wasm", name))
+	require.NoError(t, err)
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "plugin.wasm"), source, 0o600))
+	text := "schema: caisson/v1\nname: plugin\ndescription: A plug-in.\nparameters: {properties: {input: {type: string}}}\n" +
+		`module: {path: plugin.wasm, abi: extism, stdin: "{input}", ` + module + "}\n"
+	m, err := manifests.Parse(filepath.Join(dir, "tool.yaml"), []byte(text))
+	require.NoError(t, err)
+	return load(t, r, m, manifests.Grants{})
+}
+
+func callPlugin(t *testing.T, loaded *Tool, input string) tool.Outcome {
+	t.Helper()
+	text, err := json.Marshal(input)
+	require.NoError(t, err)
+	outcome, _ := loaded.Invoke(t.Context(), tool.Invocation{CallID: "1", Tool: "plugin", Arguments: tool.Arguments{}.With("input", text)})
+	return outcome
+}
+
+// TestPluginsRun: each function that the kernel and the host offer, in plug-ins of several languages.
+// Each call gets the same answer, whatever those before it left.
+func TestPluginsRun(t *testing.T) {
+	r := newRuntime(t, Options{})
+	type wanted struct {
+		output, failure string
+		kind            tool.Kind
+		log             string
+	}
+	for name, c := range map[string]struct {
+		file, module, input string
+		want                wanted
+	}{
+		"blocks":                   {"alloc.wasm", "entry: run_test", "", wanted{}},
+		"configuration":            {"config.wasm", "entry: run_test, config: {thing: hello}", "", wanted{output: `{"config": "hello"}`}},
+		"input, output, a command": {"count_vowels_std.wasm", "entry: _start, stdout: text", "hello", wanted{output: `{"count": 2, "config": "<unset by host>", "a": "this is var a"}`}},
+		"variables":                {"var.wasm", "entry: run_test, stdout: text", "", wanted{output: "a: 0"}},
+		"exit":                     {"exit.wasm", "entry: _start, config: {code: '0'}", "", wanted{}},
+		"exit with a code":         {"exit.wasm", "entry: _start, config: {code: '3'}", "", wanted{failure: "the tool exited with code 3", kind: tool.ToolFailed}},
+		"an error":                 {"fail.wasm", "entry: run_test", "", wanted{failure: "Some error message", kind: tool.ToolFailed}},
+		"Haskell":                  {"hello_haskell.wasm", "entry: testing, config: {greeting: Howdy}", "you", wanted{output: "Howdy, you"}},
+		"the log":                  {"log.wasm", "entry: run_test", "", wanted{log: "info: this is an info log\nwarn: this is a warning log\nerror: this is an error log\n"}},
+		"standard output":          {"println.wasm", "entry: run_test", "you", wanted{log: "this was printed from the plugin you\n"}},
+		"nothing":                  {"noop.wasm", "entry: run_test", "you", wanted{}},
+		"no network": {"http.wasm", "entry: run_test", "", wanted{kind: tool.Denied,
+			failure: "denied: network https://jsonplaceholder.typicode.com/todos/1: the manifest does not ask for jsonplaceholder.typicode.com, and no grant covers it"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			loaded := plugin(t, r, c.file, c.module)
+			for range 3 {
+				o := callPlugin(t, loaded, c.input)
+				if c.want.output != "" && json.Valid([]byte(c.want.output)) {
+					assert.JSONEq(t, c.want.output, o.Result.Output)
+				} else {
+					assert.Equal(t, c.want.output, o.Result.Output)
+				}
+				assert.Equal(t, c.want.failure, o.Result.Error)
+				assert.Equal(t, c.want.kind, o.Result.Kind)
+				assert.Equal(t, c.want.log, o.Log)
+			}
+		})
+	}
+}
+
+// TestPluginsNeedWhatIsOffered: a plug-in whose imports or whose entry are missing is refused before
+// it is compiled, and the message says which.
+func TestPluginsNeedWhatIsOffered(t *testing.T) {
+	r := newRuntime(t, Options{})
+	for want, c := range map[string][2]string{
+		`imports the function "mult" of "extism:host/user"`:    {"host.wasm", "entry: run_test"},
+		`imports the function "capitalize" of "lib"`:           {"main.wasm", "entry: run_test"},
+		`exports no function "call"`:                           {"noop.wasm", ""},
+		`exports "realloc" with parameters or several results`: {"noop.wasm", "entry: realloc"},
+		`write one of its functions as entry: "count_vowels"`:  {"count_vowels.wasm", "entry: vowels"},
+	} {
+		err := plugin(t, r, c[0], c[1]).Prepare(t.Context())
+		require.ErrorIs(t, err, ErrModule)
+		assert.ErrorContains(t, err, want)
+	}
+}
