@@ -4,6 +4,8 @@ package executor_test
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/testsize"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -29,7 +32,7 @@ func TestAttackArgumentsThatTakeLongToCheck(t *testing.T) {
 		return fields{"parameters": fields{"type": "object", "properties": properties}}
 	}
 	withDefault := fields{"unit": fields{"type": "string", "default": "m"}}
-	for name, c := range map[string]struct {
+	cases := map[string]struct {
 		parameters fields
 		length     int
 	}{
@@ -40,7 +43,9 @@ func TestAttackArgumentsThatTakeLongToCheck(t *testing.T) {
 		"with a default":    {parameters(`^(.*a){60}b$`, withDefault), 110 << 10},
 		"that are short":    {parameters(`^(.*a){600}b$`, withDefault), 12 << 10},
 		"of a large schema": {fields{"parameters": fields{"type": "object", "properties": manyProperties(1900)}}, 0},
-	} {
+	}
+	for _, name := range testsize.Sample(slices.Sorted(maps.Keys(cases)), 3) {
+		c := cases[name]
 		t.Run(name, func(t *testing.T) {
 			written := `{"text":"` + strings.Repeat("a", c.length) + `"}`
 			for _, callers := range []int{1, 16} {

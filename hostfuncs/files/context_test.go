@@ -99,7 +99,7 @@ func (e *ending) Err() error {
 // ends that, wherever it has got to. The control: with a context that does not end, all are looked at,
 // and the context before each.
 func TestAttackLongLooks(t *testing.T) {
-	const names = 9990
+	names := testsize.Of(2500, 9990)
 	w := newWorld(t, "many/")
 	crowd(t, w.path("many"), names)
 	for name, look := range map[string]func(d, many *files.Dir) error{
@@ -240,7 +240,7 @@ func TestBytesAreHeldWhileFilesGo(t *testing.T) {
 // TestRemovalsDoNotWalkAgain: in a directory of far more names than it may hold, a change after
 // each removal costs nothing like another look at all of them.
 func TestRemovalsDoNotWalkAgain(t *testing.T) {
-	names, removed := testsize.Of(12_000, 25_000), testsize.Of(100, 300)
+	names, removed := testsize.Of(6000, 25_000), testsize.Of(60, 300)
 	w := newWorld(t)
 	crowd(t, w.project, names)
 	d := preopen(t, w.open(manifests.AccessReadWrite), "/project")

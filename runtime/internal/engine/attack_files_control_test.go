@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	goruntime "runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -76,6 +77,9 @@ func contents(name string) string {
 	return string(text)
 }
 
+// unguardedCode keeps the probe's code, so that each control need not compile it again.
+var unguardedCode = sync.OnceValue(wazero.NewCompilationCache)
+
 // unguarded is wazero with its own WASI and the probe.
 type unguarded struct {
 	runtime  wazero.Runtime
@@ -88,7 +92,7 @@ func newUnguarded(t *testing.T) unguarded {
 	require.NoError(t, err)
 	binary, err := os.ReadFile(filepath.Join(root, "internal", "guests", "probe", "probe.wasm"))
 	require.NoError(t, err)
-	r := wazero.NewRuntime(t.Context())
+	r := wazero.NewRuntimeWithConfig(t.Context(), wazero.NewRuntimeConfig().WithCompilationCache(unguardedCode()))
 	t.Cleanup(func() { assert.NoError(t, r.Close(context.Background())) })
 	wasi_snapshot_preview1.MustInstantiate(t.Context(), r)
 	compiled, err := r.CompileModule(t.Context(), binary)

@@ -3,9 +3,12 @@ package wasm
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/internal/testsize"
 )
 
 // passesOf are all combinations of the passes that stop a guest, with none and with all
@@ -123,7 +126,9 @@ func TestGoProgramsAreRewritten(t *testing.T) {
 	a := checked(t, source, Features{})
 	require.False(t, a.ChangesTables)
 	require.False(t, a.UsesSegments)
-	for _, passes := range passesOf() {
+	all := passesOf()
+	slices.Reverse(all) // what calls use is the last
+	for _, passes := range testsize.Sample(all, 4) {
 		t.Run(fmt.Sprintf("%+v", passes), func(t *testing.T) {
 			checkRewritten(t, source, a, passes)
 			got := rewrote(t, source, a, passes)
