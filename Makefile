@@ -248,4 +248,5 @@ clean: ## remove what the targets made
 	find . -name '*.wasm' -not -path './.git/*' -not -path '*/testdata/*' \
 		-not -path './internal/benchmark/guests/c/*' -not -path './internal/benchmark/guests/rust/*' \
 		-not -path './internal/guests/early/c/*' -not -path './internal/guests/early/rust/*' \
-		-not -path './internal/guests/endless/*/*' -not -path './internal/guests/failing/c/*' -not -path './internal/guests/seeded/c/*' -delete
+		-not -path './internal/guests/endless/*/*' -not -path './internal/guests/failing/c/*' -not -path './internal/guests/seeded/c/*' \
+		-not -path './wasm-tools/sql/guest/*' -delete

@@ -31,7 +31,10 @@ var taught = map[string]map[string]string{
 		"thought": `"string"`, "next_thought_needed": `"boolean"`, "thought_number": `"integer"`, "total_thoughts": `"integer"`, "is_revision": `"boolean"`,
 		"revises_thought": `"integer"`, "branch_from_thought": `"integer"`, "branch_id": `"string"`, "needs_more_thoughts": `"boolean"`,
 	},
-	"todo_write": {"task": `"string"`, "steps": `"array"`},
+	"todo_write":     {"task": `"string"`, "steps": `"array"`},
+	"database_query": {"sql": `"string"`},
+	"data_schema":    {"knowledge_id": `"string"`},
+	"data_analysis":  {"knowledge_id": `"string"`, "sql": `"string"`},
 }
 
 // TestRowS1_2NamesAreThoseOfTheManifests: every constant is a tool's name, and every tool has one.

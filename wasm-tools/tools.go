@@ -14,6 +14,9 @@ const (
 	AskUser           = "ask_user"
 	Calculator        = "calculator"
 	CrawlBatch        = "crawl_batch"
+	DataAnalysis      = "data_analysis"
+	DataSchema        = "data_schema"
+	DatabaseQuery     = "database_query"
 	ExecuteJavaScript = "execute_javascript"
 	ExecutePython     = "execute_python"
 	FetchPage         = "fetch_page"
@@ -38,6 +41,9 @@ func Names() []string {
 		AskUser,
 		Calculator,
 		CrawlBatch,
+		DataAnalysis,
+		DataSchema,
+		DatabaseQuery,
 		ExecuteJavaScript,
 		ExecutePython,
 		FetchPage,

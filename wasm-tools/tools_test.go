@@ -41,7 +41,7 @@ func TestManifests(t *testing.T) {
 			}
 		})
 	}
-	assert.Equal(t, []int{16, 3}, []int{run, clients})
+	assert.Equal(t, []int{19, 3}, []int{run, clients})
 }
 
 // compiled compiles the tools, and returns their manifests.
