@@ -36,6 +36,7 @@ var layers = map[string][]string{
 	".":                     {"executor", "registry", "runtime", "manifests", "tool", "internal/folder", "internal/holding", "internal/records", "internal/unapplied"},
 	"sdk":                   {},
 	"wasm-tools":            {"sdk"},
+	"wasm-tools/json":       {"wasm-tools", "internal/jsontext"},
 	"internal/guests":       {"sdk"},
 	"internal/hostfile":     {},
 	"internal/jsontext":     {},

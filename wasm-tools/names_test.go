@@ -27,6 +27,10 @@ var taught = map[string]map[string]string{
 	"crawl_batch": {"urls": `"array"`, "extract_type": `["text","links","structured"] "text"`},
 	"calculator":  {"expression": `"string"`},
 	"get_weather": {"city": `"string"`},
+	"json_process": {
+		"json_string": `"string"`,
+		"operation":   `["parse","validate","format","minify","keys","get","query","sort_keys","flatten","patch","merge_patch","diff","merge_diff"]`,
+	},
 	"thinking": {
 		"thought": `"string"`, "next_thought_needed": `"boolean"`, "thought_number": `"integer"`, "total_thoughts": `"integer"`, "is_revision": `"boolean"`,
 		"revises_thought": `"integer"`, "branch_from_thought": `"integer"`, "branch_id": `"string"`, "needs_more_thoughts": `"boolean"`,

@@ -27,6 +27,7 @@ const (
 	FileRead          = "file_read"
 	FileWrite         = "file_write"
 	GetWeather        = "get_weather"
+	JSONProcess       = "json_process"
 	LocalShell        = "local_shell"
 	PlotImage         = "plot_image"
 	Thinking          = "thinking"
@@ -54,6 +55,7 @@ func Names() []string {
 		FileRead,
 		FileWrite,
 		GetWeather,
+		JSONProcess,
 		LocalShell,
 		PlotImage,
 		Thinking,

@@ -27,6 +27,7 @@ import (
 var programs = []string{
 	"wasm-tools/calculator",
 	"wasm-tools/files",
+	"wasm-tools/json",
 	"wasm-tools/planning",
 	"wasm-tools/plot",
 	"wasm-tools/search",
