@@ -7,8 +7,8 @@ PACKAGES = ./...
 TESTFLAGS = -ldflags=-s
 # They take memory, and save a tenth of the time, if garbage is collected less often than by default.
 TESTGOGC = 400
-# A guest with a dependency that nothing else needs, in a Go module of its own.
-PLUGIN = internal/benchmark/guests/go/plugin
+# Guests with a dependency that nothing else needs, each in a Go module of its own.
+PLUGINS = internal/benchmark/guests/go/plugin internal/plugins/go
 # Tests against OpenAI's own client, which nothing else depends on.
 OPENAI = examples/agent/openaitest
 # Interpreters of Python and JavaScript, which nothing else depends on.
@@ -16,7 +16,7 @@ INTERPRETERS = internal/interpreters
 # Programs of others, and what fetches and builds them.
 PROGRAMS = internal/thirdparty
 # The Go modules beside the one at the root.
-MODULES = internal/lint $(PLUGIN) $(OPENAI) $(INTERPRETERS) $(PROGRAMS) $(PROGRAMS)/go
+MODULES = internal/lint $(PLUGINS) $(OPENAI) $(INTERPRETERS) $(PROGRAMS) $(PROGRAMS)/go
 
 .DEFAULT_GOAL := help
 
@@ -210,7 +210,7 @@ check-vet:
 	$(GO) vet $(PACKAGES)
 	$(GO) vet -tags faults,languages,shells,smith,slow . ./runtime/... ./cmd/caisson
 	GOOS=wasip1 GOARCH=wasm $(GO) vet ./wasm-tools/calculator/... ./wasm-tools/files ./wasm-tools/json/... ./wasm-tools/planning ./wasm-tools/plot/... ./wasm-tools/search/... ./wasm-tools/weather/... ./wasm-tools/web/... ./sdk/go ./internal/guests/callprobe ./internal/guests/conformance ./internal/guests/early ./internal/guests/endless ./internal/guests/failing ./internal/guests/netprobe ./internal/guests/probe ./internal/guests/reseeded ./internal/guests/seeded ./internal/guests/streamprobe ./examples/turn/hostile/... ./internal/benchmark/guests/go/reactor ./internal/benchmark/guests/go/untunedreactor
-	cd $(PLUGIN) && GOOS=wasip1 GOARCH=wasm $(GO) vet .
+	@for plugin in $(PLUGINS); do (cd $$plugin && GOOS=wasip1 GOARCH=wasm $(GO) vet .) || exit 1; done
 
 .PHONY: check-static
 check-static: bin/staticcheck

@@ -55,6 +55,7 @@ var layers = map[string][]string{
 	"internal/programs":     {},
 	"internal/overlay":      {},
 	"internal/testsize":     {},
+	"internal/plugins":      {"internal/guests"},
 	"internal/benchmark":    {"executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/guests", "wasm-tools"},
 	"server":                {".", "agents", "dialects", "executor", "registry", "manifests", "tool", "internal/folder", "internal/records", "internal/jsontext"},
 	"examples":              {".", "server", "agents", "native", "sdk", "dialects", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/guests"},
@@ -66,7 +67,7 @@ var layers = map[string][]string{
 var owners = map[string][]string{
 	"github.com/tetratelabs/wazero":            {"runtime/internal/engine", "internal/benchmark"},
 	"github.com/extism/go-sdk":                 {"internal/benchmark"},
-	"github.com/extism/go-pdk":                 {"internal/benchmark/guests/go/plugin"},
+	"github.com/extism/go-pdk":                 {"internal/benchmark/guests/go/plugin", "internal/plugins/go"},
 	"github.com/santhosh-tekuri/jsonschema/v5": {"manifests/schema"},
 	"go.yaml.in/yaml/v3":                       {"manifests"},
 	"github.com/spf13/cobra":                   {"cmd"},

@@ -34,6 +34,7 @@ func TestCommittedModulesAreBuiltFromTheirSources(t *testing.T) {
 		"internal/guests/endless/assemblyscript", "internal/guests/endless/c", "internal/guests/endless/rust", "internal/guests/endless/zig",
 		"internal/guests/failing/c", "internal/guests/seeded/c",
 		"wasm-tools/sql/guest",
+		"internal/plugins/assemblyscript", "internal/plugins/c", "internal/plugins/rust",
 	}, folders)
 	for _, folder := range folders {
 		listed, err := fs.ReadFile(root, path.Join(folder, sumsFile))

@@ -1,0 +1,183 @@
+package plugins
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/internal/testsize"
+)
+
+// shipped is a plug-in of go-sdk's folder wasm, and calls that make it do what it was written for.
+type shipped struct {
+	name   string
+	config map[string]string
+	hosts  []string
+	files  bool // it gets a folder with test.txt
+	writes bool
+	calls  []call
+	// stricter says how Caisson differs, and why. Empty: it does not.
+	stricter string
+	// refuses is in the error with which Caisson refuses to load it.
+	refuses string
+}
+
+// call is one call and what go-sdk's answer shows, so that no comparison is of nothing with nothing.
+type call struct{ export, input, shows string }
+
+func run(input, shows string) []call   { return []call{{"run_test", input, shows}} }
+func start(input, shows string) []call { return []call{{"_start", input, shows}} }
+
+const (
+	otherModules = "its functions are another module's, which a manifest cannot name"
+	ofTheProgram = "its functions are the host program's, which a manifest cannot give; an embedder can"
+)
+
+// plugins returns all plug-ins of go-sdk's folder wasm.
+func plugins() []shipped {
+	typicode := []string{"jsonplaceholder.typicode.com"}
+	return []shipped{
+		{name: "alloc", calls: run("", "")},
+		{name: "config", config: map[string]string{"thing": "hello"}, calls: run("", `{"config": "hello"}`)},
+		{name: "config", calls: run("", "<unset by host>")},
+		{name: "count_vowels", calls: []call{{"count_vowels", "hello world", `"count":3,"total":3`}, {"count_vowels", "", `"count":0`},
+			{"count_vowels", strings.Repeat("programme ", 500), `"count":1500`}}},
+		{name: "count_vowels", config: map[string]string{"vowels": "xyz"}, calls: []call{{"count_vowels", "xylophone", `"count":2`}}},
+		{name: "count_vowels_std", calls: start("hello world", "count")},
+		{name: "exit", config: map[string]string{"code": "-1"}, calls: start("", "4294967295")},
+		{name: "exit", config: map[string]string{"code": "500"}, calls: start("", "500")},
+		{name: "exit", config: map[string]string{"code": "0"}, calls: start("", "")},
+		{name: "exit", calls: start("", "2")},
+		{name: "fail", calls: run("", "Some error message")},
+		{name: "fs", files: true, writes: true, calls: run("", "hello world!")},
+		{name: "fs_std", files: true, writes: true, calls: run("", "hello world!")},
+		{name: "hello", calls: run("", "Hello, world!")},
+		{name: "hello_haskell", config: map[string]string{"greeting": "Howdy"}, calls: []call{{"testing", "John", "Howdy, John"}}},
+		{name: "http", hosts: typicode, calls: run("", "delectus")},
+		{name: "http", calls: run("", "not allowed")},
+		{name: "http_headers", hosts: typicode, calls: []call{{"http_get", `{"url": "https://jsonplaceholder.typicode.com/get"}`, ""}}},
+		{name: "http_headers", hosts: typicode, calls: []call{{"http_get", `{"url": "https://other.example/get"}`, "not allowed"}}},
+		{name: "input_offset", calls: []call{{"input_offset_length", "hello world", "\v"}}},
+		{name: "log", calls: run("", "")},
+		{name: "noop", calls: run("", "")},
+		{name: "println", calls: run("a line", "")},
+		{name: "read_write", config: map[string]string{"path": "/mnt/test.txt"}, files: true, calls: []call{{"try_read", "", "hello world!"}}},
+		{name: "read_write", config: map[string]string{"path": "/mnt/test.txt"}, files: true, calls: []call{{"try_write", "hello hello!", "Failed to write file"}}},
+		{name: "read_write", config: map[string]string{"path": "/mnt/test.txt"}, files: true, writes: true, calls: []call{{"try_write", "hello hello!", ""}, {"try_read", "", "hello hello!"}}},
+		{name: "replace", calls: append(run("", ""), run(strings.Repeat("a test of tests ", 200), "a wasm of wasms")...)},
+		{name: "sleep", config: map[string]string{"duration": "1"}, calls: run("", "slept for 1 seconds")},
+		{name: "std_command", calls: start("ben", "hello ben")},
+		{name: "var", calls: run("", "")},
+
+		{name: "host", stricter: ofTheProgram, refuses: "mult"},
+		{name: "host_memory", stricter: ofTheProgram, refuses: "to_upper"},
+		{name: "host_multiple", stricter: ofTheProgram, refuses: "hostGreenMessage"},
+		{name: "nested.c.instr", stricter: otherModules, refuses: "dylibso_observe"},
+		{name: "lib", calls: []call{}},
+		{name: "main", stricter: otherModules, refuses: "capitalize"},
+	}
+}
+
+// sdkModules returns the modules in go-sdk's folder wasm, by name.
+func sdkModules(t testing.TB) map[string][]byte {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/extism/go-sdk")
+	dir, err := command.Output()
+	require.NoError(t, err)
+	files, err := filepath.Glob(filepath.Join(string(bytes.TrimSpace(dir)), "wasm", "*.wasm"))
+	require.NoError(t, err)
+	modules := map[string][]byte{}
+	for _, file := range files {
+		modules[strings.TrimSuffix(filepath.Base(file), ".wasm")], err = os.ReadFile(file)
+		require.NoError(t, err)
+	}
+	return modules
+}
+
+// TestShippedPluginsAnswerTheSame: the plug-ins that come with go-sdk get the same output, failure and log
+// here. The list says where they do not, and why.
+func TestShippedPluginsAnswerTheSame(t *testing.T) {
+	modules := sdkModules(t)
+	web := serve(t)
+	tried := map[string]bool{}
+	for n, p := range plugins() {
+		tried[p.name] = true
+		if !testsize.Slow && p.name == "sleep" {
+			continue // a second on each host
+		}
+		t.Run(fmt.Sprintf("%s_%d", p.name, n), func(t *testing.T) { p.compare(t, modules[p.name], web) })
+	}
+	assert.Len(t, modules, 27)
+	assert.ElementsMatch(t, slices.Collect(maps.Keys(modules)), slices.Collect(maps.Keys(tried)))
+}
+
+func (p shipped) subject(t testing.TB, module []byte) subject {
+	s := subject{name: p.name, module: module, config: p.config, hosts: p.hosts, writes: p.writes}
+	if p.files {
+		s.files = t.TempDir()
+		require.NoError(t, os.WriteFile(filepath.Join(s.files, "test.txt"), []byte("hello world!"), 0o600))
+	}
+	return s
+}
+
+func (p shipped) compare(t *testing.T, module []byte, web *web) {
+	if p.refuses != "" {
+		loaded, err := loadTool(t, p.subject(t, module), "run_test")
+		if err == nil {
+			err = loaded.Prepare(context.WithoutCancel(t.Context()))
+		}
+		require.ErrorContains(t, err, p.refuses, p.stricter)
+		return
+	}
+	here, there := p.subject(t, module), p.subject(t, module) // each with its own folder
+	for _, c := range p.calls {
+		web.requests()
+		want := theirs{}.load(t, there, c.export)(c.input)
+		requested := web.requests()
+		require.Contains(t, fmt.Sprint(want), c.shows, "go-sdk must do something")
+		got := ours{}.load(t, here, c.export)(c.input)
+		if want.Error == "" {
+			assert.Empty(t, got.Error)
+			assert.Equal(t, want.Output, got.Output)
+		} else {
+			p.sameFailure(t, want.Error, got.Error)
+		}
+		assert.Equal(t, requested, web.requests())
+		for _, message := range want.Logs {
+			assert.Contains(t, strings.Join(got.Logs, "\n"), message)
+		}
+	}
+	if p.files {
+		assert.Equal(t, contents(t, there.files), contents(t, here.files))
+	}
+}
+
+func (p shipped) sameFailure(t *testing.T, want, got string) {
+	t.Helper()
+	first := strings.Split(want, "\n")[0]
+	first = strings.TrimSuffix(first, " (recovered by wazero)")
+	assert.Contains(t, got, first)
+}
+
+func contents(t testing.TB, dir string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	for _, entry := range entries {
+		content, err := os.ReadFile(filepath.Join(dir, entry.Name()))
+		require.NoError(t, err)
+		found[entry.Name()] = string(content)
+	}
+	return found
+}
