@@ -3,7 +3,7 @@
 // own instance of the kernel, which is reset together with it.
 //
 // Blocks lie in the kernel's memory from __heap_base on. A header is before each of them. The
-// functions that read and write take any offset between __heap_base and the top of the last block,
+// functions that read and write take any offset between __heap_base and the end of what was ever a block,
 // so a plug-in can overwrite headers. That harms nobody but the plug-in: the kernel has no other
 // data than the plug-in's own, WebAssembly bounds its memory, and whatever is read from a header is
 // checked before it is used. So no function here loops, and none trusts a length.
@@ -54,6 +54,7 @@ enum { LIVE = 0x6c697665, FREE = 0x66726565 };
 
 static struct {
   u32 top;  // the end of the last block; 0 before the first
+  u32 end;  // the highest that top has been: plug-ins read, and return, blocks that they have freed
   u32 free[CLASSES]; // by the binary logarithm of the capacity; blocks that were freed, last first
   u32 asked; // 1 once the host was asked for the input
   u32 input, input_length;
@@ -63,10 +64,10 @@ static struct {
 
 static u32 base(void) { return (u32)__heap_base; } // the linker aligns it to 16
 
-// room returns how many bytes there are from base to the top.
-static u32 room(void) { return state.top == 0 ? 0 : state.top - base(); }
+// room returns how many bytes there are from base to the end.
+static u32 room(void) { return state.end == 0 ? 0 : state.end - base(); }
 
-// inside reports whether bytes lie between base and the top.
+// inside reports whether bytes lie between base and the end.
 static int inside(u64 offset, u64 length) {
   u64 at = offset - base();
   return at <= room() && length <= room() - at;
@@ -117,6 +118,8 @@ static u32 added(u32 size) {
   if (end > MOST || (end > have && __builtin_wasm_memory_grow(0, (end - have + PAGE - 1) / PAGE) == (__SIZE_TYPE__)-1))
     return 0;
   state.top = end;
+  if (end > state.end)
+    state.end = end;
   header_of(top + HEADER)->capacity = size;
   return top + HEADER;
 }
