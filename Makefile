@@ -130,6 +130,14 @@ bin/mcp/installed: $(MCP)/package.json $(MCP)/package-lock.json
 	cd bin/mcp && npm ci --silent --ignore-scripts --no-audit --no-fund
 	touch $@
 
+.PHONY: plugins
+plugins: ## build the committed Extism plug-ins again; needs clang-22, Debian's Rust and npm
+	@for program in clang-22 wasm-ld-22 /usr/bin/cargo npm; do \
+		command -v $$program >/dev/null || { echo "$$program is missing: the scripts internal/plugins/*/build.sh name the packages"; exit 1; }; \
+	done
+	for language in c rust assemblyscript; do internal/plugins/$$language/build.sh || exit 1; done
+	$(GO) test -count=1 $(TESTFLAGS) ./internal/plugins
+
 .PHONY: interpreters
 interpreters: build ## install Python and JavaScript, and test script tools; needs npm, cargo and python3 with pip
 	bin/caisson interpreters install --interpreter-dir $(CURDIR)/bin/interpreters

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/testsize"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -48,7 +49,7 @@ func attacks() []attack {
 		{export: "output_outside", fails: "output_set"},
 		{export: "output_wraps", fails: "output_set"},
 		{export: "output_at_the_end", fails: "output_set", control: `^\x00{64}$`},
-		{export: "output_of_a_freed_block", output: "(freed)?", fails: "output_set"},
+		{export: "output_of_a_freed_block", output: "freed"},
 		{export: "output_then_reset", output: ""},
 		{export: "error_outside", fails: "error_set"},
 		{export: "error_inside_a_block", fails: "error_set"},
@@ -86,7 +87,7 @@ func attacks() []attack {
 		{export: "request_that_is_no_json", fails: "request"},
 		{export: "request_with_a_body_from_nowhere", fails: "http_request", control: `^\d+$`},
 		{export: "request_of_a_number", fails: "request"},
-		{export: "request_to_a_file", fails: "file"},
+		{export: "request_to_a_file", fails: "https://"},
 		{export: "request_to_what_is_not_granted", fails: "169.254.169.254"},
 		{export: "request_redirected", fails: "elsewhere.example", control: "200 the secret"},
 
@@ -187,7 +188,7 @@ func TestEndlessPluginsAreStopped(t *testing.T) {
 	for _, initializer := range []string{"_initialize", "__wasm_call_ctors", "hs_init", "start"} {
 		subjects[initializer] = subject{name: initializer, module: endless(initializer)}
 	}
-	const timeout, late = 300 * time.Millisecond, 700 * time.Millisecond
+	const timeout, late = 100 * time.Millisecond, 900 * time.Millisecond
 	for name, s := range subjects {
 		t.Run(name, func(t *testing.T) {
 			export := "call"
@@ -196,7 +197,7 @@ func TestEndlessPluginsAreStopped(t *testing.T) {
 			}
 			s.limits = fmt.Sprintf(`{"timeout": "%dms"}`, timeout.Milliseconds())
 			call := caisson(t, s, export)
-			for range 3 { // the later ones may resume what was started before
+			for range testsize.Of(2, 5) { // the later ones may resume what was started before
 				outcome, err := call("the input")
 				require.ErrorIs(t, err, tool.Deadline)
 				assert.Equal(t, tool.Deadline, outcome.Result.Kind)
@@ -217,7 +218,7 @@ func TestEndlessRequestsAreStopped(t *testing.T) {
 	outcome, err := caisson(t, s, "endless_requests")("the input")
 	require.Error(t, err, outcome.Result.Output)
 	assert.NotEqual(t, tool.Internal, outcome.Result.Kind)
-	assert.Contains(t, outcome.Result.Error, "limit")
+	assert.Contains(t, outcome.Result.Error, "may make 7 requests")
 	assert.Len(t, web.requests(), 7)
 }
 

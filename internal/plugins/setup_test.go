@@ -2,12 +2,16 @@ package plugins
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
-	"io"
-	"log"
 	"maps"
+	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -45,8 +49,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	extism.SetLogLevel(extism.LogLevelTrace) // of the process
-	log.SetOutput(io.Discard)                // where go-sdk writes what it logs before SetLogger
+	extism.SetLogLevel(extism.LogLevelInfo) // of the process, and what Caisson keeps
 	code := m.Run()
 	if err := shared.Close(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -258,7 +261,7 @@ func compileTheirs(t testing.TB, s subject) *extism.CompiledPlugin {
 	manifest := extism.Manifest{
 		Wasm: []extism.Wasm{extism.WasmData{Data: s.module}}, Config: maps.Clone(s.config), AllowedHosts: s.hosts,
 	}
-	config := extism.PluginConfig{EnableWasi: true, RuntimeConfig: wazero.NewRuntimeConfig().WithCompilationCache(cache)}
+	config := extism.PluginConfig{EnableWasi: true, EnableHttpResponseHeaders: true, RuntimeConfig: wazero.NewRuntimeConfig().WithCompilationCache(cache)}
 	plugin, err := extism.NewCompiledPlugin(t.Context(), manifest, config, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, plugin.Close(context.WithoutCancel(t.Context()))) })
@@ -282,20 +285,32 @@ type web struct {
 
 var theWeb *web
 
+// names are those that the server's certificate is for.
+var names = []string{"api.example.com", "elsewhere.example", "jsonplaceholder.typicode.com"}
+
 // serve starts the server, and has the standard library's client, which go-sdk uses, find it under every name.
 func serve(t testing.TB) *web {
 	t.Helper()
 	w := &web{authorities: filepath.Join(t.TempDir(), "authorities.pem")}
-	server := httptest.NewTLSServer(w)
+	server := httptest.NewUnstartedServer(w)
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: names, NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
+	certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	require.NoError(t, err)
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{certificate}, PrivateKey: key}}}
+	server.StartTLS()
 	w.address = server.Listener.Addr().String()
-	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	require.NoError(t, os.WriteFile(w.authorities, certificate, 0o600))
+	inText := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate})
+	require.NoError(t, os.WriteFile(w.authorities, inText, 0o600))
+	trusted := x509.NewCertPool()
+	trusted.AppendCertsFromPEM(inText)
 	before := http.DefaultClient.Transport
-	transport := server.Client().Transport.(*http.Transport).Clone()
-	transport.TLSClientConfig.ServerName = "example.com" // which its certificate is for
-	transport.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
-		var d net.Dialer
-		return d.DialContext(ctx, network, w.address)
+	transport := &http.Transport{
+		TLSClientConfig: &tls.Config{RootCAs: trusted},
+		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, network, w.address)
+		},
 	}
 	http.DefaultClient.Transport, theWeb = transport, w
 	t.Cleanup(func() {
@@ -310,6 +325,7 @@ func (w *web) ServeHTTP(response http.ResponseWriter, request *http.Request) {
 	w.mu.Lock()
 	w.seen = append(w.seen, fmt.Sprintf("%s %s%s", request.Method, request.Host, request.URL))
 	w.mu.Unlock()
+	response.Header()["Date"] = nil // it would differ between the hosts
 	switch request.URL.Path {
 	case "/missing":
 		http.Error(response, "no such page", http.StatusNotFound)
