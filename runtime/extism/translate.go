@@ -1,0 +1,144 @@
+package extism
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/caisson-run/caisson/manifests"
+)
+
+// written is a manifest of Caisson as it is written.
+type written struct {
+	Schema      string            `json:"schema"`
+	Name        string            `json:"name"`
+	Description string            `json:"description"`
+	Module      map[string]any    `json:"module"`
+	Parameters  json.RawMessage   `json:"parameters"`
+	Permissions *permissions      `json:"permissions,omitempty"`
+	Limits      map[string]string `json:"limits,omitempty"`
+}
+
+type permissions struct {
+	Files   []map[string]string `json:"files,omitempty"`
+	Network []map[string]any    `json:"network,omitempty"`
+}
+
+// inputParameter is the schema of the one parameter of each tool.
+const inputParameter = `{"type": "object", "properties": {"input": {"type": "string", "description": "The plug-in's input."}}, "additionalProperties": false}`
+
+// translate makes the manifests.
+func (t *translation) translate() (*Translated, error) {
+	functions, err := t.functions()
+	if err != nil {
+		return nil, err
+	}
+	asks, limits := t.permissions(), t.limits()
+	done := &Translated{}
+	var problems []manifests.Problem
+	for _, function := range functions {
+		text, err := json.Marshal(written{
+			Schema: manifests.SchemaV1, Name: t.name(function), Description: "Calls " + function + " of the Extism plug-in " + t.said.Wasm[0].Path + ".",
+			Module: t.module(function), Parameters: json.RawMessage(inputParameter), Permissions: asks, Limits: limits,
+		})
+		if err != nil {
+			return nil, err
+		}
+		m, err := manifests.Parse(t.file, text)
+		if invalid, ok := errors.AsType[*manifests.Error](err); ok {
+			for _, p := range invalid.Problems { // their places are in a text that nobody wrote
+				problems = append(problems, t.problem("", p.Kind, p.Path+": "+p.Message, p.Fix))
+			}
+			continue
+		}
+		done.Manifests = append(done.Manifests, m)
+	}
+	if len(problems) > 0 {
+		return nil, &manifests.Error{Problems: slices.CompactFunc(problems, func(a, b manifests.Problem) bool { return a == b })}
+	}
+	done.Notes = t.notes
+	return done, nil
+}
+
+// name returns the name of the tool of a function: that of the file, and that of the function, with _
+// for what names of tools cannot have.
+func (t *translation) name(function string) string {
+	file := strings.TrimSuffix(filepath.Base(t.file), filepath.Ext(t.file))
+	return strings.Map(func(c rune) rune {
+		if c == '-' || c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' {
+			return c
+		}
+		return '_'
+	}, file+"_"+function)
+}
+
+func (t *translation) module(function string) map[string]any {
+	m := map[string]any{"path": filepath.ToSlash(filepath.Clean(t.said.Wasm[0].Path)), "abi": manifests.ABIExtism, "entry": function, "stdin": "{input}"}
+	if hash := t.said.Wasm[0].Hash; hash != "" {
+		m["sha256"] = hash
+	}
+	if len(t.said.Config) > 0 {
+		m["config"] = t.said.Config
+	}
+	return m
+}
+
+// permissions returns what the tools request: each host by every method, scheme and port, as Extism
+// allows it, and each path.
+func (t *translation) permissions() *permissions {
+	var p permissions
+	for _, host := range t.said.AllowedHosts {
+		if name := strings.TrimPrefix(host, "*."); host != "*" && strings.ContainsAny(name, `*?[]{}!\`) {
+			t.note("allowed_hosts", fmt.Sprintf("the pattern %q has no equivalent, so no host is allowed by it", host), "write the names of the hosts, or *.example.com for all names below one")
+			continue
+		}
+		p.Network = append(p.Network, map[string]any{"host": strings.ToLower(host), "ports": "*", "schemes": []string{"https", "http"},
+			"methods": []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}})
+	}
+	for _, host := range slices.Sorted(maps.Keys(t.said.AllowedPaths)) {
+		guest, access, mode := t.said.AllowedPaths[host], "read-write", "rw"
+		directory, readOnly := strings.CutPrefix(host, "ro:")
+		if readOnly {
+			access, mode = "read", "ro"
+		}
+		p.Files = append(p.Files, map[string]string{"path": guest, "access": access})
+		t.note("allowed_paths", fmt.Sprintf("the operator says which directory %s is; here it is %s (%s)", guest, directory, mode), "grant it in the policy, with files")
+	}
+	if len(p.Network)+len(p.Files) == 0 {
+		return nil
+	}
+	return &p
+}
+
+// pageBytes is the size of a page of WebAssembly.
+const pageBytes = 64 << 10
+
+// standardVariables is what Extism allows variables, and what Caisson does.
+const standardVariables = 1 << 20
+
+func (t *translation) limits() map[string]string {
+	limits := map[string]string{}
+	if t.said.Timeout > 0 {
+		limits["timeout"] = fmt.Sprintf("%dms", min(t.said.Timeout, math.MaxInt64/1_000_000))
+	}
+	if m := t.said.Memory; m != nil {
+		if m.MaxPages > 0 {
+			limits["memory"] = fmt.Sprintf("%dKiB", uint64(m.MaxPages)*pageBytes>>10)
+		}
+		if m.MaxHTTPResponseBytes != nil && *m.MaxHTTPResponseBytes > 0 {
+			limits["http_bytes"] = fmt.Sprintf("%dB", *m.MaxHTTPResponseBytes)
+			t.note("max_http_response_bytes", "it limits the bodies of all requests and responses of a call together (limits.http_bytes), not each response", "write a higher number if calls send several requests")
+		} else if m.MaxHTTPResponseBytes != nil {
+			t.note("max_http_response_bytes", fmt.Sprintf("%d has no equivalent, and is not used", *m.MaxHTTPResponseBytes), "leave out allowed_hosts for a plug-in that sends no requests")
+		}
+		if m.MaxVarBytes != nil && *m.MaxVarBytes >= 0 && *m.MaxVarBytes != standardVariables {
+			t.note("max_var_bytes", fmt.Sprintf("%d has no equivalent: a call may have %d bytes of variables", *m.MaxVarBytes, standardVariables), "remove it")
+		}
+	}
+	return limits
+}

@@ -1,0 +1,107 @@
+package runtime
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/caisson-run/caisson/runtime/internal/extism"
+	"github.com/caisson-run/caisson/runtime/internal/wasi"
+	"github.com/caisson-run/caisson/runtime/internal/wasm"
+)
+
+// ModuleKind is what a module is made for, as its imports and exports show.
+type ModuleKind string
+
+// Kinds of modules.
+const (
+	ModuleCommand ModuleKind = "command" // a WASI command: it exports _start
+	ModulePlugin  ModuleKind = "plugin"  // an Extism plug-in: it imports extism:host/env
+	ModuleReactor ModuleKind = "reactor" // neither, but it exports functions that a plug-in could have
+	ModuleLibrary ModuleKind = "library" // none of these: no tool can be made of it
+)
+
+// Recognised is what a module shows without a manifest.
+type Recognised struct {
+	Kind ModuleKind
+	// Functions are the exported functions that can be the entry of a plug-in: those without
+	// parameters and with one result at most, but for those that belong to a language's runtime, in
+	// the module's order. A plug-in that has only _start has that.
+	Functions []string
+	// Files, Network and Config report whether the module imports what opens files, what sends
+	// requests, and what reads the configuration of a plug-in.
+	Files, Network, Config bool
+	// Unoffered names the imports that this runtime does not offer, or is empty.
+	Unoffered string
+}
+
+// Recognise says what a module is, without running or validating it. The error wraps [ErrModule].
+func Recognise(source []byte) (Recognised, error) {
+	description, err := wasm.Inspect(source)
+	if err != nil {
+		return Recognised{}, errors.Join(ErrModule, err)
+	}
+	r := Recognised{Functions: pluginFunctions(description)}
+	imports := func(module string, names ...string) bool {
+		return slices.ContainsFunc(description.Imports, func(i wasm.Import) bool { return i.Module == module && slices.Contains(names, i.Name) })
+	}
+	start, isStart := description.ExportedFunction(startFunction)
+	isStart = isStart && len(start.Params)+len(start.Results) == 0
+	plugin := slices.ContainsFunc(description.Imports, of(extism.Module))
+	switch {
+	case plugin:
+		r.Kind = ModulePlugin
+	case isStart:
+		r.Kind = ModuleCommand
+	case len(r.Functions) > 0:
+		r.Kind = ModuleReactor
+	default:
+		r.Kind = ModuleLibrary
+	}
+	r.Files = imports(wasi.ModuleName, "path_open")
+	r.Network = imports(extism.Module, "http_request") || slices.ContainsFunc(description.Imports, of("caisson:net@1"))
+	r.Config = imports(extism.Module, "config_get")
+	if missing, mistyped := unoffered(description, plugin); len(missing)+len(mistyped) > 0 {
+		r.Unoffered = listed(append(missing, mistyped...))
+	}
+	return r, nil
+}
+
+// pluginFunctions returns the functions of [Recognised.Functions].
+func pluginFunctions(description *wasm.Module) []string {
+	var functions []string
+	hasStart := false
+	for _, e := range description.Exports {
+		f, found := description.ExportedFunction(e.Name)
+		if !found || len(f.Params) > 0 || len(f.Results) > 1 {
+			continue
+		}
+		hasStart = hasStart || e.Name == startFunction
+		if !isOfLanguage(e.Name) {
+			functions = append(functions, e.Name)
+		}
+	}
+	if len(functions) == 0 && hasStart {
+		return []string{startFunction}
+	}
+	return functions
+}
+
+// isOfLanguage reports whether compilers and linkers export functions of this name.
+func isOfLanguage(name string) bool {
+	return strings.HasPrefix(name, "_") || strings.HasPrefix(name, "asyncify_") || strings.HasPrefix(name, "hs_")
+}
+
+// PluginFunctions returns the functions of an Extism plug-in that can be the entries of tools; see
+// [Recognised]. The error wraps [ErrModule].
+func PluginFunctions(source []byte) ([]string, error) {
+	r, err := Recognise(source)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(r.Functions) == 0:
+		return nil, fmt.Errorf("%w: it exports no function without parameters and with one result at most", ErrModule)
+	}
+	return r.Functions, nil
+}
