@@ -35,7 +35,7 @@ type Options struct {
 	// afterwards. A denial in any policy applies. If several policies define the same profile,
 	// choose a profile or set the origin of the same context value, the first wins.
 	Policies []*manifests.Policy
-	// Tools are folders and manifests to load, before those named by the policies. If several tools
+	// Tools are folders, manifests, and manifests of Extism to load, before those named by the policies. If several tools
 	// have the same name, the first keeps it.
 	Tools []string
 	// Profile names the profile that limits all tools. If empty, the policies choose it; the
@@ -210,7 +210,7 @@ func startedWith(ctx context.Context, r runtime.Options, defaultCache bool) (sta
 func (h *Host) load(ctx context.Context, sources []string, load registry.Loader) error {
 	var failed []error
 	for i, source := range sources {
-		err := h.registry.Load(ctx, registry.DirectoryBy(source, load), func(ctx context.Context, m *manifests.Manifest) (registry.Tool, error) {
+		err := h.registry.Load(ctx, sourceOf(source, load), func(ctx context.Context, m *manifests.Manifest) (registry.Tool, error) {
 			return h.runtime.Load(ctx, m, h.policy.For(m.Name, m.File))
 		})
 		if ctx.Err() != nil {

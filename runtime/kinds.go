@@ -11,6 +11,7 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/manifests/permission"
 	"github.com/caisson-run/caisson/runtime/internal/abi"
+	"github.com/caisson-run/caisson/runtime/internal/extism"
 	"github.com/caisson-run/caisson/runtime/internal/wasi"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -40,6 +41,9 @@ type enforcer interface {
 	Open(ctx context.Context, now func() time.Time) (context.Context, *journal.Journal)
 }
 
+// pluginRequest is the import with which an Extism plug-in sends requests.
+const pluginRequest = extism.Module + ".http_request"
+
 // kinds returns all kinds of permissions that are enforced, in the order of their decisions. The table
 // is built once and never written to.
 var kinds = sync.OnceValue(func() []kind {
@@ -60,12 +64,12 @@ var kinds = sync.OnceValue(func() []kind {
 		},
 		{
 			name: "secrets", asked: func(m *manifests.Manifest) bool { return len(m.Permissions.Secrets) > 0 },
-			module: abi.Secrets, uses: []string{abi.Network + "."},
+			module: abi.Secrets, uses: []string{abi.Network + ".", pluginRequest},
 			decide: (*permit).decideSecrets,
 		},
 		{
 			name: "network", asked: func(m *manifests.Manifest) bool { return len(m.Permissions.Network) > 0 },
-			module: abi.Network, uses: []string{abi.Network + "."},
+			module: abi.Network, uses: []string{abi.Network + ".", pluginRequest},
 			decide: (*permit).decideNetwork,
 		},
 		{

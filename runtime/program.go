@@ -96,7 +96,7 @@ func (t *Tool) launch(module *engine.Module) (*launch, string) {
 	plugin := isPlugin(t.manifest, module.Description())
 	switch reason := t.dependsOnCall(); {
 	case plugin && len(starting) == 0:
-		return nil, "it is a plug-in that is called without being started"
+		return nil, "it is a plug-in that needs no start"
 	case !plugin && reason != "":
 		return nil, reason
 	}

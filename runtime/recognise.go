@@ -3,9 +3,11 @@ package runtime
 import (
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
+	"github.com/caisson-run/caisson/internal/hostfile"
 	"github.com/caisson-run/caisson/runtime/internal/extism"
 	"github.com/caisson-run/caisson/runtime/internal/wasi"
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
@@ -66,6 +68,23 @@ func Recognise(source []byte) (Recognised, error) {
 		r.Unoffered = listed(append(missing, mistyped...))
 	}
 	return r, nil
+}
+
+// RecogniseFile is like [Recognise], for a regular file of at most [MaxModuleBytes].
+func RecogniseFile(path string) (Recognised, error) {
+	file, info, err := hostfile.Open(path, hostfile.Follow)
+	if err != nil {
+		return Recognised{}, fmt.Errorf("%w: %w", ErrModule, err)
+	}
+	defer file.Close()
+	if info.Size() > MaxModuleBytes {
+		return Recognised{}, fmt.Errorf("%w: it has %d bytes, the limit is %d", ErrModule, info.Size(), MaxModuleBytes)
+	}
+	source, err := io.ReadAll(io.LimitReader(file, MaxModuleBytes))
+	if err != nil {
+		return Recognised{}, fmt.Errorf("%w: %w", ErrModule, err)
+	}
+	return Recognise(source)
 }
 
 // pluginFunctions returns the functions of [Recognised.Functions].

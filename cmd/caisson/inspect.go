@@ -15,6 +15,7 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/runtime"
+	"github.com/caisson-run/caisson/runtime/extism"
 	"github.com/caisson-run/caisson/runtime/interpreters"
 )
 
@@ -25,20 +26,29 @@ No call is made. The program is started in the sandbox, without arguments, files
 network, and stopped when it first reads its input. This shows how long starting takes,
 and whether calls can resume a snapshot taken there or must start the program afresh.
 
-NAME is the name or alias of a loaded tool; FILE is a manifest. An argument that contains a
-dot or a path separator is a file.`
+NAME is the name or alias of a loaded tool; FILE is a manifest, or a module. Of a module it
+shows whether it is a WASI command, an Extism plug-in or neither, and a manifest to start
+from. An argument that contains a dot or a path separator is a file.`
 
 func newInspect(o options) *cobra.Command {
+	var onlyManifest bool
 	command := &cobra.Command{
 		Use:     "inspect NAME|FILE",
 		Short:   "show what a tool is and what it may do",
 		Long:    inspectHelp,
 		Example: "  caisson inspect file_read --mount /project=./workspace --context project_id=demo\n  caisson inspect wasm-tools/calculator/tool.yaml --json",
-		Args:    positional(1, 1, "a tool's NAME or a manifest's FILE"),
+		Args:    positional(1, 1, "a tool's NAME, or the FILE of a manifest or a module"),
 		RunE: func(command *cobra.Command, args []string) error {
+			switch {
+			case isModule(args[0]):
+				return o.inspectModule(args[0], onlyManifest)
+			case onlyManifest:
+				return failed(exitUsage, "--manifest is for a module, and "+quoted(args[0])+" is none", "name a file that ends in .wasm")
+			}
 			return o.inspect(command.Context(), args[0])
 		},
 	}
+	command.Flags().BoolVar(&onlyManifest, "manifest", false, "of a module: print only a manifest to start from")
 	o.toolFlags(command)
 	o.agentFlag(command)
 	o.stateFlag(command, "with --agent: where agents are stored, `DIR`")
@@ -155,11 +165,19 @@ type callLimits struct {
 
 func (o *options) inspect(ctx context.Context, name string) (err error) {
 	if strings.ContainsAny(name, `./\`) { // it is a path, since names of tools have none of these
-		m, err := manifests.Load(name)
-		if err != nil {
-			return &failure{exitUsage, messagesOf(err)}
+		if extism.IsManifest(name) {
+			tool, err := pluginNamed(name)
+			if err != nil {
+				return err
+			}
+			o.only, name = name, tool
+		} else {
+			m, err := manifests.Load(name)
+			if err != nil {
+				return &failure{exitUsage, messagesOf(err)}
+			}
+			o.only, name = name, m.Name
 		}
-		o.only, name = name, m.Name
 	}
 	h, err := o.open(ctx, opening{starts: true})
 	if err != nil {

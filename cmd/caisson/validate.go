@@ -16,15 +16,16 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/runtime"
+	"github.com/caisson-run/caisson/runtime/extism"
 )
 
 const validateHelp = `Check manifests, their modules, and policies, and report every problem. PATH is a manifest,
-a policy such as caisson.yaml, or a folder. Folders are searched recursively for manifests,
-and for a caisson.yaml at the top. Modules are read but never run. A policy's rules are
-compared with the tools that it loads and with the manifests that are checked in the same
-command. A rule that applies to none of these causes a warning. So does whatever would
-make every call of a tool fail, such as a grant of a directory that does not exist, or a
-manifest among the policy's tools that cannot be read.
+a manifest of Extism, a policy such as caisson.yaml, or a folder. Folders are searched
+recursively for manifests, and for a caisson.yaml at the top. Modules are read but never
+run. A policy's rules are compared with the tools that it loads and with the manifests that
+are checked in the same command. A rule that applies to none of these causes a warning. So
+does whatever would make every call of a tool fail, such as a grant of a directory that does
+not exist, or a manifest among the policy's tools that cannot be read.
 
 The exit code is 2 if there are problems and 0 if there are none. Warnings change it only
 with --strict, since what they point out may be intended.`
@@ -128,7 +129,7 @@ func (v *validation) check(ctx context.Context, paths []string) (verdict, error)
 		if err := ctx.Err(); err != nil {
 			return verdict{}, err
 		}
-		m, err := manifests.Load(file)
+		read, notes, err := manifestsIn(file)
 		if err != nil {
 			problems = append(problems, loadProblems(file, err)...)
 			if invalid, ok := errors.AsType[*manifests.Error](err); ok {
@@ -136,12 +137,15 @@ func (v *validation) check(ctx context.Context, paths []string) (verdict, error)
 			}
 			continue
 		}
-		wrong, doubtful := v.manifest(ctx, m)
-		problems, warnings = append(problems, wrong...), append(warnings, doubtful...)
-		if err := known.Add(m); err != nil {
-			return verdict{}, err
+		warnings = append(warnings, notes...)
+		for _, m := range read {
+			wrong, doubtful := v.manifest(ctx, m)
+			problems, warnings = append(problems, wrong...), append(warnings, doubtful...)
+			if err := known.Add(m); err != nil {
+				return verdict{}, err
+			}
+			loaded[m.File+"\x00"+m.Name] = m
 		}
-		loaded[m.File] = m
 	}
 	tools := slices.Collect(maps.Values(loaded))
 	warnings = append(warnings, successors(tools, known, broken)...)
@@ -150,9 +154,41 @@ func (v *validation) check(ctx context.Context, paths []string) (verdict, error)
 		problems, warnings = append(problems, wrong...), append(warnings, doubtful...)
 	}
 	for _, d := range known.Duplicates() {
-		problems = append(problems, duplicateProblem(loaded[d.Dropped.File], d))
+		problems = append(problems, duplicateProblem(droppedOf(loaded, d), d))
 	}
 	return verdict{len(problems) == 0 && (!v.strict || len(warnings) == 0), len(files), len(policies), list(sorted(problems)), list(sorted(warnings))}, nil
+}
+
+// manifestsIn reads the manifest in a file, or those that a manifest of Extism makes, with notes
+// about what of that has no equivalent.
+func manifestsIn(file string) (read []*manifests.Manifest, notes []manifests.Problem, err error) {
+	if extism.IsManifest(file) {
+		translated, err := extism.Load(file)
+		if err != nil {
+			return nil, nil, err
+		}
+		return translated.Manifests, translated.Notes, nil
+	}
+	m, err := manifests.Load(file)
+	if err != nil {
+		return nil, nil, err
+	}
+	return []*manifests.Manifest{m}, nil, nil
+}
+
+// droppedOf returns the manifest of a tool whose name is another's.
+func droppedOf(loaded map[string]*manifests.Manifest, d *registry.DuplicateError) *manifests.Manifest {
+	for _, m := range loaded {
+		if m.File == d.Dropped.File && slices.Contains(slices.Concat([]string{m.Name}, m.Aliases), d.Name) {
+			return m
+		}
+	}
+	for _, m := range loaded {
+		if m.File == d.Dropped.File {
+			return m
+		}
+	}
+	return nil
 }
 
 // manifest returns problems and warnings beyond the manifest's own text.

@@ -16,6 +16,7 @@ import (
 	"github.com/caisson-run/caisson/internal/unapplied"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
+	"github.com/caisson-run/caisson/runtime/extism"
 )
 
 // policyNames are the names of policy files. Files with these names are policies whatever they
@@ -32,7 +33,7 @@ func isPolicy(path string) bool {
 	if slices.Contains(policyNames, filepath.Base(path)) {
 		return true
 	}
-	if manifests.IsManifestName(filepath.Base(path)) {
+	if manifests.IsManifestName(filepath.Base(path)) || extism.IsManifest(path) {
 		return false
 	}
 	_, asManifest := manifests.Load(path)

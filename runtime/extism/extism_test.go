@@ -1,0 +1,182 @@
+package extism
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	sdk "github.com/extism/go-sdk"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/manifests"
+)
+
+// placed writes a manifest as plugin.json beside one of the plug-ins that github.com/extism/go-sdk is
+// tested with.
+func placed(t *testing.T, module, text string) string {
+	t.Helper()
+	root, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/extism/go-sdk").Output()
+	require.NoError(t, err)
+	source, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(root)), "wasm", module))
+	require.NoError(t, err)
+	folder := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(folder, module), source, 0o600))
+	file := filepath.Join(folder, "plugin.json")
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	return file
+}
+
+const whole = `{
+  "wasm": [{"path": "count_vowels.wasm", "hash": "0c1779c48f56f94b3e3624d76f55e38215870c59ccb3d41f6ba8b2bc22f218f5", "name": "main"}],
+  "memory": {"max_pages": 64, "max_http_response_bytes": 4096, "max_var_bytes": 1048576},
+  "allowed_hosts": ["*.Example.com", "api.example.org", "*"],
+  "allowed_paths": {"ro:/srv/data": "/data", "/srv/work": "/work"},
+  "config": {"vowels": "aeiou"},
+  "timeout_ms": 1500
+}`
+
+func TestAllOfAManifestIsTranslated(t *testing.T) {
+	done, err := Load(placed(t, "count_vowels.wasm", whole))
+	require.NoError(t, err)
+	require.Len(t, done.Manifests, 1)
+	m := done.Manifests[0]
+	assert.Equal(t, "plugin_count_vowels", m.Name)
+	assert.Equal(t, "count_vowels.wasm", m.Module.Path)
+	assert.Equal(t, "0c1779c48f56f94b3e3624d76f55e38215870c59ccb3d41f6ba8b2bc22f218f5", m.Module.SHA256)
+	assert.Equal(t, manifests.ABIExtism, m.Module.ABI)
+	assert.Equal(t, "count_vowels", m.Module.Entry)
+	assert.Equal(t, manifests.Stdin{Mode: manifests.StdinParam, Param: "input"}, m.Module.Stdin)
+	assert.Equal(t, map[string]string{"vowels": "aeiou"}, m.Module.Config)
+	assert.Equal(t, manifests.Bytes(64<<16), m.Limits.Memory)
+	assert.Equal(t, manifests.Bytes(4096), m.Limits.HTTPBytes)
+	assert.Equal(t, 1500*time.Millisecond, m.Limits.Timeout)
+	var hosts []string
+	for _, p := range m.Permissions.Network {
+		hosts = append(hosts, p.Host)
+		assert.Equal(t, []int{manifests.EveryPort}, p.Ports)
+		assert.ElementsMatch(t, []string{"https", "http"}, p.Schemes)
+		assert.Contains(t, p.Methods, "POST")
+	}
+	assert.Equal(t, []string{"*.example.com", "api.example.org", "*"}, hosts)
+	require.Len(t, m.Permissions.Files, 2)
+	assert.Equal(t, manifests.AccessReadWrite, m.Permissions.Files[0].Access)
+	assert.Equal(t, manifests.AccessRead, m.Permissions.Files[1].Access)
+	assert.Len(t, done.Notes, 3, "%v: both directories, and what http_bytes limits", done.Notes)
+}
+
+// TestManifestsAreReadAsExtismReadsThem: the types here and those of extism/go-sdk understand the
+// same of a manifest.
+func TestManifestsAreReadAsExtismReadsThem(t *testing.T) {
+	for _, text := range []string{
+		whole,
+		`{"wasm": [{"path": "a.wasm"}]}`,
+		`{"wasm": [{"path": "a.wasm"}], "memory": {}, "timeout_ms": 0}`,
+		`{"wasm": [{"path": "a.wasm"}], "memory": {"max_var_bytes": 0, "max_http_response_bytes": 0}, "config": {}}`,
+	} {
+		var theirs sdk.Manifest
+		require.NoError(t, json.Unmarshal([]byte(text), &theirs))
+		ours := &translation{source: []byte(text)}
+		require.NoError(t, ours.read())
+		said := ours.said
+		require.Len(t, theirs.Wasm, len(said.Wasm))
+		assert.Equal(t, sdk.WasmFile{Path: said.Wasm[0].Path, Hash: said.Wasm[0].Hash, Name: said.Wasm[0].Name}, theirs.Wasm[0])
+		assert.Equal(t, theirs.Config, said.Config)
+		assert.Equal(t, theirs.AllowedHosts, said.AllowedHosts)
+		assert.Equal(t, theirs.AllowedPaths, said.AllowedPaths)
+		assert.Equal(t, theirs.Timeout, said.Timeout)
+		memory := sdk.ManifestMemory{MaxHttpResponseBytes: -1, MaxVarBytes: -1}
+		if said.Memory != nil {
+			memory.MaxPages = said.Memory.MaxPages
+			if said.Memory.MaxHTTPResponseBytes != nil {
+				memory.MaxHttpResponseBytes = *said.Memory.MaxHTTPResponseBytes
+			}
+			if said.Memory.MaxVarBytes != nil {
+				memory.MaxVarBytes = *said.Memory.MaxVarBytes
+			}
+		}
+		assert.Equal(t, *theirs.Memory, memory)
+	}
+}
+
+// TestEachFunctionIsATool: but for those of the language's runtime.
+func TestEachFunctionIsATool(t *testing.T) {
+	for module, want := range map[string][]string{
+		"read_write.wasm":       {"plugin_try_read", "plugin_try_write"},
+		"host_multiple.wasm":    {"plugin_say_green", "plugin_say_purple"},
+		"hello_haskell.wasm":    {"plugin_testing"},
+		"count_vowels_std.wasm": {"plugin__start"},
+	} {
+		done, err := Load(placed(t, module, `{"wasm": [{"path": "`+module+`"}]}`))
+		require.NoError(t, err)
+		var names []string
+		for _, m := range done.Manifests {
+			names = append(names, m.Name)
+		}
+		assert.ElementsMatch(t, want, names)
+		assert.Empty(t, done.Notes)
+	}
+}
+
+func TestWhatHasNoEquivalentIsSaid(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"wasm": [{"path": "noop.wasm"}], "allowed_hosts": ["api-?.example.com"]}`:     `the pattern "api-?.example.com" has no equivalent`,
+		`{"wasm": [{"path": "noop.wasm"}], "memory": {"max_var_bytes": 10}}`:            "10 has no equivalent: a call may have 1048576 bytes",
+		`{"wasm": [{"path": "noop.wasm"}], "memory": {"max_http_response_bytes": 0}}`:   "0 has no equivalent",
+		`{"wasm": [{"path": "noop.wasm"}], "allow_http_response_headers": true}`:        `"allow_http_response_headers" has no equivalent`,
+		`{"wasm": [{"path": "noop.wasm"}], "allowed_paths": {"ro:/srv/data": "/data"}}`: "which directory /data is; here it is /srv/data (ro)",
+	} {
+		done, err := Load(placed(t, "noop.wasm", text))
+		require.NoError(t, err, text)
+		require.Len(t, done.Notes, 1, text)
+		assert.Contains(t, done.Notes[0].Message, want)
+		assert.Empty(t, done.Manifests[0].Permissions.Network)
+	}
+}
+
+func TestWhatCannotBeTranslatedIsRefused(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"wasm": []}`: "no module",
+		`{"wasm": [{"path": "noop.wasm"}, {"path": "b"}]}`:                      "several modules",
+		`{"wasm": [{"url": "https://example.com/a.wasm"}]}`:                     "does not download",
+		`{"wasm": [{"data": "AGFzbQEAAAA="}]}`:                                  "written into a manifest",
+		`{"wasm": [{"path": "../noop.wasm"}]}`:                                  "cannot be read",
+		`{"wasm": [{"path": "none.wasm"}]}`:                                     "cannot be read",
+		`{"wasm": [{"path": "plugin.json"}]}`:                                   "module cannot be used",
+		`{"wasm": 1}`:                                                           "no manifest of Extism",
+		`{"wasm": [{"path": "noop.wasm", "hash": "12"}]}`:                       "sha256",
+		`{"wasm": [{"path": "noop.wasm"}], "allowed_paths": {"/srv": "data"}}`:  "files",
+		`{"wasm": [{"path": "noop.wasm"}], "timeout_ms": 18446744073709551615}`: "timeout",
+	} {
+		_, err := Load(placed(t, "noop.wasm", text))
+		var invalid *manifests.Error
+		require.ErrorAs(t, err, &invalid, text)
+		assert.ErrorContains(t, err, want, text)
+	}
+}
+
+func TestOnlyManifestsOfExtismAreRecognised(t *testing.T) {
+	folder := t.TempDir()
+	for name, c := range map[string]struct {
+		text string
+		want bool
+	}{
+		"a.json":      {`{"wasm": []}`, true},
+		"a.JSON":      {"\ufeff" + `{"wasm": []}`, true},
+		"b.json":      {`{"schema": "caisson/v1", "wasm": []}`, false},
+		"c.json":      {`{"name": "a"}`, false},
+		"d.json":      {`[1]`, false},
+		"e.yaml":      {`{"wasm": []}`, false},
+		"broken.json": {`{"wasm": [`, false},
+	} {
+		file := filepath.Join(folder, name)
+		require.NoError(t, os.WriteFile(file, []byte(c.text), 0o600))
+		assert.Equal(t, c.want, IsManifest(file), name)
+	}
+	assert.False(t, IsManifest(filepath.Join(folder, "none.json")))
+	assert.False(t, IsManifest(folder))
+}
