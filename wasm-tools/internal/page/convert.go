@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"golang.org/x/net/html"
+	"golang.org/x/net/html/charset"
 
 	"github.com/caisson-run/caisson/wasm-tools/internal/plain"
 )
@@ -22,17 +23,9 @@ const (
 // Convert reads HTML of any length and writes its text as it goes. The page that it returns is like that
 // of [Read], without the text. If it fails, what it has written is the start of the text.
 func Convert(in io.Reader, out io.Writer) (*Page, error) {
-	body := bufio.NewReaderSize(in, deciding)
-	start, err := body.Peek(deciding)
-	if err != nil && err != io.EOF {
+	text, _, err := Decode(bufio.NewReaderSize(in, deciding), true)
+	if err != nil {
 		return nil, err
-	}
-	if len(start) == deciding {
-		start = plain.WholeRunes(start)
-	}
-	text := io.Reader(body)
-	if stored := encodingOf(start, "", true); stored != nil {
-		text = stored.NewDecoder().Reader(body)
 	}
 	p := &Page{Type: "text/html"}
 	err = p.scan(text, Options{Text: math.MaxInt, Links: defaultLinks}, out)
@@ -40,4 +33,45 @@ func Convert(in io.Reader, out io.Writer) (*Page, error) {
 		err = fmt.Errorf("it has a tag or a text without tags of more than %d MiB: what follows cannot be read", maxToken>>20)
 	}
 	return p, err
+}
+
+// Decode returns a reader of a document's text in UTF-8, with or without a byte order mark, and the name
+// of what it is stored in. As much of it as in can hold decides. Damaged UTF-8 is returned as it is.
+func Decode(in *bufio.Reader, isHTML bool) (text io.Reader, name string, err error) {
+	start, err := in.Peek(in.Size())
+	if err != nil && err != io.EOF {
+		return nil, "", err
+	}
+	if len(start) == in.Size() {
+		start = plain.WholeRunes(start)
+	}
+	stored, name := encodingOf(start, "", isHTML)
+	if stored == nil {
+		return in, name, nil
+	}
+	if !isHTML && name == western && isChinese(start) {
+		stored, name = charset.Lookup("gb18030")
+	}
+	return stored.NewDecoder().Reader(in), name, nil
+}
+
+// isChinese reports whether text that is not UTF-8 is in GBK or GB18030: nearly all bytes beyond ASCII are
+// pairs that mean one of its common characters. In western texts, such bytes are mostly alone.
+func isChinese(start []byte) bool {
+	pairs, others := 0, 0
+	for i := 0; i < len(start); i++ {
+		switch {
+		case start[i] < 0x80:
+		case i+1 < len(start) && start[i] >= 0xa1 && start[i] <= 0xf7 && start[i+1] >= 0xa1:
+			if start[i] == 0xa1 || start[i] == 0xa3 || start[i] >= 0xb0 { // punctuation, wide letters, characters
+				pairs++
+			} else {
+				others++
+			}
+			i++
+		default:
+			others++
+		}
+	}
+	return pairs > 4*others
 }

@@ -71,7 +71,7 @@ func (p *Page) plain(body []byte, options Options) {
 
 // decode returns the body as UTF-8.
 func decode(body []byte, contentType string, html bool) ([]byte, error) {
-	switch stored := encodingOf(body, contentType, html); {
+	switch stored, _ := encodingOf(body, contentType, html); {
 	case stored != nil:
 		const longest = maxBody + maxBody/2 // some texts are longer in UTF-8
 		text, err := io.ReadAll(io.LimitReader(stored.NewDecoder().Reader(bytes.NewReader(body)), longest))
@@ -84,10 +84,12 @@ func decode(body []byte, contentType string, html bool) ([]byte, error) {
 
 const byteOrderMark = "\ufeff"
 
-// encodingOf returns what a text is stored in, or nil for UTF-8, which may be damaged. A byte order mark
+const western = "windows-1252"
+
+// encodingOf returns what a text is stored in: nil for UTF-8, which may be damaged. A byte order mark
 // takes precedence over the header, and the header over a declaration in HTML. Without a valid one it
 // assumes UTF-8, or else Windows-1252, as browsers do.
-func encodingOf(start []byte, contentType string, html bool) encoding.Encoding {
+func encodingOf(start []byte, contentType string, html bool) (stored encoding.Encoding, name string) {
 	looked := 1024
 	if !html {
 		looked = len(byteOrderMark)
@@ -98,14 +100,14 @@ func encodingOf(start []byte, contentType string, html bool) encoding.Encoding {
 	case utf8.Valid(start):
 		// Many pages are UTF-8 but declare something else. Text in another charset is rarely valid
 		// UTF-8.
-		return nil
-	case name == "utf-8" || name == "windows-1252" && !certain: // its answer also if nothing is declared
+		return nil, "utf-8"
+	case name == "utf-8" || name == western && !certain: // its answer also if nothing is declared
 		if isDamaged(start) {
-			return nil
+			return nil, "utf-8"
 		}
-		stored, _ = charset.Lookup("windows-1252")
+		stored, name = charset.Lookup(western)
 	}
-	return stored
+	return stored, name
 }
 
 // isDamaged reports whether a text is UTF-8 with a few wrong bytes rather than another charset.
