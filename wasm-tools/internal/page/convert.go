@@ -2,6 +2,7 @@ package page
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -27,15 +28,20 @@ func Convert(in io.Reader, out io.Writer) (*Page, error) {
 	if err != nil {
 		return nil, err
 	}
+	return ConvertText(text, out)
+}
+
+// ConvertText is [Convert] for HTML that is in UTF-8 already.
+func ConvertText(text io.Reader, out io.Writer) (*Page, error) {
 	p := &Page{Type: "text/html"}
-	err = p.scan(text, Options{Text: math.MaxInt, Links: defaultLinks}, out)
+	err := p.scan(text, Options{Text: math.MaxInt, Links: defaultLinks}, out)
 	if errors.Is(err, html.ErrBufferExceeded) {
 		err = fmt.Errorf("it has a tag or a text without tags of more than %d MiB: what follows cannot be read", maxToken>>20)
 	}
 	return p, err
 }
 
-// Decode returns a reader of a document's text in UTF-8, with or without a byte order mark, and the name
+// Decode returns a reader of a document's text in UTF-8, without a byte order mark, and the name
 // of what it is stored in. As much of it as in can hold decides. Damaged UTF-8 is returned as it is.
 func Decode(in *bufio.Reader, isHTML bool) (text io.Reader, name string, err error) {
 	start, err := in.Peek(in.Size())
@@ -46,6 +52,14 @@ func Decode(in *bufio.Reader, isHTML bool) (text io.Reader, name string, err err
 		start = plain.WholeRunes(start)
 	}
 	stored, name := encodingOf(start, "", isHTML)
+	for _, mark := range []string{byteOrderMark, "\xff\xfe", "\xfe\xff"} {
+		if bytes.HasPrefix(start, []byte(mark)) {
+			if _, err := in.Discard(len(mark)); err != nil {
+				return nil, "", err
+			}
+			break
+		}
+	}
 	if stored == nil {
 		return in, name, nil
 	}
