@@ -10,29 +10,32 @@ var Scripts embed.FS
 
 // The names of the tools, as their manifests have them.
 const (
-	ApplyPatch        = "apply_patch"
-	AskUser           = "ask_user"
-	Calculator        = "calculator"
-	CrawlBatch        = "crawl_batch"
-	DataAnalysis      = "data_analysis"
-	DataSchema        = "data_schema"
-	DatabaseQuery     = "database_query"
-	ExecuteJavaScript = "execute_javascript"
-	ExecutePython     = "execute_python"
-	FetchPage         = "fetch_page"
-	FileDelete        = "file_delete"
-	FileExists        = "file_exists"
-	FileList          = "file_list"
-	FileMkdir         = "file_mkdir"
-	FileRead          = "file_read"
-	FileWrite         = "file_write"
-	GetWeather        = "get_weather"
-	JSONProcess       = "json_process"
-	LocalShell        = "local_shell"
-	PlotImage         = "plot_image"
-	Thinking          = "thinking"
-	TodoWrite         = "todo_write"
-	WebSearch         = "web_search"
+	ApplyPatch          = "apply_patch"
+	AskUser             = "ask_user"
+	Calculator          = "calculator"
+	CrawlBatch          = "crawl_batch"
+	DataAnalysis        = "data_analysis"
+	DataSchema          = "data_schema"
+	DatabaseQuery       = "database_query"
+	ExecuteJavaScript   = "execute_javascript"
+	ExecutePython       = "execute_python"
+	FetchPage           = "fetch_page"
+	FileDelete          = "file_delete"
+	FileExists          = "file_exists"
+	FileList            = "file_list"
+	FileMkdir           = "file_mkdir"
+	FileRead            = "file_read"
+	FileWrite           = "file_write"
+	GetDocumentInfo     = "get_document_info"
+	GetWeather          = "get_weather"
+	GrepChunks          = "grep_chunks"
+	JSONProcess         = "json_process"
+	ListKnowledgeChunks = "list_knowledge_chunks"
+	LocalShell          = "local_shell"
+	PlotImage           = "plot_image"
+	Thinking            = "thinking"
+	TodoWrite           = "todo_write"
+	WebSearch           = "web_search"
 )
 
 // Names returns the names of all tools, sorted.
@@ -54,8 +57,11 @@ func Names() []string {
 		FileMkdir,
 		FileRead,
 		FileWrite,
+		GetDocumentInfo,
 		GetWeather,
+		GrepChunks,
 		JSONProcess,
+		ListKnowledgeChunks,
 		LocalShell,
 		PlotImage,
 		Thinking,

@@ -28,6 +28,7 @@ var programs = []string{
 	"wasm-tools/calculator",
 	"wasm-tools/files",
 	"wasm-tools/json",
+	"wasm-tools/knowledge",
 	"wasm-tools/planning",
 	"wasm-tools/plot",
 	"wasm-tools/search",

@@ -248,33 +248,36 @@ func (s *splitter) pass(line []byte) {
 func (s *splitter) close(at, lines int) error {
 	text, line := s.buffer[s.start:at], s.startLine
 	s.start, s.startLine = at, lines
-	for { // blank lines do not count
+	for { // blank lines at the start and the end do not count
 		end := bytes.IndexByte(text, '\n')
 		if end < 0 || !isBlank(text[:end]) {
 			break
 		}
 		text, line = text[end+1:], line+1
 	}
-	text = bytes.TrimRight(text, " \t\r\n")
-	if len(bytes.TrimLeft(text, " \t\r")) == 0 {
+	if isBlank(text) {
 		return nil
 	}
+	for {
+		end := bytes.LastIndexByte(text, '\n')
+		if end < 0 || !isBlank(text[end:]) {
+			break
+		}
+		text = text[:end]
+	}
+	text = bytes.TrimSuffix(text, []byte("\r"))
 	c := &s.chunk
 	c.Line, c.Text, c.Following, c.Header = line+1, text, nil, s.header
-	if at < len(s.buffer) && at > 0 && s.buffer[at-1] != '\n' {
-		rest := s.buffer[at:min(len(s.buffer), at+maxFollowing)]
-		if end := bytes.IndexByte(rest, '\n'); end >= 0 {
-			rest = rest[:end]
+	if at < len(s.buffer) && s.buffer[at-1] != '\n' {
+		c.Following = s.buffer[at:min(len(s.buffer), at+maxFollowing)]
+		if end := bytes.IndexByte(c.Following, '\n'); end >= 0 {
+			c.Following = c.Following[:end]
 		}
-		c.Following = s.buffer[s.indexAfter(text) : at+len(rest)] // with the spaces that were trimmed
 	}
 	err := s.visit(c)
 	c.Ordinal++
 	s.sections.moved()
 	return err
 }
-
-// indexAfter returns where a part of the buffer ends in it.
-func (s *splitter) indexAfter(text []byte) int { return cap(s.buffer) - cap(text) + len(text) }
 
 func isBlank(line []byte) bool { return len(bytes.TrimSpace(line)) == 0 }

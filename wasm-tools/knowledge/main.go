@@ -1,0 +1,114 @@
+// Command knowledge implements the tools that find and read knowledge in a project's documents. Its
+// command-line argument selects the tool.
+//
+// A knowledge base is a folder of the project, and the id of a document is its path. The host confines
+// paths: for this program, only the directory /project exists.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/caisson-run/caisson/wasm-tools/internal/call"
+	"github.com/caisson-run/caisson/wasm-tools/knowledge/documents"
+)
+
+// arguments is the union of what the tools take.
+type arguments struct {
+	ProjectID        string   `json:"project_id"` // which the host has resolved already
+	KnowledgeBaseIDs []string `json:"knowledge_base_ids"`
+
+	Patterns      []string `json:"patterns"`
+	Regex         bool     `json:"regex"`
+	CaseSensitive bool     `json:"case_sensitive"`
+	ContextLines  int      `json:"context_lines"`
+	MaxResults    int      `json:"max_results"`
+	From          string   `json:"from"`
+
+	KnowledgeID  string   `json:"knowledge_id"`
+	KnowledgeIDs []string `json:"knowledge_ids"`
+	Limit        int      `json:"limit"`
+	Offset       int      `json:"offset"`
+}
+
+// tools does what the tools do.
+type tools struct {
+	project documents.Project
+	// deadline is when a tool returns what it has.
+	deadline time.Time
+}
+
+// budget is how long a call searches. The rest of the ten seconds that it has is for the answer, and for a
+// machine that has much to do.
+const budget = 8 * time.Second
+
+var operations = map[string]func(*tools, arguments) (call.Result, error){
+	"grep": (*tools).grep, "list": (*tools).list, "info": (*tools).info,
+}
+
+func main() { call.Main(run) }
+
+func run(a arguments) (call.Result, error) {
+	if len(os.Args) != 2 || operations[os.Args[1]] == nil {
+		return call.Result{}, errors.New("want one argument: grep, list, info, search, index or graph")
+	}
+	t := &tools{project: documents.Project{Root: "/project"}, deadline: time.Now().Add(budget)}
+	return t.do(os.Args[1], a)
+}
+
+func (t *tools) do(operation string, a arguments) (call.Result, error) {
+	done, err := operations[operation](t, a)
+	done.Success = err == nil
+	return done, err
+}
+
+// isLate reports whether it is time to return.
+func (t *tools) isLate() bool { return !time.Now().Before(t.deadline) }
+
+// skipped counts what a search could not look at.
+type skipped struct {
+	Binary   int                 `json:"binary_files"`
+	Problems []documents.Problem `json:"problems,omitempty"`
+	more     int
+}
+
+// maxProblems is how many problems a result names.
+const maxProblems = 20
+
+func (s *skipped) add(problems ...documents.Problem) {
+	room := max(0, maxProblems-len(s.Problems))
+	s.Problems = append(s.Problems, problems[:min(room, len(problems))]...)
+	s.more += max(0, len(problems)-room)
+}
+
+// failed notes why a document was not read to its end.
+func (s *skipped) failed(d documents.Document, err error) {
+	if errors.Is(err, documents.ErrBinary) {
+		s.Binary++
+		return
+	}
+	s.add(documents.Problem{Path: d.ID, Reason: err.Error()})
+}
+
+// notes says in text what was skipped.
+func (s *skipped) notes() (text string) {
+	if s.Binary > 0 {
+		text += fmt.Sprintf("[%s left out]\n", count(s.Binary, "file that is not text was", "files that are not text were"))
+	}
+	for _, p := range s.Problems {
+		text += fmt.Sprintf("[%s: %s]\n", p.Path, p.Reason)
+	}
+	if s.more > 0 {
+		text += fmt.Sprintf("[and %s]\n", count(s.more, "more problem", "more problems"))
+	}
+	return text
+}
+
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
