@@ -22,7 +22,7 @@ const (
 )
 
 // Convert reads HTML of any length and writes its text as it goes. The page that it returns is like that
-// of [Read], without the text. If it fails, what it has written is the start of the text.
+// of [Read], without the text and the links. If it fails, what it has written is the start of the text.
 func Convert(in io.Reader, out io.Writer) (*Page, error) {
 	text, _, err := Decode(bufio.NewReaderSize(in, deciding), true)
 	if err != nil {
@@ -34,7 +34,7 @@ func Convert(in io.Reader, out io.Writer) (*Page, error) {
 // ConvertText is [Convert] for HTML that is in UTF-8 already.
 func ConvertText(text io.Reader, out io.Writer) (*Page, error) {
 	p := &Page{Type: "text/html"}
-	err := p.scan(text, Options{Text: math.MaxInt, Links: defaultLinks}, out)
+	err := p.scan(text, Options{Text: math.MaxInt, Links: 1}, out)
 	if errors.Is(err, html.ErrBufferExceeded) {
 		err = fmt.Errorf("it has a tag or a text without tags of more than %d MiB: what follows cannot be read", maxToken>>20)
 	}

@@ -112,7 +112,10 @@ func (s *scanner) start(tokens *html.Tokenizer, selfClosing bool) {
 	s.title, s.data = false, false
 	text, more := tokens.TagName()
 	name, custom := nameOf(text)
-	a := attributes{}
+	var a attributes
+	if more {
+		a = attributes{}
+	}
 	for more {
 		var key, value []byte
 		key, value, more = tokens.TagAttr()
@@ -342,6 +345,9 @@ func (s *scanner) endAnchor() {
 	s.anchor = nil
 	if a == nil {
 		return
+	}
+	if s.writer.sink != nil {
+		return // the caller wants no links
 	}
 	link, ok := s.links.add(a.href, a.text.String(), a.rel)
 	if ok && s.options.Targets && s.writer.written > a.start && !s.writer.full {

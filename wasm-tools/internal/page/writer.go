@@ -87,6 +87,12 @@ func (w *writer) text(piece []byte) {
 		return
 	}
 	for len(piece) > 0 && !w.full {
+		if n := printed(piece); n > 0 {
+			w.begin()
+			w.ascii(piece[:n])
+			piece = piece[n:]
+			continue
+		}
 		r, size := utf8.DecodeRune(piece)
 		piece = piece[size:]
 		switch {
@@ -175,6 +181,29 @@ func (w *writer) rune(r rune) {
 	w.left--
 	w.started = true
 	w.out.WriteRune(r)
+	if w.sink != nil && w.out.Len() >= pieceSize {
+		w.flush()
+	}
+}
+
+// printed returns how many characters a text starts with that are ASCII and neither space nor control.
+func printed(text []byte) int {
+	for i, c := range text {
+		if c <= ' ' || c >= 0x7f {
+			return i
+		}
+	}
+	return len(text)
+}
+
+// ascii writes characters of one byte.
+func (w *writer) ascii(text []byte) {
+	if len(text) > w.left {
+		text, w.full = text[:w.left], true
+	}
+	w.left -= len(text)
+	w.started = true
+	w.out.Write(text)
 	if w.sink != nil && w.out.Len() >= pieceSize {
 		w.flush()
 	}
