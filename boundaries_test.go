@@ -83,7 +83,8 @@ var owners = map[string][]string{
 	"github.com/hashicorp/golang-lru/v2":       {"executor", "server"},
 	"golang.org/x/term":                        {"cmd"},
 	"golang.org/x/net":                         {"wasm-tools/internal/page"},
-	"golang.org/x/text":                        {"cmd", "wasm-tools/files/charset", "wasm-tools/internal/page", "wasm-tools/knowledge/words"},
+	"golang.org/x/text":                        {"cmd", "wasm-tools/files/charset", "wasm-tools/internal/page", "wasm-tools/knowledge/words", "wasm-tools/text"},
+	"github.com/clipperhouse/uax29/v2":         {"wasm-tools/text"},
 	"code.dny.dev/ssrf":                        {"hostfuncs/network"},
 	"filippo.io/age":                           {"hostfuncs/secrets"},
 	"github.com/openai/openai-go/v3":           {"examples/agent/openaitest"},
@@ -226,11 +227,11 @@ func TestDependenciesHaveOneOwner(t *testing.T) {
 }
 
 // TestVocabularyIsStandard: package tool, the dialects, permissions and the SDK are for everyone, so
-// they bring nothing along. The tools are small, and only what reads HTML and encodings has a library for it.
+// they bring nothing along. The tools are small, and only what reads HTML, encodings and characters has a library for it.
 func TestVocabularyIsStandard(t *testing.T) {
 	for _, s := range sources(t) {
 		bare := slices.ContainsFunc([]string{"dialects", "tool", "manifests/permission", "sdk", "wasm-tools"}, func(folder string) bool { return within(s.folder(), folder) })
-		if !bare || s.test || within(s.folder(), "wasm-tools/internal/page") || within(s.folder(), "wasm-tools/files/charset") || within(s.folder(), "wasm-tools/knowledge/words") {
+		if !bare || s.test || within(s.folder(), "wasm-tools/internal/page") || within(s.folder(), "wasm-tools/files/charset") || within(s.folder(), "wasm-tools/knowledge/words") || within(s.folder(), "wasm-tools/text") {
 			continue
 		}
 		for _, imported := range imports(s) {

@@ -31,6 +31,10 @@ var taught = map[string]map[string]string{
 		"json_string": `"string"`,
 		"operation":   `["parse","validate","format","minify","keys","get","query","sort_keys","flatten","patch","merge_patch","diff","merge_diff"]`,
 	},
+	"text_process": {
+		"text":      `"string"`,
+		"operation": `["count","lines","words","frequency","upper","lower","title","reverse","trim","collapse","dedent","clean","slug","sort","unique","join","split","slice","find","replace","base64_encode","base64_decode","url_encode","url_decode"]`,
+	},
 	"thinking": {
 		"thought": `"string"`, "next_thought_needed": `"boolean"`, "thought_number": `"integer"`, "total_thoughts": `"integer"`, "is_revision": `"boolean"`,
 		"revises_thought": `"integer"`, "branch_from_thought": `"integer"`, "branch_id": `"string"`, "needs_more_thoughts": `"boolean"`,

@@ -33,6 +33,7 @@ const (
 	ListKnowledgeChunks = "list_knowledge_chunks"
 	LocalShell          = "local_shell"
 	PlotImage           = "plot_image"
+	TextProcess         = "text_process"
 	Thinking            = "thinking"
 	TodoWrite           = "todo_write"
 	WebSearch           = "web_search"
@@ -64,6 +65,7 @@ func Names() []string {
 		ListKnowledgeChunks,
 		LocalShell,
 		PlotImage,
+		TextProcess,
 		Thinking,
 		TodoWrite,
 		WebSearch,
