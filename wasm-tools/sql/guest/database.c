@@ -1,12 +1,13 @@
 #include "database.h"
 
 #include <dirent.h>
-#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "files.h"
+#include "nesting.h"
 #include "result.h"
 #include "statement.h"
 
@@ -65,6 +66,20 @@ static void check_start(const char *name) {
     }
 }
 
+// warn_of_views leaves words for the case that views of views of views are more than the stack has room for.
+static void warn_of_views(sqlite3 *db) {
+    sqlite3_stmt *views = NULL;
+    int count = 0;
+    bool deep = false;
+    if (sqlite3_prepare_v2(db, "SELECT sql FROM sqlite_schema WHERE type = 'view'", -1, &views, NULL) != SQLITE_OK) return;
+    while (!deep && sqlite3_step(views) == SQLITE_ROW) {
+        const char *sql = (const char *)sqlite3_column_text(views, 0);
+        deep = ++count > nesting_limit || (sql && is_deep(sql));
+    }
+    sqlite3_finalize(views);
+    if (deep) fputs("the database has views that are deep, or very many; one that leads through hundreds of others cannot be queried\n", stderr);
+}
+
 _Noreturn void query_database(sqlite3 *core, struct arguments *a) {
     if (!a->database) a->database = the_only_database();
     resolve(a->database, path, sizeof path);
@@ -87,5 +102,6 @@ _Noreturn void query_database(sqlite3 *core, struct arguments *a) {
     // The schema is read here, so that errors in it are told as such.
     code = sqlite3_exec(db, "SELECT 1 FROM sqlite_schema", NULL, NULL, NULL);
     if (code != SQLITE_OK) fail_with(db, code, source);
+    warn_of_views(db);
     answer(core, db, a, source);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "nesting.h"
 #include "result.h"
 #include "statistics.h"
 
@@ -38,16 +39,12 @@ static const char *action_name(int action) {
     case SQLITE_DELETE: return "DELETE";
     case SQLITE_ATTACH: return "ATTACH";
     case SQLITE_DETACH: return "DETACH";
-    case SQLITE_TRANSACTION: return "BEGIN, COMMIT and ROLLBACK";
+    case SQLITE_TRANSACTION: return "a transaction";
     case SQLITE_SAVEPOINT: return "SAVEPOINT";
     case SQLITE_ANALYZE: return "ANALYZE";
     case SQLITE_REINDEX: return "REINDEX";
-    case SQLITE_ALTER_TABLE: return "ALTER TABLE";
-    case SQLITE_DROP_INDEX: case SQLITE_DROP_TABLE: case SQLITE_DROP_TEMP_INDEX: case SQLITE_DROP_TEMP_TABLE:
-    case SQLITE_DROP_TEMP_TRIGGER: case SQLITE_DROP_TEMP_VIEW: case SQLITE_DROP_TRIGGER: case SQLITE_DROP_VIEW:
-    case SQLITE_DROP_VTABLE: return "DROP";
     }
-    return "CREATE";
+    return "changing the schema";
 }
 
 static int authorize(void *unused, int action, const char *first, const char *second, const char *database, const char *trigger) {
@@ -63,12 +60,9 @@ static int authorize(void *unused, int action, const char *first, const char *se
         sqlite3_snprintf(sizeof refused, refused, "PRAGMA %s%s", first, second ? " with a value" : "");
         return SQLITE_DENY;
     }
-    // SQLite notes a new table in its schema first, which is not what the statement says.
-    if (!(action == SQLITE_INSERT && first && sqlite3_strnicmp(first, "sqlite_", 7) == 0)) {
-        sqlite3_snprintf(sizeof refused, refused, "%s", action_name(action));
-    } else {
-        sqlite3_snprintf(sizeof refused, refused, "CREATE");
-    }
+    // What a statement does to the schema, SQLite does to a table.
+    bool of_schema = first && sqlite3_strnicmp(first, "sqlite_", 7) == 0;
+    sqlite3_snprintf(sizeof refused, refused, "%s", of_schema ? "changing the schema" : action_name(action));
     return SQLITE_DENY;
 }
 
@@ -114,7 +108,7 @@ _Noreturn void fail_with(sqlite3 *db, int code, struct source source) {
     if (source.changed && source.changed()) fail("%s was changed while it was read; call again", source.name);
     switch (code & 0xFF) {
     case SQLITE_NOMEM:
-        fail("out of memory: sorting, grouping, DISTINCT and joins without an index keep their rows in memory; "
+        fail("out of memory: sorting, grouping, DISTINCT and joins without an index keep their rows in memory, and large texts are there too; "
              "filter more rows, select fewer columns, or work on a part at a time");
     case SQLITE_TOOBIG:
         fail("%s", strcmp(sqlite3_errmsg(db), "string or blob too big") == 0 ? "a text or blob is larger than 32 MiB" : sqlite3_errmsg(db));
@@ -158,6 +152,7 @@ _Noreturn void fail_with(sqlite3 *db, int code, struct source source) {
 static sqlite3_stmt *prepare(sqlite3 *db, const char *sql, struct source source) {
     sqlite3_stmt *statement = NULL;
     const char *rest = sql;
+    if (is_deep(sql)) fail("sql is too deep: it may have %d SELECTs, and as many parentheses within each other", nesting_limit);
     while (!statement && *rest) {
         int code = sqlite3_prepare_v2(db, rest, -1, &statement, &rest);
         if (code != SQLITE_OK) fail_with(db, code, source);
@@ -168,7 +163,9 @@ static sqlite3_stmt *prepare(sqlite3 *db, const char *sql, struct source source)
         int code = sqlite3_prepare_v2(db, rest, -1, &second, &rest);
         if (code != SQLITE_OK || second) fail("sql has more than one statement; write one, and make a call for each");
     }
-    if (!sqlite3_stmt_readonly(statement)) fail("the statement is not allowed: this tool only reads; write a SELECT");
+    if (!sqlite3_stmt_readonly(statement) || sqlite3_column_count(statement) == 0) {
+        fail("the statement is not allowed: this tool only reads; write a SELECT");
+    }
     return statement;
 }
 
