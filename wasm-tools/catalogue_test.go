@@ -15,6 +15,8 @@ import (
 
 	"github.com/caisson-run/caisson"
 	"github.com/caisson-run/caisson/agents"
+	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/known"
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/internal/guests"
 	"github.com/caisson-run/caisson/manifests"
@@ -71,6 +73,27 @@ func TestRowS1_1CatalogueForPeople(t *testing.T) {
 		text, err := json.Marshal(d)
 		require.NoError(t, err)
 		assert.NotContains(t, string(text), shown(t, c, d.Name).Summary, "models are told what is for them")
+	}
+}
+
+// TestToolsAreOfferedEverywhere: no provider refuses a request for one of the tools that run on this machine.
+func TestToolsAreOfferedEverywhere(t *testing.T) {
+	definitions := host(t).Registry().Definitions()
+	require.NotEmpty(t, definitions)
+	offeredEverywhere(t, definitions)
+}
+
+// offeredEverywhere fails the test if a provider refuses one of the definitions, in any form in which it can be asked for.
+func offeredEverywhere(t *testing.T, definitions []tool.Definition) {
+	t.Helper()
+	for _, dialect := range known.Dialects() {
+		for _, options := range []dialects.DefinitionOptions{{}, {Strict: true}} {
+			_, findings, err := dialect.Definitions(definitions, options)
+			require.NoError(t, err, dialect.Name())
+			for _, finding := range findings {
+				assert.False(t, finding.Severity == dialects.Refused && !finding.Adapted, "%s, %+v: %+v", dialect.Name(), options, finding)
+			}
+		}
 	}
 }
 

@@ -11,8 +11,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/caisson-run/caisson/dialects"
-	"github.com/caisson-run/caisson/dialects/known"
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
@@ -40,15 +38,7 @@ func TestClientToolsAreOffered(t *testing.T) {
 		assert.Equal(t, want, tool.Definition{Name: got.Name, Type: got.Type, Hints: got.Hints})
 		assert.NotEmpty(t, got.Label)
 	}
-	for _, dialect := range known.Dialects() {
-		for _, options := range []dialects.DefinitionOptions{{}, {Strict: true}} {
-			_, findings, err := dialect.Definitions(definitions, options)
-			require.NoError(t, err, dialect.Name())
-			for _, finding := range findings {
-				assert.False(t, finding.Severity == dialects.Refused && !finding.Adapted, "%s, %+v: %+v", dialect.Name(), options, finding)
-			}
-		}
-	}
+	offeredEverywhere(t, definitions)
 }
 
 // readme returns the elements of the README's JSON block that follows a heading.
