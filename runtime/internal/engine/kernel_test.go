@@ -1,0 +1,174 @@
+package engine
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// The functions of testKernel, which have no parameters and return an i32.
+const (
+	bump  = 0 // increments a word of its memory, and returns it
+	work  = 1 // loops a hundred thousand times
+	grow  = 2 // grows its memory by a page, as memory.grow does
+	stuck = 3 // loops forever
+)
+
+// testKernel is a kernel with a page of memory, which may grow.
+func testKernel() *Kernel {
+	increment := []byte{0x41, 16, 0x41, 16, 0x28, 2, 0, 0x41, 1, 0x6a, 0x36, 2, 0, 0x41, 16, 0x28, 2, 0}
+	count := join([]byte{0x03, 0x40, 0x20, 0, 0x41, 1, 0x6a, 0x22, 0, 0x41}, signed(100_000), []byte{0x48, 0x0d, 0, 0x0b, 0x41, 0}) // local 0 to 100,000
+	functions := [][]byte{
+		function(nil, increment), function([]byte{1, 1, 0x7f}, count), function(nil, []byte{0x41, 1, 0x40, 0}),
+		function(nil, []byte{0x03, 0x40, 0x0c, 0, 0x0b, 0x00}), function(nil, nothing),
+	}
+	return &Kernel{Module: "kernel", Finish: "finish", Source: join([]byte{0, 'a', 's', 'm', 1, 0, 0, 0},
+		section(1, 2, 0x60, 0, 1, 0x7f, 0x60, 0, 0),
+		section(3, 5, 0, 0, 0, 0, 1),
+		section(5, 1, 0, 1),
+		section(7, join([]byte{5}, name("bump"), []byte{0, bump}, name("work"), []byte{0, work}, name("grow"), []byte{0, grow},
+			name("stuck"), []byte{0, stuck}, name("finish"), []byte{0, 4})...),
+		section(10, join([]byte{5}, join(functions...))...))}
+}
+
+// kernelGuest is a module with a page of memory that imports the functions of testKernel by their
+// numbers, and exports _initialize and run, which return an i32.
+func kernelGuest(initialize, run []byte) []byte {
+	return join([]byte{0, 'a', 's', 'm', 1, 0, 0, 0},
+		section(1, 1, 0x60, 0, 1, 0x7f),
+		section(2, join([]byte{4}, name("kernel"), name("bump"), []byte{0, 0}, name("kernel"), name("work"), []byte{0, 0},
+			name("kernel"), name("grow"), []byte{0, 0}, name("kernel"), name("stuck"), []byte{0, 0})...),
+		section(3, 2, 0, 0),
+		section(5, 1, 0, 1),
+		section(7, join([]byte{2}, name("_initialize"), []byte{0, 4}, name("run"), []byte{0, 5})...),
+		section(10, join([]byte{2}, function(nil, initialize), function(nil, run))...))
+}
+
+var (
+	noResult = []byte{0x41, 0}
+	drop     = []byte{0x1a}
+)
+
+func call(function byte) []byte { return []byte{0x10, function} }
+
+func withTestKernel(t *testing.T, initialize, run []byte) *Module {
+	t.Helper()
+	e := newEngine(t, Options{Kernel: testKernel()}, nil)
+	module, err := e.Compile(t.Context(), kernelGuest(initialize, run))
+	require.NoError(t, err)
+	require.Empty(t, module.NewInstances())
+	return module
+}
+
+const page = 1 << 16
+
+// TestAttackKernelKeepsNothing: what a run leaves in the kernel's memory is gone in the next, which
+// uses the same instance.
+func TestAttackKernelKeepsNothing(t *testing.T) {
+	module := withTestKernel(t, noResult, join(call(grow), drop, call(bump), drop, call(bump)))
+	for range 5 {
+		var result uint64
+		_, err := module.Run(t.Context(), Run{Function: "run", MemoryLimit: 8 * page, Result: &result})
+		require.NoError(t, err)
+		assert.EqualValues(t, 2, result)
+	}
+	// Control: without a reset, the kernel counts on.
+	i := module.engine.idle.take(poolKey{module, 8 * page})
+	require.NotNil(t, i)
+	defer i.close(t.Context())
+	for _, want := range []uint64{2, 4} {
+		var result uint64
+		i.fuel = meter{}
+		i.meter.Set(uint64(i.fuel.first()))
+		require.NoError(t, i.begin(i.context(t.Context()), Run{Function: "run", Result: &result}))
+		assert.Equal(t, want, result)
+	}
+}
+
+// TestKernelIsStartedWithItsGuest: copies of a started guest have the kernel that the start left.
+func TestKernelIsStartedWithItsGuest(t *testing.T) {
+	module := withTestKernel(t, join(call(grow), drop, call(bump)), call(bump))
+	program, err := module.Start(t.Context(), Start{
+		Context: func(ctx context.Context) context.Context { return ctx }, MemoryLimit: 8 * page, Timeout: time.Minute, Fuel: 1 << 20,
+		Initialize: []string{"_initialize"},
+	})
+	require.NoError(t, err)
+	for range 5 { // two instances were started, and the others are copies
+		i := module.engine.idle.take(program.key())
+		if i != nil {
+			defer i.close(t.Context())
+		}
+		var result uint64
+		used, err := program.Run(t.Context(), Run{Function: "run", Result: &result})
+		require.NoError(t, err)
+		assert.EqualValues(t, 2, result)
+		assert.EqualValues(t, 3*page, used.MemoryBytes)
+	}
+}
+
+// TestKernelUsesItsGuestsFuel: what the kernel does counts as if the guest did it, and a limit is
+// as exact.
+func TestKernelUsesItsGuestsFuel(t *testing.T) {
+	once, twice := withTestKernel(t, noResult, call(work)), withTestKernel(t, noResult, join(call(work), drop, call(bump), drop, call(work)))
+	fuel := func(m *Module, limit int64) (int64, error) {
+		used, err := m.Run(t.Context(), Run{Function: "run", MemoryLimit: 8 * page, Fuel: limit})
+		return used.Fuel, err
+	}
+	first, err := fuel(once, 0)
+	require.NoError(t, err)
+	assert.Greater(t, first, int64(500_000), "five instructions an iteration")
+	both, err := fuel(twice, 0)
+	require.NoError(t, err)
+	assert.InDelta(t, 2*first, both, 50)
+	for range 3 {
+		again, err := fuel(twice, both)
+		require.NoError(t, err)
+		assert.Equal(t, both, again)
+		again, err = fuel(twice, both-1)
+		require.ErrorIs(t, err, ErrFuel)
+		assert.Equal(t, both-1, again)
+	}
+}
+
+// TestAttackKernelMemoryCounts: a guest gets no memory beyond its limit by way of its kernel.
+func TestAttackKernelMemoryCounts(t *testing.T) {
+	growGuest := []byte{0x41, 1, 0x40, 0}
+	for name, c := range map[string]struct {
+		body []byte
+		want uint64
+	}{
+		"the kernel grows":         {join(call(grow), drop, call(grow), drop, call(grow)), 1<<32 - 1},
+		"the guest grows":          {join(growGuest, drop, growGuest, drop, growGuest), 1<<32 - 1},
+		"both, the guest last":     {join(call(grow), drop, call(grow), drop, growGuest), 1<<32 - 1},
+		"both, the kernel last":    {join(growGuest, drop, growGuest, drop, call(grow)), 1<<32 - 1},
+		"control: up to the limit": {join(growGuest, drop, call(grow)), 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			module := withTestKernel(t, noResult, c.body)
+			for range 3 {
+				var result uint64
+				used, err := module.Run(t.Context(), Run{Function: "run", MemoryLimit: 4 * page, Result: &result})
+				require.NoError(t, err)
+				assert.Equal(t, c.want, result)
+				assert.EqualValues(t, 4*page, used.MemoryBytes)
+				assert.Equal(t, c.want != 1, used.MemoryRefused == 5*page)
+			}
+			_, err := module.Run(t.Context(), Run{Function: "run", MemoryLimit: page})
+			require.ErrorIs(t, err, ErrMemory, "the kernel and the guest have a page each")
+		})
+	}
+}
+
+// TestAttackEndlessKernelIsStopped: the kernel is metered as its guest is.
+func TestAttackEndlessKernelIsStopped(t *testing.T) {
+	module := withTestKernel(t, noResult, call(stuck))
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	_, err := module.Run(ctx, Run{Function: "run", MemoryLimit: 8 * page})
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	_, err = module.Run(t.Context(), Run{Function: "run", MemoryLimit: 8 * page, Fuel: 1_000_000})
+	require.ErrorIs(t, err, ErrFuel)
+}
