@@ -9,6 +9,8 @@ type ValueType byte
 const (
 	I32 ValueType = 0x7f
 	I64 ValueType = 0x7e
+	F32 ValueType = 0x7d
+	F64 ValueType = 0x7c
 )
 
 // Memory is the linear memory of one instance, as seen by a host function.

@@ -15,7 +15,7 @@ import (
 // in its own file, permission_NAME.go. Its fields are in [Permissions], [Grant], [Grants] and
 // [Deny]. It is built once and never written to.
 var kinds = sync.OnceValue(func() []kind {
-	return []kind{files(), network(), secrets(), contextValues(), environment(), keyValue(), tools(), languageModel()}
+	return []kind{files(), network(), secrets(), contextValues(), environment(), keyValue(), tools(), functions(), languageModel()}
 })
 
 // Permissions is what a tool requests. It is an upper limit and grants nothing.
@@ -24,9 +24,11 @@ type Permissions struct {
 	Network []NetworkPermission
 	Secrets []SecretPermission
 	Env     []string
-	KV      *KVPermission  // nil if not requested
-	Tools   []string       // tools it calls, by exact name; may include the tool's own
-	LLM     *LLMPermission // nil if not requested
+	KV      *KVPermission // nil if not requested
+	Tools   []string      // tools it calls, by exact name; may include the tool's own
+	// Functions are those of the embedding program that it calls; see [FunctionGrant].
+	Functions []string
+	LLM       *LLMPermission // nil if not requested
 }
 
 // Grant grants permissions to the tools that it names.
@@ -43,6 +45,8 @@ type Grant struct {
 	Context []ContextGrant
 	Env     []EnvGrant
 	Calls   []CallGrant
+	// Functions are those of the embedding program.
+	Functions []FunctionGrant
 }
 
 // Grants are what the operator grants to one tool. The tool gets what its manifest requests and
@@ -54,7 +58,9 @@ type Grants struct {
 	Context []ContextGrant
 	Env     []EnvGrant
 	Calls   []CallGrant
-	Deny    []Deny
+	// Functions are those of the embedding program.
+	Functions []FunctionGrant
+	Deny      []Deny
 	// Approved lets calls of a destructive tool run without approval of each call.
 	Approved []ApprovalGrant
 	// Ask makes every call require approval, even if Approved is set. Each element says where this
@@ -74,6 +80,8 @@ type Deny struct {
 	Context string
 	Env     string
 	Call    string // the name of the tool that must not be called
+	// Function is the name of a function that must not be called; see [FunctionGrant].
+	Function string
 }
 
 // kind is one kind of permission: its keys in manifests and policies, and how they are read and

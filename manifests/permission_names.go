@@ -1,13 +1,14 @@
 package manifests
 
 import (
+	"regexp"
 	"slices"
 	"strconv"
 
 	"github.com/caisson-run/caisson/manifests/internal/keypath"
 )
 
-// Each of these kinds names one thing: a context value, an environment variable, a tool.
+// Each of these kinds names one thing: a context value, an environment variable, a tool, a function.
 
 // ContextGrant lets the host fill in a context value for tools.
 type ContextGrant struct {
@@ -168,4 +169,58 @@ func namedStatement(what, name, fix string, asked func(*Manifest) []string) Stat
 		About: what + name, Fix: fix, canonical: func() (any, error) { return name, nil },
 		asked: func(m *Manifest) bool { return slices.Contains(asked(m), name) },
 	}
+}
+
+// FunctionGrant lets tools call a function of the embedding program.
+type FunctionGrant struct {
+	Binding
+	// Name is that of the function, behind its namespace and a dot unless that is
+	// extism:host/user.
+	Name string
+}
+
+// functionName matches the names of host functions in permissions.
+var functionName = regexp.MustCompile(`^[A-Za-z0-9_.:/@$-]{1,256}$`)
+
+// IsFunctionName reports whether a function of the embedding program can have this name in
+// permissions.
+func IsFunctionName(name string) bool { return functionName.MatchString(name) }
+
+// functions is the kind for functions that the embedding program offers to Extism plug-ins.
+func functions() kind {
+	const pattern = `{"type": "string", "pattern": "^[A-Za-z0-9_.:/@$-]{1,256}$"}`
+	read := func(r *reader) parser[string] {
+		return r.word(functionName, "write the name of a function, such as lookup, or that of its namespace before it, such as env.lookup")
+	}
+	return kind{
+		name: "functions",
+		asks: &asking{
+			key: "functions", schema: `{"type": "array", "maxItems": 256, "uniqueItems": true, "items": ` + pattern + `, "description": "Functions of the program that embeds Caisson, by name, behind their namespace and a dot unless that is extism:host/user. Only Extism plug-ins can call them.", "examples": [["lookup"]]}`,
+			read: func(r *reader, n *node, at string, p *Permissions) {
+				p.Functions = distinctOf(r, maxList, read(r))(n, at)
+			},
+			write: func(p Permissions) *node { return listed(p.Functions, textOf) },
+		},
+		gives: grants("functions", `{
+            "type": "array",
+            "description": "Functions of the program that embeds Caisson, which Extism plug-ins may call.",
+            "maxItems": 256,
+            "uniqueItems": true,
+            "items": `+pattern+`
+          }`,
+			func(g *Grant) *[]FunctionGrant { return &g.Functions }, func(g *Grants) *[]FunctionGrant { return &g.Functions },
+			func(r *reader, n *node, at string) []FunctionGrant {
+				return namedGrants(r, n, at, maxList, read(r), func(b Binding, name string) FunctionGrant { return FunctionGrant{b, name} })
+			},
+			listing(func(f FunctionGrant) *node { return textOf(f.Name) }), func(f FunctionGrant) Statement { return functionStatement(f.Name) }),
+		takes: &taking{
+			key: "function", schema: pattern,
+			read: func(r *reader, n *node, at string, d *Deny) { d.Function = read(r)(n, at) },
+			say:  func(d Deny) (Statement, bool) { return functionStatement(d.Function), d.Function != "" },
+		},
+	}
+}
+
+func functionStatement(name string) Statement {
+	return namedStatement("the function ", name, "write a name that a manifest asks for, or remove it", func(m *Manifest) []string { return m.Permissions.Functions })
 }

@@ -58,7 +58,7 @@ var foreign = []struct {
 	{below("wasix"), "it was built for WASIX: build it for WASI preview 1, such as wasm32-wasip1, without threads, processes and sockets"},
 	{of("wasi"), singleThreaded}, // its one function is thread-spawn
 	{of(extism.Module), "it is a plug-in for Extism: write abi: extism, or build it as a program that reads its input from standard input"},
-	{below("extism"), "it is a plug-in for one host of Extism plug-ins, whose own functions it calls: leave out the code that calls them"},
+	{below("extism"), "it is a plug-in for one host of Extism plug-ins, whose own functions it calls: offer them with Options.HostFunctions in a Go program (docs/extism.md), or leave out the code that calls them"},
 	{func(i wasm.Import) bool { return of("napi", "emnapi")(i) || env("napi_", "emnapi_", "_emnapi_")(i) }, "it is an addon for Node.js: build a program of the library, for wasm32-wasip1"},
 	{isAbort, "it is AssemblyScript for JavaScript: compile it with --config node_modules/@assemblyscript/wasi-shim/asconfig.json, of the package @assemblyscript/wasi-shim"},
 	{env("emscripten_", "_emscripten_", "invoke_", "__syscall_", "_embind_", "_emval_"), fromEmscripten},

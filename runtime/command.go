@@ -68,7 +68,9 @@ func unusable(m *manifests.Manifest, source []byte, err error) error {
 // that type or that its manifest does not request, or that is neither a WASI command nor an Extism
 // plug-in, whichever the manifest says it is. It says all of
 // this at once, before any code of the module runs and before it is compiled.
-func checkCommand(m *manifests.Manifest, source []byte, description *wasm.Module) error {
+//
+// The functions are those that the embedding program offers to plug-ins.
+func checkCommand(m *manifests.Manifest, source []byte, description *wasm.Module, functions []HostFunction) error {
 	producers := wasm.Producers(source)
 	var problems, fixes []string
 	add := func(fix, problem string, arguments ...any) {
@@ -78,7 +80,7 @@ func checkCommand(m *manifests.Manifest, source []byte, description *wasm.Module
 		}
 	}
 	plugin := isPlugin(m, description)
-	missing, mistyped := unoffered(description, plugin)
+	missing, mistyped := unoffered(description, plugin, functions)
 	if len(missing) > 0 {
 		add(forImports(missing, description, producers), "imports %s, which this runtime does not offer", listed(missing))
 	}
@@ -90,6 +92,11 @@ func checkCommand(m *manifests.Manifest, source []byte, description *wasm.Module
 		if k.module != "" && len(used) > 0 && !k.asked(m) {
 			add("request the permission in the manifest, or build the module without the import",
 				"imports %s, but its manifest does not ask for permissions.%s", listed(used), k.name)
+		}
+	}
+	if plugin {
+		if silent := unasked(m, description, functions); len(silent) > 0 {
+			add("request the permission in the manifest, or build the module without the import", "imports %s, but its manifest does not ask for permissions.functions", listed(silent))
 		}
 	}
 	asCommand := ""
@@ -115,11 +122,14 @@ func checkCommand(m *manifests.Manifest, source []byte, description *wasm.Module
 
 // unoffered returns the imports that this runtime does not offer, and those that it offers with
 // another type.
-func unoffered(description *wasm.Module, plugin bool) (missing, mistyped []wasm.Import) {
+func unoffered(description *wasm.Module, plugin bool, more []HostFunction) (missing, mistyped []wasm.Import) {
 	functions := map[[2]string]hostfuncs.Function{}
 	all := offered()
 	if plugin {
 		all = append(all, extism.Offered()...)
+		for _, f := range more {
+			all = append(all, hostfuncs.Function{Module: f.namespace(), Name: f.Name, Params: f.Params, Results: f.Results})
+		}
 	}
 	for _, f := range all {
 		functions[[2]string{f.Module, f.Name}] = f

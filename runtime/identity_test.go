@@ -203,7 +203,7 @@ func full(t *testing.T, dir string) *fullTerms {
 				Files:   []manifests.FilePermission{{Path: "/project", Access: manifests.AccessReadWrite}, {Path: "/data", Access: manifests.AccessRead}},
 				Network: []manifests.NetworkPermission{requests},
 				Secrets: []manifests.SecretPermission{{Name: "KEY", Place: manifests.SecretPlace{Header: "X-Key", Prefix: "Bearer ", Query: "q", Body: "b"}, Host: "api.example.com"}, {Name: "KEY", Place: inHeader, Host: "file.example.com"}, {Name: "KEY", Place: inHeader, Host: "age.example.com"}},
-				Env:     []string{"LANG"}, KV: &manifests.KVPermission{Bytes: 1}, Tools: []string{"other"}, LLM: &manifests.LLMPermission{Tokens: 1},
+				Env:     []string{"LANG"}, KV: &manifests.KVPermission{Bytes: 1}, Tools: []string{"other"}, Functions: []string{"lookup"}, LLM: &manifests.LLMPermission{Tokens: 1},
 			},
 			Context: []string{"project_id"}, Requires: []string{"KEY"}, Aliases: []string{"g"}, Retired: []string{"h"}, Summary: "s", Execution: manifests.ExecutionSandbox, Type: manifests.FunctionTool,
 			Behavior: manifests.Behavior{ReadOnly: true, Idempotent: true, Destructive: true, Cache: time.Second, Final: true, Hidden: true, Snapshot: manifests.SnapshotAuto, Profile: "a"},
@@ -225,13 +225,13 @@ func full(t *testing.T, dir string) *fullTerms {
 				{Binding: b, Name: "KEY", Host: "age.example.com", Place: inQuery, From: manifests.SecretSource{Age: "a", Identity: "i", Key: "K"}},
 			},
 			Context: []manifests.ContextGrant{{Binding: b, Name: "project_id"}}, Env: []manifests.EnvGrant{{Binding: b, Name: "LANG", Value: "C"}},
-			Calls: []manifests.CallGrant{{Binding: b, Tool: "other"}}, Approved: []manifests.ApprovalGrant{{Binding: b}}, Ask: []string{"caisson.yaml:9"},
+			Calls: []manifests.CallGrant{{Binding: b, Tool: "other"}}, Functions: []manifests.FunctionGrant{{Binding: b, Name: "lookup"}}, Approved: []manifests.ApprovalGrant{{Binding: b}}, Ask: []string{"caisson.yaml:9"},
 			Deny: []manifests.Deny{
 				{Origin: "d", Network: &manifests.NetworkDeny{
 					Host: "api.example.com", Ports: []int{443}, Methods: []string{"GET"}, Schemes: []string{"https"}, Paths: []string{"/v1/admin"},
 					Addresses: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")},
 				}},
-				{Origin: "d", Secret: "KEY2"}, {Origin: "d", Context: "project_id2"}, {Origin: "d", Env: "LANG2"}, {Origin: "d", Call: "other2"},
+				{Origin: "d", Secret: "KEY2"}, {Origin: "d", Context: "project_id2"}, {Origin: "d", Env: "LANG2"}, {Origin: "d", Call: "other2"}, {Origin: "d", Function: "lookup2"},
 				{Origin: "d", Files: &manifests.FileDeny{Path: "/data", Access: manifests.AccessReadWrite}},
 			},
 		},
@@ -380,7 +380,7 @@ func alter(t *testing.T, v reflect.Value, path string) {
 	t.Helper()
 	others := map[string]string{
 		"read-write": "read", "https": "http", "wasi": "extism", "127.0.0.1:8443": "127.0.0.1:8444", "/v1": "/v1/x", "/v1/admin": "/v1/root", "/data": "/project", "read": "read-write",
-		"KEY2": "KEY", "project_id2": "project_id", "LANG2": "LANG", "other2": "other",
+		"KEY2": "KEY", "project_id2": "project_id", "LANG2": "LANG", "other2": "other", "lookup2": "lookup",
 		"sandbox": "client", "function": "custom", "auto": "off", "param": "none", "text": "json",
 	}
 	switch v.Kind() {

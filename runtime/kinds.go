@@ -77,6 +77,10 @@ var kinds = sync.OnceValue(func() []kind {
 			module: abi.Tools, uses: []string{abi.Tools + "."},
 			decide: (*permit).decideCalls,
 		},
+		{
+			name: "functions", asked: func(m *manifests.Manifest) bool { return len(m.Permissions.Functions) > 0 },
+			decide: (*permit).decideFunctions,
+		},
 	}
 })
 

@@ -151,7 +151,7 @@ func InspectModule(m *manifests.Manifest) (ModuleInfo, error) {
 	slices.Sort(info.Imports)
 	slices.Sort(info.Exports)
 	info.Unused = append([]string{}, unused(m, description)...)
-	if err := checkCommand(m, source, description); err != nil {
+	if err := checkCommand(m, source, description, nil); err != nil {
 		return info, err
 	}
 	return info, checkValid(m, source, description)
@@ -184,7 +184,7 @@ func (t *Tool) compile(ctx context.Context) (*engine.Module, error) {
 		return nil, err
 	}
 	module, err := t.runtime.engine.CompileIf(ctx, source, func(description *wasm.Module) error {
-		return checkCommand(m, source, description) // before a compilation, which may take long
+		return checkCommand(m, source, description, t.runtime.functions) // before a compilation, which may take long
 	})
 	if errors.Is(err, engine.ErrModule) {
 		err = unusable(m, source, err)

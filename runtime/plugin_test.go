@@ -19,6 +19,12 @@ import (
 // one parameter, input, is the plug-in's input.
 func plugin(t *testing.T, r *Runtime, name, module string) *Tool {
 	t.Helper()
+	return pluginWith(t, r, name, module, "", manifests.Grants{})
+}
+
+// pluginWith is like plugin, with more in its manifest, and grants.
+func pluginWith(t *testing.T, r *Runtime, name, module, more string, grants manifests.Grants) *Tool {
+	t.Helper()
 	folder, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/extism/go-sdk").Output()
 	require.NoError(t, err)
 	source, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(folder)), "wasm", name))
@@ -26,10 +32,10 @@ func plugin(t *testing.T, r *Runtime, name, module string) *Tool {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "plugin.wasm"), source, 0o600))
 	text := "schema: caisson/v1\nname: plugin\ndescription: A plug-in.\nparameters: {properties: {input: {type: string}}}\n" +
-		`module: {path: plugin.wasm, abi: extism, stdin: "{input}", ` + module + "}\n"
+		`module: {path: plugin.wasm, abi: extism, stdin: "{input}", ` + module + "}\n" + more
 	m, err := manifests.Parse(filepath.Join(dir, "tool.yaml"), []byte(text))
 	require.NoError(t, err)
-	return load(t, r, m, manifests.Grants{})
+	return load(t, r, m, grants)
 }
 
 func callPlugin(t *testing.T, loaded *Tool, input string) tool.Outcome {

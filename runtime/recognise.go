@@ -64,7 +64,7 @@ func Recognise(source []byte) (Recognised, error) {
 	r.Files = imports(wasi.ModuleName, "path_open")
 	r.Network = imports(extism.Module, "http_request") || slices.ContainsFunc(description.Imports, of("caisson:net@1"))
 	r.Config = imports(extism.Module, "config_get")
-	if missing, mistyped := unoffered(description, plugin); len(missing)+len(mistyped) > 0 {
+	if missing, mistyped := unoffered(description, plugin, nil); len(missing)+len(mistyped) > 0 {
 		r.Unoffered = listed(append(missing, mistyped...))
 	}
 	return r, nil

@@ -92,6 +92,9 @@ type Options struct {
 	// runaways occupy all the processors that Go uses: no goroutine runs then. Use [LastResort]
 	// for that case. OnRunaway must return soon, since the call waits for it. It may be nil.
 	OnRunaway func(Runaway)
+	// HostFunctions are functions of the program that Extism plug-ins can import. Each needs a
+	// permission; see [HostFunction]. No two may have the same namespace and name.
+	HostFunctions []HostFunction
 	// LastResort ends the process when no goroutine can. Nil means that nothing does.
 	LastResort LastResort
 }
@@ -117,6 +120,7 @@ type Runtime struct {
 	watchdog     *watchdog
 	work         *abi.Work
 	interpreters interpreters.Folder
+	functions    []HostFunction // of the embedding program
 	settings     []string
 	lookupEnv    func(string) (string, bool)
 	resolver     *net.Resolver
@@ -154,6 +158,10 @@ func newWith(ctx context.Context, options Options, functions []hostfuncs.Functio
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
+	beside, err := hostFunctions(options.HostFunctions)
+	if err != nil {
+		return nil, err
+	}
 	trusted, err := digests(options.TrustedModules)
 	if err != nil {
 		return nil, err
@@ -161,7 +169,7 @@ func newWith(ctx context.Context, options Options, functions []hostfuncs.Functio
 	e, err := engine.New(ctx, engine.Options{
 		CacheDir: options.CacheDir, CacheBytes: options.CacheBytes, FillCache: options.FillCache, OnUncached: options.OnUncached, Compiler: options.Compiler.child, Trusted: trusted,
 		IdleBytes: int64(options.Memory.Instances), IdleTime: options.Memory.IdleTime, ModuleBytes: int64(options.Memory.Modules),
-		Functions: functions, Kernel: extism.Kernel(), Logger: logger,
+		Functions: functions, Kernel: extism.Kernel(beside), Logger: logger,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("runtime: %w", err)
@@ -173,7 +181,7 @@ func newWith(ctx context.Context, options Options, functions []hostfuncs.Functio
 	gate := &gate{most: int64(or(options.Running, max(16, 4*goruntime.GOMAXPROCS(0))))}
 	return &Runtime{
 		engine: e, files: files.NewStore(files.Options{Logger: logger}), profile: options.Profile, profiles: profiles, ceiling: ceiling,
-		gate: gate, work: abi.NewWork(goruntime.GOMAXPROCS(0)), watchdog: newWatchdog(gate, logger, options.OnRunaway, options.LastResort), interpreters: options.Interpreters, settings: options.Settings, lookupEnv: options.LookupEnv, resolver: options.Resolver,
+		gate: gate, work: abi.NewWork(goruntime.GOMAXPROCS(0)), watchdog: newWatchdog(gate, logger, options.OnRunaway, options.LastResort), interpreters: options.Interpreters, functions: slices.Clone(options.HostFunctions), settings: options.Settings, lookupEnv: options.LookupEnv, resolver: options.Resolver,
 		logger: logger, random: rand.Reader, now: time.Now,
 		readers: make(chan struct{}, goruntime.GOMAXPROCS(0)), closed: make(chan struct{}), permits: map[*permit]struct{}{},
 	}, nil

@@ -153,7 +153,7 @@ func open(ctx context.Context, options Options) (*Engine, error) {
 	offered := e.offer(ctx, options.Functions, guestMemory)
 	if options.Kernel != nil {
 		e.kernel = &kernel{Kernel: *options.Kernel}
-		offered = errors.Join(offered, e.offer(ctx, options.Kernel.Functions, kernelMemory))
+		offered = errors.Join(offered, e.offer(ctx, options.Kernel.Functions, kernelMemory), e.offer(ctx, options.Kernel.Beside, kernelMemory))
 	}
 	if err := errors.Join(offered, offerPasses(ctx, e.runtime)); err != nil {
 		return nil, fmt.Errorf("host functions: %w", errors.Join(err, e.Close(ctx)))
@@ -168,7 +168,7 @@ func offerPasses(ctx context.Context, runtime wazero.Runtime) error {
 
 // offer makes host functions importable, with one host module per module name. Their memory is one of
 // the run's.
-func (e *Engine) offer(ctx context.Context, functions []hostfuncs.Function, memory func(*runContext) *linearMemory) error {
+func (e *Engine) offer(ctx context.Context, functions []hostfuncs.Function, memory func(*runContext) hostfuncs.Memory) error {
 	builders := map[string]wazero.HostModuleBuilder{}
 	var order []string
 	for _, f := range functions {
@@ -199,11 +199,11 @@ func valueTypes(types []hostfuncs.ValueType) []api.ValueType {
 }
 
 // The memories of a run: that of its guest, and that of the guest's kernel.
-func guestMemory(run *runContext) *linearMemory  { return run.memory }
-func kernelMemory(run *runContext) *linearMemory { return run.kernel.memory }
+func guestMemory(run *runContext) hostfuncs.Memory  { return run.memory }
+func kernelMemory(run *runContext) hostfuncs.Memory { return kernelView{run.kernel} }
 
 // adapt converts a hostfuncs.Function to a wazero function. An error or a panic ends the guest.
-func adapt(f hostfuncs.Function, memory func(*runContext) *linearMemory) api.GoModuleFunc {
+func adapt(f hostfuncs.Function, memory func(*runContext) hostfuncs.Memory) api.GoModuleFunc {
 	return func(ctx context.Context, _ api.Module, stack []uint64) {
 		run := runOf(ctx)
 		// A guest that spends its time in host functions uses up its slice slowly.

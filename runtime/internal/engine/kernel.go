@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/tetratelabs/wazero/api"
@@ -22,6 +23,9 @@ type Kernel struct {
 	Source []byte
 	// Functions are the host functions that the kernel imports. Their memory is the kernel's.
 	Functions []hostfuncs.Function
+	// Beside are functions that guests import, under other names than Module, and whose memory is
+	// the kernel's: it is a [KernelMemory].
+	Beside []hostfuncs.Function
 	// Finish is an export of the kernel without parameters and results. It is called after each run
 	// whose guest has returned or was ended by an error of a host function.
 	Finish string
@@ -34,17 +38,46 @@ type kernel struct {
 	module *Module // nil until it is needed
 }
 
-// isImported reports whether a module imports from the kernel.
+// isImported reports whether a module imports from the kernel, or what needs it.
 func (k *kernel) isImported(description *wasm.Module) bool {
 	if k == nil {
 		return false
 	}
-	for _, i := range description.Imports {
-		if i.Module == k.Module {
-			return true
-		}
+	return slices.ContainsFunc(description.Imports, func(i wasm.Import) bool {
+		return i.Module == k.Module || slices.ContainsFunc(k.Beside, func(f hostfuncs.Function) bool { return i.Module == f.Module })
+	})
+}
+
+// KernelMemory is the memory of a kernel, as the functions of [Kernel.Beside] see it.
+type KernelMemory interface {
+	hostfuncs.Memory
+	// Call calls an export of the kernel with these parameters and returns its result, or 0 if it has
+	// none. An error must end the guest.
+	Call(ctx context.Context, function string, parameters ...uint64) (uint64, error)
+}
+
+// kernelView is the memory of a run's kernel, and the kernel.
+type kernelView struct{ kernel *instance }
+
+// View implements [hostfuncs.Memory].
+func (v kernelView) View(offset, length uint32) ([]byte, bool) {
+	return v.kernel.memory.View(offset, length)
+}
+
+// Call implements [KernelMemory].
+func (v kernelView) Call(ctx context.Context, name string, parameters ...uint64) (uint64, error) {
+	function := v.kernel.wasm.ExportedFunction(name) // with a stack of its own: the guest may have called the kernel
+	if function == nil {
+		return 0, fmt.Errorf("%w: the kernel exports no function %q", ErrHost, name)
 	}
-	return false
+	stack := append(parameters, 0)
+	if err := classify(ctx, "run", contained(ctx, function, stack)); err != nil {
+		return 0, err
+	}
+	if len(function.Definition().ResultTypes()) == 0 {
+		return 0, nil
+	}
+	return stack[0], nil
 }
 
 // kernelFor returns the kernel's module for a guest, or nil if the guest does not import from it.

@@ -318,5 +318,9 @@ func fault(c *call) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return 0, &Error{Fault: true, Message: fmt.Sprintf("it passed the offset %d to %s, and has no such block of memory there", c.stack[2], function)}
+	return 0, noBlock(c.stack[2], string(function))
+}
+
+func noBlock(offset uint64, function string) error {
+	return &Error{Fault: true, Message: fmt.Sprintf("it passed the offset %d to %s, and has no such block of memory there", offset, function)}
 }

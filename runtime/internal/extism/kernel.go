@@ -24,9 +24,9 @@ const hostModule = "caisson:extism@1"
 //go:embed kernel/kernel.wasm
 var kernelModule []byte
 
-// Kernel returns the kernel for an engine.
-func Kernel() *engine.Kernel {
-	return &engine.Kernel{Module: Module, Source: kernelModule, Functions: functions(), Finish: "caisson:finish"}
+// Kernel returns the kernel for an engine, and beside it other functions that plug-ins may import.
+func Kernel(beside []hostfuncs.Function) *engine.Kernel {
+	return &engine.Kernel{Module: Module, Source: kernelModule, Functions: functions(), Beside: beside, Finish: "caisson:finish"}
 }
 
 // offered are the functions that plug-ins may import, with the types of their parameters and

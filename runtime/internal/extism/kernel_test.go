@@ -56,7 +56,7 @@ func TestKernelHasWhatIsOffered(t *testing.T) {
 	for _, i := range description.Imports {
 		wants[i.Module+" "+i.Name] = signature{letters(i.Function.Params), letters(i.Function.Results)}
 	}
-	for _, f := range Kernel().Functions {
+	for _, f := range Kernel(nil).Functions {
 		gets[f.Module+" "+f.Name] = signature{letters(f.Params), letters(f.Results)}
 	}
 	assert.Equal(t, wants, gets)

@@ -1,0 +1,223 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/caisson-run/caisson/hostfuncs"
+	"github.com/caisson-run/caisson/hostfuncs/journal"
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/runtime/internal/extism"
+	"github.com/caisson-run/caisson/runtime/internal/wasm"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// HostNamespace is the default of [HostFunction.Namespace], as it is in Extism's libraries.
+const HostNamespace = "extism:host/user"
+
+// HostFunction is a function of the embedding program that Extism plug-ins can import. A plug-in is
+// loaded only if its manifest requests each one that it imports (permissions.functions), and calls
+// of a function that no grant covers are denied.
+type HostFunction struct {
+	// Namespace is the module of the function in the plug-ins' imports. Empty means
+	// [HostNamespace]. It must not be one of the runtime's own.
+	Namespace string
+	Name      string
+	// Params and Results are its types. Offsets of blocks of memory are [hostfuncs.I64]. There may be
+	// one result at most.
+	Params, Results []hostfuncs.ValueType
+	// Call runs the function. The stack holds the parameters, and the result overwrites the first of
+	// them; there is an element for it if there are no parameters. An i32 is in the lower half of an
+	// element, and floating-point numbers are as in [math.Float64bits] and [math.Float32bits].
+	//
+	// An error ends the plug-in, and the call fails with the error's text. Call must return soon after
+	// ctx is done. It may be called by several goroutines at a time, for different calls of tools.
+	Call func(ctx context.Context, plugin *CurrentPlugin, stack []uint64) error
+}
+
+// PermissionName returns the name of the function in permissions: its own in [HostNamespace], and
+// otherwise its namespace, a dot and its own.
+func (f HostFunction) PermissionName() string {
+	if f.Namespace == "" || f.Namespace == HostNamespace {
+		return f.Name
+	}
+	return f.Namespace + "." + f.Name
+}
+
+func (f HostFunction) namespace() string {
+	if f.Namespace == "" {
+		return HostNamespace
+	}
+	return f.Namespace
+}
+
+// CurrentPlugin is the plug-in that calls a [HostFunction]: its blocks of memory, by which the two
+// exchange bytes, and its log. It must be used in the goroutine of the call, until that returns.
+type CurrentPlugin struct{ blocks *extism.Blocks }
+
+// ReadBytes returns a copy of the bytes of a block. Offset 0 is an empty block.
+func (p *CurrentPlugin) ReadBytes(offset uint64) ([]byte, error) { return p.blocks.Read(offset) }
+
+// ReadString is like ReadBytes, for text.
+func (p *CurrentPlugin) ReadString(offset uint64) (string, error) {
+	text, err := p.blocks.Read(offset)
+	return string(text), err
+}
+
+// WriteBytes makes a block with these bytes, and returns its offset, which is 0 for no bytes. It fails
+// if the plug-in's memory limit leaves no room.
+func (p *CurrentPlugin) WriteBytes(bytes []byte) (uint64, error) { return p.blocks.Write(bytes) }
+
+// WriteString is like WriteBytes, for text.
+func (p *CurrentPlugin) WriteString(text string) (uint64, error) { return p.blocks.Write([]byte(text)) }
+
+// Length returns the length of the block at an offset, or 0 if there is none.
+func (p *CurrentPlugin) Length(offset uint64) (uint64, error) { return p.blocks.Length(offset) }
+
+// Free frees the block at an offset. If there is none, it does nothing.
+func (p *CurrentPlugin) Free(offset uint64) error { return p.blocks.Free(offset) }
+
+// hostFunctions are the functions of the embedding program, as the engine offers them.
+func hostFunctions(all []HostFunction) ([]hostfuncs.Function, error) {
+	own := append(offeredModules(), extism.Module)
+	seen := map[[2]string]bool{}
+	var functions []hostfuncs.Function
+	for _, f := range all {
+		id := [2]string{f.namespace(), f.Name}
+		switch {
+		case f.Name == "" || f.Call == nil:
+			return nil, fmt.Errorf("runtime: the host function %q of %q has no name or no Call", f.Name, f.namespace())
+		case slices.Contains(own, f.namespace()) || strings.HasPrefix(f.namespace(), "caisson:"):
+			return nil, fmt.Errorf("runtime: the host function %s cannot be of %s, which is the runtime's", f.Name, f.namespace())
+		case seen[id]:
+			return nil, fmt.Errorf("runtime: there are two host functions %s of %s", f.Name, f.namespace())
+		case len(f.Results) > 1:
+			return nil, fmt.Errorf("runtime: the host function %s of %s has %d results; one is possible", f.Name, f.namespace(), len(f.Results))
+		case !manifests.IsFunctionName(f.PermissionName()):
+			return nil, fmt.Errorf("runtime: the host function %q of %q has a name that permissions cannot have", f.Name, f.namespace())
+		}
+		seen[id] = true
+		functions = append(functions, hostfuncs.Function{Module: f.namespace(), Name: f.Name, Params: f.Params, Results: f.Results, Call: f.adapt()})
+	}
+	return functions, nil
+}
+
+// adapt returns the function as the engine calls it.
+func (f HostFunction) adapt() func(context.Context, hostfuncs.Memory, []uint64) error {
+	name := f.PermissionName()
+	return func(ctx context.Context, memory hostfuncs.Memory, stack []uint64) error {
+		called, ok := ctx.Value(functionsKey{}).(*functionCalls)
+		if !ok {
+			return &extism.StartError{Function: name}
+		}
+		entry, err := called.begin(name)
+		if err != nil {
+			return err
+		}
+		blocks, err := extism.BlocksOf(ctx, memory)
+		if err != nil {
+			return err
+		}
+		began := called.now()
+		err = f.Call(ctx, &CurrentPlugin{blocks}, stack)
+		status := "ok"
+		if err != nil {
+			status = "failed"
+		}
+		called.journal.Change(entry, func(listed *tool.HostCall) { listed.Status, listed.Duration = status, called.now().Sub(began) })
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		}
+		if _, own := errors.AsType[*extism.Error](err); own { // of the blocks
+			return err
+		}
+		return &extism.Error{Message: fmt.Sprintf("its call of %s failed: %v", name, err)}
+	}
+}
+
+// functionsPermit is which functions of the embedding program a tool may call. It is immutable.
+type functionsPermit struct {
+	tool      string
+	allowed   map[string]bool
+	decisions []tool.Decision
+}
+
+func (p *permit) decideFunctions(_ *Runtime, m *manifests.Manifest, grants manifests.Grants) (enforcer, error) {
+	if len(m.Permissions.Functions) == 0 {
+		return nil, nil
+	}
+	names := nameRules{kind: "functions", module: p.module}
+	for _, name := range m.Permissions.Functions {
+		names.request(name)
+	}
+	for _, grant := range grants.Functions {
+		names.grant(grant.Name, grant.Binding)
+	}
+	for _, deny := range grants.Deny {
+		names.deny(deny.Function, deny.Origin)
+	}
+	f := &functionsPermit{tool: m.Name, allowed: map[string]bool{}}
+	f.decisions = names.decide(func(name string, _ int) { f.allowed[name] = true }, func(name string) tool.Allow { return functionAllow(m.Name, name) })
+	return f, nil
+}
+
+func functionAllow(toolName, name string) tool.Allow {
+	return tool.Allow{Grant: manifests.Grant{Tools: []string{toolName}, Functions: []manifests.FunctionGrant{{Name: name}}}.Rule()}
+}
+
+// Decisions implements [enforcer].
+func (f *functionsPermit) Decisions() []tool.Decision { return f.decisions }
+
+// functionsKey is the context key of a *functionCalls.
+type functionsKey struct{}
+
+// Open implements [enforcer].
+func (f *functionsPermit) Open(ctx context.Context, now func() time.Time) (context.Context, *journal.Journal) {
+	called := &functionCalls{permit: f, now: now}
+	return context.WithValue(ctx, functionsKey{}, called), &called.journal
+}
+
+// functionCalls are the calls of host functions of one call of a tool.
+type functionCalls struct {
+	permit  *functionsPermit
+	now     func() time.Time
+	journal journal.Journal
+}
+
+// begin records a call of a function, and fails if it is denied.
+func (c *functionCalls) begin(name string) (journal.Entry, error) {
+	call := tool.HostCall{Kind: "functions.call", Target: tool.Shown(name, maxShown), Began: c.now(), Allowed: true, Status: "unfinished"}
+	if c.permit.allowed[name] {
+		entry, _ := c.journal.Begin(call)
+		return entry, nil
+	}
+	denial := tool.Denial{Permission: "functions", Value: name, Rule: "no grant lets this tool call it"}
+	for _, d := range c.permit.decisions {
+		if d.Requested == name {
+			denial.Rule, denial.Allow = d.Reason, d.Allow
+		}
+	}
+	call.Allowed, call.Status = false, "denied"
+	c.journal.Begin(call)
+	c.journal.Deny(denial, nil)
+	return journal.Entry{}, &extism.Error{Message: "it called " + name + ", which is denied", Denial: &denial}
+}
+
+// unasked returns the imports of functions of the embedding program that a manifest does not request.
+func unasked(m *manifests.Manifest, description *wasm.Module, functions []HostFunction) (imports []wasm.Import) {
+	for _, i := range description.Imports {
+		for _, f := range functions {
+			if i.Module == f.namespace() && i.Name == f.Name && !slices.Contains(m.Permissions.Functions, f.PermissionName()) {
+				imports = append(imports, i)
+			}
+		}
+	}
+	return imports
+}
