@@ -18,6 +18,8 @@ import (
 type faultWatch struct {
 	watching bool
 	before   int64
+	counted  bool // after is the count at the end, see countWith
+	after    int64
 }
 
 // begin starts the watch and locks the goroutine to its thread.
@@ -29,8 +31,28 @@ func (w *faultWatch) begin() {
 	}
 }
 
+// beginWith starts the watch at the same moment as another one, if that has begun: a count takes a
+// system call, which one does for both.
+func (w *faultWatch) beginWith(other *faultWatch) {
+	if !other.watching {
+		w.begin()
+		return
+	}
+	goruntime.LockOSThread()
+	w.before, w.watching = other.before, true
+}
+
+// countWith counts for the ends of two watches at once. No guest may run until they have ended.
+func (w *faultWatch) countWith(other *faultWatch) {
+	if w.watching && other.watching {
+		w.after, w.counted = threadFaults()
+		other.after, other.counted = w.after, w.counted
+	}
+}
+
 // stop ends the watch without a result.
 func (w *faultWatch) stop() {
+	w.counted = false
 	if w.watching {
 		w.watching = false
 		goruntime.UnlockOSThread()
@@ -42,7 +64,10 @@ func (w *faultWatch) end() bool {
 	if !w.watching {
 		return false
 	}
-	after, ok := threadFaults()
+	after, ok := w.after, w.counted
+	if !ok {
+		after, ok = threadFaults()
+	}
 	w.stop()
 	return ok && after == w.before
 }

@@ -294,6 +294,9 @@ func (i *instance) reset() error {
 	if i.wasm.IsClosed() {
 		return errNotReset
 	}
+	if i.kernel != nil {
+		i.memory.written.faults.countWith(&i.kernel.memory.written.faults)
+	}
 	if err := i.memory.reset(i.wasm, i.module.engine.pages); err != nil {
 		return err
 	}

@@ -25,11 +25,17 @@ type written struct {
 }
 
 // watch prepares for a run. It does not watch memories that may have large pages: the system merges
-// small pages into large ones on its own and so gives a memory private pages without a fault.
+// small pages into large ones on its own and so gives a memory private pages without a fault. The
+// run's other memory, if it has one, must be prepared already.
 func (m *linearMemory) watch(scanner *pageScanner) {
-	if m.written.known && scanner != nil && scanner.faults && m.written.most <= smallPagesBelow {
-		m.written.faults.begin()
+	if !m.written.known || scanner == nil || !scanner.faults || m.written.most > smallPagesBelow {
+		return
 	}
+	if m.beside != nil {
+		m.written.faults.beginWith(&m.beside.written.faults)
+		return
+	}
+	m.written.faults.begin()
 }
 
 // restore resets the memory to its image: written pages are overwritten or cleared, others are not
