@@ -43,6 +43,12 @@ const (
 	shortTime    = 30 * time.Millisecond
 )
 
+// The sizes of inputs, in bytes.
+const (
+	smallPayload = 100
+	largePayload = 64 << 10
+)
+
 // Run runs the benchmarks. It takes minutes, or less than half a minute if Short, and uses all
 // processors and much memory. It writes compiled code to a temporary folder, which it deletes.
 //
@@ -128,7 +134,7 @@ func (b *bench) build(ctx context.Context) error {
 				b.leaveOut("guest "+string(language), err)
 				continue
 			}
-			if s.plugin, err = guests.Plugin(ctx, pluginLanguage(language), b.dir); err != nil {
+			if err := s.plug(ctx, b.dir, b.Compiler); err != nil {
 				b.leaveOut("extism for guest "+string(language), err)
 			}
 			s.program = program
@@ -140,7 +146,7 @@ func (b *bench) build(ctx context.Context) error {
 
 // startups must come first: it measures compilation, which the other steps find cached on disk.
 func (b *bench) startups(ctx context.Context) error {
-	in, err := newInput(100)
+	in, err := newInput(smallPayload)
 	if err != nil {
 		return err
 	}
@@ -178,13 +184,13 @@ func (b *bench) subjectRows(ctx context.Context, s *subject) (err error) {
 	if err != nil {
 		return err
 	}
-	for _, payload := range []int{100, 64 << 10} {
+	for _, payload := range []int{smallPayload, largePayload} {
 		in, err := newInput(payload)
 		if err != nil {
 			return err
 		}
 		for _, callers := range []int{1, 8, 64} {
-			if b.Short && payload > 100 && callers > 8 {
+			if b.Short && payload > smallPayload && callers > 8 {
 				continue
 			}
 			err := b.step(fmt.Sprintf("calls of %s, %d bytes, callers: %d", s.language, payload, callers), func() error {
@@ -205,7 +211,7 @@ func (b *bench) subjectRows(ctx context.Context, s *subject) (err error) {
 
 func (b *bench) executors(ctx context.Context) error {
 	for _, call := range []ExecutorCall{ExecutorRun, ExecutorReused, ExecutorNested} {
-		for _, payload := range []int{100, 64 << 10} {
+		for _, payload := range []int{smallPayload, largePayload} {
 			in, err := newInput(payload)
 			if err != nil {
 				return err
@@ -277,7 +283,7 @@ func (b *bench) memories(ctx context.Context) error {
 }
 
 func (b *bench) memory(ctx context.Context, s *subject) error {
-	in, err := newInput(100)
+	in, err := newInput(smallPayload)
 	if err != nil {
 		return err
 	}

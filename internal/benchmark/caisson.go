@@ -16,7 +16,7 @@ import (
 const toolManifest = `schema: caisson/v1
 name: tool
 description: Puts a text in capitals and adds numbers up.
-module: {path: tool.wasm, abi: wasi, stdout: text}
+module: {path: tool.wasm, abi: %s, stdout: text}
 parameters:
   type: object
   properties: {text: {type: string}, nums: {type: array, items: {type: integer}}}
@@ -34,13 +34,13 @@ parameters:
   required: [kernel, size]
 `
 
-// manifestOf returns the JSON tool's manifest.
-func manifestOf(language guests.Language) string {
+// manifestOf returns the JSON tool's manifest, as a WASI command or as an Extism plug-in.
+func manifestOf(language guests.Language, abi manifests.ABI) string {
 	snapshot := "auto"
 	if language == guests.Go || language == guests.GoWarm {
 		snapshot = "start" // Go seeds its maps at start-up, so auto takes no snapshot
 	}
-	return fmt.Sprintf(toolManifest, snapshot)
+	return fmt.Sprintf(toolManifest, abi, snapshot)
 }
 
 // caissonTool runs a tool in Caisson's sandbox, as a program that embeds Caisson does.

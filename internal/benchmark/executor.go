@@ -85,7 +85,7 @@ func measureExecutor(ctx context.Context, in input, what ExecutorCall, each time
 
 // registerInstants registers the tools to measure and returns the name of the one to call.
 func registerInstants(tools *registry.Registry, what ExecutorCall) (name string, err error) {
-	manifest, err := manifests.Parse("tool.yaml", []byte(manifestOf(guests.C)))
+	manifest, err := manifests.Parse("tool.yaml", []byte(manifestOf(guests.C, manifests.ABIWASI)))
 	if err != nil {
 		return "", err
 	}

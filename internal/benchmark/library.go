@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime"
 )
 
@@ -30,7 +31,7 @@ func (s *subject) library(ctx context.Context, c contender) (library, error) {
 		return library{close: rt.Close, add: func(module []byte) error {
 			added++
 			folder := filepath.Join(s.ours.folder, fmt.Sprintf("variant-%d", added))
-			written, err := newCaissonTool(folder, manifestOf(s.language), module, s.ours.compiler)
+			written, err := newCaissonTool(folder, manifestOf(s.language, manifests.ABIWASI), module, s.ours.compiler)
 			if err != nil {
 				return err
 			}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/caisson-run/caisson/internal/benchmark/guests"
+	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -70,6 +71,7 @@ type subject struct {
 	plugin   []byte // the tool as an Extism plug-in; nil where there is none
 	program  string // the tool as a native program; empty where there is none
 	ours     caissonTool
+	plugged  caissonTool // the plug-in, where there is one
 }
 
 // contender is a backend with its name and the folder for its compiled code.
@@ -94,6 +96,9 @@ func (s *subject) compiled(dir string) []contender {
 // contenders returns all contenders.
 func (s *subject) contenders(dir string) []contender {
 	found := s.compiled(dir)
+	if s.plugin != nil && s.language != guests.GoWarm { // which is the same plug-in as Go's
+		found = append(found, contender{CaissonPlugin, s.plugged, filepath.Join(dir, "caisson")})
+	}
 	if s.plugin != nil {
 		found = append(found, contender{ExtismReused, extismPlugin{module: s.plugin, reused: true, shared: true}, filepath.Join(dir, "extism")})
 	}
@@ -122,11 +127,25 @@ func newSubject(ctx context.Context, language guests.Language, dir string, compi
 	if err != nil {
 		return nil, err
 	}
-	ours, err := newCaissonTool(filepath.Join(dir, "tool-"+string(language)), manifestOf(language), command, compiler)
+	ours, err := newCaissonTool(filepath.Join(dir, "tool-"+string(language)), manifestOf(language, manifests.ABIWASI), command, compiler)
 	if err != nil {
 		return nil, err
 	}
 	return &subject{language: language, command: command, ours: ours}, nil
+}
+
+// plug gets the guest's plug-in.
+func (s *subject) plug(ctx context.Context, dir string, compiler runtime.Compiler) error {
+	plugin, err := guests.Plugin(ctx, pluginLanguage(s.language), dir)
+	if err != nil {
+		return err
+	}
+	plugged, err := newCaissonTool(filepath.Join(dir, "plugin-"+string(s.language)), manifestOf(s.language, manifests.ABIExtism), plugin, compiler)
+	if err != nil {
+		return err
+	}
+	s.plugin, s.plugged = plugin, plugged
+	return nil
 }
 
 // pluginLanguage returns the language of the plug-in that a guest is compared with.

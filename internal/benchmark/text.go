@@ -17,6 +17,7 @@ func (r *Report) Text() string {
 	fmt.Fprintf(&b, "%s/%s, %d processors, %s. Only ratios carry over to another machine.\n",
 		r.Machine.OS, r.Machine.Arch, r.Machine.Processors, r.Machine.Go)
 	r.rowTables(&b)
+	r.pluginTable(&b)
 	meteringTable(&b, "Metering, × plain wazero (WithCloseOnContextDone is wazero's own way to stop a guest)", r.Metering, tunedBar)
 	meteringTable(&b, "Metering of kernels that it was not tuned on, × plain wazero", r.MeteringUntuned, untunedBar)
 	r.startupTable(&b)
@@ -81,6 +82,22 @@ func rowTable(b *strings.Builder, title string, rows []Row) {
 		t.line(append(cells, p99)...)
 	}
 	t.write(b, title)
+}
+
+// pluginTable compares plug-ins on Caisson with the same plug-ins on Extism, for a single caller.
+func (r *Report) pluginTable(b *strings.Builder) {
+	t := newTable(1, "guest", "bytes", "p50 µs", "÷ extism fresh", "bar", "÷ extism reused", "bar")
+	for _, row := range r.Rows {
+		if row.Scheme != CaissonPlugin || row.Callers != 1 {
+			continue
+		}
+		fresh, reused := "", ""
+		if most, measured := pluginBars[row.Guest]; measured && row.Payload == smallPayload {
+			fresh, reused = fmt.Sprintf("%.3f", most.fresh), fmt.Sprintf("%.0f", most.reused)
+		}
+		t.line(string(row.Guest), fmt.Sprint(row.Payload), number(row.P50), quotient(row.Ratio.ExtismFresh), fresh, quotient(row.Ratio.ExtismReused), reused)
+	}
+	t.write(b, "Extism plug-ins on Caisson, fresh for every call, beside the same on Extism's Go SDK")
 }
 
 // meteringTable writes the overhead of metering and its upper bounds.

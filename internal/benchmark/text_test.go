@@ -13,12 +13,22 @@ func TestText(t *testing.T) {
 	rows := []Row{
 		{Guest: guests.C, Payload: 100, Scheme: Caisson, Callers: 1, P50: 4.125, P99: 12.25, CallsPerSecond: 200000},
 		{Guest: guests.C, Payload: 100, Scheme: ExtismFresh, Callers: 1, P50: 412.5, P99: 1000, CallsPerSecond: 2000},
+		{Guest: guests.C, Payload: 100, Scheme: CaissonPlugin, Callers: 1, P50: 8.25, P99: 20, CallsPerSecond: 100000},
+		{Guest: guests.C, Payload: 100, Scheme: ExtismReused, Callers: 1, P50: 16.5, P99: 30, CallsPerSecond: 50000},
 	}
 	ratios(rows)
 	rows = append(rows,
 		Row{Guest: guests.C, Payload: 100, Scheme: Caisson, Callers: 64, CallsPerSecond: 300000, P99: 99},
 		Row{Guest: guests.C, Payload: 100, Scheme: ExtismFresh, Callers: 64, CallsPerSecond: 3000, P99: 9999},
+		Row{Guest: guests.C, Payload: 100, Scheme: CaissonPlugin, Callers: 64, CallsPerSecond: 200000, P99: 88},
+		Row{Guest: guests.C, Payload: 100, Scheme: ExtismReused, Callers: 64, CallsPerSecond: 60000, P99: 77},
 	)
+	larger := []Row{
+		{Guest: guests.C, Payload: 1000, Scheme: CaissonPlugin, Callers: 1, P50: 20, P99: 40, CallsPerSecond: 50000},
+		{Guest: guests.C, Payload: 1000, Scheme: ExtismFresh, Callers: 1, P50: 400, P99: 800, CallsPerSecond: 2500},
+	}
+	ratios(larger)
+	rows = append(rows, larger...)
 	scripts := []Script{
 		{Language: manifests.Python, Scheme: NativeStart, Callers: 1, P50: 16000, P99: 20000, CallsPerSecond: 60},
 		{Language: manifests.Python, Scheme: ScriptExecutor, Callers: 1, P50: 640, P99: 1000, CallsPerSecond: 1500},
@@ -43,9 +53,21 @@ func TestText(t *testing.T) {
 	require.Equal(t, `plan9/amd64, 2 processors, go1.26. Only ratios carry over to another machine.
 
 Guest c, 100 bytes of JSON
-  scheme        p50 µs  p99 µs  ÷ extism fresh  × native  ÷ process  calls/s of 1  calls/s of 64  p99 µs of 64
-  caisson         4.12    12.2          0.0100         -          -        200000         300000          99.0
-  extism-fresh     412    1000            1.00         -          -          2000           3000          9999
+  scheme          p50 µs  p99 µs  ÷ extism fresh  × native  ÷ process  calls/s of 1  calls/s of 64  p99 µs of 64
+  caisson           4.12    12.2          0.0100         -          -        200000         300000          99.0
+  extism-fresh       412    1000            1.00         -          -          2000           3000          9999
+  caisson-plugin    8.25    20.0          0.0200         -          -        100000         200000          88.0
+  extism-reused     16.5    30.0          0.0400         -          -         50000          60000          77.0
+
+Guest c, 1000 bytes of JSON
+  scheme          p50 µs  p99 µs  ÷ extism fresh  × native  ÷ process  calls/s of 1  p99 µs of 1
+  caisson-plugin    20.0    40.0          0.0500         -          -         50000         40.0
+  extism-fresh       400     800            1.00         -          -          2500          800
+
+Extism plug-ins on Caisson, fresh for every call, beside the same on Extism's Go SDK
+  guest  bytes  p50 µs  ÷ extism fresh    bar  ÷ extism reused  bar
+  c        100    8.25          0.0200  0.050             0.50    1
+  c       1000    20.0          0.0500                       -     
 
 Metering, × plain wazero (WithCloseOnContextDone is wazero's own way to stop a guest)
   kernel          guest  metered   bar  WithCloseOnContextDone
