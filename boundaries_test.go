@@ -66,7 +66,7 @@ var layers = map[string][]string{
 // that is not here may not be imported at all.
 var owners = map[string][]string{
 	"github.com/tetratelabs/wazero":            {"runtime/internal/engine", "internal/benchmark"},
-	"github.com/extism/go-sdk":                 {"internal/benchmark"},
+	"github.com/extism/go-sdk":                 {"internal/benchmark", "runtime/extism"},
 	"github.com/extism/go-pdk":                 {"internal/benchmark/guests/go/plugin", "internal/plugins/go"},
 	"github.com/santhosh-tekuri/jsonschema/v5": {"manifests/schema"},
 	"go.yaml.in/yaml/v3":                       {"manifests"},

@@ -1,7 +1,6 @@
 package extism
 
 import (
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	sdk "github.com/extism/go-sdk"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -67,40 +65,6 @@ func TestAllOfAManifestIsTranslated(t *testing.T) {
 	assert.Equal(t, manifests.AccessReadWrite, m.Permissions.Files[0].Access)
 	assert.Equal(t, manifests.AccessRead, m.Permissions.Files[1].Access)
 	assert.Len(t, done.Notes, 3, "%v: both directories, and what http_bytes limits", done.Notes)
-}
-
-// TestManifestsAreReadAsExtismReadsThem: the types here and those of extism/go-sdk understand the
-// same of a manifest.
-func TestManifestsAreReadAsExtismReadsThem(t *testing.T) {
-	for _, text := range []string{
-		whole,
-		`{"wasm": [{"path": "a.wasm"}]}`,
-		`{"wasm": [{"path": "a.wasm"}], "memory": {}, "timeout_ms": 0}`,
-		`{"wasm": [{"path": "a.wasm"}], "memory": {"max_var_bytes": 0, "max_http_response_bytes": 0}, "config": {}}`,
-	} {
-		var theirs sdk.Manifest
-		require.NoError(t, json.Unmarshal([]byte(text), &theirs))
-		ours := &translation{source: []byte(text)}
-		require.NoError(t, ours.read())
-		said := ours.said
-		require.Len(t, theirs.Wasm, len(said.Wasm))
-		assert.Equal(t, sdk.WasmFile{Path: said.Wasm[0].Path, Hash: said.Wasm[0].Hash, Name: said.Wasm[0].Name}, theirs.Wasm[0])
-		assert.Equal(t, theirs.Config, said.Config)
-		assert.Equal(t, theirs.AllowedHosts, said.AllowedHosts)
-		assert.Equal(t, theirs.AllowedPaths, said.AllowedPaths)
-		assert.Equal(t, theirs.Timeout, said.Timeout)
-		memory := sdk.ManifestMemory{MaxHttpResponseBytes: -1, MaxVarBytes: -1}
-		if said.Memory != nil {
-			memory.MaxPages = said.Memory.MaxPages
-			if said.Memory.MaxHTTPResponseBytes != nil {
-				memory.MaxHttpResponseBytes = *said.Memory.MaxHTTPResponseBytes
-			}
-			if said.Memory.MaxVarBytes != nil {
-				memory.MaxVarBytes = *said.Memory.MaxVarBytes
-			}
-		}
-		assert.Equal(t, *theirs.Memory, memory)
-	}
 }
 
 // TestEachFunctionIsATool: but for those of the language's runtime.

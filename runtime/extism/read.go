@@ -18,6 +18,8 @@ import (
 	"slices"
 	"strings"
 
+	extism "github.com/extism/go-sdk"
+
 	"github.com/caisson-run/caisson/internal/hostfile"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime"
@@ -51,30 +53,6 @@ func IsManifest(path string) bool {
 		return false
 	}
 	return members["wasm"] != nil && members["schema"] == nil
-}
-
-// document is a manifest of Extism, as extism.Manifest of github.com/extism/go-sdk reads it.
-type document struct {
-	Wasm         []module          `json:"wasm"`
-	Memory       *memory           `json:"memory"`
-	Config       map[string]string `json:"config"`
-	AllowedHosts []string          `json:"allowed_hosts"`
-	AllowedPaths map[string]string `json:"allowed_paths"`
-	Timeout      uint64            `json:"timeout_ms"`
-}
-
-type module struct {
-	Data json.RawMessage `json:"data"`
-	Path string          `json:"path"`
-	URL  string          `json:"url"`
-	Hash string          `json:"hash"`
-	Name string          `json:"name"`
-}
-
-type memory struct {
-	MaxPages             uint32 `json:"max_pages"`
-	MaxHTTPResponseBytes *int64 `json:"max_http_response_bytes"`
-	MaxVarBytes          *int64 `json:"max_var_bytes"`
 }
 
 // known are the members that are translated or noted.
@@ -115,18 +93,15 @@ func readFile(path string, most int64) (source []byte, err error) {
 type translation struct {
 	file   string
 	source []byte
-	said   document
+	said   extism.Manifest
+	module extism.WasmFile
 	notes  []manifests.Problem
 }
 
 // read parses the manifest, and checks that it has one module in a file.
 func (t *translation) read() error {
-	decoder := json.NewDecoder(bytes.NewReader(t.source))
-	if err := decoder.Decode(&t.said); err != nil {
-		return t.refused("", manifests.Syntax, "this is no manifest of Extism: "+err.Error(), `write JSON such as {"wasm": [{"path": "plugin.wasm"}]}`)
-	}
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(t.source, &members); err != nil {
+	var members map[string]json.RawMessage // the type of extism/go-sdk ignores those that it does not know
+	if err := errors.Join(json.Unmarshal(t.source, &t.said), json.Unmarshal(t.source, &members)); err != nil {
 		return t.refused("", manifests.Syntax, "this is no manifest of Extism: "+err.Error(), `write JSON such as {"wasm": [{"path": "plugin.wasm"}]}`)
 	}
 	for name := range members {
@@ -134,17 +109,21 @@ func (t *translation) read() error {
 			t.note(name, fmt.Sprintf("%q has no equivalent, and is not used", name), "remove it, or write a manifest of Caisson")
 		}
 	}
-	switch all := t.said.Wasm; {
-	case len(all) == 0:
+	switch all := t.said.Wasm; len(all) {
+	case 1:
+	case 0:
 		return t.refused("wasm", manifests.Missing, "the manifest has no module", `write {"wasm": [{"path": "plugin.wasm"}]}`)
-	case len(all) > 1:
+	default:
 		return t.refused("wasm", manifests.NotEnforced, "this version of Caisson does not link several modules", "link them into one module when they are built")
-	case all[0].Path == "" && all[0].URL != "":
-		return t.refused("url", manifests.NotEnforced, "this version of Caisson does not download modules", "download it once, write its path, and pin its SHA-256 as hash")
-	case all[0].Path == "":
-		return t.refused("wasm", manifests.NotEnforced, "this version of Caisson does not load modules that are written into a manifest", "write the module to a file, and its path here")
 	}
-	return nil
+	switch module := t.said.Wasm[0].(type) {
+	case extism.WasmFile:
+		t.module = module
+		return nil
+	case extism.WasmUrl:
+		return t.refused("url", manifests.NotEnforced, "this version of Caisson does not download modules", "download it once, write its path, and pin its SHA-256 as hash")
+	}
+	return t.refused("data", manifests.NotEnforced, "this version of Caisson does not load modules that are written into a manifest", "write the module to a file, and its path here")
 }
 
 // refused returns the error of a manifest that cannot be translated.
@@ -171,7 +150,7 @@ func (t *translation) functions() ([]string, error) {
 		return nil, fmt.Errorf("%w: %w", manifests.ErrFile, err)
 	}
 	defer root.Close()
-	path := t.said.Wasm[0].Path
+	path := t.module.Path
 	file, info, err := hostfile.OpenIn(root, filepath.FromSlash(path), hostfile.Follow)
 	if err != nil {
 		return nil, t.refused("path", manifests.InvalidValue, "the module cannot be read: "+err.Error(), "write the path of a module in the manifest's folder or below it, relative to that folder")

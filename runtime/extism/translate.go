@@ -43,8 +43,8 @@ func (t *translation) translate() (*Translated, error) {
 	var problems []manifests.Problem
 	for _, function := range functions {
 		text, err := json.Marshal(written{
-			Schema: manifests.SchemaV1, Name: t.name(function), Description: "Calls " + function + " of the Extism plug-in " + t.said.Wasm[0].Path + ".",
-			Module: t.module(function), Parameters: json.RawMessage(inputParameter), Permissions: asks, Limits: limits,
+			Schema: manifests.SchemaV1, Name: t.name(function), Description: "Calls " + function + " of the Extism plug-in " + t.module.Path + ".",
+			Module: t.moduleOf(function), Parameters: json.RawMessage(inputParameter), Permissions: asks, Limits: limits,
 		})
 		if err != nil {
 			return nil, err
@@ -77,9 +77,9 @@ func (t *translation) name(function string) string {
 	}, file+"_"+function)
 }
 
-func (t *translation) module(function string) map[string]any {
-	m := map[string]any{"path": filepath.ToSlash(filepath.Clean(t.said.Wasm[0].Path)), "abi": manifests.ABIExtism, "entry": function, "stdin": "{input}"}
-	if hash := t.said.Wasm[0].Hash; hash != "" {
+func (t *translation) moduleOf(function string) map[string]any {
+	m := map[string]any{"path": filepath.ToSlash(filepath.Clean(t.module.Path)), "abi": manifests.ABIExtism, "entry": function, "stdin": "{input}"}
+	if hash := t.module.Hash; hash != "" {
 		m["sha256"] = hash
 	}
 	if len(t.said.Config) > 0 {
@@ -126,19 +126,19 @@ func (t *translation) limits() map[string]string {
 	if t.said.Timeout > 0 {
 		limits["timeout"] = fmt.Sprintf("%dms", min(t.said.Timeout, math.MaxInt64/1_000_000))
 	}
-	if m := t.said.Memory; m != nil {
-		if m.MaxPages > 0 {
-			limits["memory"] = fmt.Sprintf("%dKiB", uint64(m.MaxPages)*pageBytes>>10)
-		}
-		if m.MaxHTTPResponseBytes != nil && *m.MaxHTTPResponseBytes > 0 {
-			limits["http_bytes"] = fmt.Sprintf("%dB", *m.MaxHTTPResponseBytes)
-			t.note("max_http_response_bytes", "it limits the bodies of all requests and responses of a call together (limits.http_bytes), not each response", "write a higher number if calls send several requests")
-		} else if m.MaxHTTPResponseBytes != nil {
-			t.note("max_http_response_bytes", fmt.Sprintf("%d has no equivalent, and is not used", *m.MaxHTTPResponseBytes), "leave out allowed_hosts for a plug-in that sends no requests")
-		}
-		if m.MaxVarBytes != nil && *m.MaxVarBytes >= 0 && *m.MaxVarBytes != standardVariables {
-			t.note("max_var_bytes", fmt.Sprintf("%d has no equivalent: a call may have %d bytes of variables", *m.MaxVarBytes, standardVariables), "remove it")
-		}
+	m := t.said.Memory // never nil; a number that is not given is 0 for pages, and else -1
+	if m.MaxPages > 0 {
+		limits["memory"] = fmt.Sprintf("%dKiB", uint64(m.MaxPages)*pageBytes>>10)
+	}
+	switch most := m.MaxHttpResponseBytes; {
+	case most > 0:
+		limits["http_bytes"] = fmt.Sprintf("%dB", most)
+		t.note("max_http_response_bytes", "it limits the bodies of all requests and responses of a call together (limits.http_bytes), not each response", "write a higher number if calls send several requests")
+	case most == 0:
+		t.note("max_http_response_bytes", "0 has no equivalent, and is not used", "leave out allowed_hosts for a plug-in that sends no requests")
+	}
+	if most := m.MaxVarBytes; most >= 0 && most != standardVariables {
+		t.note("max_var_bytes", fmt.Sprintf("%d has no equivalent: a call may have %d bytes of variables", most, standardVariables), "remove it")
 	}
 	return limits
 }
