@@ -58,9 +58,15 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// nestedInstrumented is go-sdk's nested.c.instr.wasm, which takes more to compile than is allowed in this process.
+const nestedInstrumented = "3d8b615ab7ed5373bdebc435fa32cd41376634de77a9b971251c2cd109bcfc99"
+
 // options allow what the tests' calls need, such as outputs of 8 MiB.
 func options() runtime.Options {
-	return runtime.Options{CacheDir: compiled, Limits: runtime.Limits{Timeout: time.Minute, Memory: 512 << 20, Output: 64 << 20, Stderr: 16 << 20}}
+	return runtime.Options{
+		CacheDir: compiled, HostFunctions: functionsOfOurs(), TrustedModules: []string{nestedInstrumented},
+		Limits: runtime.Limits{Timeout: time.Minute, Memory: 512 << 20, Output: 64 << 20, Stderr: 16 << 20},
+	}
 }
 
 // subject is a plug-in and what both hosts give it.
@@ -71,7 +77,10 @@ type subject struct {
 	hosts  []string // that it may send requests to; all names lead to the tests' server
 	files  string   // the host's folder that is its /mnt
 	writes bool     // whether it may write there
-	limits string   // of the manifest, such as "{timeout: 1s}"
+	calls  []string // functions of the program that it may call, by their names in permissions
+	// granted are those of calls that the operator grants. Nil means all.
+	granted []string
+	limits  string // of the manifest, such as "{timeout: 1s}"
 }
 
 // answer is what the caller of a plug-in gets.
@@ -149,6 +158,13 @@ func loadIn(t testing.TB, r *runtime.Runtime, s subject, export string) (*runtim
 	for _, name := range s.hosts {
 		grants.Network = append(grants.Network, grant(name))
 	}
+	granted := s.calls
+	if s.granted != nil {
+		granted = s.granted
+	}
+	for _, name := range granted {
+		grants.Functions = append(grants.Functions, manifests.FunctionGrant{Name: name})
+	}
 	if s.files != "" {
 		access := manifests.AccessRead
 		if s.writes {
@@ -174,6 +190,9 @@ func (s subject) manifest(t testing.TB, export string) string {
 	permissions := map[string]any{}
 	if network != nil {
 		permissions["network"] = network
+	}
+	if s.calls != nil {
+		permissions["functions"] = s.calls
 	}
 	if s.files != "" {
 		access := "read"
@@ -262,7 +281,7 @@ func compileTheirs(t testing.TB, s subject) *extism.CompiledPlugin {
 		Wasm: []extism.Wasm{extism.WasmData{Data: s.module}}, Config: maps.Clone(s.config), AllowedHosts: s.hosts,
 	}
 	config := extism.PluginConfig{EnableWasi: true, EnableHttpResponseHeaders: true, RuntimeConfig: wazero.NewRuntimeConfig().WithCompilationCache(cache)}
-	plugin, err := extism.NewCompiledPlugin(t.Context(), manifest, config, nil)
+	plugin, err := extism.NewCompiledPlugin(t.Context(), manifest, config, functionsOfTheirs())
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, plugin.Close(context.WithoutCancel(t.Context()))) })
 	return plugin
