@@ -65,7 +65,7 @@ var layers = map[string][]string{
 // owners says which folder alone may import a dependency outside tests. A dependency
 // that is not here may not be imported at all.
 var owners = map[string][]string{
-	"github.com/tetratelabs/wazero":            {"runtime/internal/engine", "internal/benchmark"},
+	"github.com/tetratelabs/wazero":            {"runtime/internal/engine", "internal/benchmark", "internal/plugins"},
 	"github.com/extism/go-sdk":                 {"internal/benchmark", "runtime/extism"},
 	"github.com/extism/go-pdk":                 {"internal/benchmark/guests/go/plugin", "internal/plugins/go"},
 	"github.com/santhosh-tekuri/jsonschema/v5": {"manifests/schema"},

@@ -6,6 +6,7 @@ import (
 	"log"
 	"path/filepath"
 
+	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/internal/guests"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime"
@@ -70,4 +71,28 @@ func ExampleInspectModule() {
 	info, err := runtime.InspectModule(shipped("calculator", "tool.yaml"))
 	fmt.Println(info.Bytes > 0, len(info.SHA256), info.Unused, err)
 	// Output: true 64 [] <nil>
+}
+
+// A program offers functions to Extism plug-ins. A manifest requests them, and a grant lets them be
+// called: permissions: {functions: [double]} and grants: [{tools: [my_plugin], functions: [double]}].
+func ExampleHostFunction() {
+	double := runtime.HostFunction{
+		Name: "double", Params: []hostfuncs.ValueType{hostfuncs.I64}, Results: []hostfuncs.ValueType{hostfuncs.I64},
+		Call: func(ctx context.Context, plugin *runtime.CurrentPlugin, stack []uint64) error {
+			text, err := plugin.ReadString(stack[0])
+			if err != nil {
+				return err
+			}
+			stack[0], err = plugin.WriteString(text + text)
+			return err
+		},
+	}
+	ctx := context.Background()
+	rt, err := runtime.New(ctx, runtime.Options{HostFunctions: []runtime.HostFunction{double}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer rt.Close(ctx)
+	fmt.Println(double.PermissionName())
+	// Output: double
 }
