@@ -263,7 +263,9 @@ func TestSecretPlaces(t *testing.T) {
 func TestRequirementsMayBeAlternatives(t *testing.T) {
 	m := parse(t, `requires: [A, "B|C", "  D |  E|_f1 "]`)
 	assert.Equal(t, []string{"A", "B|C", "D|E|_f1"}, m.Requires)
-	for _, text := range []string{"", "|", "A|", "|A", "A||B", "A B", "A|1B", "A,B", "A|A", "A\t|B"} {
+	m = parse(t, "requires: [/a, ' A | /b/c-d.e ']\npermissions: {files: [{path: /a}, {path: /b/c-d.e}]}")
+	assert.Equal(t, []string{"/a", "A|/b/c-d.e"}, m.Requires)
+	for _, text := range []string{"", "|", "A|", "|A", "A||B", "A B", "A|1B", "A,B", "A|A", "A\t|B", "/", "/a/", "/a//b", "/../a", "/a b", "A|a/b", "/a"} {
 		found := problems(t, `requires: ["`+text+`"]`)
 		require.Len(t, found, 1, text)
 		assert.Equal(t, "requires[0]", found[0].Path, text)

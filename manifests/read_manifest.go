@@ -102,7 +102,7 @@ func (r *reader) setting(n *node, path string) string {
 	return r.word(settingName, settingFix)(n, path)
 }
 
-// requirement reads a setting, or several alternatives separated by |.
+// requirement reads a setting or a directory of the guest, or several alternatives separated by |.
 func (r *reader) requirement(n *node, path string) string {
 	text := r.text(n, path)
 	if n.kind != textNode {
@@ -112,7 +112,10 @@ func (r *reader) requirement(n *node, path string) string {
 	for setting := range strings.SplitSeq(text, "|") {
 		setting = strings.Trim(setting, " ")
 		switch {
-		case !settingName.MatchString(setting):
+		case strings.HasPrefix(setting, "/") && !requiredDirectory.MatchString(setting):
+			r.invalid(n, path, fmt.Sprintf("%q is not allowed here", clip(text)), "write the path of a directory that the tool requests, such as /data")
+			return ""
+		case !strings.HasPrefix(setting, "/") && !settingName.MatchString(setting):
 			r.invalid(n, path, fmt.Sprintf("%q is not allowed here", clip(text)), settingFix+"; write A|B if one of two settings is enough")
 			return ""
 		case slices.Contains(settings, setting):
@@ -143,6 +146,21 @@ func (r *reader) checkTogether(root *node, m *Manifest) {
 	r.checkNames(root, m)
 	r.checkTests(root, m)
 	r.checkSample(m)
+	r.checkRequirements(m)
+}
+
+// checkRequirements checks that directories without which the tool cannot be called are requested: the operator could not
+// grant them otherwise.
+func (r *reader) checkRequirements(m *Manifest) {
+	for i, required := range m.Requires {
+		for alternative := range strings.SplitSeq(required, "|") {
+			isRequest := func(f FilePermission) bool { return f.Path == alternative }
+			if strings.HasPrefix(alternative, "/") && !slices.ContainsFunc(m.Permissions.Files, isRequest) {
+				r.conflict(fmt.Sprintf("requires[%d]", i), "the manifest does not request the directory "+alternative,
+					fmt.Sprintf("add permissions: {files: [{path: %s}]}", alternative))
+			}
+		}
+	}
 }
 
 // checkExecution checks that exactly one party runs the tool: the sandbox, the caller or the host's

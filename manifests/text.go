@@ -25,6 +25,9 @@ var parameterName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
 // settingName matches names of environment variables, secrets and settings.
 var settingName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 
+// requiredDirectory matches guest paths that a manifest can require: those that need no quotes.
+var requiredDirectory = regexp.MustCompile(`^(/[A-Za-z0-9_-][A-Za-z0-9_.-]*){1,16}$`)
+
 // secretName is settingName in the form required for secrets.
 var secretName = regexp.MustCompile(`^[A-Z][A-Z0-9_]{0,127}$`)
 

@@ -287,6 +287,25 @@ func TestSettingsMayBeAlternatives(t *testing.T) {
 	assert.Empty(t, load(t, newRuntime(t, Options{Settings: []string{"FIRST_KEY"}}), m, manifests.Grants{}).Unavailable())
 }
 
+// TestRowS1_7DirectoriesMayBeRequired: a tool is unavailable until the directory is granted, also if it was denied.
+func TestRowS1_7DirectoriesMayBeRequired(t *testing.T) {
+	m := manifest(t, probe, "requires: [/skills, KEY|/data]\npermissions: {files: [{path: /skills}, {path: /data}]}")
+	r := newRuntime(t, Options{})
+	grants := manifests.Grants{}
+	assert.Equal(t, "needs a granted directory at /skills, the setting KEY or a granted directory at /data", load(t, r, m, grants).Unavailable())
+	grants.Files = []manifests.FileGrant{{Path: "/skills", Host: t.TempDir(), Access: manifests.AccessRead}}
+	assert.Equal(t, "needs the setting KEY or a granted directory at /data", load(t, r, m, grants).Unavailable())
+	assert.Empty(t, load(t, newRuntime(t, Options{Settings: []string{"KEY"}}), m, grants).Unavailable())
+	grants.Files = append(grants.Files, manifests.FileGrant{Path: "/data", Host: t.TempDir(), Access: manifests.AccessRead})
+	guest := load(t, r, m, grants)
+	assert.Empty(t, guest.Unavailable())
+	grants.Deny = []manifests.Deny{{Files: &manifests.FileDeny{Path: "/skills", Access: manifests.AccessRead}}}
+	denied := load(t, r, m, grants)
+	assert.Equal(t, "needs a granted directory at /skills", denied.Unavailable())
+	_, err := invoke(t, denied, `{}`)
+	assert.ErrorIs(t, err, tool.Denied)
+}
+
 // asJSON is a record of the outcome, as it is stored.
 func asJSON(t testing.TB, outcome tool.Outcome) string {
 	t.Helper()

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
 	"github.com/caisson-run/caisson/tool"
@@ -76,14 +77,30 @@ func (t *Tool) Unavailable() string {
 	var missing []string
 	for _, required := range t.manifest.Requires {
 		alternatives := strings.Split(required, "|")
-		if !slices.ContainsFunc(alternatives, t.hasSetting) {
-			missing = append(missing, strings.Join(alternatives, " or "))
+		if !slices.ContainsFunc(alternatives, t.has) {
+			missing = append(missing, inWords(alternatives))
 		}
 	}
 	if len(missing) == 0 {
 		return ""
 	}
-	return "needs the setting " + strings.Join(missing, ", ")
+	return "needs " + strings.Join(missing, ", ")
+}
+
+// inWords names what a manifest requires: "the setting A or B", "a granted directory at /data".
+func inWords(alternatives []string) string {
+	var settings, words []string
+	for _, alternative := range alternatives {
+		if strings.HasPrefix(alternative, "/") {
+			words = append(words, "a granted directory at "+alternative)
+		} else {
+			settings = append(settings, alternative)
+		}
+	}
+	if len(settings) > 0 {
+		words = slices.Insert(words, 0, "the setting "+strings.Join(settings, " or "))
+	}
+	return strings.Join(words, " or ")
 }
 
 const condemned = "an earlier call could not be stopped, which is a bug in Caisson; the tool is disabled"
@@ -102,10 +119,13 @@ func (t *Tool) isCondemned() bool {
 	return t.runtime.watchdog.hasCondemned(t.digest)
 }
 
-// hasSetting reports whether the operator has made a setting, either in [Options.Settings] or
-// as a variable or secret granted to the tool.
-func (t *Tool) hasSetting(name string) bool {
-	return slices.Contains(t.runtime.settings, name) || slices.Contains(t.permit.settings, name)
+// has reports whether there is what a manifest requires: a directory that was granted, or a setting that was made, either in
+// [Options.Settings] or as a variable or secret granted to the tool.
+func (t *Tool) has(required string) bool {
+	if strings.HasPrefix(required, "/") {
+		return slices.ContainsFunc(t.permit.mounts, func(m files.Mount) bool { return m.Guest.String() == required })
+	}
+	return slices.Contains(t.runtime.settings, required) || slices.Contains(t.permit.settings, required)
 }
 
 // Close closes the tool's connections. It must not be called during a call. Closing the runtime

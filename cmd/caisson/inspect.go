@@ -101,11 +101,11 @@ func reuseOf(b manifests.Behavior) reuse {
 	return reuse{reuseFor.Seconds(), "it is read_only, and the manifest does not set cache"}
 }
 
-// requirement is a setting without which the tool is unavailable.
+// requirement is a setting or a directory without which the tool is unavailable.
 type requirement struct {
-	AnyOf []string `json:"any_of"` // the names of settings, one of which is enough
-	// Requested says whether the manifest requests a variable or secret with one of the names. If not, only a program
-	// that embeds Caisson can make the setting.
+	AnyOf []string `json:"any_of"` // the names of settings and the paths of directories, one of which is enough
+	// Requested says whether the manifest requests a variable, a secret or a directory that is one of these. If not, only a
+	// program that embeds Caisson can make the setting.
 	Requested bool `json:"requested"`
 }
 
@@ -113,6 +113,9 @@ func requirementsOf(m *manifests.Manifest) []requirement {
 	requested := slices.Clone(m.Permissions.Env)
 	for _, secret := range m.Permissions.Secrets {
 		requested = append(requested, secret.Name)
+	}
+	for _, files := range m.Permissions.Files {
+		requested = append(requested, files.Path)
 	}
 	all := []requirement{}
 	for _, required := range m.Requires {
