@@ -13,13 +13,22 @@ import (
 
 // TestRowS3_11: the tests in the manifests of execute_python and execute_javascript hold.
 func TestRowS3_11(t *testing.T) {
+	checkShipped(t, "execute_python/tool.yaml", "execute_javascript/tool.yaml")
+}
+
+// TestRowS1_10: so do those of execute_skill_script.
+func TestRowS1_10(t *testing.T) { checkShipped(t, "skills/execute_skill_script.tool.yaml") }
+
+// checkShipped runs the tests in manifests of tools that come with Caisson.
+func checkShipped(t *testing.T, files ...string) {
+	t.Helper()
 	r := newRuntime(t)
-	for _, name := range []string{"execute_python", "execute_javascript"} {
-		m, err := manifests.Load(filepath.Join("..", "..", "wasm-tools", name, "tool.yaml"))
+	for _, file := range files {
+		m, err := manifests.Load(filepath.Join("..", "..", "wasm-tools", filepath.FromSlash(file)))
 		require.NoError(t, err)
 		require.Greater(t, len(m.Tests), 5)
 		for _, c := range m.Tests {
-			t.Run(name+" "+c.Name, func(t *testing.T) {
+			t.Run(m.Name+" "+c.Name, func(t *testing.T) {
 				assert.NoError(t, cases.Run(t.Context(), r, m, c, t.TempDir()))
 			})
 		}
