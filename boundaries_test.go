@@ -69,7 +69,7 @@ var owners = map[string][]string{
 	"github.com/extism/go-sdk":                 {"internal/benchmark", "runtime/extism"},
 	"github.com/extism/go-pdk":                 {"internal/benchmark/guests/go/plugin", "internal/plugins/go"},
 	"github.com/santhosh-tekuri/jsonschema/v5": {"manifests/schema"},
-	"go.yaml.in/yaml/v3":                       {"manifests"},
+	"go.yaml.in/yaml/v3":                       {"manifests", "wasm-tools/skills/skill"},
 	"github.com/spf13/cobra":                   {"cmd"},
 	"github.com/spf13/pflag":                   {"cmd"}, // the type of cobra's flags
 	"github.com/google/uuid":                   {"executor", "server"},
@@ -227,11 +227,11 @@ func TestDependenciesHaveOneOwner(t *testing.T) {
 }
 
 // TestVocabularyIsStandard: package tool, the dialects, permissions and the SDK are for everyone, so
-// they bring nothing along. The tools are small, and only what reads HTML, encodings and characters has a library for it.
+// they bring nothing along. The tools are small, and only what reads HTML, encodings, characters and YAML has a library for it.
 func TestVocabularyIsStandard(t *testing.T) {
 	for _, s := range sources(t) {
 		bare := slices.ContainsFunc([]string{"dialects", "tool", "manifests/permission", "sdk", "wasm-tools"}, func(folder string) bool { return within(s.folder(), folder) })
-		if !bare || s.test || within(s.folder(), "wasm-tools/internal/page") || within(s.folder(), "wasm-tools/files/charset") || within(s.folder(), "wasm-tools/knowledge/words") || within(s.folder(), "wasm-tools/text") {
+		if !bare || s.test || within(s.folder(), "wasm-tools/internal/page") || within(s.folder(), "wasm-tools/files/charset") || within(s.folder(), "wasm-tools/knowledge/words") || within(s.folder(), "wasm-tools/text") || within(s.folder(), "wasm-tools/skills/skill") {
 			continue
 		}
 		for _, imported := range imports(s) {

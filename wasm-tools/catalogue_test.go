@@ -161,7 +161,7 @@ func TestRowS1_7ConditionalToolsShowTheCondition(t *testing.T) {
 	assert.Contains(t, shown(t, c, tools.WebSearch).Unavailable, "BRAVE_API_KEY or TAVILY_API_KEY or SEARXNG_URL")
 	assert.False(t, slices.ContainsFunc(c.Definitions(), func(d tool.Definition) bool { return d.Name == tools.WebSearch }))
 	for _, l := range c.Tools {
-		lacking := []string{tools.WebSearch, tools.ExecuteJavaScript, tools.ExecutePython} // a setting, and interpreters
+		lacking := []string{tools.WebSearch, tools.ExecuteJavaScript, tools.ExecutePython, tools.ExecuteSkillScript, tools.ReadSkill} // a setting, interpreters, skills
 		assert.Equal(t, slices.Contains(lacking, l.Name), l.Unavailable != "", l.Name)
 	}
 

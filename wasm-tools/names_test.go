@@ -31,6 +31,10 @@ var taught = map[string]map[string]string{
 		"json_string": `"string"`,
 		"operation":   `["parse","validate","format","minify","keys","get","query","sort_keys","flatten","patch","merge_patch","diff","merge_diff"]`,
 	},
+	"read_skill": {"skill_name": `"string"`, "file_path": `"string" "SKILL.md"`},
+	"execute_skill_script": {
+		"skill_name": `"string"`, "script_path": `"string"`, "args": `"array"`, "input": `"string"`,
+	},
 	"text_process": {
 		"text":      `"string"`,
 		"operation": `["count","lines","words","frequency","upper","lower","title","reverse","trim","collapse","dedent","clean","slug","sort","unique","join","split","slice","find","replace","base64_encode","base64_decode","url_encode","url_decode"]`,

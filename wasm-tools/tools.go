@@ -3,7 +3,7 @@ package tools
 
 import "embed"
 
-// Scripts holds the folders of the tools that are scripts, each with its manifest, tool.yaml.
+// Scripts holds the folders that have nothing but a script and its manifest, tool.yaml.
 //
 //go:embed execute_javascript execute_python
 var Scripts embed.FS
@@ -19,6 +19,7 @@ const (
 	DatabaseQuery       = "database_query"
 	ExecuteJavaScript   = "execute_javascript"
 	ExecutePython       = "execute_python"
+	ExecuteSkillScript  = "execute_skill_script"
 	FetchPage           = "fetch_page"
 	FileDelete          = "file_delete"
 	FileExists          = "file_exists"
@@ -33,6 +34,7 @@ const (
 	ListKnowledgeChunks = "list_knowledge_chunks"
 	LocalShell          = "local_shell"
 	PlotImage           = "plot_image"
+	ReadSkill           = "read_skill"
 	TextProcess         = "text_process"
 	Thinking            = "thinking"
 	TodoWrite           = "todo_write"
@@ -51,6 +53,7 @@ func Names() []string {
 		DatabaseQuery,
 		ExecuteJavaScript,
 		ExecutePython,
+		ExecuteSkillScript,
 		FetchPage,
 		FileDelete,
 		FileExists,
@@ -65,6 +68,7 @@ func Names() []string {
 		ListKnowledgeChunks,
 		LocalShell,
 		PlotImage,
+		ReadSkill,
 		TextProcess,
 		Thinking,
 		TodoWrite,

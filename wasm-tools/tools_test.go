@@ -60,7 +60,7 @@ func compiled(t testing.TB) []*manifests.Manifest {
 	return all
 }
 
-var modules = []string{"wasm-tools/calculator", "wasm-tools/files", "wasm-tools/json", "wasm-tools/knowledge", "wasm-tools/planning", "wasm-tools/plot", "wasm-tools/search", "wasm-tools/text", "wasm-tools/weather", "wasm-tools/web"}
+var modules = []string{"wasm-tools/calculator", "wasm-tools/files", "wasm-tools/json", "wasm-tools/knowledge", "wasm-tools/planning", "wasm-tools/plot", "wasm-tools/search", "wasm-tools/skills", "wasm-tools/text", "wasm-tools/weather", "wasm-tools/web"}
 
 // newRuntime makes a runtime that keeps compiled code where all tests do.
 func newRuntime(t testing.TB, options runtime.Options) *runtime.Runtime {

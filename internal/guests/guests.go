@@ -32,6 +32,7 @@ var programs = []string{
 	"wasm-tools/planning",
 	"wasm-tools/plot",
 	"wasm-tools/search",
+	"wasm-tools/skills",
 	"wasm-tools/text",
 	"wasm-tools/weather",
 	"wasm-tools/web",

@@ -10,7 +10,7 @@ import traceback
 import types
 
 # Modules that scripts often use: they are imported before the first call.
-import argparse, collections, csv, dataclasses, datetime, functools, itertools, json, math, pathlib, random, statistics, string, textwrap  # noqa: E401, F401
+import argparse, collections, csv, datetime, functools, itertools, json, math, pathlib, textwrap  # noqa: E401, F401
 
 SKILLS = "/skills"
 MOST = 100_000  # characters that are kept of each stream

@@ -116,13 +116,17 @@ func (d *data) text() string {
 	if d.FilePath != skill.File {
 		return text
 	}
+	var notes []string
 	if d.Problem != "" {
-		text += "\n[" + d.Problem + "]"
+		notes = append(notes, "["+d.Problem+"]")
 	}
 	if others := listed(*d); others != "" {
-		text += "\n\n[" + strings.TrimPrefix(others, "; ") + "]"
+		notes = append(notes, "["+strings.TrimPrefix(others, "; ")+"]")
 	}
-	return text
+	if len(notes) == 0 {
+		return text
+	}
+	return strings.TrimSuffix(text, "\n") + "\n\n" + strings.Join(notes, "\n")
 }
 
 // listed names the files of a skill but SKILL.md.
