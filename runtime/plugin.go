@@ -42,7 +42,8 @@ func initializers(description *wasm.Module, entry string) []string {
 	const initialize, constructors, haskell = "_initialize", "__wasm_call_ctors", "hs_init"
 	takes := func(name string, params int) bool {
 		f, found := description.ExportedFunction(name)
-		return found && len(f.Params) == params && len(f.Results) <= 1
+		isOther := func(t wasm.ValueType) bool { return t != wasm.I32 }
+		return found && len(f.Params) == params && !slices.ContainsFunc(f.Params, isOther) && returnsNumber(f)
 	}
 	switch {
 	case entry == startFunction || entry == initialize:
@@ -59,6 +60,15 @@ func initializers(description *wasm.Module, entry string) []string {
 	return nil
 }
 
+// returnsNumber reports whether a function returns nothing or a whole number. A reference would be an
+// address in the host's memory, which a result must not tell.
+func returnsNumber(f wasm.FuncType) bool {
+	return len(f.Results) == 0 || len(f.Results) == 1 && (f.Results[0] == wasm.I32 || f.Results[0] == wasm.I64)
+}
+
+// isEntry reports whether calls of a plug-in can run a function of this type.
+func isEntry(f wasm.FuncType) bool { return len(f.Params) == 0 && returnsNumber(f) }
+
 // checkEntry returns what is wrong with the function that calls of a plug-in run, and what to do
 // about it, or "".
 func checkEntry(m *manifests.Manifest, description *wasm.Module) (problem, fix string) {
@@ -67,8 +77,8 @@ func checkEntry(m *manifests.Manifest, description *wasm.Module) (problem, fix s
 	switch {
 	case !found:
 		return fmt.Sprintf("exports no function %s, which its manifest has as module.entry or which is the default", quotedName(entry)), "write one of its functions as entry: " + entries(description)
-	case len(function.Params) > 0 || len(function.Results) > 1:
-		return fmt.Sprintf("exports %s with parameters or several results, so it is no function of an Extism plug-in", quotedName(entry)), "write one of its functions as entry: " + entries(description)
+	case !isEntry(function):
+		return fmt.Sprintf("exports %s with parameters or with results other than one whole number, so it is no function of an Extism plug-in", quotedName(entry)), "write one of its functions as entry: " + entries(description)
 	}
 	return "", ""
 }
@@ -76,9 +86,9 @@ func checkEntry(m *manifests.Manifest, description *wasm.Module) (problem, fix s
 // entries lists the functions that can be a plug-in's entry.
 func entries(description *wasm.Module) string {
 	var names []string
-	for _, e := range description.Exports {
-		if f, found := description.ExportedFunction(e.Name); found && len(f.Params) == 0 && len(f.Results) <= 1 {
-			names = append(names, quotedName(e.Name))
+	for name, f := range description.ExportedFunctions() {
+		if isEntry(f) {
+			names = append(names, quotedName(name))
 		}
 	}
 	if len(names) == 0 {

@@ -1,7 +1,6 @@
 package runtime
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -28,7 +27,7 @@ const (
 type Recognised struct {
 	Kind ModuleKind
 	// Functions are the exported functions that can be the entry of a plug-in: those without
-	// parameters and with one result at most, but for those that belong to a language's runtime, in
+	// parameters and with no result or a whole number, but for those that belong to a language's runtime, in
 	// the module's order. A plug-in that has only _start has that.
 	Functions []string
 	// Files, Network and Config report whether the module imports what opens files, what sends
@@ -42,7 +41,7 @@ type Recognised struct {
 func Recognise(source []byte) (Recognised, error) {
 	description, err := wasm.Inspect(source)
 	if err != nil {
-		return Recognised{}, errors.Join(ErrModule, err)
+		return Recognised{}, fmt.Errorf("%w: %w", ErrModule, err)
 	}
 	r := Recognised{Functions: pluginFunctions(description)}
 	imports := func(module string, names ...string) bool {
@@ -91,14 +90,13 @@ func RecogniseFile(path string) (Recognised, error) {
 func pluginFunctions(description *wasm.Module) []string {
 	var functions []string
 	hasStart := false
-	for _, e := range description.Exports {
-		f, found := description.ExportedFunction(e.Name)
-		if !found || len(f.Params) > 0 || len(f.Results) > 1 {
+	for name, f := range description.ExportedFunctions() {
+		if !isEntry(f) {
 			continue
 		}
-		hasStart = hasStart || e.Name == startFunction
-		if !isOfLanguage(e.Name) {
-			functions = append(functions, e.Name)
+		hasStart = hasStart || name == startFunction
+		if !isOfLanguage(name) {
+			functions = append(functions, name)
 		}
 	}
 	if len(functions) == 0 && hasStart {
@@ -120,7 +118,7 @@ func PluginFunctions(source []byte) ([]string, error) {
 	case err != nil:
 		return nil, err
 	case len(r.Functions) == 0:
-		return nil, fmt.Errorf("%w: it exports no function without parameters and with one result at most", ErrModule)
+		return nil, fmt.Errorf("%w: it exports no function without parameters that returns nothing or a whole number", ErrModule)
 	}
 	return r.Functions, nil
 }

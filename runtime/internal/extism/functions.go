@@ -86,13 +86,16 @@ func (c *call) bytes(i int) ([]byte, error) {
 	return bytes, nil
 }
 
-// text is like bytes, for a text of at most some bytes.
+// text returns a copy of what bytes returns, which may have some bytes at most.
 func (c *call) text(i int, function, what string, most int) (string, error) {
 	bytes, err := c.bytes(i)
-	if err == nil && len(bytes) > most {
-		err = errorf("it passed a %s of %d bytes to %s, which takes %d", what, len(bytes), function, most)
+	if err != nil {
+		return "", err
 	}
-	return string(bytes), err
+	if len(bytes) > most {
+		return "", errorf("it passed a %s of %d bytes to %s, which takes %d", what, len(bytes), function, most)
+	}
+	return string(bytes), nil
 }
 
 // hold keeps bytes for take, and returns their length.
@@ -191,9 +194,12 @@ func (s *Session) taking(name string) int {
 
 func deleteVariable(c *call) (int64, error) {
 	name, err := c.text(0, "var_set", "name", maxName)
+	if err != nil {
+		return 0, err
+	}
 	c.session.taken -= c.session.taking(name)
 	delete(c.session.variables, name)
-	return 0, err
+	return 0, nil
 }
 
 // maxRequest is how many bytes a request may have without its body. See [abi].
@@ -212,7 +218,7 @@ func request(c *call) (int64, error) {
 		Headers map[string]string `json:"headers"`
 	}
 	if err := json.Unmarshal([]byte(text), &asked); err != nil {
-		return 0, errorf("it passed to http_request what is not a request: %v", err)
+		return 0, notRequest(err)
 	}
 	body, err := c.bytes(2)
 	if err != nil {
@@ -244,6 +250,18 @@ func request(c *call) (int64, error) {
 	return c.hold(response.Body)
 }
 
+// notRequest returns the error for a text that is not the JSON of a request.
+func notRequest(err error) error {
+	mistyped, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	switch {
+	case !ok:
+		return errorf("it passed to http_request what is not JSON: %v", err)
+	case mistyped.Field == "":
+		return errorf("it passed to http_request what is not a request: its JSON is of type %s, not an object", mistyped.Value)
+	}
+	return errorf("it passed to http_request what is not a request: its member %s has, or holds, a value of type %s", mistyped.Field, mistyped.Value)
+}
+
 // requestError returns the error with which a request ends the plug-in, which has no way to read it.
 func requestError(err error) error {
 	failed, ok := errors.AsType[*network.Error](err)
@@ -258,13 +276,14 @@ func status(c *call) (int64, error) { return int64(c.session.status), nil }
 // headers holds the headers of the last response as an object. Their names are in lower case, and a
 // header that came more than once has its values joined.
 func headers(c *call) (int64, error) {
-	joined := map[string]string{}
+	values := map[string][]string{}
 	for _, header := range c.session.headers {
 		name := strings.ToLower(header[0])
-		if before, found := joined[name]; found {
-			header[1] = before + "," + header[1]
-		}
-		joined[name] = header[1]
+		values[name] = append(values[name], header[1])
+	}
+	joined := map[string]string{}
+	for name, all := range values {
+		joined[name] = strings.Join(all, ",")
 	}
 	text, err := json.Marshal(joined)
 	if err != nil {

@@ -1,6 +1,9 @@
 package wasm
 
-import "fmt"
+import (
+	"fmt"
+	"iter"
+)
 
 // Module describes what a WebAssembly module declares. It shares no memory with the bytes it was
 // read from. It is safe for concurrent use as long as it is not modified.
@@ -101,6 +104,27 @@ func (m *Module) ExportedFunction(name string) (FuncType, bool) {
 		}
 	}
 	return FuncType{}, false
+}
+
+// ExportedFunctions returns the names and types of all exported functions, in the order of the
+// exports.
+func (m *Module) ExportedFunctions() iter.Seq2[string, FuncType] {
+	return func(yield func(string, FuncType) bool) {
+		var types []FuncType // in the function index space
+		for _, imported := range m.Imports {
+			if imported.Kind == ExternFunction {
+				types = append(types, imported.Function)
+			}
+		}
+		for _, function := range m.Functions {
+			types = append(types, m.Types[function.Type])
+		}
+		for _, export := range m.Exports {
+			if export.Kind == ExternFunction && uint64(export.Index) < uint64(len(types)) && !yield(export.Name, types[export.Index]) {
+				return
+			}
+		}
+	}
 }
 
 // functionType returns the type of a function, given its index in the function index space.

@@ -1,0 +1,105 @@
+package runtime
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// exported is a function of a module: its name, its type and its body.
+type exported struct{ name, kind, body string }
+
+// pluginOf returns the tool of a plug-in with these functions, the first of which is its entry.
+func pluginOf(t *testing.T, r *Runtime, functions ...exported) *Tool {
+	t.Helper()
+	kinds, indexes, exports, bodies := "", "", "", ""
+	for i, f := range functions {
+		kinds, indexes = kinds+"\x60"+f.kind, indexes+number(i)
+		exports, bodies = exports+vector(f.name)+"\x00"+number(i), bodies+vector("\x00"+f.body+"\x0b")
+	}
+	count := number(len(functions))
+	module := magic + section(1, count+kinds) + section(3, count+indexes) + section(7, count+exports) + section(10, count+bodies)
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "plugin.wasm"), []byte(module), 0o600))
+	text := "schema: caisson/v1\nname: plugin\ndescription: A plug-in.\nmodule: {path: plugin.wasm, abi: extism, entry: " + functions[0].name + "}\n"
+	m, err := manifests.Parse(filepath.Join(dir, "tool.yaml"), []byte(text))
+	require.NoError(t, err)
+	return load(t, r, m, manifests.Grants{})
+}
+
+// TestNoPluginReturnsAReference: a reference is an address in the host's memory, which the code that a plug-in
+// returns would tell. The whole numbers are the control.
+func TestNoPluginReturnsAReference(t *testing.T) {
+	r := newRuntime(t, Options{})
+	for name, f := range map[string]exported{
+		"a reference to a function": {"run", "\x00\x01\x70", "\xd2\x00"},
+		"a foreign reference":       {"run", "\x00\x01\x6f", "\xd0\x6f"},
+		"a vector":                  {"run", "\x00\x01\x7b", "\xfd\x0c" + strings.Repeat("\x01", 16)},
+		"a floating-point number":   {"run", "\x00\x01\x7d", "\x43\x01\x01\x01\x01"},
+	} {
+		refused := pluginOf(t, r, f)
+		require.ErrorContains(t, refused.Prepare(t.Context()), "with parameters or with results other than one whole number", name)
+		assert.Equal(t, tool.Internal, callPlugin(t, refused, "").Result.Kind, name)
+	}
+	for name, f := range map[string]exported{
+		"a number":         {"run", "\x00\x01\x7f", "\x41\x07"},
+		"a long number":    {"run", "\x00\x01\x7e", "\x42\x07"},
+		"nothing of these": {"run", "\x00\x00", ""},
+	} {
+		outcome := callPlugin(t, pluginOf(t, r, f), "")
+		if f.body == "" {
+			assert.Empty(t, outcome.Result.Error, name)
+		} else {
+			assert.Contains(t, outcome.Result.Error, "returned 7", name)
+		}
+	}
+}
+
+// TestFunctionsThatStartNothing: a function that has the name of one that starts a plug-in, but other
+// types, is none. Called with the wrong number of values, it would be the engine's failure. The
+// control is one that starts the plug-in, and traps.
+func TestFunctionsThatStartNothing(t *testing.T) {
+	r := newRuntime(t, Options{})
+	run := exported{"run", "\x00\x00", ""}
+	for name, f := range map[string]exported{
+		"vectors":    {"hs_init", "\x02\x7b\x7b\x00", "\x00"},
+		"references": {"hs_init", "\x02\x70\x6f\x00", "\x00"},
+		"a result":   {"_initialize", "\x00\x01\x6f", "\x00"},
+		"parameters": {"_initialize", "\x01\x7f\x00", "\x00"},
+	} {
+		outcome := callPlugin(t, pluginOf(t, r, run, f), "")
+		assert.Empty(t, outcome.Result.Error, name)
+	}
+	for _, f := range []exported{{"hs_init", "\x02\x7f\x7f\x00", "\x00"}, {"_initialize", "\x00\x00", "\x00"}, {"__wasm_call_ctors", "\x00\x00", "\x00"}} {
+		outcome := callPlugin(t, pluginOf(t, r, run, f), "")
+		assert.Equal(t, tool.Trap, outcome.Result.Kind, f.name)
+	}
+}
+
+// TestManyExportsTakeNoTime: whoever lists tools looks at modules that have not run, without a deadline.
+func TestManyExportsTakeNoTime(t *testing.T) {
+	const imported, count = 9_000, 90_000
+	var imports, exports strings.Builder
+	for range imported {
+		imports.WriteString(vector("extism:host/env") + vector("reset") + "\x00\x00")
+	}
+	for i := range count {
+		exports.WriteString(vector(fmt.Sprintf("f%d", i)) + "\x00" + number(imported))
+	}
+	module := magic + section(1, "\x01\x60\x00\x00") + section(2, number(imported)+imports.String()) + section(3, "\x01\x00") +
+		section(7, number(count)+exports.String()) + section(10, "\x01"+vector("\x00\x0b"))
+	began := time.Now()
+	recognised, err := Recognise([]byte(module))
+	require.NoError(t, err)
+	assert.Len(t, recognised.Functions, count)
+	assert.Less(t, time.Since(began), 3*time.Second)
+}
