@@ -156,11 +156,11 @@ func startOf(err error) string {
 	return ""
 }
 
-// engineRun returns how the tool's module is run.
-func (t *Tool) engineRun(module *engine.Module, run engine.Run) engine.Run {
-	run.Function, run.MemoryLimit = entryOf(t.manifest, module.Description()), int64(t.limits.Memory)
-	if isPlugin(t.manifest, module.Description()) {
-		run.Initialize = initializers(module.Description(), run.Function)
+// initialize returns the functions that are called before the tool's own, in an instance that was not
+// started before.
+func (t *Tool) initialize(module *engine.Module) []string {
+	if !isPlugin(t.manifest, module.Description()) {
+		return nil
 	}
-	return run
+	return initializers(module.Description(), entryOf(t.manifest, module.Description()))
 }

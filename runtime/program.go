@@ -38,7 +38,7 @@ const startFuel = 10_000_000_000
 // runIn runs the tool's program. If the program was started once for all calls, the run resumes it
 // where it first reads its input. Otherwise the run begins at the start.
 func (t *Tool) runIn(ctx context.Context, system *wasi.System, module *engine.Module, run engine.Run) (engine.Usage, error) {
-	run = t.engineRun(module, run)
+	run.Function, run.MemoryLimit = entryOf(t.manifest, module.Description()), int64(t.limits.Memory)
 	if started, before := t.program.get(ctx, t, module); started != nil {
 		resumed := wasi.With(ctx, system)
 		system.Resume(before)
@@ -48,6 +48,7 @@ func (t *Tool) runIn(ctx context.Context, system *wasi.System, module *engine.Mo
 		}
 		t.program.decide(module, nil, nil, err.Error())
 	}
+	run.Initialize = t.initialize(module)
 	return module.Run(wasi.With(ctx, system), run)
 }
 
@@ -92,7 +93,7 @@ const saysOff = "the manifest says snapshot: off"
 
 // launch prepares a start of the module's program, or returns why calls could not resume it.
 func (t *Tool) launch(module *engine.Module) (*launch, string) {
-	starting := t.engineRun(module, engine.Run{}).Initialize
+	starting := t.initialize(module)
 	plugin := isPlugin(t.manifest, module.Description())
 	switch reason := t.dependsOnCall(); {
 	case plugin && len(starting) == 0:

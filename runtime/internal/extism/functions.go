@@ -59,7 +59,8 @@ func (f function) hostFunction() hostfuncs.Function {
 			if session.Starting && f.depends != "" {
 				return &StartError{f.depends}
 			}
-			result, err := f.run(&call{ctx, session, memory, stack})
+			session.call = call{ctx, session, memory, stack}
+			result, err := f.run(&session.call)
 			if err == nil && f.results != "" {
 				stack[0] = uint64(result)
 			}

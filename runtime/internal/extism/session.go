@@ -41,6 +41,7 @@ type Session struct {
 	held      []byte // what take copies next
 	status    int    // of the last response
 	headers   [][2]string
+	call      call // the current one; there is one at a time
 }
 
 // Requester sends the call's requests. Outside tests it is a [network.Session], whose errors it
