@@ -5,7 +5,7 @@
 set -eu
 cd "$(dirname "$0")"
 
-for module in plugin hostile callbacks; do
+for module in plugin hostile callbacks script; do
   # Debian names the target wasm32-wasi, which clang calls deprecated.
   clang-22 --target=wasm32-wasi -Wno-deprecated --no-wasm-opt -std=c17 -O2 -Wall -Wextra -Werror \
     -Wl,--strip-all -mexec-model=reactor $module.c -o $module.wasm
