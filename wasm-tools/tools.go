@@ -31,6 +31,8 @@ const (
 	GetWeather          = "get_weather"
 	GrepChunks          = "grep_chunks"
 	JSONProcess         = "json_process"
+	KnowledgeIndex      = "knowledge_index"
+	KnowledgeSearch     = "knowledge_search"
 	ListKnowledgeChunks = "list_knowledge_chunks"
 	LocalShell          = "local_shell"
 	PlotImage           = "plot_image"
@@ -65,6 +67,8 @@ func Names() []string {
 		GetWeather,
 		GrepChunks,
 		JSONProcess,
+		KnowledgeIndex,
+		KnowledgeSearch,
 		ListKnowledgeChunks,
 		LocalShell,
 		PlotImage,

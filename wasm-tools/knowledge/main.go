@@ -27,6 +27,9 @@ type arguments struct {
 	MaxResults    int      `json:"max_results"`
 	From          string   `json:"from"`
 
+	Queries []string `json:"queries"`
+	Rebuild bool     `json:"rebuild"`
+
 	KnowledgeID  string   `json:"knowledge_id"`
 	KnowledgeIDs []string `json:"knowledge_ids"`
 	Limit        int      `json:"limit"`
@@ -45,7 +48,7 @@ type tools struct {
 const budget = 8 * time.Second
 
 var operations = map[string]func(*tools, arguments) (call.Result, error){
-	"grep": (*tools).grep, "list": (*tools).list, "info": (*tools).info,
+	"grep": (*tools).grep, "list": (*tools).list, "info": (*tools).info, "search": (*tools).search, "index": (*tools).index,
 }
 
 func main() { call.Main(run) }

@@ -1,0 +1,364 @@
+package main
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/caisson-run/caisson/wasm-tools/internal/call"
+	"github.com/caisson-run/caisson/wasm-tools/knowledge/documents"
+	"github.com/caisson-run/caisson/wasm-tools/knowledge/index"
+	"github.com/caisson-run/caisson/wasm-tools/knowledge/words"
+)
+
+type indexData struct {
+	// Complete is false if there was no time for all documents: another call goes on.
+	Complete  bool  `json:"complete"`
+	Documents int   `json:"documents"` // in the index
+	Chunks    int   `json:"chunks"`
+	Indexed   int   `json:"indexed"` // by this call
+	Unchanged int   `json:"unchanged"`
+	Removed   int   `json:"removed"`
+	TooLong   int   `json:"too_long"`
+	Remaining int   `json:"remaining_documents"`
+	Bytes     int64 `json:"remaining_bytes"`
+	Rebuilt   bool  `json:"rebuilt,omitempty"` // because it was damaged
+	skipped
+}
+
+const (
+	// indexingShare is how much of the time a call reads. Writing needs the rest.
+	indexingShare = 70 // percent
+	// settled is how old a change has to be. A file can change once more within what its time tells apart.
+	settled = 2 * time.Second
+	// maxSegments is from how many segments on the smallest are made into one.
+	maxSegments = 12
+	// memory is where the collector of garbage makes an effort.
+	memory = 110 << 20
+)
+
+// indexer is one update of the index.
+type indexer struct {
+	*tools
+	found     indexData
+	catalogue *index.Catalogue
+	entries   map[string]index.Entry
+	builder   *index.Builder
+	current   int // the segment that is being built
+	started   time.Time
+	readUntil time.Time
+	reader    documents.Reader
+	words     words.Scanner
+	read      int // chunks
+}
+
+func (t *tools) index(a arguments) (call.Result, error) {
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(memory))
+	list, problems, err := t.project.List(a.KnowledgeBaseIDs)
+	if err != nil {
+		return call.Result{}, err
+	}
+	now := time.Now()
+	x := &indexer{tools: t, started: now, readUntil: now.Add(t.deadline.Sub(now) * indexingShare / 100), entries: map[string]index.Entry{}}
+	x.found.add(problems...)
+	if err := os.MkdirAll(t.indexFolder(), 0o777); err != nil {
+		return call.Result{}, fmt.Errorf("the index cannot be written: %w", documents.Reason(err))
+	}
+	if err := x.load(a.Rebuild); err != nil {
+		return call.Result{}, err
+	}
+	todo := x.plan(list, a.KnowledgeBaseIDs)
+	if err := x.update(todo); err != nil {
+		return call.Result{}, fmt.Errorf("the index cannot be written: %w", documents.Reason(err))
+	}
+	x.found.Complete = x.found.Remaining == 0
+	return call.Result{Output: x.found.text(), Data: x.found}, nil
+}
+
+func (x *indexer) load(rebuild bool) error {
+	known, err := index.Load(x.indexFolder())
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || rebuild:
+		known = &index.Catalogue{}
+	case err != nil:
+		known, x.found.Rebuilt = &index.Catalogue{}, true
+	}
+	for i, name := range known.Segments {
+		segment, err := index.OpenSegment(filepath.Join(x.indexFolder(), name))
+		if err == nil {
+			err = segment.Check()
+			segment.Close()
+		}
+		if err == nil {
+			continue
+		}
+		x.found.Rebuilt = true // at least what is in it
+		known.Entries = slices.DeleteFunc(known.Entries, func(e index.Entry) bool {
+			return slices.ContainsFunc(e.Runs, func(r index.Run) bool { return r.Segment == i })
+		})
+	}
+	x.catalogue = known
+	for _, e := range known.Entries {
+		x.entries[e.Path] = e
+	}
+	return nil
+}
+
+// plan drops entries of documents that are gone or have changed, and returns the documents to index.
+func (x *indexer) plan(list []documents.Document, bases []string) (todo []documents.Document) {
+	listed := make(map[string]bool, len(list))
+	for _, d := range list {
+		listed[d.ID] = true
+	}
+	for path := range x.entries {
+		if !listed[path] && (len(bases) == 0 || x.isGone(path)) {
+			delete(x.entries, path)
+			x.found.Removed++
+		}
+	}
+	for _, d := range list {
+		e, ok := x.entries[d.ID]
+		if ok && e.Knows(d.Size, d.Modified) {
+			x.found.Unchanged++
+			continue
+		}
+		delete(x.entries, d.ID)
+		todo = append(todo, d)
+	}
+	return append(todo, x.sparse(list)...)
+}
+
+func (x *indexer) isGone(path string) bool {
+	_, err := x.project.Get(path)
+	return errors.Is(err, documents.ErrUnknown)
+}
+
+// sparse returns the documents of segments that are to be made into others: those of which most is out of date,
+// and the smallest if there are many.
+func (x *indexer) sparse(list []documents.Document) (todo []documents.Document) {
+	live := make([]int, len(x.catalogue.Segments))
+	total := make([]int, len(x.catalogue.Segments))
+	for _, e := range x.entries {
+		for _, run := range e.Runs {
+			live[run.Segment] += run.Count
+			total[run.Segment] = max(total[run.Segment], run.First+run.Count)
+		}
+	}
+	order := make([]int, 0, len(live))
+	for segment, count := range live {
+		if count > 0 {
+			order = append(order, segment)
+		}
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(live[a], live[b]) })
+	drop := map[int]bool{}
+	for i, segment := range order {
+		if len(order)-i > maxSegments || len(order) > maxSegments && i < maxSegments/2 {
+			drop[segment] = true
+		}
+	}
+	for _, d := range list {
+		if e, ok := x.entries[d.ID]; ok && slices.ContainsFunc(e.Runs, func(r index.Run) bool { return drop[r.Segment] }) {
+			todo = append(todo, d)
+		}
+	}
+	return todo
+}
+
+// update indexes documents until there is no more time, and writes what it has.
+func (x *indexer) update(todo []documents.Document) error {
+	x.builder = index.NewBuilder()
+	x.current = len(x.catalogue.Segments)
+	for i, d := range todo {
+		if !time.Now().Before(x.readUntil) {
+			x.remain(todo[i:])
+			break
+		}
+		err := x.add(d)
+		switch {
+		case errors.Is(err, errLate) && i == 0:
+			x.entries[d.ID] = index.Entry{Path: d.ID, Size: d.Size, Modified: d.Modified, State: index.TooLong}
+		case errors.Is(err, errLate):
+			x.remain(todo[i:])
+		case errors.Is(err, errWrite):
+			return errors.Unwrap(err)
+		case err != nil:
+			x.found.failed(d, err)
+		}
+		if errors.Is(err, errLate) {
+			if i == 0 {
+				x.remain(todo[1:])
+			}
+			break
+		}
+	}
+	if err := x.flush(); err != nil {
+		return err
+	}
+	return x.save()
+}
+
+// remain notes what there was no time for, unless the index knows it as it is.
+func (x *indexer) remain(todo []documents.Document) {
+	for _, d := range todo {
+		if _, ok := x.entries[d.ID]; !ok {
+			x.found.Remaining++
+			x.found.Bytes += d.Size
+		}
+	}
+}
+
+var errWrite = errors.New("the index cannot be written")
+
+// add indexes a document.
+func (x *indexer) add(d documents.Document) error {
+	entry := index.Entry{Path: d.ID, Size: d.Size, Modified: d.Modified}
+	run := index.Run{Segment: x.current, First: x.builder.Chunks()}
+	_, err := x.reader.Read(x.project, d, func(c *documents.Chunk) error {
+		if x.read++; x.read%lateAfter == 0 && !time.Now().Before(x.readUntil) {
+			return errLate
+		}
+		if x.builder.IsFull() {
+			if run.Count > 0 {
+				entry.Runs = append(entry.Runs, run)
+			}
+			if err := x.flush(); err != nil {
+				return fmt.Errorf("%w: %w", errWrite, err)
+			}
+			run = index.Run{Segment: x.current}
+		}
+		length := 0
+		if len(c.Header) > 0 {
+			length = x.words.Each(c.Header, x.builder.Add)
+		}
+		length = min(length+x.words.Each(c.Text, x.builder.Add), math.MaxUint16)
+		x.builder.EndChunk(length)
+		entry.Length += int64(length)
+		run.Count++
+		return nil
+	})
+	if errors.Is(err, documents.ErrBinary) {
+		entry.State, entry.Runs, entry.Length, run.Count = index.Binary, nil, 0, 0
+		x.found.Binary++
+	} else if err != nil {
+		return err
+	}
+	if run.Count > 0 {
+		entry.Runs = append(entry.Runs, run)
+	}
+	if x.started.Sub(d.Modified) < settled {
+		entry.Modified = time.Unix(0, 0) // it is read again, since it may change again at the same time
+	}
+	x.entries[d.ID] = entry
+	x.found.Indexed++
+	return nil
+}
+
+// flush writes the segment that is being built.
+func (x *indexer) flush() error {
+	if x.builder.Chunks() == 0 {
+		return nil
+	}
+	sum := sha256.Sum256([]byte(fmt.Sprint(time.Now().UnixNano(), x.current, x.found.Indexed, x.read)))
+	name := hex.EncodeToString(sum[:16])
+	file, err := os.OpenFile(filepath.Join(x.indexFolder(), name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	_, err = x.builder.Write(file)
+	if err := errors.Join(err, file.Close()); err != nil {
+		return err
+	}
+	x.catalogue.Segments = append(x.catalogue.Segments, name)
+	x.current = len(x.catalogue.Segments)
+	x.builder.Reset()
+	return nil
+}
+
+// save writes the catalogue in the place of the old one, and removes the segments that no document is in.
+func (x *indexer) save() error {
+	used := make([]int, len(x.catalogue.Segments)) // new numbers, plus 1
+	next := &index.Catalogue{}
+	for _, e := range x.entries {
+		for _, run := range e.Runs {
+			if used[run.Segment] == 0 {
+				next.Segments = append(next.Segments, x.catalogue.Segments[run.Segment])
+				used[run.Segment] = len(next.Segments)
+			}
+		}
+	}
+	for _, e := range x.entries {
+		for i := range e.Runs {
+			e.Runs[i].Segment = used[e.Runs[i].Segment] - 1
+		}
+		x.found.count(&e)
+		next.Entries = append(next.Entries, e)
+	}
+	text, err := next.Encode()
+	if err != nil {
+		return err
+	}
+	name := filepath.Join(x.indexFolder(), index.Name)
+	fresh := fmt.Sprintf("%s.%d", name, time.Now().UnixNano())
+	if err := os.WriteFile(fresh, text, 0o666); err != nil {
+		return err
+	}
+	if err := os.Rename(fresh, name); err != nil {
+		return err
+	}
+	return x.clean(next.Segments)
+}
+
+// clean removes what is in the folder and not in the index. A search that reads the old one at this moment finds that
+// it is damaged, and reads the documents.
+func (x *indexer) clean(segments []string) error {
+	files, err := os.ReadDir(x.indexFolder())
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		if file.Name() != index.Name && !slices.Contains(segments, file.Name()) && !file.IsDir() {
+			if err := os.Remove(filepath.Join(x.indexFolder(), file.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (d *indexData) count(e *index.Entry) {
+	switch e.State {
+	case index.Indexed:
+		d.Documents++
+		d.Chunks += e.Chunks()
+	case index.TooLong:
+		d.TooLong++
+	}
+}
+
+func (d *indexData) text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "the index has %s in %s: %d indexed by this call, %d unchanged, %d removed\n",
+		count(d.Chunks, "chunk", "chunks"), count(d.Documents, "document", "documents"), d.Indexed, d.Unchanged, d.Removed)
+	if d.Rebuilt {
+		b.WriteString("[it was damaged: what could not be used is made anew]\n")
+	}
+	if !d.Complete {
+		fmt.Fprintf(&b, "[there was no time for %s of %d bytes: call knowledge_index again to go on]\n", count(d.Remaining, "document", "documents"), d.Bytes)
+	}
+	if d.TooLong > 0 {
+		fmt.Fprintf(&b, "[%s too long for the index: knowledge_search reads what is left out]\n", count(d.TooLong, "document is", "documents are"))
+	}
+	b.WriteString(d.notes())
+	return strings.TrimSuffix(b.String(), "\n")
+}
