@@ -25,7 +25,7 @@ func BenchmarkTools(b *testing.B) {
 	} {
 		b.Run(operation, func(b *testing.B) {
 			for b.Loop() {
-				tools := &tools{project: documents.Project{Root: root}, deadline: time.Now().Add(time.Hour)}
+				tools := &tools{project: documents.Project{Root: root}, now: time.Now, deadline: time.Now().Add(time.Hour)}
 				_, err := tools.do(operation, a)
 				require.NoError(b, err)
 			}

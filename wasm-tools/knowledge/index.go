@@ -68,7 +68,7 @@ func (t *tools) index(a arguments) (call.Result, error) {
 	if err != nil {
 		return call.Result{}, err
 	}
-	now := time.Now()
+	now := t.now()
 	x := &indexer{tools: t, started: now, readUntil: now.Add(t.deadline.Sub(now) * indexingShare / 100), entries: map[string]index.Entry{}}
 	x.found.add(problems...)
 	if err := os.MkdirAll(t.indexFolder(), 0o777); err != nil {
@@ -180,7 +180,7 @@ func (x *indexer) update(todo []documents.Document) error {
 	x.builder = index.NewBuilder()
 	x.current = len(x.catalogue.Segments)
 	for i, d := range todo {
-		if !time.Now().Before(x.readUntil) {
+		if !x.now().Before(x.readUntil) {
 			x.remain(todo[i:])
 			break
 		}
@@ -225,7 +225,7 @@ func (x *indexer) add(d documents.Document) error {
 	entry := index.Entry{Path: d.ID, Size: d.Size, Modified: d.Modified}
 	run := index.Run{Segment: x.current, First: x.builder.Chunks()}
 	_, err := x.reader.Read(x.project, d, func(c *documents.Chunk) error {
-		if x.read++; x.read%lateAfter == 0 && !time.Now().Before(x.readUntil) {
+		if x.read++; x.read%lateAfter == 0 && !x.now().Before(x.readUntil) {
 			return errLate
 		}
 		if x.builder.IsFull() {

@@ -39,6 +39,7 @@ type arguments struct {
 // tools does what the tools do.
 type tools struct {
 	project documents.Project
+	now     func() time.Time
 	// deadline is when a tool returns what it has.
 	deadline time.Time
 }
@@ -57,7 +58,7 @@ func run(a arguments) (call.Result, error) {
 	if len(os.Args) != 2 || operations[os.Args[1]] == nil {
 		return call.Result{}, errors.New("want one argument: grep, list, info, search, index or graph")
 	}
-	t := &tools{project: documents.Project{Root: "/project"}, deadline: time.Now().Add(budget)}
+	t := &tools{project: documents.Project{Root: "/project"}, now: time.Now, deadline: time.Now().Add(budget)}
 	return t.do(os.Args[1], a)
 }
 
@@ -68,7 +69,7 @@ func (t *tools) do(operation string, a arguments) (call.Result, error) {
 }
 
 // isLate reports whether it is time to return.
-func (t *tools) isLate() bool { return !time.Now().Before(t.deadline) }
+func (t *tools) isLate() bool { return !t.now().Before(t.deadline) }
 
 // skipped counts what a search could not look at.
 type skipped struct {

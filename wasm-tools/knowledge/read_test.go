@@ -25,7 +25,7 @@ func project(t testing.TB, files map[string]string) *tools {
 	for name, content := range files {
 		put(t, root, name, content, modified)
 	}
-	return &tools{project: documents.Project{Root: root}, deadline: time.Now().Add(time.Hour)}
+	return &tools{project: documents.Project{Root: root}, now: time.Now, deadline: time.Now().Add(time.Hour)}
 }
 
 func put(t testing.TB, root, name, content string, modified time.Time) {

@@ -100,6 +100,7 @@ func (t *tools) searchWith(list []documents.Document, a arguments, known *index.
 	if s.ranking, err = ranking.New(a.Queries); err != nil {
 		return nil, err
 	}
+	s.words.Filter = s.ranking.Filter
 	s.found.Results, s.found.Complete = []result{}, true
 	covered := make([]bool, len(list))
 	if known != nil {

@@ -66,7 +66,7 @@ func (p *Page) scan(body io.Reader, options Options, sink io.Writer) error {
 			}
 			return s.writer.failed
 		case html.TextToken:
-			s.text(tokens.Text())
+			s.text(textOf(tokens))
 		case html.StartTagToken:
 			s.start(tokens, false)
 		case html.SelfClosingTagToken:
@@ -77,6 +77,15 @@ func (p *Page) scan(body io.Reader, options Options, sink io.Writer) error {
 		}
 	}
 	return s.writer.failed
+}
+
+// textOf returns the text of a token. Most texts are what stands in the page, and looking for that is quicker.
+func textOf(tokens *html.Tokenizer) []byte {
+	raw := tokens.Raw()
+	if bytes.IndexByte(raw, '&') < 0 && bytes.IndexByte(raw, '\r') < 0 && bytes.IndexByte(raw, 0) < 0 {
+		return raw
+	}
+	return tokens.Text()
 }
 
 func (s *scanner) text(piece []byte) {

@@ -46,6 +46,12 @@ func (s *sections) moved() { s.atStart = s.now }
 
 // startsSection reports whether a line is a heading, which it leaves in sections. It follows what is code.
 func (s *splitter) startsSection(line []byte) bool {
+	if s.fence == "" && (line[0] >= 'A' && line[0] <= 'Z' || line[0] > '`') && line[0] != '~' { // most lines
+		after := s.buffer[s.next+len(line):]
+		if s.kind != Markdown || len(after) == 0 || after[0] != '=' && after[0] != '-' {
+			return false
+		}
+	}
 	text := bytes.TrimRight(line, " \t\r\n")
 	indented := len(text)
 	text = bytes.TrimLeft(text, " ")

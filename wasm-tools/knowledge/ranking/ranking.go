@@ -32,6 +32,9 @@ type Ranking struct {
 	Terms   []string
 	queries [][]int // the terms of each query
 
+	// Filter passes the terms.
+	Filter *words.Filter
+
 	table  []int16 // terms by hash; -1 is none
 	hashes []uint32
 
@@ -91,7 +94,9 @@ func (r *Ranking) index() {
 		size *= 2
 	}
 	r.table = slices.Repeat([]int16{-1}, size)
+	r.Filter = &words.Filter{}
 	for i, term := range r.Terms {
+		r.Filter.Add([]byte(term))
 		hash := words.Hash([]byte(term))
 		r.hashes = append(r.hashes, hash)
 		at := int(hash) & (size - 1)

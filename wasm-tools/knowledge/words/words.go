@@ -13,6 +13,9 @@ const MaxWord = 48
 // Scanner finds words. The zero value is ready. It keeps what it has learned of characters, so it is
 // quicker if it is reused, and not safe for concurrent use.
 type Scanner struct {
+	// Filter, if set, has the words that Each is for. Others count, and are mostly left out.
+	Filter *Filter
+
 	characters
 	visit   func(word []byte, hash uint32)
 	isQuery bool
@@ -22,10 +25,26 @@ type Scanner struct {
 	full   bool
 	hash   uint32
 
-	pair     [2 * utf8.UTFMax]byte // the previous character of a run without spaces, and this one
-	previous int                   // bytes of the previous one; 0 at the start of a run
-	isAlone  bool                  // the run has had one character
-	count    int
+	pair         [2 * utf8.UTFMax]byte // the previous character of a run without spaces, and this one
+	previous     int                   // bytes of the previous one; 0 at the start of a run
+	previousHash uint32
+	isAlone      bool // the run has had one character
+	count        int
+}
+
+// Filter is words to look for. A few others pass, too.
+type Filter struct {
+	bits [1 << 10]uint64
+}
+
+// Add adds a word to look for.
+func (f *Filter) Add(word []byte) {
+	hash := Hash(word)
+	f.bits[hash>>6%uint32(len(f.bits))] |= 1 << (hash % 64)
+}
+
+func (f *Filter) passes(hash uint32) bool {
+	return f == nil || f.bits[hash>>6%uint32(len(f.bits))]>>(hash%64)&1 != 0
 }
 
 // Hash is FNV-1a.
@@ -51,7 +70,9 @@ func (s *Scanner) Each(text []byte, visit func(word []byte, hash uint32)) int {
 
 // Query returns the words to look for, each once, in their order.
 func (s *Scanner) Query(text string) []string {
-	s.isQuery = true
+	filter := s.Filter
+	s.isQuery, s.Filter = true, nil
+	defer func() { s.Filter = filter }()
 	var found []string
 	seen := map[string]bool{}
 	s.scan([]byte(text), func(word []byte, _ uint32) {
@@ -67,86 +88,153 @@ func (s *Scanner) scan(text []byte, visit func(word []byte, hash uint32)) int {
 	s.visit, s.count = visit, 0
 	s.startWord()
 	for i := 0; i < len(text); {
-		if c := text[i]; c < utf8.RuneSelf {
-			if i = s.ascii(text, i); i < len(text) && text[i] >= utf8.RuneSelf {
-				continue
+		first := foldedASCII[text[i]]
+		if first == between {
+			if s.length > 0 || s.full {
+				s.endWord()
 			}
-			s.endWord()
-			s.endRun()
+			if s.previous > 0 {
+				s.endRun()
+			}
+			i++
 			continue
 		}
-		r, size := utf8.DecodeRune(text[i:])
-		i += size
-		switch kind := s.kindOf(r); kind {
-		case letter:
-			s.endRun()
-			s.add(text[i-size : i])
-		case foldedLetter:
-			s.endRun()
-			s.add([]byte(s.folded[r]))
-		case mark:
-		case character, foldedCharacter:
-			s.endWord()
-			if voiced, ok := voice(r, text[i:]); ok {
-				r, i = voiced, i+voiceSize
-				kind = s.kindOf(r)
-			}
-			if kind == foldedCharacter {
-				s.character([]byte(s.folded[r]))
+		if first == beyond {
+			if s.length == 0 && s.previous > 0 {
+				i = s.run(text, i)
 			} else {
-				var buffer [utf8.UTFMax]byte
-				s.character(buffer[:utf8.EncodeRune(buffer[:], r)])
+				i = s.other(text, i)
 			}
-		default:
-			s.endWord()
+			continue
+		}
+		// Nearly all texts are mostly ASCII, so nothing is called before a word is known to be wanted.
+		if s.previous > 0 {
 			s.endRun()
 		}
+		hash := (uint32(offset) ^ uint32(first)) * prime
+		end := i + 1
+		after := byte(between)
+		for _, c := range text[end:] {
+			if after = foldedASCII[c]; after <= beyond {
+				break
+			}
+			hash = (hash ^ uint32(after)) * prime
+			end++
+		}
+		if s.length > 0 || s.full || end-i > MaxWord || after == beyond {
+			s.part(text[i:end])
+		} else {
+			s.count++
+			if s.Filter.passes(hash) {
+				s.ascii(text[i:end], hash)
+			}
+		}
+		i = end
 	}
 	s.endWord()
 	s.endRun()
 	return s.count
 }
 
-// ascii adds what ASCII letters and digits there are to the word, and returns the index of what follows. One
-// separator is passed over.
-func (s *Scanner) ascii(text []byte, i int) int {
-	if s.previous > 0 {
-		s.endRun()
-	}
-	length, hash := s.length, s.hash
-	for ; i < len(text); i++ {
-		c := text[i]
-		if c >= utf8.RuneSelf {
-			break
-		}
-		f := asciiLetters[c]
-		if f == 0 {
-			s.length, s.hash = length, hash
-			s.endWord()
-			return i + 1
-		}
-		if length < MaxWord && !s.full {
-			s.word[length] = f
-			length++
-			hash = (hash ^ uint32(f)) * prime
-		}
-	}
-	s.length, s.hash = length, hash
-	return i
-}
+// What foldedASCII has in the place of a letter or a digit.
+const (
+	between = 0 // of a separator
+	beyond  = 1 // of a byte of another character
+)
 
-// asciiLetters are the folded letters and digits.
-var asciiLetters = func() (table [utf8.RuneSelf]byte) {
-	for c := range byte(utf8.RuneSelf) {
+var foldedASCII = func() (table [256]byte) {
+	for c := range len(table) {
 		switch {
+		case c >= utf8.RuneSelf:
+			table[c] = beyond
 		case c >= 'a' && c <= 'z', c >= '0' && c <= '9':
-			table[c] = c
+			table[c] = byte(c)
 		case c >= 'A' && c <= 'Z':
-			table[c] = c + 'a' - 'A'
+			table[c] = byte(c) + 'a' - 'A'
 		}
 	}
 	return table
 }()
+
+// ascii handles a word that is wanted.
+func (s *Scanner) ascii(text []byte, hash uint32) {
+	for i, c := range text {
+		s.word[i] = foldedASCII[c]
+	}
+	s.visit(s.word[:len(text)], hash)
+}
+
+// part adds ASCII letters and digits to a word that has others, or is too long.
+func (s *Scanner) part(text []byte) {
+	for _, c := range text {
+		s.add([]byte{foldedASCII[c]})
+	}
+}
+
+// run handles characters of three bytes that go on with writing without spaces, as long as nothing about them is
+// special, and returns the index of what follows. It handles at least one.
+func (s *Scanner) run(text []byte, start int) int {
+	i := start
+	for ; i+5 < len(text); i += 3 {
+		a, b, c := text[i], text[i+1], text[i+2]
+		if a < 0xe1 || a > 0xec || b&0xc0 != 0x80 || c&0xc0 != 0x80 || text[i+3] == 0xe3 && text[i+4] == 0x82 && text[i+5] >= 0x99 {
+			break
+		}
+		if s.kinds[rune(a&0xf)<<12|rune(b&0x3f)<<6|rune(c&0x3f)] != character {
+			break
+		}
+		hash := (uint32(offset) ^ uint32(a)) * prime
+		hash = (hash ^ uint32(b)) * prime
+		hash = (hash ^ uint32(c)) * prime
+		pair := (s.previousHash ^ uint32(a)) * prime
+		pair = (pair ^ uint32(b)) * prime
+		pair = (pair ^ uint32(c)) * prime
+		if s.count++; !s.isQuery && s.Filter.passes(hash) {
+			s.visit(text[i:i+3], hash)
+		}
+		if s.Filter.passes(pair) {
+			end := s.previous + copy(s.pair[s.previous:], text[i:i+3])
+			s.visit(s.pair[:end], pair)
+		}
+		s.pair[0], s.pair[1], s.pair[2] = a, b, c
+		s.previous, s.previousHash, s.isAlone = 3, hash, false
+	}
+	if i == start {
+		return s.other(text, i)
+	}
+	return i
+}
+
+// other handles any character.
+func (s *Scanner) other(text []byte, i int) int {
+	r, size := utf8.DecodeRune(text[i:])
+	i += size
+	switch kind := s.kindOf(r); kind {
+	case letter:
+		s.endRun()
+		s.add(text[i-size : i])
+	case foldedLetter:
+		s.endRun()
+		s.add([]byte(s.folded[r]))
+	case mark:
+	case character, foldedCharacter:
+		s.endWord()
+		if voiced, ok := voice(r, text[i:]); ok {
+			r, i = voiced, i+voiceSize
+			kind = s.kindOf(r)
+		}
+		if kind == foldedCharacter {
+			s.character([]byte(s.folded[r]))
+		} else {
+			var buffer [utf8.UTFMax]byte
+			s.character(buffer[:utf8.EncodeRune(buffer[:], r)])
+		}
+	default:
+		s.endWord()
+		s.endRun()
+	}
+	return i
+}
 
 func (s *Scanner) startWord() { s.length, s.hash, s.full = 0, offset, false }
 
@@ -163,25 +251,26 @@ func (s *Scanner) add(text []byte) {
 
 func (s *Scanner) endWord() {
 	if s.length > 0 {
-		s.count++
-		s.visit(s.word[:s.length], s.hash)
-		s.startWord()
+		if s.count++; s.Filter.passes(s.hash) {
+			s.visit(s.word[:s.length], s.hash)
+		}
 	}
+	s.startWord()
 }
 
 // character handles one of writing without spaces.
 func (s *Scanner) character(text []byte) {
 	text = text[:min(len(text), utf8.UTFMax)]
-	s.count++
-	if !s.isQuery {
-		s.visit(text, Hash(text))
+	hash := Hash(text)
+	if s.count++; !s.isQuery && s.Filter.passes(hash) {
+		s.visit(text, hash)
 	}
 	s.isAlone = s.previous == 0
 	end := s.previous + copy(s.pair[s.previous:], text)
-	if !s.isAlone {
-		s.visit(s.pair[:end], Hash(s.pair[:end]))
+	if pair := Hash(s.pair[:end]); !s.isAlone && s.Filter.passes(pair) {
+		s.visit(s.pair[:end], pair)
 	}
-	s.previous = copy(s.pair[:], s.pair[s.previous:end])
+	s.previous, s.previousHash = copy(s.pair[:], s.pair[s.previous:end]), hash
 }
 
 func (s *Scanner) endRun() {

@@ -61,17 +61,29 @@ func TestWords(t *testing.T) {
 func FuzzWords(f *testing.F) {
 	for _, text := range []string{"", "Café 黑猫 か\u3099x", "a\xff\xe3\x82\x99", "ﬁ ㍿ İ"} {
 		f.Add(text)
+		f.Add(strings.Repeat(text, 5) + "猫x" + text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		var s words.Scanner
-		found := map[string]bool{}
+		found, all := map[string]bool{}, map[string]int{}
 		s.Each([]byte(text), func(word []byte, hash uint32) {
 			found[string(word)] = true
+			all[string(word)]++
 			assert.True(t, len(word) > 0 && len(word) <= words.MaxWord && utf8.Valid(word), "%q", word)
 			assert.Equal(t, words.Hash(word), hash)
 		})
+		length := s.Each([]byte(text), func([]byte, uint32) {})
 		for _, word := range s.Query(text) {
 			assert.True(t, found[word], "%q", word)
+			filtered := words.Scanner{Filter: &words.Filter{}}
+			filtered.Filter.Add([]byte(word))
+			passed := 0
+			assert.Equal(t, length, filtered.Each([]byte(text), func(other []byte, _ uint32) {
+				if string(other) == word {
+					passed++
+				}
+			}))
+			assert.Equal(t, all[word], passed, "%q", word)
 			again := s.Query(word)
 			assert.Equal(t, []string{word}, again)
 		}
