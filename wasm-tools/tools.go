@@ -36,6 +36,7 @@ const (
 	ListKnowledgeChunks = "list_knowledge_chunks"
 	LocalShell          = "local_shell"
 	PlotImage           = "plot_image"
+	QueryKnowledgeGraph = "query_knowledge_graph"
 	ReadSkill           = "read_skill"
 	TextProcess         = "text_process"
 	Thinking            = "thinking"
@@ -72,6 +73,7 @@ func Names() []string {
 		ListKnowledgeChunks,
 		LocalShell,
 		PlotImage,
+		QueryKnowledgeGraph,
 		ReadSkill,
 		TextProcess,
 		Thinking,

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/testsize"
 	"github.com/caisson-run/caisson/wasm-tools/knowledge/index"
 )
 
@@ -53,7 +54,7 @@ func TestAttackDamagedIndex(t *testing.T) {
 	require.Len(t, files, 2)
 	states := map[indexState]int{}
 	for name, good := range files {
-		for i := range 300 {
+		for i := range testsize.Of(90, 1000) {
 			bad := bytes.Clone(good)
 			switch at := random.IntN(len(bad)); {
 			case i == 0:
@@ -90,7 +91,7 @@ func TestAttackDamagedIndex(t *testing.T) {
 		require.NotEqual(t, indexUsed, data.Index.State)
 		restore(t, tools, files)
 	}
-	assert.Greater(t, states[indexDamaged], 400)
+	assert.Greater(t, states[indexDamaged], testsize.Of(100, 1300))
 	assert.Greater(t, states[indexUsed], 0)
 	data, _ := ask[searchData](t, tools, "search", a)
 	assert.Equal(t, indexUsed, data.Index.State, "as it was")
@@ -197,7 +198,7 @@ func TestIndexOfManyChanges(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 5))
 	tools := project(t, nil)
 	a := arguments{Queries: []string{"fox wolf", "猫"}, Limit: 20}
-	for i := range 60 {
+	for i := range testsize.Of(25, 200) {
 		name := fmt.Sprintf("%d.md", random.IntN(30))
 		put(t, tools.project.Root, name, strings.Repeat(vocabulary[random.IntN(len(vocabulary))]+" ", 1+random.IntN(50)), modified.Add(time.Duration(i)*time.Second))
 		data, _ := ask[indexData](t, tools, "index", arguments{})

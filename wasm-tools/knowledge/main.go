@@ -29,6 +29,8 @@ type arguments struct {
 
 	Queries []string `json:"queries"`
 	Rebuild bool     `json:"rebuild"`
+	Query   string   `json:"query"`
+	Depth   int      `json:"depth"`
 
 	KnowledgeID  string   `json:"knowledge_id"`
 	KnowledgeIDs []string `json:"knowledge_ids"`
@@ -49,7 +51,7 @@ type tools struct {
 const budget = 8 * time.Second
 
 var operations = map[string]func(*tools, arguments) (call.Result, error){
-	"grep": (*tools).grep, "list": (*tools).list, "info": (*tools).info, "search": (*tools).search, "index": (*tools).index,
+	"grep": (*tools).grep, "list": (*tools).list, "info": (*tools).info, "search": (*tools).search, "index": (*tools).index, "graph": (*tools).graph,
 }
 
 func main() { call.Main(run) }
