@@ -143,6 +143,23 @@ interpreters: build ## install Python and JavaScript, and test script tools; nee
 	bin/caisson interpreters install --interpreter-dir $(CURDIR)/bin/interpreters
 	cd $(INTERPRETERS) && $(GO) vet ./... && CAISSON_INTERPRETERS=$(CURDIR)/bin/interpreters $(GO) test -count=1 -timeout 20m .
 
+# SQLite as a native program, and compiled anew as the module of the SQL tools.
+SQL = wasm-tools/sql
+
+.PHONY: sql
+sql: bin/sql/native bin/sql/sql.wasm ## build the SQL tools' SQLite anew and natively, compare what they say of 300 statements and of 200 MB; needs cc and clang-22 for WASI
+	$(GO) vet -tags sql ./wasm-tools
+	$(GO) test -count=1 -timeout 20m -tags sql -run '^TestNative' -v ./wasm-tools -native $(CURDIR)/bin/sql/native -rebuilt $(CURDIR)/bin/sql/sql.wasm
+
+bin/sql/native: $(SQL)/testdata/native.c $(SQL)/guest/options.h $(SQL)/guest/amalgamation.sh
+	@command -v cc >/dev/null || { echo 'a C compiler is missing: Debian: apt-get install gcc libc6-dev'; exit 1; }
+	mkdir -p bin/sql && $(SQL)/guest/amalgamation.sh bin/sql
+	cc -O2 -include $(SQL)/guest/options.h -Ibin/sql $(SQL)/testdata/native.c bin/sql/sqlite3.c -lm -o $@
+
+bin/sql/sql.wasm: $(wildcard $(SQL)/guest/*.c $(SQL)/guest/*.h $(SQL)/guest/*.sh)
+	@for program in clang-22 wasm-ld-22; do command -v $$program >/dev/null || { echo "$$program is missing: Debian: apt-get install clang-22 lld-22 libclang-rt-22-dev-wasm32 wasi-libc"; exit 1; }; done
+	mkdir -p bin/sql && $(SQL)/guest/build.sh $(CURDIR)/$@
+
 # The pages in docs/languages to follow.
 LANGUAGES ?= python javascript c rust zig assemblyscript
 space := $(subst ,, )

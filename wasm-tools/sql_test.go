@@ -44,10 +44,10 @@ func openSQL(t testing.TB, databases ...string) *sqlTools {
 	t.Helper()
 	found, err := registry.Directory("sql").Manifests(t.Context())
 	require.NoError(t, err)
-	return openSQLTools(t, found, 0, databases...)
+	return openSQLTools(t, found, 2*time.Minute, databases...) // how long it takes is not what is tested
 }
 
-// openSQLTools bounds calls by a time, unless it is zero.
+// openSQLTools bounds calls by a time instead of their manifests'.
 func openSQLTools(t testing.TB, found []registry.Found, timeout time.Duration, databases ...string) *sqlTools {
 	t.Helper()
 	s := &sqlTools{t: t, project: t.TempDir()}
@@ -57,12 +57,10 @@ func openSQLTools(t testing.TB, found []registry.Found, timeout time.Duration, d
 		s.write(name, string(content))
 	}
 	require.Len(t, found, 3)
-	all, rt := registry.New(), newRuntime(t, runtime.Options{})
+	all, rt := registry.New(), newRuntime(t, runtime.Options{Limits: runtime.Limits{Timeout: timeout}})
 	for _, f := range found {
 		require.Nil(t, f.Broken)
-		if timeout > 0 {
-			f.Manifest.Limits.Timeout = timeout
-		}
+		f.Manifest.Limits.Timeout = timeout
 		loaded, err := rt.Load(t.Context(), f.Manifest, manifests.Grants{
 			Files:   []manifests.FileGrant{{Path: "/project", Host: s.project, Access: manifests.AccessRead}},
 			Context: manifests.GrantContext("project_id"),

@@ -73,6 +73,8 @@ _Noreturn void analyse_data(sqlite3 *core, struct arguments *a) {
     struct source source = {a->knowledge_id, files_changed};
     if (sqlite3_open_v2(":memory:", &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY, NULL) != SQLITE_OK) fail("out of memory");
     confine(db);
+    // This is also how many rows are sorted at a time before they are merged.
+    if (sqlite3_exec(db, "PRAGMA cache_size = -8000", NULL, NULL, NULL) != SQLITE_OK) fail("out of memory");
     watch(a->knowledge_id);
     attach(db, scan("data", a->knowledge_id, a->format, a->header));
     if (a->has_tables) load_tables(core, db, a);

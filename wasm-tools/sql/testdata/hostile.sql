@@ -22,5 +22,5 @@ INSERT INTO sqlite_schema VALUES ('table', 'dump', 'dump', 0, 'CREATE VIRTUAL TA
 INSERT INTO sqlite_schema VALUES ('table', 'unknown', 'unknown', 0, 'CREATE VIRTUAL TABLE unknown USING nothing_like_it(a, b)')
 INSERT INTO sqlite_schema VALUES ('table', 'csv', 'csv', 0, 'CREATE VIRTUAL TABLE csv USING data(filename=''/etc/passwd'')')
 INSERT INTO sqlite_schema VALUES ('table', 'same_page', 'same_page', 2, 'CREATE TABLE same_page(a, b, c, d)')
-UPDATE words_data SET block = randomblob(300) WHERE id > 1
+UPDATE words_data SET block = CAST(replace(hex(zeroblob(150)), '0', 'z') AS BLOB) WHERE id > 1
 INSERT INTO sqlite_schema SELECT 'view', 'deep', 'deep', 0, 'CREATE VIEW deep AS ' || replace(hex(zeroblob(1500)), '00', 'SELECT * FROM (') || 'SELECT 1' || replace(hex(zeroblob(1500)), '00', ')')
