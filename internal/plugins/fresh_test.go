@@ -21,15 +21,18 @@ func counters(language Language) []string {
 }
 
 // TestCallsFindNothingOfEarlierOnes: a counter in memory, in a global or in a variable of the host reads 1 in
-// every call. In the control, the instance of go-sdk that is used again counts.
+// every call, whether calls start the plug-in or resume it. In the control, the instance of go-sdk that is used again counts.
 func TestCallsFindNothingOfEarlierOnes(t *testing.T) {
 	for _, language := range languages() {
 		s := kit(t, language)
 		for _, export := range counters(language) {
 			t.Run(fmt.Sprintf("%s/%s", language, export), func(t *testing.T) {
-				call := ours{}.load(t, s, export)
-				for range testsize.Of(20, 1000) {
-					assert.Equal(t, answer{Output: "1"}, call(""))
+				for _, snapshot := range []string{"auto", "start", "off"} {
+					s.snapshot = snapshot
+					call := ours{}.load(t, s, export)
+					for range testsize.Of(10, 500) {
+						assert.Equal(t, answer{Output: "1"}, call(""))
+					}
 				}
 				t.Run("control", func(t *testing.T) {
 					call := theirs{reused: true}.load(t, s, export)

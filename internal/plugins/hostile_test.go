@@ -89,6 +89,7 @@ func attacks() []attack {
 		{export: "request_of_a_number", fails: "request"},
 		{export: "request_to_a_file", fails: "https://"},
 		{export: "request_to_what_is_not_granted", fails: "169.254.169.254"},
+		{export: "leave_a_status", output: "404"},
 		{export: "request_redirected", fails: "elsewhere.example", control: "200 the secret"},
 
 		{export: "log_from_nowhere", fails: "log_info", control: "logged"},

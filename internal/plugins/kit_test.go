@@ -136,6 +136,28 @@ func TestKitsLogTheSame(t *testing.T) {
 	}
 }
 
+// TestKitsSendTheSameRequests: the same requests arrive, and their responses come back the same. One to what is
+// not granted is refused, and none arrives.
+func TestKitsSendTheSameRequests(t *testing.T) {
+	web := serve(t)
+	for _, language := range languages() {
+		t.Run(string(language), func(t *testing.T) {
+			s := kit(t, language)
+			s.hosts = []string{"api.example.com"}
+			p := newPair(s)
+			for path, want := range map[string]string{"/": `200 {"title": "delectus"}`, "/missing?a=b": "404 no such page\n", "/empty": "204 "} {
+				assert.Equal(t, want, p.same(t, "get", "https://api.example.com"+path))
+				request := "GET api.example.com" + path
+				assert.Equal(t, []string{request, request}, web.requests())
+			}
+			here, there := p.both(t, "get", "https://elsewhere.example/secret")
+			assert.Contains(t, there.Error, "is not allowed")
+			assert.Contains(t, here.Error, "denied: network https://elsewhere.example/secret")
+			assert.Empty(t, web.requests())
+		})
+	}
+}
+
 // TestRandomInputsGiveTheSame: texts from nothing to 8 MiB come back unchanged, and reversed, from both hosts.
 func TestRandomInputsGiveTheSame(t *testing.T) {
 	sizes := []int{0, 1, 7, 8, 9, 63, 64, 65, 1000, 4095, 4096, 4097, 65535, 65536, 65537, 1 << 20, 8 << 20}

@@ -79,8 +79,9 @@ type subject struct {
 	writes bool     // whether it may write there
 	calls  []string // functions of the program that it may call, by their names in permissions
 	// granted are those of calls that the operator grants. Nil means all.
-	granted []string
-	limits  string // of the manifest, such as "{timeout: 1s}"
+	granted  []string
+	snapshot string // of the manifest's behavior; empty for its default
+	limits   string // of the manifest, such as "{timeout: 1s}"
 }
 
 // answer is what the caller of a plug-in gets.
@@ -209,10 +210,14 @@ func (s subject) manifest(t testing.TB, export string) string {
 	if s.limits != "" {
 		limits = json.RawMessage(s.limits)
 	}
+	behavior := map[string]any{}
+	if s.snapshot != "" {
+		behavior["snapshot"] = s.snapshot
+	}
 	return string(encoded(t, map[string]any{
 		"schema": "caisson/v1", "name": "plugin", "description": "A plug-in of the tests.", "module": module, "limits": limits,
 		"parameters":  map[string]any{"type": "object", "properties": map[string]any{"input": map[string]any{"type": "string"}}, "required": []string{"input"}},
-		"permissions": permissions,
+		"permissions": permissions, "behavior": behavior,
 	}))
 }
 

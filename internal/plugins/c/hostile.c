@@ -42,7 +42,7 @@ ATTACK(harmless) {
     char *input = malloc(length + 1);
     for (uint64_t at = 0; at < length; at++) input[at] = (char)input_load_u8(at);
     input[length] = 0;
-    return say("%llu %s %s", (unsigned long long)++calls, block == 0 ? "clean" : "stained", input);
+    return say("%llu %s %s", (unsigned long long)++calls, block == 0 && http_status_code() == 0 ? "clean" : "stained", input);
 }
 
 // Offsets of other blocks, and of none.
@@ -314,6 +314,10 @@ ATTACK(request_with_a_body_from_nowhere) {
 ATTACK(request_of_a_number) { return say("%llu", (unsigned long long)http_request(text("{\"url\": 5, \"headers\": [1]}"), 0)); }
 ATTACK(request_to_a_file) { return say("%llu", (unsigned long long)http_request(text("{\"url\":\"file:///etc/passwd\"}"), 0)); }
 ATTACK(request_to_what_is_not_granted) { return say("%llu", (unsigned long long)http_request(text("{\"url\":\"https://169.254.169.254/latest\"}"), 0)); }
+ATTACK(leave_a_status) {
+    http_request(text("{\"url\":\"https://api.example.com/missing\"}"), 0);
+    return say("%d", (int)http_status_code());
+}
 ATTACK(request_redirected) {
     uint64_t block = http_request(text("{\"url\":\"https://api.example.com/elsewhere\"}"), 0), length = block_length(block);
     char body[64] = {0};
