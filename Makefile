@@ -274,4 +274,5 @@ clean: ## remove what the targets made
 		-not -path './internal/benchmark/guests/c/*' -not -path './internal/benchmark/guests/rust/*' \
 		-not -path './internal/guests/early/c/*' -not -path './internal/guests/early/rust/*' \
 		-not -path './internal/guests/endless/*/*' -not -path './internal/guests/failing/c/*' -not -path './internal/guests/seeded/c/*' \
+		-not -path './internal/plugins/*/*' -not -path './runtime/internal/extism/kernel/*' \
 		-not -path './wasm-tools/sql/guest/*' -delete

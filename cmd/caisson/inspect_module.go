@@ -74,7 +74,7 @@ func (r recognised) text() string {
 func startingManifest(path string, found runtime.Recognised) string {
 	file := filepath.Base(path)
 	name := toolName(strings.TrimSuffix(file, filepath.Ext(file)))
-	module, parameter, what := fmt.Sprintf("module: {path: %s}", quotedYAML(file)), "", "TODO: what the tool does, for models."
+	module, parameter, what := fmt.Sprintf("module: {path: %s}", quotedYAML(file)), "", "Write here what the tool does: models choose it by this."
 	if found.Kind != runtime.ModuleCommand {
 		entry := "call"
 		if len(found.Functions) > 0 && !slices.Contains(found.Functions, entry) {

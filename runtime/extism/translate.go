@@ -97,7 +97,7 @@ func (t *translation) permissions() *permissions {
 			t.note("allowed_hosts", fmt.Sprintf("the pattern %q has no equivalent, so no host is allowed by it", host), "write the names of the hosts, or *.example.com for all names below one")
 			continue
 		}
-		p.Network = append(p.Network, map[string]any{"host": strings.ToLower(host), "ports": "*", "schemes": []string{"https", "http"},
+		p.Network = append(p.Network, map[string]any{"host": host, "ports": "*", "schemes": []string{"https", "http"},
 			"methods": []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}})
 	}
 	for _, host := range slices.Sorted(maps.Keys(t.said.AllowedPaths)) {
