@@ -131,11 +131,12 @@ bin/mcp/installed: $(MCP)/package.json $(MCP)/package-lock.json
 	touch $@
 
 .PHONY: plugins
-plugins: ## build the committed Extism plug-ins again; needs clang-22, Debian's Rust and npm
+plugins: ## build the committed Extism plug-ins and their kernel again; needs clang-22, Debian's Rust and npm
 	@for program in clang-22 wasm-ld-22 /usr/bin/cargo npm; do \
 		command -v $$program >/dev/null || { echo "$$program is missing: the scripts internal/plugins/*/build.sh name the packages"; exit 1; }; \
 	done
 	for language in c rust assemblyscript; do internal/plugins/$$language/build.sh || exit 1; done
+	runtime/internal/extism/kernel/build.sh
 	$(GO) test -count=1 $(TESTFLAGS) ./internal/plugins
 
 .PHONY: interpreters

@@ -17,6 +17,8 @@ type Isolation struct {
 	Resumed bool
 	// Reason is why calls do not resume the program. It is empty if they do.
 	Reason string
+	// NoStart reports whether there is nothing to start: a plug-in's function is called at once.
+	NoStart bool
 	// StartTime and StartFuel are the cost of starting the program; StartFuel counts executed
 	// instructions. They are zero if the program could not be started without a call.
 	StartTime time.Duration
@@ -43,7 +45,7 @@ func (t *Tool) Isolation(ctx context.Context) (Isolation, error) {
 	i := Isolation{NewInstances: module.NewInstances()}
 	l, reason := t.launch(module)
 	if l == nil {
-		i.Reason = reason
+		i.Reason, i.NoStart = reason, reason == saysNoStart
 		return i, nil
 	}
 	started, err := l.run(ctx, module)

@@ -95,11 +95,11 @@ func TestPluginsRun(t *testing.T) {
 func TestPluginsNeedWhatIsOffered(t *testing.T) {
 	r := newRuntime(t, Options{})
 	for want, c := range map[string][2]string{
-		`imports the function "mult" of "extism:host/user"`:    {"host.wasm", "entry: run_test"},
-		`imports the function "capitalize" of "lib"`:           {"main.wasm", "entry: run_test"},
-		`exports no function "call"`:                           {"noop.wasm", ""},
+		`imports the function "mult" of "extism:host/user"`:                             {"host.wasm", "entry: run_test"},
+		`imports the function "capitalize" of "lib"`:                                    {"main.wasm", "entry: run_test"},
+		`exports no function "call"`:                                                    {"noop.wasm", ""},
 		`exports "realloc" with parameters or with results other than one whole number`: {"noop.wasm", "entry: realloc"},
-		`write one of its functions as entry: "count_vowels"`:  {"count_vowels.wasm", "entry: vowels"},
+		`write one of its functions as entry: "count_vowels"`:                           {"count_vowels.wasm", "entry: vowels"},
 	} {
 		err := plugin(t, r, c[0], c[1]).Prepare(t.Context())
 		require.ErrorIs(t, err, ErrModule)

@@ -89,6 +89,8 @@ type launch struct {
 	lost  chan struct{} // closed if the guest could not be stopped
 }
 
+const saysNoStart = "it is a plug-in that needs no start"
+
 const saysOff = "the manifest says snapshot: off"
 
 // launch prepares a start of the module's program, or returns why calls could not resume it.
@@ -97,7 +99,7 @@ func (t *Tool) launch(module *engine.Module) (*launch, string) {
 	plugin := isPlugin(t.manifest, module.Description())
 	switch reason := t.dependsOnCall(); {
 	case plugin && len(starting) == 0:
-		return nil, "it is a plug-in that needs no start"
+		return nil, saysNoStart
 	case !plugin && reason != "":
 		return nil, reason
 	}

@@ -287,6 +287,7 @@ func moduleOf(m *manifests.Manifest) module {
 type isolation struct {
 	Resumed           bool    `json:"resumed"`             // calls resume where the started program first reads its input
 	Reason            string  `json:"reason"`              // why they do not; empty if they do
+	NoStart           bool    `json:"no_start"`            // whether there is nothing to start
 	StartMilliseconds float64 `json:"start_milliseconds"`  // start-up time; 0 if unknown
 	StartFuel         int64   `json:"start_fuel"`          // start-up instructions
 	StartWouldGain    bool    `json:"start_would_gain"`    // whether "snapshot: start" would save each call the start-up
@@ -296,7 +297,7 @@ type isolation struct {
 func isolationOf(ctx context.Context, t *runtime.Tool) (isolation, error) {
 	found, err := t.Isolation(ctx)
 	return isolation{
-		Resumed: found.Resumed, Reason: found.Reason,
+		Resumed: found.Resumed, Reason: found.Reason, NoStart: found.NoStart,
 		StartMilliseconds: float64(found.StartTime.Microseconds()) / 1000, StartFuel: found.StartFuel,
 		StartWouldGain: found.Gain, NewInstanceReason: found.NewInstances,
 	}, err
@@ -309,6 +310,10 @@ func (i *isolation) lines() []string {
 	cost := fmt.Sprintf("%s and %d instructions", time.Duration(i.StartMilliseconds*float64(time.Millisecond)).Round(10*time.Microsecond), i.StartFuel)
 	lines := []string{"fresh for every call: each starts the program again", "reason: " + i.Reason}
 	switch {
+	case i.NoStart && i.NewInstanceReason == "":
+		lines = []string{"fresh for every call: memory and globals are set back to what the module begins with", i.Reason}
+	case i.NoStart:
+		lines = []string{"fresh for every call: " + i.Reason}
 	case i.Resumed:
 		lines = []string{
 			"fresh for every call: each resumes the program where it first reads its input",

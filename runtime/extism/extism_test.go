@@ -144,3 +144,18 @@ func TestOnlyManifestsOfExtismAreRecognised(t *testing.T) {
 	assert.False(t, IsManifest(filepath.Join(folder, "none.json")))
 	assert.False(t, IsManifest(folder))
 }
+
+// TestProblemsAreAtTheirMembers: those of the manifests that are made are shown in the file that
+// somebody wrote.
+func TestProblemsAreAtTheirMembers(t *testing.T) {
+	done, err := Load(placed(t, "count_vowels.wasm", whole))
+	require.NoError(t, err)
+	for key, want := range map[string]int{
+		"module.path": 2, "module.sha256": 2, "permissions.network": 4, "permissions.files[1].path": 5, "module.config": 6, "limits.timeout": 7, "limits.memory": 3, "name": 1,
+	} {
+		p := done.Place(done.Manifests[0].Problem(key, manifests.InvalidValue, "wrong", "correct it"))
+		assert.Equal(t, want, p.Line, key)
+		assert.Equal(t, 1, p.Column, key)
+		assert.Equal(t, "wrong", p.Message)
+	}
+}

@@ -33,6 +33,8 @@ type Translated struct {
 	Manifests []*manifests.Manifest
 	// Notes say what has no equivalent, or must be granted by the operator.
 	Notes []manifests.Problem
+
+	from *translation
 }
 
 // NoEquivalent is the kind of a note about what Caisson does not do, or not by a manifest.

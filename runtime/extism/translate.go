@@ -39,7 +39,7 @@ func (t *translation) translate() (*Translated, error) {
 		return nil, err
 	}
 	asks, limits := t.permissions(), t.limits()
-	done := &Translated{}
+	done := &Translated{from: t}
 	var problems []manifests.Problem
 	for _, function := range functions {
 		text, err := json.Marshal(written{
@@ -52,7 +52,8 @@ func (t *translation) translate() (*Translated, error) {
 		m, err := manifests.Parse(t.file, text)
 		if invalid, ok := errors.AsType[*manifests.Error](err); ok {
 			for _, p := range invalid.Problems { // their places are in a text that nobody wrote
-				problems = append(problems, t.problem("", p.Kind, p.Path+": "+p.Message, p.Fix))
+				p.Message = p.Path + ": " + p.Message
+				problems = append(problems, done.Place(p))
 			}
 			continue
 		}
