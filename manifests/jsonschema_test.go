@@ -108,6 +108,7 @@ func TestJSONSchemaRefuses(t *testing.T) {
 		`"behavior":{"read_only":true,"cache":"Off"}`,
 		`"behavior":{"read_only":true,"cache":false}`,
 		`"requires":["A|"]`,
+		`"requires":["/../a"],"permissions":{"files":[{"path":"/a"}]}`,
 		`"permissions":{"secrets":[{"name":"A","host":"a","header":"X-A","body":"a"}]}`,
 		`"permissions":{"network":[{"host":"a","ports":"any"}]}`,
 		`"permissions":{"network":[{"host":"a","ports":["*"]}]}`,

@@ -306,6 +306,31 @@ func TestDiffsMakeTheTarget(t *testing.T) {
 	assert.Greater(t, empty, 100)
 }
 
+// TestFlattenedPointersLead: each pointer of a flattened document leads to the value that stands there.
+func TestFlattenedPointersLead(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	values := 0
+	for range 500 {
+		text := random(r, 4)
+		checkPointers(t, text, &values)
+	}
+	assert.Greater(t, values, 1000)
+}
+
+func checkPointers(t *testing.T, text string, values *int) {
+	n := parse(t, text)
+	flat, err := n.Flatten()
+	require.NoError(t, err)
+	for _, member := range flat.Members {
+		p, err := document.ParsePointer(member.Name)
+		require.NoError(t, err, member.Name)
+		found, err := p.Find(n)
+		require.NoError(t, err, member.Name)
+		require.Same(t, member.Value, found)
+		*values++
+	}
+}
+
 func checkDiffs(t *testing.T, from, to string, merged, empty *int) {
 	target := parse(t, to)
 	patch := document.Diff(parse(t, from), target)
@@ -342,8 +367,9 @@ func FuzzDiff(f *testing.F) {
 		require.NoError(t, err)
 		require.True(t, document.Equal(n, parse(t, indented)))
 		if _, err := document.Parse(to); err == nil {
-			var merged, empty int
+			var merged, empty, values int
 			checkDiffs(t, from, to, &merged, &empty)
+			checkPointers(t, to, &values)
 		}
 		if patched, err := document.Patch(parse(t, from), parse(t, "["+from+"]")); err == nil {
 			write(t, patched)
