@@ -176,6 +176,24 @@ grants: [{tools: [web_search], secrets: [{name: TAVILY_API_KEY, from: {env: KEY}
 	assert.True(t, slices.ContainsFunc(c.Definitions(), func(d tool.Definition) bool { return d.Name == tools.WebSearch }))
 }
 
+// TestRowS1_7SkillsAreOfferedWithAFolder: the tools for skills are shown with what they lack, and offered once it is granted.
+func TestRowS1_7SkillsAreOfferedWithAFolder(t *testing.T) {
+	isOffered := func(c registry.Catalogue) bool {
+		return slices.ContainsFunc(c.Definitions(), func(d tool.Definition) bool { return d.Name == tools.ReadSkill })
+	}
+	c := host(t).Catalogue(nil)
+	assert.Equal(t, "needs a granted directory at /skills", shown(t, c, tools.ReadSkill).Unavailable)
+	assert.Contains(t, shown(t, c, tools.ExecuteSkillScript).Unavailable, "needs the interpreter")
+	assert.False(t, isOffered(c))
+
+	skills := t.TempDir()
+	policy, err := manifests.ParsePolicy(filepath.Join(skills, "caisson.yaml"), []byte("schema: caisson-config/v1\ngrants: [{tools: [read_skill], files: [{path: /skills, host: .}]}]"))
+	require.NoError(t, err)
+	c = hostWith(t, caisson.Options{Policies: []*manifests.Policy{policy}}).Catalogue(nil)
+	assert.Empty(t, shown(t, c, tools.ReadSkill).Unavailable)
+	assert.True(t, isOffered(c))
+}
+
 // TestRowS1_9RenamedToolsKeepTheirNames: the old name runs the same tool, is marked, and is not offered.
 func TestRowS1_9RenamedToolsKeepTheirNames(t *testing.T) {
 	h := host(t)
