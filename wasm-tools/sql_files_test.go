@@ -233,9 +233,14 @@ func TestFilesThatAreWrong(t *testing.T) {
 		"{\"a\":\"\\u12\"}\n":                  {"a.jsonl", "line 1: the object is not valid JSON"},
 		"{\"a\":1} {\"b\":2}\n":                {"a.jsonl", "line 1: something follows the object"},
 		"{\"a\":1}\n\n{\"a\":1":                {"a.jsonl", "line 3: the object is not valid JSON"},
-		"{\"a\":1,\"A\":2}\n":                  {"a.jsonl", "differ only in case"},
-		"{\"a\":" + strings.Repeat("[", 70000): {"a.jsonl", "line 1: the object is not valid JSON"},
-		"{}\n":                                 {"a.jsonl", "the file has no rows"},
+		"{\n  \"a\": 1\n}\n":                   {"a.jsonl", "line 1: the object is not valid JSON: it does not end on its line; JSON Lines has one object on each line"},
+		"{\"a\":1}\n{\"a\":1,}\n":              {"a.jsonl", "line 2: the object is not valid JSON, at byte 8 of the line"},
+		"{\"a\":" + strings.Repeat("[", 70000): {"a.jsonl", "line 1: the object is nested deeper than 64 levels, at byte 71 of the line"},
+		"{\"a\\u0000\":1}\n":                   {"a.jsonl", "the name of a member has a NUL character in it"},
+		"{}\n{}\n":                             {"a.jsonl", "the objects are empty, so there are no columns"},
+		"a,b\r1,2\r":                           {"a.csv", "line 1: it has a carriage return (CR) without a newline (LF)"},
+		"\"a\",\"b\"\r\"c\"\"d\",\"e\"\r":      {"a.csv", "line 1: it has a carriage return (CR) without a newline (LF)"},
+		"sep=;\r\na;b\r\n\"\r\n":               {"a.csv", "line 3: the quote that opens in this record is not closed"},
 	} {
 		s.write(want.name, file)
 		for _, name := range []string{tools.DataSchema, tools.DataAnalysis} {
@@ -249,6 +254,41 @@ func TestFilesThatAreWrong(t *testing.T) {
 			assert.Contains(t, result.Error, want.words)
 		}
 	}
+}
+
+// TestNamesOfColumns: each column has a name that a statement can use, whatever the file calls it, and a name that
+// the file has is that of its own column.
+func TestNamesOfColumns(t *testing.T) {
+	s := openSQL(t)
+	many := make([]string, 2000)
+	for i := range many {
+		if many[i] = "a"; i >= 1000 {
+			many[i] = fmt.Sprintf("A_%d", i-998)
+		}
+	}
+	for _, test := range []struct {
+		name, file string
+		columns    map[string]string // by name, the value of the only row
+	}{
+		{"a.csv", "id,ID,id,id_2,Id_2\n1,2,3,4,5\n", map[string]string{"id": "1", "ID_3": "2", "id_4": "3", "ID_2": "4", "Id_2_2": "5"}},
+		{"a.csv", "column_2,,column_2_2\n1,2,3\n", map[string]string{"column_2": "1", "column_2_3": "2", "column_2_2": "3"}},
+		{"a.csv", "caf\xe9,caf\xe8,\xe9\n1,2,3\n", map[string]string{"caf\uFFFD": "1", "caf\uFFFD_2": "2", "\uFFFD": "3"}},
+		{"a.csv", strings.Join(many, ",") + "\n" + strings.Repeat("1,", 1999) + "2\n", map[string]string{"a": "1", "a_2": "1", "a_1001": "2", "a_2000": "1"}},
+		{"a.csv", strings.Repeat("a,", 1999) + "a\n" + strings.Repeat("1,", 1999) + "2\n", map[string]string{"a": "1", "a_2000": "2"}},
+		{"a.csv", "\uFEFFsep=|\r\na|b;c,d,e\r\n1|2\r\n", map[string]string{"a": "1", "b;c,d,e": "2"}},
+		{"a.csv", "sep=;x\n1\n", map[string]string{"sep=": "1", "x": "null"}},
+		{"a.jsonl", `{"":1," x":2,"x":3,"X":4,"x_2":5}`, map[string]string{"column_1": "1", " x": "2", "x": "3", "X_3": "4", "X_2": "5"}},
+		{"a.jsonl", "{\"a\xe9\":1,\"a\xe8\":2}", map[string]string{"a\uFFFD": "1", "a\uFFFD_2": "2"}},
+	} {
+		s.write(test.name, test.file)
+		for column, value := range test.columns {
+			got := s.query(tools.DataAnalysis, object{"knowledge_id": test.name, "sql": fmt.Sprintf("SELECT %q FROM data", column)})
+			assert.Equal(t, value, got.text(), "%.80q: %s", test.file, column)
+		}
+	}
+	s.write("a.csv", "Unit price,group,d\n1,x,2\n")
+	result := s.call(tools.DataAnalysis, object{"knowledge_id": "a.csv", "sql": "SELECT price FROM data"})
+	assert.Equal(t, `no such column: price; texts stand in 'single quotes'; the columns of data are "Unit price", "group", d`, result.Error)
 }
 
 // TestTablesOfSeveralFiles: files are joined by index, and their names cannot be mistaken.

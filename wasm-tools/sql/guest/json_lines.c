@@ -9,6 +9,7 @@ enum { depth_limit = 64 };
 // Where parsing stands in a line.
 struct cursor {
     const char *p, *end;
+    bool deep; // whether it stopped at what is nested too deeply
 };
 
 static void pass_space(struct cursor *c) {
@@ -93,7 +94,8 @@ static bool pass_object(struct cursor *c, int depth) {
 static bool pass_value(struct cursor *c, int depth) {
     bool escaped;
     pass_space(c);
-    if (c->p == c->end || depth == depth_limit) return false;
+    if (depth > depth_limit) return c->deep = true, false;
+    if (c->p == c->end) return false;
     switch (*c->p) {
     case '{': return c->p++, pass_object(c, depth + 1);
     case '[': return c->p++, pass_array(c, depth + 1);
@@ -139,6 +141,15 @@ static enum outcome wrong(struct records *r, const char *what) {
     return outcome_failed;
 }
 
+// invalid says where parsing stopped.
+static enum outcome invalid(struct records *r, const struct cursor *c) {
+    const char *what = c->deep ? "the object is nested deeper than 64 levels" : "the object is not valid JSON";
+    if (c->p == c->end) return wrong(r, "the object is not valid JSON: it does not end on its line; JSON Lines has one object on each line");
+    long long at = c->p - r->record + 1;
+    sqlite3_snprintf(sizeof r->problem, r->problem, "line %lld: %s, at byte %lld of the line", r->line, what, at);
+    return outcome_failed;
+}
+
 // value passes over a member's value and says where and what it is.
 static bool value(struct cursor *c, const char **from, const char **to, enum kind *kind) {
     bool escaped = false;
@@ -177,7 +188,7 @@ enum outcome parse_json_line(struct records *r) {
         if (!r->finished) return outcome_end;
         line_end = end;
     }
-    struct cursor c = {r->record, line_end};
+    struct cursor c = {r->record, line_end, false};
     int guess = 0;
     r->count = 0;
     r->lines_below = 1;
@@ -188,18 +199,18 @@ enum outcome parse_json_line(struct records *r) {
             const char *name, *from, *to;
             bool escaped;
             enum kind kind;
-            if (!take(&c, '"')) return wrong(r, "the object is not valid JSON");
+            if (!take(&c, '"')) return invalid(r, &c);
             name = c.p;
-            if (!pass_string(&c, &escaped)) return wrong(r, "the object is not valid JSON");
+            if (!pass_string(&c, &escaped)) return invalid(r, &c);
             int index = column_of(r, name, c.p - 1, escaped, guess);
             if (index == -2) return wrong(r, "the objects have more than 2000 different members");
-            if (!take(&c, ':') || !value(&c, &from, &to, &kind)) return wrong(r, "the object is not valid JSON");
+            if (!take(&c, ':') || !value(&c, &from, &to, &kind)) return invalid(r, &c);
             if (index < 0) continue;
             if (index < r->count && seen[index]) return wrong(r, "the object has a member twice");
             if (!set(r, index, from, to, kind, seen)) return outcome_failed;
             guess = index + 1;
         } while (take(&c, ','));
-        if (!take(&c, '}')) return wrong(r, "the object is not valid JSON, or nested deeper than 64 levels");
+        if (!take(&c, '}')) return invalid(r, &c);
     }
     pass_space(&c);
     if (c.p != c.end) return wrong(r, "something follows the object; JSON Lines has one object on each line");

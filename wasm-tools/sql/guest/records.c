@@ -7,13 +7,13 @@
 
 enum { chunk = 256 * 1024, vector = 16 };
 
-bool start_records(struct records *r, int file, enum layout layout, char separator) {
-    r->layout = layout;
-    r->separator = separator;
+bool start_records(struct records *r, int file, const struct form *form) {
+    r->layout = form->layout;
+    r->separator = form->separator;
     r->file = file;
     r->start = r->end = 0;
     r->finished = false;
-    r->line = 1;
+    r->line = form->first_line;
     r->lines_below = 0;
     r->count = 0;
     r->problem[0] = 0;
@@ -21,7 +21,7 @@ bool start_records(struct records *r, int file, enum layout layout, char separat
         r->bytes = malloc(chunk + vector);
         r->room = chunk;
     }
-    return r->bytes && lseek(file, 0, SEEK_SET) == 0;
+    return r->bytes && lseek(file, (off_t)form->start, SEEK_SET) >= 0;
 }
 
 void end_records(struct records *r) {

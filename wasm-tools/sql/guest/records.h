@@ -11,6 +11,14 @@ enum { column_limit = 2000, record_limit = 16 * 1024 * 1024 };
 
 enum layout { layout_delimited, layout_json_lines };
 
+// How a file is written, and where its records begin.
+struct form {
+    enum layout layout;
+    char separator; // of layout_delimited
+    size_t start;   // bytes before the first record: a byte order mark, a line that names the separator
+    sqlite3_int64 first_line;
+};
+
 // How the bytes of a field are its value.
 enum kind {
     kind_missing,
@@ -56,8 +64,8 @@ struct records {
 
 enum outcome { outcome_record, outcome_end, outcome_failed };
 
-// start_records starts at the file's beginning. It returns false if there is no memory.
-bool start_records(struct records *r, int file, enum layout layout, char separator);
+// start_records goes to the first record. It returns false if there is no memory, or if the file cannot be read.
+bool start_records(struct records *r, int file, const struct form *form);
 void end_records(struct records *r);
 
 // next_record reads a record, which stays until the next one is read. Lines without any are passed over.

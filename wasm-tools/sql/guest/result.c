@@ -46,9 +46,7 @@ void out_integer(sqlite3_int64 number) {
 
 static bool is_tail(unsigned char byte) { return (byte & 0xC0) == 0x80; }
 
-// sequence returns the length of the UTF-8 sequence at p, or 0 if there is none: no overlong form, no
-// surrogate, nothing beyond U+10FFFF.
-static size_t sequence(const unsigned char *p, size_t left) {
+size_t utf8_sequence(const unsigned char *p, size_t left) {
     if (p[0] < 0x80) return 1;
     if (p[0] >= 0xC2 && p[0] <= 0xDF) return left >= 2 && is_tail(p[1]) ? 2 : 0;
     if (p[0] >= 0xE0 && p[0] <= 0xEF) {
@@ -86,7 +84,7 @@ static bool write_string(const char *bytes, size_t count) {
     bool valid = true;
     out_raw("\"");
     while (p < end) {
-        size_t one = sequence(p, (size_t)(end - p));
+        size_t one = utf8_sequence(p, (size_t)(end - p));
         if (one) {
             put_character(p, one);
             p += one;
@@ -105,7 +103,7 @@ void out_string(const char *bytes, size_t count) { write_string(bytes, count); }
 static bool is_utf8(const char *bytes, size_t count) {
     const unsigned char *p = (const unsigned char *)bytes, *end = p + count;
     while (p < end) {
-        size_t one = sequence(p, (size_t)(end - p));
+        size_t one = utf8_sequence(p, (size_t)(end - p));
         if (!one) return false;
         p += one;
     }

@@ -22,6 +22,10 @@ void out_integer(sqlite3_int64 number);
 void out_string(const char *bytes, size_t length); // what is not UTF-8 becomes U+FFFD
 void out_value(sqlite3_value *value);
 
+// utf8_sequence returns how long the UTF-8 sequence at p is, which has at most left bytes, or 0 if there is none: no
+// overlong form, no surrogate, nothing beyond U+10FFFF.
+size_t utf8_sequence(const unsigned char *p, size_t left);
+
 // out_mark returns the position that out_rewind goes back to.
 size_t out_mark(void);
 void out_rewind(size_t mark);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "files.h"
+#include "names.h"
 #include "result.h"
 #include "table.h"
 
@@ -42,14 +43,29 @@ static size_t check_start(const char *name, int file) {
     return length >= 3 && memcmp(start, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
 }
 
-// separator_of returns the character among comma, semicolon, tab and bar that separates most fields of the first line.
-static char separator_of(const char *name, int file, size_t from) {
+// find_form looks at how the file begins: a byte order mark, and in CSV which character among comma, semicolon, tab and bar
+// separates most fields of the first line. A line such as sep=; says so itself, as spreadsheets have it.
+static void find_form(struct form *form, const char *name, int file, const char *format) {
     static const char candidates[] = {',', ';', '\t', '|'};
     int counts[sizeof candidates] = {0};
+    form->start = check_start(name, file);
+    form->first_line = 1;
+    form->layout = strcmp(format, "jsonl") == 0 ? layout_json_lines : layout_delimited;
+    form->separator = strcmp(format, "tsv") == 0 ? '\t' : ',';
+    if (strcmp(format, "csv") != 0) return;
     char *start = malloc(64 * 1024);
     if (!start) fail("out of memory");
-    ssize_t length = read_at(file, start, 64 * 1024, (off_t)from);
+    ssize_t length = read_at(file, start, 64 * 1024, (off_t)form->start);
     if (length < 0) fail("%s: it cannot be read", name);
+    bool named = length > 5 && memcmp(start, "sep=", 4) == 0 && memchr(candidates, start[4], sizeof candidates);
+    size_t behind = named && start[5] == '\r' ? 6 : 5; // where a line that names the separator ends
+    if (named && (ssize_t)behind < length && start[behind] == '\n') {
+        form->separator = start[4];
+        form->start += behind + 1;
+        form->first_line = 2;
+        free(start);
+        return;
+    }
     bool quoted = false;
     for (ssize_t i = 0; i < length && (quoted || start[i] != '\n'); i++) {
         if (start[i] == '"') quoted = !quoted;
@@ -60,25 +76,7 @@ static char separator_of(const char *name, int file, size_t from) {
     for (size_t k = 1; k < sizeof candidates; k++) {
         if (counts[k] > counts[best]) best = k;
     }
-    return candidates[best];
-}
-
-static bool is_taken(const struct table *t, int count, const char *name) {
-    for (int i = 0; i < count; i++) {
-        if (sqlite3_stricmp(t->names[i].text, name) == 0) return true;
-    }
-    return false;
-}
-
-// name_column gives a column a name that no other one has, in upper or lower case: SQL knows no difference.
-static void name_column(struct table *t, int index, const char *wanted) {
-    char *name = wanted && *wanted ? sqlite3_mprintf("%s", wanted) : sqlite3_mprintf("column_%d", index + 1);
-    for (int again = 2; name && is_taken(t, index, name); again++) {
-        sqlite3_free(name);
-        name = wanted && *wanted ? sqlite3_mprintf("%s_%d", wanted, again) : sqlite3_mprintf("column_%d_%d", index + 1, again);
-    }
-    if (!name) fail("out of memory: the columns have long names");
-    t->names[index] = (struct name){name, strlen(name)};
+    form->separator = candidates[best];
 }
 
 // header_name returns a field of the header without spaces around it.
@@ -86,7 +84,7 @@ static char *header_name(const struct records *r, const struct field *f, const c
     char *name = malloc(decoded_length(f) + 1);
     if (!name) fail("out of memory: the columns have long names");
     size_t length = decode(r, f, name), from = 0;
-    if (memchr(name, 0, length)) fail("%s: line 1: the name of a column has a NUL character in it", file_name);
+    if (memchr(name, 0, length)) fail("%s: line %lld: the name of a column has a NUL character in it", file_name, r->line);
     while (length > 0 && (name[length - 1] == ' ' || name[length - 1] == '\t')) length--;
     while (from < length && (name[from] == ' ' || name[from] == '\t')) from++;
     memmove(name, name + from, length - from);
@@ -94,7 +92,30 @@ static char *header_name(const struct records *r, const struct field *f, const c
     return name;
 }
 
+// unquoted returns where the part of a field begins that is not in quotes.
+static const char *unquoted(const struct records *r, const struct field *f) {
+    const char *p = r->record + f->offset, *end = p + f->length;
+    if (f->kind == kind_plain) return p;
+    while (f->kind == kind_doubled && (p = memchr(p, '"', (size_t)(end - p)))) {
+        if (p + 1 == end || p[1] != '"') return p + 1;
+        p += 2;
+    }
+    return end;
+}
+
+// refuse_returns refuses a file whose lines end in CR alone: all of it would be one record.
+static void refuse_returns(const struct records *r, const char *file_name) {
+    for (int i = 0; i < r->count; i++) {
+        const struct field *f = &r->fields[i];
+        const char *from = unquoted(r, f), *end = r->record + f->offset + f->length;
+        if (memchr(from, '\r', (size_t)(end - from))) {
+            fail("%s: line %lld: it has a carriage return (CR) without a newline (LF); write the file with LF or CRLF at the ends of lines", file_name, r->line);
+        }
+    }
+}
+
 static void read_header(struct table *t, struct records *r) {
+    static char *wanted[column_limit];
     switch (next_record(r)) {
     case outcome_failed:
         fail("%s: %s", t->file_name, r->problem);
@@ -103,23 +124,19 @@ static void read_header(struct table *t, struct records *r) {
     default:
         break;
     }
-    for (int i = 0; i < r->count; i++) {
-        char *name = header_name(r, &r->fields[i], t->file_name);
-        name_column(t, i, name);
-        free(name);
-    }
-    t->columns = r->count;
+    refuse_returns(r, t->file_name);
+    for (int i = 0; i < r->count; i++) wanted[i] = header_name(r, &r->fields[i], t->file_name);
+    name_columns(t, wanted, r->count);
+    for (int i = 0; i < r->count; i++) free(wanted[i]);
 }
 
-// Members of JSON objects differ in case alone more often than columns of CSV do.
-static void rename_members(struct table *t) {
-    for (int i = 0; i < t->columns; i++) {
-        const char *name = t->names[i].text;
-        if (strlen(name) != t->names[i].length) fail("%s: the name of a member has a NUL character in it", t->file_name);
-        if (!*name || is_taken(t, i, name)) {
-            fail("%s: the objects have members whose names are empty or differ only in case, such as \"%s\"; SQL cannot tell these apart", t->file_name, name);
-        }
+static void name_members(struct table *t, int count) {
+    static char *wanted[column_limit];
+    for (int i = 0; i < count; i++) {
+        wanted[i] = t->members[i].text;
+        if (strlen(wanted[i]) != t->members[i].length) fail("%s: the name of a member has a NUL character in it", t->file_name);
     }
+    name_columns(t, wanted, count);
 }
 
 struct table *scan(const char *name, const char *file_name, const char *format, bool header) {
@@ -132,26 +149,22 @@ struct table *scan(const char *name, const char *file_name, const char *format, 
     if (!format) format = format_of(file_name);
     resolve(file_name, t->path, sizeof t->path);
     int file = open_regular(file_name, t->path);
-    size_t mark = check_start(file_name, file);
-    t->layout = strcmp(format, "jsonl") == 0 ? layout_json_lines : layout_delimited;
-    t->separator = strcmp(format, "tsv") == 0 ? '\t' : ',';
-    if (strcmp(format, "csv") == 0) t->separator = separator_of(file_name, file, mark);
-    struct records r = {.names = t->names, .name_count = &t->columns, .learn = true};
-    if (!start_records(&r, file, t->layout, t->separator)) fail("out of memory");
-    lseek(file, (off_t)mark, SEEK_SET);
-    if (t->layout == layout_delimited && header) read_header(t, &r);
+    find_form(&t->form, file_name, file, format);
+    bool delimited = t->form.layout == layout_delimited;
+    struct records r = {.names = t->members, .name_count = &t->columns, .learn = true};
+    if (!start_records(&r, file, &t->form)) fail("out of memory");
+    if (delimited && header) read_header(t, &r);
     enum outcome got;
     while ((got = next_record(&r)) == outcome_record) {
-        t->rows++;
-        if (t->layout == layout_delimited) {
-            for (; t->columns < r.count; t->columns++) name_column(t, t->columns, NULL);
-        }
+        if (t->rows++ == 0 && delimited) refuse_returns(&r, file_name);
+        if (delimited) name_more(t, r.count);
         for (int i = 0; i < r.count; i++) seen[i] = see(seen[i], &r, &r.fields[i]);
     }
     if (got == outcome_failed) fail("%s: %s", file_name, r.problem);
-    if (t->layout == layout_json_lines) rename_members(t);
-    if (t->columns == 0) fail("%s: the file has no rows", file_name);
-    for (int i = 0; i < t->columns; i++) t->types[i] = type_of(seen[i], t->layout);
+    if (t->rows == 0 && t->columns == 0) fail("%s: the file has no rows", file_name);
+    if (t->columns == 0) fail("%s: the objects are empty, so there are no columns", file_name);
+    if (!delimited) name_members(t, t->columns);
+    for (int i = 0; i < t->columns; i++) t->types[i] = type_of(seen[i], t->form.layout);
     end_records(&r);
     close(file);
     free(seen);

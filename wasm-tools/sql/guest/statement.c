@@ -103,6 +103,42 @@ static void add_names(sqlite3 *db, sqlite3_str *message) {
     sqlite3_finalize(names);
 }
 
+// add_name adds a name as a statement has to write it.
+static void add_name(sqlite3_str *message, const char *name) {
+    bool plain = !(*name >= '0' && *name <= '9') && *name && !sqlite3_keyword_check(name, (int)strlen(name));
+    for (const char *p = name; plain && *p; p++) {
+        plain = *p == '_' || (*p >= '0' && *p <= '9') || ((*p | 32) >= 'a' && (*p | 32) <= 'z');
+    }
+    sqlite3_str_appendf(message, plain ? "%.100s" : "\"%.100w\"", name);
+}
+
+// add_columns adds the columns of the tables to a message, as far as they have room. Views are left out: what is in
+// them is looked at to find their columns.
+static void add_columns(sqlite3 *db, sqlite3_str *message) {
+    sqlite3_stmt *columns = NULL;
+    static const char sql[] = "SELECT t.name, c.name, c.cid FROM sqlite_schema t, pragma_table_xinfo(t.name) c "
+                              "WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite\\_%' ESCAPE '\\'";
+    int count = 0;
+    if (sqlite3_prepare_v2(db, sql, -1, &columns, NULL) != SQLITE_OK) return;
+    while (sqlite3_step(columns) == SQLITE_ROW) {
+        const char *table = (const char *)sqlite3_column_text(columns, 0), *column = (const char *)sqlite3_column_text(columns, 1);
+        if (!table || !column) break;
+        if (++count > 60) {
+            sqlite3_str_appendf(message, ", and more");
+            break;
+        }
+        if (sqlite3_column_int(columns, 2) > 0) {
+            sqlite3_str_appendf(message, ", ");
+        } else {
+            sqlite3_str_appendf(message, count == 1 ? "; the columns of " : "; of ");
+            add_name(message, table);
+            sqlite3_str_appendf(message, " are ");
+        }
+        add_name(message, column);
+    }
+    sqlite3_finalize(columns);
+}
+
 _Noreturn void fail_with(sqlite3 *db, int code, struct source source) {
     int extended = sqlite3_extended_errcode(db);
     if (source.changed && source.changed()) fail("%s was changed while it was read; call again", source.name);
@@ -141,7 +177,8 @@ _Noreturn void fail_with(sqlite3 *db, int code, struct source source) {
     } else if (strstr(said, " may not be modified")) { // SQLite looks at this before it asks the authorizer
         sqlite3_str_appendf(message, "; this tool only reads; write a SELECT");
     } else if (strncmp(said, "no such column: ", 16) == 0) {
-        sqlite3_str_appendf(message, "; texts stand in 'single quotes', and SELECT sql FROM sqlite_schema shows the columns");
+        sqlite3_str_appendf(message, "; texts stand in 'single quotes'");
+        add_columns(db, message);
     } else if (at >= 0) {
         sqlite3_str_appendf(message, ", at byte %d of the statement", at + 1);
     }

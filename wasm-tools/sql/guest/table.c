@@ -63,7 +63,7 @@ static int open_cursor(sqlite3_vtab *base, sqlite3_vtab_cursor **made) {
     struct table *table = ((struct module_table *)base)->table;
     struct cursor *c = calloc(1, sizeof *c);
     if (!c) return SQLITE_NOMEM;
-    c->records.names = table->names;
+    c->records.names = table->members;
     c->records.name_count = &table->columns;
     c->records.file = open_regular(table->file_name, table->path);
     *made = &c->base;
@@ -98,11 +98,8 @@ static int filter(sqlite3_vtab_cursor *base, int number, const char *text, int c
     (void)number, (void)text, (void)count, (void)values;
     c->row = 0;
     c->ended = false;
-    if (!start_records(&c->records, c->records.file, table->layout, table->separator)) return SQLITE_NOMEM;
-    char mark[3];
-    ssize_t there = read_at(c->records.file, mark, sizeof mark, 0);
-    if (there == 3 && memcmp(mark, "\xEF\xBB\xBF", 3) == 0) lseek(c->records.file, 3, SEEK_SET);
-    if (table->layout == layout_delimited && table->header && next_record(&c->records) == outcome_failed) {
+    if (!start_records(&c->records, c->records.file, &table->form)) return SQLITE_NOMEM;
+    if (table->form.layout == layout_delimited && table->header && next_record(&c->records) == outcome_failed) {
         return problem(base->pVtab, c->records.problem);
     }
     return next(base);

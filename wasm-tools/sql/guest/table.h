@@ -8,10 +8,10 @@
 struct table {
     const char *name, *file_name; // of the table; of the file, as the model wrote it
     char path[8400];
-    enum layout layout;
-    char separator;
+    struct form form;
     bool header;
     struct name names[column_limit];
+    struct name members[column_limit]; // what JSON Lines calls the columns
     enum type types[column_limit];
     int columns;
     sqlite3_int64 rows;
