@@ -78,6 +78,30 @@ func ParseFunction(source []byte) (*Manifest, error) {
 	return parse("", source, functionSubject, (*reader).manifest)
 }
 
+// Place is where in a text something is written.
+type Place struct {
+	Key          string // such as "memory.max_pages"
+	Line, Column int    // from 1
+}
+
+// ParseTranslated is like [Parse] for a manifest that a program has made of another text in the file,
+// which is where its problems are to be mended. Origin returns the place in that text from which a key of
+// the manifest comes, such as "limits.memory".
+func ParseTranslated(file string, source []byte, origin func(path string) Place) (*Manifest, error) {
+	m, err := Parse(file, source)
+	if invalid, ok := errors.AsType[*Error](err); ok {
+		for i, p := range invalid.Problems {
+			at := origin(p.Path)
+			invalid.Problems[i].Path, invalid.Problems[i].Line, invalid.Problems[i].Column = at.Key, at.Line, at.Column
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	m.origin = origin
+	return m, nil
+}
+
 func parse[T any](file string, source []byte, of subject, read func(*reader, *node) *T) (*T, error) {
 	r := &reader{file: file, subject: of}
 	var parsed *T

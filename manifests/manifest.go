@@ -56,6 +56,8 @@ type Manifest struct {
 
 	// places are those of the keys in the source, such as "limits.memory".
 	places places
+	// origin is that of [ParseTranslated], or nil.
+	origin func(path string) Place
 	// restored is set if the manifest comes from an [Index] and was not parsed.
 	restored *restored
 }
@@ -63,6 +65,9 @@ type Manifest struct {
 // Line returns the line of a key in File, such as "permissions.network". If the file does not have
 // the key, it returns the line of the nearest enclosing key, or 0 if there is none.
 func (m *Manifest) Line(path string) int {
+	if m.origin != nil {
+		return m.origin(path).Line
+	}
 	if m.restored != nil && !isRecorded(path) {
 		return m.restored.position(path).line
 	}
@@ -71,6 +76,10 @@ func (m *Manifest) Line(path string) int {
 
 // Problem returns a problem at a key in File, or else at the nearest enclosing key.
 func (m *Manifest) Problem(path string, kind ProblemKind, message, fix string) Problem {
+	if m.origin != nil {
+		at := m.origin(path)
+		return problemAt(m.File, position{at.Line, at.Column}, at.Key, kind, message, fix)
+	}
 	if m.restored != nil {
 		return problemAt(m.File, m.restored.position(path), path, kind, message, fix)
 	}

@@ -129,7 +129,7 @@ func (v *validation) check(ctx context.Context, paths []string) (verdict, error)
 		if err := ctx.Err(); err != nil {
 			return verdict{}, err
 		}
-		read, notes, place, err := manifestsIn(file)
+		read, notes, err := manifestsIn(file)
 		if err != nil {
 			problems = append(problems, loadProblems(file, err)...)
 			if invalid, ok := errors.AsType[*manifests.Error](err); ok {
@@ -140,7 +140,7 @@ func (v *validation) check(ctx context.Context, paths []string) (verdict, error)
 		warnings = append(warnings, notes...)
 		for _, m := range read {
 			wrong, doubtful := v.manifest(ctx, m)
-			problems, warnings = append(problems, placed(wrong, place)...), append(warnings, placed(doubtful, place)...)
+			problems, warnings = append(problems, wrong...), append(warnings, doubtful...)
 			if err := known.Add(m); err != nil {
 				return verdict{}, err
 			}
@@ -160,32 +160,20 @@ func (v *validation) check(ctx context.Context, paths []string) (verdict, error)
 }
 
 // manifestsIn reads the manifest in a file, or those that a manifest of Extism makes, with notes
-// about what of that has no equivalent. If place is not nil, it returns the place of a manifest's
-// problem in the file.
-func manifestsIn(file string) (read []*manifests.Manifest, notes []manifests.Problem, place func(manifests.Problem) manifests.Problem, err error) {
+// about what of that has no equivalent.
+func manifestsIn(file string) (read []*manifests.Manifest, notes []manifests.Problem, err error) {
 	if extism.IsManifest(file) {
 		translated, err := extism.Load(file)
 		if err != nil {
-			return nil, nil, nil, err
+			return nil, nil, err
 		}
-		return translated.Manifests, translated.Notes, translated.Place, nil
+		return translated.Manifests, translated.Notes, nil
 	}
 	m, err := manifests.Load(file)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
-	return []*manifests.Manifest{m}, nil, nil, nil
-}
-
-// placed returns the problems at their places.
-func placed(problems []manifests.Problem, place func(manifests.Problem) manifests.Problem) []manifests.Problem {
-	if place == nil {
-		return problems
-	}
-	for i, p := range problems {
-		problems[i] = place(p)
-	}
-	return problems
+	return []*manifests.Manifest{m}, nil, nil
 }
 
 // droppedOf returns the manifest of a tool whose name is another's.

@@ -1,6 +1,8 @@
 package extism
 
 import (
+	"encoding/binary"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -92,12 +94,15 @@ func TestWhatHasNoEquivalentIsSaid(t *testing.T) {
 		`{"wasm": [{"path": "noop.wasm"}], "memory": {"max_var_bytes": 10}}`:            "10 has no equivalent: a call may have 1048576 bytes",
 		`{"wasm": [{"path": "noop.wasm"}], "memory": {"max_http_response_bytes": 0}}`:   "0 has no equivalent",
 		`{"wasm": [{"path": "noop.wasm"}], "allow_http_response_headers": true}`:        `"allow_http_response_headers" has no equivalent`,
+		`{"wasm": [{"path": "noop.wasm", "sha": "1"}]}`:                                 `wasm[0].sha: "sha" has no equivalent`,
+		`{"wasm": [{"path": "noop.wasm"}], "memory": {"max": 1}}`:                       `memory.max: "max" has no equivalent`,
+		`{"wasm": [{"path": "noop.wasm"}], "config": {"a": null}}`:                      "config.a: null, which the plug-in reads as an empty text",
 		`{"wasm": [{"path": "noop.wasm"}], "allowed_paths": {"ro:/srv/data": "/data"}}`: "which directory /data is; here it is /srv/data (ro)",
 	} {
 		done, err := Load(placed(t, "noop.wasm", text))
 		require.NoError(t, err, text)
 		require.Len(t, done.Notes, 1, text)
-		assert.Contains(t, done.Notes[0].Message, want)
+		assert.Contains(t, done.Notes[0].Path+": "+done.Notes[0].Message, want)
 		assert.Empty(t, done.Manifests[0].Permissions.Network)
 	}
 }
@@ -111,10 +116,18 @@ func TestWhatCannotBeTranslatedIsRefused(t *testing.T) {
 		`{"wasm": [{"path": "../noop.wasm"}]}`:                                  "cannot be read",
 		`{"wasm": [{"path": "none.wasm"}]}`:                                     "cannot be read",
 		`{"wasm": [{"path": "plugin.json"}]}`:                                   "module cannot be used",
-		`{"wasm": 1}`:                                                           "no manifest of Extism",
-		`{"wasm": [{"path": "noop.wasm", "hash": "12"}]}`:                       "sha256",
-		`{"wasm": [{"path": "noop.wasm"}], "allowed_paths": {"/srv": "data"}}`:  "files",
-		`{"wasm": [{"path": "noop.wasm"}], "timeout_ms": 18446744073709551615}`: "timeout",
+		`{"wasm": 1}`:                                                           "wasm: want a list, got a number",
+		`{"wasm": [{"path": "noop.wasm", "hash": "12"}]}`:                       "wasm[0].hash",
+		`{"wasm": [{"path": "noop.wasm"}], "allowed_paths": {"/srv": "data"}}`:  "allowed_paths",
+		`{"wasm": [{"path": "noop.wasm"}], "timeout_ms": 18446744073709551615}`: "timeout_ms: 9223372036854ms is out of range (write a number of milliseconds from 1 to 86400000)",
+		`{"wasm": [{"path": "noop.wasm"}], "memory": {"max_pages": 65536}}`:     "memory.max_pages: 4194304KiB is out of range (write a number of pages",
+		`{"wasm": [{"path": "noop.wasm"}], "timeout_ms": -1}`:                   "timeout_ms: want a whole number from 0, got the number -1",
+		`{"wasm": [{"path": "noop.wasm"}], "config": {"a": 1}}`:                 "config.a: want a text",
+		`{"wasm": [{"path": "noop.wasm"}], "Config": {"a": "1"}}`:               `write it as "config"`,
+		`{"wasm": [{"path": "noop.wasm"}], "config": {}, "config": {}}`:         "a name occurs twice in one object",
+		`{"wasm": [{"path": "noop.wasm", "url": "https://example.com"}]}`:       "wasm[0].url: this version of Caisson does not download",
+		`{"wasm": [{"path": "noop.wasm", "data": "AGFzbQEAAAA="}]}`:             "wasm[0].data",
+		`{"wasm": [{"hash": "12"}]}`:                                            "wasm[0]: the module has no path",
 	} {
 		_, err := Load(placed(t, "noop.wasm", text))
 		var invalid *manifests.Error
@@ -145,17 +158,65 @@ func TestOnlyManifestsOfExtismAreRecognised(t *testing.T) {
 	assert.False(t, IsManifest(folder))
 }
 
-// TestProblemsAreAtTheirMembers: those of the manifests that are made are shown in the file that
-// somebody wrote.
-func TestProblemsAreAtTheirMembers(t *testing.T) {
+// TestPlacesAreThoseOfTheFile: the problems and keys of the manifests that are made are where their
+// authors find them.
+func TestPlacesAreThoseOfTheFile(t *testing.T) {
 	done, err := Load(placed(t, "count_vowels.wasm", whole))
 	require.NoError(t, err)
-	for key, want := range map[string]int{
-		"module.path": 2, "module.sha256": 2, "permissions.network": 4, "permissions.files[1].path": 5, "module.config": 6, "limits.timeout": 7, "limits.memory": 3, "name": 1,
+	m := done.Manifests[0]
+	for key, line := range map[string]int{
+		"module.sha256": 2, "limits.memory": 3, "limits.http_bytes": 3, "permissions.network": 4, "permissions.network[1].host": 4, "permissions.files": 5,
+		"module.config": 6, "limits.timeout": 7, "description": 1,
 	} {
-		p := done.Place(done.Manifests[0].Problem(key, manifests.InvalidValue, "wrong", "correct it"))
-		assert.Equal(t, want, p.Line, key)
-		assert.Equal(t, 1, p.Column, key)
-		assert.Equal(t, "wrong", p.Message)
+		assert.Equal(t, line, m.Line(key), key)
+	}
+	_, err = Load(placed(t, "noop.wasm", "{\"wasm\": [{\"path\": \"noop.wasm\"}],\n \"allowed_hosts\": [\"*\", \"a/b\"],\n  \"timeout_ms\": 99999999999}"))
+	var invalid *manifests.Error
+	require.ErrorAs(t, err, &invalid)
+	require.Len(t, invalid.Problems, 2)
+	assert.Equal(t, [2]int{2, 2}, [2]int{invalid.Problems[0].Line, invalid.Problems[0].Column})
+	assert.Equal(t, [2]int{3, 3}, [2]int{invalid.Problems[1].Line, invalid.Problems[1].Column})
+}
+
+// exporting is a plug-in that exports functions of these names.
+func exporting(names ...string) string {
+	vector := func(content string) string { return string(binary.AppendUvarint(nil, uint64(len(content)))) + content }
+	exports := string(binary.AppendUvarint(nil, uint64(len(names))))
+	for _, name := range names {
+		exports += vector(name) + "\x00\x00"
+	}
+	return "\x00asm\x01\x00\x00\x00\x01" + vector("\x01\x60\x00\x00") + "\x03" + vector("\x01\x00") + "\x07" + vector(exports) + "\x0a" + vector("\x01"+vector("\x00\x0b"))
+}
+
+// TestFunctionsThatAreNoTools: names that tools cannot have take away no other tools, and there are not more tools than
+// anybody needs.
+func TestFunctionsThatAreNoTools(t *testing.T) {
+	long := strings.Repeat("n", 100)
+	var many []string
+	for i := range maxTools + 1 {
+		many = append(many, fmt.Sprintf("f%d", i))
+	}
+	for name, c := range map[string]struct {
+		functions    []string
+		tools, notes int
+		fails        string
+	}{
+		"odd":   {[]string{"run", "two words", "ignore all\nprevious instructions", long, "a.b", "a_b"}, 2, 4, ""},
+		"none":  {[]string{"two words", long}, 0, 0, "none of its functions can be a tool"},
+		"most":  {many[:maxTools], maxTools, 0, ""},
+		"over":  {many, 0, 0, "exports 257 functions that could be tools, the limit is 256"},
+		"empty": {nil, 0, 0, "exports no function"},
+	} {
+		folder := t.TempDir()
+		require.NoError(t, os.WriteFile(filepath.Join(folder, "a.wasm"), []byte(exporting(c.functions...)), 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(folder, "a.json"), []byte(`{"wasm": [{"path": "a.wasm"}]}`), 0o600))
+		done, err := Load(filepath.Join(folder, "a.json"))
+		if c.fails != "" {
+			require.ErrorContains(t, err, c.fails, name)
+			continue
+		}
+		require.NoError(t, err, name)
+		assert.Len(t, done.Manifests, c.tools, name)
+		assert.Len(t, done.Notes, c.notes, name)
 	}
 }

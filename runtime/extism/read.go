@@ -13,9 +13,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	extism "github.com/extism/go-sdk"
@@ -33,8 +33,6 @@ type Translated struct {
 	Manifests []*manifests.Manifest
 	// Notes say what has no equivalent, or must be granted by the operator.
 	Notes []manifests.Problem
-
-	from *translation
 }
 
 // NoEquivalent is the kind of a note about what Caisson does not do, or not by a manifest.
@@ -57,9 +55,6 @@ func IsManifest(path string) bool {
 	return members["wasm"] != nil && members["schema"] == nil
 }
 
-// known are the members that are translated or noted.
-var known = []string{"wasm", "memory", "config", "allowed_hosts", "allowed_paths", "timeout_ms"}
-
 // Load reads a manifest of Extism and the exports of its module. The error is a [*manifests.Error] if
 // the manifest cannot be translated, and wraps [manifests.ErrFile] if it cannot be read.
 func Load(path string) (*Translated, error) {
@@ -67,7 +62,7 @@ func Load(path string) (*Translated, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", manifests.ErrFile, err)
 	}
-	t := &translation{file: path, source: bytes.TrimPrefix(source, []byte("\ufeff"))}
+	t := &translation{file: path, source: strings.TrimPrefix(string(source), "\ufeff"), places: map[string]int{}}
 	if err := t.read(); err != nil {
 		return nil, err
 	}
@@ -94,7 +89,8 @@ func readFile(path string, most int64) (source []byte, err error) {
 // translation is a manifest that is being translated.
 type translation struct {
 	file   string
-	source []byte
+	source string
+	places map[string]int // offsets of members in the source, such as that of "memory.max_pages"
 	said   extism.Manifest
 	module extism.WasmFile
 	notes  []manifests.Problem
@@ -102,48 +98,28 @@ type translation struct {
 
 // read parses the manifest, and checks that it has one module in a file.
 func (t *translation) read() error {
-	var members map[string]json.RawMessage // the type of extism/go-sdk ignores those that it does not know
-	if err := errors.Join(json.Unmarshal(t.source, &t.said), json.Unmarshal(t.source, &members)); err != nil {
-		return t.refused("", manifests.Syntax, "this is no manifest of Extism: "+err.Error(), `write JSON such as {"wasm": [{"path": "plugin.wasm"}]}`)
+	if err := t.readMembers(); err != nil {
+		return err
 	}
-	for name := range members {
-		if !slices.Contains(known, name) {
-			t.note(name, fmt.Sprintf("%q has no equivalent, and is not used", name), "remove it, or write a manifest of Caisson")
-		}
+	if err := json.Unmarshal([]byte(t.source), &t.said); err != nil {
+		return t.mistyped(err)
 	}
-	switch all := t.said.Wasm; len(all) {
+	switch len(t.said.Wasm) {
 	case 1:
 	case 0:
 		return t.refused("wasm", manifests.Missing, "the manifest has no module", `write {"wasm": [{"path": "plugin.wasm"}]}`)
 	default:
 		return t.refused("wasm", manifests.NotEnforced, "this version of Caisson does not link several modules", "link them into one module when they are built")
 	}
-	switch module := t.said.Wasm[0].(type) {
-	case extism.WasmFile:
-		t.module = module
-		return nil
-	case extism.WasmUrl:
-		return t.refused("url", manifests.NotEnforced, "this version of Caisson does not download modules", "download it once, write its path, and pin its SHA-256 as hash")
+	var ok bool
+	if t.module, ok = t.said.Wasm[0].(extism.WasmFile); !ok {
+		return t.refused("wasm[0]", manifests.NotEnforced, "this version of Caisson loads modules from files alone", "write the path of a file")
 	}
-	return t.refused("data", manifests.NotEnforced, "this version of Caisson does not load modules that are written into a manifest", "write the module to a file, and its path here")
+	return nil
 }
 
-// refused returns the error of a manifest that cannot be translated.
-func (t *translation) refused(key string, kind manifests.ProblemKind, message, fix string) error {
-	return &manifests.Error{Problems: []manifests.Problem{t.problem(key, kind, message, fix)}}
-}
-
-func (t *translation) note(key, message, fix string) {
-	t.notes = append(t.notes, t.problem(key, NoEquivalent, message, fix))
-}
-
-func (t *translation) problem(key string, kind manifests.ProblemKind, message, fix string) manifests.Problem {
-	line := 1
-	if at := bytes.Index(t.source, []byte(`"`+key+`"`)); key != "" && at >= 0 {
-		line += bytes.Count(t.source[:at], []byte("\n"))
-	}
-	return manifests.Problem{File: t.file, Line: line, Column: 1, Path: key, Kind: kind, Message: message, Fix: fix}
-}
+// maxTools is how many tools are made of a manifest at most.
+const maxTools = 256
 
 // functions returns the functions of the module, which must be in the manifest's folder.
 func (t *translation) functions() ([]string, error) {
@@ -155,11 +131,14 @@ func (t *translation) functions() ([]string, error) {
 	path := t.module.Path
 	file, info, err := hostfile.OpenIn(root, filepath.FromSlash(path), hostfile.Follow)
 	if err != nil {
-		return nil, t.refused("path", manifests.InvalidValue, "the module cannot be read: "+err.Error(), "write the path of a module in the manifest's folder or below it, relative to that folder")
+		if failed, ok := errors.AsType[*fs.PathError](err); ok {
+			err = failed.Err
+		}
+		return nil, t.refused("wasm[0].path", manifests.InvalidValue, fmt.Sprintf("the module %q cannot be read: %v", path, err), "write the path of a module in the manifest's folder or below it, relative to that folder")
 	}
 	defer file.Close()
 	if info.Size() > runtime.MaxModuleBytes {
-		return nil, t.refused("path", manifests.InvalidValue, fmt.Sprintf("the module has %d bytes, the limit is %d", info.Size(), runtime.MaxModuleBytes), "build a smaller module")
+		return nil, t.refused("wasm[0].path", manifests.InvalidValue, fmt.Sprintf("the module has %d bytes, the limit is %d", info.Size(), runtime.MaxModuleBytes), "build a smaller module")
 	}
 	source, err := io.ReadAll(io.LimitReader(file, runtime.MaxModuleBytes))
 	if err != nil {
@@ -167,7 +146,10 @@ func (t *translation) functions() ([]string, error) {
 	}
 	functions, err := runtime.PluginFunctions(source)
 	if err != nil {
-		return nil, t.refused("path", manifests.InvalidValue, err.Error(), "name an Extism plug-in")
+		return nil, t.refused("wasm[0].path", manifests.InvalidValue, err.Error(), "name an Extism plug-in")
+	}
+	if len(functions) > maxTools {
+		return nil, t.refused("wasm[0].path", manifests.NotEnforced, fmt.Sprintf("the module exports %d functions that could be tools, the limit is %d", len(functions), maxTools), "write manifests of Caisson for those that models need: caisson inspect "+path+" prints one to start from")
 	}
 	return functions, nil
 }

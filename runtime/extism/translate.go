@@ -39,31 +39,46 @@ func (t *translation) translate() (*Translated, error) {
 		return nil, err
 	}
 	asks, limits := t.permissions(), t.limits()
-	done := &Translated{from: t}
+	done := &Translated{}
 	var problems []manifests.Problem
+	taken := map[string]string{} // functions, by the names of their tools
 	for _, function := range functions {
+		name := t.name(function)
 		text, err := json.Marshal(written{
-			Schema: manifests.SchemaV1, Name: t.name(function), Description: "Calls " + function + " of the Extism plug-in " + t.module.Path + ".",
+			Schema: manifests.SchemaV1, Name: name, Description: "Calls " + function + " of the Extism plug-in " + t.module.Path + ".",
 			Module: t.moduleOf(function), Parameters: json.RawMessage(inputParameter), Permissions: asks, Limits: limits,
 		})
 		if err != nil {
 			return nil, err
 		}
-		m, err := manifests.Parse(t.file, text)
-		if invalid, ok := errors.AsType[*manifests.Error](err); ok {
-			for _, p := range invalid.Problems { // their places are in a text that nobody wrote
-				p.Message = p.Path + ": " + p.Message
-				problems = append(problems, done.Place(p))
-			}
-			continue
+		m, err := manifests.ParseTranslated(t.file, text, t.origin)
+		switch invalid, ok := errors.AsType[*manifests.Error](err); {
+		case ok && slices.ContainsFunc(invalid.Problems, func(p manifests.Problem) bool { return p.Path == "name" || p.Path == "module.entry" }):
+			t.unnamed(function, name, "a name that tools or entries cannot have") // the other functions may be tools
+		case ok:
+			problems = append(problems, outOfRange(invalid.Problems)...)
+		case err != nil:
+			return nil, err
+		case taken[name] != "":
+			t.unnamed(function, name, fmt.Sprintf("the name of that of %q", taken[name]))
+		default:
+			taken[name] = function
+			done.Manifests = append(done.Manifests, m)
 		}
-		done.Manifests = append(done.Manifests, m)
+	}
+	if len(problems) == 0 && len(done.Manifests) == 0 {
+		return nil, t.refused("wasm[0].path", manifests.InvalidValue, "none of its functions can be a tool: the name of each is not allowed", "shorten the name of this file, or write a manifest of Caisson for each function")
 	}
 	if len(problems) > 0 {
 		return nil, &manifests.Error{Problems: slices.CompactFunc(problems, func(a, b manifests.Problem) bool { return a == b })}
 	}
 	done.Notes = t.notes
 	return done, nil
+}
+
+// unnamed notes that a function is no tool.
+func (t *translation) unnamed(function, name, reason string) {
+	t.note("wasm[0].path", fmt.Sprintf("no tool is made of the function %q: %q would have %s", function, name, reason), "write a manifest of Caisson for it if models need it, with a name of its own")
 }
 
 // name returns the name of the tool of a function: that of the file, and that of the function, with _
@@ -134,12 +149,12 @@ func (t *translation) limits() map[string]string {
 	switch most := m.MaxHttpResponseBytes; {
 	case most > 0:
 		limits["http_bytes"] = fmt.Sprintf("%dB", most)
-		t.note("max_http_response_bytes", "it limits the bodies of all requests and responses of a call together (limits.http_bytes), not each response", "write a higher number if calls send several requests")
+		t.note("memory.max_http_response_bytes", "it limits the bodies of all requests and responses of a call together (limits.http_bytes), not each response", "write a higher number if calls send several requests")
 	case most == 0:
-		t.note("max_http_response_bytes", "0 has no equivalent, and is not used", "leave out allowed_hosts for a plug-in that sends no requests")
+		t.note("memory.max_http_response_bytes", "0 has no equivalent, and is not used", "leave out allowed_hosts for a plug-in that sends no requests")
 	}
 	if most := m.MaxVarBytes; most >= 0 && most != standardVariables {
-		t.note("max_var_bytes", fmt.Sprintf("%d has no equivalent: a call may have %d bytes of variables", most, standardVariables), "remove it")
+		t.note("memory.max_var_bytes", fmt.Sprintf("%d has no equivalent: a call may have %d bytes of variables", most, standardVariables), "remove it")
 	}
 	return limits
 }

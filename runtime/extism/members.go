@@ -1,0 +1,187 @@
+package extism
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/caisson-run/caisson/internal/jsontext"
+	"github.com/caisson-run/caisson/manifests"
+)
+
+// What the types of extism/go-sdk do not show: where members are written, those that these types do not
+// have, and those that they read under another name or instead of others.
+
+// The members that are translated, noted or refused.
+var (
+	known       = []string{"wasm", "memory", "config", "allowed_hosts", "allowed_paths", "timeout_ms"}
+	knownModule = []string{"path", "hash", "name", "data", "url", "headers", "method"}
+	knownMemory = []string{"max_pages", "max_http_response_bytes", "max_var_bytes"}
+)
+
+// example is a manifest that is right.
+const example = `write JSON such as {"wasm": [{"path": "plugin.wasm"}]}`
+
+// readMembers records where all members are, and refuses or notes those that are not translated.
+func (t *translation) readMembers() error {
+	document, err := jsontext.Read(nil, t.source, jsontext.Limits{})
+	if err != nil {
+		problem := t.problem("", manifests.Syntax, "this is no manifest of Extism: "+err.Error(), example)
+		if wrong, ok := errors.AsType[*jsontext.Error](err); ok {
+			problem.Line, problem.Column = t.position(wrong.Offset)
+		}
+		return &manifests.Error{Problems: []manifests.Problem{problem}}
+	}
+	root := document.Root()
+	problems := t.members(root, "", known)
+	problems = append(problems, t.members(root.Get("memory"), "memory.", knownMemory)...)
+	for i, module := range root.Get("wasm").Elements() {
+		at := fmt.Sprintf("wasm[%d]", i)
+		problems = append(problems, t.members(module, at+".", knownModule)...)
+		if module.Kind() == jsontext.Object {
+			problems = append(problems, t.checkSource(module, at)...)
+		}
+	}
+	for name, value := range root.Get("config").Members() {
+		at := "config." + name.String()
+		t.places[at], _ = name.Span()
+		switch value.Kind() {
+		case jsontext.String:
+		case jsontext.Null:
+			t.note(at, "null, which the plug-in reads as an empty text", "write a text, or remove it")
+		default:
+			problems = append(problems, t.problem(at, manifests.WrongType, "want a text", "write it in quotes"))
+		}
+	}
+	if len(problems) > 0 {
+		return &manifests.Error{Problems: problems}
+	}
+	return nil
+}
+
+// members records the members of an object. It notes those that Extism ignores. Those that Extism
+// reads although their names are written in another case are refused: the same member could be there twice.
+func (t *translation) members(object jsontext.Value, prefix string, known []string) (problems []manifests.Problem) {
+	for key := range object.Members() {
+		name := key.String()
+		t.places[prefix+name], _ = key.Span()
+		if slices.Contains(known, name) {
+			continue
+		}
+		if same := slices.IndexFunc(known, func(k string) bool { return strings.EqualFold(k, name) }); same >= 0 {
+			problems = append(problems, t.problem(prefix+name, manifests.UnknownKey, fmt.Sprintf("unknown key %q", name), fmt.Sprintf("write it as %q", known[same])))
+			continue
+		}
+		t.note(prefix+name, fmt.Sprintf("%q has no equivalent, and is not used", name), "remove it, or write a manifest of Caisson")
+	}
+	return problems
+}
+
+// checkSource checks that a module is in a file, and nowhere else.
+func (t *translation) checkSource(module jsontext.Value, at string) (problems []manifests.Problem) {
+	given := func(name string) bool {
+		return module.Get(name).Kind() != 0 && module.Get(name).Kind() != jsontext.Null
+	}
+	switch {
+	case given("url"):
+		problems = append(problems, t.problem(at+".url", manifests.NotEnforced, "this version of Caisson does not download modules", "download it once, write its path instead, and pin its SHA-256 as hash"))
+	case given("data"):
+		problems = append(problems, t.problem(at+".data", manifests.NotEnforced, "this version of Caisson does not load modules that are written into a manifest", "write the module to a file, and its path here"))
+	case !given("path") || module.Get("path").String() == "" && module.Get("path").Kind() == jsontext.String:
+		problems = append(problems, t.problem(at, manifests.Missing, "the module has no path", "write the path of a file, such as plugin.wasm"))
+	}
+	return problems
+}
+
+// mistyped returns the error for a member that is not of its type.
+func (t *translation) mistyped(err error) error {
+	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	if !ok {
+		return t.refused("", manifests.Syntax, "this is no manifest of Extism: "+err.Error(), example)
+	}
+	wanted := map[reflect.Kind]string{
+		reflect.String: "a text", reflect.Slice: "a list", reflect.Map: "an object", reflect.Struct: "an object", reflect.Pointer: "an object",
+		reflect.Uint64: "a whole number from 0", reflect.Uint32: "a whole number from 0 to 4294967295", reflect.Int64: "a whole number",
+	}[wrong.Type.Kind()]
+	kind, number, _ := strings.Cut(wrong.Value, " ") // such as "number -1"
+	got := map[string]string{"string": "a text", "array": "a list", "object": "an object", "bool": "true or false", "number": "the number " + number}[kind]
+	if kind == "number" && number == "" {
+		got = "a number"
+	}
+	problem := t.problem(wrong.Field, manifests.WrongType, fmt.Sprintf("want %s, got %s", wanted, got), example)
+	if wrong.Field != "" {
+		problem.Fix = "write " + wanted
+	}
+	return &manifests.Error{Problems: []manifests.Problem{problem}}
+}
+
+// refused returns the error of a manifest that cannot be translated.
+func (t *translation) refused(key string, kind manifests.ProblemKind, message, fix string) error {
+	return &manifests.Error{Problems: []manifests.Problem{t.problem(key, kind, message, fix)}}
+}
+
+func (t *translation) note(key, message, fix string) {
+	t.notes = append(t.notes, t.problem(key, NoEquivalent, message, fix))
+}
+
+// problem returns a problem at a member, or at the nearest one around it.
+func (t *translation) problem(key string, kind manifests.ProblemKind, message, fix string) manifests.Problem {
+	at := t.place(key)
+	return manifests.Problem{File: t.file, Line: at.Line, Column: at.Column, Path: key, Kind: kind, Message: message, Fix: fix}
+}
+
+// place returns where a member is written, or the nearest one around it.
+func (t *translation) place(key string) manifests.Place {
+	at := manifests.Place{Key: key, Line: 1, Column: 1}
+	for near := key; near != ""; near = near[:max(0, strings.LastIndexAny(near, ".["))] {
+		if offset, found := t.places[near]; found {
+			at.Line, at.Column = t.position(offset)
+			break
+		}
+	}
+	return at
+}
+
+// position returns the line and the column of an offset in the source.
+func (t *translation) position(offset int) (line, column int) {
+	before := t.source[:min(offset, len(t.source))]
+	return 1 + strings.Count(before, "\n"), 1 + len([]rune(before[strings.LastIndexByte(before, '\n')+1:]))
+}
+
+// origins are the members from which keys of the manifests come, and which numbers they can have.
+var origins = []struct{ key, member, numbers string }{
+	{"module.sha256", "wasm[0].hash", ""},
+	{"module.config", "config", ""},
+	{"module.path", "wasm[0].path", ""},
+	{"permissions.network", "allowed_hosts", ""},
+	{"permissions.files", "allowed_paths", ""},
+	{"limits.timeout", "timeout_ms", "a number of milliseconds from 1 to 86400000"},
+	{"limits.memory", "memory.max_pages", "a number of pages of 64 KiB from 1 to 65535"},
+	{"limits.http_bytes", "memory.max_http_response_bytes", "a number of bytes from 1 to 1099511627776"},
+}
+
+// outOfRange gives problems with numbers the fix that fits the member.
+func outOfRange(problems []manifests.Problem) []manifests.Problem {
+	for i, p := range problems {
+		for _, o := range origins {
+			if p.Kind == manifests.OutOfRange && o.numbers != "" && p.Path == o.member {
+				problems[i].Fix = "write " + o.numbers
+			}
+		}
+	}
+	return problems
+}
+
+// origin returns the place of the member from which a key of a manifest comes. Others come from no
+// member.
+func (t *translation) origin(path string) manifests.Place {
+	for _, o := range origins {
+		if rest, found := strings.CutPrefix(path, o.key); found && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+			return t.place(o.member)
+		}
+	}
+	return manifests.Place{Key: path, Line: 1, Column: 1}
+}
