@@ -56,14 +56,14 @@ slow: ## run the tests of which "make test" runs a sample, whole
 	files=$(SAMPLED) && tests=$$(grep -ohE '^func Test[A-Za-z0-9_]*' $$files | cut -c6- | sort -u | paste -sd '|') && \
 	$(GO) test $(TESTFLAGS) -tags slow -run "^($$tests)\$$" $$(dirname $$files | sort -ur)
 
-# Where goroutines meet. Nightly runs have the race detector look at everything, the command line's
-# scripts too, whose processes it slows down most.
+# Where goroutines meet. Nightly runs have the race detector look at everything: at masking, which is one
+# long computation, and at the command line's scripts, whose processes it slows down most.
 CONCURRENT = . ./cmd/caisson ./executor ./hostfuncs/... ./registry/... ./sdk/... ./server/... \
 	$$($(GO) list ./executor/internal/... ./runtime/... | grep -vE '/repair|/internal/wasm')
 
 .PHONY: race
 race: ## run the tests of what is concurrent under the race detector
-	$(GO) test -race -skip '^TestScripts$$' $(CONCURRENT)
+	$(GO) test -race -skip '^TestScripts$$|^TestMask' $(CONCURRENT)
 
 # Of how many guards make faults takes out the first. Nightly runs take out each.
 GUARDS ?= 3
