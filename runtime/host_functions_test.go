@@ -162,6 +162,23 @@ func TestFailuresOfHostFunctionsEndThePlugin(t *testing.T) {
 	}
 }
 
+// TestAttackSecretInTheErrorOfAHostFunction: a function may say what the plug-in passed to it.
+func TestAttackSecretInTheErrorOfAHostFunction(t *testing.T) {
+	const asks = "permissions: {functions: [host.to_upper], network: [{host: api.example.com}], secrets: [{name: KEY, host: api.example.com, header: X-Key}]}\n"
+	r := newRuntime(t, Options{LookupEnv: func(string) (string, bool) { return secretValue, true }, HostFunctions: []HostFunction{
+		rewriting("host", "to_upper", func(text string) (string, error) { return "", errors.New("no upper case for " + text) }),
+	}})
+	for _, holds := range []bool{false, true} { // control: without the secret
+		grants := offering("host.to_upper")
+		if !holds {
+			grants.Secrets = []manifests.SecretGrant{{Name: "KEY", Host: "api.example.com", Schemes: []string{"https"}, From: manifests.SecretSource{Env: "KEY"}}}
+		}
+		o := callPlugin(t, pluginWith(t, r, "host_memory.wasm", "entry: run_test", asks, grants), secretValue)
+		assert.Contains(t, o.Result.Error, "no upper case for ")
+		assert.Equal(t, holds, strings.Contains(o.Result.Error, secretValue), o.Result.Error)
+	}
+}
+
 func TestHostFunctionsAreChecked(t *testing.T) {
 	nothing := func(context.Context, *CurrentPlugin, []uint64) error { return nil }
 	for want, functions := range map[string][]HostFunction{

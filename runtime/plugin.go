@@ -138,14 +138,16 @@ func (r *run) pluginError() string {
 // endedBy returns the outcome of a call of a plug-in that an error of the kernel's host functions has
 // ended.
 func (r *run) endedBy(ended *extism.Error) (tool.Outcome, error) {
-	words := "the tool failed: "
+	masked, kind, words := r.secrets().MaskText, tool.ToolFailed, "the tool failed: "
 	switch {
 	case ended.Denial != nil:
-		return r.deny(*ended.Denial)
+		denial := *ended.Denial
+		denial.Value, denial.Rule = masked(denial.Value), masked(denial.Rule)
+		return r.deny(denial)
 	case ended.Fault:
-		return r.fail(tool.Trap, r.quote("the tool crashed: "+ended.Message, r.lastWords(maxWords)), ended)
+		kind, words = tool.Trap, "the tool crashed: "
 	}
-	return r.fail(tool.ToolFailed, r.quote(words+ended.Message, r.lastWords(maxWords)), ended)
+	return r.fail(kind, r.quote(words+masked(ended.Message), r.lastWords(maxWords)), nil)
 }
 
 // startOf returns why a start of a plug-in depends on the call, or "".

@@ -106,3 +106,27 @@ func TestPluginsNeedWhatIsOffered(t *testing.T) {
 		assert.ErrorContains(t, err, want)
 	}
 }
+
+// TestAttackPluginTellsASecret: what a plug-in sets as its error or output, or logs, holds no secret,
+// in whatever way it got hold of it.
+func TestAttackPluginTellsASecret(t *testing.T) {
+	const asks = "permissions: {network: [{host: api.example.com}], secrets: [{name: KEY, host: api.example.com, header: X-Key}]}\n"
+	source, err := os.ReadFile("../internal/plugins/c/plugin.wasm")
+	require.NoError(t, err)
+	for _, entry := range []string{"fail", "echo", "log_levels"} {
+		dir := t.TempDir()
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "plugin.wasm"), source, 0o600))
+		text := "schema: caisson/v1\nname: plugin\ndescription: A plug-in.\nparameters: {properties: {input: {type: string}}}\n" +
+			`module: {path: plugin.wasm, abi: extism, stdin: "{input}", stdout: text, entry: ` + entry + "}\n"
+		for more, holds := range map[string]bool{asks: false, "": true} { // control: a tool without the secret
+			m, err := manifests.Parse(filepath.Join(dir, "tool.yaml"), []byte(text+more))
+			require.NoError(t, err)
+			r := newRuntime(t, Options{LookupEnv: func(string) (string, bool) { return secretValue, true }})
+			loaded := load(t, r, m, manifests.Grants{Secrets: []manifests.SecretGrant{{Name: "KEY", Host: "api.example.com", Schemes: []string{"https"}, From: manifests.SecretSource{Env: "KEY"}}}})
+			o := callPlugin(t, loaded, "the key is "+secretValue)
+			told := o.Result.Error + o.Result.Output + o.Log
+			assert.Contains(t, told, "the key is ", entry)
+			assert.Equal(t, holds, strings.Contains(told, secretValue), "%s: %s", entry, told)
+		}
+	}
+}
