@@ -91,15 +91,10 @@ type answer struct {
 	Logs   []string
 }
 
-// host runs plug-ins.
-type host interface {
-	// load returns a function that calls an export, each time in a new instance.
-	load(t testing.TB, s subject, export string) func(input string) answer
-}
-
 // ours is Caisson.
 type ours struct{}
 
+// load returns a function that calls an export, each time in a new instance.
 func (ours) load(t testing.TB, s subject, export string) func(input string) answer {
 	t.Helper()
 	call := caisson(t, s, export)
@@ -224,6 +219,7 @@ func (s subject) manifest(t testing.TB, export string) string {
 // theirs is github.com/extism/go-sdk, with its defaults. If reused, all calls of a subject run in one instance.
 type theirs struct{ reused bool }
 
+// load is like that of ours.
 func (h theirs) load(t testing.TB, s subject, export string) func(input string) answer {
 	t.Helper()
 	plugin := compileTheirs(t, s)
