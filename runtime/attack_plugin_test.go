@@ -103,3 +103,53 @@ func TestManyExportsTakeNoTime(t *testing.T) {
 	assert.Len(t, recognised.Functions, count)
 	assert.Less(t, time.Since(began), 3*time.Second)
 }
+
+// TestDetectedPluginsHaveNoCommandLine: without an ABI in the manifest, Parse cannot know that a command line
+// and exit codes are of no use. A started plug-in would keep the command line of no call.
+func TestDetectedPluginsHaveNoCommandLine(t *testing.T) {
+	module := magic + section(1, "\x01\x60\x00\x00") + section(2, "\x01"+vector("extism:host/env")+vector("reset")+"\x00\x00") +
+		section(3, "\x01\x00") + section(7, "\x01"+vector("call")+"\x00\x01") + section(10, "\x01"+vector("\x00\x0b"))
+	for more, want := range map[string]string{
+		"":                       "",
+		"\n  args: [a]":          "is an Extism plug-in, which has no command line, but its manifest has module.args; remove module.args",
+		"\n  success_codes: [3]": "is an Extism plug-in, which has no exit code, but its manifest has module.success_codes; remove module.success_codes",
+	} {
+		dir := t.TempDir()
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "plugin.wasm"), []byte(module), 0o600))
+		m, err := manifests.Parse(filepath.Join(dir, "tool.yaml"), []byte("schema: caisson/v1\nname: plugin\ndescription: A plug-in.\nmodule:\n  path: plugin.wasm"+more+"\n"))
+		require.NoError(t, err)
+		err = load(t, newRuntime(t, Options{}), m, manifests.Grants{}).Prepare(t.Context())
+		if want == "" {
+			require.NoError(t, err)
+		} else {
+			require.ErrorContains(t, err, want)
+		}
+	}
+}
+
+// TestPluginsGetFunctionsAlone: of the kernel, they cannot import the memory, its globals or what only the
+// host calls; nor what only the kernel imports.
+func TestPluginsGetFunctionsAlone(t *testing.T) {
+	const function, memory, global = "\x00\x00", "\x02\x00\x01", "\x03\x7f\x01"
+	for _, c := range []struct{ from, name, kind, want string }{
+		{"extism:host/env", "memory", memory, "Extism's own libraries"},
+		{"extism:host/env", "__stack_pointer", global, "Extism's own libraries"},
+		{"extism:host/env", "caisson:finish", function, "Extism's own libraries"},
+		{"extism:host/env", "", function, "Extism's own libraries"},
+		{"caisson:extism@1", "log_level", function, "which this runtime does not offer"},
+		{"extism:host/env", "reset", function, ""}, // the control
+	} {
+		module := magic + section(1, "\x01\x60\x00\x00") + section(2, "\x01"+vector(c.from)+vector(c.name)+c.kind) + section(3, "\x01\x00") +
+			section(7, "\x01"+vector("call")+"\x00"+number(strings.Count(c.kind, "\x00\x00"))) + section(10, "\x01"+vector("\x00\x0b"))
+		dir := t.TempDir()
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "plugin.wasm"), []byte(module), 0o600))
+		m, err := manifests.Parse(filepath.Join(dir, "tool.yaml"), []byte("schema: caisson/v1\nname: plugin\ndescription: A plug-in.\nmodule: {path: plugin.wasm, abi: extism}\n"))
+		require.NoError(t, err)
+		err = load(t, newRuntime(t, Options{}), m, manifests.Grants{}).Prepare(t.Context())
+		if c.want == "" {
+			require.NoError(t, err)
+		} else {
+			require.ErrorContains(t, err, c.want, c.name)
+		}
+	}
+}

@@ -82,7 +82,11 @@ func checkCommand(m *manifests.Manifest, source []byte, description *wasm.Module
 	plugin := isPlugin(m, description)
 	missing, mistyped := unoffered(description, plugin, functions)
 	if len(missing) > 0 {
-		add(forImports(missing, description, producers), "imports %s, which this runtime does not offer", listed(missing))
+		fix := forImports(missing, description, producers)
+		if plugin && slices.ContainsFunc(missing, of(extism.Module)) {
+			fix = "leave out what uses them: plug-ins get the functions of " + extism.Module + " that Extism's own libraries offer"
+		}
+		add(fix, "imports %s, which this runtime does not offer", listed(missing))
 	}
 	if len(mistyped) > 0 {
 		add("declare them as WASI preview 1, Extism and ABI.md have them", "imports %s with the wrong type", listed(mistyped))
@@ -94,7 +98,13 @@ func checkCommand(m *manifests.Manifest, source []byte, description *wasm.Module
 				"imports %s, but its manifest does not ask for permissions.%s", listed(used), k.name)
 		}
 	}
-	if plugin {
+	if plugin { // Parse finds the first two if the manifest has the ABI
+		if len(m.Module.Args) > 0 {
+			add("remove module.args", "is an Extism plug-in, which has no command line, but its manifest has module.args")
+		}
+		if len(m.Module.SuccessCodes) > 0 {
+			add("remove module.success_codes", "is an Extism plug-in, which has no exit code, but its manifest has module.success_codes")
+		}
 		if silent := unasked(m, description, functions); len(silent) > 0 {
 			add("request the permission in the manifest, or build the module without the import", "imports %s, but its manifest does not ask for permissions.functions", listed(silent))
 		}
