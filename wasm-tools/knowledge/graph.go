@@ -242,7 +242,7 @@ func (d *graphData) text(query string) string {
 		fmt.Fprintf(&b, "[nothing is named %s; these are: %s]\n", plain.Line(query, maxName), strings.Join(d.Entities, ", "))
 	}
 	for _, r := range d.Relations {
-		fmt.Fprintf(&b, "%s | %s | %s (%s)\n", r.Subject, r.Predicate, r.Object, r.Source)
+		fmt.Fprintf(&b, "%s | %s | %s (%s)\n", r.Subject, r.Predicate, r.Object, label(r.Source))
 	}
 	switch {
 	case d.Files == 0:

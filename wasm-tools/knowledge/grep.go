@@ -209,7 +209,7 @@ func clip(text string, limit int) string {
 func (d *grepData) text() string {
 	var b strings.Builder
 	for _, m := range d.Matches {
-		b.WriteString(m.ChunkID)
+		b.WriteString(label(m.ChunkID))
 		if len(m.Headings) > 0 {
 			b.WriteString(" (" + strings.Join(m.Headings, " > ") + ")")
 		}

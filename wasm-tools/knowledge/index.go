@@ -71,7 +71,7 @@ func (t *tools) index(a arguments) (call.Result, error) {
 	now := t.now()
 	x := &indexer{tools: t, started: now, readUntil: now.Add(t.deadline.Sub(now) * indexingShare / 100), entries: map[string]index.Entry{}}
 	x.found.add(problems...)
-	if err := os.MkdirAll(t.indexFolder(), 0o777); err != nil {
+	if err := t.makeIndexFolder(); err != nil {
 		return call.Result{}, fmt.Errorf("the index cannot be written: %w", documents.Reason(err))
 	}
 	if err := x.load(a.Rebuild); err != nil {
@@ -85,13 +85,28 @@ func (t *tools) index(a arguments) (call.Result, error) {
 	return call.Result{Output: x.found.text(), Data: x.found}, nil
 }
 
+// makeIndexFolder makes the folder of the index if there is none. A link in its place, which can come with a project, could
+// lead to a folder with other files.
+func (t *tools) makeIndexFolder() error {
+	err := os.Mkdir(t.indexFolder(), 0o777)
+	if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	info, err := os.Lstat(t.indexFolder())
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("%s of the project is a link or a file, and not the folder of an index; remove it", indexFolder)
+	}
+	return err
+}
+
 func (x *indexer) load(rebuild bool) error {
-	known, err := index.Load(x.indexFolder())
-	switch {
-	case errors.Is(err, fs.ErrNotExist) || rebuild:
-		known = &index.Catalogue{}
-	case err != nil:
-		known, x.found.Rebuilt = &index.Catalogue{}, true
+	known := &index.Catalogue{}
+	if !rebuild {
+		stored, err := index.Load(x.indexFolder())
+		if err == nil {
+			known = stored
+		}
+		x.found.Rebuilt = err != nil && !errors.Is(err, fs.ErrNotExist)
 	}
 	for i, name := range known.Segments {
 		segment, err := index.OpenSegment(filepath.Join(x.indexFolder(), name))
@@ -319,7 +334,7 @@ func (x *indexer) save() error {
 	return x.clean(next.Segments)
 }
 
-// clean removes what is in the folder and not in the index. A search that reads the old one at this moment finds that
+// clean removes the files of earlier indexes. A search that reads the old one at this moment finds that
 // it is damaged, and reads the documents.
 func (x *indexer) clean(segments []string) error {
 	files, err := os.ReadDir(x.indexFolder())
@@ -327,7 +342,7 @@ func (x *indexer) clean(segments []string) error {
 		return err
 	}
 	for _, file := range files {
-		if file.Name() != index.Name && !slices.Contains(segments, file.Name()) && !file.IsDir() {
+		if index.IsOwn(file.Name()) && !slices.Contains(segments, file.Name()) && !file.IsDir() {
 			if err := os.Remove(filepath.Join(x.indexFolder(), file.Name())); err != nil {
 				return err
 			}

@@ -150,6 +150,42 @@ func TestAttackFalseIndex(t *testing.T) {
 	}
 }
 
+// TestAttackLargeIndex: a catalogue cannot ask for more memory than its documents need.
+func TestAttackLargeIndex(t *testing.T) {
+	tools := project(t, map[string]string{"a.txt": "fox", "b.txt": "cow"})
+	ask[indexData](t, tools, "index", arguments{})
+	runs := func(count int) error {
+		rewrite(t, tools, func(c *index.Catalogue) { c.Entries[0].Runs = make([]index.Run, count) })
+		_, err := index.Load(tools.indexFolder())
+		return err
+	}
+	require.NoError(t, runs(2), "a document that goes on in the only segment")
+	require.ErrorIs(t, runs(3), index.ErrDamaged)
+	data, _ := ask[indexData](t, tools, "index", arguments{})
+	assert.True(t, data.Rebuilt && data.Complete)
+}
+
+// TestAttackFolderOfIndex: no file is removed but those that an index wrote, wherever a project says that its index is.
+func TestAttackFolderOfIndex(t *testing.T) {
+	tools := project(t, map[string]string{"a.txt": "fox", "src/main.c": "int main", "src/0123456789abcdef0123456789abcdef": "a digest"})
+	require.NoError(t, os.Symlink("src", tools.indexFolder()))
+	for _, rebuild := range []bool{false, true} {
+		_, err := tools.index(arguments{Rebuild: rebuild})
+		require.EqualError(t, err, "the index cannot be written: .caisson-knowledge of the project is a link or a file, and not the folder of an index; remove it")
+	}
+	files, err := filepath.Glob(filepath.Join(tools.project.Root, "src", "*"))
+	require.NoError(t, err)
+	assert.Len(t, files, 2)
+
+	require.NoError(t, os.Remove(tools.indexFolder()))
+	put(t, tools.project.Root, indexFolder+"/README", "not of the index", modified)
+	put(t, tools.project.Root, indexFolder+"/"+strings.Repeat("0", 32), "an old segment", modified)
+	put(t, tools.project.Root, indexFolder+"/catalogue.1", "not finished", modified)
+	ask[indexData](t, tools, "index", arguments{})
+	assert.Len(t, indexFiles(t, tools), 3, "a segment, a catalogue and the README")
+	assert.FileExists(t, filepath.Join(tools.indexFolder(), "README"))
+}
+
 func rewrite(t *testing.T, tools *tools, change func(*index.Catalogue)) {
 	t.Helper()
 	c, err := index.Load(tools.indexFolder())

@@ -9,9 +9,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/caisson-run/caisson/wasm-tools/internal/call"
+	"github.com/caisson-run/caisson/wasm-tools/internal/plain"
 	"github.com/caisson-run/caisson/wasm-tools/knowledge/documents"
 )
 
@@ -104,12 +108,21 @@ func (s *skipped) notes() (text string) {
 		text += fmt.Sprintf("[%s left out]\n", count(s.Binary, "file that is not text was", "files that are not text were"))
 	}
 	for _, p := range s.Problems {
-		text += fmt.Sprintf("[%s: %s]\n", p.Path, p.Reason)
+		text += fmt.Sprintf("[%s: %s]\n", label(p.Path), p.Reason)
 	}
 	if s.more > 0 {
 		text += fmt.Sprintf("[and %s]\n", count(s.more, "more problem", "more problems"))
 	}
 	return text
+}
+
+// label returns a path, or the id of a chunk, as texts show it. A file's name may hold line breaks and invisible characters,
+// with which it could pose as other results.
+func label(id string) string {
+	if !utf8.ValidString(id) || strings.ContainsFunc(id, func(r rune) bool { return !plain.Visible(r) }) {
+		return strconv.Quote(id)
+	}
+	return id
 }
 
 func count(n int, one, many string) string {

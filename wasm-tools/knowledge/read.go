@@ -74,7 +74,7 @@ func shownChunk(d documents.Document, c *documents.Chunk) chunk {
 func (d *listData) text(offset int) string {
 	var b strings.Builder
 	for _, c := range d.Chunks {
-		b.WriteString("[" + c.ChunkID)
+		b.WriteString("[" + label(c.ChunkID))
 		if len(c.Headings) > 0 {
 			b.WriteString(", " + strings.Join(c.Headings, " > "))
 		}
@@ -132,7 +132,7 @@ func (t *tools) info(a arguments) (call.Result, error) {
 		described, err := t.describe(id)
 		if err != nil {
 			found.Error = err.Error()
-			fmt.Fprintf(&b, "%s: %v\n", id, err)
+			fmt.Fprintf(&b, "%s: %v\n", label(id), err)
 		} else {
 			found.described = described
 			described.write(&b, id)
@@ -177,7 +177,7 @@ func (t *tools) describe(id string) (*described, error) {
 }
 
 func (d *described) write(b *strings.Builder, id string) {
-	fmt.Fprintf(b, "%s: %s, %q, %d bytes, %s, %d characters, modified %s", id, d.Type, d.Title, d.Size,
+	fmt.Fprintf(b, "%s: %s, %q, %d bytes, %s, %d characters, modified %s", label(id), d.Type, d.Title, d.Size,
 		count(d.Chunks, "chunk", "chunks"), d.Characters, d.Modified.Format(time.RFC3339))
 	if d.Language != "" {
 		b.WriteString(", language " + d.Language)

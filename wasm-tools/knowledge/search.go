@@ -291,7 +291,7 @@ func rounded(score float64) float64 { return math.Round(score*10_000) / 10_000 }
 func (d *searchData) text(documents int) string {
 	var b strings.Builder
 	for _, r := range d.Results {
-		fmt.Fprintf(&b, "[%s, score %.2f", r.ChunkID, r.Score)
+		fmt.Fprintf(&b, "[%s, score %.2f", label(r.ChunkID), r.Score)
 		if len(r.Headings) > 0 {
 			b.WriteString(", " + strings.Join(r.Headings, " > "))
 		}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -79,6 +80,9 @@ func isName(name string) bool {
 
 const nameLength = 32
 
+// IsOwn reports whether a file of this name, in the folder of an index, is a segment or a catalogue that was not finished.
+func IsOwn(name string) bool { return isName(name) || strings.HasPrefix(name, Name+".") }
+
 // Load reads the catalogue of a folder. If there is none, the error is [fs.ErrNotExist].
 func Load(folder string) (*Catalogue, error) {
 	name := filepath.Join(folder, Name)
@@ -145,11 +149,15 @@ func decode(text []byte) (*Catalogue, error) {
 		c.Segments = append(c.Segments, name)
 	}
 	count := r.number(maxEntries)
+	// A document has one run, and one more for each segment that it goes on in.
+	runs := int(count) + len(c.Segments)
 	for range count {
+		e := r.entry(len(c.Segments), runs)
 		if r.failed {
 			break
 		}
-		c.Entries = append(c.Entries, r.entry(len(c.Segments)))
+		runs -= len(e.Runs)
+		c.Entries = append(c.Entries, e)
 	}
 	if r.failed || len(r.text) > 0 {
 		return nil, damaged(errors.New("its catalogue has something else than documents"))
@@ -157,7 +165,7 @@ func decode(text []byte) (*Catalogue, error) {
 	return c, nil
 }
 
-func (r *reader) entry(segments int) (e Entry) {
+func (r *reader) entry(segments, runs int) (e Entry) {
 	e.Path = string(r.bytes(r.number(maxPath)))
 	e.Size = int64(r.number(math.MaxInt64))
 	nanoseconds, size := binary.Varint(r.text)
@@ -169,7 +177,7 @@ func (r *reader) entry(segments int) (e Entry) {
 	e.Modified = time.Unix(0, nanoseconds)
 	e.State = State(r.number(uint64(states) - 1))
 	e.Length = int64(r.number(math.MaxInt32))
-	for range r.number(maxSegments) {
+	for range r.number(uint64(max(0, runs))) {
 		run := Run{Segment: int(r.number(maxSegments)), First: int(r.number(MaxChunks)), Count: int(r.number(MaxChunks))}
 		if r.failed = r.failed || run.Segment >= segments || run.First+run.Count > MaxChunks; r.failed {
 			break
