@@ -253,3 +253,37 @@ func TestNativeWrites(t *testing.T) {
 	t.Logf("%d of %d statements write", wrote, len(writes))
 	assert.Greater(t, wrote, 20)
 }
+
+// TestNativeVariants: databases of all page sizes, encodings and journal modes are read alike.
+func TestNativeVariants(t *testing.T) {
+	s := openSQL(t)
+	content, err := os.ReadFile(filepath.Join("sql", "testdata", "shop.sql"))
+	require.NoError(t, err)
+	var make []string
+	for line := range strings.Lines(string(content)) {
+		if !strings.HasPrefix(line, "--") && !strings.HasPrefix(line, "PRAGMA") {
+			make = append(make, line)
+		}
+	}
+	ask := []string{"SELECT * FROM totals ORDER BY id", "SELECT * FROM odd WHERE what NOT IN ('latin', 'cut', 'surrogate')", "SELECT title FROM notes WHERE notes MATCH 'tea'", "PRAGMA integrity_check"}
+	for i, settings := range [][]string{
+		{"PRAGMA page_size = 512"}, {"PRAGMA page_size = 65536"}, {"PRAGMA encoding = 'UTF-16le'"}, {"PRAGMA encoding = 'UTF-16be'"}, {"PRAGMA auto_vacuum = FULL"},
+		{"PRAGMA auto_vacuum = INCREMENTAL", "PRAGMA page_size = 2048"}, {"PRAGMA journal_mode = WAL"}, {"PRAGMA journal_mode = PERSIST"}, {"PRAGMA journal_mode = TRUNCATE"},
+		{"PRAGMA legacy_file_format = ON"}, {"PRAGMA secure_delete = ON"},
+	} {
+		name := fmt.Sprintf("variant%d.db", i)
+		database := filepath.Join(s.project, name)
+		for k, made := range native(t, database, append(settings, make...)...) {
+			require.Empty(t, made.err, "%v: %d", settings, k)
+		}
+		for k, want := range native(t, database, ask...) {
+			got := s.query(tools.DatabaseQuery, object{"sql": ask[k], "database": name})
+			require.Len(t, got.Rows, len(want.rows), settings)
+			for r, row := range want.rows {
+				for c, cell := range row {
+					assert.Empty(t, differs(t, cell, got.Rows[r][c]), "%v: %s", settings, ask[k])
+				}
+			}
+		}
+	}
+}

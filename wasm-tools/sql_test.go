@@ -240,6 +240,18 @@ func TestSQLParameters(t *testing.T) {
 	assert.Equal(t, "1", s.query(tools.DatabaseQuery, object{"database": "hostile.db", "sql": "SELECT 1"}).text())
 }
 
+// TestSQLRandomNumbers: calls resume one program, and their random numbers are not the same.
+func TestSQLRandomNumbers(t *testing.T) {
+	s := openSQL(t, "shop.db")
+	s.write("a.csv", "v\n1\n")
+	seen := map[string]bool{}
+	for range 10 {
+		seen[s.query(tools.DatabaseQuery, object{"sql": "SELECT random()"}).text()] = true
+		seen[s.query(tools.DataAnalysis, object{"knowledge_id": "a.csv", "sql": "SELECT random() FROM data"}).text()] = true
+	}
+	assert.Len(t, seen, 20)
+}
+
 // TestDatabaseWithLog: of a database in WAL mode, what was committed is read, wherever it is.
 func TestDatabaseWithLog(t *testing.T) {
 	s := openSQL(t, "log.db", "log.db-wal")

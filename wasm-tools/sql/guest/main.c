@@ -20,6 +20,7 @@ int main(int count, char **words) {
     struct arguments a;
     sqlite3 *core = ready();
     read_arguments(core, &a);
+    sqlite3_randomness(0, NULL); // seeded anew, since all calls resume the program where it reads
     const char *tool = count == 2 ? words[1] : "";
     if (strcmp(tool, "query") == 0) query_database(core, &a);
     if (strcmp(tool, "schema") == 0) describe_data(&a);
