@@ -133,17 +133,20 @@ func TestFailuresOfHostFunctionsEndThePlugin(t *testing.T) {
 			return err
 		}, tool.Trap, "has no such block"},
 		"more than the memory limit": {func(_ context.Context, p *CurrentPlugin, _ []uint64) error {
-			_, err := p.WriteBytes(make([]byte, 200<<20))
+			_, err := p.WriteBytes(make([]byte, 5<<20))
 			return err
-		}, tool.ToolFailed, "no room for 209715200 bytes"},
+		}, tool.ToolFailed, "no room for 5242880 bytes"},
 		"a wait beyond the deadline": {func(ctx context.Context, _ *CurrentPlugin, _ []uint64) error {
 			<-ctx.Done()
 			return ctx.Err()
 		}, tool.Deadline, "deadline"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			works := false
-			r := newRuntime(t, Options{Limits: Limits{Timeout: 300 * time.Millisecond}, HostFunctions: []HostFunction{{Namespace: "host", Name: "to_upper", Params: oneOffset, Results: oneOffset,
+			works, limits := false, Limits{Memory: 4 << 20}
+			if c.kind == tool.Deadline {
+				limits.Timeout = time.Second
+			}
+			r := newRuntime(t, Options{Limits: limits, HostFunctions: []HostFunction{{Namespace: "host", Name: "to_upper", Params: oneOffset, Results: oneOffset,
 				Call: func(ctx context.Context, p *CurrentPlugin, stack []uint64) error {
 					if works {
 						return nil
