@@ -54,11 +54,18 @@ var moduleKinds = map[runtime.ModuleKind]string{
 	runtime.ModuleLibrary: "a library: it exports no function that a tool could call",
 }
 
+// shownFunctions is how many functions of a module are printed for people.
+const shownFunctions = 40
+
 func (r recognised) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s is %s\n", r.File, moduleKinds[r.recognised.Kind])
 	if len(r.Functions) > 0 && r.recognised.Kind != runtime.ModuleCommand {
-		fmt.Fprintf(&b, "functions    %s\n", sanitiseLine(strings.Join(r.Functions, " ")))
+		more := ""
+		if len(r.Functions) > shownFunctions {
+			more = fmt.Sprintf(" and %d more", len(r.Functions)-shownFunctions)
+		}
+		fmt.Fprintf(&b, "functions    %s%s\n", sanitiseLine(strings.Join(r.Functions[:min(len(r.Functions), shownFunctions)], " ")), more)
 	}
 	if r.Unoffered != "" {
 		fmt.Fprintf(&b, "it cannot run here: it imports %s, which are not offered\n", sanitiseLine(r.Unoffered))

@@ -1,6 +1,7 @@
 package extism
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -168,7 +169,7 @@ func setVariable(c *call) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	value, err := c.text(2, "var_set", "value", MaxVariables)
+	value, err := c.bytes(2)
 	if err != nil {
 		return 0, err
 	}
@@ -180,7 +181,7 @@ func setVariable(c *call) (int64, error) {
 	if s.variables == nil {
 		s.variables = map[string][]byte{}
 	}
-	s.variables[name], s.taken = []byte(value), taken
+	s.variables[name], s.taken = bytes.Clone(value), taken
 	return 0, nil
 }
 
