@@ -189,7 +189,7 @@ func TestEndlessPluginsAreStopped(t *testing.T) {
 	for _, initializer := range []string{"_initialize", "__wasm_call_ctors", "hs_init", "start"} {
 		subjects[initializer] = subject{name: initializer, module: endless(initializer)}
 	}
-	const timeout, late = 100 * time.Millisecond, 900 * time.Millisecond
+	const timeout, late = 50 * time.Millisecond, 950 * time.Millisecond
 	for name, s := range subjects {
 		t.Run(name, func(t *testing.T) {
 			export := "call"
