@@ -1,12 +1,12 @@
 package main
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -41,10 +41,12 @@ const (
 	indexingShare = 70 // percent
 	// settled is how old a change has to be. A file can change once more within what its time tells apart.
 	settled = 2 * time.Second
-	// maxSegments is from how many segments on the smallest are made into one.
-	maxSegments = 12
+	// maxSmall is how many small segments there are before they are made into larger ones.
+	maxSmall = 8
+	// small is how many chunks, that are not out of date, a segment has that is not small. A full one has twice as many.
+	small = 8000
 	// memory is where the collector of garbage makes an effort.
-	memory = 110 << 20
+	memory = 100 << 20
 )
 
 // indexer is one update of the index.
@@ -54,7 +56,8 @@ type indexer struct {
 	catalogue *index.Catalogue
 	entries   map[string]index.Entry
 	builder   *index.Builder
-	current   int // the segment that is being built
+	current   int   // the segment that is being built
+	sizes     []int // of the segments there were, in chunks
 	started   time.Time
 	readUntil time.Time
 	reader    documents.Reader
@@ -110,11 +113,12 @@ func (x *indexer) load(rebuild bool) error {
 	}
 	for i, name := range known.Segments {
 		segment, err := index.OpenSegment(filepath.Join(x.indexFolder(), name))
+		size := 0
 		if err == nil {
-			err = segment.Check()
+			size, err = segment.Chunks(), segment.Check()
 			segment.Close()
 		}
-		if err == nil {
+		if x.sizes = append(x.sizes, size); err == nil {
 			continue
 		}
 		x.found.Rebuilt = true // at least what is in it
@@ -159,28 +163,26 @@ func (x *indexer) isGone(path string) bool {
 }
 
 // sparse returns the documents of segments that are to be made into others: those of which most is out of date,
-// and the smallest if there are many.
+// and the small ones if there are many.
 func (x *indexer) sparse(list []documents.Document) (todo []documents.Document) {
-	live := make([]int, len(x.catalogue.Segments))
-	total := make([]int, len(x.catalogue.Segments))
+	live := make([]int, len(x.sizes))
 	for _, e := range x.entries {
 		for _, run := range e.Runs {
 			live[run.Segment] += run.Count
-			total[run.Segment] = max(total[run.Segment], run.First+run.Count)
 		}
 	}
-	order := make([]int, 0, len(live))
+	drop, smaller := map[int]bool{}, map[int]bool{}
 	for segment, count := range live {
-		if count > 0 {
-			order = append(order, segment)
+		switch {
+		case count == 0:
+		case 2*count < x.sizes[segment]:
+			drop[segment] = true
+		case count < small:
+			smaller[segment] = true
 		}
 	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(live[a], live[b]) })
-	drop := map[int]bool{}
-	for i, segment := range order {
-		if len(order)-i > maxSegments || len(order) > maxSegments && i < maxSegments/2 {
-			drop[segment] = true
-		}
+	if len(smaller) > maxSmall {
+		maps.Copy(drop, smaller)
 	}
 	for _, d := range list {
 		if e, ok := x.entries[d.ID]; ok && slices.ContainsFunc(e.Runs, func(r index.Run) bool { return drop[r.Segment] }) {
@@ -290,7 +292,7 @@ func (x *indexer) flush() error {
 	if err != nil {
 		return err
 	}
-	_, err = x.builder.Write(file)
+	err = x.builder.Write(file)
 	if err := errors.Join(err, file.Close()); err != nil {
 		return err
 	}

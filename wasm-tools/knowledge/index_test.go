@@ -239,7 +239,7 @@ func TestIndexOfManyChanges(t *testing.T) {
 		put(t, tools.project.Root, name, strings.Repeat(vocabulary[random.IntN(len(vocabulary))]+" ", 1+random.IntN(50)), modified.Add(time.Duration(i)*time.Second))
 		data, _ := ask[indexData](t, tools, "index", arguments{})
 		require.True(t, data.Complete)
-		require.LessOrEqual(t, len(indexFiles(t, tools)), 1+maxSegments+1)
+		require.LessOrEqual(t, len(indexFiles(t, tools)), 1+maxSmall+1)
 		found, _ := ask[searchData](t, tools, "search", a)
 		require.Equal(t, indexUsed, found.Index.State)
 		require.Equal(t, found.Documents, found.Index.Documents)

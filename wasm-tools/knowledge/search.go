@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/caisson-run/caisson/wasm-tools/internal/call"
 	"github.com/caisson-run/caisson/wasm-tools/knowledge/documents"
@@ -48,7 +49,11 @@ const (
 	indexDamaged indexState = "damaged"
 )
 
-const defaultResults = 10
+const (
+	defaultResults = 10
+	// large is the size of documents that take long to read again for a result, in bytes.
+	large = 4 << 20
+)
 
 // indexFolder is where the index of a project is. Documents cannot be there, since it starts with a dot.
 const indexFolder = ".caisson-knowledge"
@@ -64,6 +69,8 @@ type searcher struct {
 	reader  documents.Reader
 	words   words.Scanner
 	read    int // chunks
+	// again is how long it may take to read the documents of results again, as far as it matters.
+	again time.Duration
 }
 
 var errLate = errors.New("there was no time")
@@ -228,12 +235,19 @@ func (s *searcher) lookUpIn(name string, runs []placed) error {
 
 // scan reads a document.
 func (s *searcher) scan(number int, d documents.Document) error {
+	started := s.now()
 	_, err := s.reader.Read(s.project, d, func(c *documents.Chunk) error {
-		if s.read++; s.read%lateAfter == 0 && s.isLate() {
-			return errLate
+		if s.read++; s.read%lateAfter == 0 {
+			// Reading without counting takes half as long.
+			if now := s.now(); !now.Add(s.again + now.Sub(started)/2).Before(s.deadline) {
+				return errLate
+			}
 		}
 		return s.ranking.Counted(number, c.Ordinal, s.count(c))
 	})
+	if d.Size > large {
+		s.again += s.now().Sub(started) / 2
+	}
 	return err
 }
 

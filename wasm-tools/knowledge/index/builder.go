@@ -18,14 +18,15 @@ import (
 // ErrDamaged means that a file of the index is not what was written.
 var ErrDamaged = errors.New("the index is damaged")
 
-// A segment is a header; the length of each chunk, in two bytes; the places of each word, as pairs of a chunk,
-// counted from the one before, and how often it has the word; blocks of words, in the order of their hashes, each
-// with how many bytes its places have and their checksum; and the directory of the blocks. Numbers are uvarints or
-// little-endian.
+// A segment is a header, with the number of chunks, the size of the parts, the size of the directory and a checksum
+// over all three and the header; the length of each chunk, in two bytes; parts; and a directory of these. A part is the places of
+// some words, as pairs of a chunk, counted from the one before, and how often it has the word; and behind them the words
+// themselves, in the order of their hashes, each with how many bytes its places have and their checksum. Numbers are uvarints
+// or little-endian.
 const (
 	segmentMagic = "caisson segment1"
-	headerSize   = len(segmentMagic) + 4*4 + 4
-	blockSize    = 4 << 10
+	headerSize   = len(segmentMagic) + 3*4 + 4
+	partSize     = 4 << 10 // of the words, about
 	// MaxChunks bounds the chunks of a segment.
 	MaxChunks = 1 << 20
 	maxCount  = 1<<12 - 1 // how often a chunk has a word
@@ -45,10 +46,14 @@ type Builder struct {
 	places  []uint32 // a chunk and a count
 	chunk   int      // the postings before the chunk
 	lengths []uint16
+
+	// For Write: the places by term, where the next place of a term goes, and the terms by hash.
+	sorted, next []uint32
+	order        []uint64
 }
 
 const (
-	maxPostings = 3 << 20
+	maxPostings = 2 << 20
 	maxText     = 6 << 20
 	maxTerms    = 1 << 19
 	spare       = 4096 // postings that a chunk may add
@@ -56,7 +61,12 @@ const (
 
 // NewBuilder returns an empty builder, which has its memory at once: what grows leaves garbage.
 func NewBuilder() *Builder {
-	return &Builder{table: make([]uint32, 1<<16), terms: make([]uint32, 0, maxPostings), places: make([]uint32, 0, maxPostings)}
+	return &Builder{
+		table: make([]uint32, 2*maxTerms), hashes: make([]uint32, 0, maxTerms), starts: make([]uint32, 0, maxTerms),
+		last: make([]uint32, 0, maxTerms), text: make([]byte, 0, maxText),
+		terms: make([]uint32, 0, maxPostings), places: make([]uint32, 0, maxPostings), sorted: make([]uint32, 0, maxPostings),
+		next: make([]uint32, 0, maxTerms+1), order: make([]uint64, 0, maxTerms),
+	}
 }
 
 // Reset empties the builder, and keeps its memory.
@@ -64,7 +74,7 @@ func (b *Builder) Reset() {
 	clear(b.table)
 	*b = Builder{
 		table: b.table, hashes: b.hashes[:0], starts: b.starts[:0], last: b.last[:0], text: b.text[:0],
-		terms: b.terms[:0], places: b.places[:0], lengths: b.lengths[:0],
+		terms: b.terms[:0], places: b.places[:0], sorted: b.sorted[:0], next: b.next[:0], order: b.order[:0], lengths: b.lengths[:0],
 	}
 }
 
@@ -118,17 +128,6 @@ func (b *Builder) newTerm(word []byte, hash uint32, at uint32) uint32 {
 	b.starts = append(b.starts, uint32(len(b.text)))
 	b.last = append(b.last, 0)
 	b.text = append(b.text, word...)
-	if len(b.hashes)*2 > len(b.table) {
-		b.table = make([]uint32, 2*len(b.table))
-		mask := uint32(len(b.table) - 1)
-		for other, hash := range b.hashes {
-			at := hash & mask
-			for b.table[at] != 0 {
-				at = (at + 1) & mask
-			}
-			b.table[at] = uint32(other) + 1
-		}
-	}
 	return term
 }
 
@@ -138,105 +137,118 @@ func (b *Builder) EndChunk(length int) {
 	b.chunk = len(b.terms)
 }
 
-// Write writes the segment, and returns its size.
-func (b *Builder) Write(file io.Writer) (int64, error) {
-	w := &segmentWriter{out: bufio.NewWriterSize(file, 64<<10)}
+// Write writes the segment to a new file.
+func (b *Builder) Write(file io.WriteSeeker) error {
 	lengths := make([]byte, 0, 2*len(b.lengths))
 	for _, length := range b.lengths {
 		lengths = binary.LittleEndian.AppendUint16(lengths, length)
 	}
-	sorted, ends := b.sorted()
-	order := make([]uint64, len(b.hashes))
-	for term, hash := range b.hashes {
-		order[term] = uint64(hash)<<32 | uint64(term)
-	}
-	slices.Sort(order)
-
-	var body, blocks, directory, places []byte
-	blockStart, placesSize, placesStart := 0, 0, 0
-	first := uint32(0)
-	endBlock := func() {
-		if len(blocks) > blockStart {
-			directory = binary.LittleEndian.AppendUint32(directory, first)
-			directory = binary.LittleEndian.AppendUint32(directory, uint32(len(blocks)-blockStart))
-			directory = binary.LittleEndian.AppendUint32(directory, uint32(placesStart))
-			directory = binary.LittleEndian.AppendUint32(directory, crc32.Checksum(blocks[blockStart:], checksums))
-			blockStart, placesStart = len(blocks), placesSize
-		}
-	}
-	for _, entry := range order {
+	b.sort()
+	out := bufio.NewWriterSize(file, 64<<10)
+	w := partWriter{out: out}
+	w.write(make([]byte, headerSize)) // until it is known
+	w.write(lengths)
+	start := uint32(0)
+	for _, entry := range b.order {
 		term := uint32(entry)
-		if len(blocks)-blockStart >= blockSize {
-			endBlock()
-		}
-		if len(blocks) == blockStart {
-			first = uint32(entry >> 32)
-		}
-		places = places[:0]
-		start := uint32(0)
 		if term > 0 {
-			start = ends[term-1]
+			start = b.next[term-1]
+		} else {
+			start = 0
 		}
-		previous := uint32(0)
-		for _, place := range sorted[start:ends[term]] {
-			chunk := place >> 12
-			places = binary.AppendUvarint(places, uint64(chunk-previous))
-			places = binary.AppendUvarint(places, uint64(place&maxCount))
-			previous = chunk
-		}
-		body = append(body, places...)
-		placesSize += len(places)
-		word := b.word(term)
-		blocks = binary.AppendUvarint(blocks, uint64(len(word)))
-		blocks = append(blocks, word...)
-		blocks = binary.AppendUvarint(blocks, uint64(len(places)))
-		blocks = binary.LittleEndian.AppendUint32(blocks, crc32.Checksum(places, checksums))
+		w.add(uint32(entry>>32), b.word(term), b.sorted[start:b.next[term]])
 	}
-	endBlock()
-
+	w.endPart()
+	w.write(w.directory)
+	if w.err == nil {
+		w.err = out.Flush()
+	}
+	if w.err != nil {
+		return w.err
+	}
 	header := []byte(segmentMagic)
-	for _, size := range []int{len(b.lengths), placesSize, len(blocks), len(directory)} {
+	for _, size := range []int{len(b.lengths), w.size, len(w.directory)} {
 		header = binary.LittleEndian.AppendUint32(header, uint32(size))
 	}
 	sum := crc32.Checksum(header, checksums)
 	sum = crc32.Update(sum, checksums, lengths)
-	sum = crc32.Update(sum, checksums, directory)
-	w.write(binary.LittleEndian.AppendUint32(header, sum))
-	for _, part := range [][]byte{lengths, directory, body, blocks} {
-		w.write(part)
+	sum = crc32.Update(sum, checksums, w.directory)
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return err
 	}
-	if w.err == nil {
-		w.err = w.out.Flush()
-	}
-	return w.size, w.err
+	_, err := file.Write(binary.LittleEndian.AppendUint32(header, sum))
+	return err
 }
 
-// sorted returns the places of all postings by term, and where those of each term end.
-func (b *Builder) sorted() (sorted, ends []uint32) {
-	next := make([]uint32, len(b.hashes)+1)
+// sort sorts the places by term, and the terms by hash. After it, next has where the places of each term end.
+func (b *Builder) sort() {
+	b.next = b.next[:len(b.hashes)+1]
+	clear(b.next)
 	for _, term := range b.terms {
-		next[term+1]++
+		b.next[term+1]++
 	}
 	for term := range b.hashes {
-		next[term+1] += next[term]
+		b.next[term+1] += b.next[term]
 	}
-	sorted = make([]uint32, len(b.places))
+	b.sorted = b.sorted[:len(b.places)]
 	for i, term := range b.terms {
-		sorted[next[term]] = b.places[i]
-		next[term]++
+		b.sorted[b.next[term]] = b.places[i]
+		b.next[term]++
 	}
-	return sorted, next[:len(b.hashes)]
+	b.order = b.order[:len(b.hashes)]
+	for term, hash := range b.hashes {
+		b.order[term] = uint64(hash)<<32 | uint64(term)
+	}
+	slices.Sort(b.order)
 }
 
-type segmentWriter struct {
-	out  *bufio.Writer
-	size int64
-	err  error
+// partWriter writes the parts of a segment.
+type partWriter struct {
+	out *bufio.Writer
+	err error
+
+	directory     []byte
+	size          int // of all parts
+	first         uint32
+	places, words []byte // of the part
 }
 
-func (w *segmentWriter) write(part []byte) {
+func (w *partWriter) write(text []byte) {
 	if w.err == nil {
-		_, w.err = w.out.Write(part)
-		w.size += int64(len(part))
+		_, w.err = w.out.Write(text)
 	}
+}
+
+// add adds a word to the part.
+func (w *partWriter) add(hash uint32, word []byte, places []uint32) {
+	if len(w.words) >= partSize {
+		w.endPart()
+	}
+	if len(w.words) == 0 {
+		w.first = hash
+	}
+	start, previous := len(w.places), uint32(0)
+	for _, place := range places {
+		chunk := place >> 12
+		w.places = binary.AppendUvarint(w.places, uint64(chunk-previous))
+		w.places = binary.AppendUvarint(w.places, uint64(place&maxCount))
+		previous = chunk
+	}
+	w.words = binary.AppendUvarint(w.words, uint64(len(word)))
+	w.words = append(w.words, word...)
+	w.words = binary.AppendUvarint(w.words, uint64(len(w.places)-start))
+	w.words = binary.LittleEndian.AppendUint32(w.words, crc32.Checksum(w.places[start:], checksums))
+}
+
+func (w *partWriter) endPart() {
+	if len(w.words) == 0 {
+		return
+	}
+	for _, number := range []uint32{w.first, uint32(len(w.places)), uint32(len(w.words)), crc32.Checksum(w.words, checksums)} {
+		w.directory = binary.LittleEndian.AppendUint32(w.directory, number)
+	}
+	w.write(w.places)
+	w.write(w.words)
+	w.size += len(w.places) + len(w.words)
+	w.places, w.words = w.places[:0], w.words[:0]
 }

@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"io"
 	"os"
+	"slices"
 	"sort"
 
 	"github.com/caisson-run/caisson/wasm-tools/knowledge/words"
@@ -14,11 +15,18 @@ import (
 
 // Segment is an open segment. It is not safe for concurrent use.
 type Segment struct {
-	file      *os.File
-	lengths   []byte
-	directory []byte
-	places    int64 // where they start in the file
-	sizes     [4]int64
+	file    *os.File
+	lengths []byte
+	parts   []part
+}
+
+// part is some words, and where they are in the file.
+type part struct {
+	first  uint32 // hash
+	places int64  // where the places of its words start
+	words  int64  // where the words start, and the places end
+	end    int64
+	sum    uint32
 }
 
 const directoryEntry = 4 * 4 // bytes
@@ -52,23 +60,44 @@ func (s *Segment) open() error {
 	if string(header[:len(segmentMagic)]) != segmentMagic {
 		return damaged(errors.New("it has another format"))
 	}
-	for i := range s.sizes {
-		s.sizes[i] = int64(binary.LittleEndian.Uint32(header[len(segmentMagic)+4*i:]))
+	var sizes [3]int64
+	for i := range sizes {
+		sizes[i] = int64(binary.LittleEndian.Uint32(header[len(segmentMagic)+4*i:]))
 	}
-	chunks, places, blocks, directory := s.sizes[0], s.sizes[1], s.sizes[2], s.sizes[3]
-	s.places = int64(headerSize) + 2*chunks + directory
-	if chunks > MaxChunks || directory%directoryEntry != 0 || directory > blocks+directoryEntry || s.places+places+blocks != info.Size() {
+	chunks, parts, directory := sizes[0], sizes[1], sizes[2]
+	start := int64(headerSize) + 2*chunks
+	if chunks > MaxChunks || directory%directoryEntry != 0 || directory > parts+directoryEntry || start+parts+directory != info.Size() {
 		return damaged(errors.New("its parts are not as large as it says"))
 	}
 	both := make([]byte, 2*chunks+directory)
-	if _, err := io.ReadFull(s.file, both); err != nil {
+	if _, err := io.ReadFull(s.file, both[:2*chunks]); err != nil {
+		return damaged(err)
+	}
+	if _, err := s.file.ReadAt(both[2*chunks:], start+parts); err != nil && directory > 0 {
 		return damaged(err)
 	}
 	sum := crc32.Checksum(header[:headerSize-4], checksums)
 	if crc32.Update(sum, checksums, both) != binary.LittleEndian.Uint32(header[headerSize-4:]) {
 		return damaged(errors.New("a checksum is wrong"))
 	}
-	s.lengths, s.directory = both[:2*chunks], both[2*chunks:]
+	s.lengths = both[:2*chunks]
+	return s.list(both[2*chunks:], start, start+parts)
+}
+
+// list reads the directory of the parts, which fill the file between two places.
+func (s *Segment) list(directory []byte, at, end int64) error {
+	for entry := range slices.Chunk(directory, directoryEntry) {
+		p := part{first: binary.LittleEndian.Uint32(entry), places: at, sum: binary.LittleEndian.Uint32(entry[12:])}
+		p.words = p.places + int64(binary.LittleEndian.Uint32(entry[4:]))
+		p.end = p.words + int64(binary.LittleEndian.Uint32(entry[8:]))
+		if at = p.end; at > end || p.end-p.places > maxPart {
+			return damaged(errors.New("a part is outside of it"))
+		}
+		s.parts = append(s.parts, p)
+	}
+	if at != end {
+		return damaged(errors.New("something is behind its parts"))
+	}
 	return nil
 }
 
@@ -83,30 +112,17 @@ func (s *Segment) Length(chunk int) int { return int(binary.LittleEndian.Uint16(
 
 // Check reads all of the segment, and fails if anything in it is not what was written.
 func (s *Segment) Check() error {
-	count := len(s.directory) / directoryEntry
-	start := int64(0)
-	for number := range count {
-		b := s.block(number, start)
-		end := s.sizes[1]
-		if number+1 < count {
-			end = s.block(number+1, 0).places
-		}
-		if start += b.size; start > s.sizes[2] || b.places > end || end > s.sizes[1] || end-b.places > maxBlock {
-			return damaged(errors.New("a block is outside of it"))
-		}
-		places := make([]byte, end-b.places)
-		if _, err := s.file.ReadAt(places, s.places+b.places); err != nil {
+	for _, p := range s.parts {
+		places := make([]byte, p.words-p.places)
+		if _, err := s.file.ReadAt(places, p.places); err != nil && len(places) > 0 {
 			return damaged(err)
 		}
-		err := s.words(b, func(_ []byte, at, size int64, sum uint32) error {
-			if at+size > end {
-				return damaged(errors.New("a word has places outside of its block"))
-			}
-			part := places[at-b.places : at-b.places+size]
-			if crc32.Checksum(part, checksums) != sum {
+		err := s.words(p, func(_ []byte, at, size int64, sum uint32) error {
+			own := places[at-p.places:][:size]
+			if crc32.Checksum(own, checksums) != sum {
 				return damaged(errors.New("a checksum is wrong"))
 			}
-			return s.visit(part, func(int, int) error { return nil })
+			return s.visit(own, func(int, int) error { return nil })
 		})
 		if err != nil {
 			return err
@@ -115,47 +131,22 @@ func (s *Segment) Check() error {
 	return nil
 }
 
-type block struct {
-	first         uint32 // hash
-	start, places int64
-	size          int64
-	sum           uint32
-}
-
-func (s *Segment) block(number int, start int64) block {
-	entry := s.directory[number*directoryEntry:]
-	return block{
-		first: binary.LittleEndian.Uint32(entry), size: int64(binary.LittleEndian.Uint32(entry[4:])), start: start,
-		places: int64(binary.LittleEndian.Uint32(entry[8:])), sum: binary.LittleEndian.Uint32(entry[12:]),
-	}
-}
-
 // Find calls visit with each chunk that has a word, in order, and how often.
 func (s *Segment) Find(word string, visit func(chunk, count int) error) error {
 	hash := words.Hash([]byte(word))
-	count := len(s.directory) / directoryEntry
-	// Words of one hash may be in several blocks.
-	number := max(0, sort.Search(count, func(i int) bool { return s.block(i, 0).first >= hash })-1)
-	start := int64(0)
-	for i := range number {
-		start += s.block(i, 0).size
-	}
-	for ; number < count; number++ {
-		b := s.block(number, start)
-		if b.first > hash {
-			return nil
-		}
-		start += b.size
-		if start > s.sizes[2] {
-			return damaged(errors.New("a block is outside of it"))
+	// Words of one hash may be in several parts.
+	first := max(0, sort.Search(len(s.parts), func(i int) bool { return s.parts[i].first >= hash })-1)
+	for _, p := range s.parts[first:] {
+		if p.first > hash {
+			break
 		}
 		found := false
-		err := s.words(b, func(other []byte, at, size int64, sum uint32) error {
+		err := s.words(p, func(other []byte, at, size int64, sum uint32) error {
 			if string(other) != word {
 				return nil
 			}
 			found = true
-			places, err := s.read(s.places+at, size, sum)
+			places, err := s.read(at, size, sum)
 			if err != nil {
 				return err
 			}
@@ -168,19 +159,19 @@ func (s *Segment) Find(word string, visit func(chunk, count int) error) error {
 	return nil
 }
 
-// words calls visit with the words of a block, and where their places are.
-func (s *Segment) words(b block, visit func(word []byte, at, size int64, sum uint32) error) error {
-	text, err := s.read(s.places+s.sizes[1]+b.start, b.size, b.sum)
+// words calls visit with the words of a part, and where their places are in the file.
+func (s *Segment) words(p part, visit func(word []byte, at, size int64, sum uint32) error) error {
+	text, err := s.read(p.words, p.end-p.words, p.sum)
 	if err != nil {
 		return err
 	}
 	r := reader{text: text}
-	for at := b.places; len(r.text) > 0; {
+	for at := p.places; len(r.text) > 0; {
 		word := r.bytes(r.number(words.MaxWord))
-		size := int64(r.number(uint64(s.sizes[1])))
+		size := int64(r.number(maxPart))
 		sum := r.bytes(4)
-		if r.failed || at+size > s.sizes[1] {
-			return damaged(errors.New("a block has something else than words"))
+		if r.failed || at+size > p.words {
+			return damaged(errors.New("a part has something else than words"))
 		}
 		if err := visit(word, at, size, binary.LittleEndian.Uint32(sum)); err != nil {
 			return err
@@ -211,18 +202,12 @@ func (s *Segment) visit(places []byte, visit func(chunk, count int) error) error
 	return nil
 }
 
-// maxBlock bounds the places of a block's words. All words of a segment have fewer.
-const maxBlock = 32 << 20
-
-// maxRead bounds what is read of a segment at once. The places of a word in all chunks are less.
-const maxRead = 8 << 20
+// maxPart bounds a part. All parts of a segment together have less.
+const maxPart = 16 << 20
 
 func (s *Segment) read(at, size int64, sum uint32) ([]byte, error) {
-	if size > maxRead {
-		return nil, damaged(errors.New("a part is larger than any"))
-	}
 	text := make([]byte, size)
-	if _, err := s.file.ReadAt(text, at); err != nil {
+	if _, err := s.file.ReadAt(text, at); err != nil && size > 0 {
 		return nil, damaged(err)
 	}
 	if crc32.Checksum(text, checksums) != sum {
