@@ -10,7 +10,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -45,8 +44,6 @@ const (
 	maxSmall = 8
 	// small is how many chunks, that are not out of date, a segment has that is not small. A full one has twice as many.
 	small = 8000
-	// memory is where the collector of garbage makes an effort.
-	memory = 100 << 20
 )
 
 // indexer is one update of the index.
@@ -66,7 +63,6 @@ type indexer struct {
 }
 
 func (t *tools) index(a arguments) (call.Result, error) {
-	defer debug.SetMemoryLimit(debug.SetMemoryLimit(memory))
 	list, problems, err := t.project.List(a.KnowledgeBaseIDs)
 	if err != nil {
 		return call.Result{}, err

@@ -169,6 +169,7 @@ type automaton struct {
 	next    []int32    // by state and class; states are multiplied by width
 	sets    [][]int    // the steps of each state
 	states  map[string]int32
+	leaves  [256]bool // bytes that lead from the first state to another one
 	resets  int
 	marks   []bool // of the steps that have been reached
 	marked  []int
@@ -227,6 +228,16 @@ func (a *automaton) reset() {
 		a.unmark()
 	}
 	a.state(first)
+	if a.matches(first) {
+		return
+	}
+	for b := range a.leaves {
+		class := a.classes[b]
+		if a.next[class] == unknown {
+			a.learn(0, class)
+		}
+		a.leaves[b] = a.next[class] != 0
+	}
 }
 
 // find returns the end of a match that starts at a place or after it, or -1. If the automaton is exhausted, the
@@ -240,6 +251,18 @@ func (a *automaton) find(text []byte, at int) int {
 	}
 	state, next, classes := int32(0), a.next, &a.classes
 	for i := at; i < len(text); i++ {
+		if state == 0 { // where a text mostly is
+			skipped := len(text) - i
+			for j, c := range text[i:] {
+				if a.leaves[c] {
+					skipped = j
+					break
+				}
+			}
+			if i += skipped; i == len(text) {
+				return -1
+			}
+		}
 		to := next[int(state)+int(classes[text[i]])]
 		if to < 0 {
 			if to == unknown {
