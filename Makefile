@@ -83,6 +83,12 @@ load: ## hold 64 connections to "caisson serve" for LOADTIME, and print latencie
 	$(GO) vet -tags load ./cmd/caisson
 	$(GO) test -count=1 -timeout 1h -tags load -run '^TestServeLoad$$' -v ./cmd/caisson -load $(LOADTIME)
 
+.PHONY: knowledge
+knowledge: ## search 200 MB of documents with the limits of the standard profile, and print times beside ripgrep's; needs ripgrep
+	@command -v rg >/dev/null || { echo "ripgrep is missing: Debian: apt-get install ripgrep"; exit 1; }
+	$(GO) vet -tags knowledge ./wasm-tools
+	$(GO) test -count=1 -tags knowledge $(TESTFLAGS) -run '^TestKnowledgeOf200MB$$' -v ./wasm-tools
+
 .PHONY: openai
 openai: ## test what is written for OpenAI's APIs against OpenAI's own client
 	cd $(OPENAI) && $(GO) vet . && $(GO) test .
