@@ -134,7 +134,7 @@ func listed(d data) string {
 	var others []string
 	for _, name := range d.Files {
 		if name != skill.File {
-			others = append(others, name)
+			others = append(others, plain.Line(name, 200))
 		}
 	}
 	if len(others) == 0 {

@@ -40,22 +40,20 @@ type Skill struct {
 // Find returns the skill in the folder of a name or, if there is none, the skill whose front matter has the name. The error lists
 // the skills that there are.
 func Find(skills fs.FS, name string) (Skill, error) {
+	// A skill that has the name needs no look at the others, of which some may be broken.
+	if fs.ValidPath(name) && !strings.HasPrefix(name, ".") && !strings.Contains(name, "/") {
+		if s, err := load(skills, name); err == nil {
+			return s, nil
+		}
+	}
 	all, more, err := list(skills)
 	if err != nil {
 		return Skill{}, err
 	}
 	var named []Skill
 	for _, s := range all {
-		if s.Folder == name {
-			return s, nil
-		}
 		if s.Name == name {
 			named = append(named, s)
-		}
-	}
-	if more && fs.ValidPath(name) && !strings.Contains(name, "/") { // it may be behind those that were listed
-		if s, err := load(skills, name); err == nil {
-			return s, nil
 		}
 	}
 	switch {
@@ -81,7 +79,7 @@ func summaries(all []Skill, more bool) string {
 			more = true
 			break
 		}
-		b.WriteString("\n- " + s.Folder)
+		b.WriteString("\n- " + plain.Line(s.Folder, maxName))
 		if s.Description != "" {
 			b.WriteString(": " + plain.Line(s.Description, maxSummary))
 		}
