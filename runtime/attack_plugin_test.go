@@ -153,3 +153,30 @@ func TestPluginsGetFunctionsAlone(t *testing.T) {
 		}
 	}
 }
+
+// TestPluginsCannotExitPastTheOutputLimit: a plug-in that sets too much output fails however it ends.
+func TestPluginsCannotExitPastTheOutputLimit(t *testing.T) {
+	r := newRuntime(t, Options{})
+	for _, exits := range []bool{true, false} {
+		call := func(length int) tool.Result {
+			end := "\x0b"
+			if exits {
+				end = "\x41\x00\x10\x02\x0b" // proc_exit(0)
+			}
+			body := "\x01\x01\x7e\x42" + signed(length) + "\x10\x00\x21\x00\x20\x00\x42" + signed(length) + "\x10\x01" + end // output_set(alloc(length), length)
+			module := magic + section(1, "\x04\x60\x00\x00\x60\x01\x7e\x01\x7e\x60\x02\x7e\x7e\x00\x60\x01\x7f\x00") +
+				section(2, "\x03"+vector("extism:host/env")+vector("alloc")+"\x00\x01"+vector("extism:host/env")+vector("output_set")+"\x00\x02"+
+					vector("wasi_snapshot_preview1")+vector("proc_exit")+"\x00\x03") +
+				section(3, "\x01\x00") + section(5, "\x01\x00\x01") + section(7, "\x02"+vector("memory")+"\x02\x00"+vector("call")+"\x00\x03") + section(10, "\x01"+vector(body))
+			dir := t.TempDir()
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "plugin.wasm"), []byte(module), 0o600))
+			m, err := manifests.Parse(filepath.Join(dir, "tool.yaml"), []byte("schema: caisson/v1\nname: plugin\ndescription: A plug-in.\nmodule: {path: plugin.wasm, abi: extism}\nlimits: {output: 1KiB}\n"))
+			require.NoError(t, err)
+			return callPlugin(t, load(t, r, m, manifests.Grants{}), "").Result
+		}
+		assert.Equal(t, tool.Output, call(1<<20).Kind, exits)
+		within := call(1 << 10) // the control
+		assert.True(t, within.Success, within.Error)
+		assert.Len(t, within.Output, 1<<10)
+	}
+}

@@ -29,6 +29,9 @@ type Kernel struct {
 	// Finish is an export of the kernel without parameters and results. It is called after each run
 	// whose guest has returned or was ended by an error of a host function.
 	Finish string
+	// Exits reports whether an error of a host function means that the guest has ended itself. If Finish
+	// fails after that, the run fails with its error, as it does if the guest has returned.
+	Exits func(error) bool
 }
 
 // kernel is the kernel of an engine, which is compiled for the first module that needs it.
@@ -137,7 +140,8 @@ func (i *instance) finish(ctx context.Context, ended error) error {
 	if _, failed := errors.AsType[*Error](ended); i.kernel == nil || failed {
 		return ended
 	}
-	if err := i.kernel.call(ctx, i.module.engine.kernel.Finish, nil); ended == nil {
+	k := i.module.engine.kernel
+	if err := i.kernel.call(ctx, k.Finish, nil); err != nil && (ended == nil || k.Exits != nil && k.Exits(ended)) {
 		return err
 	}
 	return ended

@@ -9,9 +9,11 @@ package extism
 
 import (
 	_ "embed"
+	"errors"
 
 	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
+	"github.com/caisson-run/caisson/runtime/internal/wasi"
 )
 
 // Module is the module of the kernel's functions in the imports of plug-ins.
@@ -26,7 +28,13 @@ var kernelModule []byte
 
 // Kernel returns the kernel for an engine, and beside it other functions that plug-ins may import.
 func Kernel(beside []hostfuncs.Function) *engine.Kernel {
-	return &engine.Kernel{Module: Module, Source: kernelModule, Functions: functions(), Beside: beside, Finish: "caisson:finish"}
+	return &engine.Kernel{
+		Module: Module, Source: kernelModule, Functions: functions(), Beside: beside, Finish: "caisson:finish",
+		Exits: func(err error) bool {
+			_, exits := errors.AsType[*wasi.ExitError](err)
+			return exits
+		},
+	}
 }
 
 // offered are the functions that plug-ins may import, with the types of their parameters and
