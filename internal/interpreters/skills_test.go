@@ -99,6 +99,22 @@ func TestAttackSkillScriptControl(t *testing.T) {
 	assert.Equal(t, "the secret", string(held), "the link leads out, on the host")
 }
 
+// TestAttackBrokenSkillBesideAnother: what is wrong with another skill is no part of a call's failure.
+func TestAttackBrokenSkillBesideAnother(t *testing.T) {
+	w, m := skillWorld(t)
+	w.write("skills/away/readme.txt", "")
+	require.NoError(t, os.Symlink(filepath.Join(w.dir, "secret.txt"), filepath.Join(w.dir, "skills", "away", "SKILL.md")))
+	loaded, err := w.runtime.Load(t.Context(), m, w.grants)
+	require.NoError(t, err)
+	defer loaded.Close(t.Context())
+	outcome := call(t, loaded, `{"skill_name":"good","script_path":"SKILL.md"}`)
+	assert.Equal(t, "SKILL.md is no script in Python, and no others run here; read it with read_skill", outcome.Result.Error)
+	assert.Empty(t, outcome.Denials)
+	outcome = call(t, loaded, `{"skill_name":"none","script_path":"run.py"}`)
+	assert.Contains(t, outcome.Result.Error, "there is no skill 'none'; there are bad, good")
+	assert.NotEmpty(t, outcome.Denials, "all skills are looked at")
+}
+
 // TestSkillScriptsAreFresh: what a script changes of the interpreter is gone in the next call, and what it prints is its own.
 func TestSkillScriptsAreFresh(t *testing.T) {
 	w, m := skillWorld(t)

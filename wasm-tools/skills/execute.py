@@ -49,9 +49,10 @@ def named(folder):
 
 def folder_of(skill):
     """Returns the folder of a skill: the one of this name or, if there is none, the one whose front matter has the name."""
-    folders = sorted(entry for entry in os.listdir(SKILLS) if not entry.startswith(".") and os.path.isfile(f"{SKILLS}/{entry}/SKILL.md"))
-    if skill in folders:
+    # A skill that has the name needs no look at the others, of which some may be broken.
+    if "/" not in skill and not skill.startswith(".") and os.path.isfile(f"{SKILLS}/{skill}/SKILL.md"):
         return skill
+    folders = sorted(entry for entry in os.listdir(SKILLS) if not entry.startswith(".") and os.path.isfile(f"{SKILLS}/{entry}/SKILL.md"))
     found = [folder for folder in folders if named(folder) == skill]
     if len(found) == 1:
         return found[0]
