@@ -73,11 +73,13 @@ func (t *tools) index(a arguments) (call.Result, error) {
 	if err := t.makeIndexFolder(); err != nil {
 		return call.Result{}, fmt.Errorf("the index cannot be written: %w", documents.Reason(err))
 	}
-	if err := x.load(a.Rebuild); err != nil {
-		return call.Result{}, err
+	x.load(a.Rebuild)
+	x.forget(list, a.KnowledgeBaseIDs)
+	todo := x.changed(list)
+	if len(todo) == 0 && x.check() { // when there is nothing else to do, since it takes long
+		todo = x.changed(list)
 	}
-	todo := x.plan(list, a.KnowledgeBaseIDs)
-	if err := x.update(todo); err != nil {
+	if err := x.update(append(todo, x.sparse(list)...)); err != nil {
 		return call.Result{}, fmt.Errorf("the index cannot be written: %w", documents.Reason(err))
 	}
 	x.found.Complete = x.found.Remaining == 0
@@ -98,7 +100,8 @@ func (t *tools) makeIndexFolder() error {
 	return err
 }
 
-func (x *indexer) load(rebuild bool) error {
+// load reads the catalogue.
+func (x *indexer) load(rebuild bool) {
 	known := &index.Catalogue{}
 	if !rebuild {
 		stored, err := index.Load(x.indexFolder())
@@ -107,30 +110,54 @@ func (x *indexer) load(rebuild bool) error {
 		}
 		x.found.Rebuilt = err != nil && !errors.Is(err, fs.ErrNotExist)
 	}
-	for i, name := range known.Segments {
-		segment, err := index.OpenSegment(filepath.Join(x.indexFolder(), name))
-		size := 0
-		if err == nil {
-			size, err = segment.Chunks(), segment.Check()
-			segment.Close()
-		}
-		if x.sizes = append(x.sizes, size); err == nil {
-			continue
-		}
-		x.found.Rebuilt = true // at least what is in it
-		known.Entries = slices.DeleteFunc(known.Entries, func(e index.Entry) bool {
-			return slices.ContainsFunc(e.Runs, func(r index.Run) bool { return r.Segment == i })
-		})
-	}
 	x.catalogue = known
 	for _, e := range known.Entries {
 		x.entries[e.Path] = e
 	}
-	return nil
+	for i, name := range known.Segments {
+		segment, err := index.OpenSegment(filepath.Join(x.indexFolder(), name))
+		if err != nil {
+			x.sizes = append(x.sizes, 0)
+			x.drop(i)
+			continue
+		}
+		x.sizes = append(x.sizes, segment.Chunks())
+		segment.Close()
+	}
 }
 
-// plan drops entries of documents that are gone or have changed, and returns the documents to index.
-func (x *indexer) plan(list []documents.Document, bases []string) (todo []documents.Document) {
+// drop forgets the documents of a segment that is damaged.
+func (x *indexer) drop(segment int) {
+	x.found.Rebuilt = true // at least what is in it
+	maps.DeleteFunc(x.entries, func(_ string, e index.Entry) bool {
+		return slices.ContainsFunc(e.Runs, func(r index.Run) bool { return r.Segment == segment })
+	})
+}
+
+// check reads the segments, as far as there is time, and reports whether any was damaged. It starts with another one each
+// time.
+func (x *indexer) check() (damaged bool) {
+	count := len(x.catalogue.Segments)
+	for i := range count {
+		if !x.now().Before(x.readUntil) {
+			break
+		}
+		number := (i + int(x.started.UnixNano()%int64(count))) % count
+		segment, err := index.OpenSegment(filepath.Join(x.indexFolder(), x.catalogue.Segments[number]))
+		if err == nil {
+			err = segment.Check()
+			segment.Close()
+		}
+		if err != nil {
+			damaged = true
+			x.drop(number)
+		}
+	}
+	return damaged
+}
+
+// forget drops the entries of documents that are gone.
+func (x *indexer) forget(list []documents.Document, bases []string) {
 	listed := make(map[string]bool, len(list))
 	for _, d := range list {
 		listed[d.ID] = true
@@ -141,6 +168,11 @@ func (x *indexer) plan(list []documents.Document, bases []string) (todo []docume
 			x.found.Removed++
 		}
 	}
+}
+
+// changed drops the entries of documents that have changed, and returns the documents that have none.
+func (x *indexer) changed(list []documents.Document) (todo []documents.Document) {
+	x.found.Unchanged = 0
 	for _, d := range list {
 		e, ok := x.entries[d.ID]
 		if ok && e.Knows(d.Size, d.Modified) {
@@ -150,7 +182,7 @@ func (x *indexer) plan(list []documents.Document, bases []string) (todo []docume
 		delete(x.entries, d.ID)
 		todo = append(todo, d)
 	}
-	return append(todo, x.sparse(list)...)
+	return todo
 }
 
 func (x *indexer) isGone(path string) bool {
