@@ -104,6 +104,10 @@ grants: [{tools: ["*"], context: [project_id], files: [{path: /project, host: %q
 		}
 		require.Less(t, calls, 40)
 	}
+	var again struct{ Complete bool }
+	took := call("knowledge_index", `{}`, &again)
+	assert.True(t, again.Complete)
+	t.Logf("knowledge_index, with nothing to do but to check: %v", took.Round(time.Millisecond))
 	for i, query := range queries {
 		var found results
 		took := call("knowledge_search", query, &found)

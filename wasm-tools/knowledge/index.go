@@ -222,7 +222,10 @@ func (x *indexer) sparse(list []documents.Document) (todo []documents.Document) 
 
 // update indexes documents until there is no more time, and writes what it has.
 func (x *indexer) update(todo []documents.Document) error {
-	x.builder = index.NewBuilder()
+	x.builder = &index.Builder{}
+	if len(todo) > 0 {
+		x.builder = index.NewBuilder() // which is large
+	}
 	x.current = len(x.catalogue.Segments)
 	for i, d := range todo {
 		if !x.now().Before(x.readUntil) {

@@ -18,6 +18,7 @@ type Segment struct {
 	file    *os.File
 	lengths []byte
 	parts   []part
+	text    []byte // of the part that is looked at
 }
 
 // part is some words, and where they are in the file.
@@ -112,8 +113,10 @@ func (s *Segment) Length(chunk int) int { return int(binary.LittleEndian.Uint16(
 
 // Check reads all of the segment, and fails if anything in it is not what was written.
 func (s *Segment) Check() error {
+	var all []byte
 	for _, p := range s.parts {
-		places := make([]byte, p.words-p.places)
+		all = slices.Grow(all[:0], int(p.words-p.places))
+		places := all[:p.words-p.places]
 		if _, err := s.file.ReadAt(places, p.places); err != nil && len(places) > 0 {
 			return damaged(err)
 		}
@@ -146,8 +149,8 @@ func (s *Segment) Find(word string, visit func(chunk, count int) error) error {
 				return nil
 			}
 			found = true
-			places, err := s.read(at, size, sum)
-			if err != nil {
+			places := make([]byte, size)
+			if err := s.read(places, at, sum); err != nil {
 				return err
 			}
 			return s.visit(places, visit)
@@ -161,11 +164,11 @@ func (s *Segment) Find(word string, visit func(chunk, count int) error) error {
 
 // words calls visit with the words of a part, and where their places are in the file.
 func (s *Segment) words(p part, visit func(word []byte, at, size int64, sum uint32) error) error {
-	text, err := s.read(p.words, p.end-p.words, p.sum)
-	if err != nil {
+	s.text = slices.Grow(s.text[:0], int(p.end-p.words))[:p.end-p.words]
+	if err := s.read(s.text, p.words, p.sum); err != nil {
 		return err
 	}
-	r := reader{text: text}
+	r := reader{text: s.text}
 	for at := p.places; len(r.text) > 0; {
 		word := r.bytes(r.number(words.MaxWord))
 		size := int64(r.number(maxPart))
@@ -205,15 +208,15 @@ func (s *Segment) visit(places []byte, visit func(chunk, count int) error) error
 // maxPart bounds a part. All parts of a segment together have less.
 const maxPart = 16 << 20
 
-func (s *Segment) read(at, size int64, sum uint32) ([]byte, error) {
-	text := make([]byte, size)
-	if _, err := s.file.ReadAt(text, at); err != nil && size > 0 {
-		return nil, damaged(err)
+// read fills a text from a place of the file, and compares its checksum.
+func (s *Segment) read(text []byte, at int64, sum uint32) error {
+	if _, err := s.file.ReadAt(text, at); err != nil && len(text) > 0 {
+		return damaged(err)
 	}
 	if crc32.Checksum(text, checksums) != sum {
-		return nil, damaged(errors.New("a checksum is wrong"))
+		return damaged(errors.New("a checksum is wrong"))
 	}
-	return text, nil
+	return nil
 }
 
 // reader takes numbers and bytes from a text. It notes if there is not what is wanted.
