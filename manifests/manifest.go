@@ -56,7 +56,7 @@ type Manifest struct {
 
 	// places are those of the keys in the source, such as "limits.memory".
 	places places
-	// origin is that of [ParseTranslated], or nil.
+	// origin is that of [ParseTranslated], or nil. An [Index] records no such manifest: it parses files.
 	origin func(path string) Place
 	// restored is set if the manifest comes from an [Index] and was not parsed.
 	restored *restored
