@@ -28,6 +28,8 @@ func TestDataHoldsWhatItCan(t *testing.T) {
 		{`[1e400,-1e-400,` + strings.Repeat("9", 128) + `]`, true},
 		{`[1e401]`, false}, {`{"a":[1e-401]}`, false}, {`[1e99999999999999999999]`, false}, {`{"a":` + long + `}`, false},
 		{`{"` + strings.Repeat("a", 1000) + `":1}`, true}, {`{"` + strings.Repeat("a", 1100) + `":1}`, false},
+		{`["\ud83d\ude00","\\ud800","\u00e9\n"]`, true}, {`{"\ud83d\uDE00":"x\ud83d\ude00\ud83d\ude00"}`, true},
+		{`"\ud800"`, false}, {`["a\udc00"]`, false}, {`"\ud83dx\ude00"`, false}, {`"\ud83d\n"`, false}, {`"\ud83d\ud83d\ude00"`, false}, {`{"\ud800":1}`, false},
 		{`"` + strings.Repeat("a", 200<<10) + `"`, true}, {`"` + strings.Repeat("a", 300<<10) + `"`, false},
 	} {
 		output, data := run(t, test.text, "parse", "")

@@ -24,9 +24,9 @@ func keys(part, _ *document.Node, _ arguments) (outcome, error) {
 	for _, object := range objects {
 		if object.Kind != jsontext.Object {
 			if part.Kind == jsontext.Array {
-				return outcome{}, errors.New("only objects have keys, and the array holds a " + object.Type() + "; name an object with path")
+				return outcome{}, errors.New("only objects have keys, and the array holds " + object.Noun() + "; name an object with path")
 			}
-			return outcome{}, errors.New("only objects have keys, and this is a " + object.Type() + "; name an object with path")
+			return outcome{}, errors.New("only objects have keys, and this is " + object.Noun() + "; name an object with path")
 		}
 		for _, member := range object.Members {
 			if !seen[member.Name] {
@@ -116,6 +116,9 @@ func embedded(n *document.Node) (json.RawMessage, bool) {
 }
 
 func fits(n *document.Node) bool {
+	if n.Kind == jsontext.String && hasHalfOfPair(n.Text) {
+		return false
+	}
 	if n.Kind == jsontext.Number {
 		if len(n.Text) > maxNumber {
 			return false
@@ -131,9 +134,31 @@ func fits(n *document.Node) bool {
 		}
 	}
 	for _, member := range n.Members {
-		if len(member.Quoted) > maxName || !fits(member.Value) {
+		if len(member.Quoted) > maxName || hasHalfOfPair(member.Quoted) || !fits(member.Value) {
 			return false
 		}
 	}
 	return true
+}
+
+// hasHalfOfPair reports whether a string in quotes has an escape that is half of a surrogate pair, which is no character.
+func hasHalfOfPair(quoted string) bool {
+	high := false // whether the escape before is the first half of a pair
+	for {
+		at := strings.IndexByte(quoted, '\\')
+		if high && at != 0 || at < 0 {
+			return high
+		}
+		quoted = quoted[at+1:]
+		var unit uint64
+		if quoted[0] == 'u' {
+			unit, _ = strconv.ParseUint(quoted[1:5], 16, 16)
+			quoted = quoted[4:]
+		}
+		quoted = quoted[1:]
+		if low := unit >= 0xDC00 && unit < 0xE000; low != high {
+			return true
+		}
+		high = unit >= 0xD800 && unit < 0xDC00
+	}
 }

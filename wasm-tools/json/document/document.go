@@ -203,6 +203,17 @@ func (n *Node) Type() string {
 	}[n.Kind]
 }
 
+// Noun is the type as a sentence has it: "an object", "null".
+func (n *Node) Noun() string {
+	switch n.Kind {
+	case jsontext.Null:
+		return n.Type()
+	case jsontext.Array, jsontext.Object:
+		return "an " + n.Type()
+	}
+	return "a " + n.Type()
+}
+
 // Clone returns a copy that shares nothing that can be changed.
 func (n *Node) Clone() *Node {
 	c := *n

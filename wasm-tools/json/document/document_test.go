@@ -178,6 +178,7 @@ func TestPatch(t *testing.T) {
 		{`1`, `[{"op":"replace","path":""}]`, `value is missing`},
 		{`1`, `[{"op":"copy","path":""}]`, `from is missing`},
 		{`1`, `[1]`, `operation 1 of 1: it is a number, not an object`},
+		{`1`, `[[]]`, `operation 1 of 1: it is an array, not an object`}, {`1`, `{}`, `not an object`}, {`1`, `null`, `not null`},
 		{`1`, `{"a":1}`, `a JSON Patch is an array of operations`},
 		{`{}`, `[{"op":"replace","path":"/a","value":1}]`, `the document has no member "a"; it is an empty object`},
 	} {

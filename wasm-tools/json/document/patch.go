@@ -13,7 +13,7 @@ import (
 // more. Either all operations succeed or there is an error that names the first one that does not.
 func Patch(n, patch *Node) (*Node, error) {
 	if patch.Kind != jsontext.Array {
-		return nil, fmt.Errorf(`a JSON Patch is an array of operations such as {"op": "replace", "path": "/a", "value": 1}, not a %s`, patch.Type())
+		return nil, fmt.Errorf(`a JSON Patch is an array of operations such as {"op": "replace", "path": "/a", "value": 1}, not %s`, patch.Noun())
 	}
 	d := patched{root: n, bytes: n.bytes()}
 	for i, operation := range patch.Elements {
@@ -47,7 +47,7 @@ func second(_ *Node, err error) error { return err }
 
 func (d *patched) apply(operation *Node) error {
 	if operation.Kind != jsontext.Object {
-		return fmt.Errorf("it is a %s, not an object with op and path", operation.Type())
+		return fmt.Errorf("it is %s, not an object with op and path", operation.Noun())
 	}
 	name, err := text(operation, "op")
 	if err != nil {
@@ -74,7 +74,7 @@ func text(operation *Node, name string) (string, error) {
 	case member == nil:
 		return "", fmt.Errorf("%s is missing", name)
 	case member.Kind != jsontext.String:
-		return "", fmt.Errorf("%s is a %s, not a string", name, member.Type())
+		return "", fmt.Errorf("%s is %s, not a string", name, member.Noun())
 	}
 	return member.String(), nil
 }
@@ -215,7 +215,7 @@ func (d *patched) add(path Pointer, value *Node) error {
 		parent.Elements = slices.Insert(parent.Elements, at, value)
 		return nil
 	}
-	return fmt.Errorf("%s is a %s, to which nothing can be added", path.upTo(last), parent.Type())
+	return fmt.Errorf("%s is %s, to which nothing can be added", path.upTo(last), parent.Noun())
 }
 
 // remove removes and returns a value.

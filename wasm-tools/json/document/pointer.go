@@ -64,7 +64,7 @@ func (p Pointer) step(n *Node, i int) (*Node, error) {
 		}
 		return n.Elements[index], nil
 	}
-	return nil, fmt.Errorf("%s is a %s, which has no parts", p.upTo(i), n.Type())
+	return nil, fmt.Errorf("%s is %s, which has no parts", p.upTo(i), n.Noun())
 }
 
 // index reads token i as the index of an element of an array, at most last.
