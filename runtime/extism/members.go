@@ -1,6 +1,7 @@
 package extism
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,7 +28,7 @@ const example = `write JSON such as {"wasm": [{"path": "plugin.wasm"}]}`
 
 // readMembers records where all members are, and refuses or notes those that are not translated.
 func (t *translation) readMembers() error {
-	document, err := jsontext.Read(nil, t.source, jsontext.Limits{})
+	document, err := jsontext.Read(context.Background(), t.source, jsontext.Limits{})
 	if err != nil {
 		problem := t.problem("", manifests.Syntax, "this is no manifest of Extism: "+err.Error(), example)
 		if wrong, ok := errors.AsType[*jsontext.Error](err); ok {
