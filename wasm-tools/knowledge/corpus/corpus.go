@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// words is how many words there are. Word 0 is the most frequent one.
+// vocabulary is how many words there are. Word 0 is the most frequent one.
 const vocabulary = 200_000
 
 // Rare is a phrase that each document has with a probability of 1 in 500.

@@ -142,7 +142,7 @@ func nTriples(line []byte) (t Triple, err error) {
 		p.failed = true
 	}
 	if p.failed || t.Subject.IsValue || t.Predicate.IsValue || strings.HasPrefix(t.Predicate.IRI, "_:") {
-		return t, errors.New("it is not a triple of N-Triples, such as <http://example.org/a> <http://example.org/knows> <http://example.org/b> .")
+		return t, errors.New("it is not like <http://example.org/a> <http://example.org/knows> <http://example.org/b> . of N-Triples")
 	}
 	return t, nil
 }
