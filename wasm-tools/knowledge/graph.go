@@ -156,6 +156,7 @@ var labels = map[string]bool{"label": true, "prefLabel": true, "altLabel": true,
 // resolve returns the entities of a name: those that have it or, if there are none, those that have its words.
 func (g *graph) resolve(query string) map[string]bool {
 	wanted := g.key(query)
+	iri := strings.TrimSuffix(strings.TrimPrefix(query, "<"), ">") // as N-Triples write it, or bare
 	var exact, partial entities
 	g.each(true, func(file string, t triples.Triple) error {
 		for _, term := range []triples.Term{t.Subject, t.Object} {
@@ -164,7 +165,7 @@ func (g *graph) resolve(query string) map[string]bool {
 			}
 			key := g.key(term.Name)
 			switch {
-			case key == wanted || term.IRI == query:
+			case key == wanted || term.IRI != "" && term.IRI == iri:
 				exact.add(g.identity(file, term), term.Name)
 				if term.IsValue && labels[t.Predicate.Name] {
 					exact.add(g.identity(file, t.Subject), t.Subject.Name)

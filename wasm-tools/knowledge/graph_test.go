@@ -81,6 +81,7 @@ func TestGraphOfRDF(t *testing.T) {
 	}
 	assert.Equal(t, []string{"a.nt:1", "a.nt:2", "a.nt:3", "b.nt:2"}, sources("ada"), "a blank node is of its file")
 	assert.Equal(t, []string{"a.nt:3", "b.nt:2"}, sources("http://b.example/Ada"))
+	assert.Equal(t, sources("http://b.example/Ada"), sources("<http://b.example/Ada>"), "as N-Triples write it")
 }
 
 func TestLateGraph(t *testing.T) {
