@@ -28,7 +28,8 @@ const example = `write JSON such as {"wasm": [{"path": "plugin.wasm"}]}`
 
 // readMembers records where all members are, and refuses or notes those that are not translated.
 func (t *translation) readMembers() error {
-	document, err := jsontext.Read(context.Background(), t.source, jsontext.Limits{})
+	var never context.Context // is it done: the text is short
+	document, err := jsontext.Read(never, t.source, jsontext.Limits{})
 	if err != nil {
 		problem := t.problem("", manifests.Syntax, "this is no manifest of Extism: "+err.Error(), example)
 		if wrong, ok := errors.AsType[*jsontext.Error](err); ok {
