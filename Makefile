@@ -226,6 +226,8 @@ nightly: fuzz smith languages programs ## what takes hours: long fuzzing, twenty
 	$(GO) test -run '^TestEndlessProgramsEnd$$' -timeout 1h ./cmd/caisson -programs 100
 	$(GO) test -run '^TestMutantsThatAreProvedEnd$$' -timeout 2h ./runtime/internal/engine -mutants 500000
 	$(MAKE) load
+	$(MAKE) knowledge
+	$(MAKE) plugins
 	$(GO) test -run '^$$' -bench '^BenchmarkMetering$$' -benchtime 20x -timeout 1h ./runtime/internal/engine
 	$(GO) test -run '^$$' -bench '^BenchmarkThousandTools$$' -benchtime 120s -timeout 1h ./internal/benchmark
 	$(GO) test -run '^$$' -bench '^BenchmarkCallOverHTTP$$' -benchtime 10s ./server/rest
