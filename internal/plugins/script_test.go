@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/internal/testsize"
@@ -37,5 +38,27 @@ func TestRandomUseOfBlocksGivesTheSame(t *testing.T) {
 			require.Fail(t, "the outputs differ", "seed %d\n%s\nours:   %s\ntheirs: %s", seed, b.String()[:200], brief(here.Output), brief(there.Output))
 		}
 		require.Len(t, here.Logs, len(there.Logs))
+	}
+}
+
+// TestFreedBlocksServeAgain: blocks of a few sizes that are made and freed over and over take the room of one
+// round, whatever the order in which they are freed.
+func TestFreedBlocksServeAgain(t *testing.T) {
+	module, err := os.ReadFile("c/script.wasm")
+	require.NoError(t, err)
+	for name, round := range map[string]string{
+		"first to last": "a000070a010040a020010f000000f010000f020000",
+		"last to first": "a000070a010040a020010f020000f010000f000000",
+		"large ones":    "a001070a013040a020810f000000f010000f020000",
+	} {
+		t.Run(name, func(t *testing.T) {
+			used := func(rounds int) int64 {
+				outcome, err := caisson(t, subject{name: "script", module: module}, "run")(strings.Repeat(round, rounds))
+				require.NoError(t, err)
+				require.Empty(t, outcome.Result.Error)
+				return outcome.Usage.MemoryBytes - int64(rounds*len(round)) // the input is a block as well
+			}
+			assert.InDelta(t, used(10), used(20_000), 1<<18)
+		})
 	}
 }

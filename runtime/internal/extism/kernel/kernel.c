@@ -45,7 +45,7 @@ struct header {
   u32 next;     // the next free block of the same class, or 0
 };
 
-enum { HEADER = sizeof(struct header), PAGE = 1 << 16, CLASSES = 32 };
+enum { HEADER = sizeof(struct header), PAGE = 1 << 16, CLASSES = 401 };
 
 // What a seal says about a block.
 enum { LIVE = 0x6c697665, FREE = 0x66726565 };
@@ -55,7 +55,7 @@ enum { LIVE = 0x6c697665, FREE = 0x66726565 };
 static struct {
   u32 top;  // the end of the last block; 0 before the first
   u32 end;  // the highest that top has been: plug-ins read, and return, blocks that they have freed
-  u32 free[CLASSES]; // by the binary logarithm of the capacity; blocks that were freed, last first
+  u32 free[CLASSES]; // blocks of each class that were freed, last first
   u32 asked; // 1 once the host was asked for the input
   u32 input, input_length;
   u32 output, output_length;
@@ -89,13 +89,20 @@ static int is_block(u64 offset, u32 state_of) {
   return h->seal == sealed(offset, state_of, h->capacity, h->length) && h->length <= h->capacity && inside(offset, h->capacity);
 }
 
-static u32 class_of(u32 capacity) { return 31 - __builtin_clz(capacity); }
+// class_of returns the class of a size, and the capacity of its blocks. Up to 512 bytes these are the multiples
+// of 16, and beyond that sixteen to each doubling. All blocks of a class have one capacity, so that
+// whatever was freed serves again. A block is larger than its size by a sixteenth, or 15 bytes, at most.
+static u32 class_of(u32 size, u64 *capacity) {
+  u32 last = size - 1;
+  u32 shift = last < 256 ? 4 : 27 - __builtin_clz(last);
+  u32 sixteenth = last >> shift;
+  *capacity = (u64)(sixteenth + 1) << shift;
+  return (shift - 4) * 16 + sixteenth;
+}
 
 // reused takes a block of at least a size from those of a class, or returns 0. Only the last one
 // that was freed is tried.
 static u32 reused(u32 class, u32 size) {
-  if (class >= CLASSES)
-    return 0;
   u32 block = state.free[class];
   if (block == 0)
     return 0;
@@ -111,29 +118,26 @@ static u32 reused(u32 class, u32 size) {
 }
 
 // added makes a block at the top, or returns 0 if the memory cannot grow.
-static u32 added(u32 size) {
+static u32 added(u64 capacity) {
   u64 top = state.top == 0 ? base() : state.top;
-  u64 end = top + HEADER + size;
+  u64 end = top + HEADER + capacity;
   u64 have = (u64)__builtin_wasm_memory_size(0) * PAGE;
   if (end > MOST || (end > have && __builtin_wasm_memory_grow(0, (end - have + PAGE - 1) / PAGE) == (__SIZE_TYPE__)-1))
     return 0;
   state.top = end;
   if (end > state.end)
     state.end = end;
-  header_of(top + HEADER)->capacity = size;
+  header_of(top + HEADER)->capacity = capacity;
   return top + HEADER;
 }
 
 EXPORT("alloc") u64 alloc(u64 length) {
   if (length == 0 || length > MOST)
     return 0;
-  u32 size = (length + 15) & ~15u;
-  u32 class = class_of(size);
-  u32 block = reused(class, size);
+  u64 capacity;
+  u32 block = reused(class_of(length, &capacity), length);
   if (block == 0)
-    block = reused(class + 1, size);
-  if (block == 0)
-    block = added(size);
+    block = added(capacity);
   if (block == 0)
     return 0;
   struct header *h = header_of(block);
@@ -154,7 +158,8 @@ EXPORT("free") void free_block(u64 offset) {
     state.top = offset - HEADER;
     return;
   }
-  u32 class = class_of(h->capacity);
+  u64 capacity;
+  u32 class = class_of(h->capacity, &capacity);
   h->next = state.free[class];
   h->seal = sealed(offset, FREE, h->capacity, h->length);
   state.free[class] = offset;
