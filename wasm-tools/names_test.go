@@ -43,10 +43,15 @@ var taught = map[string]map[string]string{
 		"thought": `"string"`, "next_thought_needed": `"boolean"`, "thought_number": `"integer"`, "total_thoughts": `"integer"`, "is_revision": `"boolean"`,
 		"revises_thought": `"integer"`, "branch_from_thought": `"integer"`, "branch_id": `"string"`, "needs_more_thoughts": `"boolean"`,
 	},
-	"todo_write":     {"task": `"string"`, "steps": `"array"`},
-	"database_query": {"sql": `"string"`},
-	"data_schema":    {"knowledge_id": `"string"`},
-	"data_analysis":  {"knowledge_id": `"string"`, "sql": `"string"`},
+	"todo_write":            {"task": `"string"`, "steps": `"array"`},
+	"knowledge_search":      {"queries": `"array"`, "knowledge_base_ids": `"array"`, "limit": `"integer" 10`},
+	"grep_chunks":           {"patterns": `"array"`, "knowledge_base_ids": `"array"`, "max_results": `"integer" 50`},
+	"list_knowledge_chunks": {"knowledge_id": `"string"`, "limit": `"integer" 20`, "offset": `"integer" 0`},
+	"get_document_info":     {"knowledge_ids": `"array"`},
+	"query_knowledge_graph": {"query": `"string"`, "knowledge_base_ids": `"array"`},
+	"database_query":        {"sql": `"string"`},
+	"data_schema":           {"knowledge_id": `"string"`},
+	"data_analysis":         {"knowledge_id": `"string"`, "sql": `"string"`},
 }
 
 // TestRowS1_2NamesAreThoseOfTheManifests: every constant is a tool's name, and every tool has one.
