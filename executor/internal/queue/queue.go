@@ -152,8 +152,10 @@ func (q *Queue) wait(ctx context.Context, p *Place) (*Place, error) {
 	defer timer.Stop()
 	var gaveUp error
 	select {
-	case <-p.granted:
-		return p, nil
+	case <-p.granted: // which may come just as ctx ends
+		if gaveUp = ctx.Err(); gaveUp == nil {
+			return p, nil
+		}
 	case <-ctx.Done():
 		gaveUp = ctx.Err()
 	case <-timer.C:

@@ -299,3 +299,28 @@ func TestStarvation(t *testing.T) {
 		})
 	}
 }
+
+// TestPlacesThatComeTooLate: a call whose context ends just as it is given a place does not get it.
+func TestPlacesThatComeTooLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(Limits{Running: 1, PerTenant: 1, PerTool: 1, Waiting: 1, Wait: time.Minute})
+		for range 100 {
+			first, err := q.Enter(t.Context(), Call{})
+			require.NoError(t, err)
+			ctx, cancel := context.WithCancel(t.Context())
+			late := make(chan error)
+			go func() {
+				_, err := q.Enter(ctx, Call{})
+				late <- err
+			}()
+			synctest.Wait()
+			q.mu.Lock()
+			cancel()
+			q.end(first)
+			q.mu.Unlock()
+			require.ErrorIs(t, <-late, context.Canceled)
+		}
+		running, waiting := q.Load()
+		assert.Equal(t, []int{0, 0}, []int{running, waiting})
+	})
+}
