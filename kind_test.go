@@ -26,10 +26,10 @@ func TestOneMoreKindOfPermission(t *testing.T) {
 		{File: "manifests/permission_clock.go", New: source("permission_clock.go")},
 
 		{File: "manifests/kinds.go", Old: "languageModel()}", New: "languageModel(), clock()}"},
-		{File: "manifests/kinds.go", Old: "	LLM     *LLMPermission", New: "	Clock []string\n	LLM     *LLMPermission"},
-		{File: "manifests/kinds.go", Old: "	Source  string\n", New: "	Source  string\n	Clock []ClockGrant\n"},
+		{File: "manifests/kinds.go", Old: "type Permissions struct {\n", New: "type Permissions struct {\n	Clock []string\n"},
+		{File: "manifests/kinds.go", Old: "type Grant struct {\n", New: "type Grant struct {\n	Clock []ClockGrant\n"},
 		{File: "manifests/kinds.go", Old: "type Grants struct {\n", New: "type Grants struct {\n	Clock []ClockGrant\n"},
-		{File: "manifests/kinds.go", Old: "	Call    string", New: "	Clock string\n	Call    string"},
+		{File: "manifests/kinds.go", Old: "type Deny struct {\n", New: "type Deny struct {\n	Clock string\n"},
 
 		{File: "runtime/kinds.go", Old: `	"github.com/caisson-run/caisson/hostfuncs"` + "\n", New: `	"github.com/caisson-run/caisson/hostfuncs"` + "\n" + `	"github.com/caisson-run/caisson/hostfuncs/clock"` + "\n"},
 		{File: "runtime/kinds.go", Old: "	return []kind{\n", New: `	return []kind{
