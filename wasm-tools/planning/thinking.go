@@ -76,7 +76,7 @@ func think(t thought) (call.Result, error) {
 	}
 	output := fmt.Sprintf("Thought %d of %d%s. ", n.ThoughtNumber, n.TotalThoughts, about)
 	if n.NextThoughtNeeded {
-		output += fmt.Sprintf("Go on with thought %d.", n.ThoughtNumber+1)
+		output += fmt.Sprintf("Continue with thought %d.", n.ThoughtNumber+1)
 	} else {
 		output += "No further thought is needed: act on the conclusion."
 	}
