@@ -24,7 +24,7 @@ func counters(language Language) []string {
 // every call, whether calls start the plug-in or resume it. In the control, the instance of go-sdk that is used again counts.
 func TestCallsFindNothingOfEarlierOnes(t *testing.T) {
 	for _, language := range languages() {
-		s := kit(t, language)
+		s := pdk(t, language)
 		for _, export := range counters(language) {
 			t.Run(fmt.Sprintf("%s/%s", language, export), func(t *testing.T) {
 				for _, snapshot := range []string{"auto", "start", "off"} {
@@ -48,7 +48,7 @@ func TestCallsFindNothingOfEarlierOnes(t *testing.T) {
 // TestCallsAtOnceFindNothingOfEachOther: calls that run at the same time, too.
 func TestCallsAtOnceFindNothingOfEachOther(t *testing.T) {
 	for _, language := range []Language{C, Go} {
-		s := kit(t, language)
+		s := pdk(t, language)
 		for _, export := range counters(language) {
 			t.Run(fmt.Sprintf("%s/%s", language, export), func(t *testing.T) {
 				call := caisson(t, s, export)
@@ -78,7 +78,7 @@ func TestCallsAtOnceFindNothingOfEachOther(t *testing.T) {
 func TestFailedCallsLeaveNothing(t *testing.T) {
 	for _, language := range languages() {
 		t.Run(string(language), func(t *testing.T) {
-			s := kit(t, language)
+			s := pdk(t, language)
 			count, trap, fail := ours{}.load(t, s, "count_memory"), ours{}.load(t, s, "trap"), ours{}.load(t, s, "fail")
 			for range 3 {
 				assert.NotEmpty(t, trap("x").Error)

@@ -35,7 +35,7 @@ var ErrNoPlugin = errors.New("plugins: no such plug-in")
 var committed embed.FS
 
 // Module returns the language's plug-in. Go's is written below dir, which the others do not need; calls at
-// the same time need different folders. It is linked with Extism's kit, a module that the toolchain
+// the same time need different folders. It is linked with Extism's PDK, a module that the toolchain
 // downloads if it is missing.
 func Module(ctx context.Context, language Language, dir string) ([]byte, error) {
 	name, known := map[Language]string{

@@ -83,7 +83,7 @@ func Command(ctx context.Context, language Language, dir string) ([]byte, error)
 }
 
 // Plugin returns the JSON tool as an Extism plug-in (C, Rust, Go) that exports call. Go's
-// is linked with Extism's kit, a module that the toolchain downloads when it is missing.
+// is linked with Extism's PDK, a module that the toolchain downloads when it is missing.
 func Plugin(ctx context.Context, language Language, dir string) ([]byte, error) {
 	if language == Go {
 		return buildReactor(ctx, "plugin", dir)

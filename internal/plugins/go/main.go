@@ -1,6 +1,6 @@
 //go:build wasip1
 
-// Command go is the plug-in in Go, written with Extism's kit. It is a module of its own, so that the kit
+// Command go is the plug-in in Go, written with Extism's PDK. It is a module of its own, so that the PDK
 // is no dependency of Caisson.
 package main
 

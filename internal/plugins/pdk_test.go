@@ -17,8 +17,8 @@ import (
 // languages are all that the plug-in is written in.
 func languages() []Language { return []Language{C, Rust, RustWASI, Go, AssemblyScript} }
 
-// kit returns the plug-in in a language.
-func kit(t testing.TB, language Language) subject {
+// pdk returns the plug-in in a language.
+func pdk(t testing.TB, language Language) subject {
 	t.Helper()
 	module, err := Module(t.Context(), language, t.TempDir())
 	require.NoError(t, err)
@@ -91,11 +91,11 @@ func text(random *rand.Rand, size int) string {
 	return b.String()
 }
 
-// TestKitsAnswerTheSame: the plug-in in each language answers as it does on go-sdk.
-func TestKitsAnswerTheSame(t *testing.T) {
+// TestPDKsAnswerTheSame: the plug-in in each language answers as it does on go-sdk.
+func TestPDKsAnswerTheSame(t *testing.T) {
 	for _, language := range languages() {
 		t.Run(string(language), func(t *testing.T) {
-			s := kit(t, language)
+			s := pdk(t, language)
 			s.config = map[string]string{"greeting": "Grüße\x00", "a": strings.Repeat("value ", 2000)}
 			p := newPair(s)
 			assert.Equal(t, "héllo\x00", p.same(t, "echo", "héllo\x00"))
@@ -125,24 +125,24 @@ func allocated(blocks int) string {
 	return fmt.Sprint(sum)
 }
 
-// TestKitsLogTheSame: what a plug-in logs reaches the host's log, in order, from level info on.
-func TestKitsLogTheSame(t *testing.T) {
+// TestPDKsLogTheSame: what a plug-in logs reaches the host's log, in order, from level info on.
+func TestPDKsLogTheSame(t *testing.T) {
 	for _, language := range languages() {
 		t.Run(string(language), func(t *testing.T) {
-			here, there := newPair(kit(t, language)).both(t, "log_levels", "a message")
+			here, there := newPair(pdk(t, language)).both(t, "log_levels", "a message")
 			assert.Equal(t, []string{"a message", "a message", "a message"}, there.Logs)
 			assert.Equal(t, []string{"info: a message", "warn: a message", "error: a message"}, here.Logs)
 		})
 	}
 }
 
-// TestKitsSendTheSameRequests: the same requests arrive, and their responses come back the same. One to what is
+// TestPDKsSendTheSameRequests: the same requests arrive, and their responses come back the same. One to what is
 // not granted is refused, and none arrives.
-func TestKitsSendTheSameRequests(t *testing.T) {
+func TestPDKsSendTheSameRequests(t *testing.T) {
 	web := serve(t)
 	for _, language := range languages() {
 		t.Run(string(language), func(t *testing.T) {
-			s := kit(t, language)
+			s := pdk(t, language)
 			s.hosts = []string{"api.example.com"}
 			p := newPair(s)
 			for path, want := range map[string]string{"/": `200 {"title": "delectus"}`, "/missing?a=b": "404 no such page\n", "/empty": "204 "} {
@@ -168,7 +168,7 @@ func TestRandomInputsGiveTheSame(t *testing.T) {
 		t.Run(string(language), func(t *testing.T) {
 			t.Parallel()
 			random := rand.New(rand.NewPCG(25, uint64(n)))
-			p := newPair(kit(t, language))
+			p := newPair(pdk(t, language))
 			for _, size := range sizes {
 				input := text(random, size)
 				if p.same(t, "echo", input) != input {
@@ -190,7 +190,7 @@ func TestThousandCallsGiveTheSame(t *testing.T) {
 		t.Run(string(language), func(t *testing.T) {
 			t.Parallel()
 			random := rand.New(rand.NewPCG(1000, uint64(n)))
-			s := kit(t, language)
+			s := pdk(t, language)
 			s.config = map[string]string{"key": "value"}
 			p := newPair(s)
 			for range testsize.Of(200, 1000) {
