@@ -15,8 +15,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/caisson-run/caisson/internal/testsize"
 )
 
 // processes are the programs that tests start.
@@ -115,7 +113,7 @@ func TestTimerEndsWhatStandsStill(t *testing.T) {
 		t.Run("control: "+process, func(t *testing.T) {
 			c := command(t, process)
 			require.NoError(t, c.Start())
-			code, _ := end(t, c, time.Duration(testsize.Of(1500, 3000))*time.Millisecond)
+			code, _ := end(t, c, 3*time.Second)
 			assert.Equal(t, -1, code, "it had to be killed")
 		})
 	}
