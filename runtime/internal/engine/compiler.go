@@ -230,7 +230,7 @@ func (e *Engine) build(ctx context.Context, wanted Digest, source []byte, descri
 	}
 	kernel, err := e.kernelFor(ctx, description)
 	if err != nil {
-		return nil, &Error{Op: "compile", Kind: ErrHost, Reason: err.Error(), Err: made.code.Close(ctx)}
+		return nil, &Error{Op: "compile", Kind: ErrHost, Reason: err.Error(), Err: errors.Join(err, made.code.Close(ctx))}
 	}
 	return &Module{engine: e, digest: wanted, description: description, kernel: kernel,
 		names: wasm.FunctionNames(source, description), rewritten: made.rewritten, compiled: made.code, data: data,

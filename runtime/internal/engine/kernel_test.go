@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
 // The functions of testKernel, which have no parameters and return an i32.
@@ -171,4 +173,17 @@ func TestAttackEndlessKernelIsStopped(t *testing.T) {
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	_, err = module.Run(t.Context(), Run{Function: "run", MemoryLimit: 8 * page, Fuel: 1_000_000})
 	require.ErrorIs(t, err, ErrFuel)
+}
+
+// TestBrokenKernels: a guest of a kernel that cannot be compiled says why, and may be compiled again.
+func TestBrokenKernels(t *testing.T) {
+	kernel := testKernel()
+	kernel.Source = kernel.Source[:len(kernel.Source)-1]
+	e := newEngine(t, Options{Kernel: kernel}, nil)
+	for range 2 {
+		_, err := e.Compile(t.Context(), kernelGuest(noResult, noResult))
+		require.ErrorIs(t, err, ErrHost)
+		require.ErrorIs(t, err, wasm.ErrMalformed)
+		assert.ErrorContains(t, err, "the kernel cannot be read")
+	}
 }
