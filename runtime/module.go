@@ -183,8 +183,8 @@ func (t *Tool) compile(ctx context.Context) (*engine.Module, error) {
 	if err != nil {
 		return nil, err
 	}
-	module, err := t.runtime.engine.CompileIf(ctx, source, func(description *wasm.Module) error {
-		return checkCommand(m, source, description, t.runtime.functions) // before a compilation, which may take long
+	module, err := t.runtime.engine.CompileIf(ctx, engine.Source{Module: source}, func(linked *wasm.Linked) error {
+		return checkCommand(m, source, linked.Main, t.runtime.functions) // before a compilation, which may take long
 	})
 	if errors.Is(err, engine.ErrModule) {
 		err = unusable(m, source, err)

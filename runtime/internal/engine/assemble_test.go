@@ -14,14 +14,15 @@ import (
 // program is a small module, assembled by hand: one function "run" of no parameters and
 // results, over an optional memory and one imported function, "test.host".
 type program struct {
-	body      []byte // instructions, without the final end
-	memory    int    // initial pages; negative for no memory
-	importing bool   // function 0 is the import, and "run" function 1
-	start     bool   // "run" is the start function too
-	tables    []byte // the table section's contents
-	locals    byte   // how many locals of type i32 "run" has
-	copies    int    // how many more functions with the same body there are
-	filler    []byte // a custom section's contents, to make digests differ
+	body      []byte   // instructions, without the final end
+	memory    int      // initial pages; negative for no memory
+	importing bool     // function 0 is the import
+	libraries []string // modules whose "run" is imported, as the next functions; the program's own comes after them
+	start     bool     // "run" is the start function too
+	tables    []byte   // the table section's contents
+	locals    byte     // how many locals of type i32 "run" has
+	copies    int      // how many more functions with the same body there are
+	filler    []byte   // a custom section's contents, to make digests differ
 	data      []wasm.Segment
 }
 
@@ -51,11 +52,17 @@ func function(locals []byte, code ...[]byte) []byte {
 }
 
 func (p program) bytes() []byte {
-	run := byte(0)
 	module := [][]byte{{0, 'a', 's', 'm', 1, 0, 0, 0}, section(1, 1, 0x60, 0, 0)}
+	var imports [][]byte
 	if p.importing {
-		run = 1
-		module = append(module, section(2, join([]byte{1}, name("test"), name("host"), []byte{0, 0})...))
+		imports = append(imports, join(name("test"), name("host"), []byte{0, 0}))
+	}
+	for _, library := range p.libraries {
+		imports = append(imports, join(name(library), name("run"), []byte{0, 0}))
+	}
+	run := byte(len(imports))
+	if run > 0 {
+		module = append(module, section(2, join([]byte{run}, join(imports...))...))
 	}
 	functions := 1 + p.copies
 	module = append(module, section(3, join(leb(functions), make([]byte, functions))...))
@@ -110,7 +117,7 @@ var (
 
 // with returns a context for calls of functions that are metered and have no memory.
 func (m *meter) with(ctx context.Context) context.Context {
-	return &runContext{Context: ctx, meter: m}
+	return &runContext{Context: ctx, meter: m, instance: &instance{memory: &linearMemory{}}}
 }
 
 // memoryOf returns the instance's memory, which for a module without one is a nil pointer of

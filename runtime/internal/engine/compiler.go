@@ -214,8 +214,48 @@ func (t *tail) Write(p []byte) (int, error) {
 
 func (t *tail) String() string { return strings.ToValidUTF8(string(t.bytes), "\uFFFD") }
 
-// build compiles source into a Module.
-func (e *Engine) build(ctx context.Context, wanted Digest, source []byte, description *wasm.Module) (*Module, error) {
+// build compiles a source into a Module, with what its instances have beside them.
+func (e *Engine) build(ctx context.Context, wanted Digest, source *inspected) (_ *Module, err error) {
+	m, err := e.buildOne(ctx, source.Module, source.linked.Main)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err == nil {
+			return
+		}
+		if unclosed := m.close(ctx); unclosed != nil {
+			err = errors.Join(err, unclosed)
+		}
+	}()
+	m.digest, m.linked = wanted, source.linked
+	if e.kernel.isImported(source.linked.Imports) {
+		kernel, err := e.compiledKernel(ctx)
+		if err != nil {
+			return nil, &Error{Op: "compile", Kind: ErrHost, Reason: err.Error(), Err: err}
+		}
+		m.beside, m.hasKernel = append(m.beside, linkedModule{e.kernel.Module, kernel}), true
+	}
+	for _, name := range source.linked.Order {
+		library, err := e.buildOne(ctx, source.Libraries[name], source.libraries[name])
+		if err != nil {
+			if failure, ok := errors.AsType[*Error](err); ok {
+				failure.Library = name
+			}
+			return nil, err
+		}
+		m.beside = append(m.beside, linkedModule{name, library})
+		m.residence.bytes += library.residence.bytes
+		if reason := library.rewritten.unrestorable; reason != "" && m.rewritten.unrestorable == "" {
+			m.rewritten.unrestorable = fmt.Sprintf("the library %q: %s", name, reason)
+		}
+	}
+	return m, nil
+}
+
+// buildOne compiles a module, without what its instances have beside them.
+func (e *Engine) buildOne(ctx context.Context, source []byte, description *wasm.Module) (*Module, error) {
+	wanted := DigestOf(source)
 	made, err := e.obtain(ctx, wanted, source, description)
 	if err != nil {
 		return nil, compileError(err)
@@ -228,11 +268,7 @@ func (e *Engine) build(ctx context.Context, wanted Digest, source []byte, descri
 	if made.rewritten.unrestorable == "" {
 		made.rewritten.unrestorable = e.unreliable
 	}
-	kernel, err := e.kernelFor(ctx, description)
-	if err != nil {
-		return nil, &Error{Op: "compile", Kind: ErrHost, Reason: err.Error(), Err: errors.Join(err, made.code.Close(ctx))}
-	}
-	return &Module{engine: e, digest: wanted, description: description, kernel: kernel,
+	return &Module{engine: e, digest: wanted, description: description,
 		names: wasm.FunctionNames(source, description), rewritten: made.rewritten, compiled: made.code, data: data,
 		residence: residence{bytes: made.bytes}}, nil
 }

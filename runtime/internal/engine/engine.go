@@ -85,7 +85,8 @@ type Engine struct {
 	store    *store // nil if code is compiled in this process, into memory
 	view     *view  // of the store
 	logger   *slog.Logger
-	kernel   *kernel // may be nil
+	kernel   *kernel         // may be nil
+	offered  map[string]bool // the modules that guests or the kernel can import from
 
 	idle       *pool
 	pages      *pageScanner  // nil if the system has none
@@ -130,7 +131,7 @@ func open(ctx context.Context, options Options) (*Engine, error) {
 	}
 	base := context.WithoutCancel(ctx)
 	e := &Engine{
-		base: base, compiler: options.Compiler, trusted: map[Digest]bool{}, logger: options.Logger, onUncached: options.OnUncached,
+		base: base, compiler: options.Compiler, trusted: map[Digest]bool{}, offered: map[string]bool{wasm.MeterModule: true, wasm.ForkModule: true}, logger: options.Logger, onUncached: options.OnUncached,
 		idle:  newPool(base, cmp.Or(options.IdleBytes, defaultIdleBytes), cmp.Or(options.IdleTime, defaultIdleTime)),
 		pages: newPageScanner(), starts: make(chan struct{}, max(1, goruntime.GOMAXPROCS(0)/2)),
 		modules: map[Digest]*compilation{}, residents: residents{bytes: cmp.Or(options.ModuleBytes, defaultModuleBytes)},
@@ -153,6 +154,7 @@ func open(ctx context.Context, options Options) (*Engine, error) {
 	offered := e.offer(ctx, options.Functions, guestMemory)
 	if options.Kernel != nil {
 		e.kernel = &kernel{Kernel: *options.Kernel}
+		e.offered[options.Kernel.Module] = true
 		offered = errors.Join(offered, e.offer(ctx, options.Kernel.Functions, kernelMemory), e.offer(ctx, options.Kernel.Beside, kernelMemory))
 	}
 	if err := errors.Join(offered, offerPasses(ctx, e.runtime)); err != nil {
@@ -168,7 +170,7 @@ func offerPasses(ctx context.Context, runtime wazero.Runtime) error {
 
 // offer makes host functions importable, with one host module per module name. Their memory is one of
 // the run's.
-func (e *Engine) offer(ctx context.Context, functions []hostfuncs.Function, memory func(*runContext) hostfuncs.Memory) error {
+func (e *Engine) offer(ctx context.Context, functions []hostfuncs.Function, memory memoryFor) error {
 	builders := map[string]wazero.HostModuleBuilder{}
 	var order []string
 	for _, f := range functions {
@@ -176,7 +178,7 @@ func (e *Engine) offer(ctx context.Context, functions []hostfuncs.Function, memo
 		if !known {
 			builder = e.runtime.NewHostModuleBuilder(f.Module)
 			order = append(order, f.Module)
-			builders[f.Module] = builder
+			builders[f.Module], e.offered[f.Module] = builder, true
 		}
 		builder.NewFunctionBuilder().
 			WithGoModuleFunction(adapt(f, memory), valueTypes(f.Params), valueTypes(f.Results)).
@@ -198,13 +200,17 @@ func valueTypes(types []hostfuncs.ValueType) []api.ValueType {
 	return converted
 }
 
-// The memories of a run: that of its guest, and that of the guest's kernel.
-func guestMemory(run *runContext) hostfuncs.Memory  { return run.memory }
-func kernelMemory(run *runContext) hostfuncs.Memory { return kernelView{run.kernel} }
+// memoryFor returns the memory of a run on which a host function works, for the instance that calls it.
+type memoryFor func(run *runContext, calling api.Module) hostfuncs.Memory
+
+func guestMemory(run *runContext, calling api.Module) hostfuncs.Memory { return run.memoryOf(calling) }
+func kernelMemory(run *runContext, _ api.Module) hostfuncs.Memory {
+	return kernelView{run.instance.kernel}
+}
 
 // adapt converts a hostfuncs.Function to a wazero function. An error or a panic ends the guest.
-func adapt(f hostfuncs.Function, memory func(*runContext) hostfuncs.Memory) api.GoModuleFunc {
-	return func(ctx context.Context, _ api.Module, stack []uint64) {
+func adapt(f hostfuncs.Function, memory memoryFor) api.GoModuleFunc {
+	return func(ctx context.Context, calling api.Module, stack []uint64) {
 		run := runOf(ctx)
 		// A guest that spends its time in host functions uses up its slice slowly.
 		if run.calls++; run.calls%callsUnseen == 0 {
@@ -213,7 +219,7 @@ func adapt(f hostfuncs.Function, memory func(*runContext) hostfuncs.Memory) api.
 		if !run.watched.enter(&f) {
 			run.end(errAbandoned)
 		}
-		err := guarded(ctx, memory(run), f, stack)
+		err := guarded(ctx, memory(run, calling), f, stack)
 		run.watched.leave()
 		if err != nil {
 			run.end(err)
@@ -241,28 +247,26 @@ func guarded(ctx context.Context, memory hostfuncs.Memory, f hostfuncs.Function,
 //
 // The caller must not modify source afterwards.
 func (e *Engine) Compile(ctx context.Context, source []byte) (*Module, error) {
-	return e.CompileIf(ctx, source, func(*wasm.Module) error { return nil })
+	return e.CompileIf(ctx, Source{Module: source}, func(*wasm.Linked) error { return nil })
 }
 
-// CompileIf is like [Engine.Compile] for a module that may be of no use. If accept returns an error
-// for the module's description, CompileIf returns that error, and compiles nothing.
-func (e *Engine) CompileIf(ctx context.Context, source []byte, accept func(*wasm.Module) error) (*Module, error) {
-	wanted := DigestOf(source)
+// CompileIf is like [Engine.Compile] for a module that may have libraries, or be of no use. If accept
+// returns an error for the description, CompileIf returns that error, and compiles nothing.
+func (e *Engine) CompileIf(ctx context.Context, source Source, accept func(*wasm.Linked) error) (*Module, error) {
+	wanted := source.Digest()
 	c, err := e.compilation(wanted)
 	if err != nil {
 		return nil, err
 	}
 	if c == nil {
-		// wazero trusts the counts in a module and crashes on false ones, so every module is
-		// inspected first.
-		description, err := wasm.Inspect(source)
+		read, err := e.inspect(source)
 		if err != nil {
-			return nil, &Error{Op: "compile", Kind: ErrModule, Reason: err.Error(), Err: err}
-		}
-		if err := accept(description); err != nil {
 			return nil, err
 		}
-		if c, err = e.begin(ctx, wanted, source, description); err != nil {
+		if err := accept(read.linked); err != nil {
+			return nil, err
+		}
+		if c, err = e.begin(ctx, wanted, read); err != nil {
 			return nil, err
 		}
 	}
@@ -274,7 +278,7 @@ func (e *Engine) CompileIf(ctx context.Context, source []byte, accept func(*wasm
 	if c.err != nil {
 		return nil, c.err
 	}
-	return c.module, accept(c.module.Description()) // another caller may have begun the compilation
+	return c.module, accept(c.module.linked) // another caller may have begun the compilation
 }
 
 // compilation returns the compilation of a module, or nil if there is none.
@@ -288,7 +292,7 @@ func (e *Engine) compilation(wanted Digest) (*compilation, error) {
 }
 
 // begin begins the compilation of a module, unless another caller has begun it since.
-func (e *Engine) begin(ctx context.Context, wanted Digest, source []byte, description *wasm.Module) (*compilation, error) {
+func (e *Engine) begin(ctx context.Context, wanted Digest, source *inspected) (*compilation, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
@@ -299,21 +303,21 @@ func (e *Engine) begin(ctx context.Context, wanted Digest, source []byte, descri
 		c = &compilation{done: make(chan struct{})}
 		e.modules[wanted] = c
 		e.inFlight.Add(1)
-		go e.compile(context.WithoutCancel(ctx), wanted, source, description, c)
+		go e.compile(context.WithoutCancel(ctx), wanted, source, c)
 	}
 	return c, nil
 }
 
-func (e *Engine) compile(ctx context.Context, wanted Digest, source []byte, description *wasm.Module, c *compilation) {
+func (e *Engine) compile(ctx context.Context, wanted Digest, source *inspected, c *compilation) {
 	defer e.inFlight.Done()
 	defer close(c.done)
 	ctx, cancel := e.untilClosed(ctx) // closing the engine cancels a compilation in a child
 	defer cancel()
 	start := time.Now()
-	if c.module, c.err = e.build(ctx, wanted, source, description); c.err == nil {
+	if c.module, c.err = e.build(ctx, wanted, source); c.err == nil {
 		e.settle(c.module)
 	}
-	e.logger.DebugContext(ctx, "module compiled", "digest", wanted.String(), "bytes", len(source),
+	e.logger.DebugContext(ctx, "module compiled", "digest", wanted.String(), "bytes", source.size(),
 		"ms", time.Since(start).Milliseconds(), "ok", c.err == nil)
 	if c.err != nil {
 		// Failures are not cached: a compilation that ran out of memory may succeed next time.

@@ -25,16 +25,21 @@ var (
 
 // Error describes a failed compilation or run.
 type Error struct {
-	Op     string // "compile", "instantiate", "start" or "run"
-	Kind   error  // one of the package's sentinels, or a context error
-	Reason string // one line without host details, such as "integer divide by zero"
-	Trace  string // the guest's stack trace, one frame per line; may be empty
-	Err    error  // the cause, for operators; may be nil
+	Op   string // "compile", "instantiate", "start" or "run"
+	Kind error  // one of the package's sentinels, or a context error
+	// Library is the name of the library that is at fault, or empty.
+	Library string
+	Reason  string // one line without host details, such as "integer divide by zero"
+	Trace   string // the guest's stack trace, one frame per line; may be empty
+	Err     error  // the cause, for operators; may be nil
 }
 
 // Error returns text for operators. It includes the cause, which may contain host details.
 func (e *Error) Error() string {
 	text := fmt.Sprintf("%s: %v", e.Op, e.Kind)
+	if e.Library != "" {
+		text += fmt.Sprintf(": the library %q", e.Library)
+	}
 	if e.Reason != "" {
 		text += ": " + e.Reason
 	}

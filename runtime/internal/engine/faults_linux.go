@@ -42,10 +42,13 @@ func (w *faultWatch) beginWith(other *faultWatch) {
 	w.before, w.watching = other.before, true
 }
 
-// countWith counts for the ends of two watches at once. No guest may run until they have ended.
+// countWith counts for the ends of two watches at once, unless w was counted with a third one. No
+// guest may run until they have ended.
 func (w *faultWatch) countWith(other *faultWatch) {
 	if w.watching && other.watching {
-		w.after, w.counted = threadFaults()
+		if !w.counted {
+			w.after, w.counted = threadFaults()
+		}
 		other.after, other.counted = w.after, w.counted
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
@@ -19,7 +20,8 @@ type instance struct {
 	module  *Module
 	wasm    api.Module
 	memory  *linearMemory
-	kernel  *instance           // nil for a module that does not import from one
+	beside  []*instance         // of the modules that it is linked with, in their order
+	kernel  *instance           // the one beside it that is its kernel; may be nil
 	globals []api.MutableGlobal // that reset restores
 	meter   api.MutableGlobal
 	fuel    meter             // of the run
@@ -45,28 +47,40 @@ func (m *Module) instantiate(ctx context.Context, limit uint64) (_ *instance, re
 	}
 	if err := m.imprint(i); err != nil {
 		i.close(ctx)
-		return nil, 0, &Error{Op: "instantiate", Kind: ErrHost, Reason: "cannot make an image of the instance", Err: err}
+		return nil, 0, err
 	}
 	return i, 0, nil
 }
 
-// assemble makes an instance without its data segments, unless they were left in the module.
+// assemble makes an instance without its data segments, unless they were left in the module, and those
+// beside it with theirs.
 func (m *Module) assemble(ctx context.Context, limit uint64) (_ *instance, refused int64, err error) {
-	inside, kernel, refused, err := m.withKernel(ctx, limit)
+	inside, beside, refused, err := m.assembleBeside(ctx, limit)
 	if err != nil {
 		return nil, refused, err
 	}
-	memory := &linearMemory{limit: limit}
-	if kernel != nil {
-		memory.beside, kernel.memory.beside = kernel.memory, memory
+	i, refused, err := m.assembleOne(inside, limit, beside)
+	if err != nil {
+		closeAll(ctx, beside)
+		return nil, refused, err
 	}
-	made, err := m.instantiateWith(inside, memory)
+	i.beside = beside
+	if m.hasKernel {
+		i.kernel = beside[0]
+	}
+	i.shareLimit()
+	return i, 0, nil
+}
+
+// assembleOne makes an instance, whose memory is limited together with those of others.
+func (m *Module) assembleOne(ctx context.Context, limit uint64, others []*instance) (_ *instance, refused int64, err error) {
+	memory := &linearMemory{limit: limit, beside: memoriesOf(others, nil)}
+	made, err := m.instantiateWith(ctx, memory)
 	if err != nil {
 		memory.Free()
-		kernel.close(ctx)
 		return nil, int64(memory.refused), err
 	}
-	i := &instance{module: m, wasm: made, memory: memory, kernel: kernel, meter: made.ExportedGlobal(m.rewritten.meter).(api.MutableGlobal)}
+	i := &instance{module: m, wasm: made, memory: memory, meter: made.ExportedGlobal(m.rewritten.meter).(api.MutableGlobal)}
 	if m.rewritten.depth != "" {
 		i.depth = made.ExportedGlobal(m.rewritten.depth).(api.MutableGlobal)
 		i.globals = append(i.globals, i.depth)
@@ -86,6 +100,11 @@ func (m *Module) assemble(ctx context.Context, limit uint64) (_ *instance, refus
 func (m *Module) imprint(i *instance) (err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	defer func() {
+		if err != nil {
+			err = &Error{Op: "instantiate", Kind: ErrHost, Reason: "cannot make an image of the instance", Err: err}
+		}
+	}()
 	if m.image == nil {
 		if m.rewritten.unrestorable != "" && len(m.data) == 0 {
 			return nil
@@ -141,7 +160,7 @@ func (i *instance) run(ctx context.Context, key poolKey, r Run) (usage Usage, er
 			i.module.engine.idle.put(key, i)
 			return
 		}
-		i.unwatch()
+		i.leaveThread()
 		i.close(context.WithoutCancel(ctx))
 	}()
 	i.fuel, i.watched = meter{limit: r.Fuel}, r.Watched
@@ -154,7 +173,7 @@ func (i *instance) run(ctx context.Context, key poolKey, r Run) (usage Usage, er
 		err = i.finish(inside, i.begin(inside, r))
 	}
 	err = i.explain(err)
-	usage = i.memory.usage()
+	usage = i.usage()
 	usage.Fuel, usage.Charged = i.fuel.used(i.remaining()), i.fuel.charged
 	if r.Fuel > 0 && usage.Fuel > r.Fuel-usage.Charged {
 		usage.Fuel = max(0, r.Fuel-usage.Charged)
@@ -169,24 +188,7 @@ func (i *instance) run(ctx context.Context, key poolKey, r Run) (usage Usage, er
 	return usage, err
 }
 
-// watchPages prepares for a run.
-func (i *instance) watchPages() {
-	if i.kernel != nil {
-		i.kernel.meter.Set(0) // it asks for its slice when it is called
-		i.kernel.memory.watch(i.module.engine.pages)
-	}
-	i.memory.watch(i.module.engine.pages)
-}
-
-// unwatch releases the instance from the thread of its run.
-func (i *instance) unwatch() {
-	i.memory.leaveThread()
-	if i.kernel != nil {
-		i.kernel.memory.leaveThread()
-	}
-}
-
-// begin calls the start function, if the module has one, and then the run's functions.
+// begin calls the start functions, and then the run's functions.
 func (i *instance) begin(ctx context.Context, r Run) error {
 	if err := i.enter(ctx); err != nil {
 		return err
@@ -197,8 +199,13 @@ func (i *instance) begin(ctx context.Context, r Run) error {
 	return i.call(ctx, r.Function, r.Result)
 }
 
-// enter calls the start function, if the module has one.
+// enter calls the start functions of the linked modules and of the module, if they have one.
 func (i *instance) enter(ctx context.Context) error {
+	for _, b := range i.beside {
+		if err := b.enter(ctx); err != nil {
+			return err
+		}
+	}
 	if i.start == nil {
 		return nil
 	}
@@ -242,29 +249,38 @@ func (i *instance) explain(err error) error {
 	if !errors.As(err, &failure) || failure.Kind != ErrTrap {
 		return err
 	}
-	failure.Trace = i.module.rewritten.original(failure.Trace, i.module.names)
-	if i.depth != nil && uint32(i.depth.Get()) == wasm.DepthExceeded {
+	failure.Trace = i.module.trace(failure.Trace)
+	if i.hasOverflowed() || slices.ContainsFunc(i.beside, (*instance).hasOverflowed) {
 		failure.Reason = stackOverflow
 	}
 	return err
 }
 
-// capture makes an image of the instance's current state, with that of its kernel.
+// hasOverflowed reports whether the last run recursed too deeply.
+func (i *instance) hasOverflowed() bool {
+	return i.depth != nil && uint32(i.depth.Get()) == wasm.DepthExceeded
+}
+
+// capture makes an image of the current state of the instance, and of those beside it.
 func (i *instance) capture() (made *image, err error) {
 	memory := i.memory.contents()
-	if made, err = newImage(memory, allOf(memory), i.values()); err != nil || i.kernel == nil {
-		return made, err
+	if made, err = newImage(memory, allOf(memory), i.values()); err != nil {
+		return nil, err
 	}
-	if made.kernel, err = i.kernel.capture(); err != nil {
-		return nil, errors.Join(err, made.close())
+	for _, b := range i.beside {
+		captured, err := b.capture()
+		if err != nil {
+			return nil, errors.Join(err, made.free())
+		}
+		made.beside = append(made.beside, captured)
 	}
 	return made, nil
 }
 
 // adopt sets the image that reset restores. The instance must have the same state.
 func (i *instance) adopt(o *image) error {
-	if o.kernel != nil {
-		if err := i.kernel.memory.adopt(o.kernel); err != nil {
+	for n, made := range o.beside {
+		if err := i.beside[n].adopt(made); err != nil {
 			return err
 		}
 	}
@@ -283,7 +299,7 @@ func (i *instance) values() []uint64 {
 // mostNativeStack is the maximum native stack, in bytes, of an instance that is kept.
 const mostNativeStack = 1 << 20
 
-// reset restores the state that the image holds, and that of the kernel.
+// reset restores the state that the image holds, and that of the instances beside it.
 func (i *instance) reset() error {
 	if i.function != nil {
 		var seen bool
@@ -294,17 +310,19 @@ func (i *instance) reset() error {
 	if i.wasm.IsClosed() {
 		return errNotReset
 	}
-	if i.kernel != nil {
-		i.memory.written.faults.countWith(&i.kernel.memory.written.faults)
+	for _, b := range i.beside {
+		i.memory.written.faults.countWith(&b.memory.written.faults)
 	}
 	if err := i.memory.reset(i.wasm, i.module.engine.pages); err != nil {
 		return err
 	}
 	i.resetGlobals()
-	if i.kernel == nil {
-		return nil
+	for _, b := range i.beside {
+		if err := b.reset(); err != nil {
+			return err
+		}
 	}
-	return i.kernel.reset()
+	return nil
 }
 
 func (i *instance) resetGlobals() {
@@ -313,12 +331,9 @@ func (i *instance) resetGlobals() {
 	}
 }
 
-// close frees what the instance holds. It does nothing if i is nil.
+// close frees what the instance holds, and those beside it.
 func (i *instance) close(ctx context.Context) {
-	if i == nil {
-		return
-	}
 	_ = i.wasm.Close(ctx) // its exit code is not used
 	i.memory.Free()
-	i.kernel.close(ctx)
+	closeAll(ctx, i.beside)
 }

@@ -80,10 +80,10 @@ func TestPagesAreNotCollapsed(t *testing.T) {
 	defer release(reserved)
 	require.NoError(t, collapse(reserved[smallPagesBelow:]))
 	memory := linearMemory{written: written{known: true, most: smallPagesBelow + 1}}
-	memory.watch(s.engine.pages)
+	memory.watch(s.engine.pages, nil)
 	assert.False(t, memory.written.faults.watching)
 	memory.written.most--
-	memory.watch(s.engine.pages)
+	memory.watch(s.engine.pages, nil)
 	assert.True(t, memory.written.faults.watching)
 	memory.leaveThread()
 }

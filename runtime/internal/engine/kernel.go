@@ -7,9 +7,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/tetratelabs/wazero/api"
-	"github.com/tetratelabs/wazero/experimental"
-
 	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
@@ -41,12 +38,12 @@ type kernel struct {
 	module *Module // nil until it is needed
 }
 
-// isImported reports whether a module imports from the kernel, or what needs it.
-func (k *kernel) isImported(description *wasm.Module) bool {
+// isImported reports whether there are imports from the kernel, or of what needs it.
+func (k *kernel) isImported(imports []wasm.Import) bool {
 	if k == nil {
 		return false
 	}
-	return slices.ContainsFunc(description.Imports, func(i wasm.Import) bool {
+	return slices.ContainsFunc(imports, func(i wasm.Import) bool {
 		return i.Module == k.Module || slices.ContainsFunc(k.Beside, func(f hostfuncs.Function) bool { return i.Module == f.Module })
 	})
 }
@@ -83,12 +80,9 @@ func (v kernelView) Call(ctx context.Context, name string, parameters ...uint64)
 	return stack[0], nil
 }
 
-// kernelFor returns the kernel's module for a guest, or nil if the guest does not import from it.
-func (e *Engine) kernelFor(ctx context.Context, guest *wasm.Module) (*Module, error) {
+// compiledKernel returns the kernel's module.
+func (e *Engine) compiledKernel(ctx context.Context) (*Module, error) {
 	k := e.kernel
-	if !k.isImported(guest) {
-		return nil, nil
-	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.module != nil {
@@ -98,7 +92,7 @@ func (e *Engine) kernelFor(ctx context.Context, guest *wasm.Module) (*Module, er
 	if err != nil {
 		return nil, fmt.Errorf("the kernel cannot be read: %w", err)
 	}
-	made, err := e.build(ctx, DigestOf(k.Source), k.Source, description)
+	made, err := e.buildOne(ctx, k.Source, description)
 	if err != nil {
 		return nil, fmt.Errorf("the kernel cannot be compiled: %w", err)
 	}
@@ -114,26 +108,6 @@ func (k *kernel) close(ctx context.Context) error {
 	return k.module.close(ctx)
 }
 
-// withKernel makes an instance of the kernel for a guest of this module, if it needs one, and
-// returns the context in which the guest's imports find it.
-func (m *Module) withKernel(ctx context.Context, limit uint64) (_ context.Context, _ *instance, refused int64, err error) {
-	if m.kernel == nil {
-		return ctx, nil, 0, nil
-	}
-	k, refused, err := m.kernel.instantiate(ctx, limit)
-	if err != nil {
-		return nil, nil, refused, err
-	}
-	name := m.engine.kernel.Module
-	resolve := func(module string) api.Module {
-		if module == name {
-			return k.wasm
-		}
-		return nil
-	}
-	return experimental.WithImportResolver(ctx, resolve), k, 0, nil
-}
-
 // finish lets the kernel tell the host what the guest has left with it, unless the guest's end says
 // that nothing of it counts.
 func (i *instance) finish(ctx context.Context, ended error) error {
@@ -145,50 +119,4 @@ func (i *instance) finish(ctx context.Context, ended error) error {
 		return err
 	}
 	return ended
-}
-
-// takeBack takes back what is left of the slice of the other one of a guest and its kernel, for the
-// one that asks for fuel. It reports whether there was anything. Both draw on the same limit, so
-// the guest ends exactly where it would if it did the kernel's work itself.
-func (c *runContext) takeBack(asking api.Module) bool {
-	if c.kernel == nil {
-		return false
-	}
-	other := c.kernel.meter
-	if asking == c.kernel.wasm {
-		other = c.counter
-	}
-	left := int64(other.Get())
-	if left <= 0 {
-		return false
-	}
-	other.Set(0)
-	c.meter.granted -= left
-	return true
-}
-
-// remaining returns how much of the slices the instance and its kernel have not used.
-func (i *instance) remaining() int64 {
-	left := int64(i.meter.Get())
-	if i.kernel != nil {
-		left += int64(i.kernel.meter.Get())
-	}
-	return left
-}
-
-// remaining is like [instance.remaining], for the run's instance.
-func (c *runContext) remaining() int64 {
-	left := int64(c.counter.Get())
-	if c.kernel != nil {
-		left += int64(c.kernel.meter.Get())
-	}
-	return left
-}
-
-// leaveThread releases the run from its thread.
-func (c *runContext) leaveThread() {
-	c.memory.leaveThread()
-	if c.kernel != nil {
-		c.kernel.memory.leaveThread()
-	}
 }

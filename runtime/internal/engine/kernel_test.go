@@ -56,13 +56,25 @@ var (
 
 func call(function byte) []byte { return []byte{0x10, function} }
 
-func withTestKernel(t *testing.T, initialize, run []byte) *Module {
+// withTestKernel returns a guest that has testKernel beside it, as its kernel or as a library.
+func withTestKernel(t *testing.T, asLibrary bool, initialize, run []byte) *Module {
 	t.Helper()
-	e := newEngine(t, Options{Kernel: testKernel()}, nil)
-	module, err := e.Compile(t.Context(), kernelGuest(initialize, run))
+	options, source := Options{}, Source{Module: kernelGuest(initialize, run)}
+	if asLibrary {
+		source.Libraries = map[string][]byte{"kernel": testKernel().Source}
+	} else {
+		options.Kernel = testKernel()
+	}
+	module, err := newEngine(t, options, nil).CompileIf(t.Context(), source, func(*wasm.Linked) error { return nil })
 	require.NoError(t, err)
 	require.Empty(t, module.NewInstances())
 	return module
+}
+
+// asBoth runs a test with testKernel as a kernel, and as a library.
+func asBoth(t *testing.T, test func(t *testing.T, asLibrary bool)) {
+	t.Run("kernel", func(t *testing.T) { test(t, false) })
+	t.Run("library", func(t *testing.T) { test(t, true) })
 }
 
 const page = 1 << 16
@@ -70,109 +82,119 @@ const page = 1 << 16
 // TestAttackKernelKeepsNothing: what a run leaves in the kernel's memory is gone in the next, which
 // uses the same instance.
 func TestAttackKernelKeepsNothing(t *testing.T) {
-	module := withTestKernel(t, noResult, join(call(grow), drop, call(bump), drop, call(bump)))
-	for range 5 {
-		var result uint64
-		_, err := module.Run(t.Context(), Run{Function: "run", MemoryLimit: 8 * page, Result: &result})
-		require.NoError(t, err)
-		assert.EqualValues(t, 2, result)
-	}
-	// Control: without a reset, the kernel counts on.
-	i := module.engine.idle.take(poolKey{module, 8 * page})
-	require.NotNil(t, i)
-	defer i.close(t.Context())
-	for _, want := range []uint64{2, 4} {
-		var result uint64
-		i.fuel = meter{}
-		i.meter.Set(uint64(i.fuel.first()))
-		require.NoError(t, i.begin(i.context(t.Context()), Run{Function: "run", Result: &result}))
-		assert.Equal(t, want, result)
-	}
+	asBoth(t, func(t *testing.T, asLibrary bool) {
+		module := withTestKernel(t, asLibrary, noResult, join(call(grow), drop, call(bump), drop, call(bump)))
+		for range 5 {
+			var result uint64
+			_, err := module.Run(t.Context(), Run{Function: "run", MemoryLimit: 8 * page, Result: &result})
+			require.NoError(t, err)
+			assert.EqualValues(t, 2, result)
+		}
+		// Control: without a reset, the kernel counts on.
+		i := module.engine.idle.take(poolKey{module, 8 * page})
+		require.NotNil(t, i)
+		defer i.close(t.Context())
+		for _, want := range []uint64{2, 4} {
+			var result uint64
+			i.fuel = meter{}
+			i.meter.Set(uint64(i.fuel.first()))
+			require.NoError(t, i.begin(i.context(t.Context()), Run{Function: "run", Result: &result}))
+			assert.Equal(t, want, result)
+		}
+	})
 }
 
 // TestKernelIsStartedWithItsGuest: copies of a started guest have the kernel that the start left.
 func TestKernelIsStartedWithItsGuest(t *testing.T) {
-	module := withTestKernel(t, join(call(grow), drop, call(bump)), call(bump))
-	program, err := module.Start(t.Context(), Start{
-		Context: func(ctx context.Context) context.Context { return ctx }, MemoryLimit: 8 * page, Timeout: time.Minute, Fuel: 1 << 20,
-		Initialize: []string{"_initialize"},
-	})
-	require.NoError(t, err)
-	for range 5 { // two instances were started, and the others are copies
-		i := module.engine.idle.take(program.key())
-		if i != nil {
-			defer i.close(t.Context())
-		}
-		var result uint64
-		used, err := program.Run(t.Context(), Run{Function: "run", Result: &result})
+	asBoth(t, func(t *testing.T, asLibrary bool) {
+		module := withTestKernel(t, asLibrary, join(call(grow), drop, call(bump)), call(bump))
+		program, err := module.Start(t.Context(), Start{
+			Context: func(ctx context.Context) context.Context { return ctx }, MemoryLimit: 8 * page, Timeout: time.Minute, Fuel: 1 << 20,
+			Initialize: []string{"_initialize"},
+		})
 		require.NoError(t, err)
-		assert.EqualValues(t, 2, result)
-		assert.EqualValues(t, 3*page, used.MemoryBytes)
-	}
+		for range 5 { // two instances were started, and the others are copies
+			i := module.engine.idle.take(program.key())
+			if i != nil {
+				defer i.close(t.Context())
+			}
+			var result uint64
+			used, err := program.Run(t.Context(), Run{Function: "run", Result: &result})
+			require.NoError(t, err)
+			assert.EqualValues(t, 2, result)
+			assert.EqualValues(t, 3*page, used.MemoryBytes)
+		}
+	})
 }
 
 // TestKernelUsesItsGuestsFuel: what the kernel does counts as if the guest did it, and a limit is
 // as exact.
 func TestKernelUsesItsGuestsFuel(t *testing.T) {
-	once, twice := withTestKernel(t, noResult, call(work)), withTestKernel(t, noResult, join(call(work), drop, call(bump), drop, call(work)))
-	fuel := func(m *Module, limit int64) (int64, error) {
-		used, err := m.Run(t.Context(), Run{Function: "run", MemoryLimit: 8 * page, Fuel: limit})
-		return used.Fuel, err
-	}
-	first, err := fuel(once, 0)
-	require.NoError(t, err)
-	assert.Greater(t, first, int64(500_000), "five instructions an iteration")
-	both, err := fuel(twice, 0)
-	require.NoError(t, err)
-	assert.InDelta(t, 2*first, both, 50)
-	for range 3 {
-		again, err := fuel(twice, both)
+	asBoth(t, func(t *testing.T, asLibrary bool) {
+		once, twice := withTestKernel(t, asLibrary, noResult, call(work)), withTestKernel(t, asLibrary, noResult, join(call(work), drop, call(bump), drop, call(work)))
+		fuel := func(m *Module, limit int64) (int64, error) {
+			used, err := m.Run(t.Context(), Run{Function: "run", MemoryLimit: 8 * page, Fuel: limit})
+			return used.Fuel, err
+		}
+		first, err := fuel(once, 0)
 		require.NoError(t, err)
-		assert.Equal(t, both, again)
-		again, err = fuel(twice, both-1)
-		require.ErrorIs(t, err, ErrFuel)
-		assert.Equal(t, both-1, again)
-	}
+		assert.Greater(t, first, int64(500_000), "five instructions an iteration")
+		both, err := fuel(twice, 0)
+		require.NoError(t, err)
+		assert.InDelta(t, 2*first, both, 50)
+		for range 3 {
+			again, err := fuel(twice, both)
+			require.NoError(t, err)
+			assert.Equal(t, both, again)
+			again, err = fuel(twice, both-1)
+			require.ErrorIs(t, err, ErrFuel)
+			assert.Equal(t, both-1, again)
+		}
+	})
 }
 
 // TestAttackKernelMemoryCounts: a guest gets no memory beyond its limit by way of its kernel.
 func TestAttackKernelMemoryCounts(t *testing.T) {
-	growGuest := []byte{0x41, 1, 0x40, 0}
-	for name, c := range map[string]struct {
-		body []byte
-		want uint64
-	}{
-		"the kernel grows":         {join(call(grow), drop, call(grow), drop, call(grow)), 1<<32 - 1},
-		"the guest grows":          {join(growGuest, drop, growGuest, drop, growGuest), 1<<32 - 1},
-		"both, the guest last":     {join(call(grow), drop, call(grow), drop, growGuest), 1<<32 - 1},
-		"both, the kernel last":    {join(growGuest, drop, growGuest, drop, call(grow)), 1<<32 - 1},
-		"control: up to the limit": {join(growGuest, drop, call(grow)), 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			module := withTestKernel(t, noResult, c.body)
-			for range 3 {
-				var result uint64
-				used, err := module.Run(t.Context(), Run{Function: "run", MemoryLimit: 4 * page, Result: &result})
-				require.NoError(t, err)
-				assert.Equal(t, c.want, result)
-				assert.EqualValues(t, 4*page, used.MemoryBytes)
-				assert.Equal(t, c.want != 1, used.MemoryRefused == 5*page)
-			}
-			_, err := module.Run(t.Context(), Run{Function: "run", MemoryLimit: page})
-			require.ErrorIs(t, err, ErrMemory, "the kernel and the guest have a page each")
-		})
-	}
+	asBoth(t, func(t *testing.T, asLibrary bool) {
+		growGuest := []byte{0x41, 1, 0x40, 0}
+		for name, c := range map[string]struct {
+			body []byte
+			want uint64
+		}{
+			"the kernel grows":         {join(call(grow), drop, call(grow), drop, call(grow)), 1<<32 - 1},
+			"the guest grows":          {join(growGuest, drop, growGuest, drop, growGuest), 1<<32 - 1},
+			"both, the guest last":     {join(call(grow), drop, call(grow), drop, growGuest), 1<<32 - 1},
+			"both, the kernel last":    {join(growGuest, drop, growGuest, drop, call(grow)), 1<<32 - 1},
+			"control: up to the limit": {join(growGuest, drop, call(grow)), 1},
+		} {
+			t.Run(name, func(t *testing.T) {
+				module := withTestKernel(t, asLibrary, noResult, c.body)
+				for range 3 {
+					var result uint64
+					used, err := module.Run(t.Context(), Run{Function: "run", MemoryLimit: 4 * page, Result: &result})
+					require.NoError(t, err)
+					assert.Equal(t, c.want, result)
+					assert.EqualValues(t, 4*page, used.MemoryBytes)
+					assert.Equal(t, c.want != 1, used.MemoryRefused == 5*page)
+				}
+				_, err := module.Run(t.Context(), Run{Function: "run", MemoryLimit: page})
+				require.ErrorIs(t, err, ErrMemory, "the kernel and the guest have a page each")
+			})
+		}
+	})
 }
 
 // TestAttackEndlessKernelIsStopped: the kernel is metered as its guest is.
 func TestAttackEndlessKernelIsStopped(t *testing.T) {
-	module := withTestKernel(t, noResult, call(stuck))
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	_, err := module.Run(ctx, Run{Function: "run", MemoryLimit: 8 * page})
-	require.ErrorIs(t, err, context.DeadlineExceeded)
-	_, err = module.Run(t.Context(), Run{Function: "run", MemoryLimit: 8 * page, Fuel: 1_000_000})
-	require.ErrorIs(t, err, ErrFuel)
+	asBoth(t, func(t *testing.T, asLibrary bool) {
+		module := withTestKernel(t, asLibrary, noResult, call(stuck))
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		_, err := module.Run(ctx, Run{Function: "run", MemoryLimit: 8 * page})
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		_, err = module.Run(t.Context(), Run{Function: "run", MemoryLimit: 8 * page, Fuel: 1_000_000})
+		require.ErrorIs(t, err, ErrFuel)
+	})
 }
 
 // TestBrokenKernels: a guest of a kernel that cannot be compiled says why, and may be compiled again.

@@ -17,8 +17,8 @@ import (
 // It serves one goroutine.
 type linearMemory struct {
 	limit    uint64
-	beside   *linearMemory // of the guest's kernel, or of the kernel's guest, under the same limit; may be nil
-	image    *image        // the contents that reset restores; nil until there is one
+	beside   []*linearMemory // others under the same limit
+	image    *image          // the contents that reset restores; nil until there is one
 	reserved []byte
 	size     uint64 // never shrinks in a run, so also the peak
 	refused  uint64 // the size the guest asked for when it was last refused
@@ -58,12 +58,12 @@ func (m *linearMemory) Reallocate(size uint64) []byte {
 	return m.reserved[:size:size]
 }
 
-// besides returns the size of the memory that shares the limit.
-func (m *linearMemory) besides() uint64 {
-	if m.beside == nil {
-		return 0
+// besides returns the size of the memories that share the limit.
+func (m *linearMemory) besides() (size uint64) {
+	for _, other := range m.beside {
+		size += other.size
 	}
-	return m.beside.size
+	return size
 }
 
 // adopt sets the image that reset restores. The memory must have the same contents as the image.
@@ -84,12 +84,8 @@ func (m *linearMemory) View(offset, length uint32) ([]byte, bool) {
 	return m.reserved[offset:end:end], true
 }
 
-// leaveThread releases the run from its thread. It does nothing if m is nil.
-func (m *linearMemory) leaveThread() {
-	if m != nil {
-		m.written.faults.stop()
-	}
-}
+// leaveThread releases the run from its thread.
+func (m *linearMemory) leaveThread() { m.written.faults.stop() }
 
 // errNotReset means that an instance cannot be reused.
 var errNotReset = errors.New("the instance cannot be reset")

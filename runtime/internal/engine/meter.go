@@ -80,7 +80,7 @@ func offerMeter(ctx context.Context, runtime wazero.Runtime) error {
 func (run *runContext) look(ctx context.Context) time.Time {
 	m, now := run.meter, time.Now()
 	if m.keptLong(now) {
-		run.leaveThread()
+		run.instance.leaveThread()
 		goruntime.Gosched()
 		m.yielded = time.Now()
 		if !m.since.IsZero() {
@@ -160,14 +160,12 @@ func (m *meter) used(remaining int64) int64 { return m.granted - remaining }
 // runContext is the context of one run: the caller's context, plus what the engine's imports need.
 type runContext struct {
 	context.Context
-	meter   *meter
-	counter api.MutableGlobal // of the meter
-	memory  *linearMemory
-	kernel  *instance // of the guest; may be nil
-	forked  *instance // the instance of a program that starts or is resumed; otherwise nil
-	ended   error     // the error with which a host function ended a resumed program
-	calls   uint      // of host functions
-	watched *Watched  // may be nil
+	meter    *meter
+	instance *instance
+	forked   *instance // the same, if it is of a program that starts or is resumed; otherwise nil
+	ended    error     // the error with which a host function ended a resumed program
+	calls    uint      // of host functions
+	watched  *Watched  // may be nil
 }
 
 // runKey is the key under which a runContext returns itself.
@@ -189,7 +187,7 @@ func runOf(ctx context.Context) *runContext {
 
 // context returns the context of a run of the instance, metered by i.fuel.
 func (i *instance) context(ctx context.Context) *runContext {
-	return &runContext{Context: ctx, meter: &i.fuel, counter: i.meter, memory: i.memory, kernel: i.kernel, watched: i.watched}
+	return &runContext{Context: ctx, meter: &i.fuel, instance: i, watched: i.watched}
 }
 
 // fork calls the exported fork function, in a context in which the fork imports act on the
@@ -254,18 +252,19 @@ type Budget struct{ run *runContext }
 // from its thread, since work done on its behalf would not benefit from the lock.
 func BudgetOf(ctx context.Context) Budget {
 	run := runOf(ctx)
-	run.leaveThread()
+	run.instance.leaveThread()
 	return Budget{run}
 }
 
 // Left returns the fuel that is left of the limit, or false if there is no limit.
 func (b Budget) Left() (fuel int64, limited bool) {
 	m := b.run.meter
-	return m.left(b.run.remaining()), m.limit > 0
+	return m.left(b.run.instance.remaining()), m.limit > 0
 }
 
 // Charge deducts fuel from what is left. It does not count as fuel used by the run itself. If fuel
 // is more than what is left, the run ends the next time it asks for more.
 func (b Budget) Charge(fuel int64) {
-	b.run.counter.Set(uint64(b.run.meter.charge(int64(b.run.counter.Get()), fuel)))
+	counter := b.run.instance.meter
+	counter.Set(uint64(b.run.meter.charge(int64(counter.Get()), fuel)))
 }

@@ -19,10 +19,12 @@ type Module struct {
 	engine      *Engine
 	digest      Digest
 	description *wasm.Module      // of the original module
+	linked      *wasm.Linked      // with its libraries
 	names       map[uint32]string // of functions, by index, for stack traces
 	rewritten   rewritten
 	compiled    wazero.CompiledModule
-	kernel      *Module // nil unless the module imports from the engine's kernel
+	beside      []linkedModule // the engine's kernel, if it is imported from, and the libraries, each after those that it imports from
+	hasKernel   bool           // the first of these is the kernel
 	residence   residence
 
 	mu    sync.Mutex
@@ -30,7 +32,7 @@ type Module struct {
 	image *image // of a pristine instance; nil until the first one
 }
 
-// Digest returns the digest of the bytes from which the module was compiled.
+// Digest returns the digest of the [Source] from which the module was compiled.
 func (m *Module) Digest() Digest { return m.digest }
 
 // Description returns what the module imports, exports and declares. The caller must not modify it.
@@ -51,7 +53,7 @@ type Run struct {
 	// Result, if not nil, receives the function's result. It is 0 if there is none, and undefined if
 	// the run fails.
 	Result *uint64
-	// MemoryLimit is the maximum linear memory of the instance and its kernel together, in bytes. It
+	// MemoryLimit is the maximum linear memory of the instance, its kernel and its libraries together, in bytes. It
 	// must be positive.
 	MemoryLimit int64
 	// Fuel is the maximum work that the run may do, in units of one executed instruction. Zero
@@ -63,7 +65,7 @@ type Run struct {
 
 // Usage is the resources that a run used.
 type Usage struct {
-	MemoryBytes int64 // the largest size of linear memory, with the kernel's
+	MemoryBytes int64 // the largest size of linear memory, with the kernel's and the libraries'
 	// MemoryRefused is the size, in bytes, that the guest last failed to grow its memory to because
 	// of its limit, or 0. It does not say how the guest reacted: some programs make do, most exit.
 	MemoryRefused int64
@@ -73,14 +75,6 @@ type Usage struct {
 	// Charged is the fuel charged for work done on behalf of the run, in the same units; see
 	// [Budget].
 	Charged int64
-}
-
-func (m *linearMemory) usage() Usage {
-	used := Usage{MemoryBytes: int64(m.size + m.besides()), MemoryRefused: int64(m.refused)}
-	if m.beside != nil {
-		used.MemoryRefused = max(used.MemoryRefused, int64(m.beside.refused))
-	}
-	return used
 }
 
 // Run calls a function in an instance that contains nothing of any other run. Host functions find
@@ -226,7 +220,10 @@ func (m *Module) close(ctx context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.image != nil {
-		failures = append(failures, m.image.close())
+		failures = append(failures, m.image.free())
+	}
+	for _, library := range m.libraries() {
+		failures = append(failures, library.module.close(ctx))
 	}
 	return errors.Join(append(failures, m.compiled.Close(ctx))...)
 }

@@ -12,7 +12,7 @@ func (*pageScanner) close() error { return nil }
 // written tracks private pages on systems that can report them.
 type written struct{ faults faultWatch }
 
-func (m *linearMemory) watch(*pageScanner) {}
+func (m *linearMemory) watch(*pageScanner, *linearMemory) {}
 
 // restore resets the memory to its image. It rewrites and keeps all of it.
 func (m *linearMemory) restore(*pageScanner) (kept int64, err error) {

@@ -122,10 +122,11 @@ func (p *pool) put(key poolKey, i *instance) {
 
 // held is how many bytes an idle instance holds that it does not share.
 func (i *instance) held() int64 {
-	if i == nil {
-		return 0
+	held := instanceBytes + i.memory.kept + int64(i.native)
+	for _, b := range i.beside {
+		held += b.held()
 	}
-	return instanceBytes + i.memory.kept + int64(i.native) + i.kernel.held()
+	return held
 }
 
 // surplus removes and returns the oldest instances while goes reports true. The oldest instance of

@@ -91,6 +91,8 @@ func (m *Module) begin(base context.Context, start Start) (*Program, error) {
 	switch {
 	case m.rewritten.unrestorable != "":
 		return nil, fmt.Errorf("%w: %s", ErrNotStarted, m.rewritten.unrestorable)
+	case len(m.libraries()) > 0 && len(start.Initialize) == 0:
+		return nil, fmt.Errorf("%w: it has libraries, and no function that starts it", ErrNotStarted)
 	case !m.rewritten.forks && !isReactor(m.description) && len(start.Initialize) == 0:
 		return nil, fmt.Errorf("%w: it does not read its standard input", ErrNotStarted)
 	}
@@ -163,10 +165,7 @@ func (p *Program) begin() (_ *instance, err error) {
 	ended = i.explain(ended)
 	switch {
 	case errors.Is(ended, errStarted):
-		i.memory.refused = 0 // only refusals in runs are reported
-		if i.kernel != nil {
-			i.kernel.memory.refused = 0
-		}
+		i.forgetRefusals() // only those in runs are reported
 		return i, p.imprint(i, StartCost{time.Since(began), i.fuel.used(i.remaining())})
 	case ended == nil:
 		return nil, fmt.Errorf("%w: it ended before it read its standard input", ErrNotStarted)
@@ -202,10 +201,12 @@ func (i *instance) equals(o *image) error {
 	if !bytes.Equal(i.memory.contents(), o.memory) {
 		return fmt.Errorf("%w: its memory differs between two starts", ErrNotStarted)
 	}
-	if o.kernel == nil {
-		return nil
+	for n, made := range o.beside {
+		if err := i.beside[n].equals(made); err != nil {
+			return err
+		}
 	}
-	return i.kernel.equals(o.kernel)
+	return nil
 }
 
 // Run resumes a command, or calls Run.Function of a reactor. It ignores Run.MemoryLimit and

@@ -70,8 +70,10 @@ func (i *instance) become() error {
 		return err
 	}
 	i.resetGlobals()
-	if i.kernel == nil {
-		return nil
+	for _, b := range i.beside {
+		if err := b.become(); err != nil {
+			return err
+		}
 	}
-	return i.kernel.become()
+	return nil
 }

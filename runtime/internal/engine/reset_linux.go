@@ -25,14 +25,14 @@ type written struct {
 }
 
 // watch prepares for a run. It does not watch memories that may have large pages: the system merges
-// small pages into large ones on its own and so gives a memory private pages without a fault. The
-// run's other memory, if it has one, must be prepared already.
-func (m *linearMemory) watch(scanner *pageScanner) {
+// small pages into large ones on its own and so gives a memory private pages without a fault. Another
+// memory of the run, if there is one, must be prepared already.
+func (m *linearMemory) watch(scanner *pageScanner, other *linearMemory) {
 	if !m.written.known || scanner == nil || !scanner.faults || m.written.most > smallPagesBelow {
 		return
 	}
-	if m.beside != nil {
-		m.written.faults.beginWith(&m.beside.written.faults)
+	if other != nil {
+		m.written.faults.beginWith(&other.written.faults)
 		return
 	}
 	m.written.faults.begin()

@@ -218,7 +218,7 @@ type image struct {
 	memory  []byte // read-only; its length is the size of linear memory
 	globals []uint64
 	file    imageFile
-	kernel  *image // of the instance's kernel, if it has left the state in which it begins; else nil
+	beside  []*image // of the instances beside it, if the module has run; else nil
 }
 
 // newImage makes an image from copies of its arguments. Outside the spans, which are in ascending
@@ -231,12 +231,13 @@ func newImage(memory []byte, spans []pageSpan, globals []uint64) (*image, error)
 	return i, nil
 }
 
-// free closes the image and that of the kernel.
+// free closes the image and those beside it.
 func (i *image) free() error {
-	if i.kernel == nil {
-		return i.close()
+	failures := []error{i.close()}
+	for _, b := range i.beside {
+		failures = append(failures, b.free())
 	}
-	return errors.Join(i.close(), i.kernel.close())
+	return errors.Join(failures...)
 }
 
 // allOf returns a span that covers a whole memory.

@@ -1,0 +1,92 @@
+package wasm
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// ErrLink means that modules cannot be linked.
+var ErrLink = errors.New("cannot be linked")
+
+// Linked is a module with its libraries: modules whose functions are imported under the libraries'
+// names, by the module and by each other.
+type Linked struct {
+	Main *Module
+	// Imports are those of the module and its libraries that no library has.
+	Imports []Import
+	// Order lists the libraries, each after those that it imports from.
+	Order []string
+}
+
+// Link checks that all imports from libraries can be resolved (§4.5.4). Only functions of numbers can
+// be imported: a reference would let a library call back, so that a call of a function could nest
+// without end although no module recurses. For the same reason, libraries that import from each
+// other in a cycle are rejected. The errors wrap [ErrLink].
+func Link(main *Module, libraries map[string]*Module) (*Linked, error) {
+	linked := &Linked{Main: main}
+	if len(libraries) == 0 {
+		linked.Imports = main.Imports
+		return linked, nil
+	}
+	outside, _, err := resolve("it", main, libraries)
+	if err != nil {
+		return nil, err
+	}
+	linked.Imports = outside
+	needs := map[string]map[string]bool{}
+	names := slices.Sorted(maps.Keys(libraries))
+	for _, name := range names {
+		outside, needed, err := resolve(fmt.Sprintf("the library %q", name), libraries[name], libraries)
+		if err != nil {
+			return nil, err
+		}
+		linked.Imports, needs[name] = append(linked.Imports, outside...), needed
+	}
+	for len(names) > 0 {
+		ready := slices.IndexFunc(names, func(name string) bool { return len(needs[name]) == 0 })
+		if ready < 0 {
+			return nil, fmt.Errorf("%w: the libraries %q import from each other in a cycle", ErrLink, names)
+		}
+		linked.Order = append(linked.Order, names[ready])
+		for _, needed := range needs {
+			delete(needed, names[ready])
+		}
+		names = slices.Delete(names, ready, ready+1)
+	}
+	return linked, nil
+}
+
+// resolve returns a module's imports that no library has, and the libraries that it imports from.
+func resolve(what string, importing *Module, libraries map[string]*Module) (outside []Import, needed map[string]bool, err error) {
+	needed = map[string]bool{}
+	for _, i := range importing.Imports {
+		library, found := libraries[i.Module]
+		if !found {
+			outside = append(outside, i)
+			continue
+		}
+		needed[i.Module] = true
+		if problem := i.unresolved(library); problem != "" {
+			return nil, nil, fmt.Errorf("%w: %s imports %.80q of the library %q, %s", ErrLink, what, i.Name, i.Module, problem)
+		}
+	}
+	return outside, needed, nil
+}
+
+// unresolved returns why a library does not have what is imported from it, or "".
+func (i Import) unresolved(library *Module) string {
+	exported, found := library.ExportedFunction(i.Name)
+	switch {
+	case i.Kind != ExternFunction:
+		return fmt.Sprintf("which is a %s; only functions can be imported from libraries", i.Kind)
+	case !found:
+		return "which exports no such function"
+	case !slices.Equal(i.Function.Params, exported.Params) || !slices.Equal(i.Function.Results, exported.Results):
+		return fmt.Sprintf("as a function of type %s, and its type is %s", i.Function, exported)
+	case slices.ContainsFunc(slices.Concat(exported.Params, exported.Results), func(t ValueType) bool { return t != I32 && t != I64 && t != F32 && t != F64 }):
+		return fmt.Sprintf("whose type is %s; only numbers can be passed to libraries", exported)
+	}
+	return ""
+}
