@@ -162,6 +162,8 @@ func TestLibrariesThatCannotBeUsed(t *testing.T) {
 	require.ErrorIs(t, err, wasm.ErrMalformed)
 	_, err = linked(t, e, program{libraries: []string{"library"}}, map[string]program{"other": {}}).Run(t.Context(), Run{Function: "run", MemoryLimit: page})
 	require.ErrorIs(t, err, ErrModule, "nobody offers the import")
+	_, err = link(t, e, program{}, map[string]program{"a": {}, "b": {}, "c": {}, "d": {}, "e": {}})
+	assert.ErrorContains(t, err, "it has 5 libraries, the limit is 4")
 	refusal := errors.New("of no use")
 	_, err = e.CompileIf(t.Context(), Source{Module: program{}.bytes()}, func(*wasm.Linked) error { return refusal })
 	require.ErrorIs(t, err, refusal)

@@ -9,13 +9,18 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
+// MaxLibraries is how many libraries a module can have. Calls nest through all of them, and the stack of
+// each is bounded on its own (see [wasm.Passes]). Together they stay below the limit of wazero v1.12.0.
+const MaxLibraries = 4
+
 // Source is a module, and the libraries that it is linked with. Each instance of the module has an
 // instance of each library beside it, which runs on the same fuel, within the same memory limit, and
 // is reset together with it. Of a library only the start function (§2.5.9) is called, before that of
 // the module.
 type Source struct {
 	Module []byte
-	// Libraries are modules by the names under which their functions are imported; nil for none.
+	// Libraries are up to MaxLibraries modules by the names under which their functions are imported;
+	// nil for none.
 	Libraries map[string][]byte
 }
 
@@ -54,6 +59,9 @@ func (e *Engine) inspect(source Source) (*inspected, error) {
 	main, err := wasm.Inspect(source.Module)
 	if err != nil {
 		return nil, &Error{Op: "compile", Kind: ErrModule, Reason: err.Error(), Err: err}
+	}
+	if len(source.Libraries) > MaxLibraries {
+		return nil, &Error{Op: "compile", Kind: ErrModule, Reason: fmt.Sprintf("it has %d libraries, the limit is %d", len(source.Libraries), MaxLibraries)}
 	}
 	all := &inspected{Source: source, libraries: map[string]*wasm.Module{}}
 	for _, name := range slices.Sorted(maps.Keys(source.Libraries)) {
