@@ -212,6 +212,14 @@ func (i *instance) enter(ctx context.Context) error {
 	return classify(ctx, "start", contained(ctx, i.start, nil))
 }
 
+// entered keeps runs from calling the start functions again.
+func (i *instance) entered() {
+	i.start = nil
+	for _, b := range i.beside {
+		b.entered()
+	}
+}
+
 // call calls a function without parameters. If it has a result, it is stored unless the result is nil.
 func (i *instance) call(ctx context.Context, name string, result *uint64) error {
 	if i.function == nil || i.name != name {

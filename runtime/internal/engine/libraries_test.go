@@ -209,7 +209,7 @@ func TestLibrariesOfStartedModules(t *testing.T) {
 		return nil
 	})
 	module := linked(t, e, program{libraries: []string{"library"}, body: join(call(0))},
-		map[string]program{"library": {importing: true, body: join(count, call(0)), memory: 1}})
+		map[string]program{"library": {importing: true, body: join(count, call(0)), memory: 1, start: true}})
 	program, err := module.Start(t.Context(), Start{
 		Context: func(ctx context.Context) context.Context { return ctx }, MemoryLimit: 8 * page, Timeout: time.Minute, Fuel: 1 << 20,
 		Initialize: []string{"run"},
@@ -223,5 +223,5 @@ func TestLibrariesOfStartedModules(t *testing.T) {
 		_, err := program.Run(t.Context(), Run{Function: "run"})
 		require.NoError(t, err)
 	}
-	assert.Equal(t, []byte{2, 2, 2, 2, 2}, counted)
+	assert.Equal(t, []byte{3, 3, 3, 3, 3}, counted)
 }

@@ -157,7 +157,8 @@ func (p *Program) begin() (_ *instance, err error) {
 	case ended != nil:
 	case p.reactor:
 		if ended = i.initialize(i.context(ctx), p.start.Initialize); ended == nil {
-			i.start, ended = nil, errStarted
+			i.entered()
+			ended = errStarted
 		}
 	default:
 		ended = i.fork(ctx)

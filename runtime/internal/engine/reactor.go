@@ -50,7 +50,7 @@ func (p *Program) copy() (*instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	i.start = nil
+	i.entered()
 	p.mu.Lock()
 	err = i.adopt(p.image)
 	p.mu.Unlock()
