@@ -112,12 +112,13 @@ func (j *Journal) Denials() []tool.Denial {
 	return denials
 }
 
-// Continue makes the journal an equal of another one, as if each of its calls had taken no time at a
-// moment. The other one must not change any more.
-func (j *Journal) Continue(from *Journal, at time.Time) {
+// Continue makes the journal an equal of another one, as if each of its calls had taken no time just
+// now. The other one must not change any more.
+func (j *Journal) Continue(from *Journal, now func() time.Time) {
 	if from.count == 0 && len(from.receipts) == 0 {
 		return
 	}
+	at := now()
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.count, j.forgotten = from.count, from.forgotten

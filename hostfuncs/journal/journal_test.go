@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -78,7 +79,7 @@ func TestForget(t *testing.T) {
 	assert.Len(t, j.Denials(), 1, "the same denial again is a new one")
 
 	var next journal.Journal
-	next.Continue(&j, want[0].Began)
+	next.Continue(&j, func() time.Time { return want[0].Began })
 	next.Change(entry, func(call *tool.HostCall) { call.Status = "failed" })
 	assert.Equal(t, "failed", next.HostCalls()[0].Status)
 	next.Reset()
