@@ -108,7 +108,7 @@ func TestLogOfALateCallIsMasked(t *testing.T) {
 // TestLogThatCannotBeMaskedIsNotShown: one that is so long that the time is over first.
 func TestLogThatCannotBeMaskedIsNotShown(t *testing.T) {
 	guest := lateGuest(t, "text")
-	r := &run{tool: guest, host: &host{permitted: &permitted{}}, deadline: newDeadline(t.Context(), time.Now())}
+	r := &run{tool: guest, host: host{permitted: &permitted{}}, deadline: newDeadline(t.Context(), time.Now())}
 	defer r.deadline.release()
 	r.stderr.Bytes = []byte(secretValue + strings.Repeat("%25", 64<<20/3))
 	r.log = r.maskedLog()
@@ -121,7 +121,7 @@ func TestLogThatCannotBeMaskedIsNotShown(t *testing.T) {
 // its arguments to another tool.
 func TestCancelledCallIsNotMaskedForLong(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	r := &run{tool: lateGuest(t, "text"), host: &host{permitted: &permitted{}}, deadline: newDeadline(ctx, time.Now().Add(time.Hour))}
+	r := &run{tool: lateGuest(t, "text"), host: host{permitted: &permitted{}}, deadline: newDeadline(ctx, time.Now().Add(time.Hour))}
 	defer r.deadline.release()
 	r.stdout.Bytes = []byte(secretValue)
 	cancel()

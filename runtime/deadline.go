@@ -64,7 +64,7 @@ func (d *deadline) state() error {
 		return err
 	}
 	// The timer may not have fired yet, but code that ran for the guest has seen the time.
-	if !time.Now().Before(d.at) {
+	if time.Until(d.at) <= 0 {
 		return context.DeadlineExceeded
 	}
 	return nil

@@ -218,7 +218,7 @@ func TestAttackSecretsAtTheCut(t *testing.T) {
 	for _, length := range []int{limit + maxWords + 1, limit + maxWords + 500, 3 * limit} {
 		for _, cut := range []int{limit, length - maxWords} {
 			for before := range len(secretValue) + 2 {
-				r := &run{tool: guest, host: &host{permitted: &permitted{}}, deadline: newDeadline(t.Context(), time.Now().Add(time.Hour))}
+				r := &run{tool: guest, host: host{permitted: &permitted{}}, deadline: newDeadline(t.Context(), time.Now().Add(time.Hour))}
 				r.stderr = r.newLog()
 				text := []byte(strings.Repeat(".", length))
 				copy(text[cut-before:], secretValue)

@@ -20,7 +20,7 @@ import (
 // own call are not listed among the host calls of the record, since they need no permission.
 type host struct {
 	session abi.Session
-	stream  *stream.Session
+	stream  stream.Session
 	more    []*journal.Journal // of the kinds that have an [enforcer]
 	*permitted
 }
@@ -32,26 +32,30 @@ type permitted struct {
 	calls   *calls.Session
 }
 
-// newHost returns the call's host. Its permitted part is nil if the manifest requests none of it,
-// except for a plug-in: what is missing in its manifest is denied when it asks.
-func (r *run) newHost(plugin bool) *host {
-	t := r.tool
-	h := &host{stream: stream.Open(r.speech())}
-	h.session = abi.Session{Stream: h.stream, About: r.about, MaxBody: t.limits.HTTPBytes, Work: t.runtime.work}
-	if !t.permit.asksHost && !plugin {
-		return h
+// prepareHost sets up the call's host. Its permitted part stays nil if the manifest requests none of it.
+func (r *run) prepareHost() {
+	t, h := r.tool, &r.host
+	h.stream = *stream.Open(r.speech())
+	h.session = abi.Session{Stream: &h.stream, About: r.about, MaxBody: t.limits.HTTPBytes, Work: t.runtime.work}
+	if t.permit.asksHost {
+		h.permitted = r.newPermitted()
+		h.session.Network, h.session.Secrets, h.session.Tools = h.network, &h.secrets, h.calls
 	}
-	h.permitted = &permitted{
+}
+
+// newPermitted returns what the guest can request that needs permissions.
+func (r *run) newPermitted() *permitted {
+	t := r.tool
+	p := &permitted{
 		network: t.permit.network.Open(network.Limits{Calls: t.limits.HTTPCalls, Bytes: t.limits.HTTPBytes}),
 		secrets: asking{set: t.permit.secrets, now: t.runtime.now},
 	}
 	if r.invocation.Host == nil {
-		h.calls = t.permit.calls.Open(nil, t.runtime.now)
+		p.calls = t.permit.calls.Open(nil, t.runtime.now)
 	} else {
-		h.calls = t.permit.calls.Open(r.call, t.runtime.now)
+		p.calls = t.permit.calls.Open(r.call, t.runtime.now)
 	}
-	h.session.Network, h.session.Secrets, h.session.Tools = h.network, &h.secrets, h.calls
-	return h
+	return p
 }
 
 // open opens the call's enforcers and returns the context for the guest's host functions.
@@ -110,7 +114,7 @@ func (r *run) makeNotes() {
 
 // collect adds the call's denials, host calls and usage to the run, and closes the host.
 func (r *run) collect() {
-	t, h := r.tool, r.host
+	t, h := r.tool, &r.host
 	h.close()
 	if r.system.OnInput != nil { // the guest read no input, so what it looked for may be a runtime's
 		r.view.MakeNotes()

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -31,9 +30,8 @@ func (r *run) mask(ended error) error {
 	if masked.Longest() == 0 {
 		return ended
 	}
-	var exit *wasi.ExitError
 	var err error
-	if ended != nil && !errors.As(ended, &exit) {
+	if !mayBeRead(ended) {
 		r.stdout.Bytes = nil // it is not shown to anyone
 	} else if r.stdout.Bytes, err = masked.MaskFirst(r.deadline, r.stdout.Bytes, len(r.stdout.Bytes)); err != nil {
 		ended = err
@@ -173,7 +171,12 @@ func (r *run) shown() string {
 	if r.log.omitted {
 		return unmaskedLog
 	}
-	own := func(text []byte) string { return ownWords.Replace(strings.ToValidUTF8(string(text), "\uFFFD")) }
+	own := func(text []byte) string {
+		if len(text) == 0 { // of most calls
+			return ""
+		}
+		return ownWords.Replace(strings.ToValidUTF8(string(text), "\uFFFD"))
+	}
 	log := own(r.log.text)
 	if r.log.missing > 0 {
 		log += fmt.Sprintf("\n%s%s: %d bytes left out]\n", cutMark, r.tool.limits.Stderr, r.log.missing) + own(r.log.end)

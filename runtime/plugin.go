@@ -1,10 +1,12 @@
 package runtime
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 
+	"github.com/caisson-run/caisson/hostfuncs/network"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
 	"github.com/caisson-run/caisson/runtime/internal/extism"
@@ -109,14 +111,23 @@ func entries(description *wasm.Module) string {
 
 // newPlugin returns the session of a call of a plug-in.
 func (r *run) newPlugin(input []byte) *extism.Session {
-	session := &extism.Session{
-		Input: input, OnInput: r.readInput, Config: r.tool.manifest.Module.Config,
+	return &extism.Session{
+		Input: input, OnInput: r.readInput, Config: r.tool.manifest.Module.Config, Network: requester{r},
 		MaxBody: int64(r.tool.limits.HTTPBytes), Log: &r.stderr, Output: &r.stdout, MaxError: int(r.tool.limits.Output),
 	}
-	if r.host.permitted != nil {
-		session.Network = r.host.network
+}
+
+// requester sends the requests of a plug-in. A plug-in can ask for one whatever its manifest requests:
+// what is missing there is denied, with a receipt.
+type requester struct{ run *run }
+
+// Do implements [extism.Requester].
+func (q requester) Do(ctx context.Context, request network.Request) (network.Response, error) {
+	host := &q.run.host
+	if host.permitted == nil {
+		host.permitted = q.run.newPermitted()
 	}
-	return session
+	return host.network.Do(ctx, request)
 }
 
 // readInput is called when a plug-in gets its input.

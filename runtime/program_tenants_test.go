@@ -230,7 +230,8 @@ func (u unguardedTool) system(t *testing.T, who string) *wasi.System {
 	view, err := u.guest.runtime.files.Open(t.Context(), u.guest.permit.mounts, r.invocation.Context, files.Limits{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, view.Close()) })
-	r.view, r.host = view, r.newHost(false)
+	r.view = view
+	r.prepareHost()
 	require.NoError(t, r.prepare(arguments, false))
 	now := changed(who)
 	r.system.Started = now

@@ -24,8 +24,7 @@ const longOutput = 64 << 10
 // once would make all of them late. takeReader is given how the guest ended and returns how the
 // call ends: a call whose turn does not come before its deadline is late.
 func (r *run) takeReader(ended error) (give func(), err error) {
-	var exit *wasi.ExitError
-	if ended != nil && !errors.As(ended, &exit) || len(r.stdout.Bytes) < longOutput {
+	if !mayBeRead(ended) || len(r.stdout.Bytes) < longOutput {
 		return func() {}, ended
 	}
 	readers := r.tool.runtime.readers
@@ -35,6 +34,15 @@ func (r *run) takeReader(ended error) (give func(), err error) {
 	case <-r.deadline.Done():
 		return func() {}, r.deadline.Err()
 	}
+}
+
+// mayBeRead reports whether the output of a guest that ended in this way is its result.
+func mayBeRead(ended error) bool {
+	if ended == nil {
+		return true
+	}
+	_, exited := errors.AsType[*wasi.ExitError](ended)
+	return exited
 }
 
 // isFailure reports whether a program that exits with this code has failed, whatever it printed.

@@ -36,7 +36,7 @@ type run struct {
 	callersFuel bool  // fuel is what the caller has left
 
 	view     *files.View
-	host     *host     // the guest's
+	host     host      // the guest's
 	deadline *deadline // the guest's, once it has begun
 	seat     *seat     // in which the call runs; nil if no tool made the call
 	turn     *turn     // in the seat
@@ -66,9 +66,12 @@ func (r *run) do(ctx context.Context) (tool.Outcome, error) {
 	if d := r.invocation.Request.Definition; len(d) > 0 && !json.Valid(d) {
 		return r.failed(ctx, errors.New("Request.Definition is not JSON"))
 	}
-	arguments, err := manifests.ExpandArgs(t.manifest.Module.Args, r.invocation.Arguments)
-	if err != nil {
-		return r.fail(tool.InvalidArguments, err.Error(), err)
+	var arguments []string
+	if templates := t.manifest.Module.Args; len(templates) > 0 {
+		var err error
+		if arguments, err = manifests.ExpandArgs(templates, r.invocation.Arguments); err != nil {
+			return r.fail(tool.InvalidArguments, err.Error(), err)
+		}
 	}
 	inside, leave, err := r.enter(ctx)
 	if err != nil {
@@ -120,7 +123,7 @@ func (r *run) runInside(ctx context.Context, module *engine.Module, arguments []
 	r.view = view
 	defer view.Close()
 	plugin := isPlugin(t.manifest, module.Description())
-	r.host = r.newHost(plugin)
+	r.prepareHost()
 	defer r.host.close()
 	if err := r.prepare(arguments, plugin); err != nil {
 		return r.failed(ctx, err)

@@ -170,8 +170,9 @@ type Session struct {
 	MaxBody manifests.Bytes
 	Work    *Work
 
-	held  response
-	about []byte // JSON; nil until the guest asks
+	held   response
+	about  []byte // JSON; nil until the guest asks
+	inside inside
 }
 
 // Requester sends the call's requests. Outside tests it is a [network.Session], whose errors it
@@ -221,7 +222,23 @@ type sessionKey struct{}
 // With returns a context in which the guest's calls of caisson:* functions use the session. In a
 // context without a session, such a call ends the guest with a [*StartError].
 func With(ctx context.Context, s *Session) context.Context {
-	return context.WithValue(ctx, sessionKey{}, s)
+	s.inside = inside{ctx, s}
+	return &s.inside
+}
+
+// inside is the context of a session's calls. It is a part of the session, which saves each call an
+// allocation.
+type inside struct {
+	context.Context
+	session *Session
+}
+
+// Value implements [context.Context].
+func (i *inside) Value(key any) any {
+	if key == (sessionKey{}) {
+		return i.session
+	}
+	return i.Context.Value(key)
 }
 
 func sessionOf(ctx context.Context, function string) (*Session, error) {

@@ -42,6 +42,7 @@ type Session struct {
 	status    int    // of the last response
 	headers   [][2]string
 	call      call // the current one; there is one at a time
+	inside    inside
 }
 
 // Requester sends the call's requests. Outside tests it is a [network.Session], whose errors it
@@ -55,7 +56,23 @@ type sessionKey struct{}
 
 // With returns a context in which a plug-in's calls use the session.
 func With(ctx context.Context, s *Session) context.Context {
-	return context.WithValue(ctx, sessionKey{}, s)
+	s.inside = inside{ctx, s}
+	return &s.inside
+}
+
+// inside is the context of a session's calls. It is a part of the session, which saves each call an
+// allocation.
+type inside struct {
+	context.Context
+	session *Session
+}
+
+// Value implements [context.Context].
+func (i *inside) Value(key any) any {
+	if key == (sessionKey{}) {
+		return i.session
+	}
+	return i.Context.Value(key)
 }
 
 // StartError ends a plug-in that is started without a call, and that calls a function for which
