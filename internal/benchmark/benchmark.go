@@ -128,7 +128,7 @@ func (b *bench) build(ctx context.Context) error {
 		if err != nil {
 			b.leaveOut("native process", err)
 		}
-		for _, language := range []guests.Language{guests.C, guests.Rust, guests.Go, guests.GoWarm} {
+		for _, language := range []guests.Language{guests.C, guests.Rust, guests.Go, guests.GoWarm, guests.AssemblyScript} {
 			s, err := newSubject(ctx, language, b.dir, b.Compiler)
 			if err != nil {
 				b.leaveOut("guest "+string(language), err)
@@ -136,6 +136,9 @@ func (b *bench) build(ctx context.Context) error {
 			}
 			if err := s.plug(ctx, b.dir, b.Compiler); err != nil {
 				b.leaveOut("extism for guest "+string(language), err)
+				if s.command == nil {
+					continue
+				}
 			}
 			s.program = program
 			b.subjects = append(b.subjects, s)
@@ -271,7 +274,7 @@ func (b *bench) memories(ctx context.Context) error {
 		return nil
 	}
 	for _, s := range b.subjects {
-		if s.language == guests.GoWarm || s.language == guests.Go && b.Short {
+		if s.command == nil || s.language == guests.GoWarm || s.language == guests.Go && b.Short {
 			continue
 		}
 		err := b.step("memory of "+string(s.language), func() error { return b.memory(ctx, s) })

@@ -67,7 +67,7 @@ func closeAll[C interface{ close(context.Context) error }](ctx context.Context, 
 // subject is a guest and all ways to run it.
 type subject struct {
 	language guests.Language
-	command  []byte // the tool as a WASI command
+	command  []byte // the tool as a WASI command; nil where there is none
 	plugin   []byte // the tool as an Extism plug-in; nil where there is none
 	program  string // the tool as a native program; empty where there is none
 	ours     caissonTool
@@ -83,9 +83,12 @@ type contender struct {
 
 // compiled returns the contenders that compile the guest, ours first.
 func (s *subject) compiled(dir string) []contender {
-	found := []contender{
-		{Caisson, s.ours, filepath.Join(dir, "caisson")},
-		{Wazero, plainWazero{module: s.command}, filepath.Join(dir, "wazero")},
+	found := []contender{{CaissonPlugin, s.plugged, filepath.Join(dir, "caisson")}}
+	if s.command != nil {
+		found = []contender{
+			{Caisson, s.ours, filepath.Join(dir, "caisson")},
+			{Wazero, plainWazero{module: s.command}, filepath.Join(dir, "wazero")},
+		}
 	}
 	if s.plugin != nil {
 		found = append(found, contender{ExtismFresh, extismPlugin{module: s.plugin}, filepath.Join(dir, "extism")})
@@ -96,7 +99,7 @@ func (s *subject) compiled(dir string) []contender {
 // contenders returns all contenders.
 func (s *subject) contenders(dir string) []contender {
 	found := s.compiled(dir)
-	if s.plugin != nil && s.language != guests.GoWarm { // which is the same plug-in as Go's
+	if s.plugin != nil && s.command != nil && s.language != guests.GoWarm { // which is the same plug-in as Go's
 		found = append(found, contender{CaissonPlugin, s.plugged, filepath.Join(dir, "caisson")})
 	}
 	if s.plugin != nil {
@@ -124,6 +127,9 @@ func (s *subject) openAll(ctx context.Context, dir string) (schemes []scheme, er
 // newSubject gets the modules of a guest. For Go, this needs a toolchain and a checkout.
 func newSubject(ctx context.Context, language guests.Language, dir string, compiler runtime.Compiler) (*subject, error) {
 	command, err := guests.Command(ctx, language, dir)
+	if errors.Is(err, guests.ErrNoGuest) {
+		return &subject{language: language}, nil
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -29,7 +29,7 @@ func TestCommittedModulesAreBuiltFromTheirSources(t *testing.T) {
 		}))
 	}
 	require.ElementsMatch(t, []string{
-		"internal/benchmark/guests/c", "internal/benchmark/guests/rust",
+		"internal/benchmark/guests/assemblyscript", "internal/benchmark/guests/c", "internal/benchmark/guests/rust",
 		"internal/guests/early/c", "internal/guests/early/rust",
 		"internal/guests/endless/assemblyscript", "internal/guests/endless/c", "internal/guests/endless/rust", "internal/guests/endless/zig",
 		"internal/guests/failing/c", "internal/guests/seeded/c",

@@ -1,6 +1,6 @@
 // Package guests holds the guests that the benchmarks run: compute kernels and one small
-// JSON tool, each in C, Rust and Go. The C and Rust modules are committed and embedded;
-// the Go ones are compiled on demand by the Go toolchain, from inside a checkout.
+// JSON tool, each in C, Rust and Go, and the tool as a plug-in in AssemblyScript. All modules but
+// those in Go are committed and embedded; the Go ones are compiled on demand by the Go toolchain, from inside a checkout.
 package guests
 
 import (
@@ -20,6 +20,8 @@ const (
 	Rust   Language = "rust"
 	Go     Language = "go"
 	GoWarm Language = "go-warm"
+	// AssemblyScript has only a plug-in.
+	AssemblyScript Language = "assemblyscript"
 )
 
 // ErrNoGuest means that the language has no guest of the wanted form.
@@ -27,6 +29,7 @@ var ErrNoGuest = errors.New("guests: no such guest")
 
 //go:embed c/kernels.wasm c/kernelcommand.wasm c/untuned.wasm c/untunedcommand.wasm c/tool.wasm c/plugin.wasm
 //go:embed rust/kernels.wasm rust/kernelcommand.wasm rust/untuned.wasm rust/untunedcommand.wasm rust/tool.wasm rust/plugin.wasm
+//go:embed assemblyscript/plugin.wasm
 var committed embed.FS
 
 // Kernels returns the language's module of compute kernels (C, Rust, Go), which exports
@@ -70,7 +73,7 @@ func UntunedCommand(ctx context.Context, language Language, dir string) ([]byte,
 	return embedded(language, "untunedcommand")
 }
 
-// Command returns the JSON tool as a WASI command (any language): it reads arguments from
+// Command returns the JSON tool as a WASI command (any language but AssemblyScript): it reads arguments from
 // standard input, as [Call] makes them, and writes the answer to standard output.
 func Command(ctx context.Context, language Language, dir string) ([]byte, error) {
 	switch language {
@@ -82,7 +85,7 @@ func Command(ctx context.Context, language Language, dir string) ([]byte, error)
 	return embedded(language, "tool")
 }
 
-// Plugin returns the JSON tool as an Extism plug-in (C, Rust, Go) that exports call. Go's
+// Plugin returns the JSON tool as an Extism plug-in (C, Rust, Go, AssemblyScript) that exports call. Go's
 // is linked with Extism's PDK, a module that the toolchain downloads when it is missing.
 func Plugin(ctx context.Context, language Language, dir string) ([]byte, error) {
 	if language == Go {
@@ -92,7 +95,7 @@ func Plugin(ctx context.Context, language Language, dir string) ([]byte, error) 
 }
 
 func embedded(language Language, form string) ([]byte, error) {
-	if language != C && language != Rust {
+	if language != C && language != Rust && (language != AssemblyScript || form != "plugin") {
 		return nil, fmt.Errorf("%w: %s in %q", ErrNoGuest, form, language)
 	}
 	module, err := committed.ReadFile(string(language) + "/" + form + ".wasm")

@@ -14,7 +14,7 @@ import (
 )
 
 func TestPluginsAnswer(t *testing.T) {
-	for _, language := range []guests.Language{guests.C, guests.Rust, guests.Go} {
+	for _, language := range []guests.Language{guests.C, guests.Rust, guests.Go, guests.AssemblyScript} {
 		t.Run(string(language), func(t *testing.T) {
 			source, err := guests.Plugin(t.Context(), language, t.TempDir())
 			require.NoError(t, err)
@@ -39,6 +39,8 @@ func TestNoGuest(t *testing.T) {
 	_, err := guests.Plugin(t.Context(), guests.GoWarm, t.TempDir())
 	require.ErrorIs(t, err, guests.ErrNoGuest)
 	_, err = guests.Kernels(t.Context(), guests.GoWarm, t.TempDir())
+	require.ErrorIs(t, err, guests.ErrNoGuest)
+	_, err = guests.Command(t.Context(), guests.AssemblyScript, t.TempDir())
 	require.ErrorIs(t, err, guests.ErrNoGuest)
 	_, err = guests.Command(t.Context(), "cobol", t.TempDir())
 	require.ErrorIs(t, err, guests.ErrNoGuest)
