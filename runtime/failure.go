@@ -20,10 +20,10 @@ import (
 // finish returns the outcome of the call, given how the guest ended.
 func (r *run) finish(ctx context.Context, used engine.Usage, err error) (tool.Outcome, error) {
 	if err == nil {
-		return r.report(ctx, uint32(r.returned)) // a command has no result, so it is 0
+		return r.report(ctx, 0)
 	}
 	if ended, ok := errors.AsType[*extism.Error](err); ok {
-		return r.endedBy(ended)
+		return r.endedBy(used, ended)
 	}
 	var exit *wasi.ExitError
 	var overflow *wasi.OutputError

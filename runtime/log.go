@@ -37,7 +37,7 @@ func (r *run) mask(ended error) error {
 		ended = err
 	}
 	if r.plugin != nil {
-		if r.plugin.Error, err = masked.MaskFirst(r.deadline, r.plugin.Error, len(r.plugin.Error)); err != nil {
+		if r.plugin.Error, err = masked.MaskFirst(r.deadline, r.plugin.Error, min(len(r.plugin.Error), int(r.tool.limits.Output))); err != nil {
 			ended = err
 		}
 	}
@@ -181,16 +181,27 @@ func (r *run) shown() string {
 	if r.log.missing > 0 {
 		log += fmt.Sprintf("\n%s%s: %d bytes left out]\n", cutMark, r.tool.limits.Stderr, r.log.missing) + own(r.log.end)
 	}
-	if r.leftOut != "" {
+	if left := r.left(); left != "" {
 		if log != "" {
 			log += "\n"
 		}
-		log += leftOutMark + r.leftOut + "]\n"
+		log += leftOutMark + left + "]\n"
 	}
 	if r.trace != "" {
 		log += "\n" + trapMark + "\n" + strings.ToValidUTF8(r.trace, "\uFFFD")
 	}
 	return log
+}
+
+// left says what the result does not have of the output, or is empty.
+func (r *run) left() string {
+	switch {
+	case r.illFormed == 0:
+		return r.leftOut
+	case r.leftOut == "":
+		return fmt.Sprintf("bytes that are not UTF-8 (%d), with U+FFFD for each run of them", r.illFormed)
+	}
+	return fmt.Sprintf("%s; bytes that are not UTF-8 (%d), with U+FFFD for each run of them", r.leftOut, r.illFormed)
 }
 
 // The markers of text that the host adds to a guest's log.

@@ -68,6 +68,18 @@ func returnsNumber(f wasm.FuncType) bool {
 	return len(f.Results) == 0 || len(f.Results) == 1 && (f.Results[0] == wasm.I32 || f.Results[0] == wasm.I64)
 }
 
+// numberOf returns the number that a plug-in's function has returned, which is 0 if it returns none.
+func numberOf(m *manifests.Manifest, description *wasm.Module, returned uint64) int64 {
+	f, found := description.ExportedFunction(entryOf(m, description))
+	switch {
+	case !found || len(f.Results) == 0:
+		return 0
+	case f.Results[0] == wasm.I64:
+		return int64(returned)
+	}
+	return int64(int32(returned)) // the upper half has no meaning
+}
+
 // isEntry reports whether calls of a plug-in can run a function of this type.
 func isEntry(f wasm.FuncType) bool { return len(f.Params) == 0 && returnsNumber(f) }
 
@@ -113,7 +125,8 @@ func entries(description *wasm.Module) string {
 func (r *run) newPlugin(input []byte) *extism.Session {
 	return &extism.Session{
 		Input: input, OnInput: r.readInput, Config: r.tool.manifest.Module.Config, Network: requester{r},
-		MaxBody: int64(r.tool.limits.HTTPBytes), Log: &r.stderr, Output: &r.stdout, MaxError: int(r.tool.limits.Output),
+		MaxBody: int64(r.tool.limits.HTTPBytes), Log: &r.stderr, Output: &r.stdout,
+		MaxError: int(r.tool.limits.Output) + r.tool.permit.secrets.Longest(), // so that masking sees a secret at the limit whole
 	}
 }
 
@@ -148,13 +161,15 @@ func (r *run) pluginError() string {
 
 // endedBy returns the outcome of a call of a plug-in that an error of the kernel's host functions has
 // ended.
-func (r *run) endedBy(ended *extism.Error) (tool.Outcome, error) {
+func (r *run) endedBy(used engine.Usage, ended *extism.Error) (tool.Outcome, error) {
 	masked, kind, words := r.secrets().MaskText, tool.ToolFailed, "the tool failed: "
 	switch {
 	case ended.Denial != nil:
 		denial := *ended.Denial
 		denial.Value, denial.Rule = masked(denial.Value), masked(denial.Rule)
 		return r.deny(denial)
+	case ended.Fault && used.MemoryRefused > 0: // it went on with the offset 0 that alloc returns then
+		return r.outOfMemory(used)
 	case ended.Fault:
 		kind, words = tool.Trap, "the tool crashed: "
 	}

@@ -70,8 +70,8 @@ func (r *run) read(code uint32) (reading, error) {
 	if m.Module.Language != manifests.LanguageNone && len(r.stdout.Bytes) == 0 && malformed != nil {
 		malformed = errors.New("the script ended before it returned a result")
 	}
-	r.leftOut = said.leftOut
-	result, failed := said.Result, r.isFailure(code)
+	r.leftOut, r.illFormed = said.leftOut, illFormed(r.stdout.Bytes)
+	result, failed := said.Result, r.returned != 0 || r.isFailure(code)
 	if reason := strings.ToValidUTF8(r.pluginError(), "\uFFFD"); reason != "" {
 		if malformed != nil {
 			result = tool.Result{Output: lastOf(string(r.stdout.Bytes), maxWords, false)}
@@ -91,8 +91,8 @@ func (r *run) read(code uint32) (reading, error) {
 	}
 	log, what := r.lastWords(maxWords), ""
 	switch {
-	case failed && r.returned != 0:
-		what = fmt.Sprintf("the tool returned %d", code)
+	case r.returned != 0:
+		what = fmt.Sprintf("the tool returned %d", r.returned)
 	case failed:
 		what = fmt.Sprintf("the tool exited with code %d", code)
 	case malformed != nil:
@@ -194,6 +194,21 @@ func text(output []byte) tool.Result {
 		result.Output = strings.ToValidUTF8(result.Output, "\uFFFD")
 	}
 	return result
+}
+
+// illFormed returns how many bytes are not UTF-8.
+func illFormed(output []byte) (n int) {
+	if utf8.Valid(output) { // costs a fraction of the loop
+		return 0
+	}
+	for len(output) > 0 {
+		c, size := utf8.DecodeRune(output)
+		if c == utf8.RuneError && size == 1 {
+			n++
+		}
+		output = output[size:]
+	}
+	return n
 }
 
 func data(ctx context.Context, output []byte) (tool.Result, error) {

@@ -23,9 +23,10 @@ type run struct {
 	stdout     wasi.Output
 	stderr     wasi.Output
 	plugin     *extism.Session // of a call of an Extism plug-in; else nil
-	returned   uint64          // by the plug-in's function
+	returned   int64           // by the plug-in's function
 	log        guestLog        // what of stderr is shown
 	leftOut    string          // what was left out of the result
+	illFormed  int             // bytes of the output that are not UTF-8
 	began      bool            // the guest has begun
 	usage      tool.Usage
 	denials    []tool.Denial
@@ -195,7 +196,12 @@ func (r *run) runOnce(ctx context.Context, module *engine.Module) (used engine.U
 	if r.plugin != nil {
 		inside = extism.With(inside, r.plugin)
 	}
-	return t.runIn(inside, &r.system, module, engine.Run{Fuel: r.fuel, Watched: &g.Watched, Result: &r.returned})
+	var returned uint64
+	used, err = t.runIn(inside, &r.system, module, engine.Run{Fuel: r.fuel, Watched: &g.Watched, Result: &returned})
+	if r.plugin != nil {
+		r.returned = numberOf(t.manifest, module.Description(), returned)
+	}
+	return used, err
 }
 
 // prepare sets up the guest's WASI system, and what else a plug-in needs.
