@@ -26,7 +26,7 @@ const nothing = -1
 func functions() []hostfuncs.Function {
 	var all []hostfuncs.Function
 	for _, f := range []function{
-		{"input", "", "l", "an input function", input},
+		{"input", "ii", "l", "an input function", input},
 		{"config", "ii", "l", "", config},
 		{"variable", "ii", "l", "var_get", variable},
 		{"set_variable", "iiii", "", "var_set", setVariable},
@@ -112,26 +112,39 @@ func take(c *call) (int64, error) {
 		return 0, err
 	}
 	held := c.session.held
-	for at := 0; at < len(bytes) && at < len(held); at += copied {
-		if at > 0 && c.ctx.Err() != nil {
-			return 0, context.Cause(c.ctx)
-		}
-		copy(bytes[at:], held[at:min(at+copied, len(held))])
-	}
 	c.session.held = nil
-	return 0, nil
+	return 0, c.copy(bytes, held)
+}
+
+// copy copies bytes to the kernel's memory, as many as fit, and looks at the deadline in between.
+func (c *call) copy(to, from []byte) error {
+	for at := 0; at < len(to) && at < len(from); at += copied {
+		if at > 0 && c.ctx.Err() != nil {
+			return context.Cause(c.ctx)
+		}
+		copy(to[at:], from[at:min(at+copied, len(from))])
+	}
+	return nil
 }
 
 // copied is how many bytes are copied between checks of the deadline.
 const copied = 1 << 20
 
+// input copies the input to where the kernel has room, or holds it if it does not fit.
 func input(c *call) (int64, error) {
 	s := c.session
 	if s.OnInput != nil {
 		s.OnInput()
 		s.OnInput = nil
 	}
-	return c.hold(s.Input)
+	room, err := c.bytes(0)
+	if err != nil {
+		return 0, err
+	}
+	if len(s.Input) > len(room) {
+		return c.hold(s.Input)
+	}
+	return int64(len(s.Input)), c.copy(room, s.Input)
 }
 
 // maxName is how many bytes the name of a variable or of a value of the configuration may have.

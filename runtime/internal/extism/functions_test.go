@@ -86,3 +86,21 @@ func TestWhatIsNoRequest(t *testing.T) {
 		assert.EqualError(t, err, want, text)
 	}
 }
+
+// TestInputIsCopiedOrHeld: what fits where the kernel has room is there after one call, and anything else
+// stays for take.
+func TestInputIsCopiedOrHeld(t *testing.T) {
+	for length, held := range map[int]bool{0: false, 1: false, 8: false, 9: true, 64: true} {
+		text, memory := []byte(strings.Repeat("x", length)), make(wide, 32)
+		c := &call{ctx: t.Context(), session: &Session{Input: text}, memory: memory, stack: []uint64{16, 8}}
+		got, err := input(c)
+		require.NoError(t, err)
+		assert.EqualValues(t, length, got)
+		want := make(wide, 32)
+		if !held {
+			copy(want[16:], text)
+		}
+		assert.Equal(t, want, memory, length)
+		assert.Equal(t, held, c.session.held != nil, length)
+	}
+}

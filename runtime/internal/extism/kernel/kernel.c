@@ -17,8 +17,9 @@ typedef long long s64;
 #define HOST(name) __attribute__((import_module("caisson:extism@1"), import_name(name)))
 
 // What the host does. Each function reads its arguments from the kernel's memory. A length below 0
-// says that there is nothing; otherwise the host holds as many bytes until take copies them.
-HOST("input") s64 host_input(void);
+// says that there is nothing; otherwise the host holds as many bytes until take copies them. What the
+// input has room for is copied at once: a call of the host takes longer than most of what is done here.
+HOST("input") s64 host_input(u8 *to, u32 room);
 HOST("config") s64 host_config(const u8 *name, u32 length);
 HOST("variable") s64 host_variable(const u8 *name, u32 length);
 HOST("set_variable") void host_set_variable(const u8 *name, u32 length, const u8 *value, u32 value_length);
@@ -117,27 +118,25 @@ static u32 reused(u32 class, u32 size) {
   return block;
 }
 
+static u64 size(void) { return (u64)__builtin_wasm_memory_size(0) * PAGE; }
+
+// next returns where the next block at the top begins.
+static u64 next(void) { return (state.top == 0 ? base() : state.top) + HEADER; }
+
 // added makes a block at the top, or returns 0 if the memory cannot grow.
 static u32 added(u64 capacity) {
-  u64 top = state.top == 0 ? base() : state.top;
-  u64 end = top + HEADER + capacity;
-  u64 have = (u64)__builtin_wasm_memory_size(0) * PAGE;
+  u64 block = next(), end = block + capacity, have = size();
   if (end > MOST || (end > have && __builtin_wasm_memory_grow(0, (end - have + PAGE - 1) / PAGE) == (__SIZE_TYPE__)-1))
     return 0;
   state.top = end;
   if (end > state.end)
     state.end = end;
-  header_of(top + HEADER)->capacity = capacity;
-  return top + HEADER;
+  header_of(block)->capacity = capacity;
+  return block;
 }
 
-EXPORT("alloc") u64 alloc(u64 length) {
-  if (length == 0 || length > MOST)
-    return 0;
-  u64 capacity;
-  u32 block = reused(class_of(length, &capacity), length);
-  if (block == 0)
-    block = added(capacity);
+// live makes a block one of a length, unless there is none.
+static u32 live(u32 block, u32 length) {
   if (block == 0)
     return 0;
   struct header *h = header_of(block);
@@ -145,6 +144,14 @@ EXPORT("alloc") u64 alloc(u64 length) {
   h->next = 0;
   h->seal = sealed(block, LIVE, h->capacity, length);
   return block;
+}
+
+EXPORT("alloc") u64 alloc(u64 length) {
+  if (length == 0 || length > MOST)
+    return 0;
+  u64 capacity;
+  u32 block = reused(class_of(length, &capacity), length);
+  return live(block == 0 ? added(capacity) : block, length);
 }
 
 // free keeps what the block holds until the block is used again. What is not a block is ignored, as
@@ -195,23 +202,38 @@ EXPORT("store_u64") void store_u64(u64 offset, u64 value) {
   *(u64 *)(u32)offset = value;
 }
 
-// taken returns a block with what the host holds, or 0 if that is nothing or empty. A plug-in that
-// has no memory for it ends.
+// had returns a block, and ends a plug-in that has no memory for it.
+static u32 had(u32 block) {
+  if (block == 0)
+    __builtin_trap();
+  return block;
+}
+
+// taken returns a block with what the host holds, or 0 if that is nothing or empty.
 static u32 taken(s64 length) {
   if (length <= 0)
     return 0;
-  u32 block = alloc(length);
-  if (block == 0)
-    __builtin_trap();
+  u32 block = had(alloc(length));
   host_take((u8 *)block, length);
   return block;
 }
 
-// ask gets the input, once. A plug-in that is started without a call ends there.
+// ask gets the input, once. A plug-in that is started without a call ends there. The host copies what
+// fits where the next block at the top begins, which then becomes the input's.
 static __attribute__((noinline)) void ask(void) {
-  s64 length = host_input();
+  u64 to = next(), end = size();
+  if (end > MOST)
+    end = MOST;
+  u32 room = end > to ? end - to : 0;
+  s64 length = host_input((u8 *)(u32)to, room);
   state.asked = 1;
-  state.input = taken(length);
+  if (length > room) {
+    state.input = taken(length);
+  } else if (length > 0) {
+    u64 capacity;
+    class_of(length, &capacity);
+    state.input = had(live(added(capacity), length));
+  }
   state.input_length = state.input == 0 ? 0 : length;
 }
 
