@@ -130,11 +130,11 @@ func TestDetectedPluginsHaveNoCommandLine(t *testing.T) {
 // TestPluginsGetFunctionsAlone: of the kernel, they cannot import the memory, its globals or what only the
 // host calls; nor what only the kernel imports.
 func TestPluginsGetFunctionsAlone(t *testing.T) {
-	const function, memory, global = "\x00\x00", "\x02\x00\x01", "\x03\x7f\x01"
+	const function, memory, global, constant = "\x00\x00", "\x02\x00\x01", "\x03\x7f\x01", "\x03\x7f\x00"
 	for _, c := range []struct{ from, name, kind, want string }{
 		{"extism:host/env", "memory", memory, "Extism's own libraries"},
 		{"extism:host/env", "__stack_pointer", global, "Extism's own libraries"},
-		{"extism:host/env", "caisson:finish", function, "Extism's own libraries"},
+		{"extism:host/env", "caisson:left", constant, "Extism's own libraries"},
 		{"extism:host/env", "", function, "Extism's own libraries"},
 		{"caisson:extism@1", "log_level", function, "which this runtime does not offer"},
 		{"extism:host/env", "reset", function, ""}, // the control

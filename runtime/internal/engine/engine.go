@@ -216,15 +216,20 @@ func adapt(f hostfuncs.Function, memory memoryFor) api.GoModuleFunc {
 		if run.calls++; run.calls%callsUnseen == 0 {
 			run.look(ctx)
 		}
-		if !run.watched.enter(&f) {
-			run.end(errAbandoned)
-		}
-		err := guarded(ctx, memory(run, calling), f, stack)
-		run.watched.leave()
-		if err != nil {
+		if err := run.invoke(ctx, &f, memory(run, calling), stack); err != nil {
 			run.end(err)
 		}
 	}
+}
+
+// invoke calls a host function for the guest, or returns the error with which the guest must end.
+func (c *runContext) invoke(ctx context.Context, f *hostfuncs.Function, memory hostfuncs.Memory, stack []uint64) error {
+	if !c.watched.enter(f) {
+		return errAbandoned
+	}
+	err := guarded(ctx, memory, f, stack)
+	c.watched.leave()
+	return err
 }
 
 // callsUnseen is the number of host calls between two checks of the clock. Host functions that
@@ -232,7 +237,7 @@ func adapt(f hostfuncs.Function, memory memoryFor) api.GoModuleFunc {
 const callsUnseen = 8
 
 // guarded calls f and converts a panic to an error.
-func guarded(ctx context.Context, memory hostfuncs.Memory, f hostfuncs.Function, stack []uint64) (err error) {
+func guarded(ctx context.Context, memory hostfuncs.Memory, f *hostfuncs.Function, stack []uint64) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			err = &PanicError{Function: f.Module + "." + f.Name, Value: value, Stack: debug.Stack()}

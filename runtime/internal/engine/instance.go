@@ -22,6 +22,7 @@ type instance struct {
 	memory  *linearMemory
 	beside  []*instance         // of the modules that it is linked with, in their order
 	kernel  *instance           // the one beside it that is its kernel; may be nil
+	left    uint64              // the address of what the guest leaves with its kernel
 	globals []api.MutableGlobal // that reset restores
 	meter   api.MutableGlobal
 	fuel    meter             // of the run
@@ -67,6 +68,10 @@ func (m *Module) assemble(ctx context.Context, limit uint64) (_ *instance, refus
 	i.beside = beside
 	if m.hasKernel {
 		i.kernel = beside[0]
+		if err := i.findLeft(); err != nil {
+			i.close(ctx)
+			return nil, 0, err
+		}
 	}
 	i.shareLimit()
 	return i, 0, nil

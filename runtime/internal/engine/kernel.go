@@ -23,9 +23,10 @@ type Kernel struct {
 	// Beside are functions that guests import, under other names than Module, and whose memory is
 	// the kernel's: it is a [KernelMemory].
 	Beside []hostfuncs.Function
-	// Finish is an export of the kernel without parameters and results. It is called after each run
-	// whose guest has returned or was ended by an error of a host function.
-	Finish string
+	// Finish is called after each run whose guest has returned or was ended by an error of a host
+	// function. Its memory is the kernel's, and its one parameter is the value of the constant that the
+	// kernel exports under the function's name: the address of what the guest has left there.
+	Finish hostfuncs.Function
 	// Exits reports whether an error of a host function means that the guest has ended itself. If Finish
 	// fails after that, the run fails with its error, as it does if the guest has returned.
 	Exits func(error) bool
@@ -108,15 +109,27 @@ func (k *kernel) close(ctx context.Context) error {
 	return k.module.close(ctx)
 }
 
-// finish lets the kernel tell the host what the guest has left with it, unless the guest's end says
-// that nothing of it counts.
-func (i *instance) finish(ctx context.Context, ended error) error {
+// finish gives the host what the guest has left with the kernel, unless the guest's end says that
+// nothing of it counts.
+func (i *instance) finish(run *runContext, ended error) error {
 	if _, failed := errors.AsType[*Error](ended); i.kernel == nil || failed {
 		return ended
 	}
 	k := i.module.engine.kernel
-	if err := i.kernel.call(ctx, k.Finish, nil); err != nil && (ended == nil || k.Exits != nil && k.Exits(ended)) {
-		return err
+	i.passed[0] = i.left
+	if err := run.invoke(run, &k.Finish, kernelView{i.kernel}, i.passed[:1]); err != nil && (ended == nil || k.Exits != nil && k.Exits(ended)) {
+		return classify(run, "run", &hostError{err})
 	}
 	return ended
+}
+
+// findLeft finds the address of what guests leave with the kernel.
+func (i *instance) findLeft() error {
+	name := i.module.engine.kernel.Finish.Name
+	global := i.kernel.wasm.ExportedGlobal(name)
+	if global == nil {
+		return &Error{Op: "instantiate", Kind: ErrHost, Reason: fmt.Sprintf("the kernel exports no global %q", name)}
+	}
+	i.left = global.Get()
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
@@ -25,15 +26,17 @@ func testKernel() *Kernel {
 	count := join([]byte{0x03, 0x40, 0x20, 0, 0x41, 1, 0x6a, 0x22, 0, 0x41}, signed(100_000), []byte{0x48, 0x0d, 0, 0x0b, 0x41, 0}) // local 0 to 100,000
 	functions := [][]byte{
 		function(nil, increment), function([]byte{1, 1, 0x7f}, count), function(nil, []byte{0x41, 1, 0x40, 0}),
-		function(nil, []byte{0x03, 0x40, 0x0c, 0, 0x0b, 0x00}), function(nil, nothing),
+		function(nil, []byte{0x03, 0x40, 0x0c, 0, 0x0b, 0x00}),
 	}
-	return &Kernel{Module: "kernel", Finish: "finish", Source: join([]byte{0, 'a', 's', 'm', 1, 0, 0, 0},
-		section(1, 2, 0x60, 0, 1, 0x7f, 0x60, 0, 0),
-		section(3, 5, 0, 0, 0, 0, 1),
+	finish := hostfuncs.Function{Name: "left", Call: func(context.Context, hostfuncs.Memory, []uint64) error { return nil }}
+	return &Kernel{Module: "kernel", Finish: finish, Source: join([]byte{0, 'a', 's', 'm', 1, 0, 0, 0},
+		section(1, 1, 0x60, 0, 1, 0x7f),
+		section(3, 4, 0, 0, 0, 0),
 		section(5, 1, 0, 1),
+		section(6, 1, 0x7f, 0, 0x41, 16, 0x0b), // the address of the word
 		section(7, join([]byte{5}, name("bump"), []byte{0, bump}, name("work"), []byte{0, work}, name("grow"), []byte{0, grow},
-			name("stuck"), []byte{0, stuck}, name("finish"), []byte{0, 4})...),
-		section(10, join([]byte{5}, join(functions...))...))}
+			name("stuck"), []byte{0, stuck}, name("left"), []byte{3, 0})...),
+		section(10, join([]byte{4}, join(functions...))...))}
 }
 
 // kernelGuest is a module with a page of memory that imports the functions of testKernel by their

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"sync/atomic"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
@@ -199,11 +200,26 @@ func nativeStack(function api.Function) (int, bool) {
 	if value.Kind() != reflect.Pointer || value.Elem().Kind() != reflect.Struct {
 		return 0, false
 	}
-	stack := value.Elem().FieldByName("stack")
-	if stack.Kind() != reflect.Slice || stack.Type().Elem().Kind() != reflect.Uint8 {
+	known := stackField.Load()
+	if known == nil || known.of != value.Type() {
+		known = &knownField{of: value.Type()}
+		if field, found := value.Type().Elem().FieldByName("stack"); found && field.Type.Kind() == reflect.Slice && field.Type.Elem().Kind() == reflect.Uint8 {
+			known.index = field.Index
+		}
+		stackField.Store(known)
+	}
+	if len(known.index) != 1 {
 		return 0, false
 	}
-	return stack.Len(), true
+	return value.Elem().Field(known.index[0]).Len(), true
+}
+
+// stackField is the field of nativeStack, whose search would take a measurable part of a short run.
+var stackField atomic.Pointer[knownField]
+
+type knownField struct {
+	of    reflect.Type
+	index []int // nil if the type has no such field
 }
 
 // restore resumes the guest where the stack was saved. It does not return.

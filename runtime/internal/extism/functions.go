@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,8 +38,6 @@ func functions() []hostfuncs.Function {
 		{"log_level", "", "i", "", func(*call) (int64, error) { return logLevel, nil }},
 		{"log", "iii", "", "a log function", log},
 		{"take", "ii", "", "", take},
-		{"output", "ii", "", "", output},
-		{"error", "ii", "", "", setError},
 		{"fault", "iil", "", "", fault},
 	} {
 		all = append(all, f.hostFunction())
@@ -78,12 +77,15 @@ type call struct {
 	stack   []uint64
 }
 
-// bytes returns the bytes whose offset and length are parameters i and i+1. They alias the kernel's
-// memory. The kernel passes none that are outside it.
-func (c *call) bytes(i int) ([]byte, error) {
-	bytes, ok := c.memory.View(uint32(c.stack[i]), uint32(c.stack[i+1]))
+// bytes returns the bytes whose offset and length are parameters i and i+1; see at.
+func (c *call) bytes(i int) ([]byte, error) { return c.at(c.stack[i], c.stack[i+1]) }
+
+// at returns bytes of the kernel's memory, which they alias. The offset and the length are of 32 bits. The
+// kernel passes none that are outside its memory.
+func (c *call) at(offset, length uint64) ([]byte, error) {
+	bytes, ok := c.memory.View(uint32(offset), uint32(length))
 	if !ok {
-		return nil, fmt.Errorf("extism: the kernel passed %d bytes at %d, which are outside its memory", uint32(c.stack[i+1]), uint32(c.stack[i]))
+		return nil, fmt.Errorf("extism: the kernel passed %d bytes at %d, which are outside its memory", uint32(length), uint32(offset))
 	}
 	return bytes, nil
 }
@@ -330,18 +332,31 @@ func log(c *call) (int64, error) {
 	return 0, nil
 }
 
-func output(c *call) (int64, error) {
-	bytes, err := c.bytes(0)
-	if err == nil && c.session.Output != nil {
-		_, err = c.session.Output.Write(bytes)
-	}
-	return 0, err
+// left is the constant that the kernel exports: the address of the offsets and the lengths of the output
+// and the error that the plug-in has set, in 32 bits each.
+const left = "caisson:left"
+
+// finish returns the function that takes what a plug-in has set when it has returned.
+func finish() hostfuncs.Function {
+	return function{left, "i", "", "", takeLeft}.hostFunction()
 }
 
-func setError(c *call) (int64, error) {
-	bytes, err := c.bytes(0)
-	if err == nil {
-		c.session.Error = append([]byte(nil), bytes[:min(len(bytes), c.session.MaxError)]...)
+func takeLeft(c *call) (int64, error) {
+	words, err := c.at(c.stack[0], 4*4)
+	if err != nil {
+		return 0, err
+	}
+	word := func(n int) uint64 { return uint64(binary.LittleEndian.Uint32(words[4*n:])) }
+	output, err := c.at(word(0), word(1))
+	if err == nil && len(output) > 0 && c.session.Output != nil {
+		_, err = c.session.Output.Write(output)
+	}
+	if err != nil {
+		return 0, err
+	}
+	text, err := c.at(word(2), word(3))
+	if err == nil && len(text) > 0 {
+		c.session.Error = append([]byte(nil), text[:min(len(text), c.session.MaxError)]...)
 	}
 	return 0, err
 }

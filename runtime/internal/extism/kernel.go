@@ -29,7 +29,7 @@ var kernelModule []byte
 // Kernel returns the kernel for an engine, and beside it other functions that plug-ins may import.
 func Kernel(beside []hostfuncs.Function) *engine.Kernel {
 	return &engine.Kernel{
-		Module: Module, Source: kernelModule, Functions: functions(), Beside: beside, Finish: "caisson:finish",
+		Module: Module, Source: kernelModule, Functions: functions(), Beside: beside, Finish: finish(),
 		Exits: func(err error) bool {
 			_, exits := errors.AsType[*wasi.ExitError](err)
 			return exits

@@ -6,7 +6,7 @@ set -eu
 cd "$(dirname "$0")"
 
 clang-22 --target=wasm32 -std=c17 -O2 -Wall -Wextra -Werror -ffreestanding -nostdlib -mbulk-memory \
-  -Wl,--no-entry -Wl,--strip-all -Wl,-z,stack-size=1024 kernel.c -o kernel.wasm
+  -Wl,--no-entry -Wl,--strip-all -Wl,-z,stack-size=1024 -Wl,--export=caisson:left kernel.c -o kernel.wasm
 chmod 644 kernel.wasm
 
 # The source is listed too, so that a test sees an edit that was not built.

@@ -30,8 +30,6 @@ HOST("headers") s64 host_headers(void);
 HOST("log_level") u32 host_log_level(void);
 HOST("log") void host_log(u32 level, const u8 *text, u32 length);
 HOST("take") void host_take(u8 *to, u32 length);
-HOST("output") void host_output(const u8 *output, u32 length);
-HOST("error") void host_error(const u8 *text, u32 length);
 // fault ends the plug-in: it passed an offset to a function that the function cannot use.
 HOST("fault") _Noreturn void host_fault(const char *function, u32 length, u64 offset);
 #define FAULT(name, offset) host_fault(name, sizeof(name) - 1, offset)
@@ -59,9 +57,14 @@ static struct {
   u32 free[CLASSES]; // blocks of each class that were freed, last first
   u32 asked; // 1 once the host was asked for the input
   u32 input, input_length;
+} state;
+
+// left is what the plug-in has set, which the host reads when it has returned. The host has its address
+// from a constant that is exported.
+struct {
   u32 output, output_length;
   u32 error, error_length;
-} state;
+} left __asm__("caisson:left") __attribute__((used));
 
 static u32 base(void) { return (u32)__heap_base; } // the linker aligns it to 16
 
@@ -277,12 +280,12 @@ EXPORT("input_set") void input_set(u64 offset, u64 length) {
 EXPORT("output_set") void output_set(u64 offset, u64 length) {
   if (length > 0 && !inside(offset, length))
     FAULT("output_set", offset);
-  state.output = length == 0 ? 0 : offset;
-  state.output_length = length;
+  left.output = length == 0 ? 0 : offset;
+  left.output_length = length;
 }
 
-EXPORT("output_offset") u64 output_offset(void) { return state.output; }
-EXPORT("output_length") u64 output_length(void) { return state.output_length; }
+EXPORT("output_offset") u64 output_offset(void) { return left.output; }
+EXPORT("output_length") u64 output_length(void) { return left.output_length; }
 
 // used returns the length of the block that a function was given. Offset 0 is an empty text: that is
 // what alloc returns for one.
@@ -290,15 +293,16 @@ EXPORT("output_length") u64 output_length(void) { return state.output_length; }
 #define BYTES(offset) ((const u8 *)(u32)(offset))
 
 EXPORT("error_set") void error_set(u64 offset) {
-  state.error_length = USED("error_set", offset);
-  state.error = offset;
+  left.error_length = USED("error_set", offset);
+  left.error = offset;
 }
 
-EXPORT("error_get") u64 error_get(void) { return state.error; }
+EXPORT("error_get") u64 error_get(void) { return left.error; }
 
 EXPORT("reset") void reset(void) {
   __builtin_memset((void *)base(), 0, room());
   __builtin_memset(&state, 0, sizeof state);
+  __builtin_memset(&left, 0, sizeof left);
   state.asked = 1;
 }
 
@@ -342,11 +346,3 @@ LOG("log_debug", log_debug, 1)
 LOG("log_info", log_info, 2)
 LOG("log_warn", log_warn, 3)
 LOG("log_error", log_error, 4)
-
-// finish gives the host what the plug-in has set. The host calls it when the plug-in has returned.
-EXPORT("caisson:finish") void finish(void) {
-  if (state.output_length > 0)
-    host_output((const u8 *)state.output, state.output_length);
-  if (state.error != 0)
-    host_error((const u8 *)state.error, state.error_length);
-}
