@@ -198,7 +198,7 @@ func (r *run) runOnce(ctx context.Context, module *engine.Module) (used engine.U
 	}
 	var returned uint64
 	used, err = t.runIn(inside, &r.system, module, engine.Run{Fuel: r.fuel, Watched: &g.Watched, Result: &returned})
-	if r.plugin != nil {
+	if r.plugin != nil && err == nil {
 		r.returned = numberOf(t.manifest, module.Description(), returned)
 	}
 	return used, err
