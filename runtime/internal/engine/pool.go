@@ -13,6 +13,7 @@ type pool struct {
 	bytes int64           // the maximum size of all idle instances
 	age   time.Duration   // the maximum idle time of an instance
 	base  context.Context // used to close instances
+	began time.Time
 
 	mu             sync.Mutex
 	closed         bool
@@ -37,7 +38,7 @@ type shelf struct{ waiting []*instance }
 type place struct {
 	shelf        *shelf
 	bytes        int64
-	since        time.Time
+	since        time.Duration // after the pool began
 	older, newer *instance
 }
 
@@ -50,7 +51,7 @@ const (
 )
 
 func newPool(base context.Context, bytes int64, age time.Duration) *pool {
-	return &pool{bytes: bytes, age: age, base: base, shelves: map[poolKey]*shelf{}}
+	return &pool{bytes: bytes, age: age, base: base, began: time.Now(), shelves: map[poolKey]*shelf{}}
 }
 
 // take removes and returns the most recently used instance, or nil.
@@ -103,7 +104,7 @@ func (p *pool) put(key poolKey, i *instance) {
 		s = &shelf{}
 		p.shelves[key] = s
 	}
-	i.place = place{shelf: s, bytes: bytes, since: time.Now(), older: p.newest}
+	i.place = place{shelf: s, bytes: bytes, since: time.Since(p.began), older: p.newest}
 	s.waiting = append(s.waiting, i)
 	if p.newest != nil {
 		p.newest.place.newer = i
@@ -149,7 +150,7 @@ func (p *pool) sweepLater() {
 }
 
 func (p *pool) sweep() {
-	before := time.Now().Add(-p.age)
+	before := time.Since(p.began) - p.age
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
@@ -157,9 +158,9 @@ func (p *pool) sweep() {
 	}
 	p.sweeps.Add(1)
 	defer p.sweeps.Done()
-	surplus := p.surplus(func(i *instance) bool { return !i.place.since.After(before) })
+	surplus := p.surplus(func(i *instance) bool { return i.place.since <= before })
 	if p.oldest != nil {
-		p.sweeping.Reset(time.Until(p.oldest.place.since.Add(p.age)))
+		p.sweeping.Reset(p.oldest.place.since + p.age - time.Since(p.began))
 	}
 	p.mu.Unlock()
 	for _, i := range surplus {
