@@ -36,10 +36,11 @@ type permitted struct {
 func (r *run) prepareHost() {
 	t, h := r.tool, &r.host
 	h.stream = *stream.Open(r.speech())
-	h.session = abi.Session{Stream: &h.stream, About: r.about, MaxBody: t.limits.HTTPBytes, Work: t.runtime.work}
+	s := &h.session
+	s.Stream, s.About, s.MaxBody, s.Work = &h.stream, r.about, t.limits.HTTPBytes, t.runtime.work
 	if t.permit.asksHost {
 		h.permitted = r.newPermitted()
-		h.session.Network, h.session.Secrets, h.session.Tools = h.network, &h.secrets, h.calls
+		s.Network, s.Secrets, s.Tools = h.network, &h.secrets, h.calls
 	}
 }
 

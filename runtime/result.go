@@ -92,7 +92,7 @@ func (r *run) read(code uint32) (reading, error) {
 	log, what := r.lastWords(maxWords), ""
 	switch {
 	case r.returned != 0:
-		what = fmt.Sprintf("the tool returned %d", r.returned)
+		what = fmt.Sprintf("the tool returned %d", int64(r.returned))
 	case failed:
 		what = fmt.Sprintf("the tool exited with code %d", code)
 	case malformed != nil:

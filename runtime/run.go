@@ -23,7 +23,7 @@ type run struct {
 	stdout     wasi.Output
 	stderr     wasi.Output
 	plugin     *extism.Session // of a call of an Extism plug-in; else nil
-	returned   int64           // by the plug-in's function
+	returned   uint64          // by the plug-in's function: an int64
 	log        guestLog        // what of stderr is shown
 	leftOut    string          // what was left out of the result
 	illFormed  int             // bytes of the output that are not UTF-8
@@ -193,15 +193,17 @@ func (r *run) runOnce(ctx context.Context, module *engine.Module) (used engine.U
 		}
 	}()
 	inside := r.host.open(abi.With(r.deadline, &r.host.session), t)
-	if r.plugin != nil {
-		inside = extism.With(inside, r.plugin)
+	run := engine.Run{Fuel: r.fuel, Watched: &g.Watched}
+	if r.plugin == nil {
+		return t.runIn(inside, &r.system, module, run)
 	}
-	var returned uint64
-	used, err = t.runIn(inside, &r.system, module, engine.Run{Fuel: r.fuel, Watched: &g.Watched, Result: &returned})
-	if r.plugin != nil && err == nil {
-		r.returned = numberOf(t.manifest, module.Description(), returned)
+	run.Result = &r.returned
+	if used, err = t.runIn(extism.With(inside, r.plugin), &r.system, module, run); err != nil {
+		r.returned = 0
+		return used, err
 	}
-	return used, err
+	r.returned = uint64(numberOf(t.manifest, module.Description(), r.returned))
+	return used, nil
 }
 
 // prepare sets up the guest's WASI system, and what else a plug-in needs.
@@ -213,22 +215,16 @@ func (r *run) prepare(arguments []string, plugin bool) error {
 	t := r.tool
 	r.stdout = wasi.Output{Limit: int64(t.limits.Output), Strict: true}
 	r.stderr = r.newLog()
-	r.system = wasi.System{
-		Args:        t.commandLine(arguments),
-		Environment: t.permit.environment,
-		Stdin:       stdin,
-		OnInput:     r.makeNotes,
-		Stdout:      &r.stdout,
-		Stderr:      &r.stderr,
-		Files:       r.view,
-		Random:      t.runtime.random,
-		Now:         t.runtime.now,
-	}
+	s := &r.system
+	s.Args, s.Environment = t.commandLine(arguments), t.permit.environment
+	s.Stdin, s.OnInput = stdin, r.makeNotes
+	s.Stdout, s.Stderr = &r.stdout, &r.stderr
+	s.Files, s.Random, s.Now = r.view, t.runtime.random, t.runtime.now
 	if t.script != nil { // what it prints is no result
-		r.system.Stdout, r.system.Devices = &r.stderr, r.devices()
+		s.Stdout, s.Devices = &r.stderr, r.devices()
 	}
 	if plugin {
-		r.system.Stdout, r.system.Stdin = &r.stderr, nil
+		s.Stdout, s.Stdin = &r.stderr, nil
 		r.plugin = r.newPlugin(stdin)
 	}
 	return nil

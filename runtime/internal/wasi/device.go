@@ -66,7 +66,7 @@ func (c *call) device() (*descriptor, Errno, error) {
 		return nil, Success, &StartError{Function: "path_open", Path: s.Devices.Folder + "/" + path}
 	}
 	open := 0
-	for _, d := range s.descriptors[min(len(s.descriptors), len(s.standard)):] {
+	for _, d := range s.descriptors[min(len(s.descriptors), standardStreams):] {
 		if d != nil && (d.device != nil || d.output != nil) {
 			open++
 		}

@@ -48,6 +48,7 @@ type Start struct {
 
 // Start returns what the program has done. The system must not be used any more.
 func (s *System) Start() *Start {
+	s.open()
 	start := &Start{files: s.Files, changed: len(s.descriptors) != s.preopened}
 	for number, d := range s.descriptors {
 		if d == nil {
@@ -73,6 +74,7 @@ func (s *System) Resume(start *Start) {
 	if !start.changed {
 		return
 	}
+	s.open()
 	own := append([]*descriptor(nil), s.descriptors...)
 	s.descriptors = s.descriptors[:0]
 	for number, before := range start.descriptors {

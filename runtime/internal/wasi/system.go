@@ -39,14 +39,12 @@ type System struct {
 	// call then end the program with a [*StartError]. Files must then be of a [files.Outline].
 	Starting bool
 
-	descriptors []*descriptor // by number; nil if closed
+	descriptors []*descriptor // by number, nil if closed; see open
 	preopened   int           // how many there are when the guest begins
 	isResumed   bool          // the guest begins where a Start ended
-	standard    [3]descriptor // the first three
-	numbers     [8]*descriptor
-	call        call        // the current call
-	done        int         // work done since the deadline was last checked; see maxPiece
-	listed      *descriptor // the directory of listing; may be nil
+	call        call          // the current call
+	done        int           // work done since the deadline was last checked; see maxPiece
+	listed      *descriptor   // the directory of listing; may be nil
 	listing     []files.Entry
 	inside      inside
 }
@@ -54,22 +52,16 @@ type System struct {
 // systemKey is the context key of a *System.
 type systemKey struct{}
 
-// With returns a context in which the guest's WASI calls use the system. It opens the preopened
-// directories, whose numbers begin at 3. For a system that has been resumed and whose guest did not
-// run, it begins anew.
+// With returns a context in which the guest's WASI calls use the system. The numbers of the preopened
+// directories begin at 3. For a system that has been resumed and whose guest did not run, it begins anew.
 func With(ctx context.Context, s *System) context.Context {
 	if s.isResumed && s.Files != nil {
 		s.Files.Restart()
 	}
-	s.standard = [3]descriptor{{stdin: true}, {output: s.Stdout, number: 1}, {output: s.Stderr, number: 2}}
-	s.descriptors = append(s.numbers[:0], &s.standard[0], &s.standard[1], &s.standard[2])
 	if s.Files != nil {
 		s.Files.SetContext(ctx)
-		for _, preopen := range s.Files.Preopens() {
-			s.descriptors = append(s.descriptors, &descriptor{dir: preopen.Dir, preopen: preopen.Path, number: len(s.descriptors)})
-		}
 	}
-	s.isResumed, s.preopened, s.listed, s.listing = false, len(s.descriptors), nil, nil
+	s.descriptors, s.isResumed, s.listed, s.listing = nil, false, nil, nil
 	s.inside = inside{ctx, s}
 	return &s.inside
 }
@@ -87,6 +79,29 @@ func (i *inside) Value(key any) any {
 		return i.system
 	}
 	return i.Context.Value(key)
+}
+
+// open gives the guest the descriptors that each one begins with, unless it has them. A guest that uses
+// none, as most plug-ins, takes no time for them.
+func (s *System) open() {
+	if s.descriptors != nil {
+		return
+	}
+	room := new(struct { // for most guests
+		first   [4]descriptor
+		numbers [8]*descriptor
+	})
+	first := append(room.first[:0], descriptor{stdin: true}, descriptor{output: s.Stdout, number: 1}, descriptor{output: s.Stderr, number: 2})
+	if s.Files != nil {
+		for _, preopen := range s.Files.Preopens() {
+			first = append(first, descriptor{dir: preopen.Dir, preopen: preopen.Path, number: len(first)})
+		}
+	}
+	s.descriptors = room.numbers[:0]
+	for number := range first {
+		s.descriptors = append(s.descriptors, &first[number])
+	}
+	s.preopened = len(s.descriptors)
 }
 
 // errNoSystem means that a guest ran without With.
@@ -110,9 +125,14 @@ type Output struct {
 	Tail   int // how many bytes of the end an output that is not strict keeps beyond Limit
 	Bytes  []byte
 
-	end    []byte // a ring of the last Tail bytes behind Bytes
-	next   int    // where the ring is written next
-	behind int64  // how many bytes were written behind Bytes
+	end *ring // of what was written behind Bytes; nil if that is nothing
+}
+
+// ring keeps the last bytes that are written to it.
+type ring struct {
+	bytes   []byte
+	next    int   // where it is written next
+	written int64 // bytes, kept or not
 }
 
 // Write implements [io.Writer]. It fails with an [*OutputError] or not at all.
@@ -126,26 +146,34 @@ func (o *Output) Write(data []byte) (int, error) {
 	if o.Strict {
 		return int(room), &OutputError{Limit: o.Limit}
 	}
-	o.writeEnd(data[room:])
+	if o.end == nil {
+		o.end = new(ring)
+	}
+	o.end.write(data[room:], o.Tail)
 	return len(data), nil
 }
 
-func (o *Output) writeEnd(data []byte) {
-	o.behind += int64(len(data))
-	data = data[max(0, len(data)-o.Tail):]
-	if grow := min(len(data), o.Tail-len(o.end)); grow > 0 {
-		o.end, data = append(o.end, data[:grow]...), data[grow:]
+// write writes data to a ring of some size.
+func (r *ring) write(data []byte, size int) {
+	r.written += int64(len(data))
+	data = data[max(0, len(data)-size):]
+	if grow := min(len(data), size-len(r.bytes)); grow > 0 {
+		r.bytes, data = append(r.bytes, data[:grow]...), data[grow:]
 	}
 	for len(data) > 0 {
-		n := copy(o.end[o.next:], data)
-		o.next, data = (o.next+n)%o.Tail, data[n:]
+		n := copy(r.bytes[r.next:], data)
+		r.next, data = (r.next+n)%size, data[n:]
 	}
 }
 
 // End returns the last of what the guest wrote behind Bytes, and how many bytes are missing between
 // the two.
 func (o *Output) End() (end []byte, missing int64) {
-	return slices.Concat(o.end[o.next:], o.end[:o.next]), o.behind - int64(len(o.end))
+	r := o.end
+	if r == nil {
+		return nil, 0
+	}
+	return slices.Concat(r.bytes[r.next:], r.bytes[:r.next]), r.written - int64(len(r.bytes))
 }
 
 // descriptor is an open file descriptor. Exactly one of stdin, output, device, file and dir is set. None is
@@ -163,12 +191,16 @@ type descriptor struct {
 	mode  openMode // for files
 }
 
+// standardStreams is how many descriptors are standard streams, which have the lowest numbers.
+const standardStreams = 3
+
 // opened is the number of descriptors that the guest opened.
 const opened = -1
 
 type openMode struct{ read, write bool }
 
 func (s *System) descriptor(number uint32) (*descriptor, Errno) {
+	s.open()
 	if uint64(number) >= uint64(len(s.descriptors)) || s.descriptors[number] == nil {
 		return nil, EBADF
 	}
@@ -201,7 +233,8 @@ func (s *System) directory(number uint32) (*files.Dir, Errno) {
 
 // add gives a descriptor the lowest free number above the standard streams.
 func (s *System) add(d *descriptor) uint32 {
-	for number := 3; number < len(s.descriptors); number++ {
+	s.open()
+	for number := standardStreams; number < len(s.descriptors); number++ {
 		if s.descriptors[number] == nil {
 			s.descriptors[number] = d
 			return uint32(number)
