@@ -11,8 +11,8 @@ import (
 
 const benchHelp = `Compare Caisson's speed with the alternatives on this machine. One small tool runs
 natively, in plain wazero, in Extism's Go SDK and in Caisson's sandbox, with guests written
-in C, Rust and Go, and an Extism plug-in in AssemblyScript. The report also covers the cost of
-metering, start-up time and memory, and compares calls of script tools with starting the
+in C, Rust and Go, and an Extism plug-in in AssemblyScript. The report also covers the cost
+of metering, start-up time and memory, and compares calls of script tools with starting the
 native Python and Node. Runs of the configurations being compared are interleaved, and every
 result is checked.
 
