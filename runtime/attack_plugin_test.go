@@ -180,3 +180,22 @@ func TestPluginsCannotExitPastTheOutputLimit(t *testing.T) {
 		assert.Len(t, within.Output, 1<<10)
 	}
 }
+
+// TestFunctionsWithoutANameAreNoTools: a manifest cannot name them, since one without an entry calls another
+// function. The control is that function.
+func TestFunctionsWithoutANameAreNoTools(t *testing.T) {
+	module := []byte(magic + section(1, "\x01\x60\x00\x01\x7f") + section(3, "\x02\x00\x00") +
+		section(7, "\x02"+vector("")+"\x00\x00"+vector("call")+"\x00\x01") + section(10, "\x02"+vector("\x00\x41\x00\x0b")+vector("\x00\x41\x00\x0b")))
+	functions, err := PluginFunctions(module)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"call"}, functions)
+
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "plugin.wasm"), module, 0o600))
+	m, err := manifests.Parse(filepath.Join(dir, "tool.yaml"), []byte("schema: caisson/v1\nname: plugin\ndescription: A plug-in.\nmodule: {path: plugin.wasm, abi: extism, entry: other}\n"))
+	require.NoError(t, err)
+	assert.ErrorContains(t, load(t, newRuntime(t, Options{}), m, manifests.Grants{}).Prepare(t.Context()), `write one of its functions as entry: "call"`)
+	_, err = InspectModule(m)
+	require.Error(t, err)
+	assert.NotContains(t, err.Error(), `""`)
+}

@@ -101,7 +101,7 @@ func checkEntry(m *manifests.Manifest, description *wasm.Module) (problem, fix s
 func entries(description *wasm.Module) string {
 	var names []string
 	for name, f := range description.ExportedFunctions() {
-		if isEntry(f) {
+		if isEntry(f) && name != "" {
 			names = append(names, quotedName(name))
 		}
 	}

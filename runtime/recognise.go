@@ -105,9 +105,10 @@ func pluginFunctions(description *wasm.Module) []string {
 	return functions
 }
 
-// isOfLanguage reports whether compilers and linkers export functions of this name.
+// isOfLanguage reports whether compilers and linkers export functions of this name. One without a name
+// is no tool's either: a manifest with that entry calls another.
 func isOfLanguage(name string) bool {
-	return strings.HasPrefix(name, "_") || strings.HasPrefix(name, "asyncify_") || strings.HasPrefix(name, "hs_")
+	return name == "" || strings.HasPrefix(name, "_") || strings.HasPrefix(name, "asyncify_") || strings.HasPrefix(name, "hs_")
 }
 
 // PluginFunctions returns the functions of an Extism plug-in that can be the entries of tools; see

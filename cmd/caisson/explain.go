@@ -237,9 +237,9 @@ func kindHints(kind tool.Kind, manifest string) []string {
 	case !isLimit:
 		return nil
 	case flag == "":
-		return []string{fmt.Sprintf("raise %s in %s", l.key, shortPath(manifest))}
+		return []string{l.raise(manifest, shortPath(manifest))}
 	}
-	return []string{fmt.Sprintf("raise %s in %s or %s, whichever is lower", l.key, shortPath(manifest), flag)}
+	return []string{fmt.Sprintf("%s or %s, whichever is lower", l.raise(manifest, shortPath(manifest)), flag)}
 }
 
 // explainHints says to run "caisson explain" if the call's record was kept and shows more. A call

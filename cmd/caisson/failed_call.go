@@ -10,6 +10,7 @@ import (
 	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime"
+	"github.com/caisson-run/caisson/runtime/extism"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -162,14 +163,26 @@ func (h *host) whereTools() string {
 	return toRun(h.options.again("caisson list", sourceFlagNames...)) + " to see the tools"
 }
 
-// limit is a limit that a call can exceed: its key in manifests, and the flag that sets it.
-type limit struct{ key, flag string }
+// limit is a limit that a call can exceed: its key in manifests, its member in those of Extism, and the
+// flag that sets it. The last two may be empty.
+type limit struct{ key, member, flag string }
 
 var limits = map[tool.Kind]limit{
-	tool.Deadline: {"limits.timeout", "--timeout DURATION"},
-	tool.Memory:   {"limits.memory", "--memory SIZE"},
-	tool.Fuel:     {"limits.fuel", "--fuel N"},
-	tool.Output:   {"limits.output", ""},
+	tool.Deadline: {"limits.timeout", "timeout_ms", "--timeout DURATION"},
+	tool.Memory:   {"limits.memory", "memory.max_pages", "--memory SIZE"},
+	tool.Fuel:     {"limits.fuel", "", "--fuel N"},
+	tool.Output:   {"limits.output", "", ""},
+}
+
+// raise says to raise the limit in a manifest, which is that of a file, at a place.
+func (l limit) raise(file, place string) string {
+	switch {
+	case !extism.IsManifest(file):
+		return "raise " + l.key + " in " + place
+	case l.member == "":
+		return "raise " + l.key + " in a manifest of Caisson: those of Extism, such as " + place + ", cannot have it"
+	}
+	return "raise " + l.member + " in " + place
 }
 
 // limitHints names the limit to raise: the manifest's if it is lower than the flag's, and the
@@ -187,7 +200,7 @@ func (h *host) limitHints(name string, kind tool.Kind) []string {
 	if kind == tool.Deadline && own.Timeout != effective.Timeout || kind == tool.Memory && own.Memory != effective.Memory || kind == tool.Fuel && own.Fuel != effective.Fuel {
 		return []string{"raise it with " + l.flag}
 	}
-	return []string{"raise " + l.key + " in " + placeIn(entry.Manifest, l.key)}
+	return []string{l.raise(entry.Manifest.File, placeIn(entry.Manifest, l.key))}
 }
 
 // placeIn returns a manifest's file, with the line of a key if it has the key.

@@ -1,15 +1,16 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime"
 	"github.com/caisson-run/caisson/runtime/extism"
+	"github.com/caisson-run/caisson/tool"
 )
 
 // isModule reports whether a path names a module rather than a manifest.
@@ -38,8 +39,10 @@ func (o *options) inspectModule(path string, onlyManifest bool) error {
 	switch {
 	case o.json:
 		return o.printJSON(shown)
-	case onlyManifest && shown.Manifest == "":
+	case onlyManifest && found.Kind == runtime.ModuleLibrary:
 		return failed(exitUsage, path+" is a library: it exports no function that a tool could call", "build it as a WASI command or as an Extism plug-in")
+	case onlyManifest && shown.Manifest == "":
+		return failed(exitUsage, path+" "+noEntry, "give a function a name of letters, digits, _, ., $ and -, such as call")
 	case onlyManifest:
 		return o.print(shown.Manifest)
 	}
@@ -65,7 +68,14 @@ func (r recognised) text() string {
 		if len(r.Functions) > shownFunctions {
 			more = fmt.Sprintf(" and %d more", len(r.Functions)-shownFunctions)
 		}
-		fmt.Fprintf(&b, "functions    %s%s\n", sanitiseLine(strings.Join(r.Functions[:min(len(r.Functions), shownFunctions)], " ")), more)
+		var names []string
+		for _, name := range r.Functions[:min(len(r.Functions), shownFunctions)] {
+			names = append(names, quotedYAML(name))
+		}
+		fmt.Fprintf(&b, "functions    %s%s\n", strings.Join(names, " "), more)
+		if r.Manifest == "" {
+			fmt.Fprintf(&b, "it %s\n", noEntry)
+		}
 	}
 	if r.Unoffered != "" {
 		fmt.Fprintf(&b, "it cannot run here: it imports %s, which are not offered\n", sanitiseLine(r.Unoffered))
@@ -77,16 +87,19 @@ func (r recognised) text() string {
 }
 
 // startingManifest returns a manifest with which the module can be called at once, and comments about
-// what else the module could use.
+// what else the module could use. It is empty for a plug-in of whose functions none can be the entry.
 func startingManifest(path string, found runtime.Recognised) string {
 	file := filepath.Base(path)
 	name := toolName(strings.TrimSuffix(file, filepath.Ext(file)))
 	module, parameter, what := fmt.Sprintf("module: {path: %s}", quotedYAML(file)), "", "Write here what the tool does: models choose it by this."
+	var more []string
 	if found.Kind != runtime.ModuleCommand {
-		entry := "call"
-		if len(found.Functions) > 0 && !slices.Contains(found.Functions, entry) {
-			entry = found.Functions[0]
+		usable := entriesOf(found.Functions)
+		if len(usable) == 0 {
+			return ""
 		}
+		entry := usable[0]
+		more = usable[1:]
 		if len(found.Functions) > 1 {
 			name = toolName(name + "_" + entry)
 		}
@@ -95,8 +108,8 @@ func startingManifest(path string, found runtime.Recognised) string {
 	}
 	lines := []string{"schema: " + manifests.SchemaV1, "name: " + quotedYAML(name), "description: " + quotedYAML(what), module}
 	text := strings.Join(lines, "\n") + "\n" + parameter
-	if more := slices.DeleteFunc(slices.Clone(found.Functions), func(f string) bool { return f == "call" || f == found.Functions[0] }); len(more) > 0 && found.Kind != runtime.ModuleCommand {
-		text += "# other functions, each for a manifest of its own: " + sanitiseLine(strings.Join(more[:min(len(more), 20)], ", ")) + "\n"
+	if len(more) > 0 {
+		text += "# other functions, each for a manifest of its own: " + strings.Join(more, ", ") + "\n"
 	}
 	if found.Config {
 		text += "# it reads a configuration: add config: {name: text} to module\n"
@@ -121,15 +134,62 @@ func toolName(text string) string {
 	return text[:min(len(text), 64)]
 }
 
-// quotedYAML quotes a text where YAML needs it.
-func quotedYAML(text string) string {
-	for _, c := range text {
-		if c != '-' && c != '_' && c != '.' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') {
-			quoted, _ := json.Marshal(text)
-			return string(quoted)
+// noEntry is what is said of a plug-in that has only functions whose names manifests cannot have.
+const noEntry = "has no function that a tool could call: their names have characters that a manifest's module.entry cannot have"
+
+// How many functions a manifest to start from names, and among how many they are looked for.
+const (
+	namedFunctions  = 20
+	lookedFunctions = 1000
+)
+
+// entriesOf returns the functions that a manifest can have as its entry: call, if there is one, and then
+// the others in their order, not all if they are many. If there are no functions at all, it is call, which
+// the module then lacks.
+func entriesOf(functions []string) []string {
+	const standard = "call"
+	usable := []string{}
+	if len(functions) == 0 || slices.Contains(functions, standard) {
+		usable = append(usable, standard)
+	}
+	for _, f := range functions[:min(len(functions), lookedFunctions)] {
+		if len(usable) > namedFunctions {
+			break
+		}
+		manifest := "{schema: " + manifests.SchemaV1 + ", name: a, description: a, module: {path: a.wasm, abi: extism, entry: " + quotedYAML(f) + "}}"
+		if _, err := manifests.Parse("tool.yaml", []byte(manifest)); err == nil && f != standard && f != "" {
+			usable = append(usable, f)
 		}
 	}
-	return text
+	return usable
+}
+
+// plainYAML is text that YAML takes for text without quotes, unless it is a word that means something else.
+var (
+	plainYAML = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
+	wordsYAML = []string{"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
+)
+
+// quotedYAML quotes a text where YAML needs it. What would deceive a reader is escaped.
+func quotedYAML(text string) string {
+	if plainYAML.MatchString(text) && !slices.Contains(wordsYAML, strings.ToLower(text)) {
+		return text
+	}
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, c := range text {
+		switch {
+		case c == '"' || c == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(c)
+		case c < ' ' || tool.Deceives(c):
+			fmt.Fprintf(&b, `\U%08x`, c)
+		default:
+			b.WriteRune(c)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
 }
 
 // pluginNamed returns the name of the one tool in a manifest of Extism.

@@ -2,11 +2,17 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime"
+	"github.com/caisson-run/caisson/tool"
 )
 
 // TestManyFunctionsAreNotAllPrinted: a module may export tens of thousands.
@@ -21,4 +27,48 @@ func TestManyFunctionsAreNotAllPrinted(t *testing.T) {
 	assert.Contains(t, plugin(3), "functions    f0 f1 f2\n")
 	assert.Contains(t, plugin(shownFunctions), " f39\n")
 	assert.Contains(t, plugin(100_000), " f39 and 99960 more\n")
+}
+
+// TestStartingManifestsAreValid: whatever a module and its functions are called, the manifest to start from
+// is valid, and calls one of them.
+func TestStartingManifestsAreValid(t *testing.T) {
+	for name, c := range map[string]struct {
+		path      string
+		functions []string
+		entry     string
+	}{
+		"words that YAML reads as something else": {"null.wasm", []string{"null"}, "null"},
+		"a boolean":                       {"true.wasm", []string{"True"}, "True"},
+		"numbers":                         {"2048.wasm", []string{"0x1f", "1"}, "0x1f"},
+		"the default entry":               {"a.wasm", []string{"first", "call", "last"}, "call"},
+		"an entry that cannot be written": {"a.wasm", []string{"a b", "", "\u202e", "x"}, "x"},
+		"a file with a space":             {"a – b'.wasm", []string{"call"}, "call"},
+		"no functions":                    {"a.wasm", nil, "call"},
+	} {
+		text := startingManifest(filepath.Join("folder", c.path), runtime.Recognised{Kind: runtime.ModulePlugin, Functions: c.functions})
+		m, err := manifests.Parse("tool.yaml", []byte(text))
+		require.NoError(t, err, "%s: %s", name, text)
+		assert.Equal(t, c.entry, m.Module.Entry, name)
+		assert.Equal(t, c.path, m.Module.Path, name)
+		for _, c := range strings.ReplaceAll(text, "\n", "") {
+			assert.False(t, tool.Deceives(c), "%s: %q", name, text)
+		}
+	}
+	others := startingManifest("a.wasm", runtime.Recognised{Kind: runtime.ModulePlugin, Functions: []string{"first", "call", "a b", "last"}})
+	assert.Contains(t, others, "# other functions, each for a manifest of its own: first, last\n")
+
+	strange := runtime.Recognised{Kind: runtime.ModulePlugin, Functions: []string{"a b", "caisson: error: no\nfix: "}}
+	assert.Empty(t, startingManifest("a.wasm", strange))
+	shown := recognised{File: "a.wasm", Functions: strange.Functions, recognised: strange}.text()
+	assert.Contains(t, shown, `functions    "a b" "caisson: error: no\U0000000afix: "`+"\n")
+	assert.Contains(t, shown, "has no function that a tool could call")
+}
+
+// TestLimitsAreRaisedWhereTheyAre: manifests of Extism have other members, and lack some.
+func TestLimitsAreRaisedWhereTheyAre(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "plugin.json")
+	require.NoError(t, os.WriteFile(file, []byte(`{"wasm": []}`), 0o600))
+	assert.Equal(t, "raise memory.max_pages in plugin.json:1", limits[tool.Memory].raise(file, "plugin.json:1"))
+	assert.Equal(t, "raise limits.output in a manifest of Caisson: those of Extism, such as plugin.json, cannot have it", limits[tool.Output].raise(file, "plugin.json"))
+	assert.Equal(t, "raise limits.memory in tool.yaml:3", limits[tool.Memory].raise("tool.yaml", "tool.yaml:3"))
 }

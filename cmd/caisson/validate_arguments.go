@@ -9,6 +9,8 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/manifests/schema"
 	"github.com/caisson-run/caisson/runtime"
+	"github.com/caisson-run/caisson/runtime/extism"
+	"github.com/caisson-run/caisson/tool"
 )
 
 // scalar are the types of arguments that a command line can hold.
@@ -52,8 +54,12 @@ func oversize(m *manifests.Manifest, info runtime.ModuleInfo) []manifests.Proble
 		key, limit = "module.path", manifests.MaxMemory
 	}
 	if starts := manifests.Bytes(info.MemoryBytes); starts > limit {
+		raised := limits[tool.Memory].key
+		if extism.IsManifest(m.File) {
+			raised = limits[tool.Memory].member
+		}
 		return []manifests.Problem{m.Problem(key, oversizeModule, fmt.Sprintf("every call fails, because the module starts with %s of memory and may have %s", starts, limit),
-			"raise limits.memory, or build the module with a smaller initial memory")}
+			"raise "+raised+", or build the module with a smaller initial memory")}
 	}
 	return nil
 }
