@@ -97,6 +97,10 @@ func (h *host) close() {
 // makeNotes turns the denials so far into notes: the guest is about to read its input. What it asks
 // for before then is what a language runtime looks for in every program.
 func (r *run) makeNotes() {
+	if r.noted { // a plug-in may read two inputs, that of WASI and its own
+		return
+	}
+	r.noted, r.system.OnInput = true, nil
 	if r.tool.script == nil {
 		r.view.MakeNotes()
 	} else {

@@ -124,7 +124,7 @@ func entries(description *wasm.Module) string {
 // newPlugin returns the session of a call of a plug-in.
 func (r *run) newPlugin(input []byte) *extism.Session {
 	return &extism.Session{
-		Input: input, OnInput: r.readInput, Config: r.tool.manifest.Module.Config, Network: requester{r},
+		Input: input, OnInput: r.system.OnInput, Config: r.tool.manifest.Module.Config, Network: requester{r},
 		MaxBody: int64(r.tool.limits.HTTPBytes), Log: &r.stderr, Output: &r.stdout,
 		MaxError: int(r.tool.limits.Output) + r.tool.permit.secrets.Longest(), // so that masking sees a secret at the limit whole
 	}
@@ -141,14 +141,6 @@ func (q requester) Do(ctx context.Context, request network.Request) (network.Res
 		host.permitted = q.run.newPermitted()
 	}
 	return host.network.Do(ctx, request)
-}
-
-// readInput is called when a plug-in gets its input.
-func (r *run) readInput() {
-	if r.system.OnInput != nil {
-		r.system.OnInput = nil
-		r.makeNotes()
-	}
 }
 
 // pluginError returns the error that a plug-in has set, or "".

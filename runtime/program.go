@@ -235,7 +235,10 @@ func (t *Tool) commandLine(arguments []string) []string {
 	if t.script != nil {
 		arguments = t.script.arguments
 	}
-	return append([]string{t.manifest.Name}, arguments...)
+	if len(arguments) == 0 {
+		return t.named
+	}
+	return append(slices.Clip(t.named), arguments...)
 }
 
 // asked records what a program requested while it started that should differ between calls. It is

@@ -28,6 +28,7 @@ type run struct {
 	leftOut    string          // what was left out of the result
 	illFormed  int             // bytes of the output that are not UTF-8
 	began      bool            // the guest has begun
+	noted      bool            // makeNotes was called
 	usage      tool.Usage
 	denials    []tool.Denial
 	hostCalls  []tool.HostCall
@@ -74,11 +75,11 @@ func (r *run) do(ctx context.Context) (tool.Outcome, error) {
 			return r.fail(tool.InvalidArguments, err.Error(), err)
 		}
 	}
-	inside, leave, err := r.enter(ctx)
+	inside, err := r.enter(ctx)
 	if err != nil {
 		return r.failed(ctx, err)
 	}
-	defer leave()
+	defer r.leave()
 	return r.runInside(inside, module, arguments)
 }
 
@@ -93,25 +94,31 @@ func (r *run) module(ctx context.Context) (*engine.Module, error) {
 }
 
 // enter admits the call and returns the context to run it in. A call in a seat waits for its turn.
-// The caller must call leave.
-func (r *run) enter(ctx context.Context) (inside context.Context, leave func(), err error) {
+// Unless enter fails, the call must leave.
+func (r *run) enter(ctx context.Context) (inside context.Context, err error) {
 	gate := r.tool.runtime.gate
 	if r.seat = seatOf(ctx); r.seat == nil {
-		return ctx, gate.leave, gate.enter()
+		return ctx, gate.enter()
 	}
 	if inside, r.turn, err = r.seat.take(ctx); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	if r.seat.holds(r.tool.runtime) {
-		return inside, r.turn.give, nil
+	if !r.seat.holds(r.tool.runtime) {
+		// A call in a slot of another runtime is not refused here: it would fail after its guest had
+		// begun. The other runtime's slots still bound how many such calls there are.
+		gate.enterNow()
 	}
-	// A call in a slot of another runtime is not refused here: it would fail after its guest had
-	// begun. The other runtime's slots still bound how many such calls there are.
-	gate.enterNow()
-	return inside, func() {
-		gate.leave()
+	return inside, nil
+}
+
+// leave makes room for another call.
+func (r *run) leave() {
+	if !r.seat.holds(r.tool.runtime) {
+		r.tool.runtime.gate.leave()
+	}
+	if r.seat != nil {
 		r.turn.give()
-	}, nil
+	}
 }
 
 // runInside runs the call after enter has admitted it.

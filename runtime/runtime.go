@@ -251,7 +251,7 @@ func (r *Runtime) newTool(m *manifests.Manifest, grants manifests.Grants, with p
 		return nil, errors.Join(err, p.close())
 	}
 	// Keep the digest: what is granted to one module must not pass to a later one at the same path.
-	t := &Tool{runtime: r, manifest: m, permit: p, asks: p.asks(m, grants), digest: with.digest, script: with.script, broken: with.broken}
+	t := &Tool{runtime: r, manifest: m, permit: p, asks: p.asks(m, grants), digest: with.digest, script: with.script, broken: with.broken, named: []string{m.Name}}
 	if !t.isClients() {
 		t.limits = effective(ceiling, m.Limits)
 	}

@@ -26,6 +26,7 @@ type Tool struct {
 	permit   *permit
 	limits   Limits
 	asks     string            // why calls must be approved; empty if they need no approval
+	named    []string          // a command line without arguments
 	terms    [sha256.Size]byte // the digest of the terms, which with the module decide what calls can do
 
 	script   *script          // nil for a module

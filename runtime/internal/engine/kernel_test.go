@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -211,4 +212,86 @@ func TestBrokenKernels(t *testing.T) {
 		require.ErrorIs(t, err, wasm.ErrMalformed)
 		assert.ErrorContains(t, err, "the kernel cannot be read")
 	}
+}
+
+// TestKernelGivesWhatIsLeft: when a guest has returned, the host reads what the guest left in the kernel's
+// memory, and may end the run. A guest that failed leaves nothing.
+func TestKernelGivesWhatIsLeft(t *testing.T) {
+	refused := errors.New("refused")
+	for name, c := range map[string]struct {
+		run    []byte
+		finish func() error
+		fuel   int64
+		calls  int
+		want   error
+	}{
+		"returned":        {join(call(bump), drop, call(bump)), func() error { return nil }, 0, 1, nil},
+		"refused":         {join(call(bump), drop, call(bump)), func() error { return refused }, 0, 1, refused},
+		"panic":           {join(call(bump), drop, call(bump)), func() error { panic("a bug") }, 0, 1, ErrHost},
+		"trapped":         {[]byte{0x00}, func() error { return nil }, 0, 0, ErrTrap},
+		"ran out of fuel": {call(stuck), func() error { return nil }, 1 << 20, 0, ErrFuel},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kernel, calls := testKernel(), 0
+			kernel.Finish.Call = func(ctx context.Context, memory hostfuncs.Memory, stack []uint64) error {
+				calls++
+				word, ok := memory.View(uint32(stack[0]), 4)
+				assert.True(t, ok)
+				assert.Equal(t, []byte{2, 0, 0, 0}, word)
+				assert.Equal(t, "mine", ctx.Value(finishKey{}))
+				return c.finish()
+			}
+			module, err := newEngine(t, Options{Kernel: kernel}, nil).Compile(t.Context(), kernelGuest(noResult, c.run))
+			require.NoError(t, err)
+			for n := range 3 {
+				_, err := module.Run(context.WithValue(t.Context(), finishKey{}, "mine"), Run{Function: "run", MemoryLimit: 8 * page, Fuel: c.fuel})
+				require.ErrorIs(t, err, c.want)
+				assert.Equal(t, c.calls*(n+1), calls)
+			}
+		})
+	}
+}
+
+type finishKey struct{}
+
+// TestKernelWithoutWhatIsLeft: a kernel must export the address.
+func TestKernelWithoutWhatIsLeft(t *testing.T) {
+	kernel := testKernel()
+	kernel.Finish.Name = "elsewhere"
+	module, err := newEngine(t, Options{Kernel: kernel}, nil).Compile(t.Context(), kernelGuest(noResult, noResult))
+	require.NoError(t, err)
+	_, err = module.Run(t.Context(), Run{Function: "run", MemoryLimit: 8 * page})
+	require.ErrorIs(t, err, ErrHost)
+	assert.ErrorContains(t, err, `the kernel exports no global "elsewhere"`)
+}
+
+// TestKernelBeginsWithFuel: a guest may call its kernel without a call of the meter, which looks at the clock.
+// All the same, no fuel beyond the limit is given out, whoever uses it.
+func TestKernelBeginsWithFuel(t *testing.T) {
+	module := withTestKernel(t, false, noResult, call(bump))
+	for _, limit := range []int64{0, 1, 20, firstSlice - 1, firstSlice, firstSlice + 1, 2*firstSlice - 1, 2 * firstSlice, 3 * firstSlice} {
+		i, _, err := module.instantiate(t.Context(), 8*page)
+		require.NoError(t, err)
+		i.fuel = meter{limit: limit}
+		i.meter.Set(uint64(i.fuel.first()))
+		i.watchPages()
+		i.leaveThread()
+		guest, kernel := int64(i.meter.Get()), int64(i.kernel.meter.Get())
+		most := limit
+		if limit == 0 {
+			most = 2 * firstSlice
+		}
+		assert.Equal(t, min(most, firstSlice), guest, limit)
+		assert.Equal(t, min(most, 2*firstSlice), guest+kernel, limit)
+		assert.Equal(t, guest+kernel, i.fuel.granted, limit)
+		i.close(t.Context())
+	}
+	used, err := module.Run(t.Context(), Run{Function: "run", MemoryLimit: 8 * page})
+	require.NoError(t, err)
+	for short := range used.Fuel {
+		_, err := module.Run(t.Context(), Run{Function: "run", MemoryLimit: 8 * page, Fuel: max(short, 1)})
+		require.ErrorIs(t, err, ErrFuel, short)
+	}
+	_, err = module.Run(t.Context(), Run{Function: "run", MemoryLimit: 8 * page, Fuel: used.Fuel})
+	require.NoError(t, err)
 }
