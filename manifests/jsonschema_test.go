@@ -141,6 +141,13 @@ func TestJSONSchemaRefuses(t *testing.T) {
 	}
 	for _, members := range []string{
 		`"stderr":"public"`,
+		`"abi":"extism","libraries":["lib.wasm"]`,
+		`"abi":"extism","libraries":{"lib":1}`,
+		`"abi":"extism","libraries":{"lib":""}`,
+		`"abi":"extism","libraries":{"a/b":"lib.wasm"}`,
+		`"abi":"extism","libraries":{"a:b":"lib.wasm"}`,
+		`"abi":"extism","libraries":{"":"lib.wasm"}`,
+		`"abi":"extism","libraries":{"a":"a","b":"a","c":"a","d":"a","e":"a"}`,
 		`"success_codes":1`,
 		`"success_codes":[256]`,
 		`"success_codes":[-1]`,

@@ -128,7 +128,9 @@ type Module struct {
 	// Sample are arguments that the script is called with once, before the snapshot that calls
 	// resume; nil for none.
 	Sample json.RawMessage
-	SHA256 string // 64 lower-case hex digits; empty if not pinned
+	// SHA256 pins the module, with its packages or libraries: 64 lower-case hex digits; empty if it is
+	// not pinned.
+	SHA256 string
 	ABI    ABI
 	Entry  string // extism: the exported function
 	// Args is the argv template without the program's name; nil for none.
@@ -138,6 +140,9 @@ type Module struct {
 	Stderr Stderr
 	// Config is the configuration of an extism plug-in; nil for none.
 	Config map[string]string
+	// Libraries are files of modules, relative to the manifest, by the names under which an extism plug-in
+	// and other libraries import their functions; nil for none.
+	Libraries map[string]string
 	// SuccessCodes are the exit codes besides 0 that are a success, sorted. Programs such as grep use
 	// one to say that they found nothing.
 	SuccessCodes []int

@@ -22,9 +22,14 @@ const (
 	maxSuccessCodes = 16
 )
 
+// MaxLibraries is how many libraries a plug-in can have.
+const MaxLibraries = 4
+
 var (
 	sha256Text = regexp.MustCompile(`^[0-9a-fA-F]{64}$`)
 	entryName  = regexp.MustCompile(`^[A-Za-z0-9_.$-]{1,256}$`)
+	// A library's name is that of a module in the imports of others, which may be any text.
+	libraryName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 	// ociReference is host[:port]/repository[:tag][@digest], as in the OCI distribution
 	// specification 1.1, "Pulling manifests".
 	ociReference = regexp.MustCompile(`^oci://[a-z0-9][a-z0-9.-]*(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)+(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@sha256:[0-9a-f]{64})?$`)
@@ -44,6 +49,7 @@ func (r *reader) module(n *node, path string, m *Module) {
 		optional("abi", &m.ABI, choice(r, ABIWASI, ABIExtism)),
 		optional("entry", &m.Entry, r.entry),
 		optional("config", &m.Config, r.texts),
+		optional("libraries", &m.Libraries, r.libraries),
 		optional("args", &m.Args, listOf(r, maxArgElements, r.arg)),
 		optional("stdin", &m.Stdin, r.stdin),
 		optional("stdout", &m.Stdout, choice(r, StdoutAuto, StdoutResult, StdoutJSON, StdoutText)),
@@ -58,6 +64,9 @@ func (r *reader) module(n *node, path string, m *Module) {
 	}
 	if m.Config != nil && m.ABI != ABIExtism {
 		r.conflict(path+".config", "only an extism plug-in has a configuration", "remove config, or set abi: extism")
+	}
+	if m.Libraries != nil && m.ABI != ABIExtism {
+		r.conflict(path+".libraries", "only an extism plug-in has libraries", "remove libraries, or set abi: extism")
 	}
 	if m.ABI == ABIExtism && len(m.SuccessCodes) > 0 {
 		r.conflict(path+".success_codes", "an extism plug-in has no exit code", "remove success_codes, or set abi: wasi")
@@ -108,6 +117,33 @@ func (r *reader) modulePath(n *node, path string) string {
 		return text
 	}
 	return ""
+}
+
+// libraries reads the files of a plug-in's libraries by their names.
+func (r *reader) libraries(n *node, path string) map[string]string {
+	files := map[string]string{}
+	r.mapping(n, path, MaxLibraries, func(m member, path string) {
+		if r.key(m, path, libraryName, "write the name of the module in the imports: at most 64 letters, digits, _, - and .") {
+			files[m.key] = r.filePath(m.value, path, "a library is a file", "lib.wasm")
+		}
+	})
+	return files
+}
+
+// IsLibraryName reports whether [Module.Libraries] can have the name.
+func IsLibraryName(name string) bool { return libraryName.MatchString(name) }
+
+// LibraryKey returns the path in a manifest of a library's file, such as module.libraries.lib.
+func LibraryKey(name string) string { return keypath.Key("module.libraries", name) }
+
+// filePath reads the path of what is no module of its own, and so in no registry.
+func (r *reader) filePath(n *node, path, what, example string) string {
+	file := r.modulePath(n, path)
+	if strings.HasPrefix(file, "oci:") {
+		r.invalid(n, path, what, "write a path inside the manifest's folder, such as "+example)
+		return ""
+	}
+	return file
 }
 
 func (r *reader) digest(n *node, path string) string {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"path"
-	"strings"
 )
 
 const maxPackages = 32
@@ -32,6 +31,7 @@ func (r *reader) script(n *node, at string, m *Module) {
 		notFor("abi", "a script runs in an interpreter that Caisson knows"),
 		notFor("entry", "a script has a function run (Python) or a default export (JavaScript)"),
 		notFor("config", "a script has no configuration"),
+		notFor("libraries", "a script has packages instead"),
 		notFor("args", "a script has no command line"),
 		notFor("stdin", ownProtocol),
 		notFor("stdout", ownProtocol),
@@ -47,13 +47,8 @@ func (r *reader) scriptOnly(_ *node, at string) {
 }
 
 func (r *reader) scriptPath(n *node, at string) string {
-	file := r.modulePath(n, at)
-	switch {
-	case file == "":
-	case strings.HasPrefix(file, "oci:"):
-		r.invalid(n, at, "a script is a file", "write a path inside the manifest's folder, such as tool.py")
-		return ""
-	case languages[path.Ext(file)] == LanguageNone:
+	file := r.filePath(n, at, "a script is a file", "tool.py")
+	if file != "" && languages[path.Ext(file)] == LanguageNone {
 		r.invalid(n, at, fmt.Sprintf("%q is in no language that has an interpreter here", clip(file)), "write a file that ends in .py, .js or .mjs; for a WebAssembly module, write path instead of script")
 		return ""
 	}
@@ -61,12 +56,7 @@ func (r *reader) scriptPath(n *node, at string) string {
 }
 
 func (r *reader) packagePath(n *node, at string) string {
-	file := r.modulePath(n, at)
-	if strings.HasPrefix(file, "oci:") {
-		r.invalid(n, at, "a package is a folder or a wheel", "write a path inside the manifest's folder, such as vendor/markdown")
-		return ""
-	}
-	return file
+	return r.filePath(n, at, "a package is a folder or a wheel", "vendor/markdown")
 }
 
 // checkSample checks that a script's sample is a call that the script could get.

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/internal/extism"
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
@@ -105,12 +106,13 @@ func isAbort(i wasm.Import) bool {
 // isMinified reports whether Emscripten shortened the names of an import.
 func isMinified(i wasm.Import) bool { return i.Module == "a" && len(i.Name) <= 2 }
 
-// forImports says what to do about a module with imports that are not offered.
-func forImports(missing []wasm.Import, description *wasm.Module, producers []string) string {
-	for _, host := range foreign {
-		if slices.ContainsFunc(missing, host.is) {
-			return host.fix
-		}
+// forImports says what to do about one of a tool's modules with imports that are not offered.
+func forImports(missing []wasm.Import, p part, plugin bool) string {
+	if plugin && slices.ContainsFunc(missing, of(extism.Module)) {
+		return "leave out what uses them: plug-ins get the functions of " + extism.Module + " that Extism's own libraries offer"
+	}
+	if host := foreignTo(missing); host != "" {
+		return host
 	}
 	fix := "leave out the code that calls them: this runtime offers the functions of " + strings.Join(offeredModules(), ", ")
 	for _, mistake := range loose {
@@ -119,10 +121,39 @@ func forImports(missing []wasm.Import, description *wasm.Module, producers []str
 			break
 		}
 	}
-	if _, found := description.ExportedFunction(startFunction); !found {
-		fix += "; " + asProgram(producers)
+	if plugin {
+		if names := possibleLibraries(missing); len(names) > 0 {
+			return "if another module has them, name it in the manifest, such as libraries: {" + names[0] + ": " + names[0] + ".wasm} in module; else " + fix
+		}
+		return fix
+	}
+	if _, found := p.description.ExportedFunction(startFunction); !found {
+		fix += "; " + asProgram(wasm.Producers(p.source))
 	}
 	return fix
+}
+
+// foreignTo says what to do about imports from another host, or returns "".
+func foreignTo(missing []wasm.Import) string {
+	for _, host := range foreign {
+		if slices.ContainsFunc(missing, host.is) {
+			return host.fix
+		}
+	}
+	return ""
+}
+
+// possibleLibraries returns the modules among those of the imports that could be libraries: those of which only
+// functions are imported, and which no other host has. They are in the imports' order.
+func possibleLibraries(missing []wasm.Import) []string {
+	var names []string
+	for _, i := range missing {
+		isOther := func(other wasm.Import) bool { return other.Module == i.Module && other.Kind != wasm.ExternFunction }
+		if manifests.IsLibraryName(i.Module) && !slices.Contains(names, i.Module) && !slices.ContainsFunc(missing, isOther) && foreignTo([]wasm.Import{i}) == "" {
+			names = append(names, i.Module)
+		}
+	}
+	return names
 }
 
 // forProposal says what to do about a module that needs a proposal, or returns "".

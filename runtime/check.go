@@ -46,10 +46,10 @@ func checked(m *manifests.Manifest) error {
 }
 
 // unused returns the permissions that the manifest requests but the module cannot use, because
-// it lacks the imports.
-func unused(m *manifests.Manifest, description *wasm.Module) []string {
+// neither it nor a library has the imports.
+func unused(m *manifests.Manifest, all []wasm.Import) []string {
 	var imports, found []string
-	for _, i := range description.Imports {
+	for _, i := range all {
 		imports = append(imports, i.Module+"."+i.Name)
 	}
 	for _, k := range kinds() {

@@ -1,7 +1,6 @@
 package runtime
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,6 +17,7 @@ const startFunction = "_start"
 
 // unusableError is an [ErrModule] whose text leaves out what its cause repeats.
 type unusableError struct {
+	library string // that is at fault; empty for the module itself, or several
 	problem string
 	fix     string // may be empty
 	cause   error  // may be nil
@@ -35,6 +35,9 @@ func (e *unusableError) Error() string {
 // empty.
 func (e *unusableError) Problem() (text, fix string) { return e.problem, e.fix }
 
+// Library returns the name of the library that is at fault, or "".
+func (e *unusableError) Library() string { return e.library }
+
 func (e *unusableError) Unwrap() []error {
 	if e.cause == nil {
 		return []error{ErrModule}
@@ -42,97 +45,116 @@ func (e *unusableError) Unwrap() []error {
 	return []error{ErrModule, e.cause}
 }
 
-// unusable wraps an error of the engine or of package wasm for which the module is at fault. It says
-// so once, and what to do about it where that is known. The source may be nil.
-func unusable(m *manifests.Manifest, source []byte, err error) error {
-	if errors.Is(err, ErrModule) {
-		return err
-	}
-	text, fix := err.Error(), ""
-	if failure, ok := errors.AsType[*engine.Error](err); ok {
-		text = strings.TrimPrefix(text, fmt.Sprintf("%s: %v: ", failure.Op, failure.Kind))
-	}
-	if rejected, ok := errors.AsType[*wasm.Error](err); ok {
-		fix = forProposal(rejected.Proposal, wasm.Producers(source))
-		switch what, advice := forFile(source); {
-		case what != "" && errors.Is(err, wasm.ErrMalformed):
-			text, fix = what, advice
-		case errors.Is(err, wasm.ErrTruncated):
-			text, fix = "the file is cut off: "+text, "build or download it again"
-		}
-	}
-	return &unusableError{fmt.Sprintf("%v: %s: %s", ErrModule, m.Module.Path, text), fix, err}
+// findings are what is wrong with a tool's modules, by file, and what to do about it.
+type findings struct {
+	problems, fixes []string
+	libraries       []string // at fault; "" for the module itself
 }
 
-// checkCommand refuses a module that imports anything that this runtime does not offer with exactly
-// that type or that its manifest does not request, or that is neither a WASI command nor an Extism
-// plug-in, whichever the manifest says it is. It says all of
+// add adds what is wrong with a module. Each problem ends a sentence about it.
+func (f *findings) add(p part, problems, fixes []string) {
+	if len(problems) == 0 {
+		return
+	}
+	f.problems = append(f.problems, p.path+" "+strings.Join(problems, "; it "))
+	f.libraries = append(f.libraries, p.library)
+	for _, fix := range fixes {
+		if fix != "" && !slices.Contains(f.fixes, fix) {
+			f.fixes = append(f.fixes, fix)
+		}
+	}
+}
+
+func (f *findings) err() error {
+	if len(f.problems) == 0 {
+		return nil
+	}
+	failure := &unusableError{problem: fmt.Sprintf("%v: %s", ErrModule, strings.Join(f.problems, "; ")), fix: strings.Join(f.fixes, "; ")}
+	if len(f.libraries) == 1 {
+		failure.library = f.libraries[0]
+	}
+	return failure
+}
+
+// checkCommand refuses a module that imports anything, itself or by its libraries, that this runtime
+// does not offer with exactly that type or that its manifest does not request, or that is neither a WASI
+// command nor an Extism plug-in, whichever the manifest says it is. It says all of
 // this at once, before any code of the module runs and before it is compiled.
 //
 // The functions are those that the embedding program offers to plug-ins.
-func checkCommand(m *manifests.Manifest, source []byte, description *wasm.Module, functions []HostFunction) error {
-	producers := wasm.Producers(source)
-	var problems, fixes []string
-	add := func(fix, problem string, arguments ...any) {
-		problems = append(problems, fmt.Sprintf(problem, arguments...))
-		if fix != "" && !slices.Contains(fixes, fix) {
-			fixes = append(fixes, fix)
+func checkCommand(m *manifests.Manifest, source engine.Source, linked *wasm.Linked, functions []HostFunction) error {
+	var found findings
+	plugin := isPlugin(m, linked.Main)
+	for _, p := range partsOf(m, source, linked) {
+		problems, fixes, complete := checkImports(m, p, plugin, functions)
+		if p.library == "" {
+			more, moreFixes := checkExports(m, p, plugin, complete)
+			problems, fixes = append(problems, more...), append(fixes, moreFixes...)
 		}
+		found.add(p, problems, fixes)
 	}
-	plugin := isPlugin(m, description)
-	missing, mistyped := unoffered(description, plugin, functions)
+	return found.err()
+}
+
+// checkImports returns what is wrong with the imports of one of a tool's modules, and whether the host
+// offers all of them.
+func checkImports(m *manifests.Manifest, p part, plugin bool, functions []HostFunction) (problems, fixes []string, complete bool) {
+	missing, mistyped := unoffered(p.imports, plugin, functions)
 	if len(missing) > 0 {
-		fix := forImports(missing, description, producers)
-		if plugin && slices.ContainsFunc(missing, of(extism.Module)) {
-			fix = "leave out what uses them: plug-ins get the functions of " + extism.Module + " that Extism's own libraries offer"
-		}
-		add(fix, "imports %s, which this runtime does not offer", listed(missing))
+		problems = append(problems, fmt.Sprintf("imports %s, which this runtime does not offer", listed(missing)))
+		fixes = append(fixes, forImports(missing, p, plugin))
 	}
 	if len(mistyped) > 0 {
-		add("declare them as WASI preview 1, Extism and ABI.md have them", "imports %s with the wrong type", listed(mistyped))
+		problems = append(problems, fmt.Sprintf("imports %s with the wrong type", listed(mistyped)))
+		fixes = append(fixes, "declare them as WASI preview 1, Extism and ABI.md have them")
 	}
+	const request = "request the permission in the manifest, or build the module without the import"
 	for _, k := range kinds() {
-		used := slices.DeleteFunc(slices.Clone(description.Imports), func(i wasm.Import) bool { return i.Module != k.module })
+		used := slices.DeleteFunc(slices.Clone(p.imports), func(i wasm.Import) bool { return i.Module != k.module })
 		if k.module != "" && len(used) > 0 && !k.asked(m) {
-			add("request the permission in the manifest, or build the module without the import",
-				"imports %s, but its manifest does not ask for permissions.%s", listed(used), k.name)
+			problems = append(problems, fmt.Sprintf("imports %s, but its manifest does not ask for permissions.%s", listed(used), k.name))
+			fixes = append(fixes, request)
 		}
 	}
-	if plugin { // Parse finds the first two if the manifest has the ABI
+	if silent := unasked(m, p.imports, functions); plugin && len(silent) > 0 {
+		problems = append(problems, fmt.Sprintf("imports %s, but its manifest does not ask for permissions.functions", listed(silent)))
+		fixes = append(fixes, request)
+	}
+	return problems, fixes, len(missing) == 0
+}
+
+// checkExports returns what is wrong with the module that calls run, apart from its imports.
+func checkExports(m *manifests.Manifest, p part, plugin, complete bool) (problems, fixes []string) {
+	add := func(fix, problem string) { problems, fixes = append(problems, problem), append(fixes, fix) }
+	if plugin { // Parse finds these two if the manifest has the ABI
 		if len(m.Module.Args) > 0 {
 			add("remove module.args", "is an Extism plug-in, which has no command line, but its manifest has module.args")
 		}
 		if len(m.Module.SuccessCodes) > 0 {
 			add("remove module.success_codes", "is an Extism plug-in, which has no exit code, but its manifest has module.success_codes")
 		}
-		if silent := unasked(m, description, functions); len(silent) > 0 {
-			add("request the permission in the manifest, or build the module without the import", "imports %s, but its manifest does not ask for permissions.functions", listed(silent))
+		if problem, fix := checkEntry(m, p.description); problem != "" {
+			add(fix, problem)
 		}
+		return problems, fixes
 	}
 	asCommand := ""
-	if len(missing) == 0 { // else the advice about imports covers it
-		asCommand = asProgram(producers)
+	if complete { // else the advice about imports covers it
+		asCommand = asProgram(wasm.Producers(p.source))
 	}
-	start, found := description.ExportedFunction(startFunction)
+	start, found := p.description.ExportedFunction(startFunction)
 	switch {
-	case plugin:
-		if problem, fix := checkEntry(m, description); problem != "" {
-			add(fix, "%s", problem)
-		}
 	case !found:
-		add(asCommand, "exports no %s function, so it is not a WASI command", startFunction)
+		add(asCommand, fmt.Sprintf("exports no %s function, so it is not a WASI command", startFunction))
 	case len(start.Params)+len(start.Results) > 0:
-		add(asCommand, "exports %s as a function with parameters or results, so it is not a WASI command", startFunction)
+		add(asCommand, fmt.Sprintf("exports %s as a function with parameters or results, so it is not a WASI command", startFunction))
 	}
-	if len(problems) == 0 {
-		return nil
-	}
-	return &unusableError{problem: fmt.Sprintf("%v: %s %s", ErrModule, m.Module.Path, strings.Join(problems, "; it ")), fix: strings.Join(fixes, "; ")}
+	return problems, fixes
 }
 
 // unoffered returns the imports that this runtime does not offer, and those that it offers with
 // another type.
-func unoffered(description *wasm.Module, plugin bool, more []HostFunction) (missing, mistyped []wasm.Import) {
+func unoffered(imports []wasm.Import, plugin bool, more []HostFunction) (missing, mistyped []wasm.Import) {
 	functions := map[[2]string]hostfuncs.Function{}
 	all := offered()
 	if plugin {
@@ -144,7 +166,7 @@ func unoffered(description *wasm.Module, plugin bool, more []HostFunction) (miss
 	for _, f := range all {
 		functions[[2]string{f.Module, f.Name}] = f
 	}
-	for _, i := range description.Imports {
+	for _, i := range imports {
 		f, ok := functions[[2]string{i.Module, i.Name}]
 		switch {
 		case !ok || i.Kind != wasm.ExternFunction:

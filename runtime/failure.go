@@ -156,7 +156,7 @@ func (r *run) failed(ctx context.Context, err error) (tool.Outcome, error) {
 	case errors.Is(err, context.Canceled):
 		return r.fail(tool.Cancelled, "the call was cancelled", err)
 	case errors.Is(err, engine.ErrModule):
-		err = unusable(r.tool.manifest, nil, err)
+		err = unusable(r.tool.manifest, engine.Source{}, err)
 	case errors.Is(err, errBusy):
 		return r.fail(tool.Busy, err.Error(), err)
 	}

@@ -211,8 +211,8 @@ func (c *functionCalls) begin(name string) (journal.Entry, error) {
 }
 
 // unasked returns the imports of functions of the embedding program that a manifest does not request.
-func unasked(m *manifests.Manifest, description *wasm.Module, functions []HostFunction) (imports []wasm.Import) {
-	for _, i := range description.Imports {
+func unasked(m *manifests.Manifest, all []wasm.Import, functions []HostFunction) (imports []wasm.Import) {
+	for _, i := range all {
 		for _, f := range functions {
 			if i.Module == f.namespace() && i.Name == f.Name && !slices.Contains(m.Permissions.Functions, f.PermissionName()) {
 				imports = append(imports, i)

@@ -193,7 +193,7 @@ func full(t *testing.T, dir string) *fullTerms {
 	return &fullTerms{
 		Manifest: manifests.Manifest{
 			File: "tool.yaml", Name: "guest", Label: "a", Description: "b", Version: "1.0.0", Category: "c",
-			Module: manifests.Module{Language: "python", Packages: []string{"lib"}, Sample: json.RawMessage(`{"a":1}`),
+			Module: manifests.Module{Language: "python", Packages: []string{"lib"}, Libraries: map[string]string{"lib": "lib.wasm"}, Sample: json.RawMessage(`{"a":1}`),
 				Path: "guest.wasm", SHA256: testModule, ABI: manifests.ABIWASI, Entry: "call", Config: map[string]string{"a": "b"}, Args: []manifests.ArgTemplate{template},
 				Stdin: manifests.Stdin{Mode: manifests.StdinParam, Param: "a"}, Stdout: manifests.StdoutText, Stderr: manifests.StderrPrivate, SuccessCodes: []int{1},
 			},
@@ -246,7 +246,7 @@ const testModule = "abababababababababababababababababababababababababababababab
 var noDifference = map[string]string{
 	"Manifest.File":          "where it is written",
 	"Manifest.Module.Path":   "the module's digest is part of the identity, beside the terms",
-	"Manifest.Module.SHA256": "the same", "Manifest.Module.Language": "the same", "Manifest.Module.Packages": "the same", "Manifest.Module.Sample": "the same",
+	"Manifest.Module.SHA256": "the same", "Manifest.Module.Language": "the same", "Manifest.Module.Packages": "the same", "Manifest.Module.Sample": "the same", "Manifest.Module.Libraries": "the same",
 	"Manifest.Label": "for people", "Manifest.Description": "for models", "Manifest.Version": "for people", "Manifest.Category": "for people",
 	"Manifest.Aliases":  "names are resolved before",
 	"Manifest.Retired":  "calls by them do not run",

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/internal/hostfile"
+	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/internal/extism"
 	"github.com/caisson-run/caisson/runtime/internal/wasi"
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
@@ -35,6 +36,9 @@ type Recognised struct {
 	Files, Network, Config bool
 	// Unoffered names the imports that this runtime does not offer, or is empty.
 	Unoffered string
+	// Libraries are the modules of these imports, if other modules may have all that is missing: the
+	// names of libraries that a plug-in needs.
+	Libraries []string
 }
 
 // Recognise says what a module is, without running or validating it. The error wraps [ErrModule].
@@ -63,8 +67,11 @@ func Recognise(source []byte) (Recognised, error) {
 	r.Files = imports(wasi.ModuleName, "path_open")
 	r.Network = imports(extism.Module, "http_request") || slices.ContainsFunc(description.Imports, of("caisson:net@1"))
 	r.Config = imports(extism.Module, "config_get")
-	if missing, mistyped := unoffered(description, plugin, nil); len(missing)+len(mistyped) > 0 {
+	if missing, mistyped := unoffered(description.Imports, plugin, nil); len(missing)+len(mistyped) > 0 {
 		r.Unoffered = listed(append(missing, mistyped...))
+		if r.Kind != ModuleCommand {
+			r.Libraries = neededLibraries(missing, mistyped)
+		}
 	}
 	return r, nil
 }
@@ -84,6 +91,16 @@ func RecogniseFile(path string) (Recognised, error) {
 		return Recognised{}, fmt.Errorf("%w: %w", ErrModule, err)
 	}
 	return Recognise(source)
+}
+
+// neededLibraries returns the modules of [Recognised.Libraries].
+func neededLibraries(missing, mistyped []wasm.Import) []string {
+	names := possibleLibraries(missing)
+	isElsewhere := func(i wasm.Import) bool { return !slices.Contains(names, i.Module) }
+	if len(mistyped) > 0 || len(names) > manifests.MaxLibraries || slices.ContainsFunc(missing, isElsewhere) {
+		return nil
+	}
+	return names
 }
 
 // pluginFunctions returns the functions of [Recognised.Functions].

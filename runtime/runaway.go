@@ -17,7 +17,7 @@ var ErrRunaway = errors.New("the guest could not be stopped: this is a bug in Ca
 type Runaway struct {
 	CallID string // empty for a program that was being started without a call
 	Tool   string
-	SHA256 string // of the module, in hex
+	SHA256 string // of the module, with its libraries if it has any, in hex
 	Began  time.Time
 	// Deadline is when the guest should have returned at the latest.
 	Deadline time.Time

@@ -48,7 +48,7 @@ type Options struct {
 	// Compiler says where modules are compiled. [ChildCompiler] accepts more complex untrusted
 	// modules than the zero value, since the child process can be stopped.
 	Compiler Compiler
-	// TrustedModules lists modules, by SHA-256 in hex, whose compilation may take any amount of
+	// TrustedModules lists modules, by SHA-256 of their files in hex, whose compilation may take any amount of
 	// time and memory. They are compiled in this process and are not refused for their
 	// complexity. Otherwise they are validated, metered and contained like any module.
 	TrustedModules []string

@@ -6,26 +6,31 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	sdk "github.com/extism/go-sdk"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/runtime"
 )
 
-// placed writes a manifest as plugin.json beside one of the plug-ins that github.com/extism/go-sdk is
+// placed writes a manifest as plugin.json beside a plug-in, or several, that github.com/extism/go-sdk is
 // tested with.
-func placed(t *testing.T, module, text string) string {
+func placed(t *testing.T, module, text string, more ...string) string {
 	t.Helper()
 	root, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/extism/go-sdk").Output()
 	require.NoError(t, err)
-	source, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(root)), "wasm", module))
-	require.NoError(t, err)
 	folder := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(folder, module), source, 0o600))
+	for _, module := range append(more, module) {
+		source, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(root)), "wasm", module))
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(folder, module), source, 0o600))
+	}
 	file := filepath.Join(folder, "plugin.json")
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	return file
@@ -110,24 +115,25 @@ func TestWhatHasNoEquivalentIsSaid(t *testing.T) {
 func TestWhatCannotBeTranslatedIsRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"wasm": []}`: "no module",
-		`{"wasm": [{"path": "noop.wasm"}, {"path": "b"}]}`:                      "several modules",
-		`{"wasm": [{"url": "https://example.com/a.wasm"}]}`:                     "does not download",
-		`{"wasm": [{"data": "AGFzbQEAAAA="}]}`:                                  "written into a manifest",
-		`{"wasm": [{"path": "../noop.wasm"}]}`:                                  "cannot be read",
-		`{"wasm": [{"path": "none.wasm"}]}`:                                     "cannot be read",
-		`{"wasm": [{"path": "plugin.json"}]}`:                                   "module cannot be used",
-		`{"wasm": 1}`:                                                           "wasm: want a list, got a number",
-		`{"wasm": [{"path": "noop.wasm", "hash": "12"}]}`:                       "wasm[0].hash",
-		`{"wasm": [{"path": "noop.wasm"}], "allowed_paths": {"/srv": "data"}}`:  "allowed_paths",
-		`{"wasm": [{"path": "noop.wasm"}], "timeout_ms": 18446744073709551615}`: "timeout_ms: 9223372036854ms is out of range (write a number of milliseconds from 1 to 86400000)",
-		`{"wasm": [{"path": "noop.wasm"}], "memory": {"max_pages": 65536}}`:     "memory.max_pages: 4194304KiB is out of range (write a number of pages",
-		`{"wasm": [{"path": "noop.wasm"}], "timeout_ms": -1}`:                   "timeout_ms: want a whole number from 0, got the number -1",
-		`{"wasm": [{"path": "noop.wasm"}], "config": {"a": 1}}`:                 "config.a: want a text",
-		`{"wasm": [{"path": "noop.wasm"}], "Config": {"a": "1"}}`:               `write it as "config"`,
-		`{"wasm": [{"path": "noop.wasm"}], "config": {}, "config": {}}`:         "a name occurs twice in one object",
-		`{"wasm": [{"path": "noop.wasm", "url": "https://example.com"}]}`:       "wasm[0].url: this version of Caisson does not download",
-		`{"wasm": [{"path": "noop.wasm", "data": "AGFzbQEAAAA="}]}`:             "wasm[0].data",
-		`{"wasm": [{"hash": "12"}]}`:                                            "wasm[0]: the module has no path",
+		`{"wasm": [{"path": "noop.wasm"}, {"path": "b"}]}`:                             "wasm[1]: the module has no name, and wasm[0] is the main module already",
+		`{"wasm": [{"path": "noop.wasm", "hash": "` + strings.Repeat("0", 64) + `"}]}`: "wasm[0].hash: the module noop.wasm has the SHA-256 ",
+		`{"wasm": [{"url": "https://example.com/a.wasm"}]}`:                            "does not download",
+		`{"wasm": [{"data": "AGFzbQEAAAA="}]}`:                                         "written into a manifest",
+		`{"wasm": [{"path": "../noop.wasm"}]}`:                                         "cannot be read",
+		`{"wasm": [{"path": "none.wasm"}]}`:                                            "cannot be read",
+		`{"wasm": [{"path": "plugin.json"}]}`:                                          "module cannot be used",
+		`{"wasm": 1}`:                                                                  "wasm: want a list, got a number",
+		`{"wasm": [{"path": "noop.wasm", "hash": "12"}]}`:                              "wasm[0].hash",
+		`{"wasm": [{"path": "noop.wasm"}], "allowed_paths": {"/srv": "data"}}`:         "allowed_paths",
+		`{"wasm": [{"path": "noop.wasm"}], "timeout_ms": 18446744073709551615}`:        "timeout_ms: 9223372036854ms is out of range (write a number of milliseconds from 1 to 86400000)",
+		`{"wasm": [{"path": "noop.wasm"}], "memory": {"max_pages": 65536}}`:            "memory.max_pages: 4194304KiB is out of range (write a number of pages",
+		`{"wasm": [{"path": "noop.wasm"}], "timeout_ms": -1}`:                          "timeout_ms: want a whole number from 0, got the number -1",
+		`{"wasm": [{"path": "noop.wasm"}], "config": {"a": 1}}`:                        "config.a: want a text",
+		`{"wasm": [{"path": "noop.wasm"}], "Config": {"a": "1"}}`:                      `write it as "config"`,
+		`{"wasm": [{"path": "noop.wasm"}], "config": {}, "config": {}}`:                "a name occurs twice in one object",
+		`{"wasm": [{"path": "noop.wasm", "url": "https://example.com"}]}`:              "wasm[0].url: this version of Caisson does not download",
+		`{"wasm": [{"path": "noop.wasm", "data": "AGFzbQEAAAA="}]}`:                    "wasm[0].data",
+		`{"wasm": [{"hash": "12"}]}`:                                                   "wasm[0]: the module has no path",
 	} {
 		_, err := Load(placed(t, "noop.wasm", text))
 		var invalid *manifests.Error
@@ -176,6 +182,116 @@ func TestPlacesAreThoseOfTheFile(t *testing.T) {
 	require.Len(t, invalid.Problems, 2)
 	assert.Equal(t, [2]int{2, 2}, [2]int{invalid.Problems[0].Line, invalid.Problems[0].Column})
 	assert.Equal(t, [2]int{3, 3}, [2]int{invalid.Problems[1].Line, invalid.Problems[1].Column})
+}
+
+func TestModulesBesideTheMainOneAreLibraries(t *testing.T) {
+	linked := func(hashOfLib, hashOfMain string) (*Translated, error) {
+		return Load(placed(t, "main.wasm", `{"wasm": [
+  {"path": "./lib.wasm", "name": "lib", "hash": "`+hashOfLib+`"},
+  {"path": "main.wasm", "name": "main", "hash": "`+hashOfMain+`"}
+]}`, "lib.wasm"))
+	}
+	done, err := linked("", "")
+	require.NoError(t, err)
+	require.Len(t, done.Manifests, 1)
+	assert.Empty(t, done.Notes)
+	m := done.Manifests[0]
+	assert.Equal(t, "plugin_run_test", m.Name)
+	assert.Equal(t, "main.wasm", m.Module.Path)
+	assert.Equal(t, map[string]string{"lib": "lib.wasm"}, m.Module.Libraries)
+	assert.Empty(t, m.Module.SHA256, "nothing is pinned")
+	assert.Equal(t, [3]int{1, 2, 3}, [3]int{m.Line("module.libraries"), m.Line("module.libraries.lib"), m.Line("module.path")})
+	assert.Equal(t, "wasm[0].path", m.Problem("module.libraries.lib", manifests.Conflict, "", "").Path)
+
+	const lib, main = "06722442359e22194cefed6a489047b2adf0961613a266223c464ce52caf2d6e", "edbec9a2ede45521b1677ca4749cdaab4cf34964e573df06a61489849565ef26"
+	info, err := runtime.InspectModule(m)
+	require.NoError(t, err)
+	for _, hashes := range [][2]string{{lib, ""}, {"", main}, {strings.ToUpper(lib), main}} {
+		done, err := linked(hashes[0], hashes[1])
+		require.NoError(t, err)
+		assert.Equal(t, info.SHA256, done.Manifests[0].Module.SHA256, "a hash of any pins all")
+		_, err = runtime.InspectModule(done.Manifests[0])
+		require.NoError(t, err)
+	}
+	_, err = linked(lib, lib)
+	require.ErrorContains(t, err, "wasm[1].hash: the module main.wasm has the SHA-256 "+main)
+	_, err = linked(main, "")
+	require.ErrorContains(t, err, "wasm[0].hash: the module ./lib.wasm has the SHA-256 "+lib)
+}
+
+// TestLibrariesThatCannotBeNamed: what is wrong is said where it is written.
+func TestLibrariesThatCannotBeNamed(t *testing.T) {
+	var many []string
+	for i := range manifests.MaxLibraries + 2 {
+		many = append(many, fmt.Sprintf(`{"path": "noop.wasm", "name": "n%d"}`, i))
+	}
+	for modules, want := range map[string]string{
+		`{"path": "noop.wasm", "name": "extism:host/env"}, {"path": "noop.wasm"}`:                                      `wasm[0].name: "extism:host/env" is no name that a library can have`,
+		`{"path": "noop.wasm", "name": "a b"}, {"path": "noop.wasm"}`:                                                  `wasm[0].name: "a b" is no name`,
+		`{"path": "noop.wasm", "name": "a"}, {"path": "noop.wasm", "name": "a"}, {"path": "noop.wasm"}`:                `wasm[1].name: wasm[0] is named "a", too`,
+		`{"path": "noop.wasm", "name": "a"}, {"path": "none.wasm"}`:                                                    `wasm[1].path: the module "none.wasm" cannot be read`,
+		`{"path": "../noop.wasm", "name": "a"}, {"path": "noop.wasm"}`:                                                 `wasm[0].path: the module "../noop.wasm" cannot be read`,
+		`{"path": "noop.wasm", "name": "a"}, {"path": "noop.wasm", "hash": "12"}`:                                      `wasm[1].hash: the module noop.wasm has the SHA-256`,
+		`{"path": "noop.wasm", "name": "a"}, {"url": "https://example.com/a.wasm"}`:                                    "wasm[1].url: this version of Caisson does not download",
+		`{"path": "noop.wasm", "name": "main"}, {"path": "noop.wasm", "name": "a"}, {"path": "noop.wasm", "name": ""}`: "wasm[2]: the module has no name, and wasm[0] is the main module",
+		`{"path": "noop.wasm"}, {"path": "noop.wasm", "name": "main"}`:                                                 "wasm[1].name: wasm[0] is the main module already",
+		strings.Join(many, ","): "wasm: 5 keys are over the limit of 4",
+	} {
+		_, err := Load(placed(t, "noop.wasm", `{"wasm": [`+modules+`]}`))
+		var invalid *manifests.Error
+		require.ErrorAs(t, err, &invalid, modules)
+		assert.ErrorContains(t, err, want)
+	}
+}
+
+// TestTheMainModuleIsThatOfExtism: of up to three modules with any names, the functions of the same one are
+// called here as by go-sdk, which refuses the same lists.
+func TestTheMainModuleIsThatOfExtism(t *testing.T) {
+	accepted, refused := 0, 0
+	for _, names := range lists([]string{"", "main", "a", "b"}, 3) {
+		folder := t.TempDir()
+		var theirs sdk.Manifest
+		var entries []string
+		for i, name := range names {
+			function := fmt.Sprintf("f%d", i)
+			require.NoError(t, os.WriteFile(filepath.Join(folder, function), []byte(exporting(function)), 0o600))
+			theirs.Wasm = append(theirs.Wasm, sdk.WasmData{Data: []byte(exporting(function)), Name: name})
+			entries = append(entries, fmt.Sprintf(`{"path": %q, "name": %q}`, function, name))
+		}
+		file := filepath.Join(folder, "plugin.json")
+		require.NoError(t, os.WriteFile(file, []byte(`{"wasm": [`+strings.Join(entries, ", ")+`]}`), 0o600))
+		done, err := Load(file)
+		plugin, failed := sdk.NewPlugin(t.Context(), theirs, sdk.PluginConfig{}, nil)
+		if failed != nil {
+			refused++
+			require.ErrorIs(t, err, manifests.ErrInvalid, "%q: %v", names, failed)
+			continue
+		}
+		accepted++
+		require.NoError(t, err, "%q", names)
+		require.Len(t, done.Manifests, 1)
+		assert.Len(t, done.Manifests[0].Module.Libraries, len(names)-1)
+		assert.True(t, plugin.FunctionExists(done.Manifests[0].Module.Entry), "%q", names)
+		require.NoError(t, plugin.Close(t.Context()))
+	}
+	assert.Greater(t, accepted, 20)
+	assert.Greater(t, refused, 20)
+}
+
+// lists returns all lists of one element up to some number.
+func lists(of []string, most int) [][]string {
+	last := [][]string{nil}
+	var all [][]string
+	for range most {
+		var longer [][]string
+		for _, list := range last {
+			for _, element := range of {
+				longer = append(longer, append(slices.Clone(list), element))
+			}
+		}
+		all, last = append(all, longer...), longer
+	}
+	return all
 }
 
 // exporting is a plug-in that exports functions of these names.

@@ -42,6 +42,7 @@ func (t *translation) readMembers() error {
 	problems = append(problems, t.members(root.Get("memory"), "memory.", knownMemory)...)
 	for i, module := range root.Get("wasm").Elements() {
 		at := fmt.Sprintf("wasm[%d]", i)
+		t.places[at], _ = module.Span()
 		problems = append(problems, t.members(module, at+".", knownModule)...)
 		if module.Kind() == jsontext.Object {
 			problems = append(problems, t.checkSource(module, at)...)
@@ -155,9 +156,7 @@ func (t *translation) position(offset int) (line, column int) {
 
 // origins are the members from which keys of the manifests come, and which numbers they can have.
 var origins = []struct{ key, member, numbers string }{
-	{"module.sha256", "wasm[0].hash", ""},
 	{"module.config", "config", ""},
-	{"module.path", "wasm[0].path", ""},
 	{"permissions.network", "allowed_hosts", ""},
 	{"permissions.files", "allowed_paths", ""},
 	{"limits.timeout", "timeout_ms", "a number of milliseconds from 1 to 86400000"},
@@ -180,6 +179,17 @@ func outOfRange(problems []manifests.Problem) []manifests.Problem {
 // origin returns the place of the member from which a key of a manifest comes. Others come from no
 // member.
 func (t *translation) origin(path string) manifests.Place {
+	for _, m := range t.modules {
+		switch {
+		case path == "module.path" && m == t.main, path == manifests.LibraryKey(m.name) && m != t.main:
+			return t.place(m.at + ".path")
+		case path == "module.sha256" && m.said.Hash != "": // of the first that has one
+			return t.place(m.at + ".hash")
+		}
+	}
+	if path == "module.libraries" {
+		return t.place("wasm")
+	}
 	for _, o := range origins {
 		if rest, found := strings.CutPrefix(path, o.key); found && (rest == "" || rest[0] == '.' || rest[0] == '[') {
 			return t.place(o.member)

@@ -13,8 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -22,12 +20,11 @@ import (
 
 	"github.com/caisson-run/caisson/internal/hostfile"
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/runtime"
 )
 
 // Translated is what a manifest of Extism says to Caisson.
 type Translated struct {
-	// Manifests are those of the tools, one for each function of the plug-in, in the module's order.
+	// Manifests are those of the tools, one for each function of the main module, in the module's order.
 	// A tool's name is that of the file without its extension, "_", and that of the function. Its one
 	// parameter, input, is the plug-in's input.
 	Manifests []*manifests.Manifest
@@ -55,7 +52,7 @@ func IsManifest(path string) bool {
 	return members["wasm"] != nil && members["schema"] == nil
 }
 
-// Load reads a manifest of Extism and the exports of its module. The error is a [*manifests.Error] if
+// Load reads a manifest of Extism and its modules. The error is a [*manifests.Error] if
 // the manifest cannot be translated, and wraps [manifests.ErrFile] if it cannot be read.
 func Load(path string) (*Translated, error) {
 	source, err := readFile(path, manifests.MaxBytes)
@@ -88,15 +85,17 @@ func readFile(path string, most int64) (source []byte, err error) {
 
 // translation is a manifest that is being translated.
 type translation struct {
-	file   string
-	source string
-	places map[string]int // offsets of members in the source, such as that of "memory.max_pages"
-	said   extism.Manifest
-	module extism.WasmFile
-	notes  []manifests.Problem
+	file    string
+	source  string
+	places  map[string]int // offsets of members in the source, such as that of "memory.max_pages"
+	said    extism.Manifest
+	modules []*module
+	main    *module // one of them
+	digest  string  // of all modules, if any has a hash
+	notes   []manifests.Problem
 }
 
-// read parses the manifest, and checks that it has one module in a file.
+// read parses the manifest and reads its modules.
 func (t *translation) read() error {
 	if err := t.readMembers(); err != nil {
 		return err
@@ -104,52 +103,11 @@ func (t *translation) read() error {
 	if err := json.Unmarshal([]byte(t.source), &t.said); err != nil {
 		return t.mistyped(err)
 	}
-	switch len(t.said.Wasm) {
-	case 1:
-	case 0:
+	if len(t.said.Wasm) == 0 {
 		return t.refused("wasm", manifests.Missing, "the manifest has no module", `write {"wasm": [{"path": "plugin.wasm"}]}`)
-	default:
-		return t.refused("wasm", manifests.NotEnforced, "this version of Caisson does not link several modules", "link them into one module when they are built")
 	}
-	var ok bool
-	if t.module, ok = t.said.Wasm[0].(extism.WasmFile); !ok {
-		return t.refused("wasm[0]", manifests.NotEnforced, "this version of Caisson loads modules from files alone", "write the path of a file")
+	if err := t.arrange(); err != nil {
+		return err
 	}
-	return nil
-}
-
-// maxTools is how many tools are made of a manifest at most.
-const maxTools = 256
-
-// functions returns the functions of the module, which must be in the manifest's folder.
-func (t *translation) functions() ([]string, error) {
-	root, err := os.OpenRoot(filepath.Dir(t.file))
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", manifests.ErrFile, err)
-	}
-	defer root.Close()
-	path := t.module.Path
-	file, info, err := hostfile.OpenIn(root, filepath.FromSlash(path), hostfile.Follow)
-	if err != nil {
-		if failed, ok := errors.AsType[*fs.PathError](err); ok {
-			err = failed.Err
-		}
-		return nil, t.refused("wasm[0].path", manifests.InvalidValue, fmt.Sprintf("the module %q cannot be read: %v", path, err), "write the path of a module in the manifest's folder or below it, relative to that folder")
-	}
-	defer file.Close()
-	if info.Size() > runtime.MaxModuleBytes {
-		return nil, t.refused("wasm[0].path", manifests.InvalidValue, fmt.Sprintf("the module has %d bytes, the limit is %d", info.Size(), runtime.MaxModuleBytes), "build a smaller module")
-	}
-	source, err := io.ReadAll(io.LimitReader(file, runtime.MaxModuleBytes))
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", manifests.ErrFile, err)
-	}
-	functions, err := runtime.PluginFunctions(source)
-	if err != nil {
-		return nil, t.refused("wasm[0].path", manifests.InvalidValue, err.Error(), "name an Extism plug-in")
-	}
-	if len(functions) > maxTools {
-		return nil, t.refused("wasm[0].path", manifests.NotEnforced, fmt.Sprintf("the module exports %d functions that could be tools, the limit is %d", len(functions), maxTools), "write manifests of Caisson for those that models need: caisson inspect "+path+" prints one to start from")
-	}
-	return functions, nil
+	return t.load()
 }

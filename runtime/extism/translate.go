@@ -38,6 +38,9 @@ func (t *translation) translate() (*Translated, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, m := range t.modules {
+		m.source = nil // the manifests keep the translation, for the places of its members
+	}
 	asks, limits := t.permissions(), t.limits()
 	done := &Translated{}
 	var problems []manifests.Problem
@@ -45,8 +48,8 @@ func (t *translation) translate() (*Translated, error) {
 	for _, function := range functions {
 		name := t.name(function)
 		text, err := json.Marshal(written{
-			Schema: manifests.SchemaV1, Name: name, Description: "Calls " + function + " of the Extism plug-in " + t.module.Path + ".",
-			Module: t.moduleOf(function), Parameters: json.RawMessage(inputParameter), Permissions: asks, Limits: limits,
+			Schema: manifests.SchemaV1, Name: name, Description: "Calls " + function + " of the Extism plug-in " + t.main.said.Path + ".",
+			Module: t.describe(function), Parameters: json.RawMessage(inputParameter), Permissions: asks, Limits: limits,
 		})
 		if err != nil {
 			return nil, err
@@ -67,7 +70,7 @@ func (t *translation) translate() (*Translated, error) {
 		}
 	}
 	if len(problems) == 0 && len(done.Manifests) == 0 {
-		return nil, t.refused("wasm[0].path", manifests.InvalidValue, "none of its functions can be a tool: the name of each is not allowed", "shorten the name of this file, or write a manifest of Caisson for each function")
+		return nil, t.refused(t.main.at+".path", manifests.InvalidValue, "none of its functions can be a tool: the name of each is not allowed", "shorten the name of this file, or write a manifest of Caisson for each function")
 	}
 	if len(problems) > 0 {
 		return nil, &manifests.Error{Problems: slices.CompactFunc(problems, func(a, b manifests.Problem) bool { return a == b })}
@@ -78,7 +81,7 @@ func (t *translation) translate() (*Translated, error) {
 
 // unnamed notes that a function is no tool.
 func (t *translation) unnamed(function, name, reason string) {
-	t.note("wasm[0].path", fmt.Sprintf("no tool is made of the function %q: %q would have %s", function, name, reason), "write a manifest of Caisson for it if models need it, with a name of its own")
+	t.note(t.main.at+".path", fmt.Sprintf("no tool is made of the function %q: %q would have %s", function, name, reason), "write a manifest of Caisson for it if models need it, with a name of its own")
 }
 
 // name returns the name of the tool of a function: that of the file, and that of the function, with _
@@ -91,17 +94,6 @@ func (t *translation) name(function string) string {
 		}
 		return '_'
 	}, file+"_"+function)
-}
-
-func (t *translation) moduleOf(function string) map[string]any {
-	m := map[string]any{"path": filepath.ToSlash(filepath.Clean(t.module.Path)), "abi": manifests.ABIExtism, "entry": function, "stdin": "{input}"}
-	if hash := t.module.Hash; hash != "" {
-		m["sha256"] = hash
-	}
-	if len(t.said.Config) > 0 {
-		m["config"] = t.said.Config
-	}
-	return m
 }
 
 // permissions returns what the tools request: each host by every method, scheme and port, as Extism

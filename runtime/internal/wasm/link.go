@@ -13,7 +13,8 @@ var ErrLink = errors.New("cannot be linked")
 // Linked is a module with its libraries: modules whose functions are imported under the libraries'
 // names, by the module and by each other.
 type Linked struct {
-	Main *Module
+	Main      *Module
+	Libraries map[string]*Module
 	// Imports are those of the module and its libraries that no library has.
 	Imports []Import
 	// Order lists the libraries, each after those that it imports from.
@@ -25,7 +26,7 @@ type Linked struct {
 // without end although no module recurses. For the same reason, libraries that import from each
 // other in a cycle are rejected. The errors wrap [ErrLink].
 func Link(main *Module, libraries map[string]*Module) (*Linked, error) {
-	linked := &Linked{Main: main}
+	linked := &Linked{Main: main, Libraries: libraries}
 	if len(libraries) == 0 {
 		linked.Imports = main.Imports
 		return linked, nil

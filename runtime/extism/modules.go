@@ -1,0 +1,165 @@
+package extism
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	extism "github.com/extism/go-sdk"
+
+	"github.com/caisson-run/caisson/internal/hostfile"
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/runtime"
+	"github.com/caisson-run/caisson/runtime/internal/engine"
+)
+
+// module is one of a manifest's modules.
+type module struct {
+	at     string // its member, such as "wasm[0]"
+	name   string
+	said   extism.WasmFile
+	source []byte
+}
+
+// path returns the module's path as a manifest of Caisson has it.
+func (m *module) path() string { return filepath.ToSlash(filepath.Clean(m.said.Path)) }
+
+// mainName is the name of the module whose functions hosts call.
+const mainName = "main"
+
+// arrange finds the main module and its libraries as Extism does. The main one is the first without a
+// name, or the one that is named so, or else the last.
+func (t *translation) arrange() error {
+	known := map[string]*module{}
+	for i, said := range t.said.Wasm {
+		m := &module{at: fmt.Sprintf("wasm[%d]", i)}
+		var ok bool
+		if m.said, ok = said.(extism.WasmFile); !ok {
+			return t.refused(m.at, manifests.NotEnforced, "this version of Caisson loads modules from files alone", "write the path of a file")
+		}
+		m.name = m.said.Name
+		isLast := i == len(t.said.Wasm)-1
+		if t.main == nil && (m.name == "" || isLast) {
+			m.name = mainName
+		}
+		switch other := known[m.name]; {
+		case m.name == mainName && other == nil:
+			t.main = m
+		case m.name == mainName:
+			return t.refused(m.at+".name", manifests.Conflict, other.at+" is the main module already, as is the first without a name", "name each of the others as its functions are imported")
+		case m.name == "":
+			return t.refused(m.at, manifests.Missing, "the module has no name, and "+t.main.at+" is the main module already", "name it as its functions are imported")
+		case other != nil:
+			return t.refused(m.at+".name", manifests.DuplicateKey, fmt.Sprintf("%s is named %q, too", other.at, m.name), "name each module as its functions are imported")
+		case !manifests.IsLibraryName(m.name):
+			return t.refused(m.at+".name", manifests.InvalidValue, fmt.Sprintf("%q is no name that a library can have", m.name), "write at most 64 letters, digits, _, - and ., also where its functions are imported")
+		}
+		known[m.name] = m
+		t.modules = append(t.modules, m)
+	}
+	return nil
+}
+
+// libraries returns all modules but the main one.
+func (t *translation) libraries() (all []*module) {
+	for _, m := range t.modules {
+		if m != t.main {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// load reads the modules, which must be in the manifest's folder, and checks their hashes. If any has
+// one, all are pinned together.
+func (t *translation) load() error {
+	root, err := os.OpenRoot(filepath.Dir(t.file))
+	if err != nil {
+		return fmt.Errorf("%w: %w", manifests.ErrFile, err)
+	}
+	defer root.Close()
+	left, isPinned := int64(runtime.MaxModuleBytes), false
+	all := engine.Source{Libraries: map[string][]byte{}}
+	for _, m := range t.modules {
+		if m.source, err = t.readModule(root, m, left); err != nil {
+			return err
+		}
+		left -= int64(len(m.source))
+		if m == t.main {
+			all.Module = m.source
+		} else {
+			all.Libraries[m.name] = m.source
+		}
+		if m.said.Hash == "" {
+			continue
+		}
+		isPinned = true
+		if digest := engine.DigestOf(m.source).String(); !strings.EqualFold(m.said.Hash, digest) {
+			return t.refused(m.at+".hash", manifests.InvalidValue, fmt.Sprintf("the module %s has the SHA-256 %s, not this one", m.said.Path, digest), "find out who changed the module; if the change is wanted, write its SHA-256")
+		}
+	}
+	if isPinned {
+		t.digest = all.Digest().String()
+	}
+	return nil
+}
+
+// readModule reads a module of at most some bytes.
+func (t *translation) readModule(root *os.Root, m *module, most int64) ([]byte, error) {
+	at, path := m.at+".path", m.said.Path
+	file, info, err := hostfile.OpenIn(root, filepath.FromSlash(path), hostfile.Follow)
+	if err != nil {
+		if failed, ok := errors.AsType[*fs.PathError](err); ok {
+			err = failed.Err
+		}
+		return nil, t.refused(at, manifests.InvalidValue, fmt.Sprintf("the module %q cannot be read: %v", path, err), "write the path of a module in the manifest's folder or below it, relative to that folder")
+	}
+	defer file.Close()
+	if info.Size() > most {
+		return nil, t.refused(at, manifests.InvalidValue, fmt.Sprintf("the module has %d bytes, the limit of all modules together is %d", info.Size(), runtime.MaxModuleBytes), "build smaller modules")
+	}
+	source, err := io.ReadAll(io.LimitReader(file, most))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", manifests.ErrFile, err)
+	}
+	return source, nil
+}
+
+// maxTools is how many tools are made of a manifest at most.
+const maxTools = 256
+
+// functions returns the functions of the main module.
+func (t *translation) functions() ([]string, error) {
+	at := t.main.at + ".path"
+	functions, err := runtime.PluginFunctions(t.main.source)
+	if err != nil {
+		return nil, t.refused(at, manifests.InvalidValue, err.Error(), "name an Extism plug-in")
+	}
+	if len(functions) > maxTools {
+		return nil, t.refused(at, manifests.NotEnforced, fmt.Sprintf("the module exports %d functions that could be tools, the limit is %d", len(functions), maxTools), "write manifests of Caisson for those that models need: caisson inspect "+t.main.said.Path+" prints one to start from")
+	}
+	return functions, nil
+}
+
+// describe returns the key module of the manifest of a function's tool.
+func (t *translation) describe(function string) map[string]any {
+	m := map[string]any{"path": t.main.path(), "abi": manifests.ABIExtism, "entry": function, "stdin": "{input}"}
+	if t.digest != "" {
+		m["sha256"] = t.digest
+	}
+	if libraries := t.libraries(); len(libraries) > 0 {
+		paths := map[string]string{}
+		for _, library := range libraries {
+			paths[library.name] = library.path()
+		}
+		m["libraries"] = paths
+	}
+	if len(t.said.Config) > 0 {
+		m["config"] = t.said.Config
+	}
+	return m
+}

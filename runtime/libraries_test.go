@@ -1,0 +1,331 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/runtime/internal/engine"
+	"github.com/caisson-run/caisson/runtime/internal/extism"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// The types of functions of pieces.
+const (
+	nothing    = iota // () → ()
+	takesI32          // (i32) → ()
+	givesRef          // () → externref
+	givesI32          // () → i32
+	givesPair         // () → v128
+	types      = "\x05\x60\x00\x00\x60\x01\x7f\x00\x60\x00\x01\x6f\x60\x00\x01\x7f\x60\x00\x01\x7b"
+	aMemory    = -1
+	throughOne = "\x10\x00" // call 0
+)
+
+// piece is a module that can be linked with others.
+type piece struct {
+	imports []pieceImport
+	exports []pieceExport
+	memory  int // pages
+}
+
+type pieceImport struct {
+	module, name string
+	kind         int // a type, or aMemory
+}
+
+type pieceExport struct {
+	name string
+	kind int
+	body string // if empty, it returns nothing or zero
+}
+
+func (p piece) module() string {
+	imports, exports, functions, bodies := "", "", "", ""
+	before := 0
+	for _, i := range p.imports {
+		kind := "\x00" + number(i.kind)
+		if i.kind == aMemory {
+			kind = "\x02\x00\x01"
+		} else {
+			before++
+		}
+		imports += vector(i.module) + vector(i.name) + kind
+	}
+	zero := map[int]string{nothing: "", takesI32: "", givesRef: "\xd0\x6f", givesI32: "\x41\x00", givesPair: "\xfd\x0c" + strings.Repeat("\x00", 16)}
+	for n, e := range p.exports {
+		exports += vector(e.name) + "\x00" + number(before+n)
+		functions += number(e.kind)
+		body := e.body
+		if body == "" {
+			body = zero[e.kind]
+		}
+		bodies += vector("\x00" + body + "\x0b")
+	}
+	count := number(len(p.exports))
+	text := magic + section(1, types) + section(2, number(len(p.imports))+imports) + section(3, count+functions)
+	if p.memory > 0 {
+		text += section(5, "\x01\x00"+number(p.memory))
+	}
+	return text + section(7, count+exports) + section(10, count+bodies)
+}
+
+// through is a module whose function call calls the first function that it imports.
+func through(imports ...pieceImport) piece {
+	return piece{imports: imports, exports: []pieceExport{{"call", nothing, throughOne}}}
+}
+
+// answering is a library of one function.
+func answering(name string, kind int) piece {
+	return piece{exports: []pieceExport{{name: name, kind: kind}}}
+}
+
+// linkedIn writes a plug-in main.wasm, its libraries and its manifest into a folder.
+func linkedIn(t testing.TB, dir, main string, libraries map[string]string, more string) *manifests.Manifest {
+	t.Helper()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.wasm"), []byte(main), 0o600))
+	var named []string
+	for name, library := range libraries {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name+".wasm"), []byte(library), 0o600))
+		named = append(named, fmt.Sprintf("%s: %s.wasm", name, name))
+	}
+	slices.Sort(named)
+	return manifestIn(t, dir, "guest", "module: {path: main.wasm, abi: extism, libraries: {"+strings.Join(named, ", ")+"}}\n"+more)
+}
+
+func linkedWith(t testing.TB, main piece, libraries map[string]string, more string) *manifests.Manifest {
+	t.Helper()
+	return linkedIn(t, t.TempDir(), main.module(), libraries, more)
+}
+
+// TestLibrariesThatCannotBeUsed: inspecting a tool and preparing it say the same: which file is at fault, and what to
+// do about it. Nothing is compiled.
+func TestLibrariesThatCannotBeUsed(t *testing.T) {
+	usesLib := through(pieceImport{"lib", "f", nothing})
+	lib := answering("f", nothing)
+	from := func(imports ...pieceImport) string { return piece{imports: imports, exports: lib.exports}.module() }
+	const links, build = "module cannot be used: main.wasm: cannot be linked: ", "build these modules for each other"
+	for name, c := range map[string]struct {
+		main      piece
+		libraries map[string]string
+		problem   string
+		fix       string
+		library   string
+	}{
+		"no such function": {usesLib, map[string]string{"lib": answering("g", nothing).module()}, links + `it imports "f" of the library "lib", which exports no such function`, build, ""},
+		"another type":     {usesLib, map[string]string{"lib": answering("f", takesI32).module()}, links + `it imports "f" of the library "lib", as a function of type`, build, ""},
+		"a memory":         {through(pieceImport{"lib", "f", aMemory}, pieceImport{"lib", "f", nothing}), map[string]string{"lib": lib.module()}, links + `it imports "f" of the library "lib", which is a memory; only functions`, build, ""},
+		"a reference":      {piece{imports: []pieceImport{{"lib", "f", givesRef}}, exports: []pieceExport{{name: "call"}}}, map[string]string{"lib": answering("f", givesRef).module()}, links + `it imports "f" of the library "lib", whose type is`, build, ""},
+		"a vector":         {piece{imports: []pieceImport{{"lib", "f", givesPair}}, exports: []pieceExport{{name: "call"}}}, map[string]string{"lib": answering("f", givesPair).module()}, "only numbers can be passed to libraries", build, ""},
+		"a circle":         {usesLib, map[string]string{"lib": from(pieceImport{"other", "f", nothing}), "other": from(pieceImport{"lib", "f", nothing})}, "import from each other in a cycle", build, ""},
+		"itself":           {usesLib, map[string]string{"lib": from(pieceImport{"lib", "f", nothing})}, "in a cycle", build, ""},
+		"between libraries": {usesLib, map[string]string{"lib": from(pieceImport{"other", "g", nothing}), "other": lib.module()},
+			links + `the library "lib" imports "g" of the library "other", which exports no such function`, build, ""},
+		"from the module itself": {usesLib, map[string]string{"lib": from(pieceImport{"main", "call", nothing})},
+			`module cannot be used: lib.wasm imports the function "call" of "main", which this runtime does not offer`, "if another module has them, name it in the manifest, such as libraries: {main: main.wasm} in module", "lib"},
+		"from a module that is missing": {through(pieceImport{"lib", "f", nothing}, pieceImport{"other", "f", nothing}), map[string]string{"lib": lib.module()},
+			`module cannot be used: main.wasm imports the function "f" of "other", which this runtime does not offer`, "libraries: {other: other.wasm}", ""},
+		"what the host lacks": {usesLib, map[string]string{"lib": from(pieceImport{extism.Module, "nothing", nothing})},
+			`module cannot be used: lib.wasm imports the function "nothing" of "extism:host/env", which this runtime does not offer`, "plug-ins get the functions of", "lib"},
+		"what the host has otherwise": {usesLib, map[string]string{"lib": from(pieceImport{extism.Module, "input_length", nothing})},
+			`module cannot be used: lib.wasm imports the function "input_length" of "extism:host/env" with the wrong type`, "declare them as", "lib"},
+		"what is not requested": {usesLib, map[string]string{"lib": from(pieceImport{"caisson:net@1", "request", nothing})},
+			`but its manifest does not ask for permissions.network`, "request the permission", "lib"},
+		"several": {through(pieceImport{"lib", "f", nothing}, pieceImport{"env", "g", nothing}), map[string]string{"lib": from(pieceImport{"gojs", "f", nothing})},
+			`module cannot be used: main.wasm imports the function "g" of "env", which this runtime does not offer; lib.wasm imports the function "f" of "gojs", which this runtime does not offer`, "GOOS=wasip1", ""},
+		"a name of the host": {usesLib, map[string]string{"wasi_snapshot_preview1": lib.module()}, `module cannot be used: no library can be named "wasi_snapshot_preview1", since the host offers functions of that name`, "another name", "wasi_snapshot_preview1"},
+		"cut off":            {usesLib, map[string]string{"lib": lib.module()[:20]}, "module cannot be used: lib.wasm: the file is cut off", "build or download it again", "lib"},
+		"text":               {usesLib, map[string]string{"lib": "hello"}, "module cannot be used: lib.wasm: ", "", "lib"},
+		"a component":        {usesLib, map[string]string{"lib": "\x00asm\x0d\x00\x01\x00"}, "module cannot be used: lib.wasm: ", "without the step that makes a component", "lib"},
+		"invalid code":       {usesLib, map[string]string{"lib": piece{exports: []pieceExport{{"f", nothing, "\x6a"}}}.module()}, "module cannot be used: lib.wasm: ", "", "lib"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := linkedWith(t, c.main, c.libraries, "")
+			_, err := InspectModule(m)
+			require.ErrorIs(t, err, ErrModule)
+			assert.ErrorContains(t, err, c.problem)
+			var about interface {
+				error
+				Library() string
+				Problem() (text, fix string)
+			}
+			require.ErrorAs(t, err, &about)
+			_, fix := about.Problem()
+			assert.Contains(t, fix, c.fix)
+			assert.Equal(t, c.library, about.Library())
+			assert.Equal(t, 1, strings.Count(err.Error(), "cannot be used"))
+			if c.problem == "module cannot be used: lib.wasm: " {
+				assert.NotContains(t, err.Error(), "main.wasm")
+			}
+			loaded := load(t, newRuntime(t, Options{}), m, manifests.Grants{})
+			require.EqualError(t, loaded.Prepare(t.Context()), err.Error())
+		})
+	}
+	m := linkedWith(t, usesLib, map[string]string{"lib": lib.module()}, "")
+	inspect(t, m)
+	mustInvoke(t, load(t, newRuntime(t, Options{}), m, manifests.Grants{}), "{}") // control
+}
+
+// TestAttackLibraryNamedLikeTheProgramsFunctions: the functions that a program offers cannot be replaced by a library.
+func TestAttackLibraryNamedLikeTheProgramsFunctions(t *testing.T) {
+	m := linkedWith(t, through(pieceImport{"text", "f", nothing}), map[string]string{"text": answering("f", nothing).module()}, "permissions: {functions: [text.f]}\n")
+	offered := HostFunction{Namespace: "text", Name: "f", Call: func(context.Context, *CurrentPlugin, []uint64) error { return nil }}
+	err := load(t, newRuntime(t, Options{HostFunctions: []HostFunction{offered}}), m, offering("text.f")).Prepare(t.Context())
+	require.ErrorIs(t, err, ErrModule)
+	require.ErrorContains(t, err, `no library can be named "text", since the host offers functions of that name`)
+	mustInvoke(t, load(t, newRuntime(t, Options{}), m, offering("text.f")), "{}") // control: nobody offers them
+}
+
+// TestLibrariesAskForFunctionsOfTheProgram: a library gets those that the manifest requests and the operator grants, as
+// the module itself does.
+func TestLibrariesAskForFunctionsOfTheProgram(t *testing.T) {
+	library := piece{imports: []pieceImport{{HostNamespace, "secret", nothing}}, exports: []pieceExport{{"f", nothing, throughOne}}}
+	called := 0
+	r := newRuntime(t, Options{HostFunctions: []HostFunction{{Name: "secret", Call: func(context.Context, *CurrentPlugin, []uint64) error {
+		called++
+		return nil
+	}}}})
+	linked := func(more string, grants manifests.Grants) *Tool {
+		return load(t, r, linkedWith(t, through(pieceImport{"lib", "f", nothing}), map[string]string{"lib": library.module()}, more), grants)
+	}
+	const asks = "permissions: {functions: [secret]}\n"
+	require.ErrorContains(t, linked("", offering("secret")).Prepare(t.Context()),
+		`lib.wasm imports the function "secret" of "extism:host/user", but its manifest does not ask for permissions.functions`)
+	_, err := invoke(t, linked(asks, manifests.Grants{}), "{}")
+	require.ErrorIs(t, err, tool.Denied)
+	assert.Zero(t, called)
+	mustInvoke(t, linked(asks, offering("secret")), "{}") // control
+	assert.Equal(t, 1, called)
+}
+
+// TestFilesOfLibraries: what is wrong with a file is said of that file.
+func TestFilesOfLibraries(t *testing.T) {
+	lib := answering("f", nothing).module()
+	linked := func() (*manifests.Manifest, string) {
+		dir := t.TempDir()
+		return linkedIn(t, dir, through(pieceImport{"lib", "f", nothing}).module(), map[string]string{"lib": lib}, ""), filepath.Join(dir, "lib.wasm")
+	}
+	for want, change := range map[string]func(file string) error{
+		"lib.wasm does not exist":                                               os.Remove,
+		"lib.wasm is not a regular file":                                        func(file string) error { return errors.Join(os.Remove(file), os.Mkdir(file, 0o700)) },
+		"lib.wasm has 134217729 bytes, the":                                     func(file string) error { return os.Truncate(file, MaxModuleBytes+1) },
+		"with lib.wasm, the modules of the tool have more than 134217728 bytes": func(file string) error { return os.Truncate(file, MaxModuleBytes) },
+	} {
+		m, file := linked()
+		require.NoError(t, change(file))
+		_, err := InspectModule(m)
+		require.ErrorIs(t, err, ErrModule, want)
+		require.ErrorContains(t, err, want)
+		var about interface {
+			error
+			Library() string
+		}
+		require.ErrorAs(t, err, &about)
+		assert.Equal(t, "lib", about.Library())
+		require.EqualError(t, load(t, newRuntime(t, Options{}), m, manifests.Grants{}).Prepare(t.Context()), err.Error())
+	}
+}
+
+// TestLibrariesAreDescribed: a tool with libraries is all of its modules.
+func TestLibrariesAreDescribed(t *testing.T) {
+	main := through(pieceImport{"b", "f", nothing})
+	main.memory = 2
+	first := piece{exports: []pieceExport{{name: "f", kind: givesI32}}, memory: 3}
+	second := piece{imports: []pieceImport{{"a", "f", givesI32}, {"caisson:net@1", "request", nothing}}, exports: []pieceExport{{name: "f", kind: nothing}}}
+	m := linkedWith(t, main, map[string]string{"a": first.module(), "b": second.module()}, "permissions: {network: [{host: example.com}], env: [LANG]}\n")
+	info, err := InspectModule(m)
+	require.ErrorContains(t, err, `b.wasm imports the function "request" of "caisson:net@1" with the wrong type`)
+	assert.Equal(t, []LibraryInfo{
+		{"a", "a.wasm", engine.DigestOf([]byte(first.module())).String(), len(first.module())},
+		{"b", "b.wasm", engine.DigestOf([]byte(second.module())).String(), len(second.module())},
+	}, info.Libraries)
+	assert.Equal(t, len(main.module())+len(first.module())+len(second.module()), info.Bytes)
+	assert.Equal(t, []string{"caisson:net@1.request"}, info.Imports, "from the host")
+	assert.Equal(t, []string{"call"}, info.Exports)
+	assert.Equal(t, int64(5<<16), info.MemoryBytes)
+	assert.Equal(t, []string{"permissions.env"}, info.Unused, "a library uses the network")
+	assert.Equal(t, digestOf(t, m).String(), info.SHA256)
+	assert.NotEqual(t, engine.DigestOf([]byte(main.module())).String(), info.SHA256)
+}
+
+// TestDigestsCoverLibraries: each file of a linked tool, and the name of each, makes another tool: for pins, for what is
+// granted to a module, and for approvals.
+func TestDigestsCoverLibraries(t *testing.T) {
+	usesLib := through(pieceImport{"lib", "f", nothing}).module()
+	lib, other := answering("f", nothing).module(), piece{exports: []pieceExport{{name: "f"}, {name: "g"}}}.module()
+	r := newRuntime(t, Options{})
+	seen := map[string]string{}
+	for name, c := range map[string]struct {
+		main      string
+		libraries map[string]string
+	}{
+		"as it is":        {usesLib, map[string]string{"lib": lib}},
+		"another library": {usesLib, map[string]string{"lib": other}},
+		"another module":  {piece{imports: []pieceImport{{"lib", "f", nothing}}, exports: []pieceExport{{name: "call"}}}.module(), map[string]string{"lib": lib}},
+		"one more":        {usesLib, map[string]string{"lib": lib, "more": lib}},
+		"another name":    {usesLib, map[string]string{"lib": lib, "most": lib}},
+	} {
+		m := linkedIn(t, t.TempDir(), c.main, c.libraries, "")
+		identity, err := load(t, r, m, manifests.Grants{}).Identity(t.Context())
+		require.NoError(t, err)
+		for _, text := range []string{identity, inspect(t, m).SHA256} {
+			assert.Empty(t, seen[text], "%s is the same as %s", seen[text], name)
+			seen[text] = name
+		}
+	}
+
+	dir := t.TempDir()
+	const network = "permissions: {network: [{host: example.com}]}\n"
+	m := linkedIn(t, dir, usesLib, map[string]string{"lib": lib}, network)
+	bound := manifests.Grants{Network: []manifests.NetworkGrant{{
+		Binding: manifests.Binding{SHA256: inspect(t, m).SHA256}, NetworkPermission: manifests.NetworkPermission{Host: "example.com"},
+	}}}
+	gets := func() string { return load(t, r, m, bound).Decisions()[0].Effective }
+	pinned := manifestIn(t, dir, "guest", "module: {path: main.wasm, abi: extism, libraries: {lib: lib.wasm}, sha256: "+inspect(t, m).SHA256+"}\n")
+	before := load(t, r, pinned, manifests.Grants{})
+	require.NoError(t, before.Prepare(t.Context()))
+	require.NotEmpty(t, gets())
+
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "lib.wasm"), []byte(other), 0o600))
+	assert.Empty(t, gets(), "the grant is for the other library")
+	_, err := InspectModule(pinned)
+	require.ErrorIs(t, err, ErrDigest)
+	assert.ErrorContains(t, err, "main.wasm with its libraries has sha256")
+	require.ErrorIs(t, load(t, r, pinned, manifests.Grants{}).Prepare(t.Context()), ErrDigest)
+	mustInvoke(t, before, "{}") // what was compiled still runs
+}
+
+// TestAttackSwappedLibrary: what was loaded, and perhaps approved of, with one library does not run with another that
+// takes its place before the first call.
+func TestAttackSwappedLibrary(t *testing.T) {
+	r := newRuntime(t, Options{})
+	for name, replacement := range map[string]piece{"swapped": {exports: []pieceExport{{"f", nothing, "\x01"}}}, "control": answering("f", nothing)} {
+		dir := t.TempDir()
+		m := linkedIn(t, dir, through(pieceImport{"lib", "f", nothing}).module(), map[string]string{"lib": answering("f", nothing).module()}, "")
+		loaded := load(t, r, m, manifests.Grants{})
+		_, err := loaded.Identity(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "lib.wasm"), []byte(replacement.module()), 0o600))
+		_, err = invoke(t, loaded, "{}")
+		if name == "control" {
+			require.NoError(t, err)
+			continue
+		}
+		require.ErrorIs(t, err, ErrDigest)
+		require.ErrorContains(t, loaded.Prepare(t.Context()), "main.wasm with its libraries was")
+	}
+}
+
+// TestManifestsAllowAsManyLibrariesAsRun: a manifest cannot ask for more than the engine links.
+func TestManifestsAllowAsManyLibrariesAsRun(t *testing.T) {
+	assert.Equal(t, engine.MaxLibraries, manifests.MaxLibraries)
+}
