@@ -134,14 +134,15 @@ func (r requirement) line() string {
 }
 
 type module struct {
-	Path        string   `json:"path"`
-	SHA256      string   `json:"sha256"`
-	Pinned      bool     `json:"pinned"`
-	Bytes       int      `json:"bytes"`
-	Imports     []string `json:"imports"`
-	Exports     []string `json:"exports"`
-	MemoryBytes int64    `json:"memory_bytes"` // initial memory of an instance
-	Interpreter string   `json:"interpreter"`  // of a script, with its version; empty for a module
+	Path        string                `json:"path"`
+	SHA256      string                `json:"sha256"`
+	Pinned      bool                  `json:"pinned"`
+	Bytes       int                   `json:"bytes"`
+	Imports     []string              `json:"imports"`
+	Exports     []string              `json:"exports"`
+	Libraries   []runtime.LibraryInfo `json:"libraries"`    // with which the module is linked
+	MemoryBytes int64                 `json:"memory_bytes"` // initial memory of an instance
+	Interpreter string                `json:"interpreter"`  // of a script, with its version; empty for a module
 	// SeededGenerators are generators whose numbers may repeat in calls that resume from a
 	// snapshot.
 	SeededGenerators []string `json:"seeded_generators"`
@@ -273,7 +274,7 @@ func moduleOf(m *manifests.Manifest) module {
 	info, err := runtime.InspectModule(m)
 	described := module{
 		Path: m.Module.Path, SHA256: info.SHA256, Pinned: m.Module.SHA256 != "", Bytes: info.Bytes,
-		Imports: list(slices.Compact(info.Imports)), Exports: list(info.Exports), MemoryBytes: info.MemoryBytes, Interpreter: info.Interpreter,
+		Imports: list(slices.Compact(info.Imports)), Exports: list(info.Exports), Libraries: list(info.Libraries), MemoryBytes: info.MemoryBytes, Interpreter: info.Interpreter,
 		SeededGenerators: list(info.SeededGenerators), Unused: list(info.Unused),
 		SuccessCodes: slices.Concat([]int{0}, m.Module.SuccessCodes), StderrPrivate: m.Module.Stderr == manifests.StderrPrivate,
 	}

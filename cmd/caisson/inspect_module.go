@@ -22,6 +22,7 @@ type recognised struct {
 	Kind       string   `json:"kind"`      // command, plugin, reactor or library
 	Functions  []string `json:"functions"` // that can be the entry of a plug-in
 	Unoffered  string   `json:"unoffered"` // imports that are not offered; empty if there are none
+	Libraries  []string `json:"libraries"` // names of libraries that may have all of these
 	Manifest   string   `json:"manifest"`  // to start from, in YAML; empty if no tool can be made of the module
 	recognised runtime.Recognised
 }
@@ -32,7 +33,7 @@ func (o *options) inspectModule(path string, onlyManifest bool) error {
 	if err != nil {
 		return failed(exitUsage, fmt.Sprintf("%s: %v", path, err), "name a WebAssembly module that can be read")
 	}
-	shown := recognised{File: path, Kind: string(found.Kind), Functions: list(found.Functions), Unoffered: found.Unoffered, recognised: found}
+	shown := recognised{File: path, Kind: string(found.Kind), Functions: list(found.Functions), Unoffered: found.Unoffered, Libraries: list(found.Libraries), recognised: found}
 	if found.Kind != runtime.ModuleLibrary {
 		shown.Manifest = startingManifest(path, found)
 	}
@@ -77,7 +78,10 @@ func (r recognised) text() string {
 			fmt.Fprintf(&b, "it %s\n", noEntry)
 		}
 	}
-	if r.Unoffered != "" {
+	switch {
+	case len(r.Libraries) > 0:
+		fmt.Fprintf(&b, "it imports %s: module.libraries in the manifest names the file that has them\n", sanitiseLine(r.Unoffered))
+	case r.Unoffered != "":
 		fmt.Fprintf(&b, "it cannot run here: it imports %s, which are not offered\n", sanitiseLine(r.Unoffered))
 	}
 	if r.Manifest != "" {
@@ -110,6 +114,13 @@ func startingManifest(path string, found runtime.Recognised) string {
 	text := strings.Join(lines, "\n") + "\n" + parameter
 	if len(more) > 0 {
 		text += "# other functions, each for a manifest of its own: " + strings.Join(more, ", ") + "\n"
+	}
+	if len(found.Libraries) > 0 {
+		var libraries []string
+		for _, name := range found.Libraries {
+			libraries = append(libraries, quotedYAML(name)+": "+quotedYAML(name+".wasm"))
+		}
+		text += "# it imports functions of other modules: add libraries: {" + strings.Join(libraries, ", ") + "} to module, with their files\n"
 	}
 	if found.Config {
 		text += "# it reads a configuration: add config: {name: text} to module\n"

@@ -128,6 +128,13 @@ func (m module) lines() []string {
 		"starts with " + manifests.Bytes(m.MemoryBytes).String() + " of memory",
 		importLine(m.Imports),
 	}
+	if len(m.Libraries) > 0 {
+		lines[0] += " with its libraries"
+		lines[1] = fmt.Sprintf("sha256 %s of all of it, %s", m.SHA256, pin)
+		for _, l := range m.Libraries {
+			lines = append(lines, fmt.Sprintf("its library %s is %s, %d bytes, sha256 %s", l.Name, l.Path, l.Bytes, l.SHA256))
+		}
+	}
 	if m.Interpreter != "" {
 		lines = []string{
 			fmt.Sprintf("%s, %d bytes with its packages and its driver, run by %s", m.Path, m.Bytes, m.Interpreter),

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -19,11 +21,14 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs the command as people do. The scripts find the first-party tools at $TOOLS, hostile
 // tools at $HOSTILE, a module that does what its arguments say at $PROBE, one that makes requests at
-// $NETPROBE, a tool that calls another at $DIGEST, and the folders of all test modules in $GUESTS.
+// $NETPROBE, a tool that calls another at $DIGEST, the folders of all test modules in $GUESTS, and the
+// plug-ins of extism/go-sdk in $PLUGINS.
 func TestScripts(t *testing.T) { runScripts(t, "script") }
 
 func runScripts(t *testing.T, folder string) {
 	root, err := guests.Compile(t.Context())
+	require.NoError(t, err)
+	plugins, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/extism/go-sdk").Output()
 	require.NoError(t, err)
 	// One cache for all scripts and runs, so that each module is compiled once.
 	home := t.TempDir()
@@ -52,6 +57,7 @@ func runScripts(t *testing.T, folder string) {
 			env.Setenv("PROBE", filepath.Join(root, "internal", "guests", "probe", "probe.wasm"))
 			env.Setenv("NETPROBE", filepath.Join(root, "internal", "guests", "netprobe", "netprobe.wasm"))
 			env.Setenv("GUESTS", filepath.Join(root, "internal", "guests"))
+			env.Setenv("PLUGINS", filepath.Join(strings.TrimSpace(string(plugins)), "wasm"))
 			return nil
 		},
 		Cmds: commands(),

@@ -209,18 +209,34 @@ func (v *validation) manifest(ctx context.Context, m *manifests.Manifest) (probl
 
 func moduleProblem(m *manifests.Manifest, err error) manifests.Problem {
 	key, text, fix := "module.path", err.Error(), "compile the tool as a WASI command, for Go with GOOS=wasip1 GOARCH=wasm"
+	file := m.Module.Path
 	if m.Module.Language != manifests.LanguageNone {
 		key, fix = "module.script", "correct the script or its packages"
+	}
+	if library := libraryOf(err); library != "" {
+		key, file, fix = manifests.LibraryKey(library), m.Module.Libraries[library], "name a WebAssembly module in the manifest's folder"
 	}
 	switch problem, advice, ok := problemOf(err); {
 	case ok:
 		text, fix = problem, advice
 	case errors.Is(err, runtime.ErrDigest):
 		key, fix = "module.sha256", "find out who changed the module; if the change is wanted, pin the new digest"
-	case m.Module.Language == manifests.LanguageNone && isMissing(filepath.Join(filepath.Dir(m.File), filepath.FromSlash(m.Module.Path))):
+	case m.Module.Language == manifests.LanguageNone && isMissing(filepath.Join(filepath.Dir(m.File), filepath.FromSlash(file))):
 		fix = "compile the tool, or skip modules with --no-module"
 	}
 	return m.Problem(key, badModule, text, fix)
+}
+
+// libraryOf returns the name of the library that an error about a module is about, or "".
+func libraryOf(err error) string {
+	var about interface {
+		error
+		Library() string
+	}
+	if !errors.As(err, &about) {
+		return ""
+	}
+	return about.Library()
 }
 
 // problemOf returns the parts of an error that says what to do about a module.
