@@ -73,11 +73,13 @@ func options() runtime.Options {
 type subject struct {
 	name   string
 	module []byte
-	config map[string]string
-	hosts  []string // that it may send requests to; all names lead to the tests' server
-	files  string   // the host's folder that is its /mnt
-	writes bool     // whether it may write there
-	calls  []string // functions of the program that it may call, by their names in permissions
+	// libraries are modules by the names under which the plug-in imports from them.
+	libraries map[string][]byte
+	config    map[string]string
+	hosts     []string // that it may send requests to; all names lead to the tests' server
+	files     string   // the host's folder that is its /mnt
+	writes    bool     // whether it may write there
+	calls     []string // functions of the program that it may call, by their names in permissions
 	// granted are those of calls that the operator grants. Nil means all.
 	granted  []string
 	snapshot string // of the manifest's behavior; empty for its default
@@ -146,6 +148,9 @@ func loadIn(t testing.TB, r *runtime.Runtime, s subject, export string) (*runtim
 	t.Helper()
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "plugin.wasm"), s.module, 0o600))
+	for name, library := range s.libraries {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name+".wasm"), library, 0o600))
+	}
 	file := filepath.Join(dir, "tool.json")
 	require.NoError(t, os.WriteFile(file, []byte(s.manifest(t, export)), 0o600))
 	m, err := manifests.Load(file)
@@ -200,6 +205,13 @@ func (s subject) manifest(t testing.TB, export string) string {
 	module := map[string]any{"path": "plugin.wasm", "abi": "extism", "entry": export, "stdin": "{input}", "stdout": "text"}
 	if s.config != nil {
 		module["config"] = s.config
+	}
+	if s.libraries != nil {
+		files := map[string]string{}
+		for name := range s.libraries {
+			files[name] = name + ".wasm"
+		}
+		module["libraries"] = files
 	}
 	limits := json.RawMessage(`{"timeout": "60s", "memory": "512MiB", "output": "64MiB", "stderr": "16MiB"}`)
 	if s.limits != "" {
@@ -278,9 +290,11 @@ func compileTheirs(t testing.TB, s subject) *extism.CompiledPlugin {
 	t.Helper()
 	cacheOnce.Do(func() { cache, cacheErr = wazero.NewCompilationCacheWithDir(filepath.Join(compiled, "..", "extism")) })
 	require.NoError(t, cacheErr)
-	manifest := extism.Manifest{
-		Wasm: []extism.Wasm{extism.WasmData{Data: s.module}}, Config: maps.Clone(s.config), AllowedHosts: s.hosts,
+	manifest := extism.Manifest{Config: maps.Clone(s.config), AllowedHosts: s.hosts}
+	for name, library := range s.libraries {
+		manifest.Wasm = append(manifest.Wasm, extism.WasmData{Data: library, Name: name})
 	}
+	manifest.Wasm = append(manifest.Wasm, extism.WasmData{Data: s.module, Name: "main"})
 	config := extism.PluginConfig{EnableWasi: true, EnableHttpResponseHeaders: true, RuntimeConfig: wazero.NewRuntimeConfig().WithCompilationCache(cache)}
 	plugin, err := extism.NewCompiledPlugin(t.Context(), manifest, config, functionsOfTheirs())
 	require.NoError(t, err)

@@ -1,0 +1,149 @@
+package plugins
+
+import (
+	"context"
+	"encoding/binary"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/tetratelabs/wazero"
+
+	"github.com/caisson-run/caisson/internal/testsize"
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/runtime/extism"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// written is a function of a module that the tests write: without parameters, with a number as its result.
+type written struct{ export, body string }
+
+// assembled returns a module that imports functions of that type from a module, and has these functions.
+func assembled(from string, imports []string, pages int, functions ...written) []byte {
+	number := func(n int) string { return string(binary.AppendUvarint(nil, uint64(n))) }
+	vector := func(text string) string { return number(len(text)) + text }
+	imported, exported, indexes, bodies := "", "", "", ""
+	for _, name := range imports {
+		imported += vector(from) + vector(name) + "\x00\x00"
+	}
+	for n, f := range functions {
+		exported += vector(f.export) + "\x00" + number(len(imports)+n)
+		indexes += "\x00"
+		bodies += vector("\x00" + f.body + "\x0b")
+	}
+	count := number(len(functions))
+	section := func(id byte, content string) string { return string(rune(id)) + vector(content) }
+	return []byte("\x00asm\x01\x00\x00\x00" + section(1, "\x01\x60\x00\x01\x7f") + section(2, number(len(imports))+imported) + section(3, count+indexes) +
+		section(5, "\x01\x00"+number(pages)) + section(7, count+exported) + section(10, count+bodies))
+}
+
+// behind returns a plug-in whose exports do nothing but call those of a library.
+func behind(s subject, exports ...string) subject {
+	var functions []written
+	for n, export := range exports {
+		functions = append(functions, written{export, "\x10" + string(binary.AppendUvarint(nil, uint64(n)))}) // call
+	}
+	s.libraries = map[string][]byte{"lib": s.module}
+	s.module = assembled("lib", exports, 0, functions...)
+	return s
+}
+
+// withNames returns a plug-in whose libraries say in their name sections how their exports are called: by these
+// names go-sdk finds them. Caisson finds them by the names under which they are exported.
+func withNames(t testing.TB, s subject) subject {
+	t.Helper()
+	number := func(n int) string { return string(binary.AppendUvarint(nil, uint64(n))) }
+	vector := func(text string) string { return number(len(text)) + text }
+	r := wazero.NewRuntimeWithConfig(t.Context(), wazero.NewRuntimeConfigInterpreter())
+	defer func() { assert.NoError(t, r.Close(context.WithoutCancel(t.Context()))) }()
+	s.libraries = maps.Clone(s.libraries)
+	for library, module := range s.libraries {
+		compiled, err := r.CompileModule(t.Context(), module)
+		require.NoError(t, err)
+		byIndex := map[int]string{}
+		for name, function := range compiled.ExportedFunctions() {
+			byIndex[int(function.Index())] = name
+		}
+		names := ""
+		for _, index := range slices.Sorted(maps.Keys(byIndex)) {
+			names += number(index) + vector(byIndex[index])
+		}
+		s.libraries[library] = slices.Concat(module, []byte("\x00"+vector(vector("name")+"\x01"+vector(number(len(byIndex))+names))))
+	}
+	return s
+}
+
+// words returns a text of letters from all over Unicode.
+func words(random *rand.Rand) string {
+	var text strings.Builder
+	for range random.IntN(300) {
+		c := rune(random.IntN(0x80))
+		if random.IntN(3) == 0 {
+			c = rune(random.IntN(utf8.MaxRune))
+		}
+		if utf8.ValidRune(c) {
+			text.WriteRune(c)
+		}
+	}
+	return text.String()
+}
+
+// TestLinkedPluginsAnswerTheSame: a plug-in and its library, for random texts, from manifests of Caisson
+// and of Extism, whichever of the modules comes first there.
+func TestLinkedPluginsAnswerTheSame(t *testing.T) {
+	modules := sdkModules(t)
+	s := subject{name: "main", module: modules["main"], libraries: map[string][]byte{"lib": modules["lib"]}}
+	theirs := theirs{}.load(t, s, "run_test")
+	lib, main := `{"path": "lib.wasm", "name": "lib"}`, `{"path": "main.wasm", "name": "main"}`
+	ours := map[string]func(string) answer{
+		"a manifest of Caisson": ours{}.load(t, s, "run_test"),
+		"the library first":     fromExtism(t, s, lib+", "+main),
+		"the library last":      fromExtism(t, s, main+", "+lib),
+		"the last is main":      fromExtism(t, s, lib+`, {"path": "main.wasm"}`),
+	}
+	random := rand.New(rand.NewPCG(7, 25))
+	for n := range testsize.Of(30, 2000) {
+		text := words(random)
+		if n == 0 {
+			text = strings.Repeat("benjamin ", 20_000)
+		}
+		want := theirs(text)
+		require.Empty(t, want.Error)
+		require.True(t, strings.HasPrefix(want.Output, "Hello, "))
+		for name, call := range ours {
+			require.Equal(t, want, call(text), "%s: %.200q", name, text)
+		}
+	}
+}
+
+// fromExtism loads the one tool of a manifest of Extism with these modules.
+func fromExtism(t testing.TB, s subject, modules string) func(input string) answer {
+	t.Helper()
+	loaded, err := shared.Load(t.Context(), translated(t, t.TempDir(), s, modules), manifests.Grants{})
+	require.NoError(t, err)
+	return func(input string) answer {
+		outcome, _ := loaded.Invoke(t.Context(), tool.Invocation{CallID: "the-call", Tool: "plugin_run_test", Arguments: argument(t, input)})
+		return answer{Output: outcome.Result.Output, Error: outcome.Result.Error, Logs: lines(outcome.Log)}
+	}
+}
+
+func translated(t testing.TB, dir string, s subject, modules string) *manifests.Manifest {
+	t.Helper()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.wasm"), s.module, 0o600))
+	for name, library := range s.libraries {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name+".wasm"), library, 0o600))
+	}
+	file := filepath.Join(dir, "plugin.json")
+	require.NoError(t, os.WriteFile(file, []byte(`{"wasm": [`+modules+`]}`), 0o600))
+	done, err := extism.Load(file)
+	require.NoError(t, err)
+	require.Len(t, done.Manifests, 1)
+	return done.Manifests[0]
+}
