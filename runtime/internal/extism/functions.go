@@ -139,12 +139,16 @@ func input(c *call) (int64, error) {
 		s.OnInput()
 		s.OnInput = nil
 	}
+	switch length := len(s.Input); {
+	case length == 0:
+		return 0, nil
+	case uint64(length) > uint64(uint32(c.stack[1])):
+		return c.hold(s.Input)
+	}
+	// Only now: without room, the offset may be behind the end of memory.
 	room, err := c.bytes(0)
 	if err != nil {
 		return 0, err
-	}
-	if len(s.Input) > len(room) {
-		return c.hold(s.Input)
 	}
 	return int64(len(s.Input)), c.copy(room, s.Input)
 }
