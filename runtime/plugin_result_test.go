@@ -135,22 +135,23 @@ func TestInputOfAPluginWithoutRoom(t *testing.T) {
 		// block of 16 bytes takes 32.
 		fill = "\x42\x10\x10\x00\x21\x00" + "\x42\x10\x10\x01\x20\x00\x7d\x42\x10\x7d\x42\x10\x83\x7c\x10\x00\x21\x00" +
 			"\x03\x40\x42\x10\x10\x00\x21\x00\x20\x00\x42\x10\x7c\x10\x01\x54\x0d\x00\x0b"
-		full = "\x20\x00\x42\x10\x7c\x10\x01\x52\x04\x40\x00\x0b" // if p+16 != memory_bytes() trap
-		echo = "\x10\x03\x10\x02\x10\x04\x41\x00\x0b"             // output_set(input_offset(), input_length()); 0
+		full  = "\x20\x00\x42\x10\x7c\x10\x01\x52\x04\x40\x00\x0b" // if p+16 != memory_bytes() trap
+		freed = "\x20\x00\x10\x05"                                 // free(p), so that there is room for 16 bytes
+		echo  = "\x10\x03\x10\x02\x10\x04\x41\x00\x0b"             // output_set(input_offset(), input_length()); 0
 	)
 	r := newRuntime(t, Options{})
-	for _, before := range []string{fill + full, ""} { // the second is the control
-		module := magic + section(1, "\x04\x60\x01\x7e\x01\x7e\x60\x00\x01\x7e\x60\x02\x7e\x7e\x00\x60\x00\x01\x7f") +
-			section(2, "\x05"+vector(env)+vector("alloc")+"\x00\x00"+vector(env)+vector("memory_bytes")+"\x00\x01"+
-				vector(env)+vector("input_length")+"\x00\x01"+vector(env)+vector("input_offset")+"\x00\x01"+vector(env)+vector("output_set")+"\x00\x02") +
-			section(3, "\x01\x03") + section(7, "\x01"+vector("call")+"\x00\x05") + section(10, "\x01"+vector("\x01\x01\x7e"+before+echo))
+	for _, before := range []string{fill + full, fill + full + freed, ""} { // the last is the control
+		module := magic + section(1, "\x05\x60\x01\x7e\x01\x7e\x60\x00\x01\x7e\x60\x02\x7e\x7e\x00\x60\x00\x01\x7f\x60\x01\x7e\x00") +
+			section(2, "\x06"+vector(env)+vector("alloc")+"\x00\x00"+vector(env)+vector("memory_bytes")+"\x00\x01"+
+				vector(env)+vector("input_length")+"\x00\x01"+vector(env)+vector("input_offset")+"\x00\x01"+vector(env)+vector("output_set")+"\x00\x02"+vector(env)+vector("free")+"\x00\x04") +
+			section(3, "\x01\x03") + section(7, "\x01"+vector("call")+"\x00\x06") + section(10, "\x01"+vector("\x01\x01\x7e"+before+echo))
 		dir := t.TempDir()
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "plugin.wasm"), []byte(module), 0o600))
 		m, err := manifests.Parse(filepath.Join(dir, "tool.yaml"), []byte("schema: caisson/v1\nname: plugin\ndescription: A plug-in.\n"+
 			"parameters: {properties: {input: {type: string}}}\nmodule: {path: plugin.wasm, abi: extism, stdin: \"{input}\"}\n"))
 		require.NoError(t, err)
 		loaded := load(t, r, m, manifests.Grants{})
-		for _, input := range []string{"", "a", strings.Repeat("b", 17), strings.Repeat("c", 100_000)} {
+		for _, input := range []string{"", "a", strings.Repeat("b", 15), strings.Repeat("b", 16), strings.Repeat("b", 17), strings.Repeat("c", 100_000)} {
 			result := callPlugin(t, loaded, input).Result
 			require.True(t, result.Success, result.Error)
 			assert.Equal(t, input, result.Output)
