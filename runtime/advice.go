@@ -114,7 +114,10 @@ func forImports(missing []wasm.Import, p part, plugin bool) string {
 	if host := foreignTo(missing); host != "" {
 		return host
 	}
-	fix := "leave out the code that calls them: this runtime offers the functions of " + strings.Join(offeredModules(), ", ")
+	fix := "leave out the code that calls them"
+	if !plugin {
+		fix += ": this runtime offers the functions of " + strings.Join(offeredModules(), ", ")
+	}
 	for _, mistake := range loose {
 		if slices.ContainsFunc(missing, mistake.is) {
 			fix = mistake.fix
@@ -123,7 +126,8 @@ func forImports(missing []wasm.Import, p part, plugin bool) string {
 	}
 	if plugin {
 		if names := possibleLibraries(missing); len(names) > 0 {
-			return "if another module has them, name it in the manifest, such as libraries: {" + names[0] + ": " + names[0] + ".wasm} in module; else " + fix
+			return "if another module has them, name it in the manifest, such as libraries: {" + names[0] + ": " + names[0] + ".wasm} in module; " +
+				"if the program that runs the plug-in has them, offer them with Options.HostFunctions in Go (docs/extism.md); else " + fix
 		}
 		return fix
 	}

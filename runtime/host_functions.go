@@ -122,13 +122,7 @@ func (f HostFunction) adapt() func(context.Context, hostfuncs.Memory, []uint64) 
 		if err != nil {
 			return err
 		}
-		began := called.now()
-		err = f.Call(ctx, &CurrentPlugin{blocks}, stack)
-		status := "ok"
-		if err != nil {
-			status = "failed"
-		}
-		called.journal.Change(entry, func(listed *tool.HostCall) { listed.Status, listed.Duration = status, called.now().Sub(began) })
+		err = called.do(entry, func() error { return f.Call(ctx, &CurrentPlugin{blocks}, stack) })
 		switch {
 		case err == nil:
 			return nil
@@ -208,6 +202,18 @@ func (c *functionCalls) begin(name string) (journal.Entry, error) {
 	c.journal.Begin(call)
 	c.journal.Deny(denial, nil)
 	return journal.Entry{}, &extism.Error{Message: "it called " + name + ", which is denied", Denial: &denial}
+}
+
+// do calls a function and records how it ended, also if it panics.
+func (c *functionCalls) do(entry journal.Entry, call func() error) (err error) {
+	began, status := c.now(), "failed"
+	defer func() {
+		c.journal.Change(entry, func(listed *tool.HostCall) { listed.Status, listed.Duration = status, c.now().Sub(began) })
+	}()
+	if err = call(); err == nil {
+		status = "ok"
+	}
+	return err
 }
 
 // unasked returns the imports of functions of the embedding program that a manifest does not request.

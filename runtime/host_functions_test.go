@@ -157,6 +157,8 @@ func TestFailuresOfHostFunctionsEndThePlugin(t *testing.T) {
 			o := callPlugin(t, loaded, "letters")
 			assert.Equal(t, c.kind, o.Result.Kind)
 			assert.Contains(t, o.Result.Error, c.want)
+			require.Len(t, o.HostCalls, 1)
+			assert.Equal(t, "failed", o.HostCalls[0].Status)
 			works = true
 			o = callPlugin(t, loaded, "letters")
 			assert.Empty(t, o.Result.Error)

@@ -96,6 +96,7 @@ func TestPluginsNeedWhatIsOffered(t *testing.T) {
 	r := newRuntime(t, Options{})
 	for want, c := range map[string][2]string{
 		`imports the function "mult" of "extism:host/user"`:                             {"host.wasm", "entry: run_test"},
+		`offer them with Options.HostFunctions in Go`:                                   {"host_memory.wasm", "entry: run_test"},
 		`imports the function "capitalize" of "lib"`:                                    {"main.wasm", "entry: run_test"},
 		`exports no function "call"`:                                                    {"noop.wasm", ""},
 		`exports "realloc" with parameters or with results other than one whole number`: {"noop.wasm", "entry: realloc"},
