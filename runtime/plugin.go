@@ -37,7 +37,7 @@ func entryOf(m *manifests.Manifest, description *wasm.Module) string {
 	return defaultEntry
 }
 
-// initializers returns the functions with which a plug-in is started before its entry is called: the
+// initializers returns the functions with which a plug-in, or a library of it, is started before its entry is called: the
 // first that it exports of those of GHC, of a WASI reactor, and of a linker for C. A plug-in whose
 // entry is one of the first two starts itself.
 func initializers(description *wasm.Module, entry string) []string {
@@ -177,10 +177,21 @@ func startOf(err error) string {
 }
 
 // initialize returns the functions that are called before the tool's own, in an instance that was not
-// started before.
-func (t *Tool) initialize(module *engine.Module) []string {
-	if !isPlugin(t.manifest, module.Description()) {
+// started before: those of each library behind those of the libraries that it imports from, and then the module's.
+func (t *Tool) initialize(module *engine.Module) (functions []engine.Initializer) {
+	linked := module.Linked()
+	if !isPlugin(t.manifest, linked.Main) {
 		return nil
 	}
-	return initializers(module.Description(), entryOf(t.manifest, module.Description()))
+	entry := entryOf(t.manifest, linked.Main)
+	add := func(library string, description *wasm.Module) {
+		for _, function := range initializers(description, entry) {
+			functions = append(functions, engine.Initializer{Library: library, Function: function})
+		}
+	}
+	for _, name := range linked.Order {
+		add(name, linked.Libraries[name])
+	}
+	add("", linked.Main)
+	return functions
 }

@@ -53,14 +53,17 @@ func TestAttacksOfLibrariesAreContained(t *testing.T) {
 func TestEndlessLibrariesAreStopped(t *testing.T) {
 	serve(t)
 	s := hostileLibrary(t)
-	subjects := map[string]subject{"start": {module: assembled("lib", []string{"call"}, 0, written{"call", "\x10\x00"}), libraries: map[string][]byte{"lib": endless("start")}}}
+	subjects := map[string]subject{}
+	for _, initializer := range []string{"start", "_initialize", "__wasm_call_ctors", "hs_init"} {
+		subjects[initializer] = subject{module: assembled("lib", []string{"call"}, 0, written{"call", "\x10\x00"}), libraries: map[string][]byte{"lib": endless(initializer)}}
+	}
 	for _, export := range []string{"endless", "endless_allocations", "endless_loads", "endless_logs", "endless_variables"} {
 		subjects[export] = s
 	}
 	for export, s := range subjects {
 		t.Run(export, func(t *testing.T) {
 			s.limits = `{"timeout": "50ms"}`
-			if export == "start" {
+			if !strings.HasPrefix(export, "endless") {
 				export = "call"
 			}
 			call := caisson(t, s, export)
@@ -71,12 +74,10 @@ func TestEndlessLibrariesAreStopped(t *testing.T) {
 			}
 		})
 	}
-	// Control: of a library, only the start function is called.
-	for _, initializer := range []string{"_initialize", "__wasm_call_ctors"} {
-		s := subjects["start"]
-		s.libraries = map[string][]byte{"lib": endless(initializer)}
-		assert.Equal(t, answer{}, ours{}.load(t, s, "call")(""), initializer)
-	}
+	// Control: what has no such name is not called.
+	s = subjects["start"]
+	s.libraries = map[string][]byte{"lib": endless("initialize")}
+	assert.Equal(t, answer{}, ours{}.load(t, s, "call")(""))
 }
 
 // TestMemoryOfLibrariesIsLimited: all memories of a plug-in together stay below the limit. On go-sdk, each may
@@ -105,7 +106,7 @@ func TestMemoryOfLibrariesIsLimited(t *testing.T) {
 // TestCallsFindNothingInLibraries: a counter in the memory or in a global of a library, or in a variable of the host, reads 1 in
 // every call. In the control, the instance of go-sdk that is used again counts.
 func TestCallsFindNothingInLibraries(t *testing.T) {
-	for _, language := range []Language{C, AssemblyScript} {
+	for _, language := range languages() {
 		s := behind(pdk(t, language), counters(language)...)
 		for _, export := range counters(language) {
 			t.Run(fmt.Sprintf("%s/%s", language, export), func(t *testing.T) {

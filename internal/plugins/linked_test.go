@@ -123,6 +123,41 @@ func TestLinkedPluginsAnswerTheSame(t *testing.T) {
 	}
 }
 
+// TestLibrariesInEachLanguageAnswerTheSame: the plug-in in each language, as a library. What starts it is called before
+// it is used: without that, those in Go cannot run.
+func TestLibrariesInEachLanguageAnswerTheSame(t *testing.T) {
+	serve(t)
+	for _, language := range languages() {
+		t.Run(string(language), func(t *testing.T) {
+			s := withNames(t, behind(pdk(t, language), "echo", "reverse", "count_vowels", "config", "log_levels", "fail", "trap", "get", "allocate"))
+			s.config, s.hosts = map[string]string{"key": "value"}, []string{"api.example.com"}
+			p := newPair(s)
+			for range testsize.Of(2, 50) {
+				random := rand.New(rand.NewPCG(25, 7))
+				text := words(random)
+				require.Equal(t, text, p.same(t, "echo", text))
+				p.same(t, "reverse", text)
+				require.Contains(t, p.same(t, "count_vowels", text), "count")
+				require.Equal(t, "value", p.same(t, "config", "key"))
+				p.same(t, "config", "none")
+				p.same(t, "fail", "it is broken")
+				p.same(t, "get", "https://api.example.com/")
+				p.same(t, "allocate", "100")
+			}
+			here, there := p.both(t, "trap", "")
+			require.NotEmpty(t, there.Error)
+			require.Contains(t, here.Error, "the tool crashed")
+			here, there = p.both(t, "log_levels", "a message")
+			require.Empty(t, there.Error)
+			require.Empty(t, here.Error)
+			require.NotEmpty(t, there.Logs)
+			for _, message := range there.Logs {
+				assert.Contains(t, strings.Join(here.Logs, "\n"), message)
+			}
+		})
+	}
+}
+
 // fromExtism loads the one tool of a manifest of Extism with these modules.
 func fromExtism(t testing.TB, s subject, modules string) func(input string) answer {
 	t.Helper()

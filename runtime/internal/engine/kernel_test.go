@@ -114,7 +114,7 @@ func TestKernelIsStartedWithItsGuest(t *testing.T) {
 		module := withTestKernel(t, asLibrary, join(call(grow), drop, call(bump)), call(bump))
 		program, err := module.Start(t.Context(), Start{
 			Context: func(ctx context.Context) context.Context { return ctx }, MemoryLimit: 8 * page, Timeout: time.Minute, Fuel: 1 << 20,
-			Initialize: []string{"_initialize"},
+			Initialize: []Initializer{{Function: "_initialize"}},
 		})
 		require.NoError(t, err)
 		for range 5 { // two instances were started, and the others are copies

@@ -210,18 +210,31 @@ func TestLibrariesOfStartedModules(t *testing.T) {
 	})
 	module := linked(t, e, program{libraries: []string{"library"}, body: join(call(0))},
 		map[string]program{"library": {importing: true, body: join(count, call(0)), memory: 1, start: true}})
-	program, err := module.Start(t.Context(), Start{
-		Context: func(ctx context.Context) context.Context { return ctx }, MemoryLimit: 8 * page, Timeout: time.Minute, Fuel: 1 << 20,
-		Initialize: []string{"run"},
-	})
-	require.NoError(t, err)
-	counted = nil
-	for range 5 { // two instances were started, and the others are copies
-		if i := e.idle.take(program.key()); i != nil {
-			defer i.close(t.Context())
-		}
-		_, err := program.Run(t.Context(), Run{Function: "run"})
-		require.NoError(t, err)
+	start := func(initialize Initializer) (*Program, error) {
+		return module.Start(t.Context(), Start{
+			Context: func(ctx context.Context) context.Context { return ctx }, MemoryLimit: 8 * page, Timeout: time.Minute, Fuel: 1 << 20,
+			Initialize: []Initializer{initialize},
+		})
 	}
-	assert.Equal(t, []byte{3, 3, 3, 3, 3}, counted)
+	for _, initialize := range []Initializer{{Function: "run"}, {Library: "library", Function: "run"}} {
+		program, err := start(initialize)
+		require.NoError(t, err)
+		counted = nil
+		for range 5 { // two instances were started, and the others are copies
+			if i := e.idle.take(program.key()); i != nil {
+				defer i.close(t.Context())
+			}
+			_, err := program.Run(t.Context(), Run{Function: "run"})
+			require.NoError(t, err)
+		}
+		assert.Equal(t, []byte{3, 3, 3, 3, 3}, counted)
+		counted = nil
+		_, err = module.Run(t.Context(), Run{Initialize: []Initializer{initialize}, Function: "run", MemoryLimit: 8 * page})
+		require.NoError(t, err)
+		assert.Equal(t, []byte{1, 2, 3}, counted, "without a program: the start function, this one, and run")
+	}
+	for _, unknown := range []Initializer{{Library: "other", Function: "run"}, {Library: "library", Function: "other"}} {
+		_, err := start(unknown)
+		require.ErrorIs(t, err, ErrModule)
+	}
 }

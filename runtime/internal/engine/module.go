@@ -42,11 +42,14 @@ func (m *Module) Description() *wasm.Module { return m.description }
 // reset and reused.
 func (m *Module) NewInstances() string { return m.rewritten.unrestorable }
 
+// Linked returns what the module and its libraries import, export and declare. The caller must not
+// modify it.
+func (m *Module) Linked() *wasm.Linked { return m.linked }
+
 // Run configures one run of a module.
 type Run struct {
-	// Initialize are exported functions to call first, in this order with zeros for parameters, of
-	// which they have two at most.
-	Initialize []string
+	// Initialize are the functions to call first, in this order.
+	Initialize []Initializer
 	// Function is the name of the exported function to call. It has no parameters, and one result at
 	// most.
 	Function string

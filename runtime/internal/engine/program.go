@@ -55,10 +55,9 @@ type Start struct {
 	Timeout time.Duration
 	// Fuel is the maximum work of a start. It must be positive.
 	Fuel int64
-	// Initialize are the exported functions that start the module, called in this order with zeros for
-	// parameters, of which they have two at most. If there are none, the module is a WASI command, or
-	// a reactor that _initialize starts.
-	Initialize []string
+	// Initialize are the functions that start the module and its libraries, called in this order. If
+	// there are none, the module is a WASI command, or a reactor that _initialize starts.
+	Initialize []Initializer
 	// Watch, if not nil, is called before each start that no run is waiting for. The function it
 	// returns is called after that start.
 	Watch func() (ended func())
@@ -98,7 +97,7 @@ func (m *Module) begin(base context.Context, start Start) (*Program, error) {
 	}
 	p := &Program{module: m, reactor: !m.rewritten.forks || len(start.Initialize) > 0, start: start, base: base}
 	if p.reactor && len(start.Initialize) == 0 {
-		p.start.Initialize = []string{initializeFunction}
+		p.start.Initialize = []Initializer{{Function: initializeFunction}}
 	}
 	m.engine.keep(p)
 	// Start two instances to check that both arrive at the same state.

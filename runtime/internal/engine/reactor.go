@@ -4,11 +4,20 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/tetratelabs/wazero/api"
+
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
 // initializeFunction is the function of a WASI reactor that the host calls once, before any other.
 const initializeFunction = "_initialize"
+
+// Initializer is an exported function that starts a module or one of its libraries. It is called with zeros
+// for parameters, of which it has two at most.
+type Initializer struct {
+	Library  string // its name; empty for the module itself
+	Function string
+}
 
 // isReactor reports whether a module is a WASI reactor with an initialization function.
 func isReactor(description *wasm.Module) bool {
@@ -19,17 +28,33 @@ func isReactor(description *wasm.Module) bool {
 	return found && len(initialize.Params)+len(initialize.Results) == 0
 }
 
-// initialize calls the functions that start a reactor, with zeros for parameters. When they have
-// returned, no stack is left, so memory and globals are the whole state.
-func (i *instance) initialize(ctx context.Context, functions []string) error {
-	for _, name := range functions {
-		function := i.wasm.ExportedFunction(name) // not kept: it is called once
+// initialize calls the functions that start a reactor, and those that start libraries. When they have
+// returned, no stack is left, so memories and globals are the whole state.
+func (i *instance) initialize(ctx context.Context, functions []Initializer) error {
+	for _, f := range functions {
+		var function api.Function // not kept: it is called once
+		if of := i.linkedTo(f.Library); of != nil {
+			function = of.wasm.ExportedFunction(f.Function)
+		}
 		if function == nil {
-			return &Error{Op: "run", Kind: ErrModule, Reason: fmt.Sprintf("no exported function %q", name)}
+			return &Error{Op: "run", Kind: ErrModule, Library: f.Library, Reason: fmt.Sprintf("no exported function %q", f.Function)}
 		}
 		i.passed = [2]uint64{}
 		if err := classify(ctx, "run", contained(ctx, function, i.passed[:])); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// linkedTo returns the instance of a library, the instance itself for no name, or nil.
+func (i *instance) linkedTo(library string) *instance {
+	if library == "" {
+		return i
+	}
+	for n, linked := range i.module.beside {
+		if linked.name == library {
+			return i.beside[n]
 		}
 	}
 	return nil

@@ -15,8 +15,8 @@ const MaxLibraries = 4
 
 // Source is a module, and the libraries that it is linked with. Each instance of the module has an
 // instance of each library beside it, which runs on the same fuel, within the same memory limit, and
-// is reset together with it. Of a library only the start function (§2.5.9) is called, before that of
-// the module.
+// is reset together with it. The start functions (§2.5.9) of the libraries are called before that of the
+// module; what else starts a library is among [Run.Initialize].
 type Source struct {
 	Module []byte
 	// Libraries are up to MaxLibraries modules by the names under which their functions are imported;

@@ -50,9 +50,9 @@ func ours(t *testing.T, cache string, source []byte) host {
 	t.Cleanup(func() { assert.NoError(t, e.Close(context.WithoutCancel(t.Context()))) })
 	module, err := e.Compile(t.Context(), source)
 	require.NoError(t, err)
-	var starts []string
+	var starts []engine.Initializer
 	if _, found := module.Description().ExportedFunction("_initialize"); found {
-		starts = []string{"_initialize"}
+		starts = []engine.Initializer{{Function: "_initialize"}}
 	}
 	return func(function string, input []byte) said {
 		var output bytes.Buffer
