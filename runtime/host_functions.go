@@ -27,7 +27,7 @@ type HostFunction struct {
 	// [HostNamespace]. It must not be one of the runtime's own.
 	Namespace string
 	Name      string
-	// Params and Results are its types. Offsets of blocks of memory are [hostfuncs.I64]. There may be
+	// Params and Results are its types, those of package hostfuncs. Offsets of blocks of memory are I64. There may be
 	// one result at most.
 	Params, Results []hostfuncs.ValueType
 	// Call runs the function. The stack holds the parameters, and the result overwrites the first of
@@ -84,23 +84,30 @@ func (p *CurrentPlugin) Free(offset uint64) error { return p.blocks.Free(offset)
 // hostFunctions are the functions of the embedding program, as the engine offers them.
 func hostFunctions(all []HostFunction) ([]hostfuncs.Function, error) {
 	own := append(offeredModules(), extism.Module)
-	seen := map[[2]string]bool{}
+	seen := map[string]HostFunction{} // by their names in permissions
+	isOther := func(t hostfuncs.ValueType) bool {
+		return t != hostfuncs.I32 && t != hostfuncs.I64 && t != hostfuncs.F32 && t != hostfuncs.F64
+	}
 	var functions []hostfuncs.Function
 	for _, f := range all {
-		id := [2]string{f.namespace(), f.Name}
+		other, found := seen[f.PermissionName()]
 		switch {
 		case f.Name == "" || f.Call == nil:
 			return nil, fmt.Errorf("runtime: the host function %q of %q has no name or no Call", f.Name, f.namespace())
 		case slices.Contains(own, f.namespace()) || strings.HasPrefix(f.namespace(), "caisson:"):
 			return nil, fmt.Errorf("runtime: the host function %s cannot be of %s, which is the runtime's", f.Name, f.namespace())
-		case seen[id]:
+		case found && other.namespace() == f.namespace():
 			return nil, fmt.Errorf("runtime: there are two host functions %s of %s", f.Name, f.namespace())
+		case found:
+			return nil, fmt.Errorf("runtime: permissions cannot tell the host functions %s of %s and %s of %s apart: both are %q there; give one another name", other.Name, other.namespace(), f.Name, f.namespace(), f.PermissionName())
 		case len(f.Results) > 1:
 			return nil, fmt.Errorf("runtime: the host function %s of %s has %d results; one is possible", f.Name, f.namespace(), len(f.Results))
+		case slices.ContainsFunc(slices.Concat(f.Params, f.Results), isOther):
+			return nil, fmt.Errorf("runtime: the host function %s of %s has a parameter or result that is no number; the types of hostfuncs are possible", f.Name, f.namespace())
 		case !manifests.IsFunctionName(f.PermissionName()):
 			return nil, fmt.Errorf("runtime: the host function %q of %q has a name that permissions cannot have", f.Name, f.namespace())
 		}
-		seen[id] = true
+		seen[f.PermissionName()] = f
 		functions = append(functions, hostfuncs.Function{Module: f.namespace(), Name: f.Name, Params: f.Params, Results: f.Results, Call: f.adapt()})
 	}
 	return functions, nil

@@ -193,10 +193,18 @@ func TestHostFunctionsAreChecked(t *testing.T) {
 		"cannot be of caisson:x@1":     {{Namespace: "caisson:x@1", Name: "a", Call: nothing}},
 		"cannot be of wasi_":           {{Namespace: "wasi_snapshot_preview1", Name: "a", Call: nothing}},
 		"two host functions a":         {{Name: "a", Call: nothing}, {Namespace: HostNamespace, Name: "a", Call: nothing}},
+		`both are "a.b.c" there`:       {{Namespace: "a.b", Name: "c", Call: nothing}, {Namespace: "a", Name: "b.c", Call: nothing}},
+		`both are "a.b" there`:         {{Name: "a.b", Call: nothing}, {Namespace: "a", Name: "b", Call: nothing}},
 		"2 results":                    {{Name: "a", Results: twoOffsets, Call: nothing}},
+		"parameter or result":          {{Name: "a", Params: []hostfuncs.ValueType{hostfuncs.I32, 0x33}, Call: nothing}},
+		"that is no number":            {{Name: "a", Results: []hostfuncs.ValueType{0x6f}, Call: nothing}}, // a reference
 		"that permissions cannot have": {{Name: "a b", Call: nothing}},
 	} {
 		_, err := New(t.Context(), Options{HostFunctions: functions})
 		assert.ErrorContains(t, err, want)
 	}
+	newRuntime(t, Options{HostFunctions: []HostFunction{ // the control
+		{Name: "a", Params: []hostfuncs.ValueType{hostfuncs.I32, hostfuncs.I64, hostfuncs.F32, hostfuncs.F64}, Results: oneOffset, Call: nothing},
+		{Namespace: "a", Name: "a", Call: nothing}, {Namespace: "b", Name: "a", Call: nothing},
+	}})
 }

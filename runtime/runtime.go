@@ -93,7 +93,7 @@ type Options struct {
 	// for that case. OnRunaway must return soon, since the call waits for it. It may be nil.
 	OnRunaway func(Runaway)
 	// HostFunctions are functions of the program that Extism plug-ins can import. Each needs a
-	// permission; see [HostFunction]. No two may have the same namespace and name.
+	// permission; see [HostFunction]. No two may have the same name in permissions.
 	HostFunctions []HostFunction
 	// LastResort ends the process when no goroutine can. Nil means that nothing does.
 	LastResort LastResort
