@@ -101,9 +101,11 @@ func (r *run) makeNotes() {
 		return
 	}
 	r.noted, r.system.OnInput = true, nil
-	if r.tool.script == nil {
+	switch {
+	case r.view == nil:
+	case r.tool.script == nil:
 		r.view.MakeNotes()
-	} else {
+	default:
 		// How an interpreter loads itself and the script is the same in all calls. It would only hide what the script does.
 		r.view.Forget()
 	}
@@ -119,13 +121,11 @@ func (r *run) makeNotes() {
 
 // collect adds the call's denials, host calls and usage to the run, and closes the host.
 func (r *run) collect() {
-	t, h := r.tool, &r.host
+	h := &r.host
 	h.close()
-	if r.system.OnInput != nil { // the guest read no input, so what it looked for may be a runtime's
-		r.view.MakeNotes()
+	if r.view != nil {
+		r.collectFiles()
 	}
-	r.denials = t.permit.explain(t.manifest, r.view.Denials())
-	r.hostCalls, r.usage.HostCalls = r.view.HostCalls(), r.view.Operations()
 	for _, more := range h.more {
 		r.denials = append(r.denials, more.Denials()...)
 		r.hostCalls, r.usage.HostCalls = append(r.hostCalls, more.HostCalls()...), r.usage.HostCalls+more.Count()
@@ -150,6 +150,15 @@ func (r *run) collect() {
 	r.hostCalls = slices.Concat(r.hostCalls, h.secrets.journal.HostCalls(), requests, called)
 	slices.SortStableFunc(r.hostCalls, func(a, b tool.HostCall) int { return a.Began.Compare(b.Began) })
 	r.hostCalls = r.hostCalls[:min(len(r.hostCalls), tool.MaxHostCalls)]
+}
+
+// collectFiles adds what the call did with files.
+func (r *run) collectFiles() {
+	if r.system.OnInput != nil { // the guest read no input, so what it looked for may be a runtime's
+		r.view.MakeNotes()
+	}
+	r.denials = r.tool.permit.explain(r.tool.manifest, r.view.Denials())
+	r.hostCalls, r.usage.HostCalls = r.view.HostCalls(), r.view.Operations()
 }
 
 // asking answers one call's questions about the tool's secrets and records them. It serves one

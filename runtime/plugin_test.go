@@ -11,7 +11,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/runtime/internal/extism"
+	"github.com/caisson-run/caisson/runtime/internal/wasi"
+	"github.com/caisson-run/caisson/runtime/internal/wasm"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -129,5 +133,33 @@ func TestAttackPluginTellsASecret(t *testing.T) {
 			assert.Contains(t, told, "the key is ", entry)
 			assert.Equal(t, holds, strings.Contains(told, secretValue), "%s: %s", entry, told)
 		}
+	}
+}
+
+// TestPluginsWithoutWASIHaveNoFiles: only for a plug-in that cannot use files, and is granted none, none are
+// opened.
+func TestPluginsWithoutWASIHaveNoFiles(t *testing.T) {
+	from := func(modules ...string) *wasm.Module {
+		description := &wasm.Module{}
+		for _, module := range modules {
+			description.Imports = append(description.Imports, wasm.Import{Module: module, Name: "f"})
+		}
+		return description
+	}
+	for name, c := range map[string]struct {
+		imports   *wasm.Module
+		mounts    []files.Mount
+		libraries map[string]string
+		want      bool
+	}{
+		"nothing":       {imports: from()},
+		"the kernel":    {imports: from(extism.Module, "caisson:context@1", "extism:host/user")},
+		"WASI":          {imports: from(extism.Module, wasi.ModuleName), want: true},
+		"WASI first":    {imports: from(wasi.ModuleName, extism.Module), want: true},
+		"a directory":   {imports: from(extism.Module), mounts: make([]files.Mount, 1), want: true},
+		"a linked part": {imports: from(extism.Module), libraries: map[string]string{"lib": "lib.wasm"}, want: true},
+	} {
+		guest := &Tool{manifest: &manifests.Manifest{Module: manifests.Module{Libraries: c.libraries}}, permit: &permit{mounts: c.mounts}}
+		assert.Equal(t, c.want, guest.mayUseFiles(c.imports), name)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/engine"
 	"github.com/caisson-run/caisson/runtime/internal/extism"
 	"github.com/caisson-run/caisson/runtime/internal/wasi"
+	"github.com/caisson-run/caisson/runtime/internal/wasm"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -37,11 +38,11 @@ type run struct {
 	fuel        int64 // the guest's fuel limit; zero for none
 	callersFuel bool  // fuel is what the caller has left
 
-	view     *files.View
-	host     host      // the guest's
-	deadline *deadline // the guest's, once it has begun
-	seat     *seat     // in which the call runs; nil if no tool made the call
-	turn     *turn     // in the seat
+	view     *files.View // nil for a plug-in that cannot use files
+	host     host        // the guest's
+	deadline *deadline   // the guest's, once it has begun
+	seat     *seat       // in which the call runs; nil if no tool made the call
+	turn     *turn       // in the seat
 	guest    guest
 }
 
@@ -124,19 +125,35 @@ func (r *run) leave() {
 // runInside runs the call after enter has admitted it.
 func (r *run) runInside(ctx context.Context, module *engine.Module, arguments []string) (tool.Outcome, error) {
 	t := r.tool
-	view, err := t.runtime.files.Open(ctx, t.permit.mounts, r.invocation.Context, t.fileLimits())
-	if err != nil {
-		return r.notOpened(ctx, err)
-	}
-	r.view = view
-	defer view.Close()
 	plugin := isPlugin(t.manifest, module.Description())
+	if !plugin || t.mayUseFiles(module.Description()) {
+		view, err := t.runtime.files.Open(ctx, t.permit.mounts, r.invocation.Context, t.fileLimits())
+		if err != nil {
+			return r.notOpened(ctx, err)
+		}
+		r.view = view
+		defer view.Close()
+	}
 	r.prepareHost()
 	defer r.host.close()
 	if err := r.prepare(arguments, plugin); err != nil {
 		return r.failed(ctx, err)
 	}
 	return r.execute(ctx, module)
+}
+
+// mayUseFiles reports whether calls of a plug-in may use files, or are granted directories, which must
+// exist. A plug-in without WASI has no functions for files.
+func (t *Tool) mayUseFiles(description *wasm.Module) bool {
+	if len(t.permit.mounts) > 0 || len(t.manifest.Module.Libraries) > 0 { // which may import WASI
+		return true
+	}
+	for i := range description.Imports {
+		if description.Imports[i].Module == wasi.ModuleName {
+			return true
+		}
+	}
+	return false
 }
 
 // fileLimits returns the limits of each call's files.
@@ -178,7 +195,7 @@ func (r *run) execute(ctx context.Context, module *engine.Module) (tool.Outcome,
 	}
 	r.seat.charge(used)
 	fuel := used.Fuel // a copy, so that the record does not keep all of used alive
-	r.usage.Fuel, r.usage.MemoryBytes, r.usage.Wall = &fuel, used.MemoryBytes, t.runtime.now().Sub(r.system.Started)
+	r.usage.Fuel, r.usage.MemoryBytes, r.usage.Wall = &fuel, used.MemoryBytes, time.Since(r.system.Started)
 	r.collect()
 	r.tellWithheld(ctx)
 	give, err := r.takeReader(err)
