@@ -150,14 +150,17 @@ func foreignTo(missing []wasm.Import) string {
 // possibleLibraries returns the modules among those of the imports that could be libraries: those of which only
 // functions are imported, and which no other host has. They are in the imports' order.
 func possibleLibraries(missing []wasm.Import) []string {
-	var names []string
+	var modules []string
+	possible := map[string]bool{}
 	for _, i := range missing {
-		isOther := func(other wasm.Import) bool { return other.Module == i.Module && other.Kind != wasm.ExternFunction }
-		if manifests.IsLibraryName(i.Module) && !slices.Contains(names, i.Module) && !slices.ContainsFunc(missing, isOther) && foreignTo([]wasm.Import{i}) == "" {
-			names = append(names, i.Module)
+		before, known := possible[i.Module]
+		if !known {
+			modules = append(modules, i.Module)
+			before = manifests.IsLibraryName(i.Module)
 		}
+		possible[i.Module] = before && i.Kind == wasm.ExternFunction && foreignTo([]wasm.Import{i}) == ""
 	}
-	return names
+	return slices.DeleteFunc(modules, func(module string) bool { return !possible[module] })
 }
 
 // forProposal says what to do about a module that needs a proposal, or returns "".

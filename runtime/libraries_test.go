@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -50,7 +51,7 @@ type pieceExport struct {
 }
 
 func (p piece) module() string {
-	imports, exports, functions, bodies := "", "", "", ""
+	var imports, exports, functions, bodies strings.Builder
 	before := 0
 	for _, i := range p.imports {
 		kind := "\x00" + number(i.kind)
@@ -59,24 +60,24 @@ func (p piece) module() string {
 		} else {
 			before++
 		}
-		imports += vector(i.module) + vector(i.name) + kind
+		imports.WriteString(vector(i.module) + vector(i.name) + kind)
 	}
 	zero := map[int]string{nothing: "", takesI32: "", givesRef: "\xd0\x6f", givesI32: "\x41\x00", givesPair: "\xfd\x0c" + strings.Repeat("\x00", 16)}
 	for n, e := range p.exports {
-		exports += vector(e.name) + "\x00" + number(before+n)
-		functions += number(e.kind)
+		exports.WriteString(vector(e.name) + "\x00" + number(before+n))
+		functions.WriteString(number(e.kind))
 		body := e.body
 		if body == "" {
 			body = zero[e.kind]
 		}
-		bodies += vector("\x00" + body + "\x0b")
+		bodies.WriteString(vector("\x00" + body + "\x0b"))
 	}
 	count := number(len(p.exports))
-	text := magic + section(1, types) + section(2, number(len(p.imports))+imports) + section(3, count+functions)
+	text := magic + section(1, types) + section(2, number(len(p.imports))+imports.String()) + section(3, count+functions.String())
 	if p.memory > 0 {
 		text += section(5, "\x01\x00"+number(p.memory))
 	}
-	return text + section(7, count+exports) + section(10, count+bodies)
+	return text + section(7, count+exports.String()) + section(10, count+bodies.String())
 }
 
 // through is a module whose function call calls the first function that it imports.
@@ -328,4 +329,28 @@ func TestAttackSwappedLibrary(t *testing.T) {
 // TestManifestsAllowAsManyLibrariesAsRun: a manifest cannot ask for more than the engine links.
 func TestManifestsAllowAsManyLibrariesAsRun(t *testing.T) {
 	assert.Equal(t, engine.MaxLibraries, manifests.MaxLibraries)
+}
+
+// TestManyImportsTakeNoTime: whoever inspects a tool links its modules, without a deadline: thousands of functions of a
+// library, and thousands of modules that could be libraries.
+func TestManyImportsTakeNoTime(t *testing.T) {
+	const count, imported = 90_000, 9_990
+	main, library, lost := piece{exports: []pieceExport{{name: "call"}}}, piece{}, piece{exports: []pieceExport{{name: "call"}}}
+	for i := range count {
+		name := fmt.Sprintf("f%d", i)
+		library.exports = append(library.exports, pieceExport{name: name})
+		if i >= count-imported {
+			main.imports = append(main.imports, pieceImport{"lib", name, nothing})
+			lost.imports = append(lost.imports, pieceImport{name, "f", nothing})
+		}
+	}
+	linked := linkedWith(t, main, map[string]string{"lib": library.module()}, "")
+	missing := linkedWith(t, lost, map[string]string{"lib": library.module()}, "")
+	began := time.Now()
+	inspect(t, linked)
+	_, err := InspectModule(missing)
+	require.ErrorIs(t, err, ErrModule)
+	_, err = Recognise([]byte(lost.module()))
+	require.NoError(t, err)
+	assert.Less(t, time.Since(began), 2*time.Second)
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
-// MaxModuleBytes is the maximum size of a module, in bytes.
+// MaxModuleBytes is the maximum size of a module with its libraries, in bytes.
 const MaxModuleBytes = 128 << 20
 
 // Errors for a tool's module, for use with [errors.Is].

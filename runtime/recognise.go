@@ -96,8 +96,11 @@ func RecogniseFile(path string) (Recognised, error) {
 // neededLibraries returns the modules of [Recognised.Libraries].
 func neededLibraries(missing, mistyped []wasm.Import) []string {
 	names := possibleLibraries(missing)
+	if len(mistyped) > 0 || len(names) > manifests.MaxLibraries {
+		return nil
+	}
 	isElsewhere := func(i wasm.Import) bool { return !slices.Contains(names, i.Module) }
-	if len(mistyped) > 0 || len(names) > manifests.MaxLibraries || slices.ContainsFunc(missing, isElsewhere) {
+	if slices.ContainsFunc(missing, isElsewhere) {
 		return nil
 	}
 	return names

@@ -31,7 +31,11 @@ func Link(main *Module, libraries map[string]*Module) (*Linked, error) {
 		linked.Imports = main.Imports
 		return linked, nil
 	}
-	outside, _, err := resolve("it", main, libraries)
+	exported := map[string]exports{}
+	for name, library := range libraries {
+		exported[name] = exportsOf(library)
+	}
+	outside, _, err := resolve("it", main, exported)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +43,7 @@ func Link(main *Module, libraries map[string]*Module) (*Linked, error) {
 	needs := map[string]map[string]bool{}
 	names := slices.Sorted(maps.Keys(libraries))
 	for _, name := range names {
-		outside, needed, err := resolve(fmt.Sprintf("the library %q", name), libraries[name], libraries)
+		outside, needed, err := resolve(fmt.Sprintf("the library %q", name), libraries[name], exported)
 		if err != nil {
 			return nil, err
 		}
@@ -60,7 +64,7 @@ func Link(main *Module, libraries map[string]*Module) (*Linked, error) {
 }
 
 // resolve returns a module's imports that no library has, and the libraries that it imports from.
-func resolve(what string, importing *Module, libraries map[string]*Module) (outside []Import, needed map[string]bool, err error) {
+func resolve(what string, importing *Module, libraries map[string]exports) (outside []Import, needed map[string]bool, err error) {
 	needed = map[string]bool{}
 	for _, i := range importing.Imports {
 		library, found := libraries[i.Module]
@@ -76,9 +80,23 @@ func resolve(what string, importing *Module, libraries map[string]*Module) (outs
 	return outside, needed, nil
 }
 
+// exports are the functions that a module exports, by name. Looking through a module's list for each import of
+// another would take time with the product of both.
+type exports map[string]FuncType
+
+func exportsOf(m *Module) exports {
+	all := exports{}
+	for name, function := range m.ExportedFunctions() {
+		if _, found := all[name]; !found {
+			all[name] = function
+		}
+	}
+	return all
+}
+
 // unresolved returns why a library does not have what is imported from it, or "".
-func (i Import) unresolved(library *Module) string {
-	exported, found := library.ExportedFunction(i.Name)
+func (i Import) unresolved(library exports) string {
+	exported, found := library[i.Name]
 	switch {
 	case i.Kind != ExternFunction:
 		return fmt.Sprintf("which is a %s; only functions can be imported from libraries", i.Kind)
