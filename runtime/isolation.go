@@ -15,6 +15,9 @@ type Isolation struct {
 	// Resumed reports whether the program is started once and each call resumes it where it
 	// first reads its input. Otherwise each call starts it.
 	Resumed bool
+	// Copied reports whether the program is a plug-in that is resumed behind what starts it, such as
+	// _initialize, rather than at a read: each call gets a copy of the memory that this left.
+	Copied bool
 	// Reason is why calls do not resume the program. It is empty if they do.
 	Reason string
 	// NoStart reports whether there is nothing to start: a plug-in's function is called at once.
@@ -62,6 +65,7 @@ func (t *Tool) Isolation(ctx context.Context) (Isolation, error) {
 		i.Reason = saysOff
 	}
 	i.Resumed = i.Reason == ""
+	i.Copied = i.Resumed && len(l.start.Initialize) > 0
 	i.Gain = !i.Resumed // only the manifest prevents it
 	return i, started.Drop()
 }

@@ -354,3 +354,28 @@ func TestManyImportsTakeNoTime(t *testing.T) {
 	require.NoError(t, err)
 	assert.Less(t, time.Since(began), 2*time.Second)
 }
+
+// TestLibrariesAreStartedForAnyEntry: also for that of a command, and that which starts a reactor, before
+// which nothing of the plug-in itself is called.
+func TestLibrariesAreStartedForAnyEntry(t *testing.T) {
+	r := newRuntime(t, Options{})
+	lib := piece{memory: 1, exports: []pieceExport{
+		{"_initialize", nothing, "\x41\x10\x41\x07\x36\x02\x00"}, // memory[16] = 7
+		{"f", givesI32, "\x41\x10\x28\x02\x00"},
+	}}
+	const trapUnlessStarted = "\x10\x00\x41\x07\x47\x04\x40\x00\x0b" // if f() != 7 trap
+	for _, entry := range []string{"call", "_start", "_initialize"} {
+		for started, library := range map[bool]piece{true: lib, false: {memory: 1, exports: lib.exports[1:]}} { // the second is the control
+			main := piece{imports: []pieceImport{{"lib", "f", givesI32}}, exports: []pieceExport{{entry, nothing, trapUnlessStarted}}}
+			dir := t.TempDir()
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "main.wasm"), []byte(main.module()), 0o600))
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "lib.wasm"), []byte(library.module()), 0o600))
+			loaded := load(t, r, manifestIn(t, dir, "guest", "module: {path: main.wasm, abi: extism, entry: "+entry+", libraries: {lib: lib.wasm}}\n"), manifests.Grants{})
+			for range 4 { // some of them resume what was started
+				outcome, err := invoke(t, loaded, "{}")
+				assert.Equal(t, started, outcome.Result.Success, "%s: %v", entry, err)
+				time.Sleep(10 * time.Millisecond)
+			}
+		}
+	}
+}

@@ -39,7 +39,7 @@ func entryOf(m *manifests.Manifest, description *wasm.Module) string {
 
 // initializers returns the functions with which a plug-in, or a library of it, is started before its entry is called: the
 // first that it exports of those of GHC, of a WASI reactor, and of a linker for C. A plug-in whose
-// entry is one of the first two starts itself.
+// entry is a command's, or the reactor's, starts itself. A library has no entry.
 func initializers(description *wasm.Module, entry string) []string {
 	const initialize, constructors, haskell = "_initialize", "__wasm_call_ctors", "hs_init"
 	takes := func(name string, params int) bool {
@@ -183,15 +183,14 @@ func (t *Tool) initialize(module *engine.Module) (functions []engine.Initializer
 	if !isPlugin(t.manifest, linked.Main) {
 		return nil
 	}
-	entry := entryOf(t.manifest, linked.Main)
-	add := func(library string, description *wasm.Module) {
+	add := func(library string, description *wasm.Module, entry string) {
 		for _, function := range initializers(description, entry) {
 			functions = append(functions, engine.Initializer{Library: library, Function: function})
 		}
 	}
 	for _, name := range linked.Order {
-		add(name, linked.Libraries[name])
+		add(name, linked.Libraries[name], "")
 	}
-	add("", linked.Main)
+	add("", linked.Main, entryOf(t.manifest, linked.Main))
 	return functions
 }

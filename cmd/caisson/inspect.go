@@ -293,12 +293,14 @@ type isolation struct {
 	StartFuel         int64   `json:"start_fuel"`          // start-up instructions
 	StartWouldGain    bool    `json:"start_would_gain"`    // whether "snapshot: start" would save each call the start-up
 	NewInstanceReason string  `json:"new_instance_reason"` // why each call needs a new instance; empty if instances are reset
+
+	copied bool // calls resume behind what starts a plug-in
 }
 
 func isolationOf(ctx context.Context, t *runtime.Tool) (isolation, error) {
 	found, err := t.Isolation(ctx)
 	return isolation{
-		Resumed: found.Resumed, Reason: found.Reason, NoStart: found.NoStart,
+		Resumed: found.Resumed, copied: found.Copied, Reason: found.Reason, NoStart: found.NoStart,
 		StartMilliseconds: float64(found.StartTime.Microseconds()) / 1000, StartFuel: found.StartFuel,
 		StartWouldGain: found.Gain, NewInstanceReason: found.NewInstances,
 	}, err
@@ -319,6 +321,9 @@ func (i *isolation) lines() []string {
 		lines = []string{
 			"fresh for every call: each resumes the program where it first reads its input",
 			"each call saves the start-up, " + cost,
+		}
+		if i.copied {
+			lines[0] = "fresh for every call: each gets a copy of the memory that starting the plug-in has left"
 		}
 	case i.StartWouldGain:
 		lines = append(lines, "snapshot: start in the manifest would save each call the start-up, "+cost)
