@@ -22,11 +22,22 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// written is a function of a module that the tests write: without parameters, with a number as its result.
+// written is a function of a module that the tests write, without parameters.
 type written struct{ export, body string }
 
-// assembled returns a module that imports functions of that type from a module, and has these functions.
+// The results of functions.
+const (
+	noResult = "\x00"
+	aNumber  = "\x01\x7f"
+)
+
+// assembled returns a module that imports functions from a module, and has these functions. All return a number.
 func assembled(from string, imports []string, pages int, functions ...written) []byte {
+	return assembledFor(aNumber, from, imports, pages, functions...)
+}
+
+// assembledFor is like assembled for functions with other results.
+func assembledFor(results, from string, imports []string, pages int, functions ...written) []byte {
 	number := func(n int) string { return string(binary.AppendUvarint(nil, uint64(n))) }
 	vector := func(text string) string { return number(len(text)) + text }
 	imported, exported, indexes, bodies := "", "", "", ""
@@ -40,18 +51,21 @@ func assembled(from string, imports []string, pages int, functions ...written) [
 	}
 	count := number(len(functions))
 	section := func(id byte, content string) string { return string(rune(id)) + vector(content) }
-	return []byte("\x00asm\x01\x00\x00\x00" + section(1, "\x01\x60\x00\x01\x7f") + section(2, number(len(imports))+imported) + section(3, count+indexes) +
+	return []byte("\x00asm\x01\x00\x00\x00" + section(1, "\x01\x60\x00"+results) + section(2, number(len(imports))+imported) + section(3, count+indexes) +
 		section(5, "\x01\x00"+number(pages)) + section(7, count+exported) + section(10, count+bodies))
 }
 
 // behind returns a plug-in whose exports do nothing but call those of a library.
-func behind(s subject, exports ...string) subject {
+func behind(s subject, exports ...string) subject { return behindWith(aNumber, s, exports...) }
+
+// behindWith is like behind for functions with other results.
+func behindWith(results string, s subject, exports ...string) subject {
 	var functions []written
 	for n, export := range exports {
 		functions = append(functions, written{export, "\x10" + string(binary.AppendUvarint(nil, uint64(n)))}) // call
 	}
 	s.libraries = map[string][]byte{"lib": s.module}
-	s.module = assembled("lib", exports, 0, functions...)
+	s.module = assembledFor(results, "lib", exports, 0, functions...)
 	return s
 }
 
@@ -75,9 +89,23 @@ func withNames(t testing.TB, s subject) subject {
 		for _, index := range slices.Sorted(maps.Keys(byIndex)) {
 			names += number(index) + vector(byIndex[index])
 		}
-		s.libraries[library] = slices.Concat(module, []byte("\x00"+vector(vector("name")+"\x01"+vector(number(len(byIndex))+names))))
+		s.libraries[library] = slices.Concat(withoutNames(module), []byte("\x00"+vector(vector("name")+"\x01"+vector(number(len(byIndex))+names))))
 	}
 	return s
+}
+
+// withoutNames returns a module without its name section, of which there can be one.
+func withoutNames(module []byte) []byte {
+	kept := slices.Clone(module[:8])
+	for at := 8; at < len(module); {
+		size, read := binary.Uvarint(module[at+1:])
+		end := at + 1 + read + int(size)
+		if isNames := module[at] == 0 && strings.HasPrefix(string(module[at+1+read:end]), "\x04name"); !isNames {
+			kept = append(kept, module[at:end]...)
+		}
+		at = end
+	}
+	return kept
 }
 
 // words returns a text of letters from all over Unicode.

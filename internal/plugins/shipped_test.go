@@ -125,7 +125,9 @@ func TestShippedPluginsAnswerTheSame(t *testing.T) {
 		for _, library := range p.libraries {
 			tried[library] = true
 		}
-		t.Run(fmt.Sprintf("%s_%d", p.name, n), func(t *testing.T) { p.compare(t, modules, web) })
+		t.Run(fmt.Sprintf("%s_%d", p.name, n), func(t *testing.T) {
+			p.compare(t, func() subject { return p.subject(t, modules) }, web)
+		})
 	}
 	assert.Len(t, modules, 27)
 	assert.ElementsMatch(t, slices.Collect(maps.Keys(modules)), slices.Collect(maps.Keys(tried)))
@@ -146,8 +148,37 @@ func (p shipped) subject(t testing.TB, modules map[string][]byte) subject {
 	return s
 }
 
-func (p shipped) compare(t *testing.T, modules map[string][]byte, web *web) {
-	here, there := p.subject(t, modules), p.subject(t, modules) // each with its own folder
+// TestShippedPluginsAreLibraries: so do those of them that are no commands, as libraries of a plug-in that does nothing
+// but call them: with what the host offers, files, requests and functions of the program.
+func TestShippedPluginsAreLibraries(t *testing.T) {
+	modules := sdkModules(t)
+	web := serve(t)
+	compared := 0
+	for n, p := range plugins() {
+		if p.calls[0].export == "_start" || p.libraries != nil || !testsize.Slow && (p.name == "sleep" || p.name == "alloc") {
+			continue
+		}
+		compared++
+		t.Run(fmt.Sprintf("%s_%d", p.name, n), func(t *testing.T) {
+			var exports []string
+			for _, c := range p.calls {
+				exports = append(exports, c.export)
+			}
+			slices.Sort(exports)
+			exports = slices.Compact(exports)
+			results := aNumber
+			if p.name == "hello_haskell" {
+				results = noResult
+			}
+			p.compare(t, func() subject { return withNames(t, behindWith(results, p.subject(t, modules), exports...)) }, web)
+		})
+	}
+	assert.Greater(t, compared, 15)
+}
+
+// compare makes the calls on both hosts. Each gets a subject, with a folder of its own, for all calls.
+func (p shipped) compare(t *testing.T, subject func() subject, web *web) {
+	here, there := subject(), subject()
 	for _, c := range p.calls {
 		web.requests()
 		want := theirs{}.load(t, there, c.export)(c.input)
