@@ -199,3 +199,37 @@ func TestFunctionsWithoutANameAreNoTools(t *testing.T) {
 	require.Error(t, err)
 	assert.NotContains(t, err.Error(), `""`)
 }
+
+// TestAttackConfigurationOfAnotherTool: two manifests of one module, whose start reads the configuration. What is
+// started once for all calls of a tool is not started for another, although their code is shared. The control is
+// that calls get copies of it at all.
+func TestAttackConfigurationOfAnotherTool(t *testing.T) {
+	const (
+		env   = "extism:host/env"
+		start = "\x01\x01\x7e\x42\x01\x10\x00\x21\x00\x20\x00\x41\xeb\x00\x10\x01\x20\x00\x10\x02\x24\x00\x0b" // b = alloc(1); store_u8(b, 'k'); value = config_get(b)
+		call  = "\x00\x23\x00\x42\x01\x10\x03\x41\x00\x0b"                                                     // output_set(value, 1); 0
+	)
+	module := magic + section(1, "\x05\x60\x01\x7e\x01\x7e\x60\x02\x7e\x7f\x00\x60\x02\x7e\x7e\x00\x60\x00\x00\x60\x00\x01\x7f") +
+		section(2, "\x04"+vector(env)+vector("alloc")+"\x00\x00"+vector(env)+vector("store_u8")+"\x00\x01"+vector(env)+vector("config_get")+"\x00\x00"+
+			vector(env)+vector("output_set")+"\x00\x02") +
+		section(3, "\x02\x03\x04") + section(6, "\x01\x7e\x01\x42\x00\x0b") + section(7, "\x02"+vector("_initialize")+"\x00\x04"+vector("call")+"\x00\x05") +
+		section(10, "\x02"+vector(start)+vector(call))
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "plugin.wasm"), []byte(module), 0o600))
+	r := newRuntime(t, Options{})
+	tools := map[string]*Tool{}
+	for _, value := range []string{"A", "B", "C"} {
+		m, err := manifests.Parse(filepath.Join(dir, value+".tool.yaml"), []byte("schema: caisson/v1\nname: plugin\ndescription: A plug-in.\nmodule: {path: plugin.wasm, abi: extism, stdout: text, config: {k: "+value+"}}\n"))
+		require.NoError(t, err)
+		tools[value] = load(t, r, m, manifests.Grants{})
+	}
+	for range 10 {
+		for value, loaded := range tools {
+			assert.Equal(t, value, callPlugin(t, loaded, "").Result.Output)
+		}
+		time.Sleep(5 * time.Millisecond) // they are started in the background
+	}
+	for _, loaded := range tools {
+		assert.True(t, isolationOf(t, loaded).Copied)
+	}
+}
