@@ -1,0 +1,570 @@
+package engine
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/caisson-run/caisson/runtime/internal/wasm"
+)
+
+// This file draws random modules with libraries, for libraries_random_test.go. Calls lead only to functions
+// that were made before, or count down, so only what multiplies takes long.
+
+// The value types that are passed between modules, and the opcodes that turn each into an i64 and back.
+const (
+	typeI32 = 0x7f
+	typeI64 = 0x7e
+	typeF32 = 0x7d
+	typeF64 = 0x7c
+)
+
+var (
+	toI64   = map[byte][]byte{typeI32: {0xac}, typeI64: nil, typeF32: {0xbc, 0xac}, typeF64: {0xbd}}
+	fromI64 = map[byte][]byte{typeI32: {0xa7}, typeI64: nil, typeF32: {0xb4}, typeF64: {0xb9}} // none makes a NaN
+)
+
+type drawnType struct{ params, results []byte }
+
+func (t drawnType) bytes() []byte {
+	return join([]byte{0x60}, leb(len(t.params)), t.params, leb(len(t.results)), t.results)
+}
+
+// drawnModule is a module that others can import from.
+type drawnModule struct {
+	name    string
+	bytes   []byte
+	exports []drawnType // of "f0", "f1" …
+}
+
+// observers are the host functions that modules import: one takes a value, the other returns what it
+// sees at an address of the caller's memory.
+var observers = []struct {
+	name string
+	of   drawnType
+}{{"note", drawnType{params: []byte{typeI64}}}, {"see", drawnType{params: []byte{typeI32}, results: []byte{typeI64}}}}
+
+// drawing is a module that is being drawn.
+type drawing struct {
+	*rand.Rand
+	types     []drawnType
+	functions []drawnType // imports first
+	imports   [][]byte
+	bodies    [][]byte
+	exports   [][]byte
+	globals   []byte // their types
+	slots     []int  // the functions in the table; negative for none
+	hasMemory bool
+	minimum   int // of the memory, in pages
+	passive   int // passive data segments
+	unusual   bool
+}
+
+func (d *drawing) chance(percent int) bool { return d.IntN(100) < percent }
+
+// one returns an element of a list.
+func one[T any](d *drawing, all ...T) T { return all[d.IntN(len(all))] }
+
+func (d *drawing) typeIndex(of drawnType) []byte {
+	same := func(t drawnType) bool {
+		return slices.Equal(t.params, of.params) && slices.Equal(t.results, of.results)
+	}
+	index := slices.IndexFunc(d.types, same)
+	if index < 0 {
+		index = len(d.types)
+		d.types = append(d.types, of)
+	}
+	return leb(index)
+}
+
+func (d *drawing) anyTypes(most int) (types []byte) {
+	for range d.IntN(most + 1) {
+		types = append(types, one[byte](d, typeI32, typeI64, typeI64, typeF32, typeF64))
+	}
+	return types
+}
+
+func (d *drawing) declare(of drawnType, body []byte) int {
+	d.functions = append(d.functions, of)
+	d.bodies = append(d.bodies, body)
+	return len(d.functions) - 1
+}
+
+func (d *drawing) importing(module, function string, of drawnType) {
+	d.imports = append(d.imports, join(name(module), name(function), []byte{0}, d.typeIndex(of)))
+	d.functions = append(d.functions, of)
+}
+
+func (d *drawing) export(as string, function int) {
+	d.exports = append(d.exports, join(name(as), []byte{0}, leb(function)))
+}
+
+// drawModule draws a module that imports from others. All export "sum" and "init", and the main one "run".
+func drawModule(r *rand.Rand, called string, from []*drawnModule, isMain bool) *drawnModule {
+	d := &drawing{Rand: r, hasMemory: r.IntN(100) < 85, minimum: r.IntN(3), unusual: r.IntN(100) < 20}
+	made := &drawnModule{name: called}
+	for _, o := range observers {
+		d.importing("test", o.name, o.of)
+	}
+	for _, m := range from {
+		d.importing(m.name, "sum", drawnType{results: []byte{typeI64}})
+		for n, of := range m.exports {
+			if d.chance(70) {
+				d.importing(m.name, fmt.Sprintf("f%d", n), of)
+			}
+		}
+	}
+	imported := len(d.functions)
+	for range d.IntN(4) {
+		d.globals = append(d.globals, one[byte](d, typeI32, typeI64, typeF64))
+	}
+	if d.hasMemory && d.chance(50) {
+		d.passive = 1 + d.IntN(2)
+	}
+	for range d.IntN(5) {
+		d.slots = append(d.slots, d.IntN(imported+1)-1)
+	}
+	exported := func(n, function int) {
+		d.export(fmt.Sprintf("f%d", n), function)
+		made.exports = append(made.exports, d.functions[function])
+	}
+	functions := 1 + d.IntN(4)
+	for n := range functions {
+		switch {
+		case d.chance(15): // an import is passed on
+			exported(n, d.IntN(imported))
+		case d.chance(15):
+			exported(n, d.recursive())
+		default:
+			of := drawnType{d.anyTypes(3), d.anyTypes(2)}
+			exported(n, d.declare(of, d.body(of, 3+d.IntN(5))))
+		}
+	}
+	none := drawnType{}
+	start := -1
+	if d.chance(40) {
+		start = d.declare(none, d.body(none, 2))
+	}
+	d.export("sum", d.declare(drawnType{results: []byte{typeI64}}, d.sum(isMain)))
+	if d.export("init", d.declare(none, d.body(none, 3))); isMain {
+		d.export("run", d.declare(drawnType{results: []byte{typeI64}}, d.run()))
+	}
+	made.bytes = d.assemble(imported, start)
+	return made
+}
+
+// recursive declares a function that calls itself up to 63 times.
+func (d *drawing) recursive() int {
+	of, self := drawnType{[]byte{typeI32}, []byte{typeI64}}, len(d.functions)
+	w := d.writer(of)
+	w.put(0x20, 0, 0x41, 0x3f, 0x71, 0x22, 0, 0x45, 0x04, typeI64) // the parameter, cut to 6 bits, is 0
+	w.constant()
+	w.put(0x05)
+	w.expression(1)
+	w.put(0x20, 0, 0x41, 1, 0x6b, 0x10)
+	w.put(leb(self)...)
+	w.put(0x7c, 0x0b)
+	return d.declare(of, w.function())
+}
+
+// sum is a function that depends on what the module has in its memory and in its globals.
+func (d *drawing) sum(all bool) []byte {
+	w := d.writer(drawnType{})
+	w.put(0x42, 0)
+	for n, of := range d.globals {
+		w.put(join([]byte{0x23}, leb(n), toI64[of], []byte{0x42, 7, 0x7e, 0x85})...) // ^= global*7
+	}
+	if d.hasMemory {
+		w.put(0x3f, 0, 0xad, 0x7c) // += memory.size
+		if d.minimum > 0 {
+			counter := w.local(typeI32)
+			w.put(0x41)
+			w.put(sleb(2048)...)
+			w.put(0x21, counter, 0x21, w.scratch, 0x03, 0x40)
+			w.put(0x20, w.scratch, 0x42, 5, 0x89, 0x20, counter, 0x41, 3, 0x74, 0x29, 0, 0, 0x85, 0x21, w.scratch) // rotl 5 ^ load
+			w.put(0x20, counter, 0x41, 1, 0x6b, 0x22, counter, 0x0d, 0, 0x0b, 0x20, w.scratch)
+		}
+	}
+	if all {
+		for _, i := range d.importsOf("sum") {
+			w.put(join([]byte{0x10}, leb(i), []byte{0x42, 11, 0x89, 0x85})...)
+		}
+	}
+	return w.function()
+}
+
+// importsOf returns the functions that are imported under a name.
+func (d *drawing) importsOf(function string) (found []int) {
+	for n, i := range d.imports {
+		module := int(i[0]) + 1
+		if string(i[module+1:module+1+int(i[module])]) == function {
+			found = append(found, n)
+		}
+	}
+	return found
+}
+
+// run is the function that tests call: it calls others, and then tells the state of all modules.
+func (d *drawing) run() []byte {
+	w := d.writer(drawnType{})
+	for range 3 {
+		w.statement(2)
+	}
+	w.expression(2)
+	w.call(len(d.functions) - 2) // sum: "init" is behind it
+	w.put(0x85)
+	return w.function()
+}
+
+func (d *drawing) body(of drawnType, statements int) []byte {
+	w := d.writer(of)
+	for range statements {
+		w.statement(2)
+	}
+	for _, result := range of.results {
+		w.expression(2)
+		w.put(fromI64[result]...)
+	}
+	return w.function()
+}
+
+func (d *drawing) assemble(imported, start int) []byte {
+	var functions, bodies, types, globals, data [][]byte
+	for _, of := range d.functions[imported:] {
+		functions = append(functions, d.typeIndex(of))
+	}
+	for _, body := range d.bodies {
+		bodies = append(bodies, join(leb(len(body)), body))
+	}
+	for _, of := range d.types {
+		types = append(types, of.bytes())
+	}
+	for _, of := range d.globals {
+		initial := map[byte][]byte{typeI32: {0x41, byte(d.IntN(64))}, typeI64: {0x42, byte(d.IntN(64))}, typeF64: {0x44, 0, 0, 0, 0, 0, 0, 0x10, 0x40}}[of]
+		globals = append(globals, join([]byte{of, 1}, initial, []byte{0x0b}))
+	}
+	vector := func(id byte, items [][]byte) []byte {
+		if len(items) == 0 {
+			return nil
+		}
+		return section(id, join(leb(len(items)), join(items...))...)
+	}
+	module := join([]byte{0, 'a', 's', 'm', 1, 0, 0, 0}, vector(1, types), vector(2, d.imports), vector(3, functions))
+	slots := leb(len(d.slots))
+	module = join(module, section(4, join([]byte{1, 0x70, 1}, slots, leb(len(d.slots)+4))...))
+	if d.hasMemory {
+		module = join(module, section(5, join([]byte{1, 1}, leb(d.minimum), leb(d.minimum+2))...))
+	}
+	module = join(module, vector(6, globals), vector(7, d.exports))
+	if start >= 0 {
+		module = join(module, section(8, leb(start)...))
+	}
+	var elements [][]byte
+	for n, function := range d.slots {
+		if function >= 0 {
+			elements = append(elements, join([]byte{0, 0x41}, leb(n), []byte{0x0b, 1}, leb(function)))
+		}
+	}
+	module = join(module, vector(9, elements))
+	for range d.passive {
+		data = append(data, join([]byte{1}, name(fmt.Sprintf("passive %d", d.Int64()))))
+	}
+	if d.hasMemory && d.minimum > 0 {
+		for range d.IntN(3) {
+			data = append(data, join([]byte{0, 0x41}, sleb(int64(d.IntN(60000))), []byte{0x0b}, name(fmt.Sprintf("active %d", d.Int64()))))
+		}
+	}
+	if len(data) > 0 {
+		module = join(module, section(12, leb(len(data))...))
+	}
+	return join(module, vector(10, bodies), vector(11, data))
+}
+
+// drawnWriter writes the code of one function.
+type drawnWriter struct {
+	*drawing
+	of      drawnType
+	code    []byte
+	locals  []byte // beyond the parameters
+	values  []int  // locals that any code may change
+	scratch byte
+	loops   int
+	calls   int // how many more it may have
+}
+
+func (d *drawing) writer(of drawnType) *drawnWriter {
+	w := &drawnWriter{drawing: d, of: of, calls: 4}
+	w.scratch = w.local(typeI64)
+	for n := range of.params {
+		w.values = append(w.values, n)
+	}
+	w.values = append(w.values, int(w.local(typeI64)))
+	return w
+}
+
+func (w *drawnWriter) put(code ...byte) { w.code = append(w.code, code...) }
+
+func (w *drawnWriter) local(of byte) byte {
+	w.locals = append(w.locals, of)
+	return byte(len(w.of.params) + len(w.locals) - 1)
+}
+
+func (w *drawnWriter) typeOf(local int) byte {
+	if local < len(w.of.params) {
+		return w.of.params[local]
+	}
+	return w.locals[local-len(w.of.params)]
+}
+
+// function returns the function's body as the code section has it.
+func (w *drawnWriter) function() []byte {
+	locals := leb(len(w.locals))
+	for _, of := range w.locals {
+		locals = append(locals, 1, of)
+	}
+	return join(locals, w.code, []byte{0x0b})
+}
+
+func (w *drawnWriter) constant() {
+	w.put(0x42)
+	w.put(sleb(one(w.drawing, w.Int64(), w.Int64N(200)-100, 0, 1<<31, -1))...)
+}
+
+// address pushes an address, which is mostly within a page.
+func (w *drawnWriter) address(depth int) {
+	w.expression(depth)
+	mask := int64(0x7fff)
+	if w.chance(3) {
+		mask = 0x1ffff
+	}
+	w.put(join([]byte{0xa7, 0x41}, sleb(mask), []byte{0x71})...)
+}
+
+// call calls a function and leaves one i64 for its results, or none.
+func (w *drawnWriter) call(function int) {
+	w.calling(w.functions[function], join([]byte{0x10}, leb(function)))
+}
+
+// calling pushes parameters, calls, and leaves one i64.
+func (w *drawnWriter) calling(of drawnType, code []byte) {
+	for _, param := range of.params {
+		w.expression(0)
+		w.put(fromI64[param]...)
+	}
+	w.put(code...)
+	if len(of.results) == 0 {
+		w.put(0x42, 3)
+		return
+	}
+	for n, result := range slices.Backward(of.results) {
+		w.put(toI64[result]...)
+		if n < len(of.results)-1 {
+			w.put(0x20, w.scratch, 0x85)
+		}
+		if n > 0 {
+			w.put(0x21, w.scratch)
+		}
+	}
+}
+
+// expression pushes an i64.
+func (w *drawnWriter) expression(depth int) {
+	if depth == 0 {
+		if w.chance(40) {
+			w.constant()
+			return
+		}
+		local := one(w.drawing, w.values...)
+		w.put(join([]byte{0x20}, leb(local), toI64[w.typeOf(local)])...)
+		return
+	}
+	switch w.IntN(8) {
+	case 0, 1, 2:
+		w.expression(depth - 1)
+		w.expression(depth - 1)
+		w.put(one[byte](w.drawing, 0x7c, 0x7d, 0x7e, 0x83, 0x85, 0x89))
+	case 3:
+		w.expression(depth - 1)
+		w.expression(depth - 1)
+		if !w.chance(3) {
+			w.put(0x42, 1, 0x84) // not 0
+		}
+		w.put(0x80)
+	case 4:
+		if len(w.globals) > 0 {
+			n := w.IntN(len(w.globals))
+			w.put(join([]byte{0x23}, leb(n), toI64[w.globals[n]])...)
+			return
+		}
+		w.expression(depth - 1)
+	case 5:
+		if w.hasMemory && w.minimum > 0 {
+			w.address(depth - 1)
+			w.put(0x29, 0, byte(w.IntN(64)))
+			return
+		}
+		w.expression(depth - 1)
+	default:
+		w.anyCall(depth)
+	}
+}
+
+// anyCall pushes what a call returns, if another call is allowed here.
+func (w *drawnWriter) anyCall(depth int) {
+	if w.calls == 0 || w.loops > 1 {
+		w.expression(depth - 1)
+		return
+	}
+	w.calls--
+	if slot := w.IntN(len(w.slots) + 1); w.chance(25) && slot < len(w.slots) && (w.slots[slot] >= 0 || w.chance(10)) {
+		of := drawnType{results: []byte{typeI64}}
+		if function := w.slots[slot]; function >= 0 && !w.chance(3) {
+			of = w.functions[function]
+		}
+		w.calling(of, join([]byte{0x41, byte(slot), 0x11}, w.typeIndex(of), []byte{0}))
+		return
+	}
+	w.call(w.IntN(len(w.functions)))
+}
+
+// statement changes something.
+func (w *drawnWriter) statement(depth int) {
+	switch w.IntN(14) {
+	case 0, 1, 2:
+		if w.hasMemory && w.minimum > 0 {
+			w.address(1)
+			w.expression(depth)
+			w.put(0x37, 0, byte(w.IntN(64)))
+		}
+	case 3, 4:
+		if len(w.globals) > 0 {
+			n := w.IntN(len(w.globals))
+			w.expression(depth)
+			w.put(join(fromI64[w.globals[n]], []byte{0x24}, leb(n))...)
+		}
+	case 5:
+		local := one(w.drawing, w.values...)
+		w.expression(depth)
+		w.put(join(fromI64[w.typeOf(local)], []byte{0x21}, leb(local))...)
+	case 6:
+		w.expression(1)
+		w.put(0xa7, 0x04, 0x40)
+		w.statement(depth)
+		if w.chance(50) {
+			w.put(0x05)
+			w.statement(depth)
+		}
+		w.put(0x0b)
+	case 7:
+		w.loop(depth)
+	case 8:
+		w.anyCall(depth + 1)
+		w.put(0x1a)
+	case 9:
+		w.expression(depth)
+		w.put(0x10, 0) // note
+	case 10:
+		if w.hasMemory && w.chance(30) {
+			w.put(0x41, byte(w.IntN(2)), 0x40, 0, 0x10+0x9c, 0x10, 0) // note what growing returns
+		}
+	case 11:
+		if w.hasMemory && w.minimum > 0 {
+			w.address(0)
+			w.put(join([]byte{0x41, byte(w.IntN(64)), 0x41}, sleb(int64(w.IntN(5000))), []byte{0xfc, 11, 0})...) // memory.fill
+		}
+	case 12:
+		if w.unusual {
+			w.rare()
+		}
+	case 13:
+		if w.chance(4) {
+			w.expression(0)
+			w.put(0x50, 0x04, 0x40, 0x00, 0x0b) // a trap
+		}
+	}
+}
+
+// loop runs statements several times.
+func (w *drawnWriter) loop(depth int) {
+	if w.loops == 2 {
+		return
+	}
+	counter := w.local(typeI32)
+	w.loops++
+	w.put(0x41, byte(1+w.IntN(8)), 0x21, counter, 0x03, 0x40)
+	for range 1 + w.IntN(3) {
+		w.statement(depth - 1 + w.IntN(2))
+	}
+	w.put(0x20, counter, 0x41, 1, 0x6b, 0x22, counter, 0x0d, 0, 0x0b)
+	w.loops--
+}
+
+// rare uses what an instance cannot be reset from.
+func (w *drawnWriter) rare() {
+	switch segment := byte(w.IntN(2)); {
+	case int(segment) < w.passive && w.minimum > 0 && w.chance(60):
+		w.address(0)
+		w.put(0x41, 0, 0x41, byte(w.IntN(8)), 0xfc, 8, segment, 0) // memory.init
+	case int(segment) < w.passive:
+		w.put(0xfc, 9, segment) // data.drop
+	default:
+		w.put(0xd0, 0x70, 0x41, byte(w.IntN(3)), 0xfc, 15, 0, 0xac, 0x10, 0) // note what table.grow returns
+	}
+}
+
+// sleb returns a signed number as LEB128.
+func sleb(n int64) (out []byte) {
+	for {
+		low := byte(n & 0x7f)
+		n >>= 7
+		if n == 0 && low&0x40 == 0 || n == -1 && low&0x40 != 0 {
+			return append(out, low)
+		}
+		out = append(out, low|0x80)
+	}
+}
+
+// drawnSource is a module with libraries, and their order.
+type drawnSource struct {
+	Source
+	order []string
+}
+
+// drawSource draws a module with 1 to MaxLibraries libraries, each of which may import from those before it.
+func drawSource(seed uint64) (drawnSource, error) {
+	r := rand.New(rand.NewPCG(seed, 1))
+	names := []string{"a", "b", "c", "d"}
+	r.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+	source := drawnSource{Source: Source{Libraries: map[string][]byte{}}}
+	var made []*drawnModule
+	libraries := map[string]*wasm.Module{}
+	for n := range 1 + r.IntN(MaxLibraries) {
+		from := slices.Clone(made)
+		for len(from) > 0 && r.IntN(3) == 0 {
+			from = slices.Delete(from, 0, 1)
+		}
+		m := drawModule(r, names[n], from, false)
+		made = append(made, m)
+		source.Libraries[m.name] = m.bytes
+		description, err := wasm.Inspect(m.bytes)
+		if err != nil {
+			return source, err
+		}
+		libraries[m.name] = description
+	}
+	source.Module = drawModule(r, "main", made, true).bytes
+	main, err := wasm.Inspect(source.Module)
+	if err != nil {
+		return source, err
+	}
+	linked, err := wasm.Link(main, libraries)
+	if err != nil {
+		return source, err
+	}
+	source.order = linked.Order
+	return source, nil
+}
+
+// bits returns 8 bytes as a number.
+func bits(bytes []byte) uint64 { return binary.LittleEndian.Uint64(bytes) }
