@@ -3,6 +3,7 @@ package plugins
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -31,7 +32,8 @@ const (
 	aNumber  = "\x01\x7f"
 )
 
-// assembled returns a module that imports functions from a module, and has these functions. All return a number.
+// assembled returns a module that imports functions from a module, or if that has no name from those before the
+// dots, and has these functions. All return a number.
 func assembled(from string, imports []string, pages int, functions ...written) []byte {
 	return assembledFor(aNumber, from, imports, pages, functions...)
 }
@@ -42,7 +44,11 @@ func assembledFor(results, from string, imports []string, pages int, functions .
 	vector := func(text string) string { return number(len(text)) + text }
 	imported, exported, indexes, bodies := "", "", "", ""
 	for _, name := range imports {
-		imported += vector(from) + vector(name) + "\x00\x00"
+		module := from
+		if module == "" {
+			module, name, _ = strings.Cut(name, ".")
+		}
+		imported += vector(module) + vector(name) + "\x00\x00"
 	}
 	for n, f := range functions {
 		exported += vector(f.export) + "\x00" + number(len(imports)+n)
@@ -149,6 +155,41 @@ func TestLinkedPluginsAnswerTheSame(t *testing.T) {
 			require.Equal(t, want, call(text), "%s: %.200q", name, text)
 		}
 	}
+}
+
+// TestRandomLibrariesAnswerTheSame: libraries that call each other in random order, without a cycle, each of which counts its
+// calls in its memory and adds that to what it returns.
+func TestRandomLibrariesAnswerTheSame(t *testing.T) {
+	random := rand.New(rand.NewPCG(4, 23))
+	answers := map[string]bool{}
+	for range testsize.Of(10, 300) {
+		libraries := random.IntN(manifests.MaxLibraries) + 1
+		calls := func(from int) (imports []string, body string) {
+			for library := from; library < libraries; library++ {
+				for range random.IntN(3) {
+					body += "\x10" + string(rune(len(imports))) + "\x6a" // call, i32.add
+					imports = append(imports, fmt.Sprintf("library%d.f", library))
+				}
+			}
+			return imports, body
+		}
+		s := subject{libraries: map[string][]byte{}}
+		for library := range libraries {
+			const count = "\x41\x00\x41\x00\x28\x02\x00\x41\x01\x6a\x36\x02\x00\x41\x00\x28\x02\x00" // increments a word, and loads it
+			imports, body := calls(library + 1)
+			s.libraries[fmt.Sprintf("library%d", library)] = assembled("", imports, 1, written{"f", count + body})
+		}
+		imports, body := calls(0)
+		s.module = assembled("", imports, 0, written{"run", "\x41\x01" + body})
+		want := theirs{}.load(t, withNames(t, s), "run")("").Error
+		number, found := strings.CutPrefix(want, "code ")
+		require.True(t, found, want)
+		answers[number] = true
+		for range 3 {
+			require.Contains(t, ours{}.load(t, s, "run")("").Error, "returned "+number)
+		}
+	}
+	assert.Greater(t, len(answers), 4, "they must differ")
 }
 
 // TestLibrariesInEachLanguageAnswerTheSame: the plug-in in each language, as a library. What starts it is called before
