@@ -127,7 +127,7 @@ func TestLibrariesThatCannotBeUsed(t *testing.T) {
 		"a memory":         {through(pieceImport{"lib", "f", aMemory}, pieceImport{"lib", "f", nothing}), map[string]string{"lib": lib.module()}, links + `it imports "f" of the library "lib", which is a memory; only functions`, build, ""},
 		"a reference":      {piece{imports: []pieceImport{{"lib", "f", givesRef}}, exports: []pieceExport{{name: "call"}}}, map[string]string{"lib": answering("f", givesRef).module()}, links + `it imports "f" of the library "lib", whose type is`, build, ""},
 		"a vector":         {piece{imports: []pieceImport{{"lib", "f", givesPair}}, exports: []pieceExport{{name: "call"}}}, map[string]string{"lib": answering("f", givesPair).module()}, "only numbers can be passed to libraries", build, ""},
-		"a circle":         {usesLib, map[string]string{"lib": from(pieceImport{"other", "f", nothing}), "other": from(pieceImport{"lib", "f", nothing})}, "import from each other in a cycle", build, ""},
+		"a cycle":          {usesLib, map[string]string{"lib": from(pieceImport{"other", "f", nothing}), "other": from(pieceImport{"lib", "f", nothing})}, "import from each other in a cycle", build, ""},
 		"itself":           {usesLib, map[string]string{"lib": from(pieceImport{"lib", "f", nothing})}, "in a cycle", build, ""},
 		"between libraries": {usesLib, map[string]string{"lib": from(pieceImport{"other", "g", nothing}), "other": lib.module()},
 			links + `the library "lib" imports "g" of the library "other", which exports no such function`, build, ""},
