@@ -36,7 +36,7 @@ type instance struct {
 	passed    [2]uint64    // to a function, and returned by it
 	name      string       // of the function below
 	function  api.Function // the last one called
-	native    int          // size of its native stack in bytes
+	native    int          // size of its native stack, and of that of start, in bytes
 }
 
 // instantiate makes an instance. Its start function has not run. If the memory limit is too low, it
@@ -314,11 +314,8 @@ const mostNativeStack = 1 << 20
 
 // reset restores the state that the image holds, and that of the instances beside it.
 func (i *instance) reset() error {
-	if i.function != nil {
-		var seen bool
-		if i.native, seen = nativeStack(i.function); !seen || i.native > mostNativeStack {
-			return errNotReset
-		}
+	if !i.measureStacks() {
+		return errNotReset
 	}
 	if i.wasm.IsClosed() {
 		return errNotReset
@@ -336,6 +333,23 @@ func (i *instance) reset() error {
 		}
 	}
 	return nil
+}
+
+// measureStacks measures the native stacks that the instance would keep, that of its start function among them.
+// It reports whether they are known and small enough.
+func (i *instance) measureStacks() bool {
+	own, seen := stackBytes(i.function)
+	start, alsoSeen := stackBytes(i.start)
+	i.native = own + start
+	return seen && alsoSeen && i.native <= mostNativeStack
+}
+
+// stackBytes is nativeStack for a function that may be nil and then has none.
+func stackBytes(function api.Function) (bytes int, seen bool) {
+	if function == nil {
+		return 0, true
+	}
+	return nativeStack(function)
 }
 
 func (i *instance) resetGlobals() {

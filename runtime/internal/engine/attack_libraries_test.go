@@ -1,0 +1,79 @@
+package engine
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/runtime/internal/wasm"
+)
+
+// recursing is a module whose start function calls itself until it has been called n times.
+func recursing(n int) program {
+	counted := []byte{0x41, 0, 0x28, 2, 0} // i32.const 0, i32.load
+	return program{memory: 1, start: true, body: join(
+		[]byte{0x41, 0}, counted, []byte{0x41, 1, 0x6a, 0x36, 2, 0}, // one more
+		counted, []byte{0x41}, sleb(int64(n)), []byte{0x49, 0x04, 0x40, 0x10, 0, 0x0b}, // if fewer than n: call itself
+	)}
+}
+
+func compileLinked(t *testing.T, e *Engine, source Source) *Module {
+	t.Helper()
+	module, err := e.CompileIf(t.Context(), source, func(*wasm.Linked) error { return nil })
+	require.NoError(t, err)
+	return module
+}
+
+// TestAttackStacksOfStartFunctions: a start function that recurses deeply, of a module or of a library, leaves no
+// large stack with an idle instance, whose limit would not count it.
+func TestAttackStacksOfStartFunctions(t *testing.T) {
+	for _, c := range []struct {
+		calls int
+		kept  bool
+	}{{10, true}, {60000, false}} { // the control is the first
+		start := recursing(c.calls)
+		caller := program{memory: -1, libraries: []string{"library"}}.bytes()
+		for what, source := range map[string]Source{
+			"module":  {Module: start.bytes()},
+			"library": {Module: caller, Libraries: map[string][]byte{"library": start.bytes()}},
+		} {
+			e := newEngine(t, Options{}, nil)
+			module := compileLinked(t, e, source)
+			for range 3 {
+				mustRun(t, module, Run{Function: "run", MemoryLimit: mebibyte})
+			}
+			i := e.idle.newest
+			require.Equal(t, c.kept, i != nil, "%s, %d calls", what, c.calls)
+			if i == nil {
+				continue
+			}
+			deep := i
+			if what == "library" {
+				deep = i.beside[0]
+			}
+			stack, seen := nativeStack(deep.start)
+			require.True(t, seen)
+			assert.GreaterOrEqual(t, i.held(), int64(stack), "the stack counts")
+		}
+	}
+}
+
+// TestAttackTextOfADigest: what is hashed for the digest of a module with libraries is no module, even while a module
+// with that digest is there.
+func TestAttackTextOfADigest(t *testing.T) {
+	e := newEngine(t, Options{}, nil)
+	source := Source{
+		Module:    program{memory: -1, libraries: []string{"library"}}.bytes(),
+		Libraries: map[string][]byte{"library": program{memory: -1}.bytes()},
+	}
+	text := fmt.Appendf(nil, "caisson-linked/v1\n%s\n%q %s\n", DigestOf(source.Module), "library", DigestOf(source.Libraries["library"]))
+	require.Equal(t, source.Digest(), DigestOf(text))
+	for range 2 {
+		_, err := e.Compile(t.Context(), text)
+		require.ErrorIs(t, err, ErrModule)
+		require.ErrorIs(t, err, wasm.ErrMalformed)
+		mustRun(t, compileLinked(t, e, source), Run{Function: "run", MemoryLimit: mebibyte}) // control
+	}
+}
