@@ -283,6 +283,14 @@ func (e *Engine) CompileIf(ctx context.Context, source Source, accept func(*wasm
 	if c.err != nil {
 		return nil, c.err
 	}
+	if len(source.Libraries) != len(c.module.linked.Libraries) {
+		// What is hashed for the digest of a module with libraries has that digest itself, and is none.
+		_, err := e.inspect(source)
+		if err == nil {
+			err = &Error{Op: "compile", Kind: ErrHost, Reason: "two modules have the digest " + wanted.String()}
+		}
+		return nil, err
+	}
 	return c.module, accept(c.module.linked) // another caller may have begun the compilation
 }
 
