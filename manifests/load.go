@@ -58,7 +58,7 @@ func readFile(path string) (source []byte, err error) {
 	source = content.Bytes()
 	if bytes.HasPrefix(source, []byte("\x00asm")) || filepath.Ext(path) == ".wasm" {
 		return nil, &Error{Problems: []Problem{{File: path, Line: 1, Column: 1, Kind: Syntax, Message: "this is a WebAssembly module, not its manifest",
-			Fix: "name the manifest, such as tool.yaml, which names the module with module: {path: " + filepath.Base(path) + "}"}}}
+			Fix: "name the manifest, such as tool.yaml, which names the module with module: {path: " + filepath.Base(path) + "}; caisson inspect prints one to start from"}}}
 	}
 	if len(source) > MaxBytes {
 		return nil, fmt.Errorf("%w: %s is larger than %d bytes", ErrFile, path, MaxBytes)

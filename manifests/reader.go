@@ -190,6 +190,9 @@ func (r *reader) unknownKey(m member, path string, keys []string) {
 	if m.key == "$schema" && slices.Contains(keys, "schema") {
 		fix = "remove it; an editor takes the schema from its settings or, in YAML, from a comment: # yaml-language-server: $schema=…"
 	}
+	if m.key == "wasm" && slices.Contains(keys, "module") {
+		fix = "if this is a manifest of Extism, give the file a name that ends in .json; else write module"
+	}
 	r.add(m.at, path, UnknownKey, "unknown key "+strconv.Quote(clip(m.key)), fix)
 }
 
