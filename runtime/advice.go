@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -106,8 +107,9 @@ func isAbort(i wasm.Import) bool {
 // isMinified reports whether Emscripten shortened the names of an import.
 func isMinified(i wasm.Import) bool { return i.Module == "a" && len(i.Name) <= 2 }
 
-// forImports says what to do about one of a tool's modules with imports that are not offered.
-func forImports(missing []wasm.Import, p part, plugin bool) string {
+// forImports says what to do about one of a tool's modules with imports that are not offered. The libraries are
+// those that the tool has.
+func forImports(missing []wasm.Import, p part, plugin bool, libraries []string) string {
 	if plugin && slices.ContainsFunc(missing, of(extism.Module)) {
 		return "leave out what uses them: plug-ins get the functions of " + extism.Module + " that Extism's own libraries offer"
 	}
@@ -126,7 +128,11 @@ func forImports(missing []wasm.Import, p part, plugin bool) string {
 	}
 	if plugin {
 		if names := possibleLibraries(missing); len(names) > 0 {
-			return "if another module has them, name it in the manifest, such as libraries: {" + names[0] + ": " + names[0] + ".wasm} in module; " +
+			known := ""
+			if len(libraries) > 0 {
+				known = fmt.Sprintf(" (its libraries are named %q)", libraries)
+			}
+			return "if another module has them, name it in the manifest, such as libraries: {" + names[0] + ": " + names[0] + ".wasm} in module" + known + "; " +
 				"if the program that runs the plug-in has them, offer them with Options.HostFunctions in Go (docs/extism.md); else " + fix
 		}
 		return fix

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -102,7 +103,7 @@ func checkImports(m *manifests.Manifest, p part, plugin bool, functions []HostFu
 	missing, mistyped := unoffered(p.imports, plugin, functions)
 	if len(missing) > 0 {
 		problems = append(problems, fmt.Sprintf("imports %s, which this runtime does not offer", listed(missing)))
-		fixes = append(fixes, forImports(missing, p, plugin))
+		fixes = append(fixes, forImports(missing, p, plugin, slices.Sorted(maps.Keys(m.Module.Libraries))))
 	}
 	if len(mistyped) > 0 {
 		problems = append(problems, fmt.Sprintf("imports %s with the wrong type", listed(mistyped)))

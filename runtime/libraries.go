@@ -79,8 +79,14 @@ func checkNames(m *manifests.Manifest, functions []HostFunction) error {
 // fault. It says so once, and what to do about it where that is known. The source may be zero.
 func unusable(m *manifests.Manifest, source engine.Source, err error) error {
 	at := part{path: m.Module.Path, source: source.Module}
-	if failure, ok := errors.AsType[*engine.Error](err); ok && failure.Library != "" {
-		at = part{library: failure.Library, path: m.Module.Libraries[failure.Library], source: source.Libraries[failure.Library]}
+	library := ""
+	if failure, ok := errors.AsType[*engine.Error](err); ok {
+		library = failure.Library
+	} else if failure, ok := errors.AsType[*wasm.LinkError](err); ok {
+		library = failure.Library
+	}
+	if library != "" {
+		at = part{library: library, path: m.Module.Libraries[library], source: source.Libraries[library]}
 	}
 	return at.unusable(err)
 }
@@ -105,7 +111,7 @@ func (p part) unusable(err error) error {
 		}
 	}
 	if errors.Is(err, wasm.ErrLink) {
-		fix = "name other files in module.libraries, or build these modules for each other"
+		fix = "name other files as libraries, or build these modules for each other"
 	}
 	return &unusableError{p.library, fmt.Sprintf("%v: %s: %s", ErrModule, p.path, text), fix, err}
 }

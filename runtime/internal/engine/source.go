@@ -2,6 +2,7 @@ package engine
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -73,7 +74,11 @@ func (e *Engine) inspect(source Source) (*inspected, error) {
 		}
 	}
 	if all.linked, err = wasm.Link(main, all.libraries); err != nil {
-		return nil, &Error{Op: "compile", Kind: ErrModule, Reason: err.Error(), Err: err}
+		failure := &Error{Op: "compile", Kind: ErrModule, Reason: err.Error(), Err: err}
+		if unlinked, ok := errors.AsType[*wasm.LinkError](err); ok {
+			failure.Library = unlinked.Library
+		}
+		return nil, failure
 	}
 	return all, nil
 }

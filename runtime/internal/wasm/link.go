@@ -10,6 +10,20 @@ import (
 // ErrLink means that modules cannot be linked.
 var ErrLink = errors.New("cannot be linked")
 
+// LinkError describes why modules cannot be linked. It wraps [ErrLink].
+type LinkError struct {
+	// Library is the name of the library with the import that cannot be resolved. It is empty if the module
+	// itself has it, or if libraries import from each other in a cycle.
+	Library string
+	Message string
+}
+
+// Error implements error.
+func (e *LinkError) Error() string { return fmt.Sprintf("%v: %s", ErrLink, e.Message) }
+
+// Unwrap returns [ErrLink].
+func (e *LinkError) Unwrap() error { return ErrLink }
+
 // Linked is a module with its libraries: modules whose functions are imported under the libraries'
 // names, by the module and by each other.
 type Linked struct {
@@ -24,7 +38,7 @@ type Linked struct {
 // Link checks that all imports from libraries can be resolved (§4.5.4). Only functions of numbers can
 // be imported: a reference would let a library call back, so that a call of a function could nest
 // without end although no module recurses. For the same reason, libraries that import from each
-// other in a cycle are rejected. The errors wrap [ErrLink].
+// other in a cycle are rejected. The errors are of type [*LinkError].
 func Link(main *Module, libraries map[string]*Module) (*Linked, error) {
 	linked := &Linked{Main: main, Libraries: libraries}
 	if len(libraries) == 0 {
@@ -35,7 +49,7 @@ func Link(main *Module, libraries map[string]*Module) (*Linked, error) {
 	for name, library := range libraries {
 		exported[name] = exportsOf(library)
 	}
-	outside, _, err := resolve("it", main, exported)
+	outside, _, err := resolve("", main, exported)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +57,7 @@ func Link(main *Module, libraries map[string]*Module) (*Linked, error) {
 	needs := map[string]map[string]bool{}
 	names := slices.Sorted(maps.Keys(libraries))
 	for _, name := range names {
-		outside, needed, err := resolve(fmt.Sprintf("the library %q", name), libraries[name], exported)
+		outside, needed, err := resolve(name, libraries[name], exported)
 		if err != nil {
 			return nil, err
 		}
@@ -52,7 +66,7 @@ func Link(main *Module, libraries map[string]*Module) (*Linked, error) {
 	for len(names) > 0 {
 		ready := slices.IndexFunc(names, func(name string) bool { return len(needs[name]) == 0 })
 		if ready < 0 {
-			return nil, fmt.Errorf("%w: the libraries %q import from each other in a cycle", ErrLink, names)
+			return nil, &LinkError{Message: fmt.Sprintf("the libraries %q import from each other in a cycle", names)}
 		}
 		linked.Order = append(linked.Order, names[ready])
 		for _, needed := range needs {
@@ -63,8 +77,8 @@ func Link(main *Module, libraries map[string]*Module) (*Linked, error) {
 	return linked, nil
 }
 
-// resolve returns a module's imports that no library has, and the libraries that it imports from.
-func resolve(what string, importing *Module, libraries map[string]exports) (outside []Import, needed map[string]bool, err error) {
+// resolve returns the imports of a module, or of a library, that no library has, and the libraries that it imports from.
+func resolve(name string, importing *Module, libraries map[string]exports) (outside []Import, needed map[string]bool, err error) {
 	needed = map[string]bool{}
 	for _, i := range importing.Imports {
 		library, found := libraries[i.Module]
@@ -74,7 +88,11 @@ func resolve(what string, importing *Module, libraries map[string]exports) (outs
 		}
 		needed[i.Module] = true
 		if problem := i.unresolved(library); problem != "" {
-			return nil, nil, fmt.Errorf("%w: %s imports %.80q of the library %q, %s", ErrLink, what, i.Name, i.Module, problem)
+			who := "it"
+			if name != "" {
+				who = fmt.Sprintf("the library %q", name)
+			}
+			return nil, nil, &LinkError{name, fmt.Sprintf("%s imports %.80q of the library %q, %s", who, i.Name, i.Module, problem)}
 		}
 	}
 	return outside, needed, nil
