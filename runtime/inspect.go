@@ -2,10 +2,12 @@ package runtime
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
+	"github.com/caisson-run/caisson/runtime/internal/extism"
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
@@ -18,7 +20,8 @@ type ModuleInfo struct {
 	Exports []string `json:"exports"` // of the module itself, sorted
 	// Libraries are the modules that this one is linked with, sorted by name.
 	Libraries []LibraryInfo `json:"libraries"`
-	// MemoryBytes is the initial size of the linear memory of an instance, with its libraries'.
+	// MemoryBytes is the initial size of the linear memory of an instance, with its libraries' and, of a plug-in,
+	// with what holds its blocks: what limits.memory must allow at least.
 	MemoryBytes int64 `json:"memory_bytes"`
 	// SeededGenerators lists the random number generators linked into the module that are
 	// seeded only once, such as "Go's math/rand". Their output may repeat across calls that
@@ -67,6 +70,9 @@ func InspectModule(m *manifests.Manifest) (ModuleInfo, error) {
 	for _, p := range partsOf(m, source, linked) {
 		info.add(p)
 	}
+	if info.MemoryBytes, err = addKernel(info.MemoryBytes, linked.Imports); err != nil {
+		return info, err
+	}
 	for _, e := range linked.Main.Exports {
 		info.Exports = append(info.Exports, e.Name)
 	}
@@ -96,6 +102,21 @@ func (info *ModuleInfo) add(p part) {
 	if p.library != "" {
 		info.Libraries = append(info.Libraries, LibraryInfo{p.library, p.path, engine.DigestOf(p.source).String(), len(p.source)})
 	}
+}
+
+// addKernel adds the initial memory of the kernel to a number of bytes, if there are imports from it.
+func addKernel(to int64, imports []wasm.Import) (int64, error) {
+	if !slices.ContainsFunc(imports, of(extism.Module)) {
+		return to, nil
+	}
+	kernel, err := wasm.Inspect(extism.Kernel(nil).Source)
+	if err != nil {
+		return 0, fmt.Errorf("runtime: %w", err)
+	}
+	for _, memory := range kernel.Memories {
+		to += int64(memory.Min) << 16
+	}
+	return to, nil
 }
 
 // checkValid refuses a module that cannot be instantiated, or that has such a library. It accepts those

@@ -260,6 +260,28 @@ func TestLibrariesAreDescribed(t *testing.T) {
 	assert.NotEqual(t, engine.DigestOf([]byte(main.module())).String(), info.SHA256)
 }
 
+// TestMemoryThatAPluginStartsWith: with the memory that inspecting a plug-in shows, its calls start, and with a page less
+// they do not.
+func TestMemoryThatAPluginStartsWith(t *testing.T) {
+	main, library := through(pieceImport{"lib", "f", givesI32}), piece{exports: []pieceExport{{name: "f", kind: givesI32}}, memory: 3}
+	main.exports[0].kind, main.memory = givesI32, 2
+	for _, imports := range [][]pieceImport{nil, {{extism.Module, "get_log_level", givesI32}}} {
+		library.imports = imports
+		libraries := map[string]string{"lib": library.module()}
+		pages := int(inspect(t, linkedWith(t, main, libraries, "")).MemoryBytes >> 16)
+		require.Equal(t, len(imports) > 0, pages > 5, "the kernel's are counted where it is imported")
+		for limit, enough := range map[int]bool{pages: true, pages - 1: false} {
+			m := linkedWith(t, main, libraries, fmt.Sprintf("limits: {memory: %dKiB}\n", 64*limit))
+			_, err := invoke(t, load(t, newRuntime(t, Options{}), m, manifests.Grants{}), "{}")
+			if enough {
+				assert.NoError(t, err, "%d pages", limit)
+			} else {
+				assert.ErrorContains(t, err, fmt.Sprintf("it asked for %dKiB", 64*pages))
+			}
+		}
+	}
+}
+
 // TestDigestsCoverLibraries: each file of a linked tool, and the name of each, makes another tool: for pins, for what is
 // granted to a module, and for approvals.
 func TestDigestsCoverLibraries(t *testing.T) {
