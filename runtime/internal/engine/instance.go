@@ -30,13 +30,13 @@ type instance struct {
 	place   place             // in the pool, while it is idle
 	depth   api.MutableGlobal // nil for a module without recursion
 
-	start     api.Function // nil for a module without a start function
-	stack     *savedStack  // of a started program, where it first reads
-	outermost *savedStack  // of the same, before it started
-	passed    [2]uint64    // to a function, and returned by it
-	name      string       // of the function below
-	function  api.Function // the last one called
-	native    int          // size of its native stack, and of that of start, in bytes
+	start     exported    // none for a module without a start function
+	stack     *savedStack // of a started program, where it first reads
+	outermost *savedStack // of the same, before it started
+	passed    [2]uint64   // to a function, and returned by it
+	name      string      // of the function that was called last
+	called    exported    // the last one
+	native    int         // size of its native stack, and of that of start, in bytes
 }
 
 // instantiate makes an instance. Its start function has not run. If the memory limit is too low, it
@@ -91,7 +91,7 @@ func (m *Module) assembleOne(ctx context.Context, limit uint64, others []*instan
 		i.globals = append(i.globals, i.depth)
 	}
 	if m.rewritten.start {
-		i.start = made.ExportedFunction(wasm.StartName)
+		i.start = exportOf(made.ExportedFunction(wasm.StartName))
 	}
 	for _, name := range m.rewritten.globals {
 		i.globals = append(i.globals, made.ExportedGlobal(name).(api.MutableGlobal))
@@ -211,15 +211,15 @@ func (i *instance) enter(ctx context.Context) error {
 			return err
 		}
 	}
-	if i.start == nil {
+	if i.start.Function == nil {
 		return nil
 	}
-	return classify(ctx, "start", contained(ctx, i.start, nil))
+	return classify(ctx, "start", contained(ctx, i.start.Function, nil))
 }
 
 // entered keeps runs from calling the start functions again.
 func (i *instance) entered() {
-	i.start = nil
+	i.start = exported{}
 	for _, b := range i.beside {
 		b.entered()
 	}
@@ -227,15 +227,15 @@ func (i *instance) entered() {
 
 // call calls a function without parameters. If it has a result, it is stored unless the result is nil.
 func (i *instance) call(ctx context.Context, name string, result *uint64) error {
-	if i.function == nil || i.name != name {
+	if i.called.Function == nil || i.name != name {
 		function := i.wasm.ExportedFunction(name)
 		if function == nil {
 			return &Error{Op: "run", Kind: ErrModule, Reason: fmt.Sprintf("no exported function %q", name)}
 		}
-		i.name, i.function = name, function
+		i.name, i.called = name, exportOf(function)
 	}
 	i.passed[0] = 0
-	err := classify(ctx, "run", contained(ctx, i.function, i.passed[:]))
+	err := classify(ctx, "run", contained(ctx, i.called.Function, i.passed[:]))
 	if result != nil {
 		*result = i.passed[0]
 	}
@@ -338,18 +338,17 @@ func (i *instance) reset() error {
 // measureStacks measures the native stacks that the instance would keep, that of its start function among them.
 // It reports whether they are known and small enough.
 func (i *instance) measureStacks() bool {
-	own, seen := stackBytes(i.function)
-	start, alsoSeen := stackBytes(i.start)
-	i.native = own + start
-	return seen && alsoSeen && i.native <= mostNativeStack
-}
-
-// stackBytes is nativeStack for a function that may be nil and then has none.
-func stackBytes(function api.Function) (bytes int, seen bool) {
-	if function == nil {
-		return 0, true
+	i.native = 0
+	for _, f := range [...]*exported{&i.start, &i.called} {
+		if f.Function == nil {
+			continue
+		}
+		if !f.stack.IsValid() {
+			return false
+		}
+		i.native += f.stack.Len()
 	}
-	return nativeStack(function)
+	return i.native <= mostNativeStack
 }
 
 func (i *instance) resetGlobals() {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"sync/atomic"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
@@ -193,33 +192,27 @@ func saveStack(s experimental.Snapshot) (*savedStack, error) {
 	return &savedStack{snapshot: s, inUse: inUse, before: append([]byte(nil), inUse...)}, nil
 }
 
-// nativeStack returns the size in bytes of a function's native stack, which wazero does not export,
-// or false if it cannot be determined. A stack grows with recursion and never shrinks.
-func nativeStack(function api.Function) (int, bool) {
-	value := reflect.ValueOf(function)
-	if value.Kind() != reflect.Pointer || value.Elem().Kind() != reflect.Struct {
-		return 0, false
-	}
-	known := stackField.Load()
-	if known == nil || known.of != value.Type() {
-		known = &knownField{of: value.Type()}
-		if field, found := value.Type().Elem().FieldByName("stack"); found && field.Type.Kind() == reflect.Slice && field.Type.Elem().Kind() == reflect.Uint8 {
-			known.index = field.Index
-		}
-		stackField.Store(known)
-	}
-	if len(known.index) != 1 {
-		return 0, false
-	}
-	return value.Elem().Field(known.index[0]).Len(), true
+// exported is an exported function of an instance, and its native stack, whose search would take a
+// measurable part of a short run. The zero value is none.
+type exported struct {
+	api.Function
+	stack reflect.Value // see nativeStack
 }
 
-// stackField is the field of nativeStack, whose search would take a measurable part of a short run.
-var stackField atomic.Pointer[knownField]
+func exportOf(function api.Function) exported { return exported{function, nativeStack(function)} }
 
-type knownField struct {
-	of    reflect.Type
-	index []int // nil if the type has no such field
+// nativeStack returns a function's native stack, a slice of bytes that wazero does not export, or the
+// zero value if it cannot be found. A stack grows with recursion and never shrinks.
+func nativeStack(function api.Function) reflect.Value {
+	value := reflect.ValueOf(function)
+	if value.Kind() != reflect.Pointer || value.Elem().Kind() != reflect.Struct {
+		return reflect.Value{}
+	}
+	stack := value.Elem().FieldByName("stack")
+	if stack.Kind() != reflect.Slice || stack.Type().Elem().Kind() != reflect.Uint8 {
+		return reflect.Value{}
+	}
+	return stack
 }
 
 // restore resumes the guest where the stack was saved. It does not return.

@@ -268,9 +268,9 @@ func TestResumedCommandsKeepStateUnlessItIsPutBack(t *testing.T) {
 // stackOf is how many bytes the stack of a function has that wazero runs.
 func stackOf(t *testing.T, function api.Function) int {
 	t.Helper()
-	size, seen := nativeStack(function)
-	require.True(t, seen)
-	return size
+	stack := nativeStack(function)
+	require.True(t, stack.IsValid())
+	return stack.Len()
 }
 
 // stackSizes are those of an instance of a program.
@@ -278,7 +278,7 @@ type stackSizes struct{ native, inUse, saved int }
 
 func (i *instance) stackSizes(t *testing.T) stackSizes {
 	t.Helper()
-	return stackSizes{stackOf(t, i.function), cap(i.stack.inUse), cap(i.stack.before)}
+	return stackSizes{stackOf(t, i.called.Function), cap(i.stack.inUse), cap(i.stack.before)}
 }
 
 // residentNow is this process's memory in bytes where the system tells, else 0, once what is
