@@ -1,12 +1,14 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
@@ -73,5 +75,40 @@ func TestAttackTextOfADigest(t *testing.T) {
 		require.ErrorIs(t, err, ErrModule)
 		require.ErrorIs(t, err, wasm.ErrMalformed)
 		mustRun(t, compileLinked(t, e, source), Run{Function: "run", MemoryLimit: mebibyte}) // control
+	}
+}
+
+// TestAttackReadPassedOn: a library that passes on the host's fd_read leads it to the memory of the module that calls it,
+// whether or not the library is a command, in which reads are replaced.
+func TestAttackReadPassedOn(t *testing.T) {
+	i32 := hostfuncs.I32
+	var seen []byte
+	read := hostfuncs.Function{
+		Module: "wasi_snapshot_preview1", Name: "fd_read", Params: []hostfuncs.ValueType{i32, i32, i32, i32}, Results: []hostfuncs.ValueType{i32},
+		Call: func(_ context.Context, memory hostfuncs.Memory, _ []uint64) error {
+			view, _ := memory.View(0, 1)
+			seen = append(seen, view...)
+			return nil
+		},
+	}
+	of := drawnType{[]byte{typeI32, typeI32, typeI32, typeI32}, []byte{typeI32}}
+	types := section(1, join([]byte{2}, drawnType{}.bytes(), of.bytes())...)
+	// Each has function 0, which it imports and exports as "read", and function 1, which calls it.
+	module := func(from, imported, calls, content string) []byte {
+		return join([]byte{0, 'a', 's', 'm', 1, 0, 0, 0}, types,
+			section(2, join([]byte{1}, name(from), name(imported), []byte{0, 1})...), section(3, 1, 0), section(5, 1, 0, 1),
+			section(7, join([]byte{2}, name("read"), []byte{0, 0}, name(calls), []byte{0, 1})...),
+			section(10, join([]byte{1}, function(nil, ([]byte{0x41, 0, 0x41, 0, 0x41, 0, 0x41, 0, 0x10, 0, 0x1a})))...),
+			section(11, join([]byte{1, 0, 0x41, 0, 0x0b}, name(content))...))
+	}
+	for _, calls := range []string{"_start", "other"} { // the control is the second
+		e := newEngine(t, Options{Functions: []hostfuncs.Function{read}}, nil)
+		m := compileLinked(t, e, Source{
+			Module:    module("library", "read", "run", "m"),
+			Libraries: map[string][]byte{"library": module("wasi_snapshot_preview1", "fd_read", calls, "l")},
+		})
+		seen = nil
+		mustRun(t, m, Run{Initialize: []Initializer{{Library: "library", Function: calls}}, Function: "run", MemoryLimit: mebibyte})
+		assert.Equal(t, "lm", string(seen), "%s: the library's own call, and then the module's", calls)
 	}
 }

@@ -30,6 +30,7 @@ var passesOutput = []string{
 	5: "749266dbf343b0460b552adb65bc2d0bd18dae475902334edb6b09b0c18c5d3f",
 	6: "28a6ba3a3bc8a905cb1810fabe516f16391fb29fab3c70b12eb0baaa3d55c015",
 	7: "a156f3247c0953541bbbe278a106607b35e04de23466cd8e7ce9971cc31aa409",
+	8: "a156f3247c0953541bbbe278a106607b35e04de23466cd8e7ce9971cc31aa409",
 }
 
 // TestPassesVersion: what a version of the passes rewrote is not used by another.

@@ -81,8 +81,8 @@ type Passes struct {
 	//
 	// It adds an export, the function ForkName without parameters and results, to call instead of
 	// _start. ForkName calls the import ForkResume, of type () -> (i32), and then _start if that
-	// returns 0. Wherever the module refers to its fd_read (in calls, segments, references and
-	// exports), Fork substitutes an added function. This function calls the import ForkReached, of
+	// returns 0. Wherever the module refers to its fd_read (in calls, segments and references, but not
+	// in exports), Fork substitutes an added function. This function calls the import ForkReached, of
 	// type (i32) -> (i32), with the file descriptor until that returns 0, and then calls fd_read.
 	// So a host can save the stack in ForkReached. In later calls of ForkName it restores the stack
 	// in ForkResume, which then does not return, with 1 as the result of ForkReached. The guest

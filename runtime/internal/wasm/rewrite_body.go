@@ -309,6 +309,11 @@ func (d *renumbering) constant() {
 func (d *renumbering) export() {
 	d.text("the name of an export")
 	if d.externKind("the kind of an export") == ExternFunction {
+		at := d.at
+		if d.u32("the index of an export") < d.r.importedFunctions {
+			return // whoever imports it calls the host, which looks at the caller's memory
+		}
+		d.at = at
 		d.function()
 		return
 	}
