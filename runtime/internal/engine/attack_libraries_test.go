@@ -112,3 +112,26 @@ func TestAttackReadPassedOn(t *testing.T) {
 		assert.Equal(t, "lm", string(seen), "%s: the library's own call, and then the module's", calls)
 	}
 }
+
+// TestAttackChargesOfLibraries: a library that has the host do work for which it is charged, again and again, ends where
+// the module itself would.
+func TestAttackChargesOfLibraries(t *testing.T) {
+	calls := 0
+	e := newEngine(t, Options{}, func(ctx context.Context, _ hostfuncs.Memory, _ []uint64) error {
+		calls++
+		BudgetOf(ctx).Charge(10 * mebibyte)
+		return nil
+	})
+	working := program{memory: -1, importing: true, body: []byte{0x03, 0x40, 0x10, 0, 0x0c, 0, 0x0b}} // loop, call 0, br 0
+	caller := program{memory: -1, libraries: []string{"library"}, body: []byte{0x10, 0}}
+	for what, source := range map[string]Source{
+		"module":  {Module: working.bytes()}, // the control
+		"library": {Module: caller.bytes(), Libraries: map[string][]byte{"library": working.bytes()}},
+	} {
+		calls = 0
+		usage, err := compileLinked(t, e, source).Run(t.Context(), Run{Function: "run", MemoryLimit: mebibyte, Fuel: 100 * mebibyte})
+		require.ErrorIs(t, err, ErrFuel)
+		assert.Equal(t, 10, calls, what)
+		assert.EqualValues(t, 100*mebibyte, usage.Charged, what)
+	}
+}

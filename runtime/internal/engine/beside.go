@@ -97,6 +97,19 @@ func (i *instance) giveBack(asking api.Module) int64 {
 	return left
 }
 
+// payFromSlices pays what the instance owes with what the instances beside it have left of their slices: one of them
+// may be running, and must not go on with what is no longer there.
+func (i *instance) payFromSlices() {
+	owed := -int64(i.meter.Get())
+	for _, b := range i.beside {
+		if paid := min(owed, int64(b.meter.Get())); paid > 0 {
+			b.meter.Set(b.meter.Get() - uint64(paid))
+			owed -= paid
+			i.meter.Set(uint64(-owed))
+		}
+	}
+}
+
 // remaining returns how much of their slices the instance and those beside it have not used.
 func (i *instance) remaining() int64 {
 	left := int64(i.meter.Get())

@@ -265,6 +265,7 @@ func (b Budget) Left() (fuel int64, limited bool) {
 // Charge deducts fuel from what is left. It does not count as fuel used by the run itself. If fuel
 // is more than what is left, the run ends the next time it asks for more.
 func (b Budget) Charge(fuel int64) {
-	counter := b.run.instance.meter
-	counter.Set(uint64(b.run.meter.charge(int64(counter.Get()), fuel)))
+	i := b.run.instance
+	i.meter.Set(uint64(b.run.meter.charge(int64(i.meter.Get()), fuel)))
+	i.payFromSlices()
 }
