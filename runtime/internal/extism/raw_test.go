@@ -3,6 +3,7 @@ package extism_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -25,11 +26,12 @@ import (
 type said struct {
 	output, failure string
 	code            uint32
+	trap            string // why it crashed; empty if it did not
 }
 
 // String leaves out the middle of what is long.
 func (s said) String() string {
-	return fmt.Sprintf("output %s, error %s, code %d", brief(s.output), brief(s.failure), s.code)
+	return fmt.Sprintf("output %s, error %s, code %d, trap %q", brief(s.output), brief(s.failure), s.code, s.trap)
 }
 
 func brief(text string) string {
@@ -64,8 +66,11 @@ func ours(t *testing.T, cache string, source []byte) host {
 		var code uint64
 		_, err := module.Run(wasi.With(extism.With(t.Context(), session), system),
 			engine.Run{Initialize: starts, Function: function, Result: &code, MemoryLimit: 512 << 20})
+		if failure, ok := errors.AsType[*engine.Error](err); ok && errors.Is(err, engine.ErrTrap) {
+			return said{trap: failure.Reason}
+		}
 		require.NoError(t, err, function)
-		return said{output.String(), string(session.Error), uint32(code)}
+		return said{output.String(), string(session.Error), uint32(code), ""}
 	}
 }
 
@@ -81,11 +86,15 @@ func theirs(t *testing.T, source []byte) host {
 	return func(function string, input []byte) said {
 		code, output, err := instance.CallWithContext(t.Context(), function, input)
 		if err == nil {
-			return said{string(output), "", code}
+			return said{string(output), "", code, ""}
+		}
+		if reason, crashed := strings.CutPrefix(err.Error(), "wasm error: "); crashed {
+			reason, _, _ = strings.Cut(reason, "\n")
+			return said{trap: reason}
 		}
 		set := instance.GetErrorWithContext(t.Context())
 		require.Equal(t, set, err.Error(), function) // it has not crashed
-		return said{"", set, code}
+		return said{"", set, code, ""}
 	}
 }
 
