@@ -110,7 +110,7 @@ func TestCallsFindNothingInLibraries(t *testing.T) {
 				for _, snapshot := range []string{"auto", "start", "off"} {
 					s.snapshot = snapshot
 					call := ours{}.load(t, s, export)
-					for range testsize.Of(10, 500) {
+					for range testsize.Of(10, 100) {
 						assert.Equal(t, answer{Output: "1"}, call(""))
 					}
 				}

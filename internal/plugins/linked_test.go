@@ -143,7 +143,7 @@ func TestLinkedPluginsAnswerTheSame(t *testing.T) {
 		"the last is main":      fromExtism(t, s, lib+`, {"path": "main.wasm"}`),
 	}
 	random := rand.New(rand.NewPCG(7, 25))
-	for n := range testsize.Of(30, 2000) {
+	for n := range testsize.Of(30, 500) {
 		text := words(random)
 		if n == 0 {
 			text = strings.Repeat("benjamin ", 20_000)
@@ -162,7 +162,7 @@ func TestLinkedPluginsAnswerTheSame(t *testing.T) {
 func TestRandomLibrariesAnswerTheSame(t *testing.T) {
 	random := rand.New(rand.NewPCG(4, 23))
 	answers := map[string]bool{}
-	for range testsize.Of(10, 300) {
+	for range testsize.Of(10, 100) {
 		libraries := random.IntN(manifests.MaxLibraries) + 1
 		calls := func(from int) (imports []string, body string) {
 			for library := from; library < libraries; library++ {

@@ -133,7 +133,7 @@ const drawnFuel = 1 << 20
 func TestRandomModulesWithLibraries(t *testing.T) {
 	e := newEngine(t, Options{ModuleBytes: 4 * mebibyte, Functions: drawnHost()}, nil)
 	var returned, trapped, long, started, kept, libraries int
-	for seed := range uint64(testsize.Of(150, 20000)) {
+	for seed := range uint64(testsize.Of(150, 4000)) {
 		source, err := drawSource(seed)
 		require.NoError(t, err, "seed %d", seed)
 		module, err := e.CompileIf(t.Context(), source.Source, func(*wasm.Linked) error { return nil })

@@ -146,7 +146,7 @@ func TestRawBytesAreTheSame(t *testing.T) {
 			require.NoError(t, err)
 			here, there := ours(t, folder, source), theirs(t, source)
 			random := rand.New(rand.NewPCG(25, uint64(n)))
-			for _, length := range lengths(random, testsize.Of(3, 100), testsize.Of(70_000, 8<<20)) {
+			for _, length := range lengths(random, testsize.Of(3, 40), testsize.Of(70_000, 8<<20)) {
 				for kind, input := range inputs(random, length) {
 					what := fmt.Sprintf("%d bytes: %s", length, kind)
 					same := func(function string) said {
