@@ -65,9 +65,9 @@ Guest c, 1000 bytes of JSON
   extism-fresh       400     800            1.00         -          -          2500          800
 
 Extism plug-ins on Caisson, fresh for every call, beside the same on Extism's Go SDK
-  guest  bytes  p50 µs  ÷ extism fresh    bar  ÷ extism reused  bar
-  c        100    8.25          0.0200  0.050             0.50    1
-  c       1000    20.0          0.0500                       -     
+  guest  bytes  p50 µs  ÷ extism fresh  ÷ extism reused  mean µs  ÷ extism fresh  ÷ extism reused      bars
+  c        100    8.25          0.0200             0.50     10.0          0.0200             0.50  0.050, 1
+  c       1000    20.0          0.0500                -     20.0          0.0500                -          
 
 Metering, × plain wazero (WithCloseOnContextDone is wazero's own way to stop a guest)
   kernel          guest  metered   bar  WithCloseOnContextDone
