@@ -208,7 +208,7 @@ func explain(entry records.Entry) explanation {
 		Hints: list(kindHints(record.Result.Kind, entry.Manifest)), Denials: []denied{},
 	}
 	for _, d := range record.Denials {
-		hints := remedyOf(d.Allow).hints("the manifest "+shortPath(entry.Manifest), policyName)
+		hints := remedyOf(d.Allow, entry.Manifest).hints("the manifest "+shortPath(entry.Manifest), policyName)
 		if d.Note {
 			hints = nil
 		}

@@ -72,7 +72,7 @@ func (t inspected) text(policy string) string {
 		field(&b, "limits", t.Limits.lines()...)
 		field(&b, "answers", t.Reuse.line())
 		field(&b, "isolation", t.Isolation.lines()...)
-		field(&b, "permissions", decisionLines(t.Permissions, policy)...)
+		field(&b, "permissions", decisionLines(t.Permissions, t.File, policy)...)
 	}
 	if len(t.Format) > 0 {
 		field(&b, "format", "of its text:")
@@ -193,8 +193,8 @@ func (l callLimits) lines() []string {
 	return lines
 }
 
-// decisionLines describes the decisions on permissions. policy is as in text.
-func decisionLines(decisions []tool.Decision, policy string) []string {
+// decisionLines describes the decisions on permissions. file has the manifest, and policy is as in text.
+func decisionLines(decisions []tool.Decision, file, policy string) []string {
 	if len(decisions) == 0 {
 		return []string{"none requested"}
 	}
@@ -206,7 +206,7 @@ func decisionLines(decisions []tool.Decision, policy string) []string {
 		if !strings.HasPrefix(d.Reason, "granted") {
 			lines = append(lines, "  because: "+d.Reason)
 		}
-		for _, hint := range remedyOf(d.Allow).hints("the manifest", policy) {
+		for _, hint := range remedyOf(d.Allow, file).hints("the manifest", policy) {
 			lines = append(lines, "  "+hint)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime"
+	"github.com/caisson-run/caisson/runtime/extism"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -222,8 +223,49 @@ func (s ruleSecret) flag() string {
 // An empty field is not missing or cannot be expressed.
 type remedy struct{ manifest, flags, policy string }
 
-func remedyOf(allow tool.Allow) remedy {
-	return remedy{manifests.ManifestLine(allow.Manifest), flagsFor(allow.Grant), manifests.PolicyLine(allow.Grant)}
+// remedyOf returns what would allow a denied request of a tool whose manifest is in a file.
+func remedyOf(allow tool.Allow, file string) remedy {
+	line := manifests.ManifestLine(allow.Manifest)
+	if line != "" && extism.IsManifest(file) {
+		line = extismLine(allow.Manifest, line)
+	}
+	return remedy{line, flagsFor(allow.Grant), manifests.PolicyLine(allow.Grant)}
+}
+
+// extismLine returns the members that are missing in a manifest of Extism. line is what a manifest of
+// Caisson would have.
+func extismLine(rule json.RawMessage, line string) string {
+	var requests struct {
+		Network []struct{ Host string }
+		Files   []struct {
+			Path   string
+			Access manifests.Access
+		}
+	}
+	var members []string
+	if json.Unmarshal(rule, &requests) == nil {
+		var hosts, paths []string
+		for _, r := range requests.Network {
+			hosts = append(hosts, fmt.Sprintf("%q", r.Host))
+		}
+		for _, r := range requests.Files {
+			host := "HOSTDIR"
+			if r.Access != manifests.AccessReadWrite {
+				host = "ro:HOSTDIR"
+			}
+			paths = append(paths, fmt.Sprintf("%q: %q", host, r.Path))
+		}
+		if hosts != nil {
+			members = append(members, fmt.Sprintf(`"allowed_hosts": [%s]`, strings.Join(hosts, ", ")))
+		}
+		if paths != nil {
+			members = append(members, fmt.Sprintf(`"allowed_paths": {%s}`, strings.Join(paths, ", ")))
+		}
+	}
+	if members == nil {
+		return line + ", which needs a manifest of Caisson: those of Extism cannot have it"
+	}
+	return strings.Join(members, ", ")
 }
 
 // hints says what to add where. manifest begins a sentence. policy is the operator's file.
@@ -293,7 +335,11 @@ func (h *host) denialHints(name string, denials []tool.Denial) []string {
 	if _, found := h.registry.Get(last.Value); last.Permission == callPermission && !found {
 		return []string{fmt.Sprintf("there is no tool %s; load it with --tools DIR", last.Value)}
 	}
-	remedy, note := h.operator.contextNote(last)
+	file := ""
+	if entry, ok := h.registry.Get(name); ok {
+		file = entry.Manifest.File
+	}
+	remedy, note := h.operator.contextNote(last, file)
 	hints := append(remedy.hints("the manifest of "+name, h.operator.file()), note...)
 	others := -1
 	for _, d := range denials {

@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -31,7 +33,23 @@ func TestRemedy(t *testing.T) {
 		}},
 		{tool.Allow{Manifest: json.RawMessage(`"text"`), Grant: json.RawMessage(`{"tools":`)}, nil},
 	} {
-		assert.Equal(t, test.want, remedyOf(test.allow).hints("the manifest", "ops.yaml"))
+		assert.Equal(t, test.want, remedyOf(test.allow, "").hints("the manifest", "ops.yaml"))
+	}
+}
+
+// TestRemedyInExtismsWords: a manifest of Extism cannot have the lines of ours.
+func TestRemedyInExtismsWords(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "plugin.json")
+	require.NoError(t, os.WriteFile(file, []byte(`{"wasm": [{"path": "plugin.wasm"}]}`), 0o600))
+	for rule, want := range map[string]string{
+		`{"network":[{"host":"a.test"},{"host":"*.b.test","ports":[8080]}]}`:                 `"allowed_hosts": ["a.test", "*.b.test"]`,
+		`{"files":[{"path":"/data","access":"read"},{"path":"/a b","access":"read-write"}]}`: `"allowed_paths": {"ro:HOSTDIR": "/data", "HOSTDIR": "/a b"}`,
+		`{"functions":["double"]}`: "permissions: {functions: [double]}, which needs a manifest of Caisson: those of Extism cannot have it",
+		`{"context":["p"]}`:        "context: [p], which needs a manifest of Caisson: those of Extism cannot have it",
+		`"text"`:                   "",
+		``:                         "",
+	} {
+		assert.Equal(t, want, remedyOf(tool.Allow{Manifest: json.RawMessage(rule)}, file).manifest, rule)
 	}
 }
 

@@ -430,11 +430,11 @@ func (op *operator) contextSource(name string) (manifests.ContextSource, bool) {
 	return manifests.ContextSource{}, false
 }
 
-// contextNote returns what would allow a denied request, and a note on the source of the context
+// contextNote returns what would allow a denied request of a tool whose manifest is in a file, and a note on the source of the context
 // value. The remedy has no flag for a value that the policy does not let flags set, and no policy
 // key that the policy already has.
-func (op *operator) contextNote(denial tool.Denial) (remedy, []string) {
-	r := remedyOf(denial.Allow)
+func (op *operator) contextNote(denial tool.Denial, file string) (remedy, []string) {
+	r := remedyOf(denial.Allow, file)
 	source, named := op.contextSource(denial.Value)
 	if denial.Permission != "context" || !named {
 		return r, nil

@@ -49,7 +49,7 @@ context:
 		{"context", "unnamed", full, ""},
 		{"files", "by_token", full, ""},
 	} {
-		got, note := op.contextNote(tool.Denial{Permission: test.permission, Value: test.name, Allow: missing})
+		got, note := op.contextNote(tool.Denial{Permission: test.permission, Value: test.name, Allow: missing}, "")
 		assert.Equal(t, test.want, got, test.name)
 		if test.note == "" {
 			assert.Empty(t, note, test.name)
@@ -58,7 +58,7 @@ context:
 		assert.Equal(t, []string{test.note}, note)
 	}
 	ungranted := tool.Allow{Grant: json.RawMessage(`{"tools":["a"],"context":["by_token"]}`)}
-	got, _ := op.contextNote(tool.Denial{Permission: "context", Value: "by_token", Allow: ungranted})
+	got, _ := op.contextNote(tool.Denial{Permission: "context", Value: "by_token", Allow: ungranted}, "")
 	assert.Equal(t, remedy{policy: "- {tools: [a], context: [by_token]}"}, got, "a grant is another element of its list")
 }
 
