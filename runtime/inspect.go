@@ -41,6 +41,8 @@ type LibraryInfo struct {
 	Path   string `json:"path"` // relative to the manifest
 	SHA256 string `json:"sha256"`
 	Bytes  int    `json:"bytes"`
+	// Unused reports that neither the module nor a library that it needs imports from this one.
+	Unused bool `json:"unused"`
 }
 
 // InspectModule describes a manifest's module without compiling or running it. It checks the
@@ -100,7 +102,7 @@ func (info *ModuleInfo) add(p part) {
 		}
 	}
 	if p.library != "" {
-		info.Libraries = append(info.Libraries, LibraryInfo{p.library, p.path, engine.DigestOf(p.source).String(), len(p.source)})
+		info.Libraries = append(info.Libraries, LibraryInfo{p.library, p.path, engine.DigestOf(p.source).String(), len(p.source), p.unused})
 	}
 }
 

@@ -20,13 +20,17 @@ type part struct {
 	source      []byte
 	description *wasm.Module
 	imports     []wasm.Import // from the host
+	unused      bool          // see [LibraryInfo]
 }
 
 // partsOf returns the module, and then its libraries by name.
 func partsOf(m *manifests.Manifest, source engine.Source, linked *wasm.Linked) []part {
 	parts := []part{{path: m.Module.Path, source: source.Module, description: linked.Main}}
 	for _, name := range slices.Sorted(maps.Keys(linked.Libraries)) {
-		parts = append(parts, part{library: name, path: m.Module.Libraries[name], source: source.Libraries[name], description: linked.Libraries[name]})
+		parts = append(parts, part{
+			library: name, path: m.Module.Libraries[name], source: source.Libraries[name], description: linked.Libraries[name],
+			unused: slices.Contains(linked.Unused, name),
+		})
 	}
 	for i, p := range parts {
 		for _, imported := range p.description.Imports {

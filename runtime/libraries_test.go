@@ -248,8 +248,8 @@ func TestLibrariesAreDescribed(t *testing.T) {
 	info, err := InspectModule(m)
 	require.ErrorContains(t, err, `b.wasm imports the function "request" of "caisson:net@1" with the wrong type`)
 	assert.Equal(t, []LibraryInfo{
-		{"a", "a.wasm", engine.DigestOf([]byte(first.module())).String(), len(first.module())},
-		{"b", "b.wasm", engine.DigestOf([]byte(second.module())).String(), len(second.module())},
+		{"a", "a.wasm", engine.DigestOf([]byte(first.module())).String(), len(first.module()), false},
+		{"b", "b.wasm", engine.DigestOf([]byte(second.module())).String(), len(second.module()), false},
 	}, info.Libraries)
 	assert.Equal(t, len(main.module())+len(first.module())+len(second.module()), info.Bytes)
 	assert.Equal(t, []string{"caisson:net@1.request"}, info.Imports, "from the host")

@@ -132,7 +132,11 @@ func (m module) lines() []string {
 		lines[0] += " with its libraries"
 		lines[1] = fmt.Sprintf("sha256 %s of all of it, %s", m.SHA256, pin)
 		for _, l := range m.Libraries {
-			lines = append(lines, fmt.Sprintf("its library %s is %s, %d bytes, sha256 %s", l.Name, l.Path, l.Bytes, l.SHA256))
+			line := fmt.Sprintf("its library %s is %s, %d bytes, sha256 %s", l.Name, l.Path, l.Bytes, l.SHA256)
+			if l.Unused {
+				line += ", and nothing imports from it"
+			}
+			lines = append(lines, line)
 		}
 	}
 	if m.Interpreter != "" {

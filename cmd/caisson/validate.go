@@ -42,6 +42,8 @@ const (
 	stopsCalls manifests.ProblemKind = "stops_calls"
 	// The module has no import to use a requested permission; always a warning.
 	unusedPermission manifests.ProblemKind = "unused_permission"
+	// Neither the module nor a library that it needs imports from a library; always a warning.
+	unusedLibrary manifests.ProblemKind = "unused_library"
 	// A default does not fit its own schema; always a warning.
 	unusedDefault manifests.ProblemKind = "unused_default"
 	// Arguments are inserted into text that may be a script; always a warning.
@@ -294,14 +296,21 @@ func sorted(problems []manifests.Problem) []manifests.Problem {
 
 // warningsOf returns warnings about what a manifest says of its module: calls that resume from a
 // snapshot although the module links generators that would then give each call the same random
-// numbers, and permissions that the module has no import to use. A tool that requests less is trusted
-// more easily.
+// numbers, libraries that nothing imports from, and permissions that the module has no import to use.
+// A tool that requests less is trusted more easily.
 func warningsOf(m *manifests.Manifest, info runtime.ModuleInfo) []manifests.Problem {
 	warnings := oversize(m, info)
 	if m.Behavior.Snapshot == manifests.SnapshotStart && len(info.SeededGenerators) > 0 {
 		warnings = append(warnings, m.Problem("behavior.snapshot", repeatedSeed, "the module links "+strings.Join(info.SeededGenerators, ", ")+
 			"; its numbers repeat in calls that resume from a snapshot, if it is seeded before the program reads its input",
 			"use a generator that is seeded after the input is read, as SNAPSHOTS.md shows for each language; or write snapshot: off"))
+	}
+	for _, library := range info.Libraries {
+		if library.Unused {
+			warnings = append(warnings, m.Problem(manifests.LibraryKey(library.Name), unusedLibrary,
+				fmt.Sprintf("nothing imports from %q, but every call gets an instance of it", library.Name),
+				"remove it, or give it the name from which the module imports"))
+		}
 	}
 	for _, key := range info.Unused {
 		warnings = append(warnings, m.Problem(key, unusedPermission, "the manifest requests it, but the module has no import to use it",

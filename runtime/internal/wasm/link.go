@@ -33,6 +33,8 @@ type Linked struct {
 	Imports []Import
 	// Order lists the libraries, each after those that it imports from.
 	Order []string
+	// Unused lists the libraries that neither the module nor a library that it needs imports from, sorted.
+	Unused []string
 }
 
 // Link checks that all imports from libraries can be resolved (§4.5.4). Only functions of numbers can
@@ -49,7 +51,7 @@ func Link(main *Module, libraries map[string]*Module) (*Linked, error) {
 	for name, library := range libraries {
 		exported[name] = exportsOf(library)
 	}
-	outside, _, err := resolve("", main, exported)
+	outside, used, err := resolve("", main, exported)
 	if err != nil {
 		return nil, err
 	}
@@ -64,16 +66,23 @@ func Link(main *Module, libraries map[string]*Module) (*Linked, error) {
 		linked.Imports, needs[name] = append(linked.Imports, outside...), needed
 	}
 	for len(names) > 0 {
-		ready := slices.IndexFunc(names, func(name string) bool { return len(needs[name]) == 0 })
+		ready := slices.IndexFunc(names, func(name string) bool {
+			return !slices.ContainsFunc(names, func(other string) bool { return needs[name][other] })
+		})
 		if ready < 0 {
 			return nil, &LinkError{Message: fmt.Sprintf("the libraries %q import from each other in a cycle", names)}
 		}
 		linked.Order = append(linked.Order, names[ready])
-		for _, needed := range needs {
-			delete(needed, names[ready])
-		}
 		names = slices.Delete(names, ready, ready+1)
 	}
+	for _, name := range slices.Backward(linked.Order) {
+		if used[name] {
+			maps.Copy(used, needs[name])
+		} else {
+			linked.Unused = append(linked.Unused, name)
+		}
+	}
+	slices.Sort(linked.Unused)
 	return linked, nil
 }
 

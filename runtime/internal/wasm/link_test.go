@@ -10,7 +10,7 @@ import (
 // moduleWith describes a module that imports and exports these functions, by names such as "lib.f".
 func moduleWith(imports map[string][]string, exports ...string) *Module {
 	m := &Module{Types: []FuncType{{Params: []ValueType{I64}, Results: []ValueType{I64}}}}
-	for _, module := range []string{"a", "b", "c", "host"} {
+	for _, module := range []string{"a", "b", "c", "d", "host"} {
 		for _, name := range imports[module] {
 			m.Imports = append(m.Imports, Import{Module: module, Name: name, Function: m.Types[0]})
 		}
@@ -33,6 +33,7 @@ func TestLinkOrdersLibraries(t *testing.T) {
 	})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"c", "b", "a"}, linked.Order)
+	assert.Empty(t, linked.Unused)
 	assert.Same(t, main, linked.Main)
 	var left []string
 	for _, i := range linked.Imports {
@@ -44,6 +45,18 @@ func TestLinkOrdersLibraries(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, main.Imports, linked.Imports)
 	assert.Empty(t, linked.Order)
+}
+
+// TestLinkKnowsUnusedLibraries: one that only an unused library imports from is unused, too.
+func TestLinkKnowsUnusedLibraries(t *testing.T) {
+	linked, err := Link(moduleWith(map[string][]string{"b": {"g"}}), map[string]*Module{
+		"a": moduleWith(map[string][]string{"b": {"g"}, "c": {"h"}}, "f"),
+		"b": moduleWith(map[string][]string{"d": {"i"}}, "g"),
+		"c": moduleWith(nil, "h"),
+		"d": moduleWith(nil, "i"),
+	})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"a", "c"}, linked.Unused)
 }
 
 // TestLinkRejects: what cannot be resolved, or could let libraries call back, is named.
