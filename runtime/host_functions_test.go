@@ -135,7 +135,7 @@ func TestFailuresOfHostFunctionsEndThePlugin(t *testing.T) {
 		"more than the memory limit": {func(_ context.Context, p *CurrentPlugin, _ []uint64) error {
 			_, err := p.WriteBytes(make([]byte, 5<<20))
 			return err
-		}, tool.ToolFailed, "no room for 5242880 bytes"},
+		}, tool.Memory, "more memory than its limit of 4MiB"},
 		"a wait beyond the deadline": {func(ctx context.Context, _ *CurrentPlugin, _ []uint64) error {
 			<-ctx.Done()
 			return ctx.Err()

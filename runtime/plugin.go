@@ -160,7 +160,7 @@ func (r *run) endedBy(used engine.Usage, ended *extism.Error) (tool.Outcome, err
 		denial := *ended.Denial
 		denial.Value, denial.Rule = masked(denial.Value), masked(denial.Rule)
 		return r.deny(denial)
-	case ended.Fault && used.MemoryRefused > 0: // it went on with the offset 0 that alloc returns then
+	case (ended.NoRoom || ended.Fault) && used.MemoryRefused > 0: // a fault, if it went on with the offset 0 that alloc returns then
 		return r.outOfMemory(used)
 	case ended.Fault:
 		kind, words = tool.Trap, "the tool crashed: "

@@ -3,6 +3,7 @@ package extism
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 
 	"github.com/caisson-run/caisson/hostfuncs"
@@ -70,7 +71,7 @@ func (b *Blocks) Write(bytes []byte) (uint64, error) {
 	}
 	to, ok := b.kernel.View(uint32(offset), uint32(len(bytes)))
 	if offset == 0 || !ok {
-		return 0, errorf("its memory has no room for %d bytes of the host", len(bytes))
+		return 0, &Error{NoRoom: true, Message: fmt.Sprintf("its memory has no room for %d bytes of the host", len(bytes))}
 	}
 	copy(to, bytes)
 	return offset, nil

@@ -86,6 +86,7 @@ func (e *StartError) Error() string { return "it calls " + e.Function + " as it 
 type Error struct {
 	Message string
 	Fault   bool         // it passed an offset that the kernel cannot use
+	NoRoom  bool         // its memory has no room for what the host gives it
 	Denial  *tool.Denial // of a request; nil if it failed otherwise
 }
 
