@@ -140,6 +140,9 @@ type Module struct {
 	Stderr Stderr
 	// Config is the configuration of an extism plug-in; nil for none.
 	Config map[string]string
+	// Variables is how many bytes the variables of a call of an extism plug-in may have, with their names and
+	// 40 bytes for each; 0 means [MaxVariables].
+	Variables Bytes
 	// Libraries are files of modules, relative to the manifest, by the names under which an extism plug-in
 	// and other libraries import their functions; nil for none.
 	Libraries map[string]string

@@ -22,6 +22,9 @@ const (
 	maxSuccessCodes = 16
 )
 
+// MaxVariables is how many bytes the variables of a plug-in may have at most, which is Extism's default.
+const MaxVariables Bytes = 1 << 20
+
 // MaxLibraries is how many libraries a plug-in can have.
 const MaxLibraries = 4
 
@@ -49,6 +52,7 @@ func (r *reader) module(n *node, path string, m *Module) {
 		optional("abi", &m.ABI, choice(r, ABIWASI, ABIExtism)),
 		optional("entry", &m.Entry, r.entry),
 		optional("config", &m.Config, r.texts),
+		optional("variables", &m.Variables, r.bytes(1, MaxVariables)),
 		optional("libraries", &m.Libraries, r.libraries),
 		optional("args", &m.Args, listOf(r, maxArgElements, r.arg)),
 		optional("stdin", &m.Stdin, r.stdin),
@@ -64,6 +68,9 @@ func (r *reader) module(n *node, path string, m *Module) {
 	}
 	if m.Config != nil && m.ABI != ABIExtism {
 		r.conflict(path+".config", "only an extism plug-in has a configuration", "remove config, or set abi: extism")
+	}
+	if m.Variables != 0 && m.ABI != ABIExtism {
+		r.conflict(path+".variables", "only an extism plug-in has variables", "remove variables, or set abi: extism")
 	}
 	if m.Libraries != nil && m.ABI != ABIExtism {
 		r.conflict(path+".libraries", "only an extism plug-in has libraries", "remove libraries, or set abi: extism")

@@ -31,6 +31,7 @@ func (r *reader) script(n *node, at string, m *Module) {
 		notFor("abi", "a script runs in an interpreter that Caisson knows"),
 		notFor("entry", "a script has a function run (Python) or a default export (JavaScript)"),
 		notFor("config", "a script has no configuration"),
+		notFor("variables", "a script keeps what it needs in variables of its own"),
 		notFor("libraries", "a script has packages instead"),
 		notFor("args", "a script has no command line"),
 		notFor("stdin", ownProtocol),

@@ -223,6 +223,50 @@ func (c *functionCalls) do(entry journal.Entry, call func() error) (err error) {
 	return err
 }
 
+// ImportedFunctions returns the functions that a plug-in imports from the program that embeds its host, by
+// their names in permissions and sorted: those that neither this runtime has nor one of these libraries. The error
+// wraps [ErrModule].
+func ImportedFunctions(source []byte, libraries ...string) ([]string, error) {
+	description, err := wasm.Inspect(source)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrModule, err)
+	}
+	return permissionNames(fromProgram(slices.DeleteFunc(slices.Clone(description.Imports), func(i wasm.Import) bool {
+		return slices.Contains(libraries, i.Module)
+	}))), nil
+}
+
+// fromProgram returns the functions among imports that only an embedding program can offer, as the imports
+// declare them.
+func fromProgram(imports []wasm.Import) (functions []HostFunction) {
+	own := append(offeredModules(), extism.Module)
+	for _, i := range imports {
+		f := HostFunction{Namespace: i.Module, Name: i.Name, Params: hostTypes(i.Function.Params), Results: hostTypes(i.Function.Results)}
+		isOthers := i.Module != HostNamespace && foreignTo([]wasm.Import{i}) != ""
+		if i.Kind == wasm.ExternFunction && !isOthers && !slices.Contains(own, i.Module) && manifests.IsFunctionName(f.PermissionName()) {
+			functions = append(functions, f)
+		}
+	}
+	return functions
+}
+
+func hostTypes(declared []wasm.ValueType) (types []hostfuncs.ValueType) {
+	for _, t := range declared {
+		types = append(types, hostfuncs.ValueType(t))
+	}
+	return types
+}
+
+// permissionNames returns the names of functions in permissions, sorted.
+func permissionNames(functions []HostFunction) []string {
+	names := []string{}
+	for _, f := range functions {
+		names = append(names, f.PermissionName())
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
 // unasked returns the imports of functions of the embedding program that a manifest does not request.
 func unasked(m *manifests.Manifest, all []wasm.Import, functions []HostFunction) (imports []wasm.Import) {
 	for _, i := range all {

@@ -30,6 +30,9 @@ type ModuleInfo struct {
 	// Unused lists the permissions that the manifest requests but the module cannot use for
 	// lack of an import, by their path in the manifest, such as "permissions.network".
 	Unused []string `json:"unused"`
+	// HostFunctions lists the functions of an embedding program that the module or a library imports and the
+	// manifest requests, by their names in permissions. Only a program that offers them can run the tool.
+	HostFunctions []string `json:"host_functions"`
 	// Interpreter is the name of a script's interpreter, with its version. SHA256 then covers the
 	// script, its packages, its driver and the interpreter, and Bytes counts the first three.
 	Interpreter string `json:"interpreter,omitempty"`
@@ -48,11 +51,11 @@ type LibraryInfo struct {
 // InspectModule describes a manifest's module without compiling or running it. It checks the
 // pin, that the module and its libraries are valid and can be linked, that it is a WASI command or the
 // plug-in that the manifest says, and that all import only functions that the runtime offers and
-// the manifest requests. A client-run tool has no module; its
-// ModuleInfo is zero with empty lists.
+// the manifest requests. Functions of an embedding program that the manifest requests are taken to be
+// offered as the module declares them. A client-run tool has no module; its ModuleInfo is zero with empty lists.
 func InspectModule(m *manifests.Manifest) (ModuleInfo, error) {
 	if m.Execution == manifests.ExecutionClient {
-		return ModuleInfo{Imports: []string{}, Exports: []string{}, Libraries: []LibraryInfo{}, SeededGenerators: []string{}, Unused: []string{}}, nil
+		return ModuleInfo{Imports: []string{}, Exports: []string{}, Libraries: []LibraryInfo{}, SeededGenerators: []string{}, Unused: []string{}, HostFunctions: []string{}}, nil
 	}
 	if m.Module.Language != manifests.LanguageNone {
 		return inspectScript(m)
@@ -68,7 +71,7 @@ func InspectModule(m *manifests.Manifest) (ModuleInfo, error) {
 	if err != nil {
 		return ModuleInfo{}, err
 	}
-	info := ModuleInfo{SHA256: source.Digest().String(), Imports: []string{}, Exports: []string{}, Libraries: []LibraryInfo{}, SeededGenerators: []string{}}
+	info := ModuleInfo{SHA256: source.Digest().String(), Imports: []string{}, Exports: []string{}, Libraries: []LibraryInfo{}, SeededGenerators: []string{}, HostFunctions: []string{}}
 	for _, p := range partsOf(m, source, linked) {
 		info.add(p)
 	}
@@ -81,7 +84,11 @@ func InspectModule(m *manifests.Manifest) (ModuleInfo, error) {
 	slices.Sort(info.Imports)
 	slices.Sort(info.Exports)
 	info.Unused = append([]string{}, unused(m, linked.Imports)...)
-	if err := checkCommand(m, source, linked, nil); err != nil {
+	functions := slices.DeleteFunc(fromProgram(linked.Imports), func(f HostFunction) bool {
+		return !slices.Contains(m.Permissions.Functions, f.PermissionName())
+	})
+	info.HostFunctions = permissionNames(functions)
+	if err := checkCommand(m, source, linked, functions); err != nil {
 		return info, err
 	}
 	return info, checkValid(m, source, linked)

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -126,7 +127,8 @@ func (r *run) newPlugin(input []byte) *extism.Session {
 	return &extism.Session{
 		Input: input, OnInput: r.system.OnInput, Config: r.tool.manifest.Module.Config, Network: requester{r},
 		MaxBody: int64(r.tool.limits.HTTPBytes), Log: &r.stderr, Output: &r.stdout,
-		MaxError: int(r.tool.limits.Output) + r.tool.permit.secrets.Longest(), // so that masking sees a secret at the limit whole
+		MaxVariables: int(cmp.Or(r.tool.manifest.Module.Variables, manifests.MaxVariables)),
+		MaxError:     int(r.tool.limits.Output) + r.tool.permit.secrets.Longest(), // so that masking sees a secret at the limit whole
 	}
 }
 

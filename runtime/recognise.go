@@ -39,6 +39,9 @@ type Recognised struct {
 	// Libraries are the modules of these imports, if other modules may have all that is missing: the
 	// names of libraries that a plug-in needs.
 	Libraries []string
+	// HostFunctions are the functions that only a program that embeds Caisson can offer, by their names in
+	// permissions.
+	HostFunctions []string
 }
 
 // Recognise says what a module is, without running or validating it. The error wraps [ErrModule].
@@ -70,7 +73,7 @@ func Recognise(source []byte) (Recognised, error) {
 	if missing, mistyped := unoffered(description.Imports, plugin, nil); len(missing)+len(mistyped) > 0 {
 		r.Unoffered = listed(append(missing, mistyped...))
 		if r.Kind != ModuleCommand {
-			r.Libraries = neededLibraries(missing, mistyped)
+			r.Libraries, r.HostFunctions = neededLibraries(missing, mistyped), permissionNames(fromProgram(missing))
 		}
 	}
 	return r, nil

@@ -188,7 +188,7 @@ func TestRowS4_1DefinitionsAreLoadedAndNotRun(t *testing.T) {
 	isolation := isolationOf(t, loaded)
 	assert.Equal(t, Isolation{Reason: "the client runs it"}, isolation)
 	info := inspect(t, m)
-	assert.Equal(t, ModuleInfo{Imports: []string{}, Exports: []string{}, Libraries: []LibraryInfo{}, SeededGenerators: []string{}, Unused: []string{}}, info)
+	assert.Equal(t, ModuleInfo{Imports: []string{}, Exports: []string{}, Libraries: []LibraryInfo{}, SeededGenerators: []string{}, Unused: []string{}, HostFunctions: []string{}}, info)
 
 	outcome, err := invoke(t, loaded, "{}")
 	require.ErrorIs(t, err, tool.Denied)

@@ -347,7 +347,7 @@ func inspectScript(m *manifests.Manifest) (ModuleInfo, error) {
 		return ModuleInfo{}, err
 	}
 	return ModuleInfo{
-		SHA256: s.digest.String(), Bytes: int(s.bytes), Interpreter: s.interpreter.Name, Libraries: []LibraryInfo{},
+		SHA256: s.digest.String(), Bytes: int(s.bytes), Interpreter: s.interpreter.Name, Libraries: []LibraryInfo{}, HostFunctions: []string{},
 		Imports: []string{}, Exports: []string{}, SeededGenerators: []string{}, Unused: []string{},
 	}, nil
 }

@@ -81,8 +81,10 @@ func (r recognised) text() string {
 	switch {
 	case len(r.Libraries) > 0:
 		fmt.Fprintf(&b, "it imports %s: module.libraries in the manifest names the file that has them\n", sanitiseLine(r.Unoffered))
+	case len(r.recognised.HostFunctions) > 0:
+		fmt.Fprintf(&b, "it runs in a program that embeds Caisson and offers what it imports: %s (runtime.Options.HostFunctions)\n", sanitiseLine(r.Unoffered))
 	case r.Unoffered != "":
-		fmt.Fprintf(&b, "it cannot run here: it imports %s, which are not offered\n", sanitiseLine(r.Unoffered))
+		fmt.Fprintf(&b, "it cannot run here: it imports %s, which this version of Caisson does not offer\n", sanitiseLine(r.Unoffered))
 	}
 	if r.Manifest != "" {
 		fmt.Fprintf(&b, "\nA manifest to start from, which --manifest prints alone:\n\n%s", r.Manifest)
@@ -107,7 +109,7 @@ func startingManifest(path string, found runtime.Recognised) string {
 		if len(found.Functions) > 1 {
 			name = toolName(name + "_" + entry)
 		}
-		module = fmt.Sprintf("module: {path: %s, abi: extism, entry: %s, stdin: %s}", quotedYAML(file), quotedYAML(entry), `"{input}"`)
+		module = fmt.Sprintf("module: {path: %s, abi: extism, entry: %s, stdin: %s, stdout: text}", quotedYAML(file), quotedYAML(entry), `"{input}"`)
 		parameter = "parameters: {properties: {input: {type: string}}}\n"
 	}
 	lines := []string{"schema: " + manifests.SchemaV1, "name: " + quotedYAML(name), "description: " + quotedYAML(what), module}
@@ -121,6 +123,19 @@ func startingManifest(path string, found runtime.Recognised) string {
 			libraries = append(libraries, quotedYAML(name)+": "+quotedYAML(name+".wasm"))
 		}
 		text += "# it imports functions of other modules: add libraries: {" + strings.Join(libraries, ", ") + "} to module, with their files\n"
+	}
+	if len(found.HostFunctions) > 0 {
+		var names []string
+		for _, name := range found.HostFunctions {
+			names = append(names, quotedYAML(name))
+		}
+		functions := "permissions: {functions: [" + strings.Join(names, ", ") + "]}\n"
+		if len(found.Libraries) > 0 {
+			functions = "# or, if a program that embeds Caisson has them: " + functions
+		} else {
+			functions = "# only a program that embeds Caisson and offers these functions can run it\n" + functions
+		}
+		text += functions
 	}
 	if found.Config {
 		text += "# it reads a configuration: add config: {name: text} to module\n"

@@ -44,6 +44,8 @@ const (
 	unusedPermission manifests.ProblemKind = "unused_permission"
 	// Neither the module nor a library that it needs imports from a library; always a warning.
 	unusedLibrary manifests.ProblemKind = "unused_library"
+	// The module imports functions that only an embedding program can offer; always a warning.
+	needsProgram manifests.ProblemKind = "needs_program"
 	// A default does not fit its own schema; always a warning.
 	unusedDefault manifests.ProblemKind = "unused_default"
 	// Arguments are inserted into text that may be a script; always a warning.
@@ -91,6 +93,43 @@ type verdict struct {
 	Policies int                 `json:"policies"` // policy files
 	Problems []manifests.Problem `json:"problems"`
 	Warnings []manifests.Problem `json:"warnings"`
+	// Translated says what manifests of Extism are in Caisson.
+	Translated []translation `json:"translated"`
+}
+
+// translation is what a manifest of Extism is in Caisson.
+type translation struct {
+	File    string             `json:"file"`
+	Tools   []string           `json:"tools"`
+	Members []translatedMember `json:"members"`
+}
+
+type translatedMember struct {
+	Member string `json:"member"`
+	Line   int    `json:"line"`
+	Column int    `json:"column"`
+	Is     string `json:"is"` // such as "limits.timeout: 100ms"
+}
+
+func translationOf(file string, translated *extism.Translated) translation {
+	t := translation{File: file, Tools: []string{}, Members: []translatedMember{}}
+	for _, m := range translated.Manifests {
+		t.Tools = append(t.Tools, m.Name)
+	}
+	for _, m := range translated.Members {
+		t.Members = append(t.Members, translatedMember{m.Key, m.Line, m.Column, m.Text})
+	}
+	return t
+}
+
+// text returns the translation as text for people.
+func (t translation) text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: a manifest of Extism, of which Caisson makes %s\n", sanitiseLine(t.File), strings.Join(t.Tools, ", "))
+	for _, m := range t.Members {
+		fmt.Fprintf(&b, "  %s\n", sanitiseLine(m.Member+" is "+m.Is))
+	}
+	return b.String()
 }
 
 func (v *validation) run(ctx context.Context, paths []string) error {
@@ -126,12 +165,13 @@ func (v *validation) check(ctx context.Context, paths []string) (verdict, error)
 	}
 	var warnings []manifests.Problem
 	var broken []string // names in broken manifests
+	translations := []translation{}
 	known, loaded := names.New(), map[string]*manifests.Manifest{}
 	for _, file := range files {
 		if err := ctx.Err(); err != nil {
 			return verdict{}, err
 		}
-		read, notes, err := manifestsIn(file)
+		read, translated, err := manifestsIn(file)
 		if err != nil {
 			problems = append(problems, loadProblems(file, err)...)
 			if invalid, ok := errors.AsType[*manifests.Error](err); ok {
@@ -139,7 +179,10 @@ func (v *validation) check(ctx context.Context, paths []string) (verdict, error)
 			}
 			continue
 		}
-		warnings = append(warnings, notes...)
+		if translated != nil {
+			warnings = append(warnings, translated.Notes...)
+			translations = append(translations, translationOf(file, translated))
+		}
 		for _, m := range read {
 			wrong, doubtful := v.manifest(ctx, m)
 			problems, warnings = append(problems, wrong...), append(warnings, doubtful...)
@@ -158,18 +201,18 @@ func (v *validation) check(ctx context.Context, paths []string) (verdict, error)
 	for _, d := range known.Duplicates() {
 		problems = append(problems, duplicateProblem(droppedOf(loaded, d), d))
 	}
-	return verdict{len(problems) == 0 && (!v.strict || len(warnings) == 0), len(files), len(policies), list(sorted(problems)), list(sorted(warnings))}, nil
+	return verdict{len(problems) == 0 && (!v.strict || len(warnings) == 0), len(files), len(policies), list(sorted(problems)), list(sorted(warnings)), translations}, nil
 }
 
-// manifestsIn reads the manifest in a file, or those that a manifest of Extism makes, with notes
-// about what of that has no equivalent.
-func manifestsIn(file string) (read []*manifests.Manifest, notes []manifests.Problem, err error) {
+// manifestsIn reads the manifest in a file, or those that a manifest of Extism makes, with what else the
+// translation says.
+func manifestsIn(file string) ([]*manifests.Manifest, *extism.Translated, error) {
 	if extism.IsManifest(file) {
 		translated, err := extism.Load(file)
 		if err != nil {
 			return nil, nil, err
 		}
-		return translated.Manifests, translated.Notes, nil
+		return translated.Manifests, translated, nil
 	}
 	m, err := manifests.Load(file)
 	if err != nil {
@@ -305,6 +348,11 @@ func warningsOf(m *manifests.Manifest, info runtime.ModuleInfo) []manifests.Prob
 			"; its numbers repeat in calls that resume from a snapshot, if it is seeded before the program reads its input",
 			"use a generator that is seeded after the input is read, as SNAPSHOTS.md shows for each language; or write snapshot: off"))
 	}
+	if len(info.HostFunctions) > 0 {
+		warnings = append(warnings, m.Problem("permissions.functions", needsProgram,
+			"only a program that embeds Caisson and offers "+strings.Join(info.HostFunctions, ", ")+" can run it; this command offers no functions",
+			"offer them with runtime.Options.HostFunctions, and grant them in the policy, as docs/extism.md says"))
+	}
 	for _, library := range info.Libraries {
 		if library.Unused {
 			warnings = append(warnings, m.Problem(manifests.LibraryKey(library.Name), unusedLibrary,
@@ -332,6 +380,9 @@ func (v verdict) text(quiet bool) string {
 	}
 	if quiet {
 		return b.String()
+	}
+	for _, t := range v.Translated {
+		b.WriteString(t.text())
 	}
 	var counts []string
 	if len(v.Problems) > 0 {

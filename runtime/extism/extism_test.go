@@ -96,8 +96,9 @@ func TestEachFunctionIsATool(t *testing.T) {
 func TestWhatHasNoEquivalentIsSaid(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"wasm": [{"path": "noop.wasm"}], "allowed_hosts": ["api-?.example.com"]}`:     `the pattern "api-?.example.com" has no equivalent`,
-		`{"wasm": [{"path": "noop.wasm"}], "memory": {"max_var_bytes": 10}}`:            "10 has no equivalent: a call may have 1048576 bytes",
-		`{"wasm": [{"path": "noop.wasm"}], "memory": {"max_http_response_bytes": 0}}`:   "0 has no equivalent",
+		`{"wasm": [{"path": "noop.wasm"}], "memory": {"max_var_bytes": 2097152}}`:       "2097152 is lowered to 1048576",
+		`{"wasm": [{"path": "noop.wasm"}], "memory": {"max_pages": 65536}}`:             "memory.max_pages: 65536 is lowered to 65535",
+		`{"wasm": [{"path": "noop.wasm"}], "timeout_ms": 99999999999999}`:               "timeout_ms: 99999999999999 is more than the 86400000 of a day, which it is lowered to",
 		`{"wasm": [{"path": "noop.wasm"}], "allow_http_response_headers": true}`:        `"allow_http_response_headers" has no equivalent`,
 		`{"wasm": [{"path": "noop.wasm", "sha": "1"}]}`:                                 `wasm[0].sha: "sha" has no equivalent`,
 		`{"wasm": [{"path": "noop.wasm"}], "memory": {"max": 1}}`:                       `memory.max: "max" has no equivalent`,
@@ -112,28 +113,78 @@ func TestWhatHasNoEquivalentIsSaid(t *testing.T) {
 	}
 }
 
+// TestMembersThatAreTranslated: each is named with what it is in Caisson, where it is written.
+func TestMembersThatAreTranslated(t *testing.T) {
+	done, err := Load(placed(t, "count_vowels.wasm", whole))
+	require.NoError(t, err)
+	var members []string
+	for _, m := range done.Members {
+		members = append(members, fmt.Sprintf("%d: %s is %s", m.Line, m.Key, m.Text))
+	}
+	assert.Equal(t, []string{
+		"2: wasm[0].path is module.path: count_vowels.wasm",
+		"2: wasm[0].hash is module.sha256: 0c1779c48f56f94b3e3624d76f55e38215870c59ccb3d41f6ba8b2bc22f218f5",
+		"6: config is module.config: vowels",
+		"4: allowed_hosts is permissions.network: *.Example.com by every method and port",
+		"4: allowed_hosts is permissions.network: api.example.org by every method and port",
+		"4: allowed_hosts is permissions.network: * by every method and port",
+		"5: allowed_paths is permissions.files: /work (read-write)",
+		"5: allowed_paths is permissions.files: /data (read)",
+		"7: timeout_ms is limits.timeout: 1500ms",
+		"3: memory.max_pages is limits.memory: 4096KiB",
+		"3: memory.max_http_response_bytes is limits.http_bytes: 4096B",
+	}, members)
+	assert.Equal(t, manifests.StdoutText, done.Manifests[0].Module.Stdout, "the output is what the plug-in wrote")
+}
+
+// TestVariablesAreLimited: Extism's variables have less than max_var_bytes, and 0 allows none.
+func TestVariablesAreLimited(t *testing.T) {
+	for most, want := range map[string]manifests.Bytes{"0": 1, "1": 1, "100": 99, "1048575": 1048574, "1048576": 0, "2097152": 0} {
+		done, err := Load(placed(t, "noop.wasm", `{"wasm": [{"path": "noop.wasm"}], "memory": {"max_var_bytes": `+most+`}}`))
+		require.NoError(t, err)
+		assert.Equal(t, want, done.Manifests[0].Module.Variables, most)
+	}
+}
+
+// TestFunctionsOfTheProgramAreRequested: Extism's manifests say nothing of them.
+func TestFunctionsOfTheProgramAreRequested(t *testing.T) {
+	for module, want := range map[string][]string{
+		"host_multiple.wasm":  {"hostGreenMessage", "hostPurpleMessage"},
+		"host_memory.wasm":    {"host.to_upper"},
+		"nested.c.instr.wasm": {"dylibso_observe.instrument_enter", "dylibso_observe.instrument_exit", "dylibso_observe.instrument_memory_grow"},
+		"count_vowels.wasm":   nil,
+		"hello_haskell.wasm":  nil,
+	} {
+		done, err := Load(placed(t, module, `{"wasm": [{"path": "`+module+`"}]}`))
+		require.NoError(t, err)
+		for _, m := range done.Manifests {
+			assert.Equal(t, want, m.Permissions.Functions, module)
+		}
+	}
+}
+
 func TestWhatCannotBeTranslatedIsRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"wasm": []}`: "no module",
-		`{"wasm": [{"path": "noop.wasm"}, {"path": "b"}]}`:                             "wasm[1]: the module has no name, and wasm[0] is the main module already",
-		`{"wasm": [{"path": "noop.wasm", "hash": "` + strings.Repeat("0", 64) + `"}]}`: "wasm[0].hash: the module noop.wasm has the SHA-256 ",
-		`{"wasm": [{"url": "https://example.com/a.wasm"}]}`:                            "does not download",
-		`{"wasm": [{"data": "AGFzbQEAAAA="}]}`:                                         "written into a manifest",
-		`{"wasm": [{"path": "../noop.wasm"}]}`:                                         "cannot be read",
-		`{"wasm": [{"path": "none.wasm"}]}`:                                            "cannot be read",
-		`{"wasm": [{"path": "plugin.json"}]}`:                                          "module cannot be used",
-		`{"wasm": 1}`:                                                                  "wasm: want a list, got a number",
-		`{"wasm": [{"path": "noop.wasm", "hash": "12"}]}`:                              "wasm[0].hash",
-		`{"wasm": [{"path": "noop.wasm"}], "allowed_paths": {"/srv": "data"}}`:         "allowed_paths",
-		`{"wasm": [{"path": "noop.wasm"}], "timeout_ms": 18446744073709551615}`:        "timeout_ms: 9223372036854ms is out of range (write a number of milliseconds from 1 to 86400000)",
-		`{"wasm": [{"path": "noop.wasm"}], "memory": {"max_pages": 65536}}`:            "memory.max_pages: 4194304KiB is out of range (write a number of pages",
-		`{"wasm": [{"path": "noop.wasm"}], "timeout_ms": -1}`:                          "timeout_ms: want a whole number from 0, got the number -1",
-		`{"wasm": [{"path": "noop.wasm"}], "config": {"a": 1}}`:                        "config.a: want a text",
-		`{"wasm": [{"path": "noop.wasm"}], "Config": {"a": "1"}}`:                      `write it as "config"`,
-		`{"wasm": [{"path": "noop.wasm"}], "config": {}, "config": {}}`:                "a name occurs twice in one object",
-		`{"wasm": [{"path": "noop.wasm", "url": "https://example.com"}]}`:              "wasm[0].url: this version of Caisson does not download",
-		`{"wasm": [{"path": "noop.wasm", "data": "AGFzbQEAAAA="}]}`:                    "wasm[0].data",
-		`{"wasm": [{"hash": "12"}]}`:                                                   "wasm[0]: the module has no path",
+		`{"wasm": [{"path": "noop.wasm"}, {"path": "b"}]}`:                                                    "wasm[1]: the module has no name, and wasm[0] is the main module already",
+		`{"wasm": [{"path": "noop.wasm", "hash": "` + strings.Repeat("0", 64) + `"}]}`:                        "wasm[0].hash: the module noop.wasm has the SHA-256 ",
+		`{"wasm": [{"url": "https://example.com/a.wasm"}]}`:                                                   "does not download",
+		`{"wasm": [{"data": "AGFzbQEAAAA="}]}`:                                                                "written into a manifest",
+		`{"wasm": [{"path": "../noop.wasm"}]}`:                                                                "cannot be read",
+		`{"wasm": [{"path": "none.wasm"}]}`:                                                                   "cannot be read",
+		`{"wasm": [{"path": "plugin.json"}]}`:                                                                 "module cannot be used",
+		`{"wasm": 1}`:                                                                                         "wasm: want a list, got a number",
+		`{"wasm": [{"path": "noop.wasm", "hash": "12"}]}`:                                                     "wasm[0].hash",
+		`{"wasm": [{"path": "noop.wasm"}], "allowed_paths": {"/srv": "data"}}`:                                "allowed_paths",
+		`{"wasm": [{"path": "noop.wasm"}], "memory": {"max_pages": 65537}}`:                                   "memory.max_pages: 4194368KiB is out of range (write a number of pages",
+		`{"wasm": [{"path": "noop.wasm"}], "allowed_hosts": ["*"], "memory": {"max_http_response_bytes": 0}}`: "memory.max_http_response_bytes: 0 would refuse each response that has a body",
+		`{"wasm": [{"path": "noop.wasm"}], "timeout_ms": -1}`:                                                 "timeout_ms: want a whole number from 0, got the number -1",
+		`{"wasm": [{"path": "noop.wasm"}], "config": {"a": 1}}`:                                               "config.a: want a text",
+		`{"wasm": [{"path": "noop.wasm"}], "Config": {"a": "1"}}`:                                             `write it as "config"`,
+		`{"wasm": [{"path": "noop.wasm"}], "config": {}, "config": {}}`:                                       "a name occurs twice in one object",
+		`{"wasm": [{"path": "noop.wasm", "url": "https://example.com"}]}`:                                     "wasm[0].url: this version of Caisson does not download",
+		`{"wasm": [{"path": "noop.wasm", "data": "AGFzbQEAAAA="}]}`:                                           "wasm[0].data",
+		`{"wasm": [{"hash": "12"}]}`:                                                                          "wasm[0]: the module has no path",
 	} {
 		_, err := Load(placed(t, "noop.wasm", text))
 		var invalid *manifests.Error
@@ -176,12 +227,12 @@ func TestPlacesAreThoseOfTheFile(t *testing.T) {
 	} {
 		assert.Equal(t, line, m.Line(key), key)
 	}
-	_, err = Load(placed(t, "noop.wasm", "{\"wasm\": [{\"path\": \"noop.wasm\"}],\n \"allowed_hosts\": [\"*\", \"a/b\"],\n  \"timeout_ms\": 99999999999}"))
+	_, err = Load(placed(t, "noop.wasm", "{\"wasm\": [{\"path\": \"noop.wasm\"}],\n \"allowed_hosts\": [\"*\", \"a/b\"],\n  \"memory\": {\"max_pages\": 65537}}"))
 	var invalid *manifests.Error
 	require.ErrorAs(t, err, &invalid)
 	require.Len(t, invalid.Problems, 2)
 	assert.Equal(t, [2]int{2, 2}, [2]int{invalid.Problems[0].Line, invalid.Problems[0].Column})
-	assert.Equal(t, [2]int{3, 3}, [2]int{invalid.Problems[1].Line, invalid.Problems[1].Column})
+	assert.Equal(t, [2]int{3, 14}, [2]int{invalid.Problems[1].Line, invalid.Problems[1].Column})
 }
 
 func TestModulesBesideTheMainOneAreLibraries(t *testing.T) {

@@ -157,6 +157,7 @@ func (t *translation) position(offset int) (line, column int) {
 // origins are the members from which keys of the manifests come, and which numbers they can have.
 var origins = []struct{ key, member, numbers string }{
 	{"module.config", "config", ""},
+	{"module.variables", "memory.max_var_bytes", ""},
 	{"permissions.network", "allowed_hosts", ""},
 	{"permissions.files", "allowed_paths", ""},
 	{"limits.timeout", "timeout_ms", "a number of milliseconds from 1 to 86400000"},
@@ -187,8 +188,11 @@ func (t *translation) origin(path string) manifests.Place {
 			return t.place(m.at + ".hash")
 		}
 	}
-	if path == "module.libraries" {
+	switch path {
+	case "module.libraries":
 		return t.place("wasm")
+	case "permissions.functions": // of all modules
+		return t.place(t.main.at + ".path")
 	}
 	for _, o := range origins {
 		if rest, found := strings.CutPrefix(path, o.key); found && (rest == "" || rest[0] == '.' || rest[0] == '[') {

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	extism "github.com/extism/go-sdk"
@@ -145,9 +147,36 @@ func (t *translation) functions() ([]string, error) {
 	return functions, nil
 }
 
+// variables returns how many bytes the variables of a call may have, or 0 for the default.
+func (t *translation) variables() int64 {
+	most := t.said.Memory.MaxVarBytes
+	if most < 0 || most >= int64(manifests.MaxVariables) {
+		return 0
+	}
+	return max(most-1, 1) // Extism's have less than it. As each counts for 40 bytes and more, 1 allows none
+}
+
+// recordModules records what becomes of the members that describe reads.
+func (t *translation) recordModules() {
+	t.translated(t.main.at+".path", "module.path: "+t.main.path())
+	for _, library := range t.libraries() {
+		t.translated(library.at+".path", manifests.LibraryKey(library.name)+": "+library.path())
+	}
+	if t.digest != "" {
+		pinned := slices.IndexFunc(t.modules, func(m *module) bool { return m.said.Hash != "" })
+		t.translated(t.modules[pinned].at+".hash", "module.sha256: "+t.digest)
+	}
+	if len(t.said.Config) > 0 {
+		t.translated("config", "module.config: "+strings.Join(slices.Sorted(maps.Keys(t.said.Config)), ", "))
+	}
+	if most := t.variables(); most > 0 {
+		t.translated("memory.max_var_bytes", fmt.Sprintf("module.variables: %dB", most))
+	}
+}
+
 // describe returns the key module of the manifest of a function's tool.
 func (t *translation) describe(function string) map[string]any {
-	m := map[string]any{"path": t.main.path(), "abi": manifests.ABIExtism, "entry": function, "stdin": "{input}"}
+	m := map[string]any{"path": t.main.path(), "abi": manifests.ABIExtism, "entry": function, "stdin": "{input}", "stdout": manifests.StdoutText}
 	if t.digest != "" {
 		m["sha256"] = t.digest
 	}
@@ -160,6 +189,9 @@ func (t *translation) describe(function string) map[string]any {
 	}
 	if len(t.said.Config) > 0 {
 		m["config"] = t.said.Config
+	}
+	if most := t.variables(); most > 0 {
+		m["variables"] = most
 	}
 	return m
 }

@@ -28,8 +28,16 @@ type Translated struct {
 	// A tool's name is that of the file without its extension, "_", and that of the function. Its one
 	// parameter, input, is the plug-in's input.
 	Manifests []*manifests.Manifest
+	// Members say what the members of the manifest are in those of the tools, in an order of their keys there.
+	Members []Member
 	// Notes say what has no equivalent, or must be granted by the operator.
 	Notes []manifests.Problem
+}
+
+// Member is a member of a manifest of Extism, and what it is in a manifest of Caisson: "limits.timeout: 100ms".
+type Member struct {
+	manifests.Place
+	Text string
 }
 
 // NoEquivalent is the kind of a note about what Caisson does not do, or not by a manifest.
@@ -93,6 +101,7 @@ type translation struct {
 	main    *module // one of them
 	digest  string  // of all modules, if any has a hash
 	notes   []manifests.Problem
+	done    []Member
 }
 
 // read parses the manifest and reads its modules.

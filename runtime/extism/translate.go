@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/runtime"
 )
 
 // written is a manifest of Caisson as it is written.
@@ -25,8 +26,9 @@ type written struct {
 }
 
 type permissions struct {
-	Files   []map[string]string `json:"files,omitempty"`
-	Network []map[string]any    `json:"network,omitempty"`
+	Files     []map[string]string `json:"files,omitempty"`
+	Network   []map[string]any    `json:"network,omitempty"`
+	Functions []string            `json:"functions,omitempty"`
 }
 
 // inputParameter is the schema of the one parameter of each tool.
@@ -38,10 +40,18 @@ func (t *translation) translate() (*Translated, error) {
 	if err != nil {
 		return nil, err
 	}
+	t.recordModules()
+	asks, err := t.permissions()
+	if err != nil {
+		return nil, err
+	}
 	for _, m := range t.modules {
 		m.source = nil // the manifests keep the translation, for the places of its members
 	}
-	asks, limits := t.permissions(), t.limits()
+	limits, err := t.limits()
+	if err != nil {
+		return nil, err
+	}
 	done := &Translated{}
 	var problems []manifests.Problem
 	taken := map[string]string{} // functions, by the names of their tools
@@ -75,8 +85,13 @@ func (t *translation) translate() (*Translated, error) {
 	if len(problems) > 0 {
 		return nil, &manifests.Error{Problems: slices.CompactFunc(problems, func(a, b manifests.Problem) bool { return a == b })}
 	}
-	done.Notes = t.notes
+	done.Notes, done.Members = t.notes, t.done
 	return done, nil
+}
+
+// translated records what a member is in the manifests of Caisson.
+func (t *translation) translated(member, text string) {
+	t.done = append(t.done, Member{t.place(member), text})
 }
 
 // unnamed notes that a function is no tool.
@@ -97,9 +112,25 @@ func (t *translation) name(function string) string {
 }
 
 // permissions returns what the tools request: each host by every method, scheme and port, as Extism
-// allows it, and each path.
-func (t *translation) permissions() *permissions {
+// allows it, each path, and the functions of the embedding program that the modules import.
+func (t *translation) permissions() (*permissions, error) {
 	var p permissions
+	var libraries []string
+	for _, m := range t.libraries() {
+		libraries = append(libraries, m.name)
+	}
+	for _, m := range t.modules {
+		functions, err := runtime.ImportedFunctions(m.source, libraries...)
+		if err != nil {
+			return nil, t.refused(m.at+".path", manifests.InvalidValue, err.Error(), "name a WebAssembly module")
+		}
+		p.Functions = append(p.Functions, functions...)
+	}
+	slices.Sort(p.Functions)
+	p.Functions = slices.Compact(p.Functions)
+	if len(p.Functions) > 0 {
+		t.translated(t.main.at+".path", "permissions.functions: "+strings.Join(p.Functions, ", "))
+	}
 	for _, host := range t.said.AllowedHosts {
 		if name := strings.TrimPrefix(host, "*."); host != "*" && strings.ContainsAny(name, `*?[]{}!\`) {
 			t.note("allowed_hosts", fmt.Sprintf("the pattern %q has no equivalent, so no host is allowed by it", host), "write the names of the hosts, or *.example.com for all names below one")
@@ -107,6 +138,7 @@ func (t *translation) permissions() *permissions {
 		}
 		p.Network = append(p.Network, map[string]any{"host": host, "ports": "*", "schemes": []string{"https", "http"},
 			"methods": []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}})
+		t.translated("allowed_hosts", fmt.Sprintf("permissions.network: %s by every method and port", host))
 	}
 	for _, host := range slices.Sorted(maps.Keys(t.said.AllowedPaths)) {
 		guest, access, mode := t.said.AllowedPaths[host], "read-write", "rw"
@@ -115,38 +147,49 @@ func (t *translation) permissions() *permissions {
 			access, mode = "read", "ro"
 		}
 		p.Files = append(p.Files, map[string]string{"path": guest, "access": access})
+		t.translated("allowed_paths", fmt.Sprintf("permissions.files: %s (%s)", guest, access))
 		t.note("allowed_paths", fmt.Sprintf("the operator says which directory %s is; here it is %s (%s)", guest, directory, mode), "grant it in the policy, with files")
 	}
-	if len(p.Network)+len(p.Files) == 0 {
-		return nil
+	if len(p.Network)+len(p.Files)+len(p.Functions) == 0 {
+		return nil, nil
 	}
-	return &p
+	return &p, nil
 }
 
 // pageBytes is the size of a page of WebAssembly.
 const pageBytes = 64 << 10
 
-// standardVariables is what Extism allows variables, and what Caisson does.
-const standardVariables = 1 << 20
-
-func (t *translation) limits() map[string]string {
+// limits returns the limits of the tools. A number beyond what Caisson allows is lowered, with a note.
+func (t *translation) limits() (map[string]string, error) {
 	limits := map[string]string{}
-	if t.said.Timeout > 0 {
-		limits["timeout"] = fmt.Sprintf("%dms", min(t.said.Timeout, math.MaxInt64/1_000_000))
+	if timeout := t.said.Timeout; timeout > 0 {
+		const most = uint64(manifests.MaxTimeout / time.Millisecond)
+		if timeout > most {
+			t.note("timeout_ms", fmt.Sprintf("%d is more than the %d of a day, which it is lowered to", timeout, most), fmt.Sprintf("write %d", most))
+		}
+		limits["timeout"] = fmt.Sprintf("%dms", min(timeout, most))
+		t.translated("timeout_ms", "limits.timeout: "+limits["timeout"])
 	}
 	m := t.said.Memory // never nil; a number that is not given is 0 for pages, and else -1
-	if m.MaxPages > 0 {
-		limits["memory"] = fmt.Sprintf("%dKiB", uint64(m.MaxPages)*pageBytes>>10)
+	if pages := int64(m.MaxPages); pages > 0 {
+		const most = int64(manifests.MaxMemory / pageBytes)
+		if pages == most+1 { // all that 32 bits address; the runtime has a page less
+			t.note("memory.max_pages", fmt.Sprintf("%d is lowered to %d", pages, most), fmt.Sprintf("write %d", most))
+			pages = most
+		}
+		limits["memory"] = fmt.Sprintf("%dKiB", pages*pageBytes>>10)
+		t.translated("memory.max_pages", "limits.memory: "+limits["memory"])
 	}
 	switch most := m.MaxHttpResponseBytes; {
 	case most > 0:
 		limits["http_bytes"] = fmt.Sprintf("%dB", most)
+		t.translated("memory.max_http_response_bytes", "limits.http_bytes: "+limits["http_bytes"])
 		t.note("memory.max_http_response_bytes", "it limits the bodies of all requests and responses of a call together (limits.http_bytes), not each response", "write a higher number if calls send several requests")
-	case most == 0:
-		t.note("memory.max_http_response_bytes", "0 has no equivalent, and is not used", "leave out allowed_hosts for a plug-in that sends no requests")
+	case most == 0 && len(t.said.AllowedHosts) > 0:
+		return nil, t.refused("memory.max_http_response_bytes", manifests.NotEnforced, "0 would refuse each response that has a body, which this version of Caisson does not do", "remove allowed_hosts, or write the bytes of the bodies of all requests and responses")
 	}
-	if most := m.MaxVarBytes; most >= 0 && most != standardVariables {
-		t.note("memory.max_var_bytes", fmt.Sprintf("%d has no equivalent: a call may have %d bytes of variables", most, standardVariables), "remove it")
+	if most := m.MaxVarBytes; most > int64(manifests.MaxVariables) {
+		t.note("memory.max_var_bytes", fmt.Sprintf("%d is lowered to %d", most, manifests.MaxVariables), fmt.Sprintf("write %d", manifests.MaxVariables))
 	}
-	return limits
+	return limits, nil
 }

@@ -194,8 +194,8 @@ func setVariable(c *call) (int64, error) {
 	}
 	s := c.session
 	taken := s.taken - s.taking(name) + len(name) + len(value) + variableBytes
-	if taken > MaxVariables {
-		return 0, errorf("it set more than %d bytes of variables", MaxVariables)
+	if taken > s.MaxVariables {
+		return 0, errorf("it set more than %d bytes of variables", s.MaxVariables)
 	}
 	if s.variables == nil {
 		s.variables = map[string][]byte{}

@@ -58,7 +58,7 @@ func ours(t *testing.T, cache string, source []byte) host {
 	}
 	return func(function string, input []byte) said {
 		var output bytes.Buffer
-		session := &extism.Session{Input: input, Output: &output, MaxError: 64 << 20}
+		session := &extism.Session{Input: input, Output: &output, MaxError: 64 << 20, MaxVariables: 1 << 20}
 		system := &wasi.System{
 			Args: []string{"plugin"}, Stdout: &wasi.Output{Limit: 1 << 20}, Stderr: &wasi.Output{Limit: 1 << 20},
 			Random: rand.NewChaCha8([32]byte{}), Now: time.Now, Started: time.Now(),

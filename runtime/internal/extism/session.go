@@ -9,10 +9,6 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// MaxVariables is how many bytes the variables of a call may have, with their names and 40 bytes
-// for each of them.
-const MaxVariables = 1 << 20
-
 // Session holds what one call's plug-in can ask of the host. Each call needs its own, passed to the
 // kernel's host functions with [With]. The zero value has no input, and accepts no output.
 //
@@ -26,6 +22,8 @@ type Session struct {
 	MaxBody int64             // bytes of a request's body
 	Log     io.Writer         // what the plug-in logs, a line for each message; nil discards it
 	Output  io.Writer         // what the plug-in has set as its output when it returns
+	// MaxVariables is how many bytes the variables may have, with their names and 40 bytes for each.
+	MaxVariables int
 	// MaxError is how many bytes of the plug-in's error are kept.
 	MaxError int
 
