@@ -7,10 +7,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/internal/extism"
@@ -162,4 +164,39 @@ func TestPluginsWithoutWASIHaveNoFiles(t *testing.T) {
 		guest := &Tool{manifest: &manifests.Manifest{Module: manifests.Module{Libraries: c.libraries}}, permit: &permit{mounts: c.mounts}}
 		assert.Equal(t, c.want, guest.mayUseFiles(c.imports), name)
 	}
+}
+
+// callingWithoutEnd is a plug-in that calls a function of the host in a loop, with zeros.
+func callingWithoutEnd(f hostfuncs.Function) string {
+	params, zeros := "", ""
+	for _, p := range f.Params {
+		params += string([]byte{byte(p)})
+		zeros += map[hostfuncs.ValueType]string{hostfuncs.I32: "\x41\x00", hostfuncs.I64: "\x42\x00"}[p]
+	}
+	results, drops := "", strings.Repeat("\x1a", len(f.Results))
+	for _, r := range f.Results {
+		results += string([]byte{byte(r)})
+	}
+	body := "\x00\x03\x40" + zeros + "\x10\x00" + drops + "\x0c\x00\x0b\x0b" // loop { call 0; br 0 }
+	return magic + section(1, "\x02\x60"+vector(params)+vector(results)+"\x60\x00\x00") + section(2, "\x01"+vector(f.Module)+vector(f.Name)+"\x00\x00") +
+		section(3, "\x01\x01") + section(7, "\x01"+vector("call")+"\x00\x01") + section(10, "\x01"+vector(body))
+}
+
+// TestAttackEndlessCallsOfEachFunction: a loop around any function of Extism's ends at the deadline, unless the function
+// ends the call because of its arguments, or the call runs out of what it uses up.
+func TestAttackEndlessCallsOfEachFunction(t *testing.T) {
+	r := newRuntime(t, Options{})
+	atDeadline := 0
+	for _, f := range extism.Offered() {
+		loaded := load(t, r, linkedIn(t, t.TempDir(), callingWithoutEnd(f), nil, "limits: {timeout: 50ms}\n"), manifests.Grants{})
+		require.NoError(t, loaded.Prepare(t.Context()), f.Name)
+		outcome, err := invoke(t, loaded, "{}")
+		require.Error(t, err, f.Name)
+		assert.Less(t, outcome.Usage.Wall, time.Second, f.Name)
+		assert.Contains(t, []tool.Kind{tool.Deadline, tool.Trap, tool.ToolFailed}, outcome.Result.Kind, "%s: %s", f.Name, outcome.Result.Error)
+		if outcome.Result.Kind == tool.Deadline {
+			atDeadline++
+		}
+	}
+	assert.GreaterOrEqual(t, atDeadline, 20, "most functions take zeros")
 }

@@ -183,7 +183,7 @@ func TestRandomInputsGiveTheSame(t *testing.T) {
 	}
 }
 
-// TestThousandCallsGiveTheSame: a sequence of calls of several exports, with inputs of all sizes, in one
+// TestThousandCallsGiveTheSame: a sequence of calls of several exports, with inputs of up to 8 KiB, in one
 // process. Instances are pooled and reset in between, so a byte that survives would show.
 func TestThousandCallsGiveTheSame(t *testing.T) {
 	for n, language := range testsize.Sample(languages(), 2) {
