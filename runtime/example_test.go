@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/internal/guests"
@@ -74,25 +76,55 @@ func ExampleInspectModule() {
 }
 
 // A program offers functions to Extism plug-ins. A manifest requests them, and a grant lets them be
-// called: permissions: {functions: [double]} and grants: [{tools: [my_plugin], functions: [double]}].
+// called: permissions: {functions: [host.to_upper]} and grants: [{tools: [greet], functions: [host.to_upper]}].
 func ExampleHostFunction() {
-	double := runtime.HostFunction{
-		Name: "double", Params: []hostfuncs.ValueType{hostfuncs.I64}, Results: []hostfuncs.ValueType{hostfuncs.I64},
+	upper := runtime.HostFunction{
+		Namespace: "host", Name: "to_upper", Params: []hostfuncs.ValueType{hostfuncs.I64}, Results: []hostfuncs.ValueType{hostfuncs.I64},
 		Call: func(ctx context.Context, plugin *runtime.CurrentPlugin, stack []uint64) error {
 			text, err := plugin.ReadString(stack[0])
 			if err != nil {
 				return err
 			}
-			stack[0], err = plugin.WriteString(text + text)
+			stack[0], err = plugin.WriteString(strings.ToUpper(text))
 			return err
 		},
 	}
 	ctx := context.Background()
-	rt, err := runtime.New(ctx, runtime.Options{HostFunctions: []runtime.HostFunction{double}})
+	rt, err := runtime.New(ctx, runtime.Options{HostFunctions: []runtime.HostFunction{upper}})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer rt.Close(ctx)
-	fmt.Println(double.PermissionName())
-	// Output: double
+	granted := manifests.Grants{Functions: []manifests.FunctionGrant{{Name: upper.PermissionName()}}}
+	greet, err := rt.Load(ctx, greeter(), granted)
+	if err != nil {
+		log.Fatal(err)
+	}
+	arguments, err := tool.ParseArguments(`{"name": "reader"}`)
+	if err != nil {
+		log.Fatal(err)
+	}
+	outcome, err := greet.Invoke(ctx, tool.Invocation{CallID: "1", Tool: "greet", Arguments: arguments})
+	fmt.Println(outcome.Result.Output, err)
+	// Output: HELLO READER! <nil>
+}
+
+// greeter returns the manifest of a plug-in of go-sdk that imports to_upper of "host", and requests it.
+func greeter() *manifests.Manifest {
+	folder, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/extism/go-sdk").Output()
+	if err != nil {
+		log.Fatal(err)
+	}
+	m, err := manifests.Parse(filepath.Join(strings.TrimSpace(string(folder)), "wasm", "greet.tool.yaml"), []byte(`
+schema: caisson/v1
+name: greet
+description: Greets somebody.
+module: {path: host_memory.wasm, abi: extism, entry: run_test, stdin: "{name}", stdout: text}
+parameters: {properties: {name: {type: string}}, required: [name]}
+permissions: {functions: [host.to_upper]}
+`))
+	if err != nil {
+		log.Fatal(err)
+	}
+	return m
 }

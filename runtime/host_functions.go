@@ -56,7 +56,7 @@ func (f HostFunction) namespace() string {
 }
 
 // CurrentPlugin is the plug-in that calls a [HostFunction]: its blocks of memory, by which the two
-// exchange bytes, and its log. It must be used in the goroutine of the call, until that returns.
+// exchange bytes. It must be used in the goroutine of the call, until that returns.
 type CurrentPlugin struct{ blocks *extism.Blocks }
 
 // ReadBytes returns a copy of the bytes of a block. Offset 0 is an empty block.
