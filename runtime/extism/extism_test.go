@@ -1,6 +1,7 @@
 package extism
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"os"
@@ -15,8 +16,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime"
+	"github.com/caisson-run/caisson/tool"
 )
 
 // placed writes a manifest as plugin.json beside a plug-in, or several, that github.com/extism/go-sdk is
@@ -159,6 +162,37 @@ func TestFunctionsOfTheProgramAreRequested(t *testing.T) {
 		require.NoError(t, err)
 		for _, m := range done.Manifests {
 			assert.Equal(t, want, m.Permissions.Functions, module)
+		}
+	}
+}
+
+// TestFunctionsOfTheProgramAreGranted: the program offers them, and its operator grants them.
+func TestFunctionsOfTheProgramAreGranted(t *testing.T) {
+	done, err := Load(placed(t, "host.wasm", `{"wasm": [{"path": "host.wasm"}]}`))
+	require.NoError(t, err)
+	number := []hostfuncs.ValueType{hostfuncs.I64}
+	r, err := runtime.New(t.Context(), runtime.Options{HostFunctions: []runtime.HostFunction{{
+		Name: "mult", Params: append(number, number...), Results: number,
+		Call: func(_ context.Context, _ *runtime.CurrentPlugin, stack []uint64) error {
+			stack[0] *= stack[1]
+			return nil
+		},
+	}}})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, r.Close(context.WithoutCancel(t.Context()))) })
+	arguments, err := tool.ParseArguments(`{"input": ""}`)
+	require.NoError(t, err)
+	for granted, want := range map[bool]tool.Kind{true: "", false: tool.Denied} {
+		var grants manifests.Grants
+		if granted {
+			grants.Functions = []manifests.FunctionGrant{{Name: "mult"}}
+		}
+		loaded, err := r.Load(t.Context(), done.Manifests[0], grants)
+		require.NoError(t, err)
+		outcome, _ := loaded.Invoke(t.Context(), tool.Invocation{CallID: "1", Tool: "plugin", Arguments: arguments})
+		assert.Equal(t, want, outcome.Result.Kind, outcome.Result.Error)
+		if granted {
+			assert.Equal(t, "42 x 2 = 84", outcome.Result.Output)
 		}
 	}
 }
