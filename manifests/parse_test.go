@@ -480,3 +480,15 @@ func must[T any](value T, err error) T {
 
 // errOf returns the error of a call whose result does not matter.
 func errOf[T any](_ T, err error) error { return err }
+
+// TestManifestsOfExtismAreRecognised: what to do depends on why they were read as Caisson's.
+func TestManifestsOfExtismAreRecognised(t *testing.T) {
+	for _, c := range []struct{ file, text, fix string }{
+		{"plugin.json", `{"wasm": [{"path": "a.wasm"}]}`, "load it with package runtime/extism"},
+		{"plugin.json", `{"schema": "caisson/v1", "wasm": [{"path": "a.wasm"}]}`, "remove schema"},
+		{"plugin.txt", `{"wasm": [{"path": "a.wasm"}]}`, "give the file a name that ends in .json"},
+	} {
+		_, err := manifests.Parse(c.file, []byte(c.text))
+		require.ErrorContains(t, err, "if this is a manifest of Extism, "+c.fix)
+	}
+}

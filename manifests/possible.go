@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/caisson-run/caisson/internal/spelling"
 	"github.com/caisson-run/caisson/manifests/internal/keypath"
 	"github.com/caisson-run/caisson/manifests/schema"
 )
@@ -92,7 +93,7 @@ func (p *possibility) closed(n *node, path string) {
 // undeclaredFix says what to do about a required name that is not among those declared.
 func undeclaredFix(name string, declared map[string]bool) string {
 	if len(declared) <= maxList {
-		if near := nearest(name, slices.Sorted(maps.Keys(declared))); near != "" {
+		if near := spelling.Nearest(name, slices.Sorted(maps.Keys(declared))); near != "" {
 			return "did you mean " + near + "?"
 		}
 	}

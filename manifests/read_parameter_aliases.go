@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/caisson-run/caisson/internal/spelling"
 	"github.com/caisson-run/caisson/manifests/internal/keypath"
 )
 
@@ -77,7 +78,7 @@ func (r *reader) checkParameterAliases(parameters *node, m *Manifest) {
 			continue
 		}
 		fix := "declare it under parameters.properties"
-		if near := nearest(alias.Parameter, own); near != "" {
+		if near := spelling.Nearest(alias.Parameter, own); near != "" {
 			fix = "did you mean " + near + "?"
 		}
 		message := strconv.Quote(clip(alias.Parameter)) + " is not a parameter"

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/caisson-run/caisson/internal/spelling"
 	"github.com/caisson-run/caisson/manifests/internal/keypath"
 	"github.com/caisson-run/caisson/manifests/schema"
 )
@@ -234,7 +235,7 @@ func (r *reader) checkTemplates(parameters *node, m *Manifest) {
 			return
 		}
 		fix := "declare it under parameters.properties"
-		if near := nearest(param, declared); near != "" {
+		if near := spelling.Nearest(param, declared); near != "" {
 			fix = "did you mean {" + near + "}?"
 		}
 		r.conflict(path, fmt.Sprintf("{%s} is not a parameter", clip(param)), fix)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/caisson-run/caisson/internal/spelling"
 	"github.com/caisson-run/caisson/manifests/internal/keypath"
 )
 
@@ -184,16 +185,28 @@ func (r *reader) key(m member, path string, pattern *regexp.Regexp, fix string) 
 
 func (r *reader) unknownKey(m member, path string, keys []string) {
 	fix := "remove it; known keys are " + strings.Join(keys, ", ")
-	if near := nearest(m.key, keys); near != "" {
+	if near := spelling.Nearest(m.key, keys); near != "" {
 		fix = "did you mean " + near + "?"
 	}
 	if m.key == "$schema" && slices.Contains(keys, "schema") {
 		fix = "remove it; an editor takes the schema from its settings or, in YAML, from a comment: # yaml-language-server: $schema=…"
 	}
 	if m.key == "wasm" && slices.Contains(keys, "module") {
-		fix = "if this is a manifest of Extism, give the file a name that ends in .json; else write module"
+		fix = r.fixForExtism()
 	}
 	r.add(m.at, path, UnknownKey, "unknown key "+strconv.Quote(clip(m.key)), fix)
+}
+
+// fixForExtism returns what to do about wasm, which manifests of Extism have.
+func (r *reader) fixForExtism() string {
+	_, isCaissons := r.places["schema"]
+	switch {
+	case !isJSON(r.file):
+		return "if this is a manifest of Extism, give the file a name that ends in .json; else write module"
+	case isCaissons:
+		return "if this is a manifest of Extism, remove schema; else write module"
+	}
+	return "if this is a manifest of Extism, load it with package runtime/extism; else write module"
 }
 
 // kind reports whether n has the kind, and adds a problem if not.
@@ -239,7 +252,7 @@ func choiceFix(wrong string, words []string) string {
 	if len(words) == 1 {
 		return "write " + all
 	}
-	if near := nearest(wrong, words); near != "" {
+	if near := spelling.Nearest(wrong, words); near != "" {
 		return "did you mean " + near + "? It is one of " + all
 	}
 	return "write one of " + all

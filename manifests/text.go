@@ -6,8 +6,6 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/caisson-run/caisson/manifests/internal/spelling"
 )
 
 // toolName matches the tool names that every vendor of language models accepts.
@@ -137,20 +135,6 @@ func clip(text string) string {
 		return string(runes[:80]) + "…"
 	}
 	return text
-}
-
-// nearest returns the word that a misspelt one was probably meant to be, or "".
-func nearest(word string, words []string) string {
-	best, least := "", 3
-	for _, candidate := range words {
-		if strings.EqualFold(word, candidate) {
-			return candidate
-		}
-		if d := spelling.Distance(word, candidate); d < least && d*2 < len(candidate) {
-			best, least = candidate, d
-		}
-	}
-	return best
 }
 
 // FoldName returns the form that the name of a header or a parameter takes in servers that make

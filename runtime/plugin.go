@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/caisson-run/caisson/hostfuncs/network"
+	"github.com/caisson-run/caisson/internal/spelling"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
 	"github.com/caisson-run/caisson/runtime/internal/extism"
@@ -91,23 +92,27 @@ func checkEntry(m *manifests.Manifest, description *wasm.Module) (problem, fix s
 	function, found := description.ExportedFunction(entry)
 	switch {
 	case !found:
-		return fmt.Sprintf("exports no function %s, which its manifest has as module.entry or which is the default", quotedName(entry)), "write one of its functions as entry: " + entries(description)
+		return fmt.Sprintf("exports no function %s, which its manifest has as module.entry or which is the default", quotedName(entry)), "write one of its functions as entry: " + entries(description, entry)
 	case !isEntry(function):
-		return fmt.Sprintf("exports %s with parameters or with results other than one whole number, so it is no function of an Extism plug-in", quotedName(entry)), "write one of its functions as entry: " + entries(description)
+		return fmt.Sprintf("exports %s with parameters or with results other than one whole number, so it is no function of an Extism plug-in", quotedName(entry)), "write one of its functions as entry: " + entries(description, entry)
 	}
 	return "", ""
 }
 
-// entries lists the functions that can be a plug-in's entry.
-func entries(description *wasm.Module) string {
+// entries lists the functions that can be a plug-in's entry: the one that is probably meant first, and none of the language's
+// runtime if there are others.
+func entries(description *wasm.Module, meant string) string {
+	functions := pluginFunctions(description)
+	if near := spelling.Nearest(meant, functions); near != "" {
+		at := slices.Index(functions, near)
+		functions = slices.Concat([]string{near}, functions[:at], functions[at+1:])
+	}
 	var names []string
-	for name, f := range description.ExportedFunctions() {
-		if isEntry(f) && name != "" {
-			names = append(names, quotedName(name))
-		}
+	for _, name := range functions {
+		names = append(names, quotedName(name))
 	}
 	if len(names) == 0 {
-		return "it exports none"
+		return "it exports none that could be one"
 	}
 	text, all := "", len(names)
 	for i, name := range names[:min(all, listedNames)] {

@@ -107,6 +107,8 @@ func TestPluginsNeedWhatIsOffered(t *testing.T) {
 		`exports no function "call"`:                                                    {"noop.wasm", ""},
 		`exports "realloc" with parameters or with results other than one whole number`: {"noop.wasm", "entry: realloc"},
 		`write one of its functions as entry: "count_vowels"`:                           {"count_vowels.wasm", "entry: vowels"},
+		`write one of its functions as entry: "try_write", "try_read"`:                  {"read_write.wasm", "entry: try_rite"},
+		`write one of its functions as entry: "testing"`:                                {"hello_haskell.wasm", "entry: nothing"}, // not _initialize
 	} {
 		err := plugin(t, r, c[0], c[1]).Prepare(t.Context())
 		require.ErrorIs(t, err, ErrModule)

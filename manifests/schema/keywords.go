@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/internal/jsontext"
-	"github.com/caisson-run/caisson/manifests/internal/spelling"
+	"github.com/caisson-run/caisson/internal/spelling"
 )
 
 // draft is a version of JSON Schema, in order of age.

@@ -204,7 +204,7 @@ func TestWhatCannotBeTranslatedIsRefused(t *testing.T) {
 		`{"wasm": [{"path": "noop.wasm", "hash": "` + strings.Repeat("0", 64) + `"}]}`:                        "wasm[0].hash: the module noop.wasm has the SHA-256 ",
 		`{"wasm": [{"url": "https://example.com/a.wasm"}]}`:                                                   "does not download",
 		`{"wasm": [{"data": "AGFzbQEAAAA="}]}`:                                                                "written into a manifest",
-		`{"wasm": [{"path": "../noop.wasm"}]}`:                                                                "cannot be read",
+		`{"wasm": [{"path": "../noop.wasm"}]}`:                                                                "outside of the manifest's folder",
 		`{"wasm": [{"path": "none.wasm"}]}`:                                                                   "cannot be read",
 		`{"wasm": [{"path": "plugin.json"}]}`:                                                                 "module cannot be used",
 		`{"wasm": 1}`:                                                                                         "wasm: want a list, got a number",
@@ -215,7 +215,7 @@ func TestWhatCannotBeTranslatedIsRefused(t *testing.T) {
 		`{"wasm": [{"path": "noop.wasm"}], "timeout_ms": -1}`:                                                 "timeout_ms: want a whole number from 0, got the number -1",
 		`{"wasm": [{"path": "noop.wasm"}], "config": {"a": 1}}`:                                               "config.a: want a text",
 		`{"wasm": [{"path": "noop.wasm"}], "Config": {"a": "1"}}`:                                             `write it as "config"`,
-		`{"wasm": [{"path": "noop.wasm"}], "config": {}, "config": {}}`:                                       "a name occurs twice in one object",
+		`{"wasm": [{"path": "noop.wasm"}], "config": {}, "config": {}}`:                                       `config: the key "config" occurs twice in one object`,
 		`{"wasm": [{"path": "noop.wasm", "url": "https://example.com"}]}`:                                     "wasm[0].url: this version of Caisson does not download",
 		`{"wasm": [{"path": "noop.wasm", "data": "AGFzbQEAAAA="}]}`:                                           "wasm[0].data",
 		`{"wasm": [{"hash": "12"}]}`:                                                                          "wasm[0]: the module has no path",
@@ -224,6 +224,57 @@ func TestWhatCannotBeTranslatedIsRefused(t *testing.T) {
 		var invalid *manifests.Error
 		require.ErrorAs(t, err, &invalid, text)
 		assert.ErrorContains(t, err, want, text)
+	}
+}
+
+// TestMistakesAreSaidWithWhatToWrite: the fix can be written as it stands.
+func TestMistakesAreSaidWithWhatToWrite(t *testing.T) {
+	for text, want := range map[string][2]string{
+		`{"wasm": ["noop.wasm"]}`:                                           {"wasm[0]: want an object, got a text", `write {"path": "noop.wasm"}`},
+		`{"wasm": [null]}`:                                                  {"wasm[0]: want an object, got null", `write {"path": "plugin.wasm"}`},
+		`{"wasm": "noop.wasm"}`:                                             {"wasm: want a list, got a text", `write "wasm": [{"path": "noop.wasm"}]`},
+		`{"wasm": {"path": "noop.wasm"}}`:                                   {"wasm: want a list, got an object", `write "wasm": [{…}]`},
+		`{"wasm": [{"path": "noop.wasm", "path": "b.wasm"}]}`:               {`wasm[0].path: the key "path" occurs twice in one object`, "keep one of them"},
+		`{"wasm": [{"path": "noop.wasm"}], "config": {"a": "1", "a": "2"}}`: {`config.a: the key "a" occurs twice`, "keep one of them"},
+		`{"Wasm": [{"path": "noop.wasm"}]}`:                                 {`Wasm: unknown key "Wasm"`, `write it as "wasm"`},
+		`{"wasm": [{"path": "noop.wasm", "hash": "abc"}]}`:                  {`wasm[0].hash: "abc" is no SHA-256`, "a hash is 64 hexadecimal digits"},
+		`{"wasm": [{"path": "noop.wasm", "hash": "sha256:` + zeros + `"}]}`: {`wasm[0].hash: "sha256:` + zeros + `" is no SHA-256`, "a hash is 64 hexadecimal digits"},
+		`{"wasm": [{"path": "noop.wasm", "hash": "` + zeros + `"}]}`:        {"wasm[0].hash: the module noop.wasm has the SHA-256 ", "find out who changed the module"},
+		`{"wasm": [{"path": "/srv/noop.wasm"}]}`:                            {`wasm[0].path: the module "/srv/noop.wasm" has an absolute path`, "move it into the manifest's folder or below it"},
+		`{"wasm": [{"path": "../noop.wasm"}]}`:                              {`wasm[0].path: the module "../noop.wasm" is outside of the manifest's folder`, "move it into the manifest's folder or below it"},
+	} {
+		_, err := Load(placed(t, "noop.wasm", text))
+		var invalid *manifests.Error
+		require.ErrorAs(t, err, &invalid, text)
+		require.Len(t, invalid.Problems, 1, text)
+		p := invalid.Problems[0]
+		assert.Contains(t, p.Path+": "+p.Message, want[0], text)
+		assert.Contains(t, p.Fix, want[1], text)
+	}
+}
+
+var zeros = strings.Repeat("0", 64)
+
+// TestAnAbsolutePathInTheFolder: the fix is the relative one.
+func TestAnAbsolutePathInTheFolder(t *testing.T) {
+	file := placed(t, "noop.wasm", "")
+	text := fmt.Sprintf(`{"wasm": [{"path": %q}]}`, filepath.Join(filepath.Dir(file), "noop.wasm"))
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	_, err := Load(file)
+	require.ErrorContains(t, err, "has an absolute path")
+	require.ErrorContains(t, err, `write it relative to the manifest's folder: "noop.wasm"`)
+}
+
+// TestMisspeltMembersAreSuggested: those of other libraries' types, too.
+func TestMisspeltMembersAreSuggested(t *testing.T) {
+	for member, want := range map[string]string{
+		`"timeout": 1`: "timeout_ms", `"timeoutMs": 1`: "timeout_ms", `"allowedHosts": []`: "allowed_hosts", `"allowed_host": []`: "allowed_hosts",
+		`"memory": {"maxPages": 1}`: "max_pages", `"maxPages": 1`: "memory.max_pages", `"memory": {"maxHttpResponseBytes": 1}`: "max_http_response_bytes",
+	} {
+		done, err := Load(placed(t, "noop.wasm", `{"wasm": [{"path": "noop.wasm"}], `+member+`}`))
+		require.NoError(t, err, member)
+		require.Len(t, done.Notes, 1)
+		assert.Equal(t, "did you mean "+want+"?", done.Notes[0].Fix, member)
 	}
 }
 
@@ -238,6 +289,7 @@ func TestOnlyManifestsOfExtismAreRecognised(t *testing.T) {
 		"b.json":      {`{"schema": "caisson/v1", "wasm": []}`, false},
 		"c.json":      {`{"name": "a"}`, false},
 		"d.json":      {`[1]`, false},
+		"W.json":      {`{"Wasm": []}`, true}, // as go-sdk reads it
 		"e.yaml":      {`{"wasm": []}`, false},
 		"broken.json": {`{"wasm": [`, false},
 	} {
@@ -315,8 +367,8 @@ func TestLibrariesThatCannotBeNamed(t *testing.T) {
 		`{"path": "noop.wasm", "name": "a b"}, {"path": "noop.wasm"}`:                                                  `wasm[0].name: "a b" is no name`,
 		`{"path": "noop.wasm", "name": "a"}, {"path": "noop.wasm", "name": "a"}, {"path": "noop.wasm"}`:                `wasm[1].name: wasm[0] is named "a", too`,
 		`{"path": "noop.wasm", "name": "a"}, {"path": "none.wasm"}`:                                                    `wasm[1].path: the module "none.wasm" cannot be read`,
-		`{"path": "../noop.wasm", "name": "a"}, {"path": "noop.wasm"}`:                                                 `wasm[0].path: the module "../noop.wasm" cannot be read`,
-		`{"path": "noop.wasm", "name": "a"}, {"path": "noop.wasm", "hash": "12"}`:                                      `wasm[1].hash: the module noop.wasm has the SHA-256`,
+		`{"path": "../noop.wasm", "name": "a"}, {"path": "noop.wasm"}`:                                                 `wasm[0].path: the module "../noop.wasm" is outside`,
+		`{"path": "noop.wasm", "name": "a"}, {"path": "noop.wasm", "hash": "12"}`:                                      `wasm[1].hash: "12" is no SHA-256; that of the module noop.wasm is `,
 		`{"path": "noop.wasm", "name": "a"}, {"url": "https://example.com/a.wasm"}`:                                    "wasm[1].url: this version of Caisson does not download",
 		`{"path": "noop.wasm", "name": "main"}, {"path": "noop.wasm", "name": "a"}, {"path": "noop.wasm", "name": ""}`: "wasm[2]: the module has no name, and wasm[0] is the main module",
 		`{"path": "noop.wasm"}, {"path": "noop.wasm", "name": "main"}`:                                                 "wasm[1].name: wasm[0] is the main module already",

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/internal/jsontext"
+	"github.com/caisson-run/caisson/internal/spelling"
 	"github.com/caisson-run/caisson/manifests"
 )
 
@@ -31,23 +32,12 @@ func (t *translation) readMembers() error {
 	var never context.Context // is it done: the text is short
 	document, err := jsontext.Read(never, t.source, jsontext.Limits{})
 	if err != nil {
-		problem := t.problem("", manifests.Syntax, "this is no manifest of Extism: "+err.Error(), example)
-		if wrong, ok := errors.AsType[*jsontext.Error](err); ok {
-			problem.Line, problem.Column = t.position(wrong.Offset)
-		}
-		return &manifests.Error{Problems: []manifests.Problem{problem}}
+		return t.unread(document, err)
 	}
 	root := document.Root()
 	problems := t.members(root, "", known)
 	problems = append(problems, t.members(root.Get("memory"), "memory.", knownMemory)...)
-	for i, module := range root.Get("wasm").Elements() {
-		at := fmt.Sprintf("wasm[%d]", i)
-		t.places[at], _ = module.Span()
-		problems = append(problems, t.members(module, at+".", knownModule)...)
-		if module.Kind() == jsontext.Object {
-			problems = append(problems, t.checkSource(module, at)...)
-		}
-	}
+	problems = append(problems, t.readModules(root.Get("wasm"))...)
 	for name, value := range root.Get("config").Members() {
 		at := "config." + name.String()
 		t.places[at], _ = name.Span()
@@ -65,6 +55,75 @@ func (t *translation) readMembers() error {
 	return nil
 }
 
+// readModules records where the modules are, and checks what they are.
+func (t *translation) readModules(list jsontext.Value) (problems []manifests.Problem) {
+	if list.Kind() == jsontext.String || list.Kind() == jsontext.Object {
+		module := moduleOf(list)
+		if list.Kind() == jsontext.Object {
+			module = "{…}"
+		}
+		problems = append(problems, t.problem("wasm", manifests.WrongType, "want a list, got "+kinds[list.Kind()], `write "wasm": [`+module+"]"))
+	}
+	for i, module := range list.Elements() {
+		at := fmt.Sprintf("wasm[%d]", i)
+		t.places[at], _ = module.Span()
+		if module.Kind() != jsontext.Object {
+			problems = append(problems, t.problem(at, manifests.WrongType, "want an object, got "+kinds[module.Kind()], "write "+moduleOf(module)))
+			continue
+		}
+		problems = append(problems, t.members(module, at+".", knownModule)...)
+		problems = append(problems, t.checkSource(module, at)...)
+	}
+	return problems
+}
+
+// kinds are what people call the kinds of values.
+var kinds = map[jsontext.Kind]string{
+	jsontext.String: "a text", jsontext.Array: "a list", jsontext.Object: "an object", jsontext.Number: "a number",
+	jsontext.Bool: "true or false", jsontext.Null: "null",
+}
+
+// moduleOf returns how a module is written whose path alone was given, or an example.
+func moduleOf(given jsontext.Value) string {
+	path := `"plugin.wasm"`
+	if given.Kind() == jsontext.String {
+		path = given.Text()
+	}
+	return `{"path": ` + path + "}"
+}
+
+// unread returns the error for a text that is not JSON, or has a member twice.
+func (t *translation) unread(document *jsontext.Document, err error) error {
+	problem := t.problem("", manifests.Syntax, "this is no manifest of Extism: "+err.Error(), example)
+	wrong, ok := errors.AsType[*jsontext.Error](err)
+	if !ok {
+		return &manifests.Error{Problems: []manifests.Problem{problem}}
+	}
+	if path := document.Path(wrong.Offset); errors.Is(wrong, jsontext.ErrRepeated) && len(path) > 0 {
+		name := path[len(path)-1].Name
+		problem.Path, problem.Kind = keyOf(path), manifests.DuplicateKey
+		problem.Message, problem.Fix = fmt.Sprintf("the key %q occurs twice in one object", name), "keep one of them"
+	}
+	problem.Line, problem.Column = t.position(wrong.Offset)
+	return &manifests.Error{Problems: []manifests.Problem{problem}}
+}
+
+// keyOf returns the key of a value, such as wasm[0].path.
+func keyOf(path []jsontext.Step) string {
+	var key strings.Builder
+	for _, step := range path {
+		switch {
+		case step.Index >= 0:
+			fmt.Fprintf(&key, "[%d]", step.Index)
+		case key.Len() > 0:
+			key.WriteString("." + step.Name)
+		default:
+			key.WriteString(step.Name)
+		}
+	}
+	return key.String()
+}
+
 // members records the members of an object. It notes those that Extism ignores. Those that Extism
 // reads although their names are written in another case are refused: the same member could be there twice.
 func (t *translation) members(object jsontext.Value, prefix string, known []string) (problems []manifests.Problem) {
@@ -78,9 +137,38 @@ func (t *translation) members(object jsontext.Value, prefix string, known []stri
 			problems = append(problems, t.problem(prefix+name, manifests.UnknownKey, fmt.Sprintf("unknown key %q", name), fmt.Sprintf("write it as %q", known[same])))
 			continue
 		}
-		t.note(prefix+name, fmt.Sprintf("%q has no equivalent, and is not used", name), "remove it, or write a manifest of Caisson")
+		fix := "remove it, or write a manifest of Caisson"
+		if meant := nearest(name, known); meant != "" {
+			fix = "did you mean " + meant + "?"
+		} else if meant := nearest(name, knownMemory); prefix == "" && meant != "" {
+			fix = "did you mean memory." + meant + "?"
+		}
+		t.note(prefix+name, fmt.Sprintf("%q has no equivalent, and is not used", name), fix)
 	}
 	return problems
+}
+
+// nearest returns the member that a name probably means, or "". Extism's libraries write some names in another way, such as
+// allowedHosts, or without the unit, such as timeout.
+func nearest(name string, known []string) string {
+	var snake strings.Builder
+	for i, c := range name {
+		if 'A' <= c && c <= 'Z' {
+			if i > 0 {
+				snake.WriteByte('_')
+			}
+			c += 'a' - 'A'
+		}
+		snake.WriteRune(c)
+	}
+	written := strings.ReplaceAll(snake.String(), "-", "_")
+	if meant := spelling.Nearest(written, known); meant != "" {
+		return meant
+	}
+	if slices.Contains(known, written+"_ms") {
+		return written + "_ms"
+	}
+	return ""
 }
 
 // checkSource checks that a module is in a file, and nowhere else.

@@ -1,6 +1,8 @@
 package extism
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -100,8 +102,8 @@ func (t *translation) load() error {
 			continue
 		}
 		isPinned = true
-		if digest := engine.DigestOf(m.source).String(); !strings.EqualFold(m.said.Hash, digest) {
-			return t.refused(m.at+".hash", manifests.InvalidValue, fmt.Sprintf("the module %s has the SHA-256 %s, not this one", m.said.Path, digest), "find out who changed the module; if the change is wanted, write its SHA-256")
+		if err := t.checkHash(m); err != nil {
+			return err
 		}
 	}
 	if isPinned {
@@ -110,9 +112,50 @@ func (t *translation) load() error {
 	return nil
 }
 
+// checkHash checks that a module has the hash that is written of it.
+func (t *translation) checkHash(m *module) error {
+	digest, at := engine.DigestOf(m.source).String(), m.at+".hash"
+	switch said, err := hex.DecodeString(m.said.Hash); {
+	case err != nil || len(said) != sha256.Size:
+		return t.refused(at, manifests.InvalidValue, fmt.Sprintf("%q is no SHA-256; that of the module %s is %s", m.said.Hash, m.said.Path, digest), "a hash is 64 hexadecimal digits: write the module's")
+	case !strings.EqualFold(m.said.Hash, digest):
+		return t.refused(at, manifests.InvalidValue, fmt.Sprintf("the module %s has the SHA-256 %s, not this one", m.said.Path, digest), "find out who changed the module; if the change is wanted, write its SHA-256")
+	}
+	return nil
+}
+
+// checkPlace refuses paths that lead out of the manifest's folder as they are written. Links that do are
+// found when the file is opened.
+func (t *translation) checkPlace(at, path string) error {
+	const outside = "move it into the manifest's folder or below it, and write its path relative to that folder"
+	local := filepath.FromSlash(path)
+	switch relative, inside := t.relative(local); {
+	case filepath.IsAbs(local) && inside:
+		return t.refused(at, manifests.InvalidValue, fmt.Sprintf("the module %q has an absolute path", path), fmt.Sprintf("write it relative to the manifest's folder: %q", relative))
+	case filepath.IsAbs(local):
+		return t.refused(at, manifests.InvalidValue, fmt.Sprintf("the module %q has an absolute path", path), outside)
+	case !filepath.IsLocal(local):
+		return t.refused(at, manifests.InvalidValue, fmt.Sprintf("the module %q is outside of the manifest's folder", path), outside)
+	}
+	return nil
+}
+
+// relative returns an absolute path as one from the manifest's folder, if it leads into it.
+func (t *translation) relative(path string) (string, bool) {
+	folder, err := filepath.Abs(filepath.Dir(t.file))
+	if err != nil {
+		return "", false
+	}
+	relative, err := filepath.Rel(folder, path)
+	return filepath.ToSlash(relative), err == nil && filepath.IsLocal(relative)
+}
+
 // readModule reads a module of at most some bytes.
 func (t *translation) readModule(root *os.Root, m *module, most int64) ([]byte, error) {
 	at, path := m.at+".path", m.said.Path
+	if err := t.checkPlace(at, path); err != nil {
+		return nil, err
+	}
 	file, info, err := hostfile.OpenIn(root, filepath.FromSlash(path), hostfile.Follow)
 	if err != nil {
 		if failed, ok := errors.AsType[*fs.PathError](err); ok {

@@ -13,7 +13,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	extism "github.com/extism/go-sdk"
@@ -43,7 +45,7 @@ type Member struct {
 // NoEquivalent is the kind of a note about what Caisson does not do, or not by a manifest.
 const NoEquivalent manifests.ProblemKind = "no_equivalent"
 
-// IsManifest reports whether a file is a manifest of Extism: JSON with the member "wasm" and without
+// IsManifest reports whether a file is a manifest of Extism: JSON with the member "wasm", in whichever case, and without
 // "schema", in a file whose name ends in .json. It is false for a file that cannot be read.
 func IsManifest(path string) bool {
 	if !strings.EqualFold(filepath.Ext(path), ".json") {
@@ -57,7 +59,8 @@ func IsManifest(path string) bool {
 	if json.Unmarshal(bytes.TrimPrefix(source, []byte("\ufeff")), &members) != nil {
 		return false
 	}
-	return members["wasm"] != nil && members["schema"] == nil
+	isWasm := func(name string) bool { return strings.EqualFold(name, "wasm") } // as Extism reads it; Load says how to write it
+	return slices.ContainsFunc(slices.Collect(maps.Keys(members)), isWasm) && members["schema"] == nil
 }
 
 // Load reads a manifest of Extism and its modules. The error is a [*manifests.Error] if

@@ -1,6 +1,8 @@
 // Package spelling compares words, to find the one that a misspelt word was meant to be.
 package spelling
 
+import "strings"
+
 // Distance returns how many insertions, deletions, replacements and swaps of neighbours turn a into
 // b (optimal string alignment). Words of more than 64 bytes are far from everything.
 func Distance(a, b string) int {
@@ -29,4 +31,18 @@ func Distance(a, b string) int {
 		}
 	}
 	return rows[len(a)][len(b)]
+}
+
+// Nearest returns the word that a misspelt one was probably meant to be, or "".
+func Nearest(word string, words []string) string {
+	best, least := "", 3
+	for _, candidate := range words {
+		if strings.EqualFold(word, candidate) {
+			return candidate
+		}
+		if d := Distance(word, candidate); d < least && d*2 < len(candidate) {
+			best, least = candidate, d
+		}
+	}
+	return best
 }
