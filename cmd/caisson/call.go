@@ -75,6 +75,10 @@ type callOptions struct {
 }
 
 func (o *callOptions) call(ctx context.Context, args []string) (err error) {
+	if isModule(args[0]) { // no tool can have such a name
+		return failed(exitUsage, quoted(args[0])+" is a WebAssembly module, not the name of a tool",
+			"write the name of a tool, and its manifest with --tools FILE; "+toRun("caisson inspect --manifest "+quoted(args[0]))+" to see one to start from")
+	}
 	pairs, err := arePairs(args[1:])
 	if err != nil {
 		return err

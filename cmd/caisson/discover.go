@@ -1,13 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
+	"github.com/caisson-run/caisson/runtime/extism"
 )
 
 // discoverAll returns the manifests and policies at all paths, without duplicates, and a problem
@@ -48,10 +52,29 @@ func discover(ctx context.Context, path string) (files []string, problems []mani
 		}
 	}
 	if len(files)+len(problems) == 0 {
-		problems = append(problems, problemIn(path, manifests.Missing, "there is no manifest in this folder", "manifests are named tool.yaml, tool.json or NAME.tool.yaml"))
+		problems = append(problems, problemIn(path, manifests.Missing, "there is no manifest in this folder",
+			cmp.Or(namedThemselves("caisson validate ", path), "manifests are named tool.yaml, tool.json or NAME.tool.yaml")))
 	}
 	return files, problems, nil
 }
+
+// namedThemselves says how manifests of Extism are named if a folder has one, as the argument of a command or a
+// flag. Folders are searched for Caisson's alone. It returns "" if there is none.
+func namedThemselves(command, folder string) string {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return ""
+	}
+	for _, entry := range entries[:min(len(entries), lookedFiles)] {
+		if file := filepath.Join(folder, entry.Name()); extism.IsManifest(file) {
+			return "Extism's manifests are named themselves, such as " + command + quoted(file)
+		}
+	}
+	return ""
+}
+
+// lookedFiles is among how many files of a folder manifests of Extism are looked for.
+const lookedFiles = 1000
 
 // reasonOf returns an error's text without the path, which is printed separately.
 func reasonOf(err error) string {

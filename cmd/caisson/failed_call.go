@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -158,9 +159,19 @@ func (h *host) fileOf(name string) string {
 // whereTools says what to do if a tool was not found.
 func (h *host) whereTools() string {
 	if len(h.registry.List()) == 0 {
-		return "there is no tool in " + strings.Join(h.sources, ", ") + "; name a folder with --tools DIR"
+		return "there is no tool in " + strings.Join(h.sources, ", ") + "; " + cmp.Or(h.pluginsHint(), "name a folder with --tools DIR")
 	}
 	return toRun(h.options.again("caisson list", sourceFlagNames...)) + " to see the tools"
+}
+
+// pluginsHint says how to name a manifest of Extism that is in one of the sources, or "".
+func (h *host) pluginsHint() string {
+	for _, source := range h.sources {
+		if hint := namedThemselves("--tools ", source); hint != "" {
+			return hint
+		}
+	}
+	return ""
 }
 
 // limit is a limit that a call can exceed: its key in manifests, its member in those of Extism, and the

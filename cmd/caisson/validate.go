@@ -183,9 +183,9 @@ func (v *validation) check(ctx context.Context, paths []string) (verdict, error)
 			warnings = append(warnings, translated.Notes...)
 			translations = append(translations, translationOf(file, translated))
 		}
+		wrong, doubtful := v.manifests(ctx, read)
+		problems, warnings = append(problems, wrong...), append(warnings, doubtful...)
 		for _, m := range read {
-			wrong, doubtful := v.manifest(ctx, m)
-			problems, warnings = append(problems, wrong...), append(warnings, doubtful...)
 			if err := known.Add(m); err != nil {
 				return verdict{}, err
 			}
@@ -234,6 +234,23 @@ func droppedOf(loaded map[string]*manifests.Manifest, d *registry.DuplicateError
 		}
 	}
 	return nil
+}
+
+// manifests returns problems and warnings beyond the text of the manifests of a file. What holds for several
+// functions of a plug-in is said once.
+func (v *validation) manifests(ctx context.Context, all []*manifests.Manifest) (problems, warnings []manifests.Problem) {
+	said := map[manifests.Problem]bool{}
+	isSaid := func(p manifests.Problem) bool {
+		again := said[p]
+		said[p] = true
+		return again
+	}
+	for _, m := range all {
+		wrong, doubtful := v.manifest(ctx, m)
+		problems = append(problems, slices.DeleteFunc(wrong, isSaid)...)
+		warnings = append(warnings, slices.DeleteFunc(doubtful, isSaid)...)
+	}
+	return problems, warnings
 }
 
 // manifest returns problems and warnings beyond the manifest's own text.
