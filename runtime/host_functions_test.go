@@ -154,7 +154,12 @@ func TestFailuresOfHostFunctionsEndThePlugin(t *testing.T) {
 					return c.call(ctx, p, stack)
 				}}}})
 			loaded := pluginWith(t, r, "host_memory.wasm", "entry: run_test, stdout: text", "permissions: {functions: [host.to_upper]}\n", offering("host.to_upper"))
-			o := callPlugin(t, loaded, "letters")
+			o, err := loaded.Invoke(t.Context(), tool.Invocation{CallID: "1", Tool: "plugin", Arguments: tool.Arguments{}.With("input", []byte(`"letters"`))})
+			if name == "a panic" {
+				failed, ok := errors.AsType[*tool.Error](err)
+				require.True(t, ok)
+				require.ErrorContains(t, failed.Err, "bug", "the program is told")
+			}
 			assert.Equal(t, c.kind, o.Result.Kind)
 			assert.Contains(t, o.Result.Error, c.want)
 			require.Len(t, o.HostCalls, 1)
