@@ -40,6 +40,8 @@ func newInspect(o options) *cobra.Command {
 		Args:    positional(1, 1, "a tool's NAME, or the FILE of a manifest or a module"),
 		RunE: func(command *cobra.Command, args []string) error {
 			switch {
+			case isPath(args[0]) && isMissing(args[0]):
+				return failed(exitUsage, quoted(args[0])+": no such file or directory", "write the path of a manifest or a module, or the name of a tool, which has no dot and no separator")
 			case isModule(args[0]):
 				return o.inspectModule(args[0], onlyManifest)
 			case onlyManifest:
@@ -167,8 +169,11 @@ type callLimits struct {
 	Fuel           int64   `json:"fuel"` // instructions; 0 means no limit
 }
 
+// isPath reports whether a word is a path: names of tools have no such characters.
+func isPath(word string) bool { return strings.ContainsAny(word, `./\`) }
+
 func (o *options) inspect(ctx context.Context, name string) (err error) {
-	if strings.ContainsAny(name, `./\`) { // it is a path, since names of tools have none of these
+	if isPath(name) {
 		if extism.IsManifest(name) {
 			tool, err := pluginNamed(name)
 			if err != nil {
