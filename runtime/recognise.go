@@ -46,9 +46,17 @@ type Recognised struct {
 
 // Recognise says what a module is, without running or validating it. The error wraps [ErrModule].
 func Recognise(source []byte) (Recognised, error) {
-	description, err := wasm.Inspect(source)
+	r, err := recognise(source)
 	if err != nil {
 		return Recognised{}, fmt.Errorf("%w: %w", ErrModule, err)
+	}
+	return r, nil
+}
+
+func recognise(source []byte) (Recognised, error) {
+	description, err := wasm.Inspect(source)
+	if err != nil {
+		return Recognised{}, err
 	}
 	r := Recognised{Functions: pluginFunctions(description)}
 	imports := func(module string, names ...string) bool {
@@ -87,13 +95,17 @@ func RecogniseFile(path string) (Recognised, error) {
 	}
 	defer file.Close()
 	if info.Size() > MaxModuleBytes {
-		return Recognised{}, fmt.Errorf("%w: it has %d bytes, the limit is %d", ErrModule, info.Size(), MaxModuleBytes)
+		return Recognised{}, fmt.Errorf("%w: %s: it has %d bytes, the limit is %d", ErrModule, path, info.Size(), MaxModuleBytes)
 	}
 	source, err := io.ReadAll(io.LimitReader(file, MaxModuleBytes))
 	if err != nil {
 		return Recognised{}, fmt.Errorf("%w: %w", ErrModule, err)
 	}
-	return Recognise(source)
+	r, err := recognise(source)
+	if err != nil {
+		return Recognised{}, part{path: path, source: source}.unusable(err)
+	}
+	return r, nil
 }
 
 // neededLibraries returns the modules of [Recognised.Libraries].

@@ -31,7 +31,10 @@ type recognised struct {
 func (o *options) inspectModule(path string, onlyManifest bool) error {
 	found, err := runtime.RecogniseFile(path)
 	if err != nil {
-		return failed(exitUsage, fmt.Sprintf("%s: %v", path, err), "name a WebAssembly module that can be read")
+		if text, fix, ok := problemOf(err); ok {
+			return failed(exitUsage, text, fix)
+		}
+		return failed(exitUsage, err.Error(), "name a WebAssembly module that can be read")
 	}
 	shown := recognised{File: path, Kind: string(found.Kind), Functions: list(found.Functions), Unoffered: found.Unoffered, Libraries: list(found.Libraries), recognised: found}
 	if found.Kind != runtime.ModuleLibrary {
