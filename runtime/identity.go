@@ -129,7 +129,8 @@ type terms struct {
 	ABI       manifests.ABI
 	Entry     string
 	Config    map[string]string
-	Arguments []string // the argv template
+	Variables manifests.Bytes `json:",omitempty"`
+	Arguments []string        // the argv template
 	Stdin     manifests.Stdin
 	Stdout    manifests.Stdout
 	Stderr    manifests.Stderr
@@ -166,7 +167,7 @@ type constantFiles struct{ Guest, SHA256 string }
 // tool's module.
 func (p *permit) termsDigest(m *manifests.Manifest, limits Limits, grants manifests.Grants) ([sha256.Size]byte, error) {
 	t := terms{
-		Name: m.Name, Execution: m.Execution, Type: m.Type, ABI: m.Module.ABI, Entry: m.Module.Entry, Config: m.Module.Config,
+		Name: m.Name, Execution: m.Execution, Type: m.Type, ABI: m.Module.ABI, Entry: m.Module.Entry, Config: m.Module.Config, Variables: m.Module.Variables,
 		Stdin: m.Module.Stdin, Stdout: m.Module.Stdout, Stderr: m.Module.Stderr,
 		SuccessCodes: m.Module.SuccessCodes, Parameters: m.ModelParameters, Aliases: m.ParameterAliases, Context: m.Context,
 		Behavior: m.Behavior, Requests: m.Permissions, Limits: limits,

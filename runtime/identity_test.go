@@ -194,7 +194,7 @@ func full(t *testing.T, dir string) *fullTerms {
 		Manifest: manifests.Manifest{
 			File: "tool.yaml", Name: "guest", Label: "a", Description: "b", Version: "1.0.0", Category: "c",
 			Module: manifests.Module{Language: "python", Packages: []string{"lib"}, Libraries: map[string]string{"lib": "lib.wasm"}, Sample: json.RawMessage(`{"a":1}`),
-				Path: "guest.wasm", SHA256: testModule, ABI: manifests.ABIWASI, Entry: "call", Config: map[string]string{"a": "b"}, Args: []manifests.ArgTemplate{template},
+				Path: "guest.wasm", SHA256: testModule, ABI: manifests.ABIWASI, Entry: "call", Config: map[string]string{"a": "b"}, Variables: 64, Args: []manifests.ArgTemplate{template},
 				Stdin: manifests.Stdin{Mode: manifests.StdinParam, Param: "a"}, Stdout: manifests.StdoutText, Stderr: manifests.StderrPrivate, SuccessCodes: []int{1},
 			},
 			ParameterAliases: []manifests.ParameterAlias{{Name: "b", Parameter: "a", Values: []manifests.AliasValue{{Written: "true", Means: json.RawMessage(`1`)}}}},
