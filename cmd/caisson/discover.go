@@ -58,7 +58,7 @@ func discover(ctx context.Context, path string) (files []string, problems []mani
 	return files, problems, nil
 }
 
-// namedThemselves says how manifests of Extism are named if a folder has one, as the argument of a command or a
+// namedThemselves says how to name the manifest of Extism that a folder has, as the argument of a command or a
 // flag. Folders are searched for Caisson's alone. It returns "" if there is none.
 func namedThemselves(command, folder string) string {
 	entries, err := os.ReadDir(folder)
@@ -67,7 +67,7 @@ func namedThemselves(command, folder string) string {
 	}
 	for _, entry := range entries[:min(len(entries), lookedFiles)] {
 		if file := filepath.Join(folder, entry.Name()); extism.IsManifest(file) {
-			return "Extism's manifests are named themselves, such as " + command + quoted(file)
+			return "a manifest of Extism in a folder is not found by itself; name it: " + command + quoted(file)
 		}
 	}
 	return ""
