@@ -31,6 +31,7 @@ var passesOutput = []string{
 	6: "28a6ba3a3bc8a905cb1810fabe516f16391fb29fab3c70b12eb0baaa3d55c015",
 	7: "a156f3247c0953541bbbe278a106607b35e04de23466cd8e7ce9971cc31aa409",
 	8: "a156f3247c0953541bbbe278a106607b35e04de23466cd8e7ce9971cc31aa409",
+	9: "0af5e3c37589fdd33b100a695edbcb9d0d4d4b9a7a5e17937bc98f6b0d34bce2",
 }
 
 // TestPassesVersion: what a version of the passes rewrote is not used by another.

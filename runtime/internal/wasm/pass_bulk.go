@@ -1,8 +1,7 @@
 package wasm
 
-// chunkBytes is how much memory.fill and memory.copy move between two charges. It takes at most a
-// tenth of a millisecond.
-const chunkBytes = 256 << 10
+// chunkBytes is how much memory.fill and memory.copy move between two charges. It costs maxRest.
+const chunkBytes = maxRest << bytesPerUnit
 
 // bytesPerUnit is the base-2 logarithm of the number of bytes of a bulk operation that cost one
 // unit. That number divides chunkBytes, so that chunks cost as much as the whole.

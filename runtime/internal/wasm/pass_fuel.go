@@ -14,7 +14,10 @@ import "slices"
 // meter unless the first callee starts with a test. What a function has not handed over when it
 // traps is lost. Functions without a local counter charge the meter.
 //
-// A run tests if too much may have been done since the last test. A long run is split.
+// A run tests if too much may have been done since the last test. A long run is split. A function
+// also tests where it ends if more than maxRest may have been done since the last test: that is what
+// a caller assumes of any function that tests. So a chain of functions that return one after another
+// tests often, however long it is.
 //
 // A loop's header is often charged by the runs that lead to it, which saves one charge per
 // iteration or at loop entry. Similarly, the cost of one arm of an if is often charged before the
@@ -30,28 +33,27 @@ type fuelPass struct {
 	frames    []fuelFrame
 	run       int   // the current run; noRun in unreachable code
 	work      int64 // at the end of the last run: the maximum work since a test
-	rest      int64 // here: the maximum work since a call, or noCall
-	last      int64 // the maximum rest where the function ends
+	last      int64 // the maximum work since a test where the function ends
 }
 
-// maxWork is approximately the maximum work between two tests on one path through a body.
+// maxWork is approximately the maximum work between two tests on one path through a body, without
+// repetitions of loops.
 const maxWork = 1 << 13
 
-// maxRest is the maximum work between the return of a callee and the function's own return without
-// a test. As many functions as fit on the stack may return one after another.
-const maxRest = 64
-
-// noCall is less than the work after any call.
-const noCall = -1
+// maxRest is the maximum work between the last test in a function and its end. It is also that of a
+// piece of a bulk operation, and of growing memory.
+const maxRest = 1 << 12
 
 // fuelRun is a run. A run without instructions is a place where a loop header can be charged.
 type fuelRun struct {
 	edit   int // the edit with the charge
 	cost   int64
-	work   int64 // its work, including the leaf functions it calls
 	before int64 // the maximum work before it since a test
+	head   int64 // its work before a callee tests, including the leaf functions it calls
+	rest   int64 // the maximum work since a callee tested
 	calls  bool
-	relies bool // its first callee starts with a test
+	resets bool // one of its callees starts with a test
+	relies bool // its first callee does
 	bulk   bool // contains a charge for a length, which is tested
 	tested bool
 	ahead  bool // part of its charge is refunded on some path
@@ -79,25 +81,20 @@ type fuelFork struct {
 	other  int // the run that begins only where the arm is not taken; or noRun
 }
 
-// fuelWay is the maximum work on the path to a place: since a test, and since a call.
-type fuelWay struct{ work, rest int64 }
-
-func (w fuelWay) join(o fuelWay) fuelWay { return fuelWay{max(w.work, o.work), max(w.rest, o.rest)} }
-
 // fuelFrame is an open block.
 type fuelFrame struct {
 	opcode   opcode
-	branched bool    // its end is reached other than from the code before it
-	entered  bool    // of an if: it is reachable
-	loop     int     // of a reachable loop: its index in loops
-	fork     int     // of a reachable if: its index in forks
-	there    fuelWay // at the end of the block
-	unless   fuelWay // at the beginning of an if
+	branched bool  // its end is reached other than from the code before it
+	entered  bool  // of an if: it is reachable
+	loop     int   // of a reachable loop: its index in loops
+	fork     int   // of a reachable if: its index in forks
+	there    int64 // the maximum work since a test at the end of the block
+	unless   int64 // the same at the beginning of an if
 }
 
 func (p *fuelPass) enter(b *bodyRewriting) {
 	p.runs, p.loops, p.forks, p.frames = p.runs[:0], p.loops[:0], p.forks[:0], p.frames[:0]
-	p.work, p.rest, p.last = 0, noCall, noCall
+	p.work, p.last = 0, 0
 	p.begin(b, b.entry)
 }
 
@@ -119,9 +116,14 @@ func (p *fuelPass) end(b *bodyRewriting) {
 		return
 	}
 	run := &p.runs[p.run]
-	run.tested = run.before+run.work > maxWork
-	if p.work = run.work; !run.tested && !(run.calls && b.counted) {
-		p.work += run.before
+	run.tested = run.before+run.head > maxWork || run.calls && !run.relies && b.counted
+	switch {
+	case run.resets:
+		p.work = run.rest
+	case run.tested:
+		p.work = max(run.head, run.rest)
+	default:
+		p.work = max(run.before+run.head, run.rest)
 	}
 }
 
@@ -139,13 +141,13 @@ func (p *fuelPass) visit(b *bodyRewriting, in *instruction) {
 	case opMemoryGrow, opTableGrow: // the bulk pass charges for growth
 		p.bulk()
 	case opBlock:
-		p.frames = append(p.frames, fuelFrame{opcode: opBlock, there: fuelWay{rest: noCall}})
+		p.frames = append(p.frames, fuelFrame{opcode: opBlock})
 	case opLoop:
 		p.loop(b, in)
 	case opIf:
 		p.cost(1)
 		p.end(b)
-		p.frames = append(p.frames, fuelFrame{opcode: opIf, entered: p.run != noRun, there: fuelWay{rest: noCall}, unless: p.way(), fork: len(p.forks)})
+		p.frames = append(p.frames, fuelFrame{opcode: opIf, entered: p.run != noRun, unless: p.work, fork: len(p.forks)})
 		if before := p.run; before != noRun {
 			p.split(b, in)
 			p.forks = append(p.forks, fuelFork{before: before, then: p.run, other: noRun})
@@ -158,8 +160,7 @@ func (p *fuelPass) visit(b *bodyRewriting, in *instruction) {
 		p.branch(b, in)
 	case opReturn:
 		p.cost(1)
-		p.returns()
-		p.leave(b)
+		p.returns(b)
 	case opUnreachable:
 		p.cost(1)
 		p.leave(b)
@@ -174,36 +175,51 @@ func (p *fuelPass) visit(b *bodyRewriting, in *instruction) {
 		if takesLength(in.opcode) {
 			p.bulk()
 		}
-		if p.run != noRun && p.runs[p.run].work >= maxWork && !bulk {
-			p.split(b, in)
+		if !bulk {
+			p.shorten(b, in)
 		}
 	}
 }
 
+// cost adds the cost of an instruction to the current run.
 func (p *fuelPass) cost(units int64) {
-	if p.run == noRun {
-		return
-	}
-	p.runs[p.run].cost += units
-	p.runs[p.run].work += units
-	if p.rest != noCall {
-		p.rest += units
+	if p.run != noRun {
+		p.runs[p.run].cost += units
+		p.runs[p.run].work(units)
 	}
 }
 
-// bulk records that the bulk pass charges and tests within the run.
+// work adds what is done without a test.
+func (r *fuelRun) work(units int64) {
+	if !r.resets {
+		r.head += units
+	}
+	if r.rest > 0 {
+		r.rest += units
+	}
+}
+
+// shorten ends a run that has become long, and begins another after the instruction.
+func (p *fuelPass) shorten(b *bodyRewriting, in *instruction) {
+	if p.run != noRun && max(p.runs[p.run].head, p.runs[p.run].rest) >= maxWork {
+		p.split(b, in)
+	}
+}
+
+// bulk records that the bulk pass charges and tests within the run. What is done after that test
+// counts as if there was none, since a local counter is not handed over there.
 func (p *fuelPass) bulk() {
 	if p.run != noRun {
 		p.runs[p.run].bulk = true
+		p.runs[p.run].work(maxRest)
 	}
 }
 
-func (p *fuelPass) way() fuelWay { return fuelWay{p.work, p.rest} }
-
-// returns records that the function may end here.
-func (p *fuelPass) returns() {
+// returns ends the current run, if any, where the function ends.
+func (p *fuelPass) returns(b *bodyRewriting) {
 	if p.run != noRun {
-		p.last = max(p.last, p.rest)
+		p.leave(b)
+		p.last = max(p.last, p.work)
 	}
 }
 
@@ -213,21 +229,27 @@ func (p *fuelPass) leave(b *bodyRewriting) {
 	p.run = noRun
 }
 
+// call adds a call. A leaf does not test. Other functions that the module defines test where they
+// begin. What is called through a table or imported, perhaps from another module, may do either.
 func (p *fuelPass) call(b *bodyRewriting, in *instruction) {
 	p.cost(1)
 	if p.run == noRun {
 		return
 	}
 	run := &p.runs[p.run]
-	if !run.calls {
-		run.relies = in.opcode == opCall && in.index >= p.imported && !p.functions[in.index-p.imported].isLeaf()
+	defined := (in.opcode == opCall || in.opcode == opReturnCall) && in.index >= p.imported
+	switch {
+	case defined && p.functions[in.index-p.imported].isLeaf():
+		run.work(int64(p.functions[in.index-p.imported].Instructions))
+	case defined:
+		run.relies = !run.calls
+		run.resets, run.rest = true, maxRest
+	default:
+		run.work(leafInstructions)
+		run.rest = max(run.rest, maxRest)
 	}
 	run.calls = true
-	run.work += leafInstructions
-	p.rest = 0
-	if run.work >= maxWork {
-		p.split(b, in)
-	}
+	p.shorten(b, in)
 }
 
 func (p *fuelPass) loop(b *bodyRewriting, in *instruction) {
@@ -244,7 +266,7 @@ func (p *fuelPass) otherwise(b *bodyRewriting, in *instruction) {
 	top.opcode = opElse
 	p.reach(b, top)
 	if p.run = noRun; top.entered {
-		p.work, p.rest = top.unless.work, top.unless.rest
+		p.work = top.unless
 		p.begin(b, in.end)
 		p.forks[top.fork].other = p.run
 	}
@@ -255,15 +277,14 @@ func (p *fuelPass) reach(b *bodyRewriting, frame *fuelFrame) {
 	if p.run != noRun {
 		p.end(b)
 		frame.branched = true
-		frame.there = frame.there.join(p.way())
+		frame.there = max(frame.there, p.work)
 	}
 }
 
 // close ends a block. A run begins where two paths join.
 func (p *fuelPass) close(b *bodyRewriting, in *instruction) {
 	if len(p.frames) == 0 { // the end of the body
-		p.returns()
-		p.end(b)
+		p.returns(b)
 		p.finish(b)
 		return
 	}
@@ -275,11 +296,9 @@ func (p *fuelPass) close(b *bodyRewriting, in *instruction) {
 	p.reach(b, &top)
 	past := top.opcode == opIf && top.entered
 	if past || top.branched {
-		way := top.there
-		if past {
-			way = way.join(top.unless)
+		if p.work = top.there; past {
+			p.work = max(p.work, top.unless)
 		}
-		p.work, p.rest = way.work, way.rest
 		p.begin(b, in.end)
 	}
 	if past && !top.branched {
@@ -322,11 +341,11 @@ func (p *fuelPass) target(label uint32, run int, jumps bool) {
 	case p.run == noRun:
 		return
 	case uint64(label) >= uint64(n):
-		p.returns()
+		p.last = max(p.last, p.work)
 		return
 	}
 	top := &p.frames[n-1-int(label)]
-	top.branched, top.there = true, top.there.join(p.way())
+	top.branched, top.there = true, max(top.there, p.work)
 	if top.opcode != opLoop {
 		return
 	}
@@ -349,7 +368,7 @@ func (p *fuelPass) finish(b *bodyRewriting) {
 	for n, run := range p.runs {
 		b.edits[run.edit].with = p.charge(b, n, run)
 	}
-	if b.counted && p.functions[b.index].Calls || !b.counted && p.last > maxRest {
+	if b.counted || p.last > maxRest {
 		var test encoder
 		p.meter.test(&test)
 		b.edits[b.leaving].with = test.bytes
@@ -411,7 +430,7 @@ func (p *fuelPass) charge(b *bodyRewriting, n int, run fuelRun) []byte {
 		}
 	case run.calls || run.tested:
 		p.meter.handOver(e, b.counter, run.cost)
-		if !run.calls || !run.relies {
+		if run.tested {
 			p.meter.test(e)
 		}
 	case run.cost != 0:

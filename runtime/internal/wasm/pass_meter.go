@@ -77,7 +77,7 @@ const leafInstructions = 64
 
 // growUnits is the cost of memory.grow and table.grow. They leave the guest's code and take as long
 // as a few thousand other instructions.
-const growUnits = 4096
+const growUnits = maxRest
 
 // isLeaf reports whether a function does not test the meter on entry.
 func (f *FunctionAnalysis) isLeaf() bool {

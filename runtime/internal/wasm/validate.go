@@ -201,7 +201,7 @@ type FunctionAnalysis struct {
 	BranchTargets uint32 // labels in all br_table instructions, including defaults
 	Instructions  uint32
 	Loops         bool // has a loop
-	Calls         bool // calls a function, directly or indirectly, or grows a memory or table
+	Calls         bool // calls a function, directly or indirectly, grows a memory or table, or copies, fills or initializes one
 	CallsIndirect bool // calls a function through a table
 	Vectors       bool // has a value of type v128
 }

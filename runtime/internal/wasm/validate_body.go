@@ -113,8 +113,8 @@ func (b *bodyValidation) step() {
 	if in.opcode >= opMemoryInit && in.opcode <= opTableFill {
 		b.v.analysis.bulk |= 1 << in.opcode.number()
 	}
-	if in.opcode == opMemoryGrow || in.opcode == opTableGrow {
-		b.found.Calls = true // they leave the guest's code
+	if in.opcode == opMemoryGrow || takesLength(in.opcode) {
+		b.found.Calls = true // they leave the guest's code, or become calls
 	}
 	switch {
 	case in.operator.special:

@@ -10,20 +10,19 @@ type body struct {
 	next    int // index of the next token
 	frames  []frame
 	counter int64 // the local counter, or none
-	tests   bool  // the function starts with a test
 	settled bool  // the local counter was handed over at the end
-	ends    bool  // the function ends with a test
 
 	live    bool  // this place is reachable
 	balance int64 // what was charged on the path here, minus what was executed
 	state         // the state at this place
 	arm     bool  // only charges and marks are between here and the preceding if
 	parted  bool  // an arm of an if starts here, where the charge for the other arm is refunded
-	untried bool  // the counter was handed over and the meter not tested yet
 
-	cost  int64 // of the whole function
-	calls bool  // calls other functions
-	err   *Error
+	found   bounds  // of the function
+	loops   int     // how many loops began before this place
+	headers []int64 // for each loop: the maximum state.work where a path returns to it
+	grown   bool    // one of them is higher than what was assumed at the loop's header
+	err     *Error
 }
 
 // frame is an open block. Each loop has two frames: the outer loop, which starts with a test, and
@@ -31,6 +30,8 @@ type body struct {
 type frame struct {
 	op      int32
 	inner   bool
+	loop    int   // of a loop: its number in the function
+	work    int64 // of a loop: state.work at its header
 	balance int64 // of a loop: at its header; of an if: at its beginning
 	reached bool  // a path reaches its end
 	there   state // at its end, on the worst of the paths
@@ -41,18 +42,32 @@ type frame struct {
 type state struct {
 	empty bool  // the local counter is known to be 0
 	own   int64 // minimum in the local counter; without one, minimum charged since a test
-	work  int64 // maximum executed since the last test, including called leaves
-	rest  int64 // maximum executed since a callee returned without a test; none if there was none
+	work        // what may have been executed since a test
 }
 
-// verify verifies the metering of one function.
+// verify verifies the metering of one function, and finds its bounds.
 func (b *body) verify(m *module, f *function) {
 	b.module, b.err = m, nil
 	b.reader = reader{source: m.source[:f.end], at: f.start, labels: b.reader.labels[:0]}
-	b.read(f)
+	b.read(m, f)
+	b.headers = b.headers[:0]
+	for rounds := 0; b.err == nil; rounds++ {
+		if b.walk(); b.err != nil || !b.grown {
+			return
+		}
+		if rounds > len(b.headers) {
+			b.fail("a loop does work that it does not count")
+		}
+	}
+}
+
+// walk follows all paths through the body. It assumes of each loop that the paths back to its header
+// are as they were when it last walked, and notes if they are not.
+func (b *body) walk() {
 	b.frames = append(b.frames[:0], frame{op: opBlock})
-	b.next, b.settled, b.ends, b.live, b.balance, b.empty, b.arm, b.parted, b.untried, b.cost, b.calls = 0, false, false, true, 0, true, false, false, false, 0, false
-	b.own, b.work, b.rest = 0, 0, none
+	b.next, b.settled, b.live, b.balance, b.arm, b.parted = 0, false, true, 0, false, false
+	b.state = state{empty: true, work: work{fresh: 0, tested: never}}
+	b.found, b.loops, b.grown = bounds{through: never, last: never}, 0, false
 	b.entry()
 	for b.err == nil && len(b.frames) > 0 {
 		if b.next >= len(b.tokens) {
@@ -61,16 +76,10 @@ func (b *body) verify(m *module, f *function) {
 		}
 		b.step()
 	}
-	if b.err != nil {
-		return
-	}
-	if !b.tests && (b.counter != none || b.calls || b.cost > maxLeaf) {
-		b.fail("a function that is not a short leaf does not start with a test")
-	}
 }
 
 // read reads the code and finds the local counter. A function with loops must have one.
-func (b *body) read(f *function) {
+func (b *body) read(m *module, f *function) {
 	locals, group, kind := 0, 0, byte(0)
 	for range b.reader.u32() {
 		group, kind = b.reader.u32(), b.reader.byte()
@@ -81,7 +90,7 @@ func (b *body) read(f *function) {
 		t := b.reader.token()
 		b.tokens = append(b.tokens, t)
 		if t.op == opLoop {
-			b.counter = int64(f.params + locals - 1)
+			b.counter = int64(m.types[f.typ].params + locals - 1)
 		}
 	}
 	if b.err = b.reader.err; b.err == nil && b.counter != none && (group != 1 || kind != 0x7f) {
@@ -121,17 +130,15 @@ func (b *body) entry() {
 			b.own = 0
 		}
 	}
-	b.tests = b.test()
+	b.test()
 }
 
 // test skips a test if it is next.
-func (b *body) test() bool {
-	_, ok := b.take(tested)
-	if ok {
-		b.untried, b.work, b.rest = false, 0, none
+func (b *body) test() {
+	if _, ok := b.take(tested); ok {
+		b.work.test()
 		b.keep()
 	}
-	return ok
 }
 
 // keep forbids refunding what the meter was charged so far: it was tested, or other code reads the
@@ -162,7 +169,6 @@ func (b *body) step() {
 		b.structure(t)
 	case opIf:
 		b.spend(1)
-		b.tried()
 		if !b.entrance() {
 			b.frames = append(b.frames, frame{op: opIf, balance: b.balance, before: b.state})
 		}
@@ -197,32 +203,33 @@ func (b *body) step() {
 // a redirected branch skips or, in an arm of an if, for the branch after it. A branch in such an
 // arm is free, because it may be the rest of a rewritten br_if.
 func (b *body) spend(cost int64) {
-	b.cost += cost
 	if b.balance -= cost; b.balance < 0 {
 		b.fail("more is executed than was charged")
 	}
-	if b.work += cost; b.work > maxWork {
-		b.fail("too much is executed without a test")
-	}
-	if b.rest != none {
-		b.rest += cost
-	}
+	b.does(bounds{first: cost, through: cost, last: never})
 }
 
-// returns checks that a function returns soon after a callee did, or tests in between: many
-// functions may return one after another.
+// does adds what an instruction or a callee executes.
+func (b *body) does(by bounds) {
+	b.found.first = max(b.found.first, b.fresh+by.first)
+	if b.work.peak()+by.first > maxWork || b.counted+by.last > maxWork {
+		b.fail("too much is executed without a test")
+	}
+	b.work.add(by)
+}
+
+// returns records what may be executed since a test where the function ends.
 func (b *body) returns() {
 	if b.counter != none && !b.settled {
 		b.fail("a function ends without settling its counter")
 	}
-	if b.rest > maxRest || b.counter != none && b.calls && !b.ends {
-		b.fail("too much is executed between two returns without a test")
-	}
+	b.found.through = max(b.found.through, happens(b.fresh))
+	b.found.last = max(b.found.last, happens(b.tested))
 }
 
 // charge adds to the balance what is executed next, or refunds what is not executed.
 func (b *body) charge(units int64) {
-	if b.tried(); !b.parted {
+	if !b.parted {
 		b.even()
 	}
 	b.parted = false
@@ -235,19 +242,10 @@ func (b *body) charge(units int64) {
 	}
 }
 
-// even checks that everything charged was executed, and that the meter was tested after a
-// hand-over.
+// even checks that everything charged was executed.
 func (b *body) even() {
 	if b.balance != 0 {
 		b.fail("more was charged than is executed")
-	}
-	b.tried()
-}
-
-// tried checks that the meter was tested after a hand-over.
-func (b *body) tried() {
-	if b.untried {
-		b.fail("what was handed over is not tested")
 	}
 }
 
@@ -265,6 +263,7 @@ func (b *body) snippet() bool {
 	if ok {
 		b.charge(found[0])
 		b.empty = false
+		b.work.count(found[0])
 		return true
 	}
 	if found, ok = b.take(back); !ok {
@@ -287,48 +286,46 @@ func (b *body) snippet() bool {
 func (b *body) meters() bool {
 	if found, ok := b.take(handOver); ok && b.counter != none {
 		b.charge(found[0])
-		b.empty, b.own, b.untried = true, 0, true
+		b.empty, b.own = true, 0
+		b.work.handOver()
 		b.test()
 		return true
 	}
 	if b.settle() {
-		b.leaves()
+		for b.settle() {
+			continue
+		}
+		b.test()
+		if b.next != len(b.tokens)-1 || len(b.frames) != 1 {
+			b.fail("the code that ends a function is not at its end")
+		}
 		return true
 	}
-	if _, ok := b.take(ascend); ok {
-		b.leaves()
-		return true
-	}
-	found, ok := b.take(charge)
-	if !ok || b.counter != none {
+	if b.counter != none {
 		return false
 	}
-	b.charge(found[0])
-	b.test()
-	return true
-}
-
-// settle skips the code that hands the local counter over at the end of a function, and a test.
-func (b *body) settle() bool {
 	from := b.next
-	if b.counter != none {
-		if _, ok := b.take(settle); !ok {
-			return false
-		}
-		b.settled = true
+	if found, ok := b.take(charge); ok {
+		b.charge(found[0])
 	}
-	b.ends = b.test()
+	b.test()
 	return b.next > from
 }
 
-// leaves checks that only added code follows until the function ends.
-func (b *body) leaves() {
-	if _, added := b.take(ascend); !added {
-		b.settle()
+// settle skips code that ends a function: what restores the depth, or hands the local counter over.
+func (b *body) settle() bool {
+	if _, ok := b.take(ascend); ok {
+		return true
 	}
-	if b.next != len(b.tokens)-1 || len(b.frames) != 1 {
-		b.fail("the code that ends a function is not at its end")
+	if b.counter == none {
+		return false
 	}
+	_, ok := b.take(settle)
+	if ok {
+		b.settled = true
+		b.work.handOver()
+	}
+	return ok
 }
 
 // bound checks the bound that a counter is compared with.
@@ -365,11 +362,17 @@ func (b *body) loop(t token) {
 		b.fail("a loop does not begin with a test")
 		return
 	}
-	b.bound(found[0])
-	b.tried()
+	if b.bound(found[0]); b.fresh >= 0 {
+		b.fail("a function with a loop does not start with a test")
+	}
 	b.next++
 	b.empty, b.own = false, 0
-	header := frame{op: opLoop, balance: b.balance}
+	if b.loops == len(b.headers) {
+		b.headers = append(b.headers, never)
+	}
+	b.work.enterLoop(found[0], b.headers[b.loops])
+	header := frame{op: opLoop, loop: b.loops, work: b.tested, balance: b.balance}
+	b.loops++
 	b.frames = append(b.frames, header)
 	header.inner = true
 	b.frames = append(b.frames, header)
@@ -412,7 +415,7 @@ func (b *body) end(t token) {
 // reach joins the current path with others that reach the end of a block.
 func (b *body) reach(f *frame) {
 	if f.reached {
-		f.there = state{f.there.empty && b.empty, min(f.there.own, b.own), max(f.there.work, b.work), max(f.there.rest, b.rest)}
+		f.there = state{f.there.empty && b.empty, min(f.there.own, b.own), f.there.work.join(b.work)}
 	} else {
 		f.there = b.state
 	}
@@ -435,11 +438,15 @@ func (b *body) branch(label int64) {
 	}
 }
 
-// again checks that the balance on the way back to a loop is the same as at its entry.
+// again checks that the balance on the way back to a loop is the same as at its entry, and whether
+// more may have been executed since a test.
 func (b *body) again(loop frame) {
-	b.tried()
 	if loop.balance != b.balance {
 		b.fail("what is charged for a loop differs between two ways to its header")
+	}
+	if b.tested > loop.work {
+		b.headers[loop.loop] = max(b.headers[loop.loop], b.tested)
+		b.grown = true
 	}
 }
 
@@ -489,35 +496,24 @@ func (b *body) call(t token) {
 	switch {
 	case name == "fill" || name == "copy": // replaces the instruction
 		b.spend(1)
+		b.does(charged)
 	case name == "grow" && (follows == opMemoryGrow || follows == opTableGrow): // the function charges for it
 		b.next++
+		b.does(charged)
 	case name == "bytes" && follows == opMemoryInit,
 		name == "items" && (follows == opTableInit || follows == opTableCopy || follows == opTableFill):
 		b.next++
 		b.spend(1)
+		b.does(charged)
 	case name != "" && name != "read" || t.op == opCall && (t.a == int64(b.module.refill) || b.module.isFork(int(t.a))):
 		b.fail("a function that was added is called out of place")
 	default:
 		b.spend(1)
-		b.calls = true
 		if b.counter != none && !b.empty {
 			b.fail("a function is called before the counter is handed over")
 		}
-		if b.untried {
-			b.rely(t)
-		}
-		b.work += maxLeaf
-		b.rest = 0
+		b.does(b.module.called(t))
 	}
-}
-
-// rely requires that the called function starts with a test.
-func (b *body) rely(t token) {
-	if t.op != opCall || t.a < int64(b.module.imports) {
-		b.tried()
-	}
-	b.module.relied[int(t.a)] = true
-	b.untried, b.work = false, 0
 }
 
 // plain moves over any other instruction.

@@ -151,7 +151,10 @@ func (r *reader) token() token {
 			r.labels = append(r.labels, r.u32())
 		}
 		t.b = int32(len(r.labels))
-	case op == opCallIndirect, op >= 0x28 && op <= 0x3e:
+	case op == opCallIndirect:
+		t.a = int64(r.u32())
+		r.u32()
+	case op >= 0x28 && op <= 0x3e:
 		r.u32()
 		r.u32()
 	case op == 0x1c:

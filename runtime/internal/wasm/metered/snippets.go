@@ -72,7 +72,7 @@ var (
 	ascend    = parse("gget DEPTH i32 N sub gset DEPTH")
 )
 
-// The added functions. Those for memory do the work of the instruction in pieces of 256 KiB, each
+// The added functions. Those for memory do the work of the instruction in pieces of 64 KiB, each
 // with a charge of one unit per 16 bytes and a test. A copy proceeds from the back if the source is
 // before the destination. Operations out of bounds trap before anything is written (§4.4.7), so
 // they are not divided.
@@ -83,22 +83,22 @@ var templates = map[string]pattern{
 	"bytes": parse("gget METER get 0 wide i64 4 shr64 sub64 gset METER " + test + "get 0 end"),
 	"items": parse("gget METER get 0 wide sub64 gset METER " + test + "get 0 end"),
 	"fill": parse(small("fill") + whole("fill", 0) +
-		"loop " + piece + "get 0 get 1 i32 262144 fill " + onward(0) + repeat + "end " + rest("fill") + "end"),
+		"loop " + piece + "get 0 get 1 i32 65536 fill " + onward(0) + repeat + "end " + rest("fill") + "end"),
 	"copy": parse(small("copy") + whole("copy", 0) + whole("copy", 1) +
 		"get 0 get 1 le_u if " +
-		"loop " + piece + "get 0 get 1 i32 262144 copy " + onward(0) + onward(1) + repeat + "end else " +
-		"loop " + piece + last(0) + last(1) + "i32 262144 copy " + repeat + "end end " + rest("copy") + "end"),
+		"loop " + piece + "get 0 get 1 i32 65536 copy " + onward(0) + onward(1) + repeat + "end else " +
+		"loop " + piece + last(0) + last(1) + "i32 65536 copy " + repeat + "end end " + rest("copy") + "end"),
 	// These let a host save and restore the stack. They loop only through the host.
 	"read":  parse("loop get 0 call FORK br_if 0 end get 0 get 1 get 2 get 3 call F end"),
 	"enter": parse("call FORK if else call F end end"),
 }
 
 const (
-	piece  = "gget METER i64 16384 sub64 gset METER " + "gget METER i64 0 ge64 if else call MORE end "
-	repeat = "get 2 i32 262144 sub tee 2 i32 262144 gt_u br_if 0 "
+	piece  = "gget METER i64 4096 sub64 gset METER " + "gget METER i64 0 ge64 if else call MORE end "
+	repeat = "get 2 i32 65536 sub tee 2 i32 65536 gt_u br_if 0 "
 )
 
-func small(op string) string { return "get 2 i32 262144 le_u if " + rest(op) + "return end " }
+func small(op string) string { return "get 2 i32 65536 le_u if " + rest(op) + "return end " }
 
 func rest(op string) string {
 	return "gget METER get 2 wide i64 4 shr64 sub64 gset METER " + test + "get 0 get 1 get 2 " + op + " "
@@ -110,10 +110,10 @@ func whole(op string, address int) string {
 
 func onward(address int) string {
 	n := strconv.Itoa(address)
-	return "get " + n + " i32 262144 add set " + n + " "
+	return "get " + n + " i32 65536 add set " + n + " "
 }
 
-func last(address int) string { return "get " + strconv.Itoa(address) + " get 2 add i32 262144 sub " }
+func last(address int) string { return "get " + strconv.Itoa(address) + " get 2 add i32 65536 sub " }
 
 // match compares the beginning of tokens with a pattern, and returns the operands that the pattern
 // leaves open.
@@ -146,6 +146,7 @@ func (m *module) match(tokens []token, p pattern, counter int64) (found [3]int64
 		case isFork:
 			ok = m.isFork(int(got.a))
 		case isFunction:
+			found[open] = got.a
 			ok = got.a != int64(m.refill) && m.added[int(got.a)] == ""
 		default:
 			ok = got.a == want.a
@@ -183,8 +184,11 @@ func (m *module) identify() {
 					break
 				}
 				m.added[f.index] = name // set before matching, since it must not call itself
-				if _, ok := m.match(tokens, templates[name], none); !ok || len(tokens) != len(templates[name]) {
+				found, ok := m.match(tokens, templates[name], none)
+				if !ok || len(tokens) != len(templates[name]) {
 					delete(m.added, f.index)
+				} else if name == "read" || name == "enter" {
+					m.outside = append(m.outside, int(found[0]))
 				}
 			}
 		}

@@ -12,40 +12,37 @@
 //
 // # What is proved
 //
+// A test sees what the meter has been charged. Verify proves that at no time more than maxWork units
+// have been executed that no test has seen, on any path through any number of functions, at any depth
+// of the stack. So a guest is stopped at most maxWork units after its fuel has run out.
+//
 // Let the balance at a place in a function be what was charged on the path to it, minus the cost of
-// what was executed. Verify computes it in one pass, and proves that
+// what was executed. Verify follows all paths through each function, and proves that
 //
 //  1. the balance is never negative, and it is 0 where paths join and where the function ends. At
 //     the header of a loop it may be positive if it is the same each time. So every path around a
-//     loop is charged exactly what it executes. That is at least 1: every such path contains a
-//     branch, and a branch costs 1. What was charged before an if for one of its arms is refunded
-//     in the other arm, unless there was a test or a call in between: no guest is stopped for
-//     something it does not execute.
-//  2. in a function with loops, charges go to the local counter or, with a test, to the meter. The
-//     local counter is never negative. It is reset only where it is handed over, and the meter is
-//     then tested before control flow splits or joins, either there or by the function called
-//     next. Each branch back to a loop either finds the local counter below a bound, or goes to the
-//     test at the loop's head, which hands it over unless it is below the bound.
-//  3. every function starts with a test, except those that call nothing, have no loops, and cost at
-//     most maxLeaf in total.
-//  4. at every call, everything charged so far is in the meter.
-//  5. on no path through a body, not counting loops, is more than maxWork executed without a test,
-//     where each call of a leaf counts as maxLeaf. At most maxRest is executed between the return of
-//     a callee and the function's own return, unless the function ends with a test, as one with
-//     loops that calls others does.
+//     loop is charged exactly what it executes. What was charged before an if for one of its arms is
+//     refunded in the other arm, unless there was a test or a call in between: no guest is stopped
+//     for something it does not execute.
+//  2. in a function with loops, charges go to the local counter or to the meter. The local counter is
+//     never negative. It is reset only where it is handed over, and has been at every call and where
+//     the function ends. Each branch back to a loop either finds it below a bound, or goes to the head
+//     of the loop, which hands it over and tests unless it is below the bound.
+//  3. what no test has seen is at most maxWork. The file work.go says how that is bounded. A loop may
+//     be repeated any number of times, so whatever is executed on a path around it without a test
+//     must be in the local counter, whose bound then ends the repetition. A call adds the bounds of
+//     its callee: what is executed before its first test, after its last, and on paths without any.
 //
-// Therefore no cycle runs for long without an effective test. Take any cycle in a function's
-// control flow. By 1, it is charged something. If the charge reaches the meter, it does so together
-// with a test, and the meter has decreased since the last one. So the host is called after at most
-// as many iterations as a slice has units. Otherwise the local counter has grown and was not reset.
-// So by 2 it reaches its bound after at most that many iterations and is handed over. Now take any
-// cycle of calls. It contains a call, for which the meter was charged (1, 4), and the start of a
-// function that calls something, which tests (3).
+// The bounds of a callee are found before those of its callers, except in recursion and for functions
+// of other modules. There, bounds are assumed, and each function that they are assumed of is shown to
+// keep them. In particular, a recursive function tests where it begins, and at most maxRest is
+// executed between its last test and its end, which includes the same of the function that returned to
+// it. Therefore it also tests between the recursive call and its end. By induction over what is
+// executed, no bound is ever exceeded.
 //
-// The work between two tests is bounded too. Within a function, including leaves, the bound is
-// maxBound plus twice maxWork (2 and 5). Each function that returns without a test adds at most
-// maxRest (5), and there are at most as many as fit on a stack. Operations of unbounded length are
-// in functions that Verify knows word for word, which divide them into pieces with a test each.
+// It follows that no cycle runs for long without a test, since every cycle, of branches or of calls,
+// contains an instruction that costs something. Operations of unbounded length are in functions that
+// Verify knows word for word, which divide them into pieces with a test each.
 //
 // The costs are those of the original: 1 for each instruction, and 0 for block, loop, else, end and
 // added code. Where the original executes something that the rewritten code does not, the passes
@@ -84,36 +81,52 @@ const (
 	forkModule = "caisson:fork@1"
 )
 
-// The bounds used in the proof.
+// The bounds used in the proof, in units.
 const (
-	maxLeaf  = 64      // the cost of a function that does not test
+	maxWork  = 1 << 16 // work that no test sees
 	maxBound = 1 << 14 // the maximum bound of a local counter
-	maxWork  = 1 << 14 // work on one path through a body between two tests
-	maxRest  = 64      // work between two returns without a test
+	maxLeaf  = 64      // work of a function that does not test
+	maxRest  = 1 << 12 // work of a function after its last test
 )
 
 // Verify proves that a metered module returns to its host often enough. The module must be valid.
 // Errors are of type [*Error].
 func Verify(source []byte) error {
-	m := &module{reader: reader{source: source}, meter: none, depth: none, refill: none, relied: map[int]bool{}}
+	m := &module{reader: reader{source: source}, meter: none, depth: none, refill: none, typed: map[string]int{}}
 	if m.sections(); m.err != nil {
 		return m.err
 	}
 	var b body
-	for n, f := range m.functions {
-		if m.added[f.index] != "" {
-			continue
+	for _, n := range m.order() {
+		if n >= len(m.functions) {
+			m.types[n-len(m.functions)].settle(m)
+		} else if f := &m.functions[n]; m.added[f.index] == "" {
+			if b.verify(m, f); b.err != nil {
+				b.err.Function = f.index
+				return b.err
+			}
+			f.bounds, f.known = b.found, true
 		}
-		b.verify(m, &m.functions[n])
-		if b.err != nil {
-			b.err.Function = f.index
-			return b.err
+	}
+	return m.assumptions()
+}
+
+// assumptions checks what was assumed of functions before their bounds were known, and what other
+// modules assume.
+func (m *module) assumptions() error {
+	for _, index := range m.outside {
+		if n := index - m.imports; n >= 0 && n < len(m.functions) {
+			m.functions[n].assume(anyFunction)
 		}
-		m.functions[n].tests = b.tests
+	}
+	for _, t := range m.types {
+		for _, n := range t.members {
+			m.functions[n].assume(t.assumed)
+		}
 	}
 	for _, f := range m.functions {
-		if m.relied[f.index] && !f.tests {
-			return &Error{Function: f.index, Offset: f.start, Reason: "a function must start with a test because a caller relies on it"}
+		if m.added[f.index] == "" && !f.bounds.within(f.assumed) {
+			return &Error{Function: f.index, Offset: f.start, Reason: "a function that is exported or recursive does not test often enough where it begins or ends"}
 		}
 	}
 	return nil
@@ -125,26 +138,84 @@ const none = -1
 // module is the part of a module that Verify needs.
 type module struct {
 	reader
-	params    []int // of each type
-	functions []function
-	imports   int            // imported functions
-	globals   int            // imported globals
-	refill    int            // the import
-	fork      []int          // the imports from forkModule
-	meter     int            // the global
-	depth     int            // the global, or none
-	added     map[int]string // the template names of the added functions, by index
-	taken     []int          // functions that are exported or referenced
-	shown     []int          // globals exported under other names
-	relied    map[int]bool   // functions that must start with a test
+	types       []functionType
+	typed       map[string]int // the first of equal types
+	functions   []function
+	imports     int // imported functions
+	importTypes []int
+	globals     int            // imported globals
+	refill      int            // the import
+	fork        []int          // the imports from forkModule
+	meter       int            // the global
+	depth       int            // the global, or none
+	added       map[int]string // the template names of the added functions, by index
+	taken       []int          // functions that are exported or referenced
+	outside     []int          // functions that the host or other modules call
+	shown       []int          // globals exported under other names
+}
+
+// callee is what is known of a function, or of all functions that a call through a table can lead to.
+type callee struct {
+	bounds  bounds
+	known   bool   // the bounds are known
+	assumed bounds // what must be shown of them
+}
+
+// assume records that the bounds must be shown to be within others.
+func (c *callee) assume(b bounds) bounds {
+	c.assumed = c.assumed.meet(b)
+	return b
 }
 
 // function is a function that the module defines.
 type function struct {
 	index      int
-	params     int
+	typ        int
 	start, end int // of its locals and code
-	tests      bool
+	callee
+}
+
+// functionType is a type, and the functions of that type that a call through a table can lead to.
+type functionType struct {
+	params  int
+	same    int   // the first type that is equal
+	members []int // of the first of equal types: their numbers among those that the module defines
+	callee
+}
+
+// settle finds the bounds of calls through tables.
+func (t *functionType) settle(m *module) {
+	for _, n := range t.members {
+		t.bounds = t.bounds.join(m.bounds(m.imports + n))
+	}
+	t.known = true
+}
+
+// bounds returns the bounds of a function.
+func (m *module) bounds(index int) bounds {
+	if index < m.imports || m.added[index] != "" || index >= m.imports+len(m.functions) {
+		return anyFunction
+	}
+	if f := &m.functions[index-m.imports]; !f.known {
+		return f.assume(recursive)
+	} else {
+		return f.bounds
+	}
+}
+
+// called returns the bounds of what an instruction calls.
+func (m *module) called(t token) bounds {
+	if t.op == opCall {
+		return m.bounds(int(t.a))
+	}
+	if int(t.a) >= len(m.types) {
+		return anyFunction
+	}
+	if t := &m.types[m.types[t.a].same]; !t.known {
+		return t.assume(anyFunction)
+	} else {
+		return t.bounds
+	}
 }
 
 // sections reads the sections that the proof needs, in order.
@@ -198,11 +269,19 @@ func (m *module) each(read func()) {
 }
 
 func (m *module) functionType() {
+	start := m.at
 	m.skip(1)
 	params := m.u32()
 	m.skip(params)
 	m.skip(m.u32())
-	m.params = append(m.params, params)
+	if m.err != nil {
+		return
+	}
+	key, n := string(m.source[start:m.at]), len(m.types)
+	if _, known := m.typed[key]; !known {
+		m.typed[key] = n
+	}
+	m.types = append(m.types, functionType{params: params, same: m.typed[key], callee: callee{bounds: bounds{through: never, last: never}, assumed: unbounded}})
 }
 
 func (m *module) imported() {
@@ -210,7 +289,11 @@ func (m *module) imported() {
 	m.name()
 	switch m.byte() {
 	case 0:
-		m.u32()
+		t := m.u32()
+		if t >= len(m.types) {
+			m.fail("there is no such type")
+			return
+		}
 		switch {
 		case from == meterName && m.refill != none:
 			m.fail("there are two imports of the meter")
@@ -219,6 +302,7 @@ func (m *module) imported() {
 		case from == forkModule:
 			m.fork = append(m.fork, m.imports)
 		}
+		m.importTypes = append(m.importTypes, t)
 		m.imports++
 	case 1:
 		m.skip(1)
@@ -232,8 +316,8 @@ func (m *module) imported() {
 }
 
 func (m *module) defined() {
-	if t := m.u32(); t < len(m.params) {
-		m.functions = append(m.functions, function{index: m.imports + len(m.functions), params: m.params[t]})
+	if t := m.u32(); t < len(m.types) {
+		m.functions = append(m.functions, function{index: m.imports + len(m.functions), typ: t, callee: callee{assumed: unbounded}})
 	} else {
 		m.fail("there is no such type")
 	}
@@ -248,7 +332,7 @@ func (m *module) export() {
 	name, kind, index := m.name(), m.byte(), m.u32()
 	switch {
 	case kind == 0:
-		m.taken = append(m.taken, index)
+		m.taken, m.outside = append(m.taken, index), append(m.outside, index)
 	case kind == 3 && name == meterName:
 		m.meter = index
 	case kind == 3 && name == depthName:
