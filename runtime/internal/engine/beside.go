@@ -5,6 +5,8 @@ import (
 
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/experimental"
+
+	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
 // linkedModule is a module of which each instance of another one has an instance beside it: the kernel, or a
@@ -15,7 +17,7 @@ type linkedModule struct {
 }
 
 // assembleBeside makes the instances of the modules that one is linked with, in order, and returns the context in which
-// imports find them. Their memories share the limit.
+// imports find them. Their memories share the limit, and all use the counter of the first.
 func (m *Module) assembleBeside(ctx context.Context, limit uint64) (inside context.Context, beside []*instance, refused int64, err error) {
 	if len(m.beside) == 0 {
 		return ctx, nil, 0, nil
@@ -38,6 +40,7 @@ func (m *Module) assembleBeside(ctx context.Context, limit uint64) (inside conte
 			return nil, nil, refused, err
 		}
 		made[p.name] = i
+		made[wasm.CounterModule] = beside[0]
 	}
 	return inside, beside, 0, nil
 }
@@ -71,54 +74,6 @@ func (c *runContext) memoryOf(calling api.Module) *linearMemory {
 	return c.instance.memory
 }
 
-// takeBack takes back what is left of the slices of the other instances, for the one that asks for
-// fuel. It reports whether there was anything. All draw on the same limit, so the guest ends exactly
-// where it would if one module did all the work.
-func (c *runContext) takeBack(asking api.Module) bool {
-	i := c.instance
-	if len(i.beside) == 0 {
-		return false
-	}
-	taken := i.giveBack(asking)
-	for _, b := range i.beside {
-		taken += b.giveBack(asking)
-	}
-	c.meter.granted -= taken
-	return taken > 0
-}
-
-// giveBack returns what is left of the instance's slice, which it loses, unless it is the one that asks.
-func (i *instance) giveBack(asking api.Module) int64 {
-	left := int64(i.meter.Get())
-	if left <= 0 || i.wasm == asking {
-		return 0
-	}
-	i.meter.Set(0)
-	return left
-}
-
-// payFromSlices pays what the instance owes with what the instances beside it have left of their slices: one of them
-// may be running, and must not go on with what is no longer there.
-func (i *instance) payFromSlices() {
-	owed := -int64(i.meter.Get())
-	for _, b := range i.beside {
-		if paid := min(owed, int64(b.meter.Get())); paid > 0 {
-			b.meter.Set(b.meter.Get() - uint64(paid))
-			owed -= paid
-			i.meter.Set(uint64(-owed))
-		}
-	}
-}
-
-// remaining returns how much of their slices the instance and those beside it have not used.
-func (i *instance) remaining() int64 {
-	left := int64(i.meter.Get())
-	for _, b := range i.beside {
-		left += int64(b.meter.Get())
-	}
-	return left
-}
-
 // leaveThread releases the run from its thread.
 func (i *instance) leaveThread() {
 	i.memory.leaveThread()
@@ -131,11 +86,6 @@ func (i *instance) leaveThread() {
 func (i *instance) watchPages() {
 	var first *linearMemory
 	for _, b := range i.beside {
-		slice := int64(0) // it asks for one when it is called
-		if b == i.kernel {
-			slice = i.fuel.first() // most guests call it, and asking takes longer than what most of them have it do
-		}
-		b.meter.Set(uint64(slice))
 		b.memory.watch(i.module.engine.pages, first)
 		first = b.memory
 	}

@@ -216,7 +216,8 @@ func (t *tail) String() string { return strings.ToValidUTF8(string(t.bytes), "\u
 
 // build compiles a source into a Module, with what its instances have beside them.
 func (e *Engine) build(ctx context.Context, wanted Digest, source *inspected) (_ *Module, err error) {
-	m, err := e.buildOne(ctx, source.Module, source.linked.Main)
+	hasKernel := e.kernel.isImported(source.linked.Imports)
+	m, err := e.buildOne(ctx, source.Module, source.linked.Main, hasKernel || len(source.linked.Order) > 0)
 	if err != nil {
 		return nil, err
 	}
@@ -229,7 +230,7 @@ func (e *Engine) build(ctx context.Context, wanted Digest, source *inspected) (_
 		}
 	}()
 	m.digest, m.linked = wanted, source.linked
-	if e.kernel.isImported(source.linked.Imports) {
+	if hasKernel {
 		kernel, err := e.compiledKernel(ctx)
 		if err != nil {
 			return nil, &Error{Op: "compile", Kind: ErrHost, Reason: err.Error(), Err: err}
@@ -237,7 +238,7 @@ func (e *Engine) build(ctx context.Context, wanted Digest, source *inspected) (_
 		m.beside, m.hasKernel = append(m.beside, linkedModule{e.kernel.Module, kernel}), true
 	}
 	for _, name := range source.linked.Order {
-		library, err := e.buildOne(ctx, source.Libraries[name], source.libraries[name])
+		library, err := e.buildOne(ctx, source.Libraries[name], source.libraries[name], len(m.beside) > 0)
 		if err != nil {
 			if failure, ok := errors.AsType[*Error](err); ok {
 				failure.Library = name
@@ -253,10 +254,16 @@ func (e *Engine) build(ctx context.Context, wanted Digest, source *inspected) (_
 	return m, nil
 }
 
+// role is what a module is compiled for.
+type role struct {
+	trusted bool // in this process, without limits on compilation
+	linked  bool // with the counter of the first module that it is linked with
+}
+
 // buildOne compiles a module, without what its instances have beside them.
-func (e *Engine) buildOne(ctx context.Context, source []byte, description *wasm.Module) (*Module, error) {
+func (e *Engine) buildOne(ctx context.Context, source []byte, description *wasm.Module, linked bool) (*Module, error) {
 	wanted := DigestOf(source)
-	made, err := e.obtain(ctx, wanted, source, description)
+	made, err := e.obtain(ctx, wanted, source, description, role{trusted: e.trusted[wanted], linked: linked})
 	if err != nil {
 		return nil, compileError(err)
 	}
@@ -285,12 +292,11 @@ const codeGrowth = 6
 
 // obtain loads a module from the store, or else compiles it. Modules in the store were validated
 // and rewritten before they were stored.
-func (e *Engine) obtain(ctx context.Context, wanted Digest, source []byte, description *wasm.Module) (made, error) {
-	trusted := e.trusted[wanted]
+func (e *Engine) obtain(ctx context.Context, wanted Digest, source []byte, description *wasm.Module, in role) (made, error) {
 	if e.store == nil {
-		return e.compileHere(ctx, wanted, source, description, trusted)
+		return e.compileHere(ctx, wanted, source, description, in)
 	}
-	entry := e.store.entry(wanted, trusted)
+	entry := e.store.entry(wanted, in)
 	switch {
 	case e.store.kept:
 		found, err := e.load(ctx, entry)
@@ -305,7 +311,7 @@ func (e *Engine) obtain(ctx context.Context, wanted Digest, source []byte, descr
 			return found, nil
 		}
 	}
-	return e.compileToStore(ctx, wanted, source, description, trusted)
+	return e.compileToStore(ctx, wanted, source, description, in)
 }
 
 // loadFilled loads an entry of the filled directory. If there is one that cannot be used, it is
@@ -334,15 +340,15 @@ func (e *Engine) loadFilled(ctx context.Context, entry string) (made, bool) {
 // validated rewrites a module that is within the bounds on what makes compilation slow. A child
 // process can be killed. A compilation in this process must take time bounded by the module's size,
 // unless the module is trusted.
-func (e *Engine) validated(source []byte, description *wasm.Module, trusted bool) (rewritten, error) {
+func (e *Engine) validated(source []byte, description *wasm.Module, in role) (rewritten, error) {
 	bounds, here := wasm.Bounds{}, e.compiler.Executable == ""
 	switch {
-	case trusted:
+	case in.trusted:
 		bounds = unbounded()
 	case here:
 		bounds = wasm.ForSize(len(source))
 	}
-	r, err := rewriteWithin(source, description, bounds)
+	r, err := rewriteWithin(source, description, bounds, in.linked)
 	if here && errors.Is(err, wasm.ErrLimit) {
 		return r, fmt.Errorf("%w: %w; the limits are higher where a child process compiles it", ErrModule, err)
 	}
@@ -353,8 +359,8 @@ func (e *Engine) validated(source []byte, description *wasm.Module, trusted bool
 }
 
 // compileHere compiles a module in this process, into memory.
-func (e *Engine) compileHere(ctx context.Context, wanted Digest, source []byte, description *wasm.Module, trusted bool) (made, error) {
-	r, err := e.validated(source, description, trusted)
+func (e *Engine) compileHere(ctx context.Context, wanted Digest, source []byte, description *wasm.Module, in role) (made, error) {
+	r, err := e.validated(source, description, in)
 	if err != nil {
 		return made{}, err
 	}
@@ -366,8 +372,8 @@ func (e *Engine) compileHere(ctx context.Context, wanted Digest, source []byte, 
 }
 
 // compileToStore compiles a module, in a child process unless it is trusted, and publishes it.
-func (e *Engine) compileToStore(ctx context.Context, wanted Digest, source []byte, description *wasm.Module, trusted bool) (_ made, err error) {
-	r, err := e.validated(source, description, trusted)
+func (e *Engine) compileToStore(ctx context.Context, wanted Digest, source []byte, description *wasm.Module, in role) (_ made, err error) {
+	r, err := e.validated(source, description, in)
 	if err != nil {
 		return made{}, err
 	}
@@ -377,7 +383,7 @@ func (e *Engine) compileToStore(ctx context.Context, wanted Digest, source []byt
 	}
 	defer func() { err = errors.Join(err, remove()) }()
 	compiler := e.compiler
-	if trusted {
+	if in.trusted {
 		compiler = Compiler{}
 	}
 	entry, output := filepath.Join(staging, "entry"), filepath.Join(staging, "output")
@@ -394,7 +400,7 @@ func (e *Engine) compileToStore(ctx context.Context, wanted Digest, source []byt
 	if err != nil || !e.store.kept {
 		return compiled, err
 	}
-	return compiled, e.store.publish(entry, e.store.entry(wanted, trusted))
+	return compiled, e.store.publish(entry, e.store.entry(wanted, in))
 }
 
 // load reads an entry of the store. It never compiles.

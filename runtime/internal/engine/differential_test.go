@@ -97,6 +97,10 @@ func newWorld(ctx context.Context, spectest []byte, prepare func([]byte) ([]byte
 	if err := offerPasses(ctx, w.runtime); err != nil {
 		return nil, err
 	}
+	counter := join([]byte("\x00asm\x01\x00\x00\x00"), section(6, 1, 0x7e, 1, 0x42, 0, 0x0b), section(7, join([]byte{1}, name(wasm.CounterName), []byte{3, 0})...))
+	if _, err := w.runtime.InstantiateWithConfig(ctx, counter, wazero.NewModuleConfig().WithName(wasm.CounterModule)); err != nil {
+		return nil, err
+	}
 	_, err := w.runtime.InstantiateWithConfig(ctx, spectest, wazero.NewModuleConfig().WithName("spectest"))
 	return w, err
 }
@@ -192,12 +196,17 @@ func reasonOf(err error) string {
 
 // rewriteAll is what the engine does with a module before it compiles it, with the data
 // segments behind it again: they are written by wazero here, and by the engine there.
-func rewriteAll(source []byte) ([]byte, error) {
+func rewriteAll(source []byte) ([]byte, error) { return rewriteFor(source, false) }
+
+// rewriteLinked is the same for a module that uses another's counter.
+func rewriteLinked(source []byte) ([]byte, error) { return rewriteFor(source, true) }
+
+func rewriteFor(source []byte, linked bool) ([]byte, error) {
 	description, err := wasm.Inspect(source)
 	if err != nil {
 		return nil, err
 	}
-	r, err := rewrite(source, description)
+	r, err := rewriteWithin(source, description, wasm.Bounds{}, linked)
 	if err != nil || len(r.data) == 0 {
 		return r.source, err
 	}
@@ -229,9 +238,12 @@ func TestSpecificationBehavesTheSame(t *testing.T) {
 		scripts, err := filepath.Glob(filepath.Join(root, version, "testdata", "*.json"))
 		require.NoError(t, err)
 		require.NotEmpty(t, scripts)
-		for _, script := range testsize.Sample(scripts, 10) {
-			m, a := compareScript(t, script, spectest)
+		for n, script := range testsize.Sample(scripts, 10) {
+			m, a := compareScript(t, script, spectest, rewriteAll)
 			modules, actions = modules+m, actions+a
+			if n%4 == 0 {
+				compareScript(t, script, spectest, rewriteLinked)
+			}
 		}
 	}
 	t.Logf("%d modules and %d actions behave the same", modules, actions)
@@ -239,7 +251,7 @@ func TestSpecificationBehavesTheSame(t *testing.T) {
 	assert.Greater(t, actions, testsize.Of(1_000, 60_000))
 }
 
-func compareScript(t *testing.T, script string, spectest []byte) (modules, actions int) {
+func compareScript(t *testing.T, script string, spectest []byte, rewrite func([]byte) ([]byte, error)) (modules, actions int) {
 	text := read(t, script)
 	var parsed struct {
 		Commands []scriptCommand `json:"commands"`
@@ -248,7 +260,7 @@ func compareScript(t *testing.T, script string, spectest []byte) (modules, actio
 	original, err := newWorld(t.Context(), spectest, func(source []byte) ([]byte, error) { return source, nil })
 	require.NoError(t, err)
 	defer original.runtime.Close(t.Context())
-	rewritten, err := newWorld(t.Context(), spectest, rewriteAll)
+	rewritten, err := newWorld(t.Context(), spectest, rewrite)
 	require.NoError(t, err)
 	defer rewritten.runtime.Close(t.Context())
 

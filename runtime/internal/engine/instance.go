@@ -24,11 +24,11 @@ type instance struct {
 	kernel  *instance           // the one beside it that is its kernel; may be nil
 	left    uint64              // the address of what the guest leaves with its kernel
 	globals []api.MutableGlobal // that reset restores
-	meter   api.MutableGlobal
-	fuel    meter             // of the run
-	watched *Watched          // the run's observer; may be nil
-	place   place             // in the pool, while it is idle
-	depth   api.MutableGlobal // nil for a module without recursion
+	meter   api.MutableGlobal   // which it shares with those beside it
+	fuel    meter               // of the run
+	watched *Watched            // the run's observer; may be nil
+	place   place               // in the pool, while it is idle
+	depth   api.MutableGlobal   // nil for a module without recursion
 
 	start     exported    // none for a module without a start function
 	stack     *savedStack // of a started program, where it first reads
@@ -85,7 +85,12 @@ func (m *Module) assembleOne(ctx context.Context, limit uint64, others []*instan
 		memory.Free()
 		return nil, int64(memory.refused), err
 	}
-	i := &instance{module: m, wasm: made, memory: memory, meter: made.ExportedGlobal(m.rewritten.meter).(api.MutableGlobal)}
+	i := &instance{module: m, wasm: made, memory: memory}
+	if m.rewritten.meter != "" {
+		i.meter = made.ExportedGlobal(m.rewritten.meter).(api.MutableGlobal)
+	} else {
+		i.meter = others[0].meter
+	}
 	if m.rewritten.depth != "" {
 		i.depth = made.ExportedGlobal(m.rewritten.depth).(api.MutableGlobal)
 		i.globals = append(i.globals, i.depth)
@@ -179,7 +184,7 @@ func (i *instance) run(ctx context.Context, key poolKey, r Run) (usage Usage, er
 	}
 	err = i.explain(err)
 	usage = i.usage()
-	usage.Fuel, usage.Charged = i.fuel.used(i.remaining()), i.fuel.charged
+	usage.Fuel, usage.Charged = i.fuel.used(int64(i.meter.Get())), i.fuel.charged
 	if r.Fuel > 0 && usage.Fuel > r.Fuel-usage.Charged {
 		usage.Fuel = max(0, r.Fuel-usage.Charged)
 		if ctx.Err() == nil {

@@ -265,27 +265,14 @@ func TestKernelWithoutWhatIsLeft(t *testing.T) {
 	assert.ErrorContains(t, err, `the kernel exports no global "elsewhere"`)
 }
 
-// TestKernelBeginsWithFuel: a guest may call its kernel without a call of the meter, which looks at the clock.
-// All the same, no fuel beyond the limit is given out, whoever uses it.
-func TestKernelBeginsWithFuel(t *testing.T) {
+// TestKernelUsesTheGuestsFuel: a guest and its kernel draw on one counter.
+func TestKernelUsesTheGuestsFuel(t *testing.T) {
 	module := withTestKernel(t, false, noResult, call(bump))
-	for _, limit := range []int64{0, 1, 20, firstSlice - 1, firstSlice, firstSlice + 1, 2*firstSlice - 1, 2 * firstSlice, 3 * firstSlice} {
-		i, _, err := module.instantiate(t.Context(), 8*page)
-		require.NoError(t, err)
-		i.fuel = meter{limit: limit}
-		i.meter.Set(uint64(i.fuel.first()))
-		i.watchPages()
-		i.leaveThread()
-		guest, kernel := int64(i.meter.Get()), int64(i.kernel.meter.Get())
-		most := limit
-		if limit == 0 {
-			most = 2 * firstSlice
-		}
-		assert.Equal(t, min(most, firstSlice), guest, limit)
-		assert.Equal(t, min(most, 2*firstSlice), guest+kernel, limit)
-		assert.Equal(t, guest+kernel, i.fuel.granted, limit)
-		i.close(t.Context())
-	}
+	i, _, err := module.instantiate(t.Context(), 8*page)
+	require.NoError(t, err)
+	i.meter.Set(12345)
+	assert.EqualValues(t, 12345, i.kernel.meter.Get())
+	i.close(t.Context())
 	used, err := module.Run(t.Context(), Run{Function: "run", MemoryLimit: 8 * page})
 	require.NoError(t, err)
 	for short := range used.Fuel {

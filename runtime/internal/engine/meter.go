@@ -54,15 +54,12 @@ type meter struct {
 // are the only way to stop a guest: the garbage collector cannot preempt guest code, and while it
 // waits for a guest, no goroutine runs that could stop the guest.
 func offerMeter(ctx context.Context, runtime wazero.Runtime) error {
-	refill := func(ctx context.Context, asking api.Module, stack []uint64) {
+	refill := func(ctx context.Context, stack []uint64) {
 		run := runOf(ctx)
 		m := run.meter
 		now := run.look(ctx)
 		m.pace(now)
 		left, ok := m.refill(int64(stack[0]))
-		if !ok && run.takeBack(asking) {
-			left, ok = m.refill(left)
-		}
 		if !ok {
 			run.end(&Error{Op: "run", Kind: ErrFuel})
 		}
@@ -70,7 +67,7 @@ func offerMeter(ctx context.Context, runtime wazero.Runtime) error {
 		m.since = now
 	}
 	_, err := runtime.NewHostModuleBuilder(wasm.MeterModule).NewFunctionBuilder().
-		WithGoModuleFunction(api.GoModuleFunc(refill), []api.ValueType{api.ValueTypeI64}, []api.ValueType{api.ValueTypeI64}).
+		WithGoFunction(api.GoFunc(refill), []api.ValueType{api.ValueTypeI64}, []api.ValueType{api.ValueTypeI64}).
 		Export(wasm.MeterRefill).Instantiate(ctx)
 	return err
 }
@@ -259,7 +256,7 @@ func BudgetOf(ctx context.Context) Budget {
 // Left returns the fuel that is left of the limit, or false if there is no limit.
 func (b Budget) Left() (fuel int64, limited bool) {
 	m := b.run.meter
-	return m.left(b.run.instance.remaining()), m.limit > 0
+	return m.left(int64(b.run.instance.meter.Get())), m.limit > 0
 }
 
 // Charge deducts fuel from what is left. It does not count as fuel used by the run itself. If fuel
@@ -267,5 +264,4 @@ func (b Budget) Left() (fuel int64, limited bool) {
 func (b Budget) Charge(fuel int64) {
 	i := b.run.instance
 	i.meter.Set(uint64(b.run.meter.charge(int64(i.meter.Get()), fuel)))
-	i.payFromSlices()
 }

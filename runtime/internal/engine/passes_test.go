@@ -31,7 +31,7 @@ var passesOutput = []string{
 	6: "28a6ba3a3bc8a905cb1810fabe516f16391fb29fab3c70b12eb0baaa3d55c015",
 	7: "a156f3247c0953541bbbe278a106607b35e04de23466cd8e7ce9971cc31aa409",
 	8: "a156f3247c0953541bbbe278a106607b35e04de23466cd8e7ce9971cc31aa409",
-	9: "0af5e3c37589fdd33b100a695edbcb9d0d4d4b9a7a5e17937bc98f6b0d34bce2",
+	9: "06b05d1a2dcb6d268186220931d3f1e143f46454381964c95b0b12e3a0fafe3c",
 }
 
 // TestPassesVersion: what a version of the passes rewrote is not used by another.
@@ -61,18 +61,18 @@ func TestPassesVersion(t *testing.T) {
 
 // addPasses adds to a digest what the passes make of a module, or that they refuse it.
 func addPasses(sum hash.Hash, name string, source []byte) {
-	for _, trusted := range []bool{false, true} {
+	for _, in := range []role{{}, {trusted: true}, {linked: true}} {
 		bounds := wasm.Bounds{}
-		if trusted {
+		if in.trusted {
 			bounds = unbounded()
 		}
-		fmt.Fprintf(sum, "%s %t ", name, trusted)
+		fmt.Fprintf(sum, "%s %+v ", name, in)
 		description, err := wasm.Inspect(source)
 		if err != nil {
 			fmt.Fprintln(sum, "refused")
 			continue
 		}
-		r, err := rewriteWithin(source, description, bounds)
+		r, err := rewriteWithin(source, description, bounds, in.linked)
 		fmt.Fprintf(sum, "%t %+v\n", err == nil, r)
 	}
 }

@@ -166,7 +166,7 @@ func (p *Program) begin() (_ *instance, err error) {
 	switch {
 	case errors.Is(ended, errStarted):
 		i.forgetRefusals() // only those in runs are reported
-		return i, p.imprint(i, StartCost{time.Since(began), i.fuel.used(i.remaining())})
+		return i, p.imprint(i, StartCost{time.Since(began), i.fuel.used(int64(i.meter.Get()))})
 	case ended == nil:
 		return nil, fmt.Errorf("%w: it ended before it read its standard input", ErrNotStarted)
 	}

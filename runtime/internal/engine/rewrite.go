@@ -18,7 +18,7 @@ const maxTableElements = 1 << 20
 // rewritten is a module in the form in which it is compiled.
 type rewritten struct {
 	source []byte
-	meter  string // the exported global that counts fuel
+	meter  string // the exported global that counts fuel; empty if it is another module's
 	depth  string // the exported global that counts stack; empty without recursion
 	shift  int    // added to the indices of the module's own functions
 	start  bool   // a start function is exported as wasm.StartName
@@ -37,7 +37,7 @@ type rewritten struct {
 // whose counts wazero trusts. The original is validated first, so that no invalid module can become
 // valid.
 func rewrite(source []byte, description *wasm.Module) (rewritten, error) {
-	return rewriteWithin(source, description, wasm.Bounds{})
+	return rewriteWithin(source, description, wasm.Bounds{}, false)
 }
 
 // unbounded allows modules of any complexity. What costs an instance resources stays bounded.
@@ -55,7 +55,8 @@ func inspectOwn(source []byte) (*wasm.Module, error) {
 		BodyBytes: any, Locals: any, LocalsPerFunction: any})
 }
 
-func rewriteWithin(source []byte, description *wasm.Module, bounds wasm.Bounds) (rewritten, error) {
+// rewriteWithin is like rewrite for a module within some bounds, which may share its counter with others.
+func rewriteWithin(source []byte, description *wasm.Module, bounds wasm.Bounds, linked bool) (rewritten, error) {
 	analysis, err := wasm.ValidateWithin(source, description, bounds, wasm.Features{})
 	if err != nil {
 		return rewritten{}, err
@@ -63,7 +64,7 @@ func rewriteWithin(source []byte, description *wasm.Module, bounds wasm.Bounds) 
 	if analysis.Overrun != nil { // wazero v1.12.0 accepts this
 		return rewritten{}, analysis.Overrun
 	}
-	passes, err := wasm.Rewrite(source, analysis, wasm.Passes{Meter: true, Depth: true, Globals: true, Data: true, Fork: true})
+	passes, err := wasm.Rewrite(source, analysis, wasm.Passes{Meter: true, Linked: linked, Depth: true, Globals: true, Data: true, Fork: true})
 	if err != nil {
 		return rewritten{}, err
 	}

@@ -69,7 +69,7 @@ func hammer(t *testing.T, dir string, random *rand.Rand) {
 		e := keeping(t, dir, Options{CacheBytes: hammeredBytes})
 		p := sized(byte(random.IntN(3)))
 		mustRun(t, compile(t, e, p), plain)
-		entry := e.store.entry(DigestOf(p.bytes()), false)
+		entry := e.store.entry(DigestOf(p.bytes()), role{})
 		switch random.IntN(4) {
 		case 0:
 			require.NoError(t, e.store.discard(entry))

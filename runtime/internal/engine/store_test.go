@@ -229,9 +229,9 @@ func TestKeysTellModulesApart(t *testing.T) {
 	keys := map[string]bool{}
 	for _, wanted := range []Digest{one, other} {
 		for _, trusted := range []bool{false, true} {
-			entry := s.entry(wanted, trusted)
+			entry := s.entry(wanted, role{trusted: trusted})
 			assert.Regexp(t, entryName, filepath.Base(entry))
-			assert.Equal(t, entry, s.entry(wanted, trusted))
+			assert.Equal(t, entry, s.entry(wanted, role{trusted: trusted}))
 			keys[entry] = true
 		}
 	}
@@ -347,7 +347,7 @@ func compileAnother(t *testing.T, dir string, options Options, p program) string
 	t.Helper()
 	e := keeping(t, dir, options)
 	compile(t, e, p)
-	entry := e.store.entry(DigestOf(p.bytes()), false)
+	entry := e.store.entry(DigestOf(p.bytes()), role{})
 	require.DirExists(t, entry)
 	return entry
 }

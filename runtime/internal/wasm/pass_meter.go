@@ -24,8 +24,12 @@ type meter struct {
 func (r *rewriting) addMeter() {
 	r.meter = &meter{}
 	refill := r.addImport(MeterModule, MeterRefill, FuncType{Params: []ValueType{I64}, Results: []ValueType{I64}})
-	r.done.MeterGlobal = meterName
-	r.meter.global = r.addGlobal(I64, meterName)
+	if r.passes.Linked {
+		r.meter.global = r.importCounter()
+	} else {
+		r.done.MeterGlobal = CounterName
+		r.meter.global = r.addGlobal(I64, CounterName)
+	}
 	more, take := &encoder{}, &encoder{}
 	more.at(opGlobalGet, r.meter.global).at(opCall, refill).at(opGlobalSet, r.meter.global).do(opEnd)
 	r.meter.more = r.addFunction(FuncType{}, more.bytes)
@@ -96,7 +100,15 @@ func (r *rewriting) moved(index uint32) uint32 {
 	}
 }
 
-// renumberPass updates the function indices in instructions.
+// movedGlobal returns the new index of a global of the original module.
+func (r *rewriting) movedGlobal(index uint32) uint32 {
+	if index >= r.ownGlobals {
+		return index + r.globalShift
+	}
+	return index
+}
+
+// renumberPass updates the indices of functions and globals in instructions.
 type renumberPass struct {
 	r *rewriting
 }
@@ -106,10 +118,16 @@ func (p *renumberPass) enter(*bodyRewriting) {}
 func (p *renumberPass) visit(b *bodyRewriting, in *instruction) {
 	switch in.opcode {
 	case opCall, opReturnCall, opRefFunc:
-		if index := p.r.moved(in.index); index != in.index {
-			var moved encoder
-			b.replace(in, moved.at(in.opcode, index).bytes)
-		}
+		p.move(b, in, p.r.moved(in.index))
+	case opGlobalGet, opGlobalSet:
+		p.move(b, in, p.r.movedGlobal(in.index))
+	}
+}
+
+func (p *renumberPass) move(b *bodyRewriting, in *instruction, index uint32) {
+	if index != in.index {
+		var moved encoder
+		b.replace(in, moved.at(in.opcode, index).bytes)
 	}
 }
 

@@ -17,10 +17,17 @@ const (
 	MeterRefill = "refill"
 )
 
-// Names of the exports that Rewrite adds, besides ForkName. A module that already exports one of
-// them, or that imports from MeterModule or ForkModule, is rejected.
+// CounterModule and CounterName name the global that Passes.Linked imports, of type i64. CounterName is
+// also what Passes.Meter exports the counter as.
 const (
-	meterName    = "caisson:meter@1"
+	CounterModule = "caisson:counter@1"
+	CounterName   = "caisson:meter@1"
+)
+
+// Names of the exports that Rewrite adds, besides ForkName. A module that already exports one of
+// them or CounterName, or that imports one or from MeterModule, CounterModule or ForkModule, is
+// rejected.
+const (
 	depthName    = "caisson:depth@1"
 	globalPrefix = "caisson:global@1:" // followed by the global's index
 )
@@ -56,6 +63,10 @@ type Passes struct {
 	// call are charged before it, up to the next branch, even if the call never returns, such as
 	// proc_exit.
 	Meter bool
+	// Linked imports the counter of Meter instead of defining and exporting it. Of modules that are
+	// linked, one defines it and the others import it, so that a test in any of them sees what all of
+	// them have been charged.
+	Linked bool
 	// Depth adds a global of type i32, initially 0, with the estimated stack in bytes that
 	// recursive functions use. Before it would exceed StackBytes, the guest sets it to
 	// DepthExceeded and traps (unreachable). After any trap the host must set it to 0 before it
@@ -104,7 +115,7 @@ type Rewritten struct {
 	// Source is the rewritten module. It shares no memory with the original.
 	Source []byte
 	// MeterGlobal and DepthGlobal are the export names of the globals that the passes added. They
-	// are empty for a pass that did not run.
+	// are empty for a pass that did not run. With Passes.Linked, MeterGlobal is empty.
 	MeterGlobal, DepthGlobal string
 	// FunctionShift is added to the index of each function that the module defines, because added
 	// imports come before them. It is 1 with Passes.Meter, and 2 more with Forks.
@@ -197,8 +208,11 @@ type rewriting struct {
 
 	importedFunctions uint32
 	shift             uint32 // number of added imports, by which the module's own functions are renumbered
+	ownGlobals        uint32 // index of the first global that the module defines
+	globalShift       uint32 // number of added imports, by which the module's own globals are renumbered
 	globals           uint32 // size of the global index space, including added ones
 	functions         uint32 // size of the function index space, including added ones
+	addedFunctions    uint32 // number of imports added so far
 
 	types    typeIndex
 	added    [SectionDataCount + 1]items // additions by section
@@ -229,9 +243,13 @@ func newRewriting(source []byte, a *Analysis, passes Passes) *rewriting {
 		case ExternFunction:
 			r.importedFunctions++
 		case ExternGlobal:
-			r.globals++
+			r.ownGlobals++
 		}
 	}
+	if passes.Meter && passes.Linked {
+		r.globalShift = 1
+	}
+	r.globals += r.ownGlobals + r.globalShift
 	if passes.Meter {
 		r.shift++
 	}
@@ -255,16 +273,24 @@ func (r *rewriting) reserved() error {
 			Message: fmt.Sprintf("%s %q, which is reserved", what, name)}
 	}
 	for _, export := range r.module.Exports {
-		if export.Name == meterName || export.Name == depthName || export.Name == ForkName || strings.HasPrefix(export.Name, globalPrefix) {
+		if isReserved(export.Name) {
 			return refuse(SectionExport, "exports", export.Name)
 		}
 	}
 	for _, imported := range r.module.Imports {
-		if imported.Module == MeterModule || imported.Module == ForkModule {
+		if imported.Module == MeterModule || imported.Module == CounterModule || imported.Module == ForkModule {
 			return refuse(SectionImport, "imports from", imported.Module)
+		}
+		if isReserved(imported.Name) { // of a module that is linked with it, perhaps
+			return refuse(SectionImport, "imports", imported.Name)
 		}
 	}
 	return nil
+}
+
+// isReserved reports whether Rewrite exports something under a name.
+func isReserved(name string) bool {
+	return name == CounterName || name == depthName || name == ForkName || strings.HasPrefix(name, globalPrefix)
 }
 
 // addGlobal adds a mutable global with the initial value 0 and exports it.
@@ -292,13 +318,23 @@ func (r *rewriting) addExport(name string, kind ExternKind, index uint32) {
 
 // addImport adds a function import after the existing imports.
 func (r *rewriting) addImport(module, name string, t FuncType) uint32 {
-	index := r.importedFunctions + r.added[SectionImport].n
+	index := r.importedFunctions + r.addedFunctions
+	r.addedFunctions++
 	imported := r.added[SectionImport].next()
 	imported.name(module)
 	imported.name(name)
 	imported.bytes = append(imported.bytes, byte(ExternFunction))
 	imported.u32(r.typeIndex(t))
 	return index
+}
+
+// importCounter adds the import of the counter after the existing imports.
+func (r *rewriting) importCounter() uint32 {
+	imported := r.added[SectionImport].next()
+	imported.name(CounterModule)
+	imported.name(CounterName)
+	imported.bytes = append(imported.bytes, byte(ExternGlobal), byte(I64), 1)
+	return r.ownGlobals
 }
 
 // addFunction adds a function after all others. It has no locals, and code includes the final end.

@@ -243,7 +243,8 @@ type vectorHead struct {
 	end int
 }
 
-// renumber returns the edits that update the function indices in a section.
+// renumber returns the edits that update the indices of functions and globals in a section. Constant
+// expressions refer to no globals but imported ones, which keep theirs.
 func (r *rewriting) renumber(s Section) ([]edit, vectorHead, error) {
 	d := &renumbering{r: r, decoder: decoder{
 		reader:   reader{source: r.source[:s.End], at: s.Content, section: s.ID.String()},
@@ -284,7 +285,14 @@ type renumbering struct {
 func (d *renumbering) function() {
 	at := d.at
 	before := d.u32("the index of a function")
-	if index := d.r.moved(before); d.err == nil && index != before {
+	if index := d.r.moved(before); index != before {
+		d.moved(at, index)
+	}
+}
+
+// moved replaces the index that was read from an offset.
+func (d *renumbering) moved(at int, index uint32) {
+	if d.err == nil {
 		var moved encoder
 		moved.u32(index)
 		d.edits = append(d.edits, edit{at: at, end: d.at, with: moved.bytes})
@@ -308,7 +316,8 @@ func (d *renumbering) constant() {
 
 func (d *renumbering) export() {
 	d.text("the name of an export")
-	if d.externKind("the kind of an export") == ExternFunction {
+	kind := d.externKind("the kind of an export")
+	if kind == ExternFunction {
 		at := d.at
 		if d.u32("the index of an export") < d.r.importedFunctions {
 			return // whoever imports it calls the host, which looks at the caller's memory
@@ -317,7 +326,11 @@ func (d *renumbering) export() {
 		d.function()
 		return
 	}
-	d.u32("the index of an export")
+	at := d.at
+	before := d.u32("the index of an export")
+	if index := d.r.movedGlobal(before); kind == ExternGlobal && index != before {
+		d.moved(at, index)
+	}
 }
 
 func (d *renumbering) element() {

@@ -19,6 +19,11 @@ func passesOf() []Passes {
 		p := Passes{Meter: n&1 != 0, Depth: n&2 != 0}
 		all = append(all, p)
 		p.Globals, p.Data, p.Fork = true, true, true
+		if p.Meter && p.Depth {
+			linked := p
+			linked.Linked = true
+			all = append(all, linked)
+		}
 		all = append(all, p)
 	}
 	return all

@@ -144,12 +144,15 @@ func TestRewriteRefusesItsNames(t *testing.T) {
 		return module(oneType, section(SectionImport, vector(concat(name(from), name("other"), raw(0, 0)))))
 	}
 	for want, source := range map[string][]byte{
-		`export section at byte 13: exports "caisson:meter@1", which is reserved`:      exports(meterName),
-		`export section at byte 13: exports "caisson:depth@1", which is reserved`:      exports(depthName),
-		`export section at byte 13: exports "caisson:global@1:7", which is reserved`:   exports("caisson:global@1:7"),
-		`export section at byte 13: exports "caisson:fork@1", which is reserved`:       exports(ForkName),
-		`import section at byte 14: imports from "caisson:meter@1", which is reserved`: imports(MeterModule),
-		`import section at byte 14: imports from "caisson:fork@1", which is reserved`:  imports(ForkModule),
+		`export section at byte 13: exports "caisson:meter@1", which is reserved`:        exports(CounterName),
+		`export section at byte 13: exports "caisson:depth@1", which is reserved`:        exports(depthName),
+		`export section at byte 13: exports "caisson:global@1:7", which is reserved`:     exports("caisson:global@1:7"),
+		`export section at byte 13: exports "caisson:fork@1", which is reserved`:         exports(ForkName),
+		`import section at byte 14: imports from "caisson:meter@1", which is reserved`:   imports(MeterModule),
+		`import section at byte 14: imports from "caisson:fork@1", which is reserved`:    imports(ForkModule),
+		`import section at byte 14: imports from "caisson:counter@1", which is reserved`: imports(CounterModule),
+		`import section at byte 10: imports "caisson:meter@1", which is reserved`:        module(section(SectionImport, vector(concat(name("library"), name(CounterName), raw(3, byte(I64), 1))))),
+		`import section at byte 10: imports "caisson:depth@1", which is reserved`:        module(section(SectionImport, vector(concat(name("library"), name(depthName), raw(3, byte(I32), 1))))),
 	} {
 		a := checked(t, source, Features{})
 		for _, passes := range passesOf() {

@@ -204,27 +204,15 @@ func (r *rewriting) exportGlobals() {
 	if r.done.Unrestorable = r.unrestorable(); r.done.Unrestorable != "" {
 		return
 	}
-	imported := r.importedGlobals()
 	for n, global := range r.module.Globals {
 		if !global.Mutable {
 			continue
 		}
-		index := imported + uint32(n)
+		index := r.ownGlobals + uint32(n)
 		name := fmt.Sprint(globalPrefix, index)
-		r.addExport(name, ExternGlobal, index)
+		r.addExport(name, ExternGlobal, r.movedGlobal(index))
 		r.done.Globals = append(r.done.Globals, ExportedGlobal{name, global.Type})
 	}
-}
-
-// importedGlobals returns how many globals are imported.
-func (r *rewriting) importedGlobals() uint32 {
-	n := uint32(0)
-	for _, imported := range r.module.Imports {
-		if imported.Kind == ExternGlobal {
-			n++
-		}
-	}
-	return n
 }
 
 // unrestorable returns the state of an instance that is neither in its own memory nor in its own
@@ -263,7 +251,7 @@ func (r *rewriting) importedState() string {
 
 // globalState returns a reason if the host cannot set some of the module's own globals, or "".
 func (r *rewriting) globalState() string {
-	imported, mutable := r.importedGlobals(), 0
+	imported, mutable := r.ownGlobals, 0
 	for n, global := range r.module.Globals {
 		if !global.Mutable {
 			continue

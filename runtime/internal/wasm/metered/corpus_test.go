@@ -24,7 +24,9 @@ import (
 var allPasses = wasm.Passes{Meter: true, Depth: true, Globals: true, Data: true, Fork: true}
 
 // rewritten is what the passes make of a module; false where they refuse it.
-func rewritten(source []byte) ([]byte, bool) {
+func rewritten(source []byte) ([]byte, bool) { return rewrittenBy(source, allPasses) }
+
+func rewrittenBy(source []byte, passes wasm.Passes) ([]byte, bool) {
 	m, err := wasm.Inspect(source)
 	if err != nil {
 		return nil, false
@@ -33,7 +35,7 @@ func rewritten(source []byte) ([]byte, bool) {
 	if err != nil {
 		return nil, false
 	}
-	done, err := wasm.Rewrite(source, analysis, allPasses)
+	done, err := wasm.Rewrite(source, analysis, passes)
 	if err != nil {
 		return nil, false
 	}
@@ -138,6 +140,11 @@ func TestPassesAreProved(t *testing.T) {
 		}
 		proved++
 		assert.NoError(t, metered.Verify(done), name)
+		linked := allPasses
+		linked.Linked = true
+		done, ok = rewrittenBy(source, linked)
+		require.True(t, ok)
+		assert.NoError(t, metered.Verify(done), "%s with another's counter", name)
 	}
 	t.Logf("%d modules", proved)
 	assert.Greater(t, proved, 2500)

@@ -76,9 +76,10 @@ func (e *Error) Unwrap() error { return ErrUnproved }
 
 // The names that the passes and the host agree on.
 const (
-	meterName  = "caisson:meter@1" // of the module that refill is imported from, and of the counter
-	depthName  = "caisson:depth@1" // of the global that counts the stack
-	forkModule = "caisson:fork@1"
+	meterName     = "caisson:meter@1"   // of the module that refill is imported from, and of the counter
+	counterModule = "caisson:counter@1" // from which the counter is imported by modules that share it
+	depthName     = "caisson:depth@1"   // of the global that counts the stack
+	forkModule    = "caisson:fork@1"
 )
 
 // The bounds used in the proof, in units.
@@ -252,7 +253,7 @@ func (m *module) sections() {
 		}
 		m.at = end
 	}
-	if m.err == nil && (m.meter < m.globals || m.refill == none || m.depth != none && m.depth < m.globals) {
+	if m.err == nil && (m.meter == none || m.refill == none || m.depth != none && m.depth < m.globals) {
 		m.fail("there is no meter")
 	}
 	if m.err == nil {
@@ -285,8 +286,7 @@ func (m *module) functionType() {
 }
 
 func (m *module) imported() {
-	from := m.name()
-	m.name()
+	from, name := m.name(), m.name()
 	switch m.byte() {
 	case 0:
 		t := m.u32()
@@ -311,6 +311,12 @@ func (m *module) imported() {
 		m.limits()
 	case 3:
 		m.skip(2)
+		switch {
+		case from == counterModule && name == meterName && m.meter == none:
+			m.meter = m.globals
+		case from == counterModule || name == meterName || name == depthName:
+			m.fail("a counter is imported twice, or under another name")
+		}
 		m.globals++
 	}
 }
@@ -333,7 +339,7 @@ func (m *module) export() {
 	switch {
 	case kind == 0:
 		m.taken, m.outside = append(m.taken, index), append(m.outside, index)
-	case kind == 3 && name == meterName:
+	case kind == 3 && name == meterName && m.meter == none && index >= m.globals:
 		m.meter = index
 	case kind == 3 && name == depthName:
 		m.depth = index
