@@ -1,171 +1,225 @@
 package wasm
 
-// chunkBytes is how much memory.fill and memory.copy move between two charges. It costs maxRest.
-const chunkBytes = maxRest << bytesPerUnit
+import "fmt"
 
-// bytesPerUnit is the base-2 logarithm of the number of bytes of a bulk operation that cost one
-// unit. That number divides chunkBytes, so that chunks cost as much as the whole.
+// bytesPerUnit is the base-2 logarithm of the number of bytes of memory that cost one unit, in
+// operations whose time depends on a length. Each element of a table costs one.
 const bytesPerUnit = 4
 
-// bulkPass handles operations whose time and fuel depend on their length. memory.fill and
-// memory.copy become calls of functions that do the same in chunks, with charges in between.
-// Operations that copy from segments or within tables are bounded by their size but can occur often
-// in a body, so a function is called before them, with the length on the stack, that charges for
-// it. memory.grow and table.grow leave the guest's code and cost as much as a few thousand other
-// instructions.
+// maxBulkUses limits the functions that the bulk pass adds. Compilers use a few.
+const maxBulkUses = 1000
+
+// bulkUse is an instruction whose time depends on a length, with its immediates.
+type bulkUse struct {
+	opcode        opcode
+	index, second uint32
+}
+
+// bulkUse returns the use that an instruction is. Those of memory refer to the only one.
+func (in *instruction) bulkUse() bulkUse {
+	switch in.opcode {
+	case opMemoryInit, opTableFill:
+		return bulkUse{in.opcode, in.index, 0}
+	case opTableInit, opTableCopy:
+		return bulkUse{in.opcode, in.index, in.second}
+	default:
+		return bulkUse{opcode: in.opcode}
+	}
+}
+
+// takesLength reports whether an instruction's time depends on a length.
+func takesLength(code opcode) bool {
+	switch code {
+	case opMemoryInit, opMemoryCopy, opMemoryFill, opTableInit, opTableCopy, opTableFill:
+		return true
+	default:
+		return false
+	}
+}
+
+// bulkPass handles operations whose time and fuel depend on their length. Each becomes a call of a
+// function that does the same in chunks, with a charge and a test before each. memory.grow and
+// table.grow leave the guest's code and cost as much as a few thousand other instructions.
 type bulkPass struct {
-	instead, before [len(numberedOperators)][]byte // calls, by the number of the instruction
-	grow            []byte                         // the call before memory.grow and table.grow
+	calls map[bulkUse][]byte
+	grow  []byte // the call before memory.grow and table.grow
 }
 
 // addBulk adds the bulk pass and the functions that the module needs for it.
-func (r *rewriting) addBulk() {
-	p := &bulkPass{}
+func (r *rewriting) addBulk() error {
+	if n := len(r.analysis.bulkUses); n > maxBulkUses {
+		code, _ := r.module.section(SectionCode)
+		return &Error{Kind: ErrLimit, Section: SectionCode.String(), Offset: code.Offset,
+			Message: fmt.Sprintf("copies and fills memory and tables with %d different instructions, the limit is %d", n, maxBulkUses)}
+	}
+	p := &bulkPass{calls: map[bulkUse][]byte{}}
 	charge, call := &encoder{}, &encoder{}
 	r.meter.charge(charge, growUnits)
 	r.meter.test(charge)
 	p.grow = call.at(opCall, r.addFunction(FuncType{}, charge.do(opEnd).bytes)).bytes
-	add := func(code opcode, t FuncType, function func() []byte) []byte {
-		if r.analysis.bulk&(1<<code.number()) == 0 {
-			return nil
+	for _, use := range r.analysis.bulkUses {
+		second := I32
+		if use.opcode == opTableFill {
+			second = r.tables()[use.index].Element
 		}
 		var call encoder
-		return call.at(opCall, r.addFunction(t, function())).bytes
-	}
-	three := FuncType{Params: []ValueType{I32, I32, I32}}
-	p.instead[opMemoryFill.number()] = add(opMemoryFill, three, r.fillFunction)
-	p.instead[opMemoryCopy.number()] = add(opMemoryCopy, three, r.copyFunction)
-
-	length := FuncType{Params: []ValueType{I32}, Results: []ValueType{I32}}
-	p.before[opMemoryInit.number()] = add(opMemoryInit, length, func() []byte { return r.lengthFunction(bytesPerUnit) })
-	for _, code := range []opcode{opTableInit, opTableCopy, opTableFill} {
-		p.before[code.number()] = add(code, length, func() []byte { return r.lengthFunction(0) })
+		p.calls[use] = call.at(opCall, r.addFunction(FuncType{Params: []ValueType{I32, second, I32}}, r.bulkFunction(use))).bytes
 	}
 	r.pipeline = append(r.pipeline, p)
+	return nil
 }
 
 func (p *bulkPass) enter(*bodyRewriting) {}
 
 func (p *bulkPass) visit(b *bodyRewriting, in *instruction) {
-	if in.opcode == opMemoryGrow || in.opcode == opTableGrow {
+	switch {
+	case in.opcode == opMemoryGrow || in.opcode == opTableGrow:
 		b.insert(in.at, p.grow)
-		return
-	}
-	if !takesLength(in.opcode) {
-		return
-	}
-	if call := p.instead[in.opcode.number()]; call != nil {
-		b.replace(in, call)
-	}
-	if call := p.before[in.opcode.number()]; call != nil {
-		b.insert(in.at, call)
+	case takesLength(in.opcode):
+		b.replace(in, p.calls[in.bulkUse()])
 	}
 }
 
-// takesLength reports whether an instruction is in the range whose instructions mostly cost by
-// length.
-func takesLength(code opcode) bool { return opMemoryInit <= code && code <= opTableFill }
-
-// lengthFunction returns a function that charges for its parameter, a length, and returns it.
-func (r *rewriting) lengthFunction(perUnit int64) []byte {
-	e := &encoder{}
-	r.meter.chargeLength(e, 0, perUnit)
-	return e.at(opLocalGet, 0).do(opEnd).bytes
+// tables returns the table index space.
+func (r *rewriting) tables() (tables []Table) {
+	for _, imported := range r.module.Imports {
+		if imported.Kind == ExternTable {
+			tables = append(tables, imported.Table)
+		}
+	}
+	return append(tables, r.module.Tables...)
 }
 
-// The parameters of the helpers. memory.fill has the address, the byte and the length; memory.copy
-// has the destination, the source and the length.
+// The parameters of the functions: where to write; what, or from where; and the length.
 const (
-	bulkTo     = 0
-	bulkByte   = 1
-	bulkFrom   = 1
-	bulkLength = 2
+	bulkTo = iota
+	bulkFrom
+	bulkLength
 )
 
-// fillFunction is memory.fill in chunks.
-func (r *rewriting) fillFunction() []byte {
-	e := &encoder{}
-	r.small(e, opMemoryFill)
-	e.overEnd(bulkTo).block(opIf).whole(opMemoryFill).do(opReturn, opEnd)
-	e.block(opLoop)
-	r.chunkCharge(e)
-	e.at(opLocalGet, bulkTo).at(opLocalGet, bulkByte).i32(chunkBytes).bulk(opMemoryFill)
-	e.advance(bulkTo)
-	e.more()
-	e.do(opEnd)
-	r.rest(e, opMemoryFill)
-	return e.do(opEnd).bytes
+// bulkFunction is an operation in chunks of maxRest units.
+func (r *rewriting) bulkFunction(use bulkUse) []byte {
+	w := &bulkWriter{use: use, meter: r.meter, chunk: maxRest}
+	switch use.opcode {
+	case opMemoryInit, opMemoryCopy, opMemoryFill:
+		w.perUnit, w.chunk = bytesPerUnit, maxRest<<bytesPerUnit
+	}
+	w.at(opLocalGet, bulkLength).i32(w.chunk).do(opI32LeU).block(opIf)
+	w.rest()
+	w.do(opReturn, opEnd)
+	w.check()
+	if use.opcode == opMemoryCopy || use.opcode == opTableCopy {
+		// From the front if the destination is before the source, else from the back, so that no
+		// chunk overwrites what is still to be copied.
+		w.at(opLocalGet, bulkTo).at(opLocalGet, bulkFrom).do(opI32LeU).block(opIf)
+		w.forwards()
+		w.do(opElse)
+		w.backwards()
+		w.do(opEnd)
+	} else {
+		w.forwards()
+	}
+	w.rest()
+	return w.do(opEnd).bytes
 }
 
-// copyFunction is memory.copy in chunks. It copies from the front if the destination is before the
-// source, else from the back, so that no chunk overwrites bytes still to be copied.
-func (r *rewriting) copyFunction() []byte {
-	e := &encoder{}
-	r.small(e, opMemoryCopy)
-	e.overEnd(bulkTo).block(opIf).whole(opMemoryCopy).do(opReturn, opEnd)
-	e.overEnd(bulkFrom).block(opIf).whole(opMemoryCopy).do(opReturn, opEnd)
-
-	e.at(opLocalGet, bulkTo).at(opLocalGet, bulkFrom).do(opI32LeU).block(opIf)
-	e.block(opLoop)
-	r.chunkCharge(e)
-	e.at(opLocalGet, bulkTo).at(opLocalGet, bulkFrom).i32(chunkBytes).bulk(opMemoryCopy)
-	e.advance(bulkTo).advance(bulkFrom)
-	e.more()
-	e.do(opEnd, opElse)
-	e.block(opLoop)
-	r.chunkCharge(e)
-	e.last(bulkTo).last(bulkFrom).i32(chunkBytes).bulk(opMemoryCopy)
-	e.more()
-	e.do(opEnd, opEnd)
-
-	r.rest(e, opMemoryCopy)
-	return e.do(opEnd).bytes
+// bulkWriter writes the function of a use.
+type bulkWriter struct {
+	encoder
+	use     bulkUse
+	meter   *meter
+	chunk   int32 // a length
+	perUnit int64 // the base-2 logarithm of the length that costs a unit
 }
 
-// small performs an operation of at most one chunk with the single instruction.
-func (r *rewriting) small(e *encoder, code opcode) {
-	e.at(opLocalGet, bulkLength).i32(chunkBytes).do(opI32LeU).block(opIf)
-	r.rest(e, code)
-	e.do(opReturn, opEnd)
+// operation writes the operation itself. Its parameters are on the stack.
+func (w *bulkWriter) operation() {
+	w.bytes = append(w.bytes, opNumbered, w.use.opcode.number())
+	w.u32(w.use.index)
+	switch w.use.opcode {
+	case opMemoryInit, opMemoryCopy, opTableInit, opTableCopy:
+		w.u32(w.use.second)
+	}
 }
 
-// rest performs the remainder with the single instruction.
-func (r *rewriting) rest(e *encoder, code opcode) {
-	r.meter.chargeLength(e, bulkLength, bytesPerUnit)
-	e.whole(code)
+// moves reports whether the second parameter is where to read from.
+func (w *bulkWriter) moves() bool { return w.use.opcode != opMemoryFill && w.use.opcode != opTableFill }
+
+// rest does what is left of the operation, which is at most a chunk.
+func (w *bulkWriter) rest() {
+	w.meter.chargeLength(&w.encoder, bulkLength, w.perUnit)
+	w.at(opLocalGet, bulkTo).at(opLocalGet, bulkFrom).at(opLocalGet, bulkLength)
+	w.operation()
 }
 
-// chunkCharge writes the charge before each chunk.
-func (r *rewriting) chunkCharge(e *encoder) {
-	r.meter.charge(e, chunkBytes>>bytesPerUnit)
-	r.meter.test(e)
+// check traps if the operation is out of bounds, since nothing must be written then (§4.4.6, §4.4.7).
+// An operation of length 0 traps just where its range would end, unless that is beyond 32 bits.
+func (w *bulkWriter) check() {
+	w.overflow(bulkTo)
+	if w.moves() {
+		w.overflow(bulkFrom)
+	}
+	w.end(bulkTo)
+	if w.moves() {
+		w.end(bulkFrom)
+	} else {
+		w.at(opLocalGet, bulkFrom)
+	}
+	w.i32(0)
+	w.operation()
 }
 
-// whole writes the instruction with unchanged parameters. Out of bounds it traps before it writes
-// anything (§4.4.7), so such an operation is not divided into chunks.
-func (e *encoder) whole(code opcode) *encoder {
-	return e.at(opLocalGet, bulkTo).at(opLocalGet, bulkFrom).at(opLocalGet, bulkLength).bulk(code)
+// overflow traps as the operation does if a range ends beyond 32 bits.
+func (w *bulkWriter) overflow(start uint32) {
+	w.end(start).at(opLocalGet, bulkLength).do(opI32LtU).block(opIf)
+	w.i32(-1).at(opLocalGet, bulkFrom).i32(-1)
+	w.operation()
+	w.do(opUnreachable, opEnd)
 }
 
-// overEnd pushes whether the range that starts at an address extends past the end of the memory,
-// computed in 64 bits.
-func (e *encoder) overEnd(address uint32) *encoder {
-	e.at(opLocalGet, address).do(opI64ExtendU).at(opLocalGet, bulkLength).do(opI64ExtendU, opI64Add)
-	return e.at(opMemorySize, 0).do(opI64ExtendU).i64(16).do(opI64Shl, opI64GtU)
+// end pushes the end of the range that begins at a parameter.
+func (w *bulkWriter) end(start uint32) *encoder {
+	return w.at(opLocalGet, start).at(opLocalGet, bulkLength).do(opI32Add)
 }
 
-// advance moves an address past the chunk.
-func (e *encoder) advance(address uint32) *encoder {
-	return e.at(opLocalGet, address).i32(chunkBytes).do(opI32Add).at(opLocalSet, address)
+// forwards does all but the last chunk.
+func (w *bulkWriter) forwards() {
+	w.block(opLoop)
+	w.charge()
+	w.at(opLocalGet, bulkTo).at(opLocalGet, bulkFrom).i32(w.chunk)
+	w.operation()
+	w.advance(bulkTo)
+	if w.moves() {
+		w.advance(bulkFrom)
+	}
+	w.again()
 }
 
-// last pushes the address of the last remaining chunk.
-func (e *encoder) last(address uint32) *encoder {
-	return e.at(opLocalGet, address).at(opLocalGet, bulkLength).do(opI32Add).i32(chunkBytes).do(opI32Sub)
+// backwards does all but the first chunk.
+func (w *bulkWriter) backwards() {
+	w.block(opLoop)
+	w.charge()
+	for _, start := range [...]uint32{bulkTo, bulkFrom} {
+		w.end(start).i32(w.chunk).do(opI32Sub)
+	}
+	w.i32(w.chunk)
+	w.operation()
+	w.again()
 }
 
-// more subtracts the chunk from the length and repeats the loop while more than a chunk is left.
-func (e *encoder) more() *encoder {
-	e.at(opLocalGet, bulkLength).i32(chunkBytes).do(opI32Sub).at(opLocalTee, bulkLength)
-	return e.i32(chunkBytes).do(opI32GtU).at(opBrIf, 0)
+// charge charges for a chunk and tests.
+func (w *bulkWriter) charge() {
+	w.meter.charge(&w.encoder, maxRest)
+	w.meter.test(&w.encoder)
+}
+
+// advance moves the start of a range past the chunk.
+func (w *bulkWriter) advance(start uint32) {
+	w.at(opLocalGet, start).i32(w.chunk).do(opI32Add).at(opLocalSet, start)
+}
+
+// again subtracts the chunk from the length and repeats the loop while more than a chunk is left.
+func (w *bulkWriter) again() {
+	w.at(opLocalGet, bulkLength).i32(w.chunk).do(opI32Sub).at(opLocalTee, bulkLength)
+	w.i32(w.chunk).do(opI32GtU).at(opBrIf, 0).do(opEnd)
 }

@@ -210,19 +210,16 @@ func (e *encoder) functionType(t FuncType) {
 
 // Opcodes that added code needs besides those in instruction.go.
 const (
-	opMemorySize opcode = 0x3f
 	opMemoryGrow opcode = 0x40
 	opI32LtS     opcode = 0x48
+	opI32LtU     opcode = 0x49
 	opI32GtU     opcode = 0x4b
 	opI32LeU     opcode = 0x4d
 	opI64LtS     opcode = 0x53
-	opI64GtU     opcode = 0x56
 	opI64GeS     opcode = 0x59
 	opI32Add     opcode = 0x6a
 	opI32Sub     opcode = 0x6b
-	opI64Add     opcode = 0x7c
 	opI64Sub     opcode = 0x7d
-	opI64Shl     opcode = 0x86
 	opI64ShrU    opcode = 0x88
 	opI64ExtendU opcode = 0xad // i64.extend_i32_u
 )
@@ -259,14 +256,5 @@ func (e *encoder) i32(n int32) *encoder {
 // i64 writes i64.const.
 func (e *encoder) i64(n int64) *encoder {
 	e.do(opI64Const).signed(n)
-	return e
-}
-
-// bulk writes memory.fill or memory.copy on the only memory.
-func (e *encoder) bulk(code opcode) *encoder {
-	e.bytes = append(e.bytes, opNumbered, code.number(), 0)
-	if code == opMemoryCopy {
-		e.bytes = append(e.bytes, 0)
-	}
 	return e
 }

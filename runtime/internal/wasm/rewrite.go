@@ -179,7 +179,9 @@ func Rewrite(source []byte, a *Analysis, passes Passes) (*Rewritten, error) {
 	}
 	if passes.Meter {
 		r.addMeter()
-		r.addBulk()
+		if err := r.addBulk(); err != nil {
+			return nil, err
+		}
 	}
 	if r.fork != nil {
 		r.addFork()

@@ -151,8 +151,8 @@ func TestRewriteRefusesItsNames(t *testing.T) {
 		`import section at byte 14: imports from "caisson:meter@1", which is reserved`:   imports(MeterModule),
 		`import section at byte 14: imports from "caisson:fork@1", which is reserved`:    imports(ForkModule),
 		`import section at byte 14: imports from "caisson:counter@1", which is reserved`: imports(CounterModule),
-		`import section at byte 10: imports "caisson:meter@1", which is reserved`:        module(section(SectionImport, vector(concat(name("library"), name(CounterName), raw(3, byte(I64), 1))))),
-		`import section at byte 10: imports "caisson:depth@1", which is reserved`:        module(section(SectionImport, vector(concat(name("library"), name(depthName), raw(3, byte(I32), 1))))),
+		`import section at byte 8: imports "caisson:meter@1", which is reserved`:         module(section(SectionImport, vector(concat(name("library"), name(CounterName), raw(3, byte(I64), 1))))),
+		`import section at byte 8: imports "caisson:depth@1", which is reserved`:         module(section(SectionImport, vector(concat(name("library"), name(depthName), raw(3, byte(I32), 1))))),
 	} {
 		a := checked(t, source, Features{})
 		for _, passes := range passesOf() {

@@ -50,6 +50,7 @@ type validation struct {
 	hasDataCount    bool
 	elements        []ValueType // the types of the element segments
 	declared        bitSet      // functions that ref.func may name in a body
+	bulkUsed        map[bulkUse]bool
 
 	// Totals over all functions so far.
 	stackMoves     int
@@ -61,7 +62,7 @@ type validation struct {
 }
 
 func newValidation(source []byte, m *Module, bounds Bounds, features Features) *validation {
-	v := &validation{source: source, module: m, bounds: bounds, features: features, analysis: &Analysis{module: m, features: features}}
+	v := &validation{source: source, module: m, bounds: bounds, features: features, bulkUsed: map[bulkUse]bool{}, analysis: &Analysis{module: m, features: features}}
 	for n := range m.Imports {
 		imported := &m.Imports[n]
 		switch imported.Kind {
@@ -184,8 +185,9 @@ type Analysis struct {
 	// tables that the module defines.
 	Overrun *Error
 
-	taken    bitSet // functions that a reference can reach: from segments, globals, ref.func
-	bulk     uint32 // which instructions with the prefix 0xfc occur, by number
+	taken    bitSet    // functions that a reference can reach: from segments, globals, ref.func
+	bulk     uint32    // which instructions with the prefix 0xfc occur, by number
+	bulkUses []bulkUse // those whose time depends on a length, each once
 	module   *Module
 	features Features
 	digest   [sha256.Size]byte // of the module's bytes

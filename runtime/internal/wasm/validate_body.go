@@ -113,8 +113,15 @@ func (b *bodyValidation) step() {
 	if in.opcode >= opMemoryInit && in.opcode <= opTableFill {
 		b.v.analysis.bulk |= 1 << in.opcode.number()
 	}
-	if in.opcode == opMemoryGrow || takesLength(in.opcode) {
-		b.found.Calls = true // they leave the guest's code, or become calls
+	if in.opcode == opMemoryGrow || in.opcode == opTableGrow {
+		b.found.Calls = true // they leave the guest's code
+	}
+	if takesLength(in.opcode) {
+		b.found.Calls = true // they become calls
+		if use := in.bulkUse(); !b.v.bulkUsed[use] {
+			b.v.bulkUsed[use] = true
+			b.v.analysis.bulkUses = append(b.v.analysis.bulkUses, use)
+		}
 	}
 	switch {
 	case in.operator.special:

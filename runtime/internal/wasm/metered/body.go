@@ -494,16 +494,11 @@ func (b *body) call(t token) {
 	follows := b.tokens[min(b.next, len(b.tokens)-1)].op
 	b.keep()
 	switch {
-	case name == "fill" || name == "copy": // replaces the instruction
+	case operations[name].op != "": // replaces the instruction
 		b.spend(1)
 		b.does(charged)
 	case name == "grow" && (follows == opMemoryGrow || follows == opTableGrow): // the function charges for it
 		b.next++
-		b.does(charged)
-	case name == "bytes" && follows == opMemoryInit,
-		name == "items" && (follows == opTableInit || follows == opTableCopy || follows == opTableFill):
-		b.next++
-		b.spend(1)
 		b.does(charged)
 	case name != "" && name != "read" || t.op == opCall && (t.a == int64(b.module.refill) || b.module.isFork(int(t.a))):
 		b.fail("a function that was added is called out of place")

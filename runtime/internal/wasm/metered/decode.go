@@ -112,15 +112,13 @@ const (
 	opI32Const     = 0x41
 	opI64Const     = 0x42
 	opI32LtS       = 0x48
+	opI32LtU       = 0x49
 	opI32GtU       = 0x4b
 	opI32LeU       = 0x4d
-	opI64GtU       = 0x56
 	opI64GeS       = 0x59
 	opI32Add       = 0x6a
 	opI32Sub       = 0x6b
-	opI64Add       = 0x7c
 	opI64Sub       = 0x7d
-	opI64Shl       = 0x86
 	opI64ShrU      = 0x88
 	opI64ExtendU   = 0xad
 	opRefFunc      = 0xd2

@@ -14,9 +14,10 @@ var mnemonics = map[string]int32{
 	"unreachable": opUnreachable, "block": opBlock, "loop": opLoop, "if": opIf, "else": opElse, "end": opEnd,
 	"br": opBr, "br_if": opBrIf, "return": opReturn, "call": opCall,
 	"get": opLocalGet, "set": opLocalSet, "tee": opLocalTee, "gget": opGlobalGet, "gset": opGlobalSet,
-	"i32": opI32Const, "i64": opI64Const, "size": opMemorySize, "copy": opMemoryCopy, "fill": opMemoryFill,
-	"lt_s": opI32LtS, "gt_u": opI32GtU, "le_u": opI32LeU, "add": opI32Add, "sub": opI32Sub,
-	"add64": opI64Add, "sub64": opI64Sub, "shl64": opI64Shl, "shr64": opI64ShrU, "gt64": opI64GtU, "ge64": opI64GeS, "wide": opI64ExtendU,
+	"i32": opI32Const, "i64": opI64Const, "mcopy": opMemoryCopy, "mfill": opMemoryFill, "minit": opMemoryInit,
+	"tcopy": opTableCopy, "tfill": opTableFill, "tinit": opTableInit,
+	"lt_s": opI32LtS, "lt_u": opI32LtU, "gt_u": opI32GtU, "le_u": opI32LeU, "add": opI32Add, "sub": opI32Sub,
+	"sub64": opI64Sub, "shr64": opI64ShrU, "ge64": opI64GeS, "wide": opI64ExtendU,
 }
 
 // Named operands. Their values in tokens are far from real ones.
@@ -72,48 +73,72 @@ var (
 	ascend    = parse("gget DEPTH i32 N sub gset DEPTH")
 )
 
-// The added functions. Those for memory do the work of the instruction in pieces of 64 KiB, each
-// with a charge of one unit per 16 bytes and a test. A copy proceeds from the back if the source is
-// before the destination. Operations out of bounds trap before anything is written (§4.4.7), so
-// they are not divided.
+// The added functions. Those that copy and fill do the work of an instruction in pieces of maxRest
+// units, each with a charge and a test.
 var templates = map[string]pattern{
 	"more":  parse("gget METER call REFILL gset METER end"),
 	"take":  parse("gget METER get 0 wide sub64 gset METER " + test + "end"),
 	"grow":  parse("gget METER i64 4096 sub64 gset METER " + test + "end"),
-	"bytes": parse("gget METER get 0 wide i64 4 shr64 sub64 gset METER " + test + "get 0 end"),
-	"items": parse("gget METER get 0 wide sub64 gset METER " + test + "get 0 end"),
-	"fill": parse(small("fill") + whole("fill", 0) +
-		"loop " + piece + "get 0 get 1 i32 65536 fill " + onward(0) + repeat + "end " + rest("fill") + "end"),
-	"copy": parse(small("copy") + whole("copy", 0) + whole("copy", 1) +
-		"get 0 get 1 le_u if " +
-		"loop " + piece + "get 0 get 1 i32 65536 copy " + onward(0) + onward(1) + repeat + "end else " +
-		"loop " + piece + last(0) + last(1) + "i32 65536 copy " + repeat + "end end " + rest("copy") + "end"),
+	"mfill": operations["mfill"].pattern(),
+	"mcopy": operations["mcopy"].pattern(),
+	"minit": operations["minit"].pattern(),
+	"tfill": operations["tfill"].pattern(),
+	"tcopy": operations["tcopy"].pattern(),
+	"tinit": operations["tinit"].pattern(),
 	// These let a host save and restore the stack. They loop only through the host.
 	"read":  parse("loop get 0 call FORK br_if 0 end get 0 get 1 get 2 get 3 call F end"),
 	"enter": parse("call FORK if else call F end end"),
 }
 
-const (
-	piece  = "gget METER i64 4096 sub64 gset METER " + "gget METER i64 0 ge64 if else call MORE end "
-	repeat = "get 2 i32 65536 sub tee 2 i32 65536 gt_u br_if 0 "
-)
-
-func small(op string) string { return "get 2 i32 65536 le_u if " + rest(op) + "return end " }
-
-func rest(op string) string {
-	return "gget METER get 2 wide i64 4 shr64 sub64 gset METER " + test + "get 0 get 1 get 2 " + op + " "
+// operations are the instructions whose time depends on a length. A unit is 16 bytes of memory or an
+// element of a table.
+var operations = map[string]pieces{
+	"mfill": {op: "mfill", length: "65536", units: "i64 4 shr64 "},
+	"mcopy": {op: "mcopy", length: "65536", units: "i64 4 shr64 ", moves: true, overlaps: true},
+	"minit": {op: "minit", length: "65536", units: "i64 4 shr64 ", moves: true},
+	"tfill": {op: "tfill", length: "4096"},
+	"tcopy": {op: "tcopy", length: "4096", moves: true, overlaps: true},
+	"tinit": {op: "tinit", length: "4096", moves: true},
 }
 
-func whole(op string, address int) string {
-	return "get " + strconv.Itoa(address) + " wide get 2 wide add64 size wide i64 16 shl64 gt64 if get 0 get 1 get 2 " + op + " return end "
+// pieces is an operation that is divided into pieces.
+type pieces struct {
+	op       string
+	length   string // of a piece
+	units    string // divides a length by what costs one unit
+	moves    bool   // its second parameter is where to read from
+	overlaps bool   // it may have to proceed from the back
 }
 
-func onward(address int) string {
-	n := strconv.Itoa(address)
-	return "get " + n + " i32 65536 add set " + n + " "
-}
+// pattern returns the code. What is out of bounds traps before anything is written (§4.4.6, §4.4.7).
+// An operation of length 0 traps just where its range ends, and one whose range ends beyond 32 bits
+// always does. So no other operation is longer than a piece.
+func (p pieces) pattern() pattern {
+	rest := "gget METER get 2 wide " + p.units + "sub64 gset METER " + test + "get 0 get 1 get 2 " + p.op + " "
+	overflow := func(start string) string {
+		return "get " + start + " get 2 add get 2 lt_u if i32 -1 get 1 i32 -1 " + p.op + " unreachable end "
+	}
+	piece := "gget METER i64 4096 sub64 gset METER " + test
+	again := "get 2 i32 " + p.length + " sub tee 2 i32 " + p.length + " gt_u br_if 0 end "
+	advance := func(start string) string { return "get " + start + " i32 " + p.length + " add set " + start + " " }
 
-func last(address int) string { return "get " + strconv.Itoa(address) + " get 2 add i32 65536 sub " }
+	check, source := overflow("0"), "get 1 "
+	forwards := "loop " + piece + "get 0 get 1 i32 " + p.length + " " + p.op + " " + advance("0")
+	if p.moves {
+		check += overflow("1")
+		source = "get 1 get 2 add "
+		forwards += advance("1")
+	}
+	check += "get 0 get 2 add " + source + "i32 0 " + p.op + " "
+	forwards += again
+	backwards := "loop " + piece + "get 0 get 2 add i32 " + p.length + " sub get 1 get 2 add i32 " + p.length + " sub i32 " + p.length + " " + p.op + " " + again
+
+	all := forwards
+	if p.overlaps {
+		all = "get 0 get 1 le_u if " + forwards + "else " + backwards + "end "
+	}
+	return parse("get 2 i32 " + p.length + " le_u if " + rest + "return end " + check + all + rest + "end")
+}
 
 // match compares the beginning of tokens with a pattern, and returns the operands that the pattern
 // leaves open.
@@ -173,7 +198,7 @@ func (m *module) identify() {
 	const longest = 200 // tokens of the longest template and more
 	var tokens []token
 	// A test is a call of more, so that must be identified first.
-	for _, names := range [][]string{{"more"}, {"take", "grow", "bytes", "items", "fill", "copy", "read", "enter"}} {
+	for _, names := range [][]string{{"more"}, {"take", "grow", "mfill", "mcopy", "minit", "tfill", "tcopy", "tinit", "read", "enter"}} {
 		for _, f := range m.functions {
 			if f.end-f.start > 4*longest {
 				continue
