@@ -31,7 +31,7 @@ var passesOutput = []string{
 	6: "28a6ba3a3bc8a905cb1810fabe516f16391fb29fab3c70b12eb0baaa3d55c015",
 	7: "a156f3247c0953541bbbe278a106607b35e04de23466cd8e7ce9971cc31aa409",
 	8: "a156f3247c0953541bbbe278a106607b35e04de23466cd8e7ce9971cc31aa409",
-	9: "72e4239aa5c7250f45a848df280f12d00c7452c8370b678ff312d351feb56849",
+	9: "bc00af3e4b7ae0f4ee36e955e99f9e34557a4e40f352ffb4fdc79b030ed4f8a6",
 }
 
 // TestPassesVersion: what a version of the passes rewrote is not used by another.

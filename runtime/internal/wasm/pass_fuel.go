@@ -26,7 +26,9 @@ import "slices"
 type fuelPass struct {
 	meter     *meter
 	functions []FunctionAnalysis
-	imported  uint32 // number of imported functions
+	imported  uint32        // number of imported functions
+	moves     map[int]int64 // see Analysis
+	globals   int64         // number of globals
 	runs      []fuelRun
 	loops     []fuelLoop
 	forks     []fuelFork
@@ -51,10 +53,9 @@ type fuelRun struct {
 	before int64 // the maximum work before it since a test
 	head   int64 // its work before a callee tests, including the leaf functions it calls
 	rest   int64 // the maximum work since a callee tested
-	calls  bool
-	resets bool // one of its callees starts with a test
-	relies bool // its first callee does
-	bulk   bool // contains a charge for a length, which is tested
+	calls  bool  // calls a function of the guest, an imported one, or one that the bulk pass adds
+	resets bool  // one of its callees starts with a test
+	relies bool  // its first callee does
 	tested bool
 	ahead  bool // part of its charge is refunded on some path
 }
@@ -87,6 +88,7 @@ type fuelFrame struct {
 	branched bool  // its end is reached other than from the code before it
 	entered  bool  // of an if: it is reachable
 	loop     int   // of a reachable loop: its index in loops
+	moves    int64 // of a loop: what a branch to it costs
 	fork     int   // of a reachable if: its index in forks
 	there    int64 // the maximum work since a test at the end of the block
 	unless   int64 // the same at the beginning of an if
@@ -139,13 +141,14 @@ func (p *fuelPass) visit(b *bodyRewriting, in *instruction) {
 	switch in.opcode {
 	case opNop:
 	case opMemoryGrow, opTableGrow: // the bulk pass charges for growth
-		p.bulk()
+		p.resets()
 	case opBlock:
+		p.cost(p.moves[in.at])
 		p.frames = append(p.frames, fuelFrame{opcode: opBlock})
 	case opLoop:
 		p.loop(b, in)
 	case opIf:
-		p.cost(1)
+		p.cost(1 + p.moves[in.at])
 		p.end(b)
 		p.frames = append(p.frames, fuelFrame{opcode: opIf, entered: p.run != noRun, unless: p.work, fork: len(p.forks)})
 		if before := p.run; before != noRun {
@@ -173,7 +176,8 @@ func (p *fuelPass) visit(b *bodyRewriting, in *instruction) {
 		p.cost(1)
 		bulk := in.opcode>>8 == opNumbered // the bulk pass will insert code before it
 		if takesLength(in.opcode) {
-			p.bulk()
+			p.cost(p.reloads(b))
+			p.resets()
 		}
 		if !bulk {
 			p.shorten(b, in)
@@ -206,12 +210,17 @@ func (p *fuelPass) shorten(b *bodyRewriting, in *instruction) {
 	}
 }
 
-// bulk records that the bulk pass charges and tests within the run. What is done after that test
-// counts as if there was none, since a local counter is not handed over there.
-func (p *fuelPass) bulk() {
+// reloads is what a call costs for the globals that are loaded after it.
+func (p *fuelPass) reloads(b *bodyRewriting) int64 {
+	return min(int64(p.functions[b.index].Globals), p.globals) / movesPerUnit
+}
+
+// resets adds the call of a function that starts with a test.
+func (p *fuelPass) resets() {
 	if p.run != noRun {
-		p.runs[p.run].bulk = true
-		p.runs[p.run].work(maxRest)
+		run := &p.runs[p.run]
+		run.relies = run.relies || !run.calls
+		run.calls, run.resets, run.rest = true, true, maxRest
 	}
 }
 
@@ -232,7 +241,7 @@ func (p *fuelPass) leave(b *bodyRewriting) {
 // call adds a call. A leaf does not test. Other functions that the module defines test where they
 // begin. What is called through a table or imported, perhaps from another module, may do either.
 func (p *fuelPass) call(b *bodyRewriting, in *instruction) {
-	p.cost(1)
+	p.cost(1 + p.moves[in.at] + p.reloads(b))
 	if p.run == noRun {
 		return
 	}
@@ -240,12 +249,12 @@ func (p *fuelPass) call(b *bodyRewriting, in *instruction) {
 	defined := (in.opcode == opCall || in.opcode == opReturnCall) && in.index >= p.imported
 	switch {
 	case defined && p.functions[in.index-p.imported].isLeaf():
-		run.work(int64(p.functions[in.index-p.imported].Instructions))
+		leaf := &p.functions[in.index-p.imported]
+		run.work(int64(leaf.Instructions + leaf.Moves))
 	case defined:
-		run.relies = !run.calls
-		run.resets, run.rest = true, maxRest
+		p.resets()
 	default:
-		run.work(leafInstructions)
+		run.work(leafUnits)
 		run.rest = max(run.rest, maxRest)
 	}
 	run.calls = true
@@ -253,7 +262,8 @@ func (p *fuelPass) call(b *bodyRewriting, in *instruction) {
 }
 
 func (p *fuelPass) loop(b *bodyRewriting, in *instruction) {
-	p.frames = append(p.frames, fuelFrame{opcode: opLoop, loop: len(p.loops)})
+	p.cost(p.moves[in.at])
+	p.frames = append(p.frames, fuelFrame{opcode: opLoop, loop: len(p.loops), moves: p.moves[in.at]})
 	if before := p.run; before != noRun {
 		p.split(b, in)
 		p.loops = append(p.loops, fuelLoop{before: before, header: p.run})
@@ -309,16 +319,24 @@ func (p *fuelPass) close(b *bodyRewriting, in *instruction) {
 // branch charges for a branch and records its target.
 func (p *fuelPass) branch(b *bodyRewriting, in *instruction) {
 	p.cost(1 + b.passed)
+	place := noRun
+	switch {
+	case in.opcode == opBrTable:
+		p.cost(p.repeats(b, in))
+	case in.opcode == opBrIf && b.inside != 0:
+		place = p.add(b.inside)
+		p.runs[place].cost = p.repeat(in.index)
+		p.runs[place].head = p.runs[place].cost
+	default:
+		p.cost(p.repeat(in.index))
+	}
 	p.end(b)
 	switch in.opcode {
 	case opBr:
 		p.target(in.index, p.run, true)
 		p.run = noRun
 	case opBrIf:
-		before, place := p.run, noRun
-		if b.inside != 0 {
-			place = p.add(b.inside)
-		}
+		before := p.run
 		p.target(in.index, place, false)
 		p.split(b, in)
 		if before != noRun && place != noRun {
@@ -331,6 +349,23 @@ func (p *fuelPass) branch(b *bodyRewriting, in *instruction) {
 		}
 		p.run = noRun
 	}
+}
+
+// repeat returns what a branch to a label costs beyond one unit.
+func (p *fuelPass) repeat(label uint32) int64 {
+	if n := len(p.frames); uint64(label) < uint64(n) {
+		return p.frames[n-1-int(label)].moves
+	}
+	return 0
+}
+
+// repeats returns the same for the most expensive label of br_table.
+func (p *fuelPass) repeats(b *bodyRewriting, in *instruction) (most int64) {
+	labels := b.again(in)
+	for range in.index + 1 {
+		most = max(most, p.repeat(labels.u32("a label")))
+	}
+	return most
 }
 
 // target records a branch to a label, and the run that may be charged for the code at the target.
@@ -399,7 +434,7 @@ func (p *fuelPass) join(b *bodyRewriting, fork fuelFork) {
 		return // nothing is charged there, or the refund may not be covered
 	}
 	// A test between the charge and the refund could stop a guest that has enough fuel.
-	exact := !b.counted && (before.bulk || fork.before == entryRun && !p.functions[b.index].isLeaf())
+	exact := !b.counted && fork.before == entryRun && !p.functions[b.index].isLeaf()
 	move := func(from, back *fuelRun) bool {
 		ahead := from.cost > back.cost || from.ahead || back.ahead
 		if from.calls || from.tested || exact && ahead {

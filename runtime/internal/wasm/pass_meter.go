@@ -37,7 +37,7 @@ func (r *rewriting) addMeter() {
 	r.meter.take = r.addFunction(FuncType{Params: []ValueType{I32}}, take.do(opEnd).bytes)
 	r.pipeline = append(r.pipeline,
 		&loopPass{meter: r.meter, functions: r.analysis.Functions},
-		&fuelPass{meter: r.meter, functions: r.analysis.Functions, imported: r.importedFunctions})
+		&fuelPass{meter: r.meter, functions: r.analysis.Functions, imported: r.importedFunctions, moves: r.analysis.moves, globals: int64(r.ownGlobals) + int64(len(r.module.Globals))})
 }
 
 // charge deducts units from the meter, or refunds them if negative.
@@ -75,9 +75,9 @@ func (m *meter) test(e *encoder) {
 	e.at(opGlobalGet, m.global).i64(0).do(opI64GeS).block(opIf).do(opElse).at(opCall, m.more).do(opEnd)
 }
 
-// leafInstructions is the maximum number of instructions of a function without calls and loops that
-// does not test the meter. Its callers account for it.
-const leafInstructions = 64
+// leafUnits is the maximum cost of a function without calls and loops that does not test the meter. Its
+// callers account for it.
+const leafUnits = 64
 
 // growUnits is the cost of memory.grow and table.grow. They leave the guest's code and take as long
 // as a few thousand other instructions.
@@ -85,7 +85,7 @@ const growUnits = maxRest
 
 // isLeaf reports whether a function does not test the meter on entry.
 func (f *FunctionAnalysis) isLeaf() bool {
-	return !f.Loops && !f.Calls && f.Instructions <= leafInstructions
+	return !f.Loops && !f.Calls && f.Instructions+f.Moves <= leafUnits
 }
 
 // moved returns the new index of a function of the original module, or of its replacement.

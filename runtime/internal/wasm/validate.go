@@ -62,7 +62,7 @@ type validation struct {
 }
 
 func newValidation(source []byte, m *Module, bounds Bounds, features Features) *validation {
-	v := &validation{source: source, module: m, bounds: bounds, features: features, bulkUsed: map[bulkUse]bool{}, analysis: &Analysis{module: m, features: features}}
+	v := &validation{source: source, module: m, bounds: bounds, features: features, bulkUsed: map[bulkUse]bool{}, analysis: &Analysis{module: m, features: features, moves: map[int]int64{}}}
 	for n := range m.Imports {
 		imported := &m.Imports[n]
 		switch imported.Kind {
@@ -188,6 +188,9 @@ type Analysis struct {
 	taken    bitSet    // functions that a reference can reach: from segments, globals, ref.func
 	bulk     uint32    // which instructions with the prefix 0xfc occur, by number
 	bulkUses []bulkUse // those whose time depends on a length, each once
+	// moves has, by the offset of an instruction, what it costs beyond one unit for the values that it
+	// moves: blocks each time that they are entered and loops also each time that they are repeated.
+	moves    map[int]int64
 	module   *Module
 	features Features
 	digest   [sha256.Size]byte // of the module's bytes
@@ -202,10 +205,12 @@ type FunctionAnalysis struct {
 	Branches      uint32 // br, br_if, br_table, return
 	BranchTargets uint32 // labels in all br_table instructions, including defaults
 	Instructions  uint32
-	Loops         bool // has a loop
-	Calls         bool // calls a function, directly or indirectly, grows a memory or table, or copies, fills or initializes one
-	CallsIndirect bool // calls a function through a table
-	Vectors       bool // has a value of type v128
+	Moves         uint32 // units that instructions cost beyond one each, see movesPerUnit, without repetitions
+	Globals       uint32 // instructions that use a global
+	Loops         bool   // has a loop
+	Calls         bool   // calls a function, directly or indirectly, grows a memory or table, or copies, fills or initializes one
+	CallsIndirect bool   // calls a function through a table
+	Vectors       bool   // has a value of type v128
 }
 
 // bitSet is a set of small numbers.

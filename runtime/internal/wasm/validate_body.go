@@ -14,6 +14,7 @@ type bodyValidation struct {
 	frames   []frame     // the control stack
 	found    FunctionAnalysis
 	spills   spills
+	moves    moves
 	alone    [256]ValueType // each type at its own index, so that a single type is a slice
 }
 
@@ -35,7 +36,7 @@ func (f *frame) label() []ValueType {
 }
 
 func newBodyValidation(v *validation) *bodyValidation {
-	b := &bodyValidation{v: v}
+	b := &bodyValidation{v: v, moves: moves{found: v.analysis.moves}}
 	for t := range b.alone {
 		b.alone[t] = ValueType(t)
 	}
@@ -54,6 +55,7 @@ func (b *bodyValidation) function(f Function) (FunctionAnalysis, *Error) {
 	b.declareLocals(len(functionType.Params) + f.Locals)
 	b.found.Vectors = slices.Contains(b.locals, V128)
 	b.spills.reset(len(b.locals))
+	b.moves.reset(len(b.locals))
 	b.operands, b.frames = b.operands[:0], b.frames[:0]
 	b.open(opBlock, nil, functionType.Results)
 	for b.err == nil && len(b.frames) > 0 {
@@ -63,7 +65,7 @@ func (b *bodyValidation) function(f Function) (FunctionAnalysis, *Error) {
 		}
 	}
 	b.end()
-	b.found.Spilled = b.spills.values
+	b.found.Spilled, b.found.Moves = b.spills.values, uint32(b.moves.total)
 	b.complexity(len(b.locals))
 	return b.found, b.err
 }
@@ -192,6 +194,7 @@ func (b *bodyValidation) control(in *instruction) {
 	case opElse:
 		b.otherwise()
 	case opEnd:
+		b.moves.end()
 		b.finish()
 	case opBr, opBrIf, opBrTable, opReturn:
 		b.branch(in)
@@ -214,6 +217,7 @@ func (b *bodyValidation) block(in *instruction) {
 		start, end = t.Params, t.Results
 	}
 	b.expectAll(start)
+	b.moves.begin(in.at, len(start)+len(end))
 	b.found.Loops = b.found.Loops || in.opcode == opLoop
 	b.found.Blocks++
 	b.bound("blocks", b.found.Blocks, b.v.bounds.Blocks)
@@ -333,6 +337,7 @@ func (b *bodyValidation) call(in *instruction) {
 	} else if callee = b.indirect(in); callee == nil {
 		return
 	}
+	b.moves.add(in.at, len(callee.Params)+len(callee.Results))
 	b.expectAll(callee.Params)
 	b.spills.call(len(b.operands))
 	if in.opcode == opCall || in.opcode == opCallIndirect {

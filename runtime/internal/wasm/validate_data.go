@@ -47,6 +47,7 @@ func (b *bodyValidation) variable(in *instruction) {
 		b.spills.get(in.index)
 	} else {
 		b.spills.set(in.index)
+		b.moves.set()
 		b.expect(t)
 	}
 	if in.opcode != opLocalSet {
@@ -59,6 +60,7 @@ func (b *bodyValidation) globalVariable(in *instruction) {
 		b.invalid("%s refers to global %d, there are %d", in.operator.name, in.index, len(b.v.globals))
 		return
 	}
+	b.found.Globals++
 	global := b.v.globals[in.index]
 	if in.opcode == opGlobalGet {
 		b.push(global.Type)

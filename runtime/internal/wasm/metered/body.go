@@ -10,7 +10,9 @@ type body struct {
 	next    int // index of the next token
 	frames  []frame
 	counter int64 // the local counter, or none
-	settled bool  // the local counter was handed over at the end
+	reloads int64 // the cost beyond one unit of every call
+	opened  []opened
+	settled bool // the local counter was handed over at the end
 
 	live    bool  // this place is reachable
 	balance int64 // what was charged on the path here, minus what was executed
@@ -31,6 +33,7 @@ type frame struct {
 	op      int32
 	inner   bool
 	loop    int   // of a loop: its number in the function
+	moves   int64 // of a loop: the cost beyond one unit of branching to it
 	work    int64 // of a loop: state.work at its header
 	balance int64 // of a loop: at its header; of an if: at its beginning
 	reached bool  // a path reaches its end
@@ -96,6 +99,7 @@ func (b *body) read(m *module, f *function) {
 	if b.err = b.reader.err; b.err == nil && b.counter != none && (group != 1 || kind != 0x7f) {
 		b.fail("a function with loops has no counter of its own")
 	}
+	b.weigh(m.types[f.typ].params + locals)
 }
 
 func (b *body) fail(reason string) {
@@ -168,20 +172,20 @@ func (b *body) step() {
 	case opBlock, opElse, opEnd, opLoop:
 		b.structure(t)
 	case opIf:
-		b.spend(1)
-		if !b.entrance() {
+		if b.spend(1 + int64(t.b)); !b.entrance() {
 			b.frames = append(b.frames, frame{op: opIf, balance: b.balance, before: b.state})
 		}
 	case opBr:
 		b.jump(arm)
+		b.spend(b.repeat(t.a))
 		b.branch(t.a)
 		b.live = false
 	case opBrIf:
-		b.spend(1)
+		b.spend(1 + b.repeat(t.a))
 		b.even()
 		b.branch(t.a)
 	case opBrTable:
-		b.spend(1)
+		b.spend(1 + b.repeats(t, 0))
 		b.even()
 		b.table(t, 0)
 	case opReturn, opUnreachable:
@@ -277,6 +281,7 @@ func (b *body) snippet() bool {
 	b.arm = false
 	b.bound(found[0])
 	b.jump(arm)
+	b.spend(b.repeat(found[2]))
 	b.back(found[1]-1, found[2])
 	b.live = false
 	return true
@@ -347,6 +352,7 @@ func (b *body) jump(arm bool) {
 func (b *body) structure(t token) {
 	switch t.op {
 	case opBlock:
+		b.spend(int64(t.b))
 		b.frames = append(b.frames, frame{op: opBlock})
 	case opLoop:
 		b.loop(t)
@@ -362,6 +368,7 @@ func (b *body) loop(t token) {
 		b.fail("a loop does not begin with a test")
 		return
 	}
+	b.spend(int64(t.b))
 	if b.bound(found[0]); b.fresh >= 0 {
 		b.fail("a function with a loop does not start with a test")
 	}
@@ -371,7 +378,7 @@ func (b *body) loop(t token) {
 		b.headers = append(b.headers, never)
 	}
 	b.work.enterLoop(found[0], b.headers[b.loops])
-	header := frame{op: opLoop, loop: b.loops, work: b.tested, balance: b.balance}
+	header := frame{op: opLoop, loop: b.loops, moves: int64(t.b), work: b.tested, balance: b.balance}
 	b.loops++
 	b.frames = append(b.frames, header)
 	header.inner = true
@@ -420,6 +427,23 @@ func (b *body) reach(f *frame) {
 		f.there = b.state
 	}
 	f.reached = true
+}
+
+// repeat returns what a branch to a label costs beyond one unit.
+func (b *body) repeat(label int64) int64 {
+	if n := int64(len(b.frames)) - 1 - label; n >= 0 && n < int64(len(b.frames)) {
+		return b.frames[n].moves
+	}
+	return 0
+}
+
+// repeats returns the same for the most expensive label of br_table, which is inside the given number of
+// blocks without frames.
+func (b *body) repeats(t token, within int64) (most int64) {
+	for _, label := range b.reader.labels[t.a:int64(t.b)] {
+		most = max(most, b.repeat(int64(label)-within))
+	}
+	return most
 }
 
 // branch follows a branch to a label, except one back to a loop after a test of the counter.
@@ -480,6 +504,7 @@ func (b *body) entrance() bool {
 	}
 	b.arm = false
 	b.next += 4
+	b.spend(b.repeats(rest[1], 1))
 	b.branch(rest[3].a)
 	b.table(rest[1], 1)
 	return true
@@ -493,9 +518,12 @@ func (b *body) call(t token) {
 	}
 	follows := b.tokens[min(b.next, len(b.tokens)-1)].op
 	b.keep()
+	if b.counter != none && !b.empty {
+		b.fail("a function is called before the counter is handed over")
+	}
 	switch {
 	case operations[name].op != "": // replaces the instruction
-		b.spend(1)
+		b.spend(1 + b.reloads)
 		b.does(charged)
 	case name == "grow" && (follows == opMemoryGrow || follows == opTableGrow): // the function charges for it
 		b.next++
@@ -503,10 +531,7 @@ func (b *body) call(t token) {
 	case name != "" && name != "read" || t.op == opCall && (t.a == int64(b.module.refill) || b.module.isFork(int(t.a))):
 		b.fail("a function that was added is called out of place")
 	default:
-		b.spend(1)
-		if b.counter != none && !b.empty {
-			b.fail("a function is called before the counter is handed over")
-		}
+		b.spend(1 + b.reloads + int64(b.module.calledType(t).values/movesPerUnit))
 		b.does(b.module.called(t))
 	}
 }

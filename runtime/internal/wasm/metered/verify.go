@@ -145,6 +145,7 @@ type module struct {
 	imports     int // imported functions
 	importTypes []int
 	globals     int            // imported globals
+	defines     int            // globals that the module defines
 	refill      int            // the import
 	fork        []int          // the imports from forkModule
 	meter       int            // the global
@@ -179,6 +180,7 @@ type function struct {
 // functionType is a type, and the functions of that type that a call through a table can lead to.
 type functionType struct {
 	params  int
+	values  int   // parameters and results
 	same    int   // the first type that is equal
 	members []int // of the first of equal types: their numbers among those that the module defines
 	callee
@@ -202,6 +204,20 @@ func (m *module) bounds(index int) bounds {
 	} else {
 		return f.bounds
 	}
+}
+
+// calledType returns the type of what an instruction calls.
+func (m *module) calledType(t token) functionType {
+	typ := int(t.a)
+	if t.op == opCall && typ < m.imports {
+		typ = m.importTypes[typ]
+	} else if t.op == opCall && typ-m.imports < len(m.functions) {
+		typ = m.functions[typ-m.imports].typ
+	}
+	if typ >= len(m.types) {
+		return functionType{}
+	}
+	return m.types[typ]
 }
 
 // called returns the bounds of what an instruction calls.
@@ -274,7 +290,8 @@ func (m *module) functionType() {
 	m.skip(1)
 	params := m.u32()
 	m.skip(params)
-	m.skip(m.u32())
+	results := m.u32()
+	m.skip(results)
 	if m.err != nil {
 		return
 	}
@@ -282,7 +299,7 @@ func (m *module) functionType() {
 	if _, known := m.typed[key]; !known {
 		m.typed[key] = n
 	}
-	m.types = append(m.types, functionType{params: params, same: m.typed[key], callee: callee{bounds: bounds{through: never, last: never}, assumed: unbounded}})
+	m.types = append(m.types, functionType{params: params, values: params + results, same: m.typed[key], callee: callee{bounds: bounds{through: never, last: never}, assumed: unbounded}})
 }
 
 func (m *module) imported() {
@@ -332,6 +349,7 @@ func (m *module) defined() {
 func (m *module) global() {
 	m.skip(2)
 	m.constant()
+	m.defines++
 }
 
 func (m *module) export() {
