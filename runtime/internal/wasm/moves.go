@@ -17,15 +17,14 @@ type moves struct {
 
 // openMoves is an open block.
 type openMoves struct {
-	at   int // offset of its first instruction
-	sets int // how many of its instructions assign a local
-	own  int // how many parameters and results it has
+	at   uint32 // offset of its first instruction
+	sets uint32 // how many of its instructions assign a local
 }
 
 func (m *moves) reset(locals int) { m.locals, m.open, m.total = locals, m.open[:0], 0 }
 
 // begin begins a block.
-func (m *moves) begin(at, values int) { m.open = append(m.open, openMoves{at: at, own: values}) }
+func (m *moves) begin(at int) { m.open = append(m.open, openMoves{at: uint32(at)}) }
 
 // set assigns a local.
 func (m *moves) set() {
@@ -34,8 +33,8 @@ func (m *moves) set() {
 	}
 }
 
-// end ends a block, unless it is the body.
-func (m *moves) end() {
+// end ends a block with so many parameters and results, unless it is the body.
+func (m *moves) end(values int) {
 	n := len(m.open) - 1
 	if n < 0 {
 		return
@@ -45,7 +44,7 @@ func (m *moves) end() {
 	if n > 0 {
 		m.open[n-1].sets += top.sets
 	}
-	m.add(top.at, min(top.sets, m.locals)+top.own)
+	m.add(int(top.at), min(int(top.sets), m.locals)+values)
 }
 
 // add records what the instruction at an offset moves.

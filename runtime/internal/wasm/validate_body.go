@@ -194,7 +194,7 @@ func (b *bodyValidation) control(in *instruction) {
 	case opElse:
 		b.otherwise()
 	case opEnd:
-		b.moves.end()
+		b.moves.end(len(b.top().start) + len(b.top().end))
 		b.finish()
 	case opBr, opBrIf, opBrTable, opReturn:
 		b.branch(in)
@@ -217,7 +217,7 @@ func (b *bodyValidation) block(in *instruction) {
 		start, end = t.Params, t.Results
 	}
 	b.expectAll(start)
-	b.moves.begin(in.at, len(start)+len(end))
+	b.moves.begin(in.at)
 	b.found.Loops = b.found.Loops || in.opcode == opLoop
 	b.found.Blocks++
 	b.bound("blocks", b.found.Blocks, b.v.bounds.Blocks)
