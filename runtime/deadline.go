@@ -88,15 +88,20 @@ func (d *deadline) release() {
 	}
 }
 
-// The watchdog looks at the running guests every lookEvery. A guest that is overdue at mostLooks
-// looks in a row is a runaway. A second passes between the first and the last of them. Counting
-// looks, not time, ensures that the process ran during that second and was not suspended.
+// The watchdog looks at the running guests every lookEvery. An overdue guest is a runaway if its own
+// code has used a processor for mostTime since, or if it is in a host function, or being started, at
+// mostLooks looks in a row, of which the last is a second after the first. A machine that is busy with
+// other work delays a guest, but the guest's thread uses no processor meanwhile. After mostWaits looks, ten
+// seconds, it is a runaway in any case. Counting looks, not time, ensures that the process ran in the
+// meantime and was not suspended.
 const (
 	lookEvery = 200 * time.Millisecond
+	mostTime  = time.Second
 	mostLooks = 6
-	// overdue is how long after a guest's deadline the last resort ends the process. If the
-	// watchdog runs, it has found the guest by then.
-	overdue = mostLooks * lookEvery
+	mostWaits = 50
+	// overdue is how long after a guest's deadline, and after a look of the watchdog, the last resort
+	// ends the process. If the watchdog runs, it looks much more often, even on a busy machine.
+	overdue = 2 * time.Second
 )
 
 // watchdog tracks the running guests and abandons those that cannot be stopped. It costs each
@@ -133,8 +138,10 @@ type guest struct {
 	deadline time.Time
 	calls    atomic.Int32 // calls of other tools that it waits for, except those still being planned
 
-	previous, next *guest // this and the fields below belong to the watchdog
-	looks          int    // consecutive looks at which it was overdue
+	previous, next *guest        // this and the fields below belong to the watchdog
+	looks          int           // consecutive looks at which it was overdue
+	thread         int32         // on which its own code ran at the last of them, or 0
+	used           time.Duration // how long that had used a processor when it was first seen there
 	abandoned      bool
 	until          time.Time   // if abandoned: when everyone must have been notified
 	told           atomic.Bool // the program was notified
@@ -227,7 +234,27 @@ func (w *watchdog) check(g *guest, now time.Time) bool {
 		return false
 	}
 	g.looks++
-	return g.looks >= mostLooks
+	switch {
+	case g.looks >= mostWaits:
+		return true
+	case !engine.MeasuresThreads || g.run == nil || g.Function() != "":
+		return g.looks >= mostLooks
+	}
+	return g.runs(g.Thread(), engine.ThreadTime) >= mostTime
+}
+
+// runs returns how long the guest's own code has used a processor since the first look at which it was
+// overdue on this thread.
+func (g *guest) runs(thread int32, timeOf func(thread int32) (time.Duration, bool)) time.Duration {
+	if thread == 0 {
+		g.thread = 0
+		return 0
+	}
+	used, known := timeOf(thread)
+	if !known || thread != g.thread || g.looks == 1 {
+		g.thread, g.used = thread, used
+	}
+	return used - g.used
 }
 
 // condemn abandons a guest: nobody waits for it any longer, its slot stays occupied, and its module
@@ -318,7 +345,7 @@ func (w *watchdog) arm(at time.Time, next *guest) {
 // lastTime returns when the last resort may end the process unless the watchdog looks again. A
 // runaway can keep all other guests from returning, so the earliest deadline of any guest counts.
 func (g *guest) lastTime(now time.Time) time.Time {
-	at, soonest := g.deadline.Add(overdue), now.Add(2*lookEvery)
+	at, soonest := g.deadline.Add(overdue), now.Add(overdue)
 	switch {
 	case g.abandoned && !g.told.Load(): // the collector may wait for the guest, and OnRunaway for the collector
 		return g.until

@@ -12,8 +12,8 @@ import (
 // [Options.OnRunaway].
 var ErrRunaway = errors.New("the guest could not be stopped: this is a bug in Caisson")
 
-// Runaway describes a guest that had not returned a second after its deadline, or after its call
-// was cancelled.
+// Runaway describes a guest whose own code used a processor for a second after its deadline or the
+// cancellation of its call, or that was in a host function a second after it, or did not return within ten.
 type Runaway struct {
 	CallID string // empty for a program that was being started without a call
 	Tool   string

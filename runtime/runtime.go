@@ -79,8 +79,7 @@ type Options struct {
 	Resolver *net.Resolver
 	// Logger receives the runtime's own failures, with the call's id. Nil discards them.
 	Logger *slog.Logger
-	// OnRunaway is called once for each guest that has not returned a second after its deadline
-	// or its cancellation. That is a bug in this package. The runtime abandons the guest: it
+	// OnRunaway is called once for each guest that cannot be stopped (see [Runaway]). That is a bug in this package. The runtime abandons the guest: it
 	// logs the failure, makes the module's tools unavailable, and ends the call with the kind
 	// [tool.Deadline], or [tool.Cancelled] if it was cancelled. It can end the call only if the
 	// call's host has a method Abandon(tool.Outcome, error), as the executor's host does;

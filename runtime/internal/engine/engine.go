@@ -229,6 +229,7 @@ func (c *runContext) invoke(ctx context.Context, f *hostfuncs.Function, memory h
 	}
 	err := guarded(ctx, memory, f, stack)
 	c.watched.leave()
+	c.watched.enterGuest(c.instance.onThread())
 	return err
 }
 

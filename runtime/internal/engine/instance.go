@@ -176,12 +176,14 @@ func (i *instance) run(ctx context.Context, key poolKey, r Run) (usage Usage, er
 	i.fuel, i.watched = meter{limit: r.Fuel}, r.Watched
 	i.meter.Set(uint64(i.fuel.first()))
 	i.watchPages()
+	i.watched.enterGuest(false)
 	if i.stack != nil {
 		err = i.fork(ctx)
 	} else {
 		inside := i.context(ctx)
 		err = i.finish(inside, i.begin(inside, r))
 	}
+	i.watched.leaveGuest()
 	err = i.explain(err)
 	usage = i.usage()
 	usage.Fuel, usage.Charged = i.fuel.used(int64(i.meter.Get())), i.fuel.charged

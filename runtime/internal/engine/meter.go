@@ -56,6 +56,7 @@ type meter struct {
 func offerMeter(ctx context.Context, runtime wazero.Runtime) error {
 	refill := func(ctx context.Context, stack []uint64) {
 		run := runOf(ctx)
+		run.watched.leaveGuest()
 		m := run.meter
 		now := run.look(ctx)
 		m.pace(now)
@@ -65,6 +66,7 @@ func offerMeter(ctx context.Context, runtime wazero.Runtime) error {
 		}
 		stack[0] = uint64(left)
 		m.since = now
+		run.watched.enterGuest(run.instance.onThread())
 	}
 	_, err := runtime.NewHostModuleBuilder(wasm.MeterModule).NewFunctionBuilder().
 		WithGoFunction(api.GoFunc(refill), []api.ValueType{api.ValueTypeI64}, []api.ValueType{api.ValueTypeI64}).
@@ -204,8 +206,33 @@ var errAbandoned = errors.New("run was abandoned")
 // Watched lets other goroutines observe and abandon a run. The zero value is ready for one run. It
 // is safe for concurrent use.
 type Watched struct {
-	function  atomic.Pointer[hostfuncs.Function] // that the guest is calling; nil while it runs its own code
+	function  atomic.Pointer[hostfuncs.Function] // that the guest is calling; nil if none
+	thread    atomic.Int32                       // on which the guest runs its own code; 0 if it does not, or not known
 	abandoned atomic.Bool
+	last      int32 // the last thread; only for the goroutine of the run
+}
+
+// Thread returns the thread on which the guest runs its own code, as the kernel names it. It returns 0
+// while the guest does not, and on systems that do not measure threads.
+func (w *Watched) Thread() int32 { return w.thread.Load() }
+
+// enterGuest records that the guest begins or continues to run its own code. If the run is locked to its
+// thread, that is the last one.
+func (w *Watched) enterGuest(locked bool) {
+	if w == nil {
+		return
+	}
+	if !locked || w.last == 0 {
+		w.last = currentThread()
+	}
+	w.thread.Store(w.last)
+}
+
+// leaveGuest records that the guest does not run its own code.
+func (w *Watched) leaveGuest() {
+	if w != nil {
+		w.thread.Store(0)
+	}
 }
 
 // Function returns the name of the host function that the guest is calling, such as
@@ -228,6 +255,7 @@ func (w *Watched) enter(f *hostfuncs.Function) bool {
 	if w.abandoned.Load() {
 		return false
 	}
+	w.leaveGuest()
 	w.function.Store(f)
 	return true
 }
@@ -237,6 +265,9 @@ func (w *Watched) leave() {
 		w.function.Store(nil)
 	}
 }
+
+// onThread reports whether the run is locked to its thread.
+func (i *instance) onThread() bool { return i.memory.written.faults.locks() }
 
 // isAbandoned reports whether Abandon was called.
 func (w *Watched) isAbandoned() bool { return w != nil && w.abandoned.Load() }

@@ -1,0 +1,13 @@
+//go:build !linux
+
+package engine
+
+import "time"
+
+// MeasuresThreads reports whether this system tells how long a thread has used a processor.
+const MeasuresThreads = false
+
+func currentThread() int32 { return 0 }
+
+// ThreadTime returns how long a thread of this process has used a processor, or false if that is unknown.
+func ThreadTime(int32) (time.Duration, bool) { return 0, false }

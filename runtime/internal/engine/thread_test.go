@@ -1,0 +1,34 @@
+package engine
+
+import (
+	goruntime "runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// TestThreadTime: a thread that computes uses a processor, and one that waits does not.
+func TestThreadTime(t *testing.T) {
+	if !MeasuresThreads {
+		assert.Zero(t, currentThread())
+		return
+	}
+	goruntime.LockOSThread()
+	defer goruntime.UnlockOSThread()
+	thread := currentThread()
+	used := func() time.Duration {
+		spent, known := ThreadTime(thread)
+		assert.True(t, known)
+		return spent
+	}
+	before, began := used(), time.Now()
+	time.Sleep(200 * time.Millisecond)
+	assert.Less(t, used()-before, time.Since(began)/2)
+	before = used()
+	for used()-before < 20*time.Millisecond {
+		continue
+	}
+	_, known := ThreadTime(1) // of another process
+	assert.False(t, known)
+}
