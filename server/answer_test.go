@@ -1,0 +1,68 @@
+package server
+
+import (
+	"crypto/tls"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/server/auth"
+)
+
+// A client with a token asks over HTTP/2 and grants no window for the answer.
+func TestAttackNoWindow(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		stall time.Duration
+		in    bool
+	}{
+		{"guarded", 300 * time.Millisecond, true},
+		{"control: for as long as the client likes", time.Hour, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			known := tokens(t)
+			token, _ := issued(t, known, auth.Token{Scopes: []auth.Scope{auth.Read}})
+			ended := make(chan struct{}, 1)
+			long := Door{Pattern: "/long", Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				_, _ = w.Write(make([]byte, 1<<20))
+				ended <- struct{}{}
+			})}
+			r := start(t, Options{TLS: certificate(t), Tokens: known, Limits: Limits{Stall: test.stall}}, long)
+			c := dial2(t, r.address, 0)
+			require.NoError(t, c.ask("/long", true, "authorization", "Bearer "+token))
+			select {
+			case <-ended:
+				assert.True(t, test.in, "the handler still writes")
+			case <-time.After(map[bool]time.Duration{true: 20 * time.Second, false: time.Second}[test.in]):
+				assert.False(t, test.in, "the handler still writes")
+			}
+		})
+	}
+}
+
+// A stream of events may be silent for longer than its reader may take for one.
+func TestSilentStreams(t *testing.T) {
+	quiet := Door{Pattern: "/events", Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for range 2 {
+			_, _ = io.WriteString(w, "data: x\n\n")
+			_ = http.NewResponseController(w).Flush()
+			time.Sleep(400 * time.Millisecond)
+		}
+		_, _ = io.WriteString(w, "data: the end\n\n")
+	})}
+	r := start(t, Options{TLS: certificate(t), Limits: Limits{Stall: 100 * time.Millisecond}}, quiet)
+	assert.Equal(t, "data: x\n\ndata: x\n\ndata: the end\n\n", r.do(t, "GET", "/events", "").body)
+}
+
+func certificate(t *testing.T) *tls.Config {
+	t.Helper()
+	certified := httptest.NewUnstartedServer(nil)
+	certified.StartTLS()
+	t.Cleanup(certified.Close)
+	return &tls.Config{Certificates: certified.TLS.Certificates}
+}
