@@ -1,8 +1,10 @@
 package server
 
 import (
+	"context"
 	"crypto/tls"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -65,4 +67,40 @@ func certificate(t *testing.T) *tls.Config {
 	certified.StartTLS()
 	t.Cleanup(certified.Close)
 	return &tls.Config{Certificates: certified.TLS.Certificates}
+}
+
+// TestSlowReaders: a client that reads a long answer slowly and steadily gets all of it, although that takes much longer than a client
+// may stall.
+func TestSlowReaders(t *testing.T) {
+	const long = 8 << 20
+	const stall = time.Second
+	whole := Door{Pattern: "/long", Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, long)) })}
+	for name, options := range map[string]Options{"HTTP/1.1": {}, "HTTP/1.1 over TLS": {TLS: &tls.Config{NextProtos: []string{"http/1.1"}}}, "HTTP/2": {TLS: &tls.Config{}}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if options.TLS != nil {
+				options.TLS.Certificates = certificate(t).Certificates
+			}
+			options.Limits.Stall = stall
+			r := start(t, options, whole)
+			r.client.Transport.(*http.Transport).DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+				c, err := new(net.Dialer).DialContext(ctx, network, address)
+				if err == nil {
+					err = c.(*net.TCPConn).SetReadBuffer(64 << 10)
+				}
+				return c, err
+			}
+			response, err := r.client.Get(r.url + "/long")
+			require.NoError(t, err)
+			defer response.Body.Close()
+			began, n := time.Now(), int64(0)
+			for n < long {
+				read, err := io.CopyN(io.Discard, response.Body, 64<<10)
+				n += read
+				require.NoError(t, err, "after %d bytes", n)
+				time.Sleep(20 * time.Millisecond)
+			}
+			assert.Greater(t, time.Since(began), 2*stall)
+		})
+	}
 }

@@ -49,10 +49,17 @@ func (c *connections) Accept() (net.Conn, error) {
 		_ = accepted.Close()
 		return nil, net.ErrClosed
 	}
+	if t, ok := accepted.(*net.TCPConn); ok {
+		_ = t.SetWriteBuffer(sendBuffer) // only steady readers that are very slow need it
+	}
 	held := &connection{Conn: stallConn{accepted, c.stall}, of: c, since: time.Now()}
 	c.held[held] = struct{}{}
 	return held, nil
 }
+
+// sendBuffer is how many bytes the operating system holds of what a client has not taken. Linux wakes a writer only when a third of
+// them is free, and by default holds megabytes, which a slow reader does not take within [Limits.Stall].
+const sendBuffer = 128 << 10
 
 // longest returns the connection that has had no authenticated request for longest, or nil if all have one. The caller must
 // hold c.mu.
@@ -220,6 +227,15 @@ func (c *connection) forget() {
 	delete(c.of.held, c)
 	c.settle()
 	c.of.changed.Broadcast()
+}
+
+// Write implements [net.Conn].
+func (c *connection) Write(p []byte) (int, error) {
+	if refusal, ok := asProblem(p); ok {
+		_, err := c.Conn.Write(refusal)
+		return len(p), err // net/http closes the connection
+	}
+	return c.Conn.Write(p)
 }
 
 // Close implements [net.Conn].
