@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/net/http2"
 
 	"github.com/caisson-run/caisson/server/auth"
 )
@@ -44,6 +45,25 @@ func TestAttackNoWindow(t *testing.T) {
 				assert.False(t, test.in, "the handler still writes")
 			}
 		})
+	}
+}
+
+// A client with a token grants no window for the answers that net/http writes before any handler sees the request. The connection
+// stays open for its other requests.
+func TestAttackNoWindowForRefusals(t *testing.T) {
+	known := tokens(t)
+	token, _ := issued(t, known, auth.Token{Scopes: []auth.Scope{auth.Read}})
+	r := start(t, Options{TLS: certificate(t), Tokens: known, Limits: Limits{Stall: 2 * time.Second, Header: 2 * time.Second, Drain: time.Millisecond}}, waiting())
+	c := dial2(t, r.address, 0)
+	require.NoError(t, c.ask("/wait", true, "authorization", "Bearer "+token))
+	require.NoError(t, c.ask("/wait", true, "connection", "close", "authorization", "Bearer "+token))
+	require.NoError(t, c.conn.SetReadDeadline(time.Now().Add(10*time.Second)))
+	for {
+		frame, err := c.framer.ReadFrame()
+		require.NoError(t, err)
+		if reset, ok := frame.(*http2.RSTStreamFrame); ok && reset.StreamID == 3 {
+			return
+		}
 	}
 }
 

@@ -138,9 +138,6 @@ func TestAttackRevokedWhileSending(t *testing.T) {
 				effect := Door{Pattern: "/effect", Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 					close(began)
 					_, err := io.ReadAll(r.Body)
-					if err == nil {
-						err = auth.Check(r.Context())
-					}
 					done <- err
 				})}
 				r := start(t, Options{TLS: certificate(t), Tokens: known, Limits: Limits{Body: time.Hour}}, effect)
@@ -171,7 +168,7 @@ func TestAttackRevokedWhileSending(t *testing.T) {
 					} else {
 						assert.NoError(t, err)
 					}
-				case <-time.After(20 * time.Second):
+				case <-time.After(8 * time.Second):
 					t.Error("the body is still waited for")
 				}
 			})
@@ -203,7 +200,7 @@ func TestAttackUnreadBodiesOfOneTenant(t *testing.T) {
 		}
 		<-handled
 		return true
-	}, 20*time.Second, 100*time.Millisecond, "the rest is not waited for")
+	}, 10*time.Second, 100*time.Millisecond, "the rest is not waited for")
 }
 
 // TestAttackFirstToken: a server that is open until there is a token accepts no caller without one from then on, and ends what such
