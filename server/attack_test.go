@@ -243,6 +243,22 @@ func TestAttackRefusalsThatStall(t *testing.T) {
 	}
 }
 
+// TestAttackManyHeaders: clients without a token hold many headers over HTTP/2, which take much more memory than bytes on the way.
+// Only a few have the whole time of a refusal.
+func TestAttackManyHeaders(t *testing.T) {
+	const connections, patient = 64, 4
+	r := start(t, Options{TLS: certificate(t), Tokens: tokens(t), Limits: Limits{Connections: connections, Refusal: time.Hour, Stall: time.Hour, Failures: 1e6}})
+	for _, kind := range []string{"HTTP/2 without a window", "HTTP/2 without a window, with a header that is invalid"} {
+		attack(t, r.address, attackers[kind], patient/2) // they are the patient ones
+	}
+	time.Sleep(filled)
+	select {
+	case <-attack(t, r.address, attackers["HTTP/2 without a window, with a wrong token"], 2*patient):
+	case <-time.After(15 * time.Second):
+		t.Error("the connections are still open")
+	}
+}
+
 // TestAttackStop: clients without a token do not delay the stop of a server.
 func TestAttackStop(t *testing.T) {
 	options := Options{TLS: certificate(t), Tokens: tokens(t), Limits: Limits{Refusal: time.Hour, Header: time.Hour, Body: time.Hour, Stall: time.Hour, Failures: 1e6, Drain: time.Hour}}

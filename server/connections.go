@@ -18,10 +18,11 @@ type connections struct {
 	refusal time.Duration // [Limits.Refusal]
 	stall   time.Duration // [Limits.Stall]
 
-	mu      sync.Mutex
-	changed sync.Cond
-	held    map[*connection]struct{}
-	closed  bool
+	mu       sync.Mutex
+	changed  sync.Cond
+	held     map[*connection]struct{}
+	expiring int // of those that are held
+	closed   bool
 }
 
 func newConnections(l net.Listener, limits Limits) *connections {
@@ -103,11 +104,27 @@ func (c *connections) follow(of net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateActive:
 		one.active = true
-		one.bound(c.refusal)
+		one.bound(c.patience(of))
 	case http.StateIdle:
 		one.active = false
 		one.settle()
 	}
+}
+
+// If one in crowd of all connections has requests that are not authenticated, further ones of HTTP/2 have crowdTime to take the
+// answers, in place of [Limits.Refusal]. Each may hold [maxStreams] headers that decompress to [Limits.HeaderBytes], which would be
+// gigabytes in all.
+const (
+	crowd     = 16
+	crowdTime = time.Second / 2
+)
+
+// patience returns how long a connection that has become active may be without an authenticated request. The caller must hold c.mu.
+func (c *connections) patience(of net.Conn) time.Duration {
+	if encrypted, ok := of.(*tls.Conn); !ok || encrypted.ConnectionState().NegotiatedProtocol != "h2" || c.expiring < max(c.limit/crowd, 1) {
+		return c.refusal
+	}
+	return min(c.refusal, crowdTime)
 }
 
 // connectionOf returns the connection that net/http was given, or nil if it is none of ours.
@@ -205,6 +222,7 @@ func (c *connection) bound(wait time.Duration) {
 		}
 	})
 	c.expiry = expiry
+	c.of.expiring++
 }
 
 // unbound takes back bound. The caller must hold the lock of connections.
@@ -212,6 +230,7 @@ func (c *connection) unbound() {
 	if c.expiry != nil {
 		c.expiry.Stop()
 		c.expiry = nil
+		c.of.expiring--
 	}
 }
 

@@ -91,7 +91,9 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	}
 	if s.options.Ready != nil {
 		if err := s.options.Ready(r.Context()); err != nil {
-			s.log.WarnContext(r.Context(), "not ready", "err", err)
+			if hidden, ok := s.refusals.take(refusalKind{status: http.StatusServiceUnavailable}); ok {
+				s.log.WarnContext(r.Context(), "not ready", "err", err, "not_logged", hidden)
+			}
 			say(w, http.StatusServiceUnavailable, "not ready")
 			return
 		}
