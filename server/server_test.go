@@ -556,11 +556,13 @@ func TestAttackFloodedLog(t *testing.T) {
 // TestUnparsedRequests: a request that net/http refuses before any handler sees it gets a problem, as all refused requests do.
 func TestUnparsedRequests(t *testing.T) {
 	r := start(t, Options{Limits: Limits{HeaderBytes: 4096}})
+	// net/http reads 4 KiB more. It resets a connection with unread bytes, which may reach the client before the answer is read.
+	const long = "GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Long: "
 	for name, test := range map[string]struct {
 		request string
 		status  int
 	}{
-		"long header": {"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Long: " + strings.Repeat("a", 64<<10) + "\r\n\r\n", 431},
+		"long header": {long + strings.Repeat("a", 4096+4096-len(long)), 431},
 		"no host":     {"GET /healthz HTTP/1.1\r\n\r\n", 400},
 		"not HTTP":    {"HELO localhost\r\n\r\n", 400},
 		"transfer":    {"POST /echo HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip\r\n\r\n", 501},
