@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"crypto/tls"
 	"net"
 	"net/http"
@@ -8,21 +9,24 @@ import (
 	"time"
 )
 
-// connections is a listener that holds at most a number of connections at a time. If there are as many, one more ends the one
-// that has waited for a request for longest, so that nobody keeps others out with connections that do nothing. If all have
-// requests, it waits until one does not.
+// connections is a listener that holds a limited number of connections at a time. If there are as many, one more ends the one
+// that has had no authenticated request for longest, so that clients without a token cannot block other clients. If all have
+// authenticated requests, it waits until one does not.
 type connections struct {
 	net.Listener
-	most int
+	limit   int
+	refusal time.Duration // [Limits.Refusal]
+	stall   time.Duration // [Limits.Stall]
 
-	mu      sync.Mutex
-	changed sync.Cond
-	held    map[*connection]time.Time // since when they wait for a request; zero while they have one
-	closed  bool
+	mu       sync.Mutex
+	changed  sync.Cond
+	held     map[*connection]struct{}
+	expiring int // of those that are held
+	closed   bool
 }
 
-func newConnections(l net.Listener, most int) *connections {
-	c := &connections{Listener: l, most: most, held: map[*connection]time.Time{}}
+func newConnections(l net.Listener, limits Limits) *connections {
+	c := &connections{Listener: l, limit: limits.Connections, refusal: limits.Refusal, stall: limits.Stall, held: map[*connection]struct{}{}}
 	c.changed.L = &c.mu
 	return c
 }
@@ -35,10 +39,9 @@ func (c *connections) Accept() (net.Conn, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for len(c.held) >= c.most && !c.closed {
-		if waiting := c.longest(); waiting != nil {
-			delete(c.held, waiting)
-			_ = waiting.Conn.Close() // net/http notices
+	for len(c.held) >= c.limit && !c.closed {
+		if oldest := c.longest(); oldest != nil {
+			oldest.drop()
 			continue
 		}
 		c.changed.Wait()
@@ -47,19 +50,38 @@ func (c *connections) Accept() (net.Conn, error) {
 		_ = accepted.Close()
 		return nil, net.ErrClosed
 	}
-	held := &connection{accepted, c}
-	c.held[held] = time.Now()
+	if t, ok := accepted.(*net.TCPConn); ok {
+		_ = t.SetWriteBuffer(sendBuffer) // only steady readers that are very slow need it
+	}
+	held := &connection{Conn: stallConn{accepted, c.stall}, of: c, since: time.Now()}
+	c.held[held] = struct{}{}
 	return held, nil
 }
 
-// longest returns the connection that has waited for a request for longest, or nil if none waits. The caller must hold c.mu.
+// sendBuffer is how many bytes the operating system holds of what a client has not taken. Linux wakes a writer only when a third of
+// them is free, and by default holds megabytes, which a slow reader does not take within [Limits.Stall].
+const sendBuffer = 128 << 10
+
+// longest returns the connection that has had no authenticated request for longest, or nil if all have one. The caller must
+// hold c.mu.
 func (c *connections) longest() (found *connection) {
-	for one, since := range c.held {
-		if !since.IsZero() && (found == nil || since.Before(c.held[found])) {
+	for one := range c.held {
+		if one.running == 0 && (found == nil || one.since.Before(found.since)) {
 			found = one
 		}
 	}
 	return found
+}
+
+// dropRefused ends the connections that have had no authenticated request since a time.
+func (c *connections) dropRefused(since time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for one := range c.held {
+		if one.running == 0 && !one.since.After(since) {
+			one.drop()
+		}
+	}
 }
 
 // Close implements [net.Listener].
@@ -71,40 +93,174 @@ func (c *connections) Close() error {
 	return c.Listener.Close()
 }
 
-// follow is told of the states of connections by net/http.
+// follow is told the states of connections by net/http. A connection over HTTP/2 is active while it has a stream.
 func (c *connections) follow(of net.Conn, state http.ConnState) {
-	if encrypted, ok := of.(*tls.Conn); ok {
-		of = encrypted.NetConn()
-	}
-	one, ok := of.(*connection)
-	if !ok {
+	one := connectionOf(of)
+	if one == nil {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, ok := c.held[one]; !ok {
-		return
-	}
 	switch state {
 	case http.StateActive:
-		c.held[one] = time.Time{}
+		one.active = true
+		one.bound(c.patience(of))
 	case http.StateIdle:
-		c.held[one] = time.Now()
-		c.changed.Broadcast()
+		one.active = false
+		one.settle()
 	}
+}
+
+// If one in crowd of all connections has requests that are not authenticated, further ones of HTTP/2 have crowdTime to take the
+// answers, in place of [Limits.Refusal]. Each may hold [maxStreams] headers that decompress to [Limits.HeaderBytes], which would be
+// gigabytes in all.
+const (
+	crowd     = 16
+	crowdTime = time.Second / 2
+)
+
+// patience returns how long a connection that has become active may be without an authenticated request. The caller must hold c.mu.
+func (c *connections) patience(of net.Conn) time.Duration {
+	if encrypted, ok := of.(*tls.Conn); !ok || encrypted.ConnectionState().NegotiatedProtocol != "h2" || c.expiring < max(c.limit/crowd, 1) {
+		return c.refusal
+	}
+	return min(c.refusal, crowdTime)
+}
+
+// connectionOf returns the connection that net/http was given, or nil if it is none of ours.
+func connectionOf(of net.Conn) *connection {
+	if encrypted, ok := of.(*tls.Conn); ok {
+		of = encrypted.NetConn()
+	}
+	one, _ := of.(*connection)
+	return one
+}
+
+type connectionKey struct{}
+
+// inContext puts a connection into the context of its requests, for [connectionFor].
+func (c *connections) inContext(ctx context.Context, of net.Conn) context.Context {
+	return context.WithValue(ctx, connectionKey{}, connectionOf(of))
+}
+
+// connectionFor returns the connection of a request. Without one it returns nil, which has all methods of requests.
+func connectionFor(r *http.Request) *connection {
+	one, _ := r.Context().Value(connectionKey{}).(*connection)
+	return one
 }
 
 // connection is one that is held.
 type connection struct {
 	net.Conn
 	of *connections
+
+	// The lock of connections guards what follows.
+	since    time.Time   // when it was accepted, or when it last had an authenticated request
+	active   bool        // a request has arrived and has not been answered whole
+	running  int         // authenticated requests; the connection is not dropped while it has any
+	answered []func()    // to be called when the connection is idle: of requests that still count as running
+	expiry   *time.Timer // drops it; nil if none is set
+	closed   bool
+}
+
+// begin counts an authenticated request, until the function that it returns is called. That calls left as well, once the
+// request needs the connection no longer.
+//
+// Over HTTP/1.1, the request needs it until the connection is idle, since the rest of its body and of its answer are still
+// on their way when its handler has ended. Over HTTP/2, other requests share the connection, and net/http waits for no body.
+func (c *connection) begin(r *http.Request, left func()) (end func()) {
+	if c == nil {
+		return left
+	}
+	c.of.mu.Lock()
+	defer c.of.mu.Unlock()
+	c.running++
+	c.unbound()
+	return func() {
+		c.of.mu.Lock()
+		defer c.of.mu.Unlock()
+		c.answered = append(c.answered, left)
+		if r.ProtoMajor >= 2 || c.closed {
+			c.settle()
+		}
+	}
+}
+
+// settle ends the requests that have been answered. The caller must hold the lock of connections.
+func (c *connection) settle() {
+	c.running -= len(c.answered)
+	if len(c.answered) > 0 {
+		c.since = time.Now()
+	}
+	for _, left := range c.answered {
+		left()
+	}
+	c.answered = nil
+	if !c.active {
+		c.unbound()
+	} else {
+		c.bound(c.of.stall) // of what an authenticated request has left behind
+	}
+	if c.running == 0 {
+		c.of.changed.Broadcast()
+	}
+}
+
+// bound drops the connection after a time, unless it has become idle or has an authenticated request by then. The caller must
+// hold the lock of connections.
+func (c *connection) bound(wait time.Duration) {
+	if c.running > 0 || c.closed {
+		return
+	}
+	c.unbound()
+	var expiry *time.Timer
+	expiry = time.AfterFunc(wait, func() {
+		c.of.mu.Lock()
+		defer c.of.mu.Unlock()
+		if c.expiry == expiry {
+			c.drop()
+		}
+	})
+	c.expiry = expiry
+	c.of.expiring++
+}
+
+// unbound takes back bound. The caller must hold the lock of connections.
+func (c *connection) unbound() {
+	if c.expiry != nil {
+		c.expiry.Stop()
+		c.expiry = nil
+		c.of.expiring--
+	}
+}
+
+// drop ends the connection. The caller must hold the lock of connections.
+func (c *connection) drop() {
+	c.forget()
+	_ = c.Conn.Close() // net/http notices
+}
+
+// forget makes room for another connection. The caller must hold the lock of connections.
+func (c *connection) forget() {
+	c.closed, c.active = true, false
+	delete(c.of.held, c)
+	c.settle()
+	c.of.changed.Broadcast()
+}
+
+// Write implements [net.Conn].
+func (c *connection) Write(p []byte) (int, error) {
+	if refusal, ok := asProblem(p); ok {
+		_, err := c.Conn.Write(refusal)
+		return len(p), err // net/http closes the connection
+	}
+	return c.Conn.Write(p)
 }
 
 // Close implements [net.Conn].
 func (c *connection) Close() error {
 	c.of.mu.Lock()
-	delete(c.of.held, c)
+	c.forget()
 	c.of.mu.Unlock()
-	c.of.changed.Broadcast()
 	return c.Conn.Close()
 }

@@ -44,15 +44,18 @@ func (s *Server) routes() (http.Handler, error) {
 		underway: newUnderway(s.options.Limits.Requests),
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w, handled := s.boundAnswer(w, r)
+		body := s.newBody(w, r)
+		w, handled := s.newAnswer(w, r, body)
 		defer handled()
 		defer s.recovered(w, r)
-		s.bound(w, r)
+		if body != nil {
+			r = r.WithContext(r.Context()) // net/http goes by the body that its own request has
+			r.Body = body
+		}
 		if !g.admitsPage(w, r) {
 			return
 		}
 		if _, pattern := open.Handler(r); pattern != "" {
-			ignoreBody(w, r)
 			open.ServeHTTP(w, r)
 			return
 		}
@@ -88,7 +91,9 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	}
 	if s.options.Ready != nil {
 		if err := s.options.Ready(r.Context()); err != nil {
-			s.log.WarnContext(r.Context(), "not ready", "err", err)
+			if hidden, ok := s.refusals.take(refusalKind{status: http.StatusServiceUnavailable}); ok {
+				s.log.WarnContext(r.Context(), "not ready", "err", err, "not_logged", hidden)
+			}
 			say(w, http.StatusServiceUnavailable, "not ready")
 			return
 		}
@@ -116,17 +121,20 @@ func (s *Server) recovered(w http.ResponseWriter, r *http.Request) {
 	if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(cause)
 	}
-	id := uuid.NewString()
-	s.log.ErrorContext(r.Context(), "a request failed", "id", id, "method", r.Method, "path", r.URL.Path, "cause", fmt.Sprint(cause), "stack", string(debug.Stack()))
-	problem.Write(w, problem.Problem{Status: http.StatusInternalServerError, Detail: "the server failed; its log says why, under this id", ID: id})
+	s.failed(w, r, "a request failed", "cause", fmt.Sprint(cause), "stack", string(debug.Stack()))
 }
 
 // refuse answers a request that is not let in, and keeps an audit of it.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, p problem.Problem, why string) {
-	c, _ := auth.From(r.Context())
-	s.log.WarnContext(r.Context(), "request refused", "why", why, "status", p.Status, "method", r.Method, "path", r.URL.Path, "remote", r.RemoteAddr, "token", c.ID, "tenant", c.Tenant)
-	ignoreBody(w, r)
+	s.refusals.log(r, p.Status, why)
 	problem.Write(w, p)
+}
+
+// failed answers a request that the server cannot handle. The cause is for the log.
+func (s *Server) failed(w http.ResponseWriter, r *http.Request, what string, cause ...any) {
+	id := uuid.NewString()
+	s.log.ErrorContext(r.Context(), what, append([]any{"id", id, "method", r.Method, "path", r.URL.Path}, cause...)...)
+	problem.Write(w, problem.Problem{Status: http.StatusInternalServerError, Detail: "the server failed; its log says why, under this id", ID: id})
 }
 
 // gate decides who comes in.
@@ -214,74 +222,108 @@ const dnsLabel = `[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?`
 
 var isHostName = regexp.MustCompile(`^(` + dnsLabel + `\.)*` + dnsLabel + `$`).MatchString
 
-// identified returns the request with its caller in the context, and what must be called when it has been answered; or answers
-// it and returns nil.
+// identified returns the request with its caller in the context, and what must be called when its handler has ended; or answers
+// it and returns nil. The context ends soon after the caller may no longer act.
 func (g *gate) identified(w http.ResponseWriter, r *http.Request) (identified *http.Request, left func()) {
 	s := g.server
-	left = func() {}
-	if s.options.Tokens == nil {
-		r = r.WithContext(auth.With(r.Context(), s.options.Local))
-	} else if r, left = g.showsToken(w, r); r == nil {
+	required, err := s.requiresToken()
+	if err != nil {
+		s.failed(w, r, "tokens cannot be looked for", "err", err)
 		return nil, nil
 	}
+	caller, check, answered := s.options.Local, s.checkOpen, func() {}
+	if required {
+		if caller, check, answered = g.showsToken(w, r); answered == nil {
+			return nil, nil
+		}
+	}
+	r = r.WithContext(auth.WithCheck(r.Context(), caller, check))
 	if r.ContentLength > s.options.Limits.BodyBytes {
-		defer left()
+		defer answered()
 		w.Header().Set("Connection", "close")
 		s.refuse(w, r, problem.Problem{Status: http.StatusRequestEntityTooLarge, Detail: fmt.Sprintf("a request may have at most %d bytes", s.options.Limits.BodyBytes)}, "size")
 		return nil, nil
 	}
-	return r, left
+	end := connectionFor(r).begin(r, answered)
+	if s.options.Tokens == nil { // the caller may act for as long as it likes
+		return r, end
+	}
+	r, stop := s.whileAllowed(w, r, check)
+	return r, func() {
+		stop()
+		end()
+	}
 }
 
-// showsToken is identified for requests that must show a token. Their context ends when the token stops working.
-func (g *gate) showsToken(w http.ResponseWriter, r *http.Request) (identified *http.Request, left func()) {
+// showsToken returns the caller whose token the request shows, a check of whether the token still works, and what must be called
+// when the request has been answered; or answers the request and returns nil.
+func (g *gate) showsToken(w http.ResponseWriter, r *http.Request) (caller auth.Caller, check func() error, answered func()) {
 	s := g.server
 	text, ok := bearer(r)
 	token, err := s.options.Tokens.Check(text)
+	r = r.WithContext(auth.With(r.Context(), token.Caller())) // for the log, which names a token that has expired or was revoked
 	switch {
 	case !ok:
 		w.Header().Set("WWW-Authenticate", `Bearer realm="caisson"`)
 		s.refuse(w, r, problem.Problem{Status: http.StatusUnauthorized, Detail: "send a token: Authorization: Bearer TOKEN"}, "no token")
-		return nil, nil
-	case isRefusal(err):
+		return caller, nil, nil
+	case auth.IsRefusal(err):
 		// Only tokens that do not work have to wait: others may come from the same address, such as a proxy's.
 		address, _, _ := net.SplitHostPort(r.RemoteAddr)
 		if wait := g.failures.take(address); wait > 0 {
 			g.tooMany(w, r, wait, "refused tokens")
-			return nil, nil
+			return caller, nil, nil
 		}
 		w.Header().Set("WWW-Authenticate", `Bearer realm="caisson", error="invalid_token"`)
 		s.refuse(w, r, problem.Problem{Status: http.StatusUnauthorized, Detail: "the token is unknown, has expired or was revoked"}, err.Error())
-		return nil, nil
+		return caller, nil, nil
 	case err != nil:
-		id := uuid.NewString()
-		s.log.ErrorContext(r.Context(), "tokens cannot be checked", "id", id, "err", err)
-		problem.Write(w, problem.Problem{Status: http.StatusInternalServerError, Detail: "the server failed; its log says why, under this id", ID: id})
-		return nil, nil
+		s.failed(w, r, "tokens cannot be checked", "err", err)
+		return caller, nil, nil
 	}
-	caller := token.Caller()
+	caller = token.Caller()
 	if s.options.Caller != nil {
 		if caller, err = s.options.Caller(token); err != nil {
-			r = r.WithContext(auth.With(r.Context(), token.Caller()))
 			s.refuse(w, r, problem.Problem{Status: http.StatusForbidden, Detail: "the token cannot be used with the server's policy; its operator can tell why"}, err.Error())
-			return nil, nil
+			return caller, nil, nil
 		}
 	}
-	r = r.WithContext(auth.With(r.Context(), caller))
 	if wait := g.callers.take(caller.ID); wait > 0 {
 		g.tooMany(w, r, wait, "requests")
-		return nil, nil
+		return caller, nil, nil
 	}
-	answered, ok := g.underway.enter(caller)
+	answered, ok = g.underway.enter(caller)
 	if !ok {
 		g.tooMany(w, r, 0, "requests at a time")
-		return nil, nil
+		return caller, nil, nil
 	}
-	works, stop := s.whileTokenWorks(r, text)
-	return r.WithContext(works), func() {
-		stop()
-		answered()
+	return caller, func() error { _, err := s.options.Tokens.Check(text); return err }, answered
+}
+
+// requiresToken reports whether callers must show a token now.
+func (s *Server) requiresToken() (bool, error) {
+	if !s.options.isOpen() {
+		return true, nil
 	}
+	if s.options.Tokens == nil {
+		return false, nil
+	}
+	exist, err := s.options.Tokens.Exist()
+	if exist {
+		s.closing.Do(func() {
+			s.log.Warn("requests need a token from now on, since one was created; start the server again to apply the limits that keep tenants apart")
+		})
+	}
+	return exist, err
+}
+
+// checkOpen returns why a caller without a token may no longer act, or nil.
+func (s *Server) checkOpen() error {
+	required, err := s.requiresToken()
+	if required {
+		return auth.ErrRequired
+	}
+	return err
 }
 
 func bearer(r *http.Request) (text string, ok bool) {
@@ -292,43 +334,6 @@ func bearer(r *http.Request) (text string, ok bool) {
 func (g *gate) tooMany(w http.ResponseWriter, r *http.Request, wait time.Duration, of string) {
 	w.Header().Set("Retry-After", fmt.Sprint(int(wait/time.Second)+1))
 	g.server.refuse(w, r, problem.Problem{Status: http.StatusTooManyRequests, Detail: "too many " + of + "; try again after the seconds in Retry-After"}, "rate of "+of)
-}
-
-// bound bounds the body of a request in size, and in the time that it may take to arrive, whether a handler reads it or not:
-// net/http waits for the rest before it answers.
-func (s *Server) bound(w http.ResponseWriter, r *http.Request) {
-	if r.Body == nil || r.Body == http.NoBody {
-		return
-	}
-	connection := http.NewResponseController(w)
-	_ = connection.SetReadDeadline(time.Now().Add(s.options.Limits.Body)) // a connection without deadlines has no slow client either
-	r.Body = &timedBody{http.MaxBytesReader(w, r.Body, s.options.Limits.BodyBytes), connection}
-}
-
-// restTime is how long the body of a request that is answered without it may take to arrive. Clients that are still sending
-// it would not read the answer if the connection were closed at once.
-const restTime = time.Second
-
-// ignoreBody gives up the rest of a body that nothing depends on.
-func ignoreBody(w http.ResponseWriter, r *http.Request) {
-	if _, ok := r.Body.(*timedBody); ok {
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(restTime))
-	}
-}
-
-// timedBody is a body that must be sent within a time. The time ends with the body, so that it does not
-// bound the rest of the request.
-type timedBody struct {
-	io.ReadCloser
-	connection *http.ResponseController
-}
-
-func (b *timedBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if err == io.EOF { // after another error, the rest must not be waited for
-		_ = b.connection.SetReadDeadline(time.Time{})
-	}
-	return n, err
 }
 
 // clip shortens what a stranger wrote, for a log.

@@ -40,13 +40,17 @@ const DefaultAddr = "localhost:8711"
 type Options struct {
 	// Addr is the address to listen on. Empty means [DefaultAddr]. A port of 0 takes any free port.
 	Addr string
-	// Tokens are the tokens that callers must show. If nil, Local is everybody, and Addr must be a
+	// Tokens are the tokens that callers must show. If nil, all callers are Local, and Addr must be a
 	// loopback address.
 	Tokens *auth.Tokens
+	// Open accepts callers without a token, as Local, while Tokens has none. Addr must be a loopback
+	// address. Within a second after the first token is created, callers without a token are refused, their
+	// requests end, and this does not change again, even if the token is revoked or removed.
+	Open bool
 	// Caller returns whom a token stands for; an error refuses the request, and its text is for the
 	// operator. If nil, it is [auth.Token.Caller].
 	Caller func(auth.Token) (auth.Caller, error)
-	// Local is who calls if there are no Tokens. If it has no scopes, it has all.
+	// Local is the caller of requests that need no token. If it has no scopes, it has all.
 	Local auth.Caller
 	// TLS encrypts connections. Nil serves plain HTTP.
 	TLS *tls.Config
@@ -70,14 +74,15 @@ type Options struct {
 type Limits struct {
 	BodyBytes   int64         // of one request; 16 MiB
 	HeaderBytes int           // of one request; 32 KiB
-	Connections int           // at a time; 1,024. One more ends the one that has waited longest for a request, or waits itself.
+	Connections int           // at a time; 1,024. One more ends the one that has had no authenticated request for longest, or waits until there is one.
 	Requests    int           // at a time of one tenant, or of one token without a tenant; a quarter of Connections, so that streams that only wait keep nobody else out. Callers without a token are not limited.
 	Rate        float64       // requests a second of one token; 200. Callers without a token are not limited.
 	Burst       int           // requests of one token at once, beyond the rate; 400
 	Failures    float64       // refused tokens a second of one address; 1, with a burst of 20. Tokens that work are not concerned.
 	Header      time.Duration // to send the header; 10 s
-	Body        time.Duration // to send the body; 60 s
-	Stall       time.Duration // to take what is written to it; 30 s
+	Refusal     time.Duration // to take the whole answer to a request without a token that works; 5 s. Health checks count as such.
+	Body        time.Duration // to send the body; 60 s. A handler that answers before it has read the body waits for 1 s of it.
+	Stall       time.Duration // to take each 16 KiB of what is written to it; 30 s
 	Idle        time.Duration // between the requests of a connection; 2 min
 	Drain       time.Duration // for requests to end when the server stops, before their calls are cancelled; 20 s
 }
@@ -88,7 +93,7 @@ const cancelTime = 5 * time.Second
 func (l Limits) withDefaults() (Limits, error) {
 	for name, value := range map[string]float64{
 		"BodyBytes": float64(l.BodyBytes), "HeaderBytes": float64(l.HeaderBytes), "Connections": float64(l.Connections), "Requests": float64(l.Requests), "Rate": l.Rate, "Burst": float64(l.Burst),
-		"Failures": l.Failures, "Header": float64(l.Header), "Body": float64(l.Body), "Stall": float64(l.Stall), "Idle": float64(l.Idle), "Drain": float64(l.Drain),
+		"Failures": l.Failures, "Header": float64(l.Header), "Refusal": float64(l.Refusal), "Body": float64(l.Body), "Stall": float64(l.Stall), "Idle": float64(l.Idle), "Drain": float64(l.Drain),
 	} {
 		if value < 0 {
 			return l, fmt.Errorf("%w: the limit %s is negative", ErrInvalidOptions, name)
@@ -102,6 +107,7 @@ func (l Limits) withDefaults() (Limits, error) {
 	l.Burst = cmp.Or(l.Burst, 400)
 	l.Failures = cmp.Or(l.Failures, 1)
 	l.Header = cmp.Or(l.Header, 10*time.Second)
+	l.Refusal = cmp.Or(l.Refusal, 5*time.Second)
 	l.Body = cmp.Or(l.Body, time.Minute)
 	l.Stall = cmp.Or(l.Stall, 30*time.Second)
 	l.Idle = cmp.Or(l.Idle, 2*time.Minute)
@@ -128,7 +134,9 @@ type Server struct {
 	log      *slog.Logger
 	doors    []Door
 	handler  http.Handler
+	refusals *refusals
 	stopping atomic.Bool
+	closing  sync.Once // of a server that was open
 }
 
 // New returns a server that does not listen yet. The error wraps [ErrInvalidOptions] or [ErrOpen].
@@ -148,6 +156,7 @@ func New(options Options, doors ...Door) (*Server, error) {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
+	s.refusals = newRefusals(s.log)
 	s.handler, err = s.routes()
 	return s, err
 }
@@ -157,7 +166,10 @@ func (o Options) check() error {
 	if err != nil {
 		return fmt.Errorf("%w: the address %q: %w", ErrInvalidOptions, o.Addr, err)
 	}
-	if o.Tokens == nil && !isLoopback(host) {
+	if o.Open && o.Tokens == nil {
+		return fmt.Errorf("%w: Open needs Tokens, whose first closes the server", ErrInvalidOptions)
+	}
+	if o.isOpen() && !isLoopback(host) {
 		return fmt.Errorf("%w: %s can be reached from other machines, and there are no tokens", ErrOpen, o.Addr)
 	}
 	for _, origin := range o.Origins {
@@ -172,6 +184,9 @@ func (o Options) check() error {
 	}
 	return nil
 }
+
+// isOpen reports whether callers need no token, at first.
+func (o Options) isOpen() bool { return o.Tokens == nil || o.Open }
 
 // isLoopback reports whether a host to listen on can be reached from this machine alone.
 func isLoopback(host string) bool {
@@ -197,7 +212,7 @@ func (s *Server) Serve(ctx context.Context, listening func(net.Addr)) error {
 		listening(l.Addr())
 	}
 	limits := s.options.Limits
-	held := newConnections(stallListener{l, limits.Stall}, limits.Connections)
+	held := newConnections(l, limits)
 	l = held
 	if s.options.TLS != nil {
 		l = tls.NewListener(l, withHTTP2(s.options.TLS))
@@ -206,17 +221,19 @@ func (s *Server) Serve(ctx context.Context, listening func(net.Addr)) error {
 	defer cancel(nil)
 	h := &http.Server{
 		Handler: s.handler, ReadHeaderTimeout: limits.Header, IdleTimeout: limits.Idle, MaxHeaderBytes: limits.HeaderBytes,
+		// Over HTTP/2, net/http answers some requests itself, and would wait for ever for a client that grants no window.
+		WriteTimeout: max(limits.Stall, limits.Header), HTTP2: &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug), BaseContext: func(net.Listener) context.Context { return requests },
-		ConnState: held.follow,
+		ConnState: held.follow, ConnContext: held.inContext,
 	}
 	served := make(chan error, 1)
 	go func() { served <- h.Serve(l) }()
 	select {
 	case err = <-served: // the network failed
-		return errors.Join(fmt.Errorf("server: %w", err), s.stop(context.WithoutCancel(ctx), h, cancel))
+		return errors.Join(fmt.Errorf("server: %w", err), s.stop(context.WithoutCancel(ctx), h, held, cancel))
 	case <-ctx.Done():
 	}
-	err = s.stop(context.WithoutCancel(ctx), h, cancel)
+	err = s.stop(context.WithoutCancel(ctx), h, held, cancel)
 	<-served
 	return err
 }
@@ -228,7 +245,7 @@ func (s *Server) listen(ctx context.Context) (net.Listener, error) {
 		return nil, fmt.Errorf("server: %w", err)
 	}
 	// The address may have been a name, and what it resolves to decides.
-	if host, _, err := net.SplitHostPort(l.Addr().String()); s.options.Tokens == nil && (err != nil || !isLoopback(host)) {
+	if host, _, err := net.SplitHostPort(l.Addr().String()); s.options.isOpen() && (err != nil || !isLoopback(host)) {
 		_ = l.Close()
 		return nil, fmt.Errorf("server: %w: %s is %s, which is no loopback address", ErrOpen, s.options.Addr, l.Addr())
 	}
@@ -246,11 +263,28 @@ func withHTTP2(config *tls.Config) *tls.Config {
 // errStopping is why the calls of requests that did not end in time are cancelled.
 var errStopping = errors.New("the server is stopping")
 
+// maxStreams is how many requests a client may have in progress over one connection of HTTP/2. Another connection is for more.
+const maxStreams = 100
+
 // stop ends all requests, and drains the doors.
-func (s *Server) stop(ctx context.Context, h *http.Server, cancel context.CancelCauseFunc) error {
+func (s *Server) stop(ctx context.Context, h *http.Server, held *connections, cancel context.CancelCauseFunc) error {
 	s.stopping.Store(true)
+	defer s.refusals.flush(ctx)
 	drained := s.drain(ctx)
-	return errors.Join(s.shutDown(ctx, h, cancel), <-drained)
+	refused := time.NewTicker(restTime / 4)
+	defer refused.Stop()
+	stopped, began := make(chan error, 1), time.Now()
+	go func() { stopped <- s.shutDown(ctx, h, cancel) }()
+	for {
+		select {
+		case err := <-stopped:
+			return errors.Join(err, <-drained)
+		case now := <-refused.C: // requests without a token have a moment to be answered, and do not delay the stop
+			if now.Sub(began) >= restTime {
+				held.dropRefused(now.Add(-restTime))
+			}
+		}
+	}
 }
 
 // drain drains all doors at once, and returns what gets their errors.
@@ -294,30 +328,4 @@ func (s *Server) shutDown(ctx context.Context, h *http.Server, cancel context.Ca
 	}
 	<-stopped
 	return fmt.Errorf("server: %w: %s after their calls were cancelled", ErrUnfinished, cancelTime)
-}
-
-// stallListener gives those who connect a limited time to take what is written to them.
-type stallListener struct {
-	net.Listener
-	stall time.Duration
-}
-
-func (l stallListener) Accept() (net.Conn, error) {
-	c, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
-	}
-	return stallConn{c, l.stall}, nil
-}
-
-type stallConn struct {
-	net.Conn
-	stall time.Duration
-}
-
-func (c stallConn) Write(p []byte) (int, error) {
-	if err := c.Conn.SetWriteDeadline(time.Now().Add(c.stall)); err != nil {
-		return 0, err
-	}
-	return c.Conn.Write(p)
 }

@@ -15,6 +15,8 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -516,6 +518,76 @@ func TestFailuresHaveAnID(t *testing.T) {
 	a = r.do(t, "GET", "/readyz", "")
 	assert.Equal(t, http.StatusServiceUnavailable, a.status)
 	assert.NotContains(t, a.body, "secret")
+}
+
+// TestAttackFloodedLog: refused requests do not fill the log, and none hides the other kinds. The log says how many are not in it.
+func TestAttackFloodedLog(t *testing.T) {
+	known := tokens(t)
+	works, _ := issued(t, known, auth.Token{Scopes: []auth.Scope{auth.Read}})
+	revoked, id := issued(t, known, auth.Token{Scopes: []auth.Scope{auth.Read}})
+	_, err := known.Revoke(id)
+	require.NoError(t, err)
+	r := start(t, Options{Tokens: known, Limits: Limits{Failures: 1e6, Requests: 1}})
+	const flood = 1000
+	for range flood {
+		r.do(t, "GET", "/echo", "", "Authorization", "Bearer caisson_no")
+	}
+	r.do(t, "GET", "/echo", "", "Authorization", "Bearer "+revoked)
+	r.do(t, "GET", "/echo", "", "Host", "evil.example")
+	assert.Equal(t, http.StatusOK, r.do(t, "GET", "/echo", "", "Authorization", "Bearer "+works).status, "the control")
+	log := r.log.String()
+	assert.Less(t, strings.Count(log, "request refused"), 2*refusalBurst)
+	assert.Contains(t, log, "why=\"the token was revoked\"")
+	assert.Contains(t, log, "token="+id)
+	assert.Contains(t, log, "host evil.example")
+	r.stop()
+	require.NoError(t, <-r.stopped)
+	r.stopped <- nil
+	log = r.log.String()
+	logged, hidden := strings.Count(log, "msg=\"request refused\""), 0
+	for _, found := range regexp.MustCompile(`not_logged=(\d+)`).FindAllStringSubmatch(log, -1) {
+		n, err := strconv.Atoi(found[1])
+		require.NoError(t, err)
+		hidden += n
+	}
+	assert.Equal(t, flood+2, logged+hidden)
+}
+
+// TestUnparsedRequests: a request that net/http refuses before any handler sees it gets a problem, as all refused requests do.
+func TestUnparsedRequests(t *testing.T) {
+	r := start(t, Options{Limits: Limits{HeaderBytes: 4096}})
+	// net/http reads 4 KiB more. It resets a connection with unread bytes, which may reach the client before the answer is read.
+	const long = "GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Long: "
+	for name, test := range map[string]struct {
+		request string
+		status  int
+	}{
+		"long header": {long + strings.Repeat("a", 4096+4096-len(long)), 431},
+		"no host":     {"GET /healthz HTTP/1.1\r\n\r\n", 400},
+		"not HTTP":    {"HELO localhost\r\n\r\n", 400},
+		"transfer":    {"POST /echo HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip\r\n\r\n", 501},
+		"version":     {"GET /healthz HTTP/3.0\r\nHost: localhost\r\n\r\n", 505},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := dial(t, r)
+			_, _ = io.WriteString(c, test.request) // the server may answer before it has read all
+			require.NoError(t, c.SetReadDeadline(time.Now().Add(time.Minute)))
+			response, err := http.ReadResponse(bufio.NewReader(c), nil)
+			require.NoError(t, err)
+			defer response.Body.Close()
+			body, err := io.ReadAll(response.Body)
+			require.NoError(t, err)
+			assert.Equal(t, test.status, response.StatusCode)
+			assert.Equal(t, problem.ContentType, response.Header.Get("Content-Type"), string(body))
+			var p problem.Problem
+			require.NoError(t, json.Unmarshal(body, &p))
+			assert.Equal(t, test.status, p.Status)
+			assert.NotEmpty(t, p.Detail)
+		})
+	}
+	const text = "HTTP/1.1 404 Not Found\r\nContent-Type: text/plain; charset=utf-8\r\nDate: Mon, 01 Jan 2024 00:00:00 GMT\r\nConnection: close\r\n\r\nx"
+	_, changed := asProblem([]byte(text))
+	assert.False(t, changed, "a handler's own answer")
 }
 
 // TestAttackMetricsOfAll: the sum of all tenants is for the operator, and for no tenant.

@@ -47,38 +47,60 @@ func (u *underway) enter(c auth.Caller) (left func(), ok bool) {
 	}, true
 }
 
-// recheck is how often the token of a request that takes long is looked at again. Together with the time for which
+// recheck is how often the server checks the token of a request that takes long. Together with the time for which
 // [auth.Tokens] trusts what it has read, it makes the second within which a revocation has an effect.
 const recheck = time.Second / 2
 
-// whileTokenWorks returns a context that ends with the request, or soon after its token has stopped working: a stream of events
-// must not outlive the right to see it. stop must be called when the request has been answered.
-func (s *Server) whileTokenWorks(r *http.Request, text string) (works context.Context, stop func()) {
-	works, cancel := context.WithCancel(r.Context())
+// whileAllowed returns the request with a context that ends with it, or soon after check reports that the caller may no longer
+// act: a stream of events must not outlive the right to see it. The rest of the body is not waited for then. stop must be called
+// when the handler has ended.
+func (s *Server) whileAllowed(w http.ResponseWriter, r *http.Request, check func() error) (allowed *http.Request, stop func()) {
+	ctx, cancel := context.WithCancelCause(r.Context())
+	body, stopReading := r.Body, func() {}
+	if timed, ok := body.(*timedBody); ok {
+		timed.check = check
+		stopReading = s.readUntil(ctx, w)
+	}
 	first := time.AfterFunc(recheck, func() {
 		look := time.NewTicker(recheck)
 		defer look.Stop()
-		for works.Err() == nil {
-			// A file that cannot be read now, such as for lack of descriptors, says nothing of the token.
-			if _, err := s.options.Tokens.Check(text); isRefusal(err) || errors.Is(err, auth.ErrDamaged) {
-				c, _ := auth.From(r.Context())
-				s.log.WarnContext(works, "request ended", "why", err, "method", r.Method, "path", r.URL.Path, "remote", r.RemoteAddr, "token", c.ID, "tenant", c.Tenant)
-				cancel()
+		for ctx.Err() == nil {
+			// If the file cannot be read now, such as for lack of descriptors, the token may still work.
+			if err := check(); auth.IsRefusal(err) || errors.Is(err, auth.ErrDamaged) {
+				c, _ := auth.From(ctx)
+				s.log.WarnContext(ctx, "request ended", "why", err, "method", r.Method, "path", r.URL.Path, "remote", r.RemoteAddr, "token", c.ID, "tenant", c.Tenant)
+				cancel(err)
 				return
 			}
 			select {
-			case <-works.Done():
+			case <-ctx.Done():
 			case <-look.C:
 			}
 		}
 	})
-	return works, func() {
+	return r.WithContext(ctx), func() {
 		first.Stop()
-		cancel()
+		stopReading()
+		cancel(nil)
 	}
 }
 
-// isRefusal reports whether an error says that a token does not work.
-func isRefusal(err error) bool {
-	return errors.Is(err, auth.ErrUnknown) || errors.Is(err, auth.ErrExpired) || errors.Is(err, auth.ErrRevoked)
+// readUntil ends the reading of a request's body when ctx ends. stop must be called when the handler has ended, since the
+// connection is for other requests then.
+func (s *Server) readUntil(ctx context.Context, w http.ResponseWriter) (stop func()) {
+	var mu sync.Mutex
+	handled := false
+	forget := context.AfterFunc(ctx, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if !handled {
+			_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0))
+		}
+	})
+	return func() {
+		forget()
+		mu.Lock()
+		defer mu.Unlock()
+		handled = true
+	}
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -117,4 +119,117 @@ func TestAttackStreamsOutliveTokens(t *testing.T) {
 		t.Error("the stream of a token that works ended")
 	default:
 	}
+}
+
+// TestAttackRevokedWhileSending: a token is revoked while the body of its request is on its way. The body is not waited for, and the
+// handler gets an error in place of its end, so that it does nothing. The control is a token that works.
+func TestAttackRevokedWhileSending(t *testing.T) {
+	const half = "0123456789"
+	for _, test := range []struct {
+		name    string
+		revoked bool
+		rest    bool // the rest is sent, half a second later
+	}{{"and the rest follows", true, true}, {"and no more comes", true, false}, {"control", false, true}} {
+		for _, protocol := range []string{"HTTP/1.1", "HTTP/2"} {
+			t.Run(test.name+", "+protocol, func(t *testing.T) {
+				known := tokens(t)
+				token, id := issued(t, known, auth.Token{Scopes: []auth.Scope{auth.Call}})
+				began, done := make(chan struct{}), make(chan error, 1)
+				effect := Door{Pattern: "/effect", Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+					close(began)
+					_, err := io.ReadAll(r.Body)
+					done <- err
+				})}
+				r := start(t, Options{TLS: certificate(t), Tokens: known, Limits: Limits{Body: time.Hour}}, effect)
+				var rest func()
+				if protocol == "HTTP/2" {
+					c := dial2(t, r.address, 1<<20)
+					require.NoError(t, c.ask("/effect", false, "authorization", "Bearer "+token, "content-length", "20"))
+					require.NoError(t, c.framer.WriteData(1, false, []byte(half)))
+					rest = func() { _ = c.framer.WriteData(1, true, []byte(half)) }
+				} else {
+					c := dialTLS(t, r.address)
+					send(t, c, "POST /effect HTTP/1.1\r\nHost: localhost\r\nContent-Length: 20\r\nAuthorization: Bearer "+token+"\r\n\r\n"+half)
+					rest = func() { _, _ = io.WriteString(c, half) }
+				}
+				<-began
+				if test.revoked {
+					_, err := auth.In(known.Dir()).Revoke(id) // by another process
+					require.NoError(t, err)
+				}
+				if test.rest {
+					time.Sleep(600 * time.Millisecond) // Tokens trusts what it has read for half a second
+					rest()
+				}
+				select {
+				case err := <-done:
+					if test.revoked {
+						assert.ErrorIs(t, err, auth.ErrRevoked)
+					} else {
+						assert.NoError(t, err)
+					}
+				case <-time.After(8 * time.Second):
+					t.Error("the body is still waited for")
+				}
+			})
+		}
+	}
+}
+
+// TestAttackUnreadBodiesOfOneTenant: a tenant leaves the bodies of its requests unsent. The requests count until their connections are
+// idle, although their handlers have ended.
+func TestAttackUnreadBodiesOfOneTenant(t *testing.T) {
+	known := tokens(t)
+	token, _ := issued(t, known, auth.Token{Tenant: "acme", Scopes: []auth.Scope{auth.Read}})
+	handled := make(chan struct{}, 1000)
+	deaf := Door{Pattern: "/deaf", Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength > 0 {
+			_ = http.NewResponseController(w).EnableFullDuplex() // net/http does not wait for the body before the answer
+			_, _ = io.ReadFull(r.Body, make([]byte, 1))
+		}
+		handled <- struct{}{}
+	})}
+	r := start(t, Options{Tokens: known, Limits: Limits{Requests: 1, Body: time.Hour}}, deaf)
+	c := dial(t, r)
+	send(t, c, "POST /deaf HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer "+token+"\r\nContent-Length: 100\r\n\r\nx")
+	<-handled
+	assert.Equal(t, http.StatusTooManyRequests, r.do(t, "GET", "/deaf", "", "Authorization", "Bearer "+token).status)
+	assert.Eventually(t, func() bool {
+		if r.do(t, "GET", "/deaf", "", "Authorization", "Bearer "+token).status != http.StatusOK {
+			return false
+		}
+		<-handled
+		return true
+	}, 10*time.Second, 100*time.Millisecond, "the rest is not waited for")
+}
+
+// TestAttackFirstToken: a server that is open until there is a token accepts no caller without one from then on, and ends what such
+// callers have begun, also if the token is removed.
+func TestAttackFirstToken(t *testing.T) {
+	known := tokens(t)
+	_, err := New(Options{Addr: ":0", Tokens: known, Open: true})
+	require.ErrorIs(t, err, ErrOpen)
+	_, err = New(Options{Open: true})
+	require.ErrorIs(t, err, ErrInvalidOptions)
+	r := start(t, Options{Tokens: known, Open: true, Local: auth.Caller{User: "me"}, Limits: Limits{Drain: time.Millisecond}}, waiting(), Door{Pattern: "/echo", Handler: http.HandlerFunc(echo)})
+	assert.Equal(t, "|me|[read call approve admin]|", r.do(t, "GET", "/echo", "").body)
+	_, ended := r.waits(t, "")
+	body := dial(t, r)
+	send(t, body, "POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\nx")
+
+	token, id := issued(t, auth.In(known.Dir()), auth.Token{User: "ada", Scopes: []auth.Scope{auth.Read}}) // by another process
+	refused := func() bool { return r.do(t, "GET", "/echo", "").status == http.StatusUnauthorized }
+	require.Eventually(t, refused, 10*time.Second, 10*time.Millisecond)
+	assert.Equal(t, "|ada|[read]|", r.do(t, "GET", "/echo", "", "Authorization", "Bearer "+token).body)
+	select {
+	case <-ended:
+	case <-time.After(10 * time.Second):
+		t.Error("a stream continues without a token")
+	}
+	require.NoError(t, body.SetReadDeadline(time.Now().Add(10*time.Second)))
+	assert.Contains(t, firstLine(t, body), "413", "echo's answer to a body that it cannot read")
+	require.NoError(t, os.Remove(filepath.Join(known.Dir(), "token."+id+".json")))
+	time.Sleep(600 * time.Millisecond) // Tokens trusts what it has read for half a second
+	assert.True(t, refused())
+	assert.Contains(t, r.log.String(), "requests need a token from now on")
 }

@@ -30,9 +30,9 @@ const serveHelp = `Serve the tools over HTTP: to MCP clients under /mcp, and to 
 /v1, as /openapi.json describes. Flags and the policy say which tools there are and what
 they may do; no request can change that.
 
-Without tokens, the server lets in everybody on this machine, and listens on no address
-that others can reach. Once "caisson token create" has made a token, each request must
-show one:
+Without tokens, the server accepts every caller on this machine, and listens on no address
+that other machines can reach. Within a second after "caisson token create" has made the
+first token, also for a server that is running, each request must show one:
 
   Authorization: Bearer TOKEN
 
@@ -98,11 +98,11 @@ func (o *serveOptions) serve(ctx context.Context) (err error) {
 	if err := o.check(); err != nil {
 		return err
 	}
-	if o.Tokens, err = o.tokensInUse(); err != nil {
+	if o.Tokens, o.Open, err = o.tokensInUse(); err != nil {
 		return err
 	}
 	counted := metrics.New()
-	h, err := o.open(ctx, opening{serves: true, shared: o.Tokens != nil, recorder: counted})
+	h, err := o.open(ctx, opening{serves: true, shared: o.hasTokens(), recorder: counted})
 	if err != nil {
 		return err
 	}
@@ -161,6 +161,9 @@ func (o *serveOptions) check() error {
 	return nil
 }
 
+// hasTokens reports whether there is a token when the server starts.
+func (o *serveOptions) hasTokens() bool { return o.Tokens != nil && !o.Open }
+
 // callers decides who may call, and what their calls get from the command line.
 func (o *serveOptions) callers(h *host) error {
 	o.Local = auth.Caller{Tenant: o.tenant, Agent: o.agent, Context: h.operator.context}
@@ -168,11 +171,19 @@ func (o *serveOptions) callers(h *host) error {
 	if tokens == nil {
 		return nil
 	}
-	if writer, found, err := h.WriterTo(tokens.Dir(), h.operator.context); err != nil || found {
-		if err != nil {
-			return err
-		}
-		return failed(exitUsage, fmt.Sprintf("tokens are kept in %s, and %s may write there (to %s): it could let itself in", tokens.Dir(), writer.Tool, writer.Dir), apartHint)
+	o.Caller = h.callerOf
+	writer, found, err := h.WriterTo(tokens.Dir(), h.operator.context)
+	if found {
+		err = failed(exitUsage, fmt.Sprintf("tokens are kept in %s, and %s may write there (to %s): it could create a token", tokens.Dir(), writer.Tool, writer.Dir), apartHint)
+	}
+	switch {
+	case err != nil && o.hasTokens():
+		return err
+	case err != nil: // no token counts, so that the first closes the server to all callers
+		o.Caller = func(auth.Token) (auth.Caller, error) { return auth.Caller{}, err }
+	}
+	if o.Open {
+		return nil
 	}
 	for _, flag := range []struct{ name, value string }{{"--tenant", o.tenant}, {"--agent", o.agent}} {
 		if flag.value != "" {
@@ -180,7 +191,6 @@ func (o *serveOptions) callers(h *host) error {
 				`leave the flag out, or name a state folder without tokens with --state-dir DIR`)
 		}
 	}
-	o.Caller = h.callerOf
 	return nil
 }
 
@@ -243,7 +253,7 @@ func (o *serveOptions) kept(h *host, log *slog.Logger) (*sessions.Sessions, *age
 	switch {
 	case err == nil:
 		stored = &store
-	case o.agent != "" || o.Tokens != nil:
+	case o.agent != "" || o.hasTokens():
 		return nil, nil, err
 	}
 	kept, err := sessions.New(h.Host, sessions.Options{Agents: stored, Logger: log})
@@ -268,7 +278,7 @@ func (o *serveOptions) say(h *host, address net.Addr) {
 	if o.TLS != nil {
 		scheme = "https"
 	}
-	if o.Tokens != nil {
+	if o.hasTokens() {
 		whom = "callers with a token"
 	}
 	if !o.quiet {

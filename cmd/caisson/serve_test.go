@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"math/big"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -224,6 +225,132 @@ grants: [{tools: ["file_*"], context: [project_id], files: [{path: /project, hos
 		return status == 401
 	}, 10*time.Second, 100*time.Millisecond, "within a second, give or take a busy machine")
 	assert.Eventually(t, func() bool { return strings.Contains(s.log(), "the token was revoked") }, 10*time.Second, 10*time.Millisecond)
+	assert.Equal(t, 0, s.end(t), s.log())
+}
+
+// TestServeFirstToken: a running server without tokens accepts no request without one once the first is created.
+func TestServeFirstToken(t *testing.T) {
+	state := t.TempDir()
+	s := startServe(t, "--state-dir", state, "--tenant", "local")
+	client := plain(t)
+	status, text := s.do(t, client, "POST", "/v1/calls", "", sevenTimesSix)
+	require.Equal(t, 200, status, text)
+	token, _ := createToken(t, state)
+	assert.Eventually(t, func() bool {
+		status, _ := s.do(t, client, "POST", "/v1/calls", "", sevenTimesSix)
+		return status == 401
+	}, 10*time.Second, 100*time.Millisecond, "within a second, give or take a busy machine")
+	status, text = s.do(t, client, "POST", "/v1/calls", token, sevenTimesSix)
+	assert.Equal(t, 200, status, text)
+	assert.Equal(t, 0, s.end(t), s.log())
+}
+
+// TestServeFirstTokenWhereToolsWrite: a tool that may write to the folder of tokens cannot create one that counts, while the server
+// runs. Requests without a token are refused all the same.
+func TestServeFirstTokenWhereToolsWrite(t *testing.T) {
+	state := t.TempDir()
+	s := startServe(t, "--state-dir", state, "--mount", "/project="+state+":rw", "--context", "project_id=demo")
+	client := plain(t)
+	token, _ := createToken(t, state)
+	assert.Eventually(t, func() bool {
+		status, _ := s.do(t, client, "POST", "/v1/calls", "", sevenTimesSix)
+		return status == 401
+	}, 10*time.Second, 100*time.Millisecond, "within a second, give or take a busy machine")
+	status, text := s.do(t, client, "POST", "/v1/calls", token, sevenTimesSix)
+	assert.Equal(t, 403, status, text)
+	assert.Contains(t, s.log(), "it could create a token")
+	assert.Equal(t, 0, s.end(t), s.log())
+}
+
+// TestServeRevokedWhileSending: a token is revoked while the bodies of its requests are on their way. What they ask for is not done:
+// no approval, no run, no agent, no call, over REST and over MCP. The control is another token, which asks for the same.
+func TestServeRevokedWhileSending(t *testing.T) {
+	state, work := t.TempDir(), t.TempDir()
+	notes := filepath.Join(work, "notes.txt")
+	require.NoError(t, os.WriteFile(notes, []byte("dig"), 0o600))
+	all := []string{"--tenant", "acme", "--scope", "read", "--scope", "call", "--scope", "approve", "--scope", "admin", "--context", "project_id=p1"}
+	revoked, id := createToken(t, state, all...)
+	control, _ := createToken(t, state, all...)
+	policy := filepath.Join(work, "caisson.yaml")
+	require.NoError(t, os.WriteFile(policy, []byte(`
+schema: caisson-config/v1
+context: {project_id: {from: token}}
+grants: [{tools: ["file_*"], context: [project_id], files: [{path: /project, host: ".", access: read-write, quota: 1MiB}]}]
+`), 0o600))
+	s := startServe(t, "--state-dir", state, "--config", policy, "--no-reuse")
+	client := plain(t)
+	var waits struct {
+		ID      string
+		Pending []struct {
+			CallID      string `json:"call_id"`
+			Fingerprint string
+		}
+	}
+	status, text := s.do(t, client, "POST", "/v1/calls", control, `{"name":"file_delete","arguments":{"path":"notes.txt"}}`)
+	require.Equal(t, 202, status, text)
+	require.NoError(t, json.Unmarshal([]byte(text), &waits))
+	runs := func() int {
+		_, text := s.do(t, client, "GET", "/v1/runs", control, "")
+		return strings.Count(text, `"id":"run_`)
+	}
+	before := runs()
+	requests := []struct{ method, path, body string }{
+		{"POST", "/v1/runs/" + waits.ID + "/approvals", fmt.Sprintf(`{"approvals":[{"call_id":%q,"approve":true,"fingerprint":%q}]}`, waits.Pending[0].CallID, waits.Pending[0].Fingerprint)},
+		{"POST", "/v1/runs", `{"calls":[{"name":"file_write","arguments":{"path":"run.txt","content":"x"}}]}`},
+		{"POST", "/v1/calls", `{"name":"file_write","arguments":{"path":"call.txt","content":"x"}}`},
+		{"POST", "/v1/batches", `{"calls":[{"name":"file_write","arguments":{"path":"batch.txt","content":"x"}}]}`},
+		{"PUT", "/v1/agents/clerk", `{"allowed_tools":["calculator"]}`},
+		{"POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"file_write","arguments":{"path":"mcp.txt","content":"x"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"test","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`},
+	}
+	slow := func(token string) (answers []string, rest func()) {
+		var connections []net.Conn
+		for _, r := range requests {
+			c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+			require.NoError(t, err)
+			t.Cleanup(func() { _ = c.Close() })
+			_, err = fmt.Fprintf(c, "%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n"+
+				"Accept: application/json, text/event-stream\r\nMcp-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: file_write\r\nContent-Length: %d\r\n\r\n%s", r.method, r.path, token, len(r.body), r.body[:1])
+			require.NoError(t, err)
+			connections = append(connections, c)
+		}
+		answers = make([]string, len(requests))
+		return answers, func() {
+			for i, c := range connections {
+				_, _ = io.WriteString(c, requests[i].body[1:]) // the server may have closed the connection
+			}
+			for i, c := range connections {
+				require.NoError(t, c.SetReadDeadline(time.Now().Add(30*time.Second)))
+				read, _ := io.ReadAll(c)
+				answers[i] = string(read)
+			}
+		}
+	}
+	answers, rest := slow(revoked)
+	require.NoError(t, exec.CommandContext(t.Context(), "caisson", "token", "revoke", id, "--state-dir", state).Run())
+	time.Sleep(600 * time.Millisecond) // a token that was read is trusted for half a second
+	rest()
+	for i, a := range answers {
+		assert.NotRegexp(t, "^HTTP/1.1 2", a, requests[i].path)
+	}
+	assert.FileExists(t, notes)
+	for _, name := range []string{"run.txt", "call.txt", "batch.txt", "mcp.txt"} {
+		assert.NoFileExists(t, filepath.Join(work, name))
+	}
+	status, text = s.do(t, client, "GET", "/v1/agents/clerk", control, "")
+	assert.Equal(t, 404, status, text)
+	assert.Equal(t, before, runs())
+
+	answers, rest = slow(control)
+	rest()
+	for i, a := range answers {
+		assert.Regexp(t, "^HTTP/1.1 20", a, requests[i].path)
+	}
+	assert.Eventually(t, func() bool { _, err := os.Stat(notes); return os.IsNotExist(err) }, time.Minute, 10*time.Millisecond)
+	for _, name := range []string{"run.txt", "call.txt", "batch.txt", "mcp.txt"} {
+		assert.Eventually(t, func() bool { _, err := os.Stat(filepath.Join(work, name)); return err == nil }, time.Minute, 10*time.Millisecond, name)
+	}
+	status, text = s.do(t, client, "GET", "/v1/agents/clerk", control, "")
+	assert.Equal(t, 200, status, text)
 	assert.Equal(t, 0, s.end(t), s.log())
 }
 

@@ -18,8 +18,9 @@ const tokenHelp = `A token lets a program use "caisson serve". It says for which
 the program may do, and which context values its calls get. Only a digest of a token is
 stored, in the state folder, in files that only the current user can read.
 
-Once there is a token, even a revoked one, "caisson serve" lets in nobody without one if it
-is started with the same state folder.`
+Once there is a token, even a revoked one, each request to "caisson serve" with the same
+state folder must show one. A server that is running without tokens requires them within a
+second after the first is created.`
 
 const tokenCreateHelp = `Create a token, and print it. It is printed this once: what is stored cannot be turned back
 into it.
@@ -241,23 +242,21 @@ func (o *options) tokenRevoke(id string) error {
 	return o.show(revoked, fmt.Sprintf("revoked: %s %s\n", revoked.ID, sanitiseLine(revoked.Name)))
 }
 
-// tokensInUse returns the tokens that callers must show: nil if none was ever created.
-func (o *options) tokensInUse() (*auth.Tokens, error) {
+// tokensInUse returns the tokens in the state folder, or nil without one. open is set if none was ever created, so that callers
+// need none until the first is.
+func (o *options) tokensInUse() (_ *auth.Tokens, open bool, err error) {
 	tokens, err := o.tokens()
 	if err != nil {
-		return nil, nil //nolint:nilerr // without a state folder there are no tokens
+		return nil, false, nil //nolint:nilerr // without a state folder there are no tokens
 	}
 	all, err := tokens.List()
 	if err != nil {
-		return nil, tokenProblem(err)
+		return nil, false, tokenProblem(err)
 	}
-	if len(all) == 0 {
-		return nil, nil
-	}
-	if !slices.ContainsFunc(all, func(t auth.Token) bool {
+	if len(all) > 0 && !slices.ContainsFunc(all, func(t auth.Token) bool {
 		return tokenState(t, time.Now()) == "works" || strings.HasPrefix(tokenState(t, time.Now()), "until")
 	}) {
-		o.hint("all tokens have expired or were revoked, so nobody can get in")
+		o.hint("all tokens have expired or were revoked, so every request is refused")
 	}
-	return tokens, nil
+	return tokens, len(all) == 0, nil
 }

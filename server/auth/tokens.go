@@ -23,12 +23,13 @@ import (
 	"github.com/caisson-run/caisson/internal/folder"
 )
 
-// The errors of this package, for errors.Is. Others are of the operating system. Whoever shows a
-// token that is refused must not be told which of the first three it was.
+// The errors of this package, for errors.Is. Other errors come from the operating system. A caller whose token is refused
+// must not be told which of the first three it was.
 var (
 	ErrUnknown  = errors.New("no such token")
 	ErrExpired  = errors.New("the token has expired")
 	ErrRevoked  = errors.New("the token was revoked")
+	ErrRequired = errors.New("a token is required")
 	ErrInvalid  = errors.New("invalid token")
 	ErrDamaged  = errors.New("the token's file is damaged")
 	ErrTooMany  = errors.New("there are too many tokens")
@@ -93,6 +94,8 @@ type Tokens struct {
 
 	mu      sync.Mutex
 	checked map[[sha256.Size]byte]checked // by the digest of the whole text
+	exist   bool                          // whether a token was ever found
+	looked  time.Time                     // when the folder was last searched for one
 }
 
 type checked struct {
@@ -219,6 +222,32 @@ func (t *Tokens) Check(text string) (Token, error) {
 	}
 	t.remember(whole, s.Token, now)
 	return s.Token, nil
+}
+
+// Exist reports whether a token was ever created, even one that no longer works. The first token is noticed within half a
+// second. Once Exist has reported true, it always does, also if the files are removed.
+func (t *Tokens) Exist() (bool, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := t.now()
+	if t.exist || !t.looked.IsZero() && now.Before(t.looked.Add(checkedFor)) {
+		return t.exist, nil
+	}
+	root, err := folder.Open(t.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		t.looked = now
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = root.Close() }()
+	ids, err := idsIn(root)
+	if err != nil {
+		return false, err
+	}
+	t.exist, t.looked = len(ids) > 0, now
+	return t.exist, nil
 }
 
 // recent returns a token that was found valid a moment ago.

@@ -1,8 +1,10 @@
 package auth
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -221,4 +223,48 @@ func BenchmarkCheck(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// TestExist: the first token is noticed within half a second, whoever creates it, and counts for ever.
+func TestExist(t *testing.T) {
+	tokens, now := empty(t)
+	exist := func() bool {
+		found, err := tokens.Exist()
+		require.NoError(t, err)
+		return found
+	}
+	assert.False(t, exist(), "there is no folder yet")
+	_, made := created(t, In(tokens.Dir()), Token{Scopes: []Scope{Read}}) // by another process
+	assert.False(t, exist(), "the folder was searched a moment ago")
+	now.pass(checkedFor)
+	assert.True(t, exist())
+	require.NoError(t, os.Remove(filepath.Join(tokens.Dir(), fileOf(made.ID))))
+	now.pass(checkedFor)
+	assert.True(t, exist())
+	same := In(tokens.Dir())
+	found, err := same.Exist()
+	require.NoError(t, err)
+	assert.False(t, found, "another process has never seen it")
+	require.NoError(t, os.Chmod(tokens.Dir(), 0o755)) //nolint:gosec // that is the fault
+	_, err = In(tokens.Dir()).Exist()
+	require.Error(t, err)
+	assert.False(t, IsRefusal(err))
+}
+
+func TestCheckOfContexts(t *testing.T) {
+	require.NoError(t, Check(t.Context()), "without a caller there is nothing to check")
+	var ended error
+	ctx := WithCheck(t.Context(), Caller{ID: "a"}, func() error { return ended })
+	require.NoError(t, Check(ctx))
+	c, ok := From(ctx)
+	assert.True(t, ok)
+	assert.Equal(t, "a", c.ID)
+	for _, ended = range []error{ErrUnknown, ErrExpired, ErrRevoked, ErrRequired} {
+		assert.ErrorIs(t, Check(ctx), ended)
+		assert.True(t, IsRefusal(fmt.Errorf("a request: %w", ended)))
+	}
+	for _, other := range []error{nil, ErrDamaged, context.Canceled} {
+		assert.False(t, IsRefusal(other))
+	}
+	require.NoError(t, Check(WithCheck(t.Context(), Caller{}, nil)))
 }

@@ -177,6 +177,20 @@ func (w *web) by(session *sdk.ServerSession, extra *sdk.RequestExtra) (by, error
 	}, nil
 }
 
+// check returns why the caller of a request may no longer act, or nil. Over lines there is no such reason.
+func (w *web) check(extra *sdk.RequestExtra) error {
+	if extra == nil {
+		return nil
+	}
+	w.mu.Lock()
+	r, ok := w.live[extra.Header.Get(requestHeader)]
+	w.mu.Unlock()
+	if !ok {
+		return nil // [web.by] finds no caller either
+	}
+	return auth.Check(r.ctx)
+}
+
 // keyOf identifies a caller.
 func keyOf(c auth.Caller) string {
 	return fmt.Sprintf("%q %q %q %q", c.Tenant, c.ID, c.User, c.Agent)

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -316,4 +317,51 @@ func TestNobodyCachesAnswers(t *testing.T) {
 		assert.Equal(t, "private", answer.GetCacheScope(), "%T", answer)
 		assert.Zero(t, answer.GetTTLMs())
 	}
+}
+
+// TestAttackRevokedBeforeTheEffect: a token is revoked when its request has passed the server's gate. The tool is not called, and
+// nothing is listed. The control is the same request with a token that works.
+func TestAttackRevokedBeforeTheEffect(t *testing.T) {
+	var calls atomic.Int32
+	w := newWorld(t, mcp.Options{}, newFake(t, "effect", nil, func(context.Context, tool.Invocation) tool.Result {
+		calls.Add(1)
+		return tool.Result{Success: true, Output: "done"}
+	}))
+	var revoked atomic.Bool
+	gate := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		w.server.ServeHTTP(rw, r.WithContext(auth.WithCheck(r.Context(), w.caller, func() error {
+			if revoked.Load() {
+				return auth.ErrRevoked
+			}
+			return nil
+		})))
+	}))
+	defer gate.Close()
+	ask := func(method, params string) string {
+		r, err := http.NewRequestWithContext(t.Context(), "POST", gate.URL, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{`+params+
+			`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"test","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`))
+		require.NoError(t, err)
+		for name, value := range map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": method} {
+			r.Header.Set(name, value)
+		}
+		if method == "tools/call" {
+			r.Header.Set("Mcp-Name", "effect")
+		}
+		response, err := http.DefaultClient.Do(r)
+		require.NoError(t, err)
+		defer response.Body.Close()
+		text, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		return string(text)
+	}
+	requests := map[string]string{"tools/call": `"name":"effect","arguments":{},`, "tools/list": ""}
+	for method, params := range requests {
+		assert.Contains(t, ask(method, params), `"result"`, method)
+	}
+	require.EqualValues(t, 1, calls.Load())
+	revoked.Store(true)
+	for method, params := range requests {
+		assert.Contains(t, ask(method, params), "the token is unknown, has expired or was revoked", method)
+	}
+	assert.EqualValues(t, 1, calls.Load())
 }

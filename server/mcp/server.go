@@ -118,6 +118,12 @@ func (w warnings) Enabled(ctx context.Context, level slog.Level) bool {
 // receive sees each request before the SDK handles it.
 func (s *Server) receive(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, request sdk.Request) (sdk.Result, error) {
+		if err := s.web.check(request.GetExtra()); err != nil {
+			if auth.IsRefusal(err) {
+				return nil, refused("the token is unknown, has expired or was revoked")
+			}
+			return nil, s.failed(ctx, method, err)
+		}
 		switch r := request.(type) {
 		case *sdk.ListToolsRequest:
 			return s.list(ctx, r)

@@ -208,6 +208,9 @@ func (x *exchange) submit(s *submission) (reply, error) {
 func (r *run) submit(x *exchange, s *submission) (after int64, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if err := auth.Check(x.request.Context()); err != nil { // before anything is accepted
+		return 0, err
+	}
 	r.expire(time.Now())
 	if r.status != requiresAction {
 		return 0, refuse(http.StatusConflict, "the run waits for nothing: its status is %s", r.status)

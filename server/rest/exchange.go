@@ -120,7 +120,7 @@ func (x *exchange) serve() (reply, error) {
 	}
 	x.caller = caller
 	if x.route.body == "" {
-		return x.route.handle(x)
+		return x.handle()
 	}
 	if x.route.writes && x.api.isStopped() {
 		return reply{}, errStopping
@@ -132,6 +132,15 @@ func (x *exchange) serve() (reply, error) {
 		if given := x.request.Header.Values(keyHeader); len(given) > 0 {
 			return x.once(given)
 		}
+	}
+	return x.handle()
+}
+
+// handle has the route's handler answer, if the caller may still act: its token may have been revoked while the body arrived,
+// or while an earlier request with the same key was answered.
+func (x *exchange) handle() (reply, error) {
+	if err := auth.Check(x.request.Context()); err != nil {
+		return reply{}, err
 	}
 	return x.route.handle(x)
 }
@@ -163,6 +172,9 @@ func (x *exchange) read() error {
 	case errors.As(err, &large):
 		return tooLarge(large.Limit)
 	case err != nil:
+		if ended := auth.Check(r.Context()); ended != nil {
+			return ended
+		}
 		return refuse(http.StatusBadRequest, "the body did not arrive whole")
 	}
 	x.body = body.Bytes()
@@ -217,6 +229,9 @@ type failure struct {
 // refusalOf returns what the caller is told of an error: the reason for a refusal, and an id of anything else, under which
 // the log has the cause.
 func (x *exchange) refusalOf(err error) failure {
+	if cause := context.Cause(x.request.Context()); auth.IsRefusal(cause) {
+		err = cause // whatever else followed from it
+	}
 	var refused *refusal
 	if !errors.As(err, &refused) {
 		refused = refusalFor(err)
@@ -233,6 +248,8 @@ func (x *exchange) refusalOf(err error) failure {
 func refusalFor(err error) *refusal {
 	var wrong *executor.Error
 	switch {
+	case auth.IsRefusal(err):
+		return &refusal{status: http.StatusUnauthorized, detail: "the token is unknown, has expired or was revoked", header: [2]string{"WWW-Authenticate", `Bearer realm="caisson", error="invalid_token"`}}
 	case errors.Is(err, executor.ErrInvalidBatch) && errors.As(err, &wrong):
 		return refuse(http.StatusUnprocessableEntity, "%s", wrong.Err)
 	case errors.Is(err, agents.ErrNotFound):

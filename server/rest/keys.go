@@ -87,7 +87,7 @@ func (x *exchange) first(k *keptAnswer) (answered reply, err error) {
 	defer func() {
 		x.api.keys.put(x.caller.Tenant, k, answered, err == nil && answeredAtAll && answered.status != 0)
 	}()
-	answered, err = x.route.handle(x)
+	answered, err = x.handle()
 	answeredAtAll = true // the handler did not panic
 	return answered, err
 }

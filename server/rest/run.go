@@ -151,9 +151,12 @@ func (r *run) end(final status) {
 	}
 }
 
-// start has the first batch run, or the rest of a paused one, without its client. The caller must hold r.mu, and no batch may
-// be under way.
+// start has the first batch run, or the rest of a paused one, without its client, if the caller of ctx may still act. The caller
+// must hold r.mu, and no batch may be in progress.
 func (r *run) start(ctx context.Context, work func(ctx context.Context, show func(tool.Event) bool) (executor.Report, error)) error {
+	if err := auth.Check(ctx); err != nil {
+		return err
+	}
 	done, ok := r.api.begin()
 	if !ok {
 		return errStopping

@@ -1,0 +1,192 @@
+package server
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+)
+
+// piece is how many bytes of an answer a client has to take within [Limits.Stall].
+const piece = 16 << 10
+
+// inPieces writes with a time limit for each piece, so that a client that reads slowly and steadily gets all of a long answer.
+func inPieces(p []byte, write func([]byte) (int, error)) (n int, err error) {
+	for {
+		written, err := write(p[n:min(n+piece, len(p))])
+		n += written
+		if err != nil || n >= len(p) {
+			return n, err
+		}
+	}
+}
+
+// stallConn gives the client a limited time to take what is written to it.
+type stallConn struct {
+	net.Conn
+	stall time.Duration
+}
+
+// Write implements [net.Conn].
+func (c stallConn) Write(p []byte) (int, error) {
+	return inPieces(p, func(p []byte) (int, error) {
+		if err := c.Conn.SetWriteDeadline(time.Now().Add(c.stall)); err != nil {
+			return 0, err
+		}
+		return c.Conn.Write(p)
+	})
+}
+
+// answerWriter writes the answer to one request. Before the answer begins, it gives up the rest of the request's body.
+//
+// Over HTTP/2, it also gives the client a limited time to take what is written to it. [stallConn] cannot: while the client
+// grants the stream no window, nothing is written to the connection at all.
+type answerWriter struct {
+	http.ResponseWriter
+	stream *http.ResponseController
+	stall  time.Duration // zero over HTTP/1.1, where a stream is a connection
+	body   *timedBody    // nil without one
+	begin  sync.Once
+}
+
+// newAnswer returns the writer of the answer to a request, and what must be called when the handler has ended.
+func (s *Server) newAnswer(w http.ResponseWriter, r *http.Request, body *timedBody) (answer *answerWriter, handled func()) {
+	answer = &answerWriter{ResponseWriter: w, stream: http.NewResponseController(w), body: body}
+	if r.ProtoMajor < 2 {
+		return answer, answer.begins
+	}
+	answer.stall = s.options.Limits.Stall
+	answer.free() // of the time limit for the requests that net/http answers itself
+	return answer, func() {
+		answer.begins()
+		answer.bound() // net/http writes the rest of the answer after the handler has ended
+	}
+}
+
+// begins gives up the rest of the body, once.
+func (w *answerWriter) begins() {
+	if w.body != nil {
+		w.begin.Do(w.body.ignoreRest)
+	}
+}
+
+func (w *answerWriter) bound() {
+	if w.stall > 0 {
+		_ = w.stream.SetWriteDeadline(time.Now().Add(w.stall)) // HTTP/2 has deadlines
+	}
+}
+
+// free lets the stream be silent for any time.
+func (w *answerWriter) free() {
+	if w.stall > 0 {
+		_ = w.stream.SetWriteDeadline(time.Time{})
+	}
+}
+
+// WriteHeader implements [http.ResponseWriter].
+func (w *answerWriter) WriteHeader(status int) {
+	w.begins()
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements [http.ResponseWriter].
+func (w *answerWriter) Write(p []byte) (int, error) {
+	w.begins()
+	if w.stall == 0 {
+		return w.ResponseWriter.Write(p)
+	}
+	defer w.free()
+	return inPieces(p, func(p []byte) (int, error) {
+		w.bound()
+		return w.ResponseWriter.Write(p)
+	})
+}
+
+// Flush implements [http.Flusher].
+func (w *answerWriter) Flush() { _ = w.FlushError() }
+
+// FlushError is what [http.ResponseController] calls.
+func (w *answerWriter) FlushError() error {
+	w.begins()
+	w.bound()
+	defer w.free()
+	return w.stream.Flush()
+}
+
+// Unwrap returns the writer of net/http, for its deadlines.
+func (w *answerWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// timedBody is the body of a request, which is bounded in size and must be sent within a time. The time ends with the body, so
+// that it does not bound the rest of the request. Only the request's handler uses it.
+type timedBody struct {
+	io.ReadCloser
+	connection *http.ResponseController
+	// check returns why the caller may no longer act, or nil. It is set once the caller is known.
+	check func() error
+	// multiplexed is set over HTTP/2, where no other request waits for the body.
+	multiplexed bool
+	// unasked is set while the client waits to be told that it may send the body.
+	unasked bool
+	ended   bool
+}
+
+// newBody bounds the body of a request, whether a handler reads it or not: net/http waits for the rest before it answers. It
+// returns nil if there is none.
+func (s *Server) newBody(w http.ResponseWriter, r *http.Request) *timedBody {
+	if r.Body == nil || r.Body == http.NoBody {
+		return nil
+	}
+	connection := http.NewResponseController(w)
+	_ = connection.SetReadDeadline(time.Now().Add(s.options.Limits.Body)) // a connection without deadlines has no slow client either
+	return &timedBody{
+		ReadCloser: http.MaxBytesReader(w, r.Body, s.options.Limits.BodyBytes), connection: connection,
+		multiplexed: r.ProtoMajor >= 2, unasked: strings.EqualFold(r.Header.Get("Expect"), "100-continue"),
+	}
+}
+
+// Read implements [io.Reader]. At the end of the body, or if it did not arrive, it fails if the caller may no longer act: no
+// handler acts on a body without reading it to its end.
+func (b *timedBody) Read(p []byte) (int, error) {
+	b.unasked = false
+	n, err := b.ReadCloser.Read(p)
+	switch {
+	case err == io.EOF: // after another error, the rest must not be waited for
+		b.ended = true
+		_ = b.connection.SetReadDeadline(time.Time{})
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		b.ended = true
+	}
+	if err != nil && b.check != nil {
+		if ended := b.check(); ended != nil {
+			return n, ended
+		}
+	}
+	return n, err
+}
+
+// Bounds on the rest of a body that is answered without it. Clients that are still sending it would not read the answer if the
+// connection were closed at once.
+const (
+	restTime  = time.Second
+	restBytes = 256 << 10
+)
+
+// ignoreRest gives up the rest of the body.
+func (b *timedBody) ignoreRest() {
+	switch {
+	case b.ended:
+		return
+	case b.multiplexed:
+		_ = b.Close()
+		return
+	}
+	_ = b.connection.SetReadDeadline(time.Now().Add(restTime))
+	if !b.unasked { // reading would ask for it
+		b.check = nil
+		_, _ = io.CopyN(io.Discard, b, restBytes) // net/http closes the connection if this is not all
+	}
+}

@@ -1,0 +1,285 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+
+	"github.com/caisson-run/caisson/server/auth"
+)
+
+// client2 sends frames of HTTP/2.
+type client2 struct {
+	conn   net.Conn
+	framer *http2.Framer
+	next   uint32 // stream
+}
+
+// dial2 opens a connection that grants each stream a window of so many bytes.
+func dial2(t *testing.T, address string, window uint32) *client2 {
+	t.Helper()
+	c, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	_, err = io.WriteString(c, http2.ClientPreface)
+	require.NoError(t, err)
+	client := &client2{c, http2.NewFramer(c, c), 1}
+	require.NoError(t, client.framer.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: window}))
+	return client
+}
+
+// ask begins a stream with the header fields, given as names and values, after those of GET https://localhost/path. It returns an
+// error once the server has closed the connection.
+func (c *client2) ask(path string, end bool, fields ...string) error {
+	var block bytes.Buffer
+	encoder := hpack.NewEncoder(&block)
+	for i, fields := 0, append([]string{":method", "GET", ":scheme", "https", ":authority", "localhost", ":path", path}, fields...); i < len(fields); i += 2 {
+		if err := encoder.WriteField(hpack.HeaderField{Name: fields[i], Value: fields[i+1]}); err != nil {
+			return err
+		}
+	}
+	stream := c.next
+	c.next += 2
+	first := block.Next(16 << 10)
+	if err := c.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: first, EndStream: end, EndHeaders: block.Len() == 0}); err != nil {
+		return err
+	}
+	for block.Len() > 0 {
+		fragment := block.Next(16 << 10)
+		if err := c.framer.WriteContinuation(stream, block.Len() == 0, fragment); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// attackers are clients without a token that hold a connection. Each returns what it does again and again, until an error says that
+// the server has closed the connection.
+var attackers = map[string]func(t *testing.T, address string) (again func() error){
+	"idle": func(t *testing.T, address string) func() error { return waits(dialTLS(t, address)) },
+	"a handshake that stalls": func(t *testing.T, address string) func() error {
+		c, err := net.Dial("tcp", address)
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = c.Close() })
+		return waits(c)
+	},
+	"half of a header": func(t *testing.T, address string) func() error {
+		c := dialTLS(t, address)
+		send(t, c, "GET /healthz HTTP/1.1\r\nHost: local")
+		return waits(c)
+	},
+	"a preflight without its body": func(t *testing.T, address string) func() error {
+		c := dialTLS(t, address)
+		send(t, c, "OPTIONS /echo HTTP/1.1\r\nHost: "+address+"\r\nOrigin: https://"+address+"\r\nAccess-Control-Request-Method: POST\r\nContent-Length: 100\r\n\r\n")
+		return waits(c)
+	},
+	"a body that trickles": func(t *testing.T, address string) func() error {
+		c := dialTLS(t, address)
+		send(t, c, "POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n")
+		return func() error { _, err := io.WriteString(c, "x"); return err }
+	},
+	"a body that the server would have to ask for": func(t *testing.T, address string) func() error {
+		c := dialTLS(t, address)
+		send(t, c, "POST /echo HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 100\r\n\r\n")
+		return waits(c)
+	},
+	"answers that are not read": func(t *testing.T, address string) func() error {
+		c := dialTLS(t, address)
+		require.NoError(t, c.NetConn().(*net.TCPConn).SetReadBuffer(4<<10))
+		many := strings.Repeat("GET /echo HTTP/1.1\r\nHost: localhost\r\n\r\n", 2000)
+		return func() error { _, err := io.WriteString(c, many); return err }
+	},
+	"HTTP/2 without a window": func(t *testing.T, address string) func() error {
+		c := dial2(t, address, 0)
+		return func() error { return c.ask("/healthz", true) }
+	},
+	"HTTP/2 without a window, with a wrong token": func(t *testing.T, address string) func() error {
+		c := dial2(t, address, 0)
+		return func() error { return c.ask("/echo", true, "authorization", "Bearer x") }
+	},
+	"HTTP/2 without a window, with a header that is too long": func(t *testing.T, address string) func() error {
+		c := dial2(t, address, 0)
+		return func() error { return c.ask("/echo", true, "x-long", strings.Repeat("a", 33<<10)) }
+	},
+	"HTTP/2 without a window, with a header that is invalid": func(t *testing.T, address string) func() error {
+		c := dial2(t, address, 0)
+		return func() error { return c.ask("/echo", true, "connection", "close") }
+	},
+	"HTTP/2 without its body": func(t *testing.T, address string) func() error {
+		c := dial2(t, address, 1<<20)
+		return func() error { return c.ask("/echo", false) }
+	},
+	"HTTP/2 that only asks whether the server is there": func(t *testing.T, address string) func() error {
+		c := dial2(t, address, 0)
+		return func() error { return c.framer.WritePing(false, [8]byte{}) }
+	},
+	"HTTP/2 that resets each stream": func(t *testing.T, address string) func() error {
+		c := dial2(t, address, 0)
+		return func() error {
+			if err := c.ask("/healthz", false); err != nil {
+				return err
+			}
+			return c.framer.WriteRSTStream(c.next-2, http2.ErrCodeCancel)
+		}
+	},
+}
+
+func dialTLS(t *testing.T, address string) *tls.Conn {
+	t.Helper()
+	c, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// waits returns what waits for the server to close a connection, for a moment.
+func waits(c net.Conn) func() error {
+	return func() error {
+		if err := c.SetReadDeadline(time.Now().Add(5 * time.Millisecond)); err != nil {
+			return err
+		}
+		if _, err := c.Read(make([]byte, 1024)); !errors.Is(err, os.ErrDeadlineExceeded) {
+			return err
+		}
+		return nil
+	}
+}
+
+// attack has so many attackers of a kind hold connections, until the test ends. It returns when each has begun. ended is closed when
+// the server has closed all their connections.
+func attack(t *testing.T, address string, kind func(*testing.T, string) func() error, connections int) (ended <-chan struct{}) {
+	t.Helper()
+	stop, over := make(chan struct{}), make(chan struct{})
+	t.Cleanup(func() { <-over }) // the attackers' connections are closed before
+	var attacking sync.WaitGroup
+	for range connections {
+		again := kind(t, address)
+		_ = again()
+		attacking.Go(func() {
+			pause := time.NewTicker(5 * time.Millisecond)
+			defer pause.Stop()
+			for again() == nil {
+				select {
+				case <-stop:
+					return
+				case <-pause.C:
+				}
+			}
+		})
+	}
+	go func() { attacking.Wait(); close(over) }()
+	t.Cleanup(func() { close(stop) })
+	return over
+}
+
+// filled is how long attacks take until what they hold is full. On a slow machine they are weaker.
+const filled = time.Second
+
+// TestAttackConnectionsWithoutToken: clients without a token hold all connections, and block no other client. They succeed when
+// their connections count as those of authenticated clients do; see guards_test.go.
+func TestAttackConnectionsWithoutToken(t *testing.T) {
+	known := tokens(t)
+	token, _ := issued(t, known, auth.Token{Scopes: []auth.Scope{auth.Read}})
+	const connections = 4
+	options := Options{TLS: certificate(t), Tokens: known, Limits: Limits{Connections: connections, Refusal: time.Hour, Header: time.Hour, Body: time.Hour, Stall: time.Hour, Failures: 1e6}}
+	servers := map[string]*running{}
+	for name, kind := range attackers {
+		servers[name] = start(t, options)
+		attack(t, servers[name].address, kind, connections)
+	}
+	time.Sleep(filled)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	var asking sync.WaitGroup
+	for name, r := range servers {
+		asking.Go(func() {
+			request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.url+"/echo", nil)
+			assert.NoError(t, err)
+			request.Header.Set("Authorization", "Bearer "+token)
+			response, err := r.client.Do(request)
+			if assert.NoError(t, err, name) {
+				assert.Equal(t, http.StatusOK, response.StatusCode, name)
+				assert.NoError(t, response.Body.Close())
+			}
+		})
+	}
+	asking.Wait()
+}
+
+// TestAttackRefusalsThatStall: the connection of a request without a token ends if the client does not take the answer, even if the
+// client keeps sending. There are enough connections for all.
+func TestAttackRefusalsThatStall(t *testing.T) {
+	r := start(t, Options{TLS: certificate(t), Tokens: tokens(t), Limits: Limits{Refusal: 300 * time.Millisecond, Header: 2 * time.Second, Stall: time.Hour, Body: time.Hour, Failures: 1e6}})
+	ended := map[string]<-chan struct{}{}
+	for name, kind := range attackers {
+		switch name {
+		case "idle", "HTTP/2 without its body", "HTTP/2 that only asks whether the server is there", "HTTP/2 that resets each stream":
+			continue // each answer is taken, or not wanted
+		}
+		ended[name] = attack(t, r.address, kind, 2)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+	defer cancel()
+	for name, closed := range ended {
+		select {
+		case <-closed:
+		case <-ctx.Done():
+			t.Errorf("the connections are still open: %s", name)
+		}
+	}
+}
+
+// TestAttackManyHeaders: clients without a token hold many headers over HTTP/2, which take much more memory than bytes on the way.
+// Only a few have the whole time of a refusal.
+func TestAttackManyHeaders(t *testing.T) {
+	const connections, patient = 64, 4
+	r := start(t, Options{TLS: certificate(t), Tokens: tokens(t), Limits: Limits{Connections: connections, Refusal: time.Hour, Stall: time.Hour, Failures: 1e6}})
+	for _, kind := range []string{"HTTP/2 without a window", "HTTP/2 without a window, with a header that is invalid"} {
+		attack(t, r.address, attackers[kind], patient/2) // they are the patient ones
+	}
+	time.Sleep(filled)
+	select {
+	case <-attack(t, r.address, attackers["HTTP/2 without a window, with a wrong token"], 2*patient):
+	case <-time.After(15 * time.Second):
+		t.Error("the connections are still open")
+	}
+}
+
+// TestAttackStop: clients without a token do not delay the stop of a server.
+func TestAttackStop(t *testing.T) {
+	options := Options{TLS: certificate(t), Tokens: tokens(t), Limits: Limits{Refusal: time.Hour, Header: time.Hour, Body: time.Hour, Stall: time.Hour, Failures: 1e6, Drain: time.Hour}}
+	servers := map[string]*running{}
+	for name, kind := range attackers {
+		servers[name] = start(t, options)
+		attack(t, servers[name].address, kind, 2)
+	}
+	time.Sleep(filled)
+	for _, r := range servers {
+		r.stop()
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+	defer cancel()
+	for name, r := range servers {
+		select {
+		case err := <-r.stopped:
+			require.NoError(t, err)
+			r.stopped <- nil
+		case <-ctx.Done():
+			t.Errorf("the server does not stop: %s", name)
+		}
+	}
+}

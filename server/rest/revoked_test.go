@@ -1,0 +1,74 @@
+package rest_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/server/auth"
+	"github.com/caisson-run/caisson/server/rest"
+)
+
+// expiring is the API for a caller who may act until revoked is set.
+func (w *world) expiring(as string) (api *world, revoked *atomic.Bool) {
+	revoked = &atomic.Bool{}
+	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		w.api.ServeHTTP(rw, r.WithContext(auth.WithCheck(r.Context(), callers[as], func() error {
+			if revoked.Load() {
+				return auth.ErrRevoked
+			}
+			return nil
+		})))
+	}))
+	w.t.Cleanup(server.Close)
+	return &world{t: w.t, url: server.URL, doc: w.doc}, revoked
+}
+
+// TestAttackRevokedBeforeTheEffect: a token is revoked when its request has passed the server's gate. Nothing that the request asks for
+// is done, whatever it is. The control is the same request with a token that works.
+func TestAttackRevokedBeforeTheEffect(t *testing.T) {
+	w := newWorld(t, rest.Options{})
+	api, revoked := w.expiring("ada")
+	paused := w.until(w.start("ada", `{"calls":[{"id":"c1","name":"wipe","arguments":{"what":"disk"}}]}`).ID, "ada", "requires_action")
+	body := map[string]any{"approvals": []any{map[string]any{"call_id": paused.Pending[0].CallID, "approve": true, "fingerprint": paused.Pending[0].Fingerprint}}}
+	agent := `{"allowed_tools":["echo"]}`
+	of[any](w.request("PUT", "/v1/agents/kept", "ada", agent), 200)
+
+	revoked.Store(true)
+	operations := 0
+	for path, methods := range w.doc.paths {
+		for method, o := range methods {
+			if o.ID == "openapi" {
+				continue
+			}
+			operations++
+			given := strings.NewReplacer("{run_id}", paused.ID, "{name}", "kept").Replace(path)
+			var content any
+			if o.Body != nil {
+				content = "{}"
+			}
+			api.request(strings.ToUpper(method), given, "", content).refused(http.StatusUnauthorized)
+		}
+	}
+	require.Greater(t, operations, 15)
+	api.request("POST", "/v1/runs/"+paused.ID+"/approvals", "", body).refused(http.StatusUnauthorized)
+	api.request("POST", "/v1/runs", "", `{"calls":[{"name":"wait","arguments":{}}]}`).refused(http.StatusUnauthorized)
+	api.request("POST", "/v1/calls", "", `{"name":"wait","arguments":{}}`).refused(http.StatusUnauthorized)
+	api.request("POST", "/v1/batches", "", `{"calls":[{"name":"wait","arguments":{}}]}`, "Accept", "text/event-stream").refused(http.StatusUnauthorized)
+	api.request("PUT", "/v1/agents/new", "", agent).refused(http.StatusUnauthorized)
+	assert.Empty(t, w.waiting, "no call has run")
+	assert.Equal(t, "requires_action", w.until(paused.ID, "ada", "requires_action").Status)
+	w.request("GET", "/v1/agents/new", "ada", nil).refused(http.StatusNotFound)
+	of[any](w.request("GET", "/v1/agents/kept", "ada", nil), 200)
+
+	revoked.Store(false)
+	of[any](api.request("PUT", "/v1/agents/new", "", agent), 200)
+	of[any](api.request("POST", "/v1/runs/"+paused.ID+"/approvals", "", body), 202)
+	w.until(paused.ID, "ada", "completed")
+	assert.Equal(t, []string{"disk"}, w.wipes())
+}
