@@ -47,19 +47,19 @@ type Passes struct {
 	// Meter counts the guest's work and lets the host stop the guest. It adds a counter, a global
 	// of type i64 that is initially 0. Each executed instruction deducts 1 unit before it runs,
 	// memory.grow and table.grow 4,096, and bulk operations 1 unit per 16 bytes or per table
-	// element, so equal runs use equal amounts. Block, loop, else, end and nop are free. At the
-	// next function entry, loop iteration or bulk operation at which the counter is negative, the
+	// element, so equal runs use equal amounts. Block, loop, else, end and nop are free, except that
+	// blocks, calls and branches to loops cost 1 unit per 128 values that they move. At the next function entry, loop iteration or bulk operation at which the counter is negative, the
 	// guest calls the import MeterRefill with the counter and continues with the result as the new
 	// counter. Only there does metering return control to the host, which returns the next slice,
 	// or fails and thereby ends the call. Slices must be small, because a guest cannot be preempted
 	// within one, not even by Go's garbage collector, which stops the whole process to wait for it.
 	//
 	// The counter is tested again wherever some 8,000 units may have been used since the last test,
-	// and at the end of functions that call others.
+	// and where a function ends if 4,096 may have been.
 	//
 	// A function with loops counts in a local, which it adds to the counter before it calls another
-	// function and where it ends. So a guest may use some 16,384 units more than it was granted, or
-	// twice that with loops, and the counter may lack as much after a trap. Instructions after a
+	// function and where it ends. A guest uses at most 65,536 units more than it was granted, which
+	// package metered proves. The counter may lack some 16,384 after a trap. Instructions after a
 	// call are charged before it, up to the next branch, even if the call never returns, such as
 	// proc_exit.
 	Meter bool
