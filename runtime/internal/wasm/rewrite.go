@@ -48,9 +48,11 @@ type Passes struct {
 	// of type i64 that is initially 0. Each executed instruction deducts 1 unit before it runs,
 	// memory.grow and table.grow 4,096, and bulk operations 1 unit per 16 bytes or per table
 	// element, so equal runs use equal amounts. Block, loop, else, end and nop are free, except that
-	// blocks, calls and branches to loops cost 1 unit per 128 values that they move. At the next function entry, loop iteration or bulk operation at which the counter is negative, the
-	// guest calls the import MeterRefill with the counter and continues with the result as the new
-	// counter. Only there does metering return control to the host, which returns the next slice,
+	// blocks, calls and branches to loops cost 1 unit per 128 values that they move.
+	//
+	// At the next function entry, loop iteration or bulk operation at which the counter is negative,
+	// the guest calls the import MeterRefill with the counter and continues with the result as the
+	// new counter. Only there does metering return control to the host, which returns the next slice,
 	// or fails and thereby ends the call. Slices must be small, because a guest cannot be preempted
 	// within one, not even by Go's garbage collector, which stops the whole process to wait for it.
 	//
