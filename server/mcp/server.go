@@ -124,11 +124,6 @@ func (w warnings) Enabled(ctx context.Context, level slog.Level) bool {
 // receive sees each request before the SDK handles it.
 func (s *Server) receive(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, request sdk.Request) (sdk.Result, error) {
-		if l, ok := ctx.Value(lineKey{}).(line); ok {
-			if err := l.readable(ctx); err != nil {
-				return nil, err
-			}
-		}
 		result, err := s.handle(ctx, method, request, next)
 		if err == nil {
 			return result, nil
