@@ -239,13 +239,14 @@ func TestWatchdogTrustsNoClock(t *testing.T) {
 // TestBusyMachineMakesNoRunaway: a guest whose thread gets no processor is not to blame, and one that waits for the
 // scheduler is not either. Neither may wait for ever.
 func TestBusyMachineMakesNoRunaway(t *testing.T) {
-	if !engine.MeasuresThreads {
-		t.Skip("this system does not tell how long a thread has used a processor")
-	}
 	w := newWatchdog(nil, nil, nil, nil)
 	now := time.Now()
+	looks := mostWaits
+	if !engine.MeasuresThreads {
+		looks = mostLooks
+	}
 	g := &guest{run: &run{}, began: now.Add(-2 * time.Hour), deadline: now.Add(-time.Hour)}
-	for range mostWaits - 1 {
+	for range looks - 1 {
 		require.False(t, w.check(g, now))
 	}
 	assert.True(t, w.check(g, now))

@@ -117,11 +117,7 @@ func (o *serveOptions) serve(ctx context.Context) (err error) {
 	if err := o.callers(h); err != nil {
 		return err
 	}
-	log := h.logger
-	if log == nil {
-		log = slog.New(slog.NewTextHandler(o.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	}
-	return o.behind(ctx, h, counted.Handler(), log)
+	return o.behind(ctx, h, counted.Handler(), h.serverLog(slog.LevelWarn))
 }
 
 func parseCount(text string) (int, error) {
@@ -228,7 +224,7 @@ func (o *serveOptions) behind(ctx context.Context, h *host, metrics http.Handler
 	if _, err := kept.Allowed(o.Local); err != nil {
 		return o.agentProblem(err)
 	}
-	protocol, err := mcp.New(h.Host, mcp.Options{Sessions: kept, Version: readVersion().Version, Logger: log})
+	protocol, err := mcp.New(h.Host, mcp.Options{Sessions: kept, Version: readVersion().Version, Body: o.Limits.BodyBytes, Logger: log})
 	if err != nil {
 		return err
 	}

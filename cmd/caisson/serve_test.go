@@ -136,6 +136,33 @@ func TestServe(t *testing.T) {
 	assert.Equal(t, 0, s.end(t), s.log())
 }
 
+// TestServeLogsLostRecords: a record that cannot be kept does not fail its call, and is logged without --verbose, as is a
+// folder in which none can be kept.
+func TestServeLogsLostRecords(t *testing.T) {
+	for name, spoil := range map[string]func(records string) (after func() error){
+		"the folder is lost": func(records string) func() error { return func() error { return os.RemoveAll(records) } },
+		"the folder is a file": func(records string) func() error {
+			require.NoError(t, os.WriteFile(records, nil, 0o600))
+			return func() error { return nil }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state := t.TempDir()
+			require.NoError(t, os.Chmod(state, 0o700))
+			after := spoil(filepath.Join(state, "records"))
+			s := startServe(t, "--state-dir", state)
+			for range 2 {
+				status, text := s.do(t, plain(t), "POST", "/v1/calls", "", sevenTimesSix)
+				assert.Equal(t, 200, status, text)
+				require.NoError(t, after())
+			}
+			assert.Eventually(t, func() bool { return strings.Contains(s.log(), `level=ERROR msg="recorder failed"`) }, 10*time.Second, time.Millisecond, s.log())
+			assert.Contains(t, s.log(), "call_id=")
+			assert.NotContains(t, s.log(), "level=INFO")
+		})
+	}
+}
+
 // TestServeBodies: the largest body is that of the help text, for all that is served.
 func TestServeBodies(t *testing.T) {
 	for name, args := range map[string][]string{"16 MiB": nil, "1 MiB": {"--max-body", "1MiB"}} {
@@ -144,20 +171,22 @@ func TestServeBodies(t *testing.T) {
 			var most int
 			_, err := fmt.Sscanf(name, "%d MiB", &most)
 			require.NoError(t, err)
-			const around = `{"calls":[],"response":null}`
-			for more, want := range map[int]int{0: 200, 1: 413} {
-				body := around + strings.Repeat(" ", most<<20-len(around)+more)
-				r, err := http.NewRequestWithContext(t.Context(), "POST", s.url+"/v1/batches", strings.NewReader(body))
-				require.NoError(t, err)
-				r.Header.Set("Content-Type", "application/json")
-				// The server closes the connection of a body that it refuses. A client that has begun to write may see that first.
-				r.Header.Set("Expect", "100-continue")
-				transport := &http.Transport{ExpectContinueTimeout: time.Minute}
-				response, err := (&http.Client{Transport: transport}).Do(r)
-				require.NoError(t, err)
-				assert.Equal(t, want, response.StatusCode)
-				require.NoError(t, response.Body.Close())
-				transport.CloseIdleConnections()
+			for path, around := range map[string]string{"/v1/batches": `{"calls":[],"response":null}`, "/mcp": initialize[0]} {
+				for more, want := range map[int]int{0: 200, 1: 413} {
+					body := around + strings.Repeat(" ", most<<20-len(around)+more)
+					r, err := http.NewRequestWithContext(t.Context(), "POST", s.url+path, strings.NewReader(body))
+					require.NoError(t, err)
+					r.Header.Set("Content-Type", "application/json")
+					r.Header.Set("Accept", "application/json, text/event-stream")
+					// The server closes the connection of a body that it refuses. A client that has begun to write may see that first.
+					r.Header.Set("Expect", "100-continue")
+					transport := &http.Transport{ExpectContinueTimeout: time.Minute}
+					response, err := (&http.Client{Transport: transport}).Do(r)
+					require.NoError(t, err)
+					assert.Equal(t, want, response.StatusCode, path)
+					require.NoError(t, response.Body.Close())
+					transport.CloseIdleConnections()
+				}
 			}
 		})
 	}

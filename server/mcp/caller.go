@@ -22,6 +22,8 @@ type by struct {
 	allowed func() ([]string, error)
 	// session returns the executor's session, and what to call when the request has ended.
 	session func(context.Context) (*executor.Session, func(), error)
+	// found is session without making one: the session is nil if there is none.
+	found func(context.Context) (*executor.Session, func(), error)
 	// gone is done when nobody waits for the answer any more.
 	gone context.Context
 	// answers has a wait group wait until the request has been answered.
@@ -33,8 +35,28 @@ type lineKey struct{}
 // line is who sends lines: somebody who started the program and may do everything.
 type line struct {
 	session *executor.Session
-	allowed []string
+	allowed func() ([]string, error) // nil for all
 	gone    context.Context
+}
+
+// names returns the names of the tools that may be listed and called now; nil for all.
+func (l line) names() ([]string, error) {
+	if l.allowed == nil {
+		return nil, nil
+	}
+	return l.allowed()
+}
+
+// open returns the session, which allows what may be called now.
+func (l line) open(context.Context) (*executor.Session, func(), error) {
+	if l.allowed != nil {
+		names, err := l.allowed()
+		if err != nil {
+			return nil, nil, err
+		}
+		l.session.Allow(names)
+	}
+	return l.session, func() {}, nil
 }
 
 // by returns who makes a request.
@@ -43,8 +65,9 @@ func (s *Server) by(ctx context.Context, session *sdk.ServerSession, extra *sdk.
 		return by{
 			key:     l.session.ID(),
 			may:     func(auth.Scope) bool { return true },
-			allowed: func() ([]string, error) { return l.allowed, nil },
-			session: func(context.Context) (*executor.Session, func(), error) { return l.session, func() {}, nil },
+			allowed: l.names,
+			session: l.open,
+			found:   func(context.Context) (*executor.Session, func(), error) { return l.session, func() {}, nil },
 			gone:    l.gone,
 			answers: func(*sync.WaitGroup) {}, // who serves the lines waits
 		}, nil

@@ -1,6 +1,8 @@
 package mcp
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -18,22 +20,34 @@ import (
 // maxLine is how many bytes a message on one line may have: the arguments of a call in JSON, and room for the rest.
 const maxLine = 4 << 20
 
+// Bounds of what one connection holds: requests that are not answered, the bytes of these, and the bytes of answers that
+// the client has not read. All requests but calls are answered at once, so that more of them only wait for the client.
+const (
+	maxOpen      = 1024
+	maxOpenBytes = 64 << 20
+	maxUnread    = 16 << 20
+	maxAtOnce    = 16
+)
+
 // toTell is how long a client that has stopped reading may delay the end of its connection.
 const toTell = 2 * time.Second
 
 // ServeLines serves one client, whose messages it reads line by line, until in ends or ctx is done. Calls are
-// made in session; allowed names the tools that are listed, nil for all, and should be what the session allows.
-// Nothing but messages of the protocol is written to out. Both are closed.
+// made in session. If allowed is not nil, it returns the names of the tools that may be listed and called now; each list
+// and call asks it, and the session allows them from then on. Nothing but messages of the protocol is written to out. Both are closed.
 //
 // At the end, calls that still run are cancelled, and the client is told how they ended. A message that is not
-// JSON, or is too long, ends the connection with an error.
-func (s *Server) ServeLines(ctx context.Context, session *executor.Session, allowed []string, in io.ReadCloser, out io.WriteCloser) error {
+// JSON, or is too long, ends the connection with an error. A client may have 1,024 requests without an answer; more are
+// refused. While it does not read its answers, nothing more is read from it.
+func (s *Server) ServeLines(ctx context.Context, session *executor.Session, allowed func() ([]string, error), in io.ReadCloser, out io.WriteCloser) error {
 	s.lines.Add(1)
 	defer s.lines.Done()
 	running, cancel := context.WithCancel(ctx)
 	defer cancel()
+	written := &lockedWriter{WriteCloser: out}
+	watched := &watched{out: written, end: cancel, idle: make(chan struct{}, 1), open: map[jsonrpc.ID]open{}, read: make(chan struct{})}
+	watched.Transport = &sdk.IOTransport{Reader: &checkedLines{in: in, lines: bufio.NewReader(in), out: written}, Writer: written, MaxLineLength: -1} // lines are bounded
 	serving := context.WithValue(ctx, lineKey{}, line{session, allowed, running})
-	watched := &watched{Transport: &sdk.IOTransport{Reader: in, Writer: out, MaxLineLength: maxLine}, end: cancel, idle: make(chan struct{}, 1), open: map[jsonrpc.ID]bool{}}
 	connection, err := s.sdk.Connect(serving, watched, nil)
 	if err != nil {
 		return fmt.Errorf("mcp: %w", err)
@@ -61,12 +75,37 @@ func (s *Server) ServeLines(ctx context.Context, session *executor.Session, allo
 // connection is about to be closed, or its input has ended.
 type watched struct {
 	sdk.Transport
+	out  io.Writer
 	end  func() // cancels the calls that run
 	idle chan struct{}
 
-	mu   sync.Mutex
-	open map[jsonrpc.ID]bool // requests without an answer
-	err  error               // with which reading ended
+	mu     sync.Mutex
+	open   map[jsonrpc.ID]open // requests without an answer
+	bytes  int                 // of them
+	atOnce int                 // how many of them are not calls
+	unread int                 // bytes of answers that are being written
+	read   chan struct{}       // closed when the client has read an answer
+	begun  bool                // the client has sent initialize
+	err    error               // with which reading ended
+}
+
+// open is a request without an answer.
+type open struct {
+	bytes  int
+	atOnce bool
+}
+
+// readable waits until the client has read enough of what it was sent.
+func (w *watched) readable() {
+	for {
+		w.mu.Lock()
+		enough, read := w.unread < maxUnread && w.atOnce < maxAtOnce, w.read
+		w.mu.Unlock()
+		if enough {
+			return
+		}
+		<-read
+	}
 }
 
 // fault returns why the client's messages could not be read, or nil if it has gone.
@@ -94,35 +133,96 @@ type watchedConnection struct {
 
 // Read implements [sdk.Connection].
 func (w *watchedConnection) Read(ctx context.Context) (jsonrpc.Message, error) {
-	message, err := w.Connection.Read(ctx)
-	if err != nil {
-		w.mu.Lock()
-		w.err = err
-		w.mu.Unlock()
-		w.end()
-		w.settle()
-		return nil, err
+	for {
+		w.readable()
+		message, err := w.Connection.Read(ctx)
+		if err != nil {
+			w.mu.Lock()
+			w.err = err
+			w.mu.Unlock()
+			w.end()
+			w.settle()
+			return nil, err
+		}
+		request, ok := message.(*jsonrpc.Request)
+		if !ok || !request.IsCall() {
+			return message, nil
+		}
+		refusal, known := w.admit(request)
+		switch {
+		case refusal == nil:
+			return message, nil
+		case known:
+			err = w.Connection.Write(ctx, &jsonrpc.Response{ID: request.ID, Error: refusal})
+		default:
+			err = (&rejection{err: refusal}).writeLine(w.out)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// admit counts a request that is to be answered, or returns why it is refused, and whether its id can be answered.
+func (w *watched) admit(request *jsonrpc.Request) (refusal *jsonrpc.Error, known bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.begun = w.begun || request.Method == "initialize"
+	size := len(request.Params)
+	switch _, used := w.open[request.ID]; {
+	case used:
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the id is that of a request that has not been answered"}, false
+	case !w.begun && !methods[request.Method].early && !bytes.Contains(request.Params, []byte(sdk.MetaKeyProtocolVersion)):
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: noSession}, true
+	case len(w.open) >= maxOpen || w.bytes+size > maxOpenBytes:
+		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf("%d requests have not been answered; wait for answers before sending more", len(w.open))}, true
 	}
 	// A subscription lasts until the end: there is no answer to wait for.
-	if request, ok := message.(*jsonrpc.Request); ok && request.IsCall() && request.Method != "subscriptions/listen" {
-		w.mu.Lock()
-		w.open[request.ID] = true
-		w.mu.Unlock()
+	if request.Method != listenMethod {
+		one := open{size, request.Method != "tools/call"}
+		w.open[request.ID] = one
+		w.count(one, 1)
 	}
-	return message, nil
+	return nil, true
+}
+
+// count adds n times a request to what is open. The caller must hold w.mu.
+func (w *watched) count(one open, n int) {
+	w.bytes += n * one.bytes
+	if one.atOnce {
+		w.atOnce += n
+	}
 }
 
 // Write implements [sdk.Connection].
 func (w *watchedConnection) Write(ctx context.Context, message jsonrpc.Message) error {
-	if response, ok := message.(*jsonrpc.Response); ok {
-		defer w.answered(response.ID)
+	response, ok := message.(*jsonrpc.Response)
+	if !ok {
+		return w.Connection.Write(ctx, message)
 	}
+	if response.Error != nil {
+		response.Error, _ = inWords(response.Error)
+	}
+	size := len(response.Result)
+	w.wait(size)
+	defer w.answered(response.ID, size)
 	return w.Connection.Write(ctx, message)
 }
 
-func (w *watched) answered(id jsonrpc.ID) {
+// wait counts an answer that waits for the client to read it.
+func (w *watched) wait(size int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.unread += size
+}
+
+func (w *watched) answered(id jsonrpc.ID, size int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.unread -= size
+	close(w.read)
+	w.read = make(chan struct{})
+	w.count(w.open[id], -1)
 	delete(w.open, id)
 	if len(w.open) == 0 {
 		select {
@@ -149,4 +249,81 @@ func (w *watched) settle() {
 			return
 		}
 	}
+}
+
+// checkedLines are the client's messages without those that [check] rejects, which it answers.
+type checkedLines struct {
+	in    io.Closer
+	lines *bufio.Reader
+	out   io.Writer
+	rest  []byte // of a message
+}
+
+func (c *checkedLines) Close() error { return c.in.Close() }
+
+// Read implements [io.Reader].
+func (c *checkedLines) Read(p []byte) (int, error) {
+	for len(c.rest) == 0 {
+		message, err := c.next()
+		if err != nil {
+			return 0, err
+		}
+		c.rest = message
+	}
+	n := copy(p, c.rest)
+	c.rest = c.rest[n:]
+	return n, nil
+}
+
+// next returns the next message that is passed on, with a line break, or nothing for one that is not.
+func (c *checkedLines) next() ([]byte, error) {
+	var message []byte
+	for {
+		part, err := c.lines.ReadSlice('\n')
+		if len(message)+len(part) > maxLine {
+			return nil, fmt.Errorf("a message is longer than %d bytes", maxLine)
+		}
+		message = append(message, part...)
+		if err == nil || err == io.EOF && len(bytes.TrimSpace(message)) > 0 {
+			break
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return nil, err
+		}
+	}
+	text := bytes.TrimSpace(message)
+	if len(text) == 0 {
+		return nil, nil
+	}
+	rejected := check(string(text), true) // whether a session has begun is checked in their order
+	switch {
+	case rejected == nil:
+		return append(text, '\n'), nil
+	case rejected.err.Code == jsonrpc.CodeParseError:
+		return nil, rejected.err
+	case rejected.silent:
+		return nil, nil
+	}
+	return nil, rejected.writeLine(c.out)
+}
+
+func (r *rejection) writeLine(out io.Writer) error {
+	answer, err := r.message()
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(append(answer, '\n'))
+	return err
+}
+
+// lockedWriter writes one message at a time.
+type lockedWriter struct {
+	io.WriteCloser
+	mu sync.Mutex
+}
+
+func (w *lockedWriter) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.WriteCloser.Write(p)
 }
