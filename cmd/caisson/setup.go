@@ -178,7 +178,7 @@ func notLoaded(source *registry.Error, leaves []error) []manifests.Problem {
 		case invalid:
 			all = append(all, firstOf(broken, ""))
 		case taken:
-			all = append(all, problemIn(duplicate.Dropped.File, duplicateName, duplicate.Error(), fixDuplicate))
+			all = append(all, lookAlikeProblem(duplicate))
 		case scanned:
 			all = append(all, problemIn(inFile.Name, unreadable, reasonOf(leaf), "make it a regular file of at most 1 MiB that can be read, or remove it"))
 		case errors.Is(leaf, manifests.ErrFile):
@@ -188,6 +188,17 @@ func notLoaded(source *registry.Error, leaves []error) []manifests.Problem {
 		}
 	}
 	return all
+}
+
+// lookAlikeProblem returns the problem of a tool that is not loaded because its name looks like another's, at the
+// place of the name.
+func lookAlikeProblem(d *registry.DuplicateError) manifests.Problem {
+	read, _, err := manifestsIn(d.Dropped.File)
+	at := slices.IndexFunc(read, func(m *manifests.Manifest) bool { return m.Name == d.Name })
+	if err != nil || at < 0 { // the file has changed since
+		return problemIn(d.Dropped.File, duplicateName, d.Error(), fixDuplicate)
+	}
+	return read[at].Problem("name", duplicateName, d.Error(), fixDuplicate)
 }
 
 // firstOf returns the first problem of a broken manifest, and what follows from it.
