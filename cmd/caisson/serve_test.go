@@ -132,7 +132,7 @@ func TestServe(t *testing.T) {
 		assert.Equal(t, 200, status, path)
 		assert.Contains(t, text, want)
 	}
-	assert.Contains(t, s.log(), "caisson: serving 8 tools to everybody on this machine at http://127.0.0.1:")
+	assert.Contains(t, s.log(), "caisson: serving 7 tools to everybody on this machine at http://127.0.0.1:")
 	assert.Equal(t, 0, s.end(t), s.log())
 }
 

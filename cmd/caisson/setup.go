@@ -125,19 +125,28 @@ func (h *host) openTools(ctx context.Context, options caisson.Options, called []
 
 // confirm parses the manifests of these tools, and of those that they may call.
 func (h *host) confirm(names []string) error {
-	confirmed := map[string]bool{}
-	for next := slices.Clone(names); len(next) > 0; next = next[1:] {
-		entry, known := h.registry.Get(next[0])
-		if !known || confirmed[entry.Name] {
-			continue
-		}
-		confirmed[entry.Name] = true
+	for _, entry := range h.withCallees(names) {
 		if err := entry.Manifest.Confirm(); err != nil {
 			return err
 		}
-		next = append(next, entry.Manifest.Permissions.Tools...)
 	}
 	return nil
+}
+
+// withCallees returns the tools with these names, and those that they request to call, also indirectly.
+func (h *host) withCallees(names []string) []registry.Entry {
+	var all []registry.Entry
+	found := map[string]bool{}
+	for next := slices.Clone(names); len(next) > 0; next = next[1:] {
+		entry, known := h.registry.Get(next[0])
+		if !known || found[entry.Name] {
+			continue
+		}
+		found[entry.Name] = true
+		all = append(all, entry)
+		next = append(next, entry.Manifest.Permissions.Tools...)
+	}
+	return all
 }
 
 // noteProblems says which tools are not loaded, and why.
