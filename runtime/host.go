@@ -158,6 +158,7 @@ func (r *run) collectFiles() {
 		r.view.MakeNotes()
 	}
 	r.denials = r.tool.permit.explain(r.tool.manifest, r.view.Denials())
+	r.explainClimbs(r.denials)
 	r.hostCalls, r.usage.HostCalls = r.view.HostCalls(), r.view.Operations()
 }
 
