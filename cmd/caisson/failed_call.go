@@ -236,7 +236,7 @@ func (l limit) profileHint(argument, profile string, t *runtime.Tool) string {
 			more = append(more, name)
 		}
 	}
-	hint := fmt.Sprintf("the argument %s names the profile %s, whose limit is lower than yours: leave it out", argument, profile)
+	hint := fmt.Sprintf("the argument %s names the profile %s, which allows less than the flags and the policy: leave it out", argument, profile)
 	if len(more) > 0 {
 		hint += ", or name " + strings.Join(more, " or ")
 	}
