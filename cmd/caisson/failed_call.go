@@ -86,14 +86,21 @@ func withoutLog(text, log string) string {
 	return text
 }
 
-// alsoDenied tells of the last denial that may matter to a failure with a reason of its own.
+// alsoDenied describes the last denial that may matter to a failure that has another reason, and the secrets that
+// requests lacked.
 func alsoDenied(denials []tool.Denial) []string {
-	for _, d := range slices.Backward(denials) {
-		if !d.Note {
-			return []string{fmt.Sprintf("it was also denied %s %s: %s", d.Permission, d.Value, d.Rule)}
+	var hints []string
+	for _, d := range denials {
+		if d.Note && d.Permission == secretPermission {
+			hints = append(hints, fmt.Sprintf("it went on without the secret %s: %s", d.Value, d.Rule))
 		}
 	}
-	return nil
+	for _, d := range slices.Backward(denials) {
+		if !d.Note {
+			return append(hints, fmt.Sprintf("it was also denied %s %s: %s", d.Permission, d.Value, d.Rule))
+		}
+	}
+	return hints
 }
 
 // nestedHints explains failed calls that a tool made: what would allow denied requests, which tool

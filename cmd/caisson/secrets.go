@@ -8,6 +8,7 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/runtime"
+	"github.com/caisson-run/caisson/tool"
 )
 
 // unsentSecrets describes the secrets that the operator binds for tools and that are never sent: the value is
@@ -46,13 +47,25 @@ func withoutValue(entry registry.Entry) []string {
 	if !ok {
 		return nil
 	}
+	decisions := slices.DeleteFunc(t.Decisions(), func(d tool.Decision) bool { return d.Permission != secretPermission })
+	requests := entry.Manifest.Permissions.Secrets // in the same order
 	var lines []string
-	for _, d := range t.Decisions() {
-		if d.Permission == "secrets" && d.Granted != "" && d.Effective == "" {
+	for i, d := range decisions {
+		hasAlternative := false // another secret in the same place: one of them is enough
+		for j, other := range decisions {
+			hasAlternative = hasAlternative || other.Effective != "" && requests[i].Host == requests[j].Host && samePlace(requests[i].Place, requests[j].Place)
+		}
+		if d.Granted != "" && d.Effective == "" && !hasAlternative {
 			lines = append(lines, fmt.Sprintf("%s gets no secret: %s, but %s", entry.Name, d.Granted, d.Reason))
 		}
 	}
 	return lines
+}
+
+// samePlace reports whether one request has room for only one of two secrets.
+func samePlace(a, b manifests.SecretPlace) bool {
+	same := func(a, b string) bool { return a != "" && manifests.FoldName(a) == manifests.FoldName(b) }
+	return same(a.Header, b.Header) || same(a.Query, b.Query) || same(a.Body, b.Body)
 }
 
 func requestsSecret(m *manifests.Manifest, name string) bool {
