@@ -42,7 +42,7 @@ needs one with the scope admin and without a tenant.
 
 When the server is told to stop (SIGINT, SIGTERM, SIGHUP), it takes no new calls, gives
 those that run the time of --drain, cancels the rest, and answers every request before it
-ends.
+ends. Started with nohup, it ignores SIGHUP.
 
 Refused requests are logged to standard error, with --verbose also what is done.
 
