@@ -9,9 +9,11 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// maxClimbs is the maximum number of arguments that are compared with each denied path, so that the cost does not
-// depend on the model.
-const maxClimbs = 8
+// Limits on the arguments that are compared with each denied path, so that the cost does not depend on the model.
+const (
+	maxClimbs    = 8
+	maxClimbText = 4096 // bytes
+)
 
 // explainClimbs changes the receipts of paths to which an argument leads that climbs out of a mounted directory,
 // such as "../../etc/passwd". The guest may have cleaned the path, so that it names another directory. To grant that
@@ -44,8 +46,11 @@ func climbingArguments(arguments tool.Arguments) []string {
 			continue
 		}
 		for _, text := range texts {
-			if strings.Contains(text, "..") && !path.IsAbs(text) && len(climbing) < maxClimbs {
+			if strings.Contains(text, "..") && !path.IsAbs(text) && len(text) <= maxClimbText {
 				climbing = append(climbing, text)
+			}
+			if len(climbing) == maxClimbs {
+				return climbing
 			}
 		}
 	}

@@ -127,7 +127,7 @@ func fileGrants(grants []manifests.FileGrant, module string) (grantedFiles, erro
 			where = fmt.Sprintf("%s: %s", grant.Origin, where)
 		}
 		wrong := func(format string, values ...any) error {
-			return &GrantError{Path: grant.Path, Origin: grant.Origin, Err: fmt.Errorf(where+format, values...)}
+			return &GrantError{Path: grant.Path, Origin: grant.Origin, Err: fmt.Errorf("%s"+format, append([]any{where}, values...)...)}
 		}
 		guest, err := permission.ParseGuestPath(grant.Path)
 		if err != nil {

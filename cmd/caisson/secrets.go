@@ -33,6 +33,9 @@ func (h *host) unsentSecrets(names []string) []string {
 			}
 		}
 	}
+	if len(bound) == 0 {
+		return lines
+	}
 	for _, u := range h.unapplied() {
 		if bound[u.Origin] && strings.Contains(u.Key, ".secrets[") {
 			lines = append(lines, unappliedLine(u))
