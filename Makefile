@@ -3,6 +3,8 @@
 GO ?= go
 # Every Go package but the guests, which have no tests of their own outside a sandbox.
 PACKAGES = ./...
+# Set to -v to see the names of packages while they are compiled, which takes minutes the first time.
+VERBOSE ?=
 # Tests need neither debugging information nor C, and linking them without takes a third of the time.
 TESTFLAGS = -ldflags=-s
 # One package more than there are processors is tested at once, since many tests wait.
@@ -27,15 +29,16 @@ help: ## list the targets
 
 .PHONY: build
 build: ## compile bin/caisson
-	$(GO) build -trimpath -o bin/caisson ./cmd/caisson
+	$(GO) build $(VERBOSE) -trimpath -o bin/caisson ./cmd/caisson
 
 .PHONY: tools
 tools: ## compile the first-party tools and the examples' guests to WebAssembly
-	$(GO) run ./internal/guests/compile
+	$(GO) run $(VERBOSE) -trimpath ./internal/guests/compile $(VERBOSE)
 
 .PHONY: demo
-demo: build tools ## run an assistant's turn: five useful calls, three contained attacks
-	$(GO) run ./examples/turn
+demo: VERBOSE = -v
+demo: build tools ## build Caisson and the tools, and run an assistant's turn: five useful calls, three contained attacks
+	$(GO) run $(VERBOSE) -trimpath ./examples/turn
 
 .PHONY: deps
 deps: ## download every module that the other targets need

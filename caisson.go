@@ -103,7 +103,8 @@ type Host struct {
 //
 // A broken manifest keeps out only its own tool, and still holds the names that it claims. If its
 // name cannot be read, its source and all later ones are not loaded. [Host.Problems] reports this;
-// Open fails only if no tool is left, if a source cannot be read, or if a name looks like another.
+// Open fails only if no tool is left or if a source cannot be read. A tool whose name looks like that of
+// an earlier one is not loaded either, and is reported in the same way.
 //
 // Modules are compiled at their first call, as [Options.Runtime] configures. With the zero Compiler
 // they are compiled in this process, and modules are rejected if compiling them would take time
@@ -226,11 +227,16 @@ func (h *Host) load(ctx context.Context, sources []string, load registry.Loader)
 		}
 		failed = append(failed, err)
 	}
-	var broken []error
+	var rejected []error
 	for _, b := range h.registry.Broken() {
-		broken = append(broken, b)
+		rejected = append(rejected, b)
 	}
-	h.problems = append(broken, h.problems...)
+	for _, d := range h.registry.Duplicates() {
+		if d.Reason == registry.LookAlike && !d.Dropped.Alias && !d.Dropped.Retired {
+			rejected = append(rejected, d)
+		}
+	}
+	h.problems = append(rejected, h.problems...)
 	if errors.Join(failed...) != nil || len(h.registry.List()) == 0 {
 		return errors.Join(append(failed, h.problems...)...)
 	}
@@ -239,16 +245,17 @@ func (h *Host) load(ctx context.Context, sources []string, load registry.Loader)
 
 // hidesNames reports whether a source was not loaded because the name in a manifest cannot be read.
 func hidesNames(err error) bool {
-	for _, kind := range []error{registry.ErrSource, registry.ErrDuplicate} { // what the caller has to decide
-		if errors.Is(err, kind) {
-			return false
-		}
+	if errors.Is(err, registry.ErrSource) { // the caller has named what cannot be read
+		return false
 	}
 	return errors.Is(err, manifests.ErrInvalid) || errors.Is(err, manifests.ErrFile) || errors.Is(err, registry.ErrUnread)
 }
 
-// Problems returns what kept tools from being loaded: a [*manifests.Error] for each broken manifest,
-// and a [*registry.Error] for each source that was not loaded. Show them to the operator.
+// Problems returns what kept tools from being loaded: a [*manifests.Error] for each broken manifest, a
+// [*registry.DuplicateError] for each tool whose name looks like another's, and a [*registry.Error] for
+// each source that was not loaded. Show them to the operator. A tool that has exactly the name of an
+// earlier one is not among them, because operators replace tools in this way; see
+// [registry.Registry.Duplicates].
 func (h *Host) Problems() []error { return slices.Clone(h.problems) }
 
 // start creates the executor.

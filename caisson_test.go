@@ -93,6 +93,7 @@ func TestProblems(t *testing.T) {
 		"one/a.tool.yaml": header + "name: a\nnonsense: 1\n", "one/b.tool.yaml": header + "name: b\n", "one/c.tool.yaml": header + "name: c\npermissions: {llm: {tokens: 1}}\n",
 		"two/a.tool.yaml": header + "name: a\n", "two/d.tool.yaml": header + "name: d\n",
 		"nameless/tool.yaml": header + "nonsense: 1\n", "nameless/e.tool.yaml": header + "name: e\n",
+		"alike/tool.yaml": header + "name: A\naliases: [D]\n", "alike/f.tool.yaml": header + "name: f\naliases: [d]\n",
 	})
 	in := func(name string) string { return filepath.Join(dir, name) }
 	namesOf := func(host *caisson.Host) (names []string) {
@@ -131,6 +132,16 @@ func TestProblems(t *testing.T) {
 		assert.Equal(t, []string{"b"}, namesOf(host), name)
 		assert.Len(t, host.Problems(), 4, name)
 	}
+
+	// A tool whose name looks like that of an earlier one is not loaded. The rest of its folder is.
+	log.Reset()
+	host = open(t, caisson.Options{Tools: []string{in("two"), in("alike")}, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	assert.Equal(t, []string{"a", "d", "f"}, namesOf(host))
+	require.Len(t, host.Problems(), 1)
+	var alike *registry.DuplicateError
+	require.ErrorAs(t, host.Problems()[0], &alike)
+	assert.Equal(t, []string{"A", in("alike/tool.yaml"), in("two/a.tool.yaml")}, []string{alike.Name, alike.Dropped.File, alike.Kept.File})
+	assert.Contains(t, log.String(), "level=ERROR msg=\"not loaded\" err=")
 
 	_, err := caisson.Open(t.Context(), caisson.Options{Tools: []string{in("one"), in("nowhere")}, NoCache: true})
 	require.ErrorIs(t, err, registry.ErrSource, "which is a mistake of whoever named it")

@@ -41,6 +41,38 @@ func TestREADME(t *testing.T) {
 	assert.Equal(t, 9, follow(t, t.TempDir(), readme(t, "Your first tool, in five minutes", "What a tool may do"), path))
 }
 
+// TestFirstScreenOfTheREADME: the two commands that a newcomer is told to run exist. CI runs the second one, and this
+// test the first one, which names its long steps before they begin.
+func TestFirstScreenOfTheREADME(t *testing.T) {
+	document, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	lines := strings.SplitN(string(document), "\n", 26)
+	shown := blocksOf(strings.Join(lines[:25], "\n") + "\n")
+	require.Len(t, shown, 1)
+	var commands []string
+	for line := range strings.Lines(shown[0].text) {
+		command, _, _ := strings.Cut(line, "#")
+		commands = append(commands, strings.TrimSpace(command))
+	}
+	require.Equal(t, []string{"make demo", "make test"}, commands)
+	ci, err := os.ReadFile(filepath.Join(".ci", "run"))
+	require.NoError(t, err)
+	assert.Contains(t, string(ci), "\nmake test\n")
+	if goruntime.GOOS == "windows" {
+		return // the Makefile needs a POSIX shell
+	}
+	demo := exec.CommandContext(t.Context(), "make", "demo")
+	demo.Env = append(os.Environ(), "MAKEFLAGS=", "GOFLAGS=-trimpath -ldflags=-s") // which save time when it is linked
+	var out, progress strings.Builder
+	demo.Stdout, demo.Stderr = &out, &progress
+	require.NoError(t, demo.Run(), "%s%s", &out, &progress)
+	assert.Contains(t, out.String(), "5 useful results, 3 attacks contained")
+	for _, step := range []string{"go build -v ", "go run -v -trimpath ./internal/guests/compile -v\n", "go run -v -trimpath ./examples/turn\n"} {
+		assert.Contains(t, out.String(), step)
+	}
+	assert.Contains(t, progress.String(), "turn: compiling 6 tools to machine code")
+}
+
 // TestPolicyOfTheREADME: the README's policy is valid and grants what the README says.
 func TestPolicyOfTheREADME(t *testing.T) {
 	shown := readme(t, "What a tool may do", "From any agent")

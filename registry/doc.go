@@ -13,8 +13,7 @@
 // one ([tool.LookAlike]) are rejected as well. An unavailable tool still holds its names.
 //
 // Nothing is dropped silently: [Registry.Duplicates] reports every rejected name, and a rejected
-// name is never promoted later. A source is not loaded at all if the name of one of its tools only
-// looks like another tool's. A broken manifest ([Registry.Broken]) still holds the names that it
+// name is never promoted later. A broken manifest ([Registry.Broken]) still holds the names that it
 // claims.
 //
 // # Ownership

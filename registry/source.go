@@ -45,10 +45,8 @@ type Open func(ctx context.Context, manifest *manifests.Manifest) (Tool, error)
 // Load returns all problems and registers nothing from the source. Later sources must not be loaded
 // then: they could take the names.
 //
-// A tool whose name is taken is not an error. It is not opened, and [Registry.Duplicates] reports
-// it. A tool whose name only looks like another tool's is an error, with a [*DuplicateError] that
-// names both. Load order cannot tell which of the two a person means in a policy or when approving
-// a call.
+// A tool whose name is taken, or looks like another tool's, is not an error. It is not opened, and
+// [Registry.Duplicates] reports it.
 func (r *Registry) Load(ctx context.Context, source Source, open Open) error {
 	if source == nil || open == nil {
 		return &Error{Op: "load", Err: fmt.Errorf("%w: the source or the function that opens tools is nil", ErrSource)}
@@ -122,17 +120,7 @@ func (r *Registry) plan(all []*entry) ([]*entry, error) {
 	if closed {
 		return nil, ErrClosed
 	}
-	var wanted []*entry
-	var problems []error
-	for _, e := range all {
-		switch duplicate := names.add(e); {
-		case duplicate == nil:
-			wanted = append(wanted, e)
-		case duplicate.Reason == LookAlike:
-			problems = append(problems, duplicate)
-		}
-	}
-	return wanted, errors.Join(problems...)
+	return slices.DeleteFunc(slices.Clone(all), func(e *entry) bool { return names.add(e) != nil }), nil
 }
 
 // openAll opens the tools of all entries, or none. An entry whose manifest turns out to be broken

@@ -142,7 +142,7 @@ func TestAttackBrokenManifest(t *testing.T) {
 			o.fail = nil
 			require.NoError(t, r.Load(t.Context(), source(t, "later", "a", "c"), o.open))
 			require.Error(t, r.Register("", newFake(t, "a", nil)))
-			require.Error(t, r.Load(t.Context(), source(t, "later", "A"), o.open))
+			require.NoError(t, r.Load(t.Context(), source(t, "later", "A"), o.open))
 			require.NoError(t, r.Register("", newFake(t, "d", aliases("old_a", "older_a"))))
 			assert.Equal(t, []string{"b", "c"}, o.names())
 			for _, held := range []string{"a", "old_a", "older_a"} {
@@ -245,28 +245,32 @@ func TestLoad(t *testing.T) {
 	assert.Len(t, o.opened, 3)
 }
 
-// TestAttackLookAlikeIsLoaded: a tool whose name looks like another's is rejected with its source,
-// whichever comes first, in one source or in two, and the error names both. Controls: a comparison that
-// only ignores case and digits does not detect such names, and names that do not look alike are loaded.
+// TestAttackLookAlikeIsLoaded: a tool whose name looks like an earlier tool's is not opened, in the same
+// source or in a later one, and the report names both. The other tools of its source are loaded.
+// Controls: a comparison that only ignores case and digits does not detect such names, and names that do
+// not look alike are loaded.
 func TestAttackLookAlikeIsLoaded(t *testing.T) {
 	for _, names := range [][2]string{{"file_read", "fiIe_read"}, {"fiIe_read", "file_read"}, {"web_form", "web_forrn"}, {"run_0", "run_O"}, {"greet", "GREET"}} {
 		for _, together := range []bool{true, false} {
 			r := registry.New()
 			var o opener
-			sources, loaded := []static{source(t, "one", names[0]), source(t, "two", "other", names[1])}, 1
+			sources := []static{source(t, "one", names[0]), source(t, "two", names[1], "other")}
 			if together {
-				sources, loaded = []static{source(t, "one", names[0], "other", names[1])}, 0
+				sources = []static{source(t, "one", names[0], names[1], "other")}
 			}
-			var err error
 			for _, s := range sources {
-				err = errors.Join(err, r.Load(t.Context(), s, o.open))
+				require.NoError(t, r.Load(t.Context(), s, o.open), "%v", names)
 			}
-			var duplicate *registry.DuplicateError
-			require.ErrorAs(t, err, &duplicate, "%v", names)
+			var loaded []string
+			for _, entry := range r.List() {
+				loaded = append(loaded, entry.Name)
+			}
+			assert.ElementsMatch(t, []string{names[0], "other"}, loaded)
+			assert.Len(t, o.opened, 2)
+			require.Len(t, r.Duplicates(), 1, "%v", names)
+			duplicate := r.Duplicates()[0]
 			assert.Equal(t, registry.LookAlike, duplicate.Reason)
 			assert.Equal(t, names, [2]string{duplicate.Kept.Name, duplicate.Dropped.Name})
-			assert.Len(t, r.List(), loaded, "what comes from elsewhere stays")
-			assert.Len(t, o.opened, loaded)
 		}
 	}
 	caseless := func(name string) string {

@@ -138,13 +138,21 @@ func (r *run) collect() {
 	// The last receipt is reported as the cause of the call's failure. A refused network request is
 	// a likelier cause than the files that a language runtime looks for. So is a missing secret,
 	// unless the guest then did without it.
+	var notes, denied []tool.Denial
+	for _, d := range h.network.Denials() {
+		if d.Note {
+			notes = append(notes, d)
+		} else {
+			denied = append(denied, d)
+		}
+	}
 	if h.secrets.without && !reached {
-		r.denials = slices.Concat(r.denials, refused, h.network.Denials(), h.calls.Denials())
+		r.denials = slices.Concat(notes, r.denials, refused, denied, h.calls.Denials())
 	} else {
 		for i := range refused {
 			refused[i].Note = true
 		}
-		r.denials = slices.Concat(refused, r.denials, h.network.Denials(), h.calls.Denials())
+		r.denials = slices.Concat(notes, refused, r.denials, denied, h.calls.Denials())
 	}
 	r.usage.HostCalls += h.secrets.journal.Count() + h.network.Calls() + h.calls.Count()
 	r.hostCalls = slices.Concat(r.hostCalls, h.secrets.journal.HostCalls(), requests, called)
@@ -158,6 +166,7 @@ func (r *run) collectFiles() {
 		r.view.MakeNotes()
 	}
 	r.denials = r.tool.permit.explain(r.tool.manifest, r.view.Denials())
+	r.explainClimbs(r.denials)
 	r.hostCalls, r.usage.HostCalls = r.view.HostCalls(), r.view.Operations()
 }
 

@@ -94,8 +94,9 @@ func checkPart(toolName string, guest permission.GuestPath, denied []permission.
 	for _, deny := range denied {
 		part := deny.Rule.(fileRule).path
 		if guest.Covers(part) && !part.Covers(guest) {
-			return fmt.Errorf("%s: %s is inside the directory %s, which %s gets; a part cannot be denied: grant narrower directories",
-				or(deny.Origin, "a deny rule"), part, guest, toolName)
+			return &GrantError{Path: part.String(), Origin: deny.Origin, Denied: true,
+				Err: fmt.Errorf("%s: %s is inside the directory %s, which %s gets; a part cannot be denied: grant narrower directories",
+					or(deny.Origin, "a deny rule"), part, guest, toolName)}
 		}
 	}
 	return nil
@@ -125,13 +126,16 @@ func fileGrants(grants []manifests.FileGrant, module string) (grantedFiles, erro
 		if grant.Origin != "" {
 			where = fmt.Sprintf("%s: %s", grant.Origin, where)
 		}
+		wrong := func(format string, values ...any) error {
+			return &GrantError{Path: grant.Path, Origin: grant.Origin, Err: fmt.Errorf("%s"+format, append([]any{where}, values...)...)}
+		}
 		guest, err := permission.ParseGuestPath(grant.Path)
 		if err != nil {
-			return granted, fmt.Errorf("%s: %w", where, err)
+			return granted, wrong(": %w", err)
 		}
 		grant.Access = or(grant.Access, manifests.AccessRead)
 		if grant.Access != manifests.AccessRead && grant.Access != manifests.AccessReadWrite {
-			return granted, fmt.Errorf("%s: access %q; want %q or %q", where, grant.Access, manifests.AccessRead, manifests.AccessReadWrite)
+			return granted, wrong(": access %q; want %q or %q", grant.Access, manifests.AccessRead, manifests.AccessReadWrite)
 		}
 		rules := accesses(fileRule{path: guest}, grant.Access, grant.Binding)
 		granted.statements = append(granted.statements, rules...)
@@ -139,11 +143,11 @@ func fileGrants(grants []manifests.FileGrant, module string) (grantedFiles, erro
 			continue
 		}
 		if grant.host, err = readHost(grant.Host); err != nil {
-			return granted, fmt.Errorf("%s: %w", where, err)
+			return granted, wrong(": %w", err)
 		}
 		if first, twice := granted.grants[guest]; twice {
 			if !sameHost(first.host, grant.host) {
-				return granted, fmt.Errorf("%s gives %s, and %s gives %s; keep one of the two", where, grant.Host, or(first.Origin, "another grant for it"), first.Host)
+				return granted, wrong(" gives %s, and %s gives %s; keep one of the two", grant.Host, or(first.Origin, "another grant for it"), first.Host)
 			}
 			grant = wider(first, grant)
 		}

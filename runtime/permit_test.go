@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
@@ -271,4 +272,16 @@ func TestDecideFiles(t *testing.T) {
 	}
 	nothing := fileRule{}
 	require.False(t, nothing.Covers(nothing))
+}
+
+// TestGrantErrorNamesTheGrant: the error says which grant is wrong, whatever characters its path has.
+func TestGrantErrorNamesTheGrant(t *testing.T) {
+	m := manifest(t, probe, "permissions: {files: [{path: /project, access: read}]}")
+	grant := manifests.FileGrant{Path: "/100%d", Host: filepath.Join(t.TempDir(), "absent"), Binding: manifests.Binding{Origin: "caisson.yaml:3"}}
+	_, err := newRuntime(t, Options{}).Load(t.Context(), m, manifests.Grants{Files: []manifests.FileGrant{grant}})
+	var wrong *GrantError
+	require.ErrorAs(t, err, &wrong)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	assert.Equal(t, GrantError{Path: "/100%d", Origin: "caisson.yaml:3", Err: wrong.Err}, *wrong)
+	assert.True(t, strings.HasPrefix(wrong.Error(), `caisson.yaml:3: grant for "/100%d": stat `), wrong.Error())
 }

@@ -48,6 +48,19 @@ func (t *Tool) Manifest() *manifests.Manifest { return t.manifest }
 // runtime does not bound.
 func (t *Tool) Limits() Limits { return t.limits }
 
+// ProfileLimits returns the limits of calls whose arguments name a profile, by the profile's name. It returns nil
+// if the manifest has no behavior.profile, so that no argument names one.
+func (t *Tool) ProfileLimits() map[string]Limits {
+	if t.profiles == nil {
+		return nil
+	}
+	all := map[string]Limits{}
+	for name, under := range t.profiles {
+		all[name] = under.limits
+	}
+	return all
+}
+
 // Decisions returns the decision on each permission that the manifest requests.
 func (t *Tool) Decisions() []tool.Decision { return slices.Clone(t.permit.decisions) }
 

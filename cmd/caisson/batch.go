@@ -132,7 +132,7 @@ func (o *batchOptions) batch(ctx context.Context, file string) (err error) {
 	if len(calls) == 0 {
 		o.hint("the response has no tool calls, so nothing was run")
 	}
-	var called []string
+	called := []string{}
 	for _, call := range calls {
 		called = append(called, call.Function.Name)
 	}
@@ -141,6 +141,7 @@ func (o *batchOptions) batch(ctx context.Context, file string) (err error) {
 		return err
 	}
 	defer func() { err = cmp.Or(err, h.close(ctx)) }()
+	h.noteUnsentSecrets(called)
 	if err := o.canWait(ctx, h, calls); err != nil {
 		return err
 	}

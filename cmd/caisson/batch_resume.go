@@ -38,6 +38,7 @@ func (o *batchOptions) resume(ctx context.Context, outputs []string) (err error)
 		return err
 	}
 	defer func() { err = cmp.Or(err, h.close(ctx)) }()
+	h.noteUnsentSecrets(nil)
 	if err := h.hasToolsOf(pending); err != nil {
 		return err
 	}

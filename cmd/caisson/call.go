@@ -110,8 +110,9 @@ func (o *callOptions) call(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	if record.Result.Kind != "" {
-		return h.failureOf(record).withHints(slices.Concat(wordHints(args[1:], record), orderHints(record), h.nestedHints(), o.explainHints(record, h.Keeps()))...)
+		return h.failureOf(record).withHints(slices.Concat(wordHints(args[1:], record), orderHints(record), h.nestedHints(), h.unsentSecrets(args[:1]), o.explainHints(record, h.Keeps()))...)
 	}
+	h.noteUnsentSecrets(args[:1])
 	h.noteDeprecated(record.Function.Name)
 	if failure := h.runaways.failure(); failure != nil { // in a call that it made
 		return failure

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"syscall"
@@ -38,7 +39,7 @@ func (h *host) failureOf(record tool.Record) *failure {
 	case tool.Denied:
 		return failed(code, text, h.denialHints(name, record.Denials)...)
 	case tool.Deadline, tool.Memory, tool.Output, tool.Fuel:
-		return failed(code, text, h.limitHints(name, kind)...)
+		return failed(code, text, h.limitHints(record)...)
 	}
 	return failed(code, text, append(alsoDenied(record.Denials), fullHints(record.HostCalls)...)...)
 }
@@ -85,14 +86,21 @@ func withoutLog(text, log string) string {
 	return text
 }
 
-// alsoDenied tells of the last denial that may matter to a failure with a reason of its own.
+// alsoDenied describes the last denial that may matter to a failure that has another reason, and the secrets that
+// requests lacked.
 func alsoDenied(denials []tool.Denial) []string {
-	for _, d := range slices.Backward(denials) {
-		if !d.Note {
-			return []string{fmt.Sprintf("it was also denied %s %s: %s", d.Permission, d.Value, d.Rule)}
+	var hints []string
+	for _, d := range denials {
+		if d.Note && d.Permission == secretPermission {
+			hints = append(hints, fmt.Sprintf("it went on without the secret %s: %s", d.Value, d.Rule))
 		}
 	}
-	return nil
+	for _, d := range slices.Backward(denials) {
+		if !d.Note {
+			return append(hints, fmt.Sprintf("it was also denied %s %s: %s", d.Permission, d.Value, d.Rule))
+		}
+	}
+	return hints
 }
 
 // nestedHints explains failed calls that a tool made: what would allow denied requests, which tool
@@ -174,15 +182,18 @@ func (h *host) pluginsHint() string {
 	return ""
 }
 
-// limit is a limit that a call can exceed: its key in manifests, its member in those of Extism, and the
-// flag that sets it. The last two may be empty.
-type limit struct{ key, member, flag string }
+// limit is a limit that a call can exceed: its key in manifests, its member in those of Extism, the flag that
+// sets it, and its value. All but the key may be empty.
+type limit struct {
+	key, member, flag string
+	value             func(runtime.Limits) int64
+}
 
 var limits = map[tool.Kind]limit{
-	tool.Deadline: {"limits.timeout", "timeout_ms", "--timeout DURATION"},
-	tool.Memory:   {"limits.memory", "memory.max_pages", "--memory SIZE"},
-	tool.Fuel:     {"limits.fuel", "", "--fuel N"},
-	tool.Output:   {"limits.output", "", ""},
+	tool.Deadline: {"limits.timeout", "timeout_ms", "--timeout DURATION", func(l runtime.Limits) int64 { return int64(l.Timeout) }},
+	tool.Memory:   {"limits.memory", "memory.max_pages", "--memory SIZE", func(l runtime.Limits) int64 { return int64(l.Memory) }},
+	tool.Fuel:     {"limits.fuel", "", "--fuel N", func(l runtime.Limits) int64 { return l.Fuel }},
+	tool.Output:   {"limits.output", "", "", nil},
 }
 
 // raise says to raise the limit in a manifest, which is that of a file, at a place.
@@ -196,9 +207,10 @@ func (l limit) raise(file, place string) string {
 	return "raise " + l.member + " in " + place
 }
 
-// limitHints names the limit to raise: the manifest's if it is lower than the flag's, and the
-// flag's otherwise.
-func (h *host) limitHints(name string, kind tool.Kind) []string {
+// limitHints names the limit to raise: that of the profile that the call names if it is lower than the others, or
+// the manifest's if it is lower than the flag's, or the flag's.
+func (h *host) limitHints(record tool.Record) []string {
+	name, kind := record.Function.Name, record.Result.Kind
 	entry, ok := h.registry.Get(name)
 	if !ok {
 		return nil
@@ -207,12 +219,39 @@ func (h *host) limitHints(name string, kind tool.Kind) []string {
 	if !ok {
 		return nil
 	}
-	own, effective, l := entry.Manifest.Limits, t.Limits(), limits[kind]
-	if kind == tool.Deadline && own.Timeout != effective.Timeout || kind == tool.Memory && own.Memory != effective.Memory || kind == tool.Fuel && own.Fuel != effective.Fuel {
+	l := limits[kind]
+	if hint := l.profileHint(entry.Manifest.Behavior.Profile, h.witness.profiles[record.CallID], t); hint != "" {
+		return []string{hint}
+	}
+	asked := entry.Manifest.Limits
+	if own := (runtime.Limits{Timeout: asked.Timeout, Memory: asked.Memory, Fuel: asked.Fuel}); l.value != nil && l.value(own) != l.value(t.Limits()) {
 		return []string{"raise it with " + l.flag}
 	}
 	return []string{l.raise(entry.Manifest.File, placeIn(entry.Manifest, l.key))}
 }
+
+// profileHint says which profile to name if the one that an argument names is what limits the call, or "" if it
+// is not.
+func (l limit) profileHint(argument, profile string, t *runtime.Tool) string {
+	profiles := t.ProfileLimits()
+	if l.value == nil || profile == "" || !lower(l.value(profiles[profile]), l.value(t.Limits())) {
+		return ""
+	}
+	var more []string
+	for _, name := range slices.Sorted(maps.Keys(profiles)) {
+		if lower(l.value(profiles[profile]), l.value(profiles[name])) {
+			more = append(more, name)
+		}
+	}
+	hint := fmt.Sprintf("the argument %s names the profile %s, which allows less than the flags and the policy: leave it out", argument, profile)
+	if len(more) > 0 {
+		hint += ", or name " + strings.Join(more, " or ")
+	}
+	return hint
+}
+
+// lower reports whether a limit is lower than another one. Zero is no limit.
+func lower(limit, than int64) bool { return limit != 0 && (than == 0 || limit < than) }
 
 // placeIn returns a manifest's file, with the line of a key if it has the key.
 func placeIn(m *manifests.Manifest, key string) string {

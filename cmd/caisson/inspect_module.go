@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -46,7 +47,8 @@ func (o *options) inspectModule(path string, onlyManifest bool) error {
 	case onlyManifest && found.Kind == runtime.ModuleLibrary:
 		return failed(exitUsage, path+" is a library: it exports no function that a tool could call", "build it as a WASI command or as an Extism plug-in")
 	case onlyManifest && shown.Manifest == "":
-		return failed(exitUsage, path+" "+noEntry, "give a function a name of letters, digits, _, ., $ and -, such as call")
+		what, fix := lackingEntry(found.Functions)
+		return failed(exitUsage, path+" "+what, fix)
 	case onlyManifest:
 		return o.print(shown.Manifest)
 	}
@@ -77,9 +79,10 @@ func (r recognised) text() string {
 			names = append(names, quotedYAML(name))
 		}
 		fmt.Fprintf(&b, "functions    %s%s\n", strings.Join(names, " "), more)
-		if r.Manifest == "" {
-			fmt.Fprintf(&b, "it %s\n", noEntry)
-		}
+	}
+	if r.Manifest == "" && r.recognised.Kind != runtime.ModuleLibrary {
+		what, fix := lackingEntry(r.Functions)
+		fmt.Fprintf(&b, "it %s; %s\n", what, fix)
 	}
 	switch {
 	case len(r.Libraries) > 0:
@@ -160,11 +163,17 @@ func toolName(text string) string {
 		}
 		return '_'
 	}, text)
-	return text[:min(len(text), 64)]
+	return cmp.Or(text[:min(len(text), 64)], "tool")
 }
 
-// noEntry is what is said of a plug-in that has only functions whose names manifests cannot have.
-const noEntry = "has no function that a tool could call: their names have characters that a manifest's module.entry cannot have"
+// lackingEntry says why none of a plug-in's functions can be the entry of a tool, and what to do about it.
+func lackingEntry(functions []string) (what, fix string) {
+	if len(functions) == 0 {
+		return "exports no function that a tool could call", "export one that has no parameters, and returns nothing or a whole number"
+	}
+	return "has no function that a tool could call: their names have characters that a manifest's module.entry cannot have",
+		"give a function a name of letters, digits, _, ., $ and -, such as call"
+}
 
 // How many functions a manifest to start from names, and among how many they are looked for.
 const (
@@ -173,12 +182,11 @@ const (
 )
 
 // entriesOf returns the functions that a manifest can have as its entry: call, if there is one, and then
-// the others in their order, not all if they are many. If there are no functions at all, it is call, which
-// the module then lacks.
+// the others in their order, not all if they are many.
 func entriesOf(functions []string) []string {
 	const standard = "call"
 	usable := []string{}
-	if len(functions) == 0 || slices.Contains(functions, standard) {
+	if slices.Contains(functions, standard) {
 		usable = append(usable, standard)
 	}
 	for _, f := range functions[:min(len(functions), lookedFunctions)] {

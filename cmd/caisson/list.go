@@ -17,8 +17,8 @@ import (
 )
 
 const listHelp = `List the tools, and the tools that were left out because another tool already has their
-name. All flags of "caisson call" are accepted. Those that matter only when a call runs are
-not shown below, and have no effect here.
+name, or one that looks like it. All flags of "caisson call" are accepted. Those that
+matter only when a call runs are not shown below, and have no effect here.
 
 A hidden tool, whose manifest says behavior: {hidden: true}, is offered to models but not
 shown to people: it is listed only with --all, and "caisson batch --stream" prints no

@@ -61,6 +61,7 @@ func (o *options) mcp(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = cmp.Or(err, h.close(ctx)) }()
+	h.noteUnsentSecrets(nil)
 	more, err := h.addOutputTool()
 	if err != nil {
 		return err

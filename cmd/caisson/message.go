@@ -12,6 +12,7 @@ import (
 
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
+	"github.com/caisson-run/caisson/runtime"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -116,11 +117,11 @@ func messagesOf(err error) []message {
 // grantMessage returns the message for a grant of a directory that does not exist. Every tool that the
 // grant is for has the same error, whether or not it requests the directory.
 func grantMessage(err error) (message, bool) {
-	_, text, granted := strings.Cut(err.Error(), ": runtime: ")
-	if !granted || !errors.Is(err, fs.ErrNotExist) || !strings.Contains(text, "grant for ") {
+	grant, ok := errors.AsType[*runtime.GrantError](err)
+	if !ok || !errors.Is(err, fs.ErrNotExist) {
 		return message{}, false
 	}
-	return message{text, []string{"make the directory, or correct the path of the grant"}}, true
+	return message{grant.Error(), []string{"make the directory, or correct the path of the grant"}}, true
 }
 
 // messageFor returns the message for an error that is one problem.

@@ -297,6 +297,9 @@ const availability = "availability"
 // callPermission is the permission to call another tool.
 const callPermission = "tools"
 
+// secretPermission is the permission to have a secret sent.
+const secretPermission = "secrets"
+
 // approvalPermission is the permission in the receipt of a call that was not approved.
 const approvalPermission = "approval"
 

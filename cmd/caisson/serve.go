@@ -42,7 +42,7 @@ needs one with the scope admin and without a tenant.
 
 When the server is told to stop (SIGINT, SIGTERM, SIGHUP), it takes no new calls, gives
 those that run the time of --drain, cancels the rest, and answers every request before it
-ends.
+ends. Started with nohup, it ignores SIGHUP.
 
 Refused requests are logged to standard error, with --verbose also what is done.
 
@@ -56,6 +56,7 @@ type serveOptions struct {
 	options
 	server.Options
 	certificate, key string
+	loaded           int // how many tools the flags and the policy have loaded
 }
 
 func newServe(given options) *cobra.Command {
@@ -107,7 +108,9 @@ func (o *serveOptions) serve(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = cmp.Or(err, h.close(ctx)) }()
+	h.noteUnsentSecrets(nil)
 	counted.Watch(h.Load)
+	o.loaded = len(h.registry.List())
 	if _, err := h.addOutputTool(); err != nil {
 		return err
 	}
@@ -235,7 +238,7 @@ func (o *serveOptions) behind(ctx context.Context, h *host, metrics http.Handler
 	}
 	serving, stop := h.runaways.within(ctx)
 	defer stop()
-	err = s.Serve(serving, func(address net.Addr) { o.say(h, address) })
+	err = s.Serve(serving, o.say)
 	if failure := h.runaways.failure(); failure != nil {
 		return failure
 	}
@@ -269,7 +272,7 @@ func (o *serveOptions) server(h *host, kept *sessions.Sessions, agents *agents.S
 }
 
 // say tells where the server listens, and for whom.
-func (o *serveOptions) say(h *host, address net.Addr) {
+func (o *serveOptions) say(address net.Addr) {
 	scheme, whom := "http", "everybody on this machine"
 	if o.TLS != nil {
 		scheme = "https"
@@ -278,7 +281,7 @@ func (o *serveOptions) say(h *host, address net.Addr) {
 		whom = "callers with a token"
 	}
 	if !o.quiet {
-		_, _ = fmt.Fprintf(o.stderr, "caisson: serving %d tools to %s at %s://%s\n", len(h.registry.List()), whom, scheme, address)
+		_, _ = fmt.Fprintf(o.stderr, "caisson: serving %s to %s at %s://%s\n", count(o.loaded, "tool"), whom, scheme, address)
 	}
 	if tcp, ok := address.(*net.TCPAddr); ok && !tcp.IP.IsLoopback() && o.TLS == nil {
 		o.hint("tokens and calls are not encrypted; use --tls-cert and --tls-key, or a proxy that encrypts")

@@ -18,6 +18,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -132,7 +133,7 @@ func TestServe(t *testing.T) {
 		assert.Equal(t, 200, status, path)
 		assert.Contains(t, text, want)
 	}
-	assert.Contains(t, s.log(), "caisson: serving 8 tools to everybody on this machine at http://127.0.0.1:")
+	assert.Contains(t, s.log(), "caisson: serving 7 tools to everybody on this machine at http://127.0.0.1:")
 	assert.Equal(t, 0, s.end(t), s.log())
 }
 
@@ -192,12 +193,25 @@ func TestServeBodies(t *testing.T) {
 	}
 }
 
-// TestServeHangUp: a terminal that is closed ends the server like any other signal, and not in the middle of a call.
+// TestServeHangUp: a terminal that is closed ends the server like any other signal, unless nohup started it. A child
+// inherits whether the signal is ignored, so the test decides that, however it is run itself.
 func TestServeHangUp(t *testing.T) {
-	s := startServe(t, "--state-dir", "")
-	require.NoError(t, s.Process.Signal(syscall.SIGHUP))
-	_ = s.Wait()
-	assert.Equal(t, 0, s.ProcessState.ExitCode(), s.log())
+	t.Cleanup(func() { signal.Reset(syscall.SIGHUP) })
+	t.Run("nohup", func(t *testing.T) {
+		signal.Ignore(syscall.SIGHUP)
+		s := startServe(t, "--state-dir", "")
+		require.NoError(t, s.Process.Signal(syscall.SIGHUP))
+		status, text := s.do(t, plain(t), "POST", "/v1/calls", "", sevenTimesSix)
+		assert.Equal(t, 200, status, text)
+		assert.Equal(t, 0, s.end(t), s.log())
+	})
+	t.Run("terminal", func(t *testing.T) {
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP) // a child has the default then
+		s := startServe(t, "--state-dir", "")
+		require.NoError(t, s.Process.Signal(syscall.SIGHUP))
+		_ = s.Wait()
+		assert.Equal(t, 0, s.ProcessState.ExitCode(), s.log())
+	})
 }
 
 func createToken(t *testing.T, state string, args ...string) (token, id string) {

@@ -124,19 +124,28 @@ func (h *host) openTools(ctx context.Context, options caisson.Options, called []
 
 // confirm parses the manifests of these tools, and of those that they may call.
 func (h *host) confirm(names []string) error {
-	confirmed := map[string]bool{}
-	for next := slices.Clone(names); len(next) > 0; next = next[1:] {
-		entry, known := h.registry.Get(next[0])
-		if !known || confirmed[entry.Name] {
-			continue
-		}
-		confirmed[entry.Name] = true
+	for _, entry := range h.withCallees(names) {
 		if err := entry.Manifest.Confirm(); err != nil {
 			return err
 		}
-		next = append(next, entry.Manifest.Permissions.Tools...)
 	}
 	return nil
+}
+
+// withCallees returns the tools with these names, and those that they request to call, also indirectly.
+func (h *host) withCallees(names []string) []registry.Entry {
+	var all []registry.Entry
+	found := map[string]bool{}
+	for next := slices.Clone(names); len(next) > 0; next = next[1:] {
+		entry, known := h.registry.Get(next[0])
+		if !known || found[entry.Name] {
+			continue
+		}
+		found[entry.Name] = true
+		all = append(all, entry)
+		next = append(next, entry.Manifest.Permissions.Tools...)
+	}
+	return all
 }
 
 // noteProblems says which tools are not loaded, and why.
@@ -177,7 +186,7 @@ func notLoaded(source *registry.Error, leaves []error) []manifests.Problem {
 		case invalid:
 			all = append(all, firstOf(broken, ""))
 		case taken:
-			all = append(all, problemIn(duplicate.Dropped.File, duplicateName, duplicate.Error(), fixDuplicate))
+			all = append(all, lookAlikeProblem(duplicate))
 		case scanned:
 			all = append(all, problemIn(inFile.Name, unreadable, reasonOf(leaf), "make it a regular file of at most 1 MiB that can be read, or remove it"))
 		case errors.Is(leaf, manifests.ErrFile):
@@ -187,6 +196,17 @@ func notLoaded(source *registry.Error, leaves []error) []manifests.Problem {
 		}
 	}
 	return all
+}
+
+// lookAlikeProblem returns the problem of a tool that is not loaded because its name looks like another's, at the
+// place of the name.
+func lookAlikeProblem(d *registry.DuplicateError) manifests.Problem {
+	read, _, err := manifestsIn(d.Dropped.File)
+	at := slices.IndexFunc(read, func(m *manifests.Manifest) bool { return m.Name == d.Name })
+	if err != nil || at < 0 { // the file has changed since
+		return problemIn(d.Dropped.File, duplicateName, d.Error(), fixDuplicate)
+	}
+	return read[at].Problem("name", duplicateName, d.Error(), fixDuplicate)
 }
 
 // firstOf returns the first problem of a broken manifest, and what follows from it.
@@ -215,7 +235,7 @@ func (h *host) openOptions(cacheDir string) caisson.Options {
 
 // runOptions adds the options for running calls and observing them.
 func (h *host) runOptions(claims executor.Claimer, options *caisson.Options) (err error) {
-	h.witness = &witness{parents: map[string]string{}, causes: map[string]error{}, progress: h.options.newProgress(), logger: h.logger}
+	h.witness = &witness{parents: map[string]string{}, profiles: map[string]string{}, causes: map[string]error{}, progress: h.options.newProgress(), logger: h.logger}
 	if options.Executor, err = h.options.executorOptions(h.readOn); err != nil {
 		return err
 	}

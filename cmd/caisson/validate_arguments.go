@@ -40,7 +40,7 @@ func unusable(m *manifests.Manifest) (warnings []manifests.Problem) {
 	}
 	for _, name := range m.Context {
 		if n := parameters.Properties[name]; n != nil && !n.Types.Has(schema.String) {
-			warnings = append(warnings, m.Problem("parameters.properties."+name, unusableParameter,
+			warnings = append(warnings, m.Problem(manifests.PropertyKey("parameters", name), unusableParameter,
 				"every call is denied, because context values are text and the parameter allows none", "write type: string"))
 		}
 	}

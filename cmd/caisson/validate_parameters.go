@@ -27,7 +27,7 @@ func unusedDefaults(ctx context.Context, m *manifests.Manifest) (warnings []mani
 				fmt.Sprintf("the default %s does not fit the schema beside it, so it is never filled in", n.Default), "write a value that the schema allows, or remove default"))
 		}
 		for _, name := range slices.Sorted(maps.Keys(n.Properties)) {
-			visit(n.Properties[name], path+".properties."+name)
+			visit(n.Properties[name], manifests.PropertyKey(path, name))
 		}
 		visit(n.Items, path+".items")
 	}

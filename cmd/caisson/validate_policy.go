@@ -151,7 +151,11 @@ func (h *host) unapplied() []caisson.Unapplied {
 
 // unappliedLine describes an unapplied statement for people.
 func unappliedLine(u caisson.Unapplied) string {
-	return fmt.Sprintf("%s: %s; %s", u.Origin, u.Text, u.Fix)
+	line := fmt.Sprintf("%s: %s; %s", u.Origin, u.Text, u.Fix)
+	if strings.HasPrefix(u.Origin, "--secret ") && !strings.Contains(u.Origin, "://") {
+		line += "; @HOST means https and port 443, and @SCHEME://HOST:PORT another origin"
+	}
+	return line
 }
 
 // unappliedHints describes the first few unapplied statements.

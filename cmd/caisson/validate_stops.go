@@ -1,14 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/caisson-run/caisson"
+	"github.com/caisson-run/caisson/hostfuncs/secrets"
 	"github.com/caisson-run/caisson/internal/records"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
@@ -47,7 +47,6 @@ const (
 // The place of a grant that cannot be used is in the policy, and others are where the reason is.
 func stopping(policy *manifests.Policy, reasons []error, prefix string) (warnings []manifests.Problem) {
 	known := map[string]bool{}
-	originIn := regexp.MustCompile(regexp.QuoteMeta(filepath.Base(policy.File)) + ":[0-9]+") // where a text names a line
 	for _, reason := range reasons {
 		var others []error
 		for _, leaf := range leavesOf(reason) {
@@ -61,8 +60,7 @@ func stopping(policy *manifests.Policy, reasons []error, prefix string) (warning
 			} else {
 				known[same] = true
 			}
-			key := keyAt(policy, originIn.FindString(text))
-			warnings = append(warnings, policy.Problem(key, stopsCalls, fmt.Sprintf("%s%s: %s", noCall, name, text), fixStop))
+			warnings = append(warnings, policy.Problem(keyOf(policy, leaf), stopsCalls, fmt.Sprintf("%s%s: %s", noCall, name, text), fixStop))
 		}
 		source, _ := reason.(*registry.Error)
 		for _, problem := range notLoaded(source, others) {
@@ -73,21 +71,25 @@ func stopping(policy *manifests.Policy, reasons []error, prefix string) (warning
 	return warnings
 }
 
-// keyAt returns the key of the grant or the denial with an origin, or "" if there is none.
-func keyAt(policy *manifests.Policy, origin string) string {
+// keyOf returns the key of the grant or the denial that an error is about, or "" if there is none. A line may
+// hold several, so the origin is not enough.
+func keyOf(policy *manifests.Policy, err error) string {
+	secret, isSecret := errors.AsType[*secrets.Error](err)
+	directory, isDirectory := errors.AsType[*runtime.GrantError](err)
 	for i, grant := range policy.Grants {
-		at := fmt.Sprintf("grants[%d]", i)
-		for _, s := range grant.Statements() {
-			if s.Origin == origin {
-				return at + "." + s.Key
+		for j, s := range grant.Secrets {
+			if isSecret && s.Name == secret.Name && cmp.Or(s.Origin, grant.Origin) == secret.Origin {
+				return fmt.Sprintf("grants[%d].secrets[%d]", i, j)
 			}
 		}
-		if grant.Origin == origin {
-			return at
+		for j, f := range grant.Files {
+			if isDirectory && !directory.Denied && f.Path == directory.Path && cmp.Or(f.Origin, grant.Origin) == directory.Origin {
+				return fmt.Sprintf("grants[%d].files[%d]", i, j)
+			}
 		}
 	}
 	for i, deny := range policy.Deny {
-		if deny.Origin == origin {
+		if isDirectory && directory.Denied && deny.Files != nil && deny.Files.Path == directory.Path && deny.Origin == directory.Origin {
 			return fmt.Sprintf("deny[%d]", i)
 		}
 	}
@@ -123,14 +125,27 @@ func (v *validation) exposes(h *caisson.Host, file string, policy *manifests.Pol
 	if !found || err != nil {
 		return nil
 	}
-	key := ""
+	return []manifests.Problem{policy.Problem(keyOfMount(policy, h.Registry(), writer, values), stopsCalls, fmt.Sprintf("%s%s, and %s may write to %s", noCall, what, writer.Tool, writer.Dir),
+		"grant another folder, or choose another one for what is kept in each call, with "+flag+" DIR")}
+}
+
+// keyOfMount returns the key of the grant with which a tool may write to a directory, or "" if there is none.
+func keyOfMount(policy *manifests.Policy, tools *registry.Registry, writer caisson.Writer, values map[string]string) string {
+	entry, found := tools.Get(writer.Tool)
 	for i, grant := range policy.Grants {
+		alone := manifests.Policy{Grants: []manifests.Grant{grant}}
+		if !found || len(alone.For(entry.Name, entry.Manifest.File).Files) == 0 {
+			continue // the grant is for other tools
+		}
 		for j, mount := range grant.Files {
-			if mount.Access == manifests.AccessReadWrite && absolute(mount.Host) == absolute(writer.Dir) {
-				key = fmt.Sprintf("grants[%d].files[%d]", i, j)
+			host := mount.Host
+			for name, value := range values {
+				host = strings.ReplaceAll(host, "{"+name+"}", value)
+			}
+			if mount.Access == manifests.AccessReadWrite && absolute(host) == absolute(writer.Dir) {
+				return fmt.Sprintf("grants[%d].files[%d]", i, j)
 			}
 		}
 	}
-	return []manifests.Problem{policy.Problem(key, stopsCalls, fmt.Sprintf("%s%s, and %s may write to %s", noCall, what, writer.Tool, writer.Dir),
-		"grant another folder, or choose another one for what is kept in each call, with "+flag+" DIR")}
+	return ""
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"sync"
@@ -24,6 +25,8 @@ type witness struct {
 	mu      sync.Mutex
 	parents map[string]string // parents of calls made by tools
 	failed  []tool.Record     // calls made by tools whose failure the operator can fix
+	// profiles are the profiles that the arguments of calls name, by call id. A schema's default may have named one.
+	profiles map[string]string
 	// causes are the host's own failures by call id. A record may be sent to a model, so it says
 	// only "internal error" and an id. The user of this command is the operator and may see them.
 	causes map[string]error
@@ -52,6 +55,7 @@ func (w *witness) Record(_ context.Context, entry executor.Entry) error {
 // Invoke runs one call.
 func (w *witness) Invoke(ctx context.Context, invocation tool.Invocation) (tool.Outcome, error) {
 	if entry, ok := w.Get(invocation.Tool); ok {
+		w.noteProfile(entry.Manifest.Behavior.Profile, invocation)
 		if t, ok := entry.Tool.(*runtime.Tool); ok && (w.progress != nil || w.logger != nil) {
 			w.prepare(ctx, entry.Name, t)
 		}
@@ -63,6 +67,18 @@ func (w *witness) Invoke(ctx context.Context, invocation tool.Invocation) (tool.
 		w.mu.Unlock()
 	}
 	return outcome, err
+}
+
+// noteProfile keeps the profile that an argument of the call names.
+func (w *witness) noteProfile(argument string, invocation tool.Invocation) {
+	value, given := invocation.Arguments.Get(argument)
+	var name string
+	if argument == "" || !given || json.Unmarshal(value, &name) != nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.profiles[invocation.CallID] = name
 }
 
 // prepare compiles the module of a call, so that the time for that can be told from the call's own.

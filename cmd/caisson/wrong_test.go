@@ -106,6 +106,7 @@ var wrongInputs = []wrongInput{
 	{"", "call calculator {} --tools calc --allow-net a_name!"},
 	{"", "call calculator {} --tools calc --secret K=x@a.example"},
 	{"", "call calculator {} --tools calc --frobnicate"},
+	{"", `call file_read {"path":"../../etc/passwd"} --tools files --mount /project=. --context project_id=p`},
 	{"", `call file_read {"path":"/etc/passwd"} --tools files --mount /project=. --context project_id=p`},
 	{"", `call file_read {"path":"a.txt"} --tools files --context project_id=p`},
 	{"", `call file_read {"path":"a.txt"} --tools files --mount /project=nodir --context project_id=p`},

@@ -15,7 +15,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/caisson-run/caisson"
@@ -38,14 +37,16 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	compiler := runtime.ChildCompiler(ctx)
-	if err := play(ctx, compiler, os.Stdout); err != nil {
+	if err := play(ctx, compiler, os.Stdout, os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, "turn:", err)
 		os.Exit(1)
 	}
 }
 
-func play(ctx context.Context, compiler runtime.Compiler, out io.Writer) (err error) {
-	root, err := guests.Compile(ctx)
+// play runs the turn. It writes the results to out, and each step that may take long to progress.
+func play(ctx context.Context, compiler runtime.Compiler, out, progress io.Writer) (err error) {
+	fmt.Fprintln(progress, "turn: compiling the tools to WebAssembly")
+	root, err := guests.Compile(ctx, "wasm-tools/calculator", "wasm-tools/files", "examples/turn/hostile/hoard", "examples/turn/hostile/spin")
 	if err != nil {
 		return err
 	}
@@ -67,19 +68,49 @@ func play(ctx context.Context, compiler runtime.Compiler, out io.Writer) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, host.Close(ctx)) }()
-	var preparing sync.WaitGroup
-	defer preparing.Wait()
-	for _, entry := range host.Registry().List() {
-		if t, ok := entry.Tool.(*runtime.Tool); ok {
-			// Compile while the first calls run. Their calls report modules that cannot be compiled.
-			preparing.Go(func() { _ = t.Prepare(ctx) })
-		}
+	if err := prepare(ctx, host, calls, progress); err != nil {
+		return err
 	}
+	fmt.Fprintf(progress, "turn: running %d calls\n", len(calls))
 	ran, err := host.Execute(ctx, executor.Batch{Calls: calls})
 	if err != nil {
 		return err
 	}
 	return report(out, ran.Records)
+}
+
+// prepare compiles the modules of the called tools to machine code, all at a time. Otherwise the first call of each
+// would wait for that.
+func prepare(ctx context.Context, host *caisson.Host, calls []tool.Call, progress io.Writer) error {
+	called := map[string]*runtime.Tool{}
+	for _, call := range calls {
+		if entry, ok := host.Registry().Get(call.Function.Name); ok {
+			if t, ok := entry.Tool.(*runtime.Tool); ok {
+				called[entry.Name] = t
+			}
+		}
+	}
+	fmt.Fprintf(progress, "turn: compiling %d tools to machine code, which is kept for later runs\n", len(called))
+	type prepared struct {
+		name string
+		took time.Duration
+		err  error
+	}
+	done := make(chan prepared)
+	for name, t := range called {
+		go func() {
+			began := time.Now()
+			err := t.Prepare(ctx)
+			done <- prepared{name, time.Since(began), err}
+		}()
+	}
+	var failed error
+	for range called {
+		p := <-done
+		fmt.Fprintf(progress, "turn: %s is ready after %s\n", p.name, p.took.Round(time.Millisecond))
+		failed = errors.Join(failed, p.err)
+	}
+	return failed
 }
 
 // policy grants file tools the project's directory and nothing else, as a caisson.yaml could.

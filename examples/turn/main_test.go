@@ -11,8 +11,8 @@ import (
 )
 
 func TestTurn(t *testing.T) {
-	var out bytes.Buffer
-	require.NoError(t, play(t.Context(), runtime.Compiler{}, &out))
+	var out, progress bytes.Buffer
+	require.NoError(t, play(t.Context(), runtime.Compiler{}, &out, &progress))
 	for _, want := range []string{
 		"wrote 25 bytes to notes/budget.md", "notes/budget.md (25 bytes)", "rent 1249.90 · food 389.15", "1639.05", "19668.6",
 		"denied", "/etc/passwd", "deadline of 250ms", "memory than its limit of 48MiB",
@@ -21,4 +21,9 @@ func TestTurn(t *testing.T) {
 		assert.Contains(t, out.String(), want)
 	}
 	assert.NotContains(t, out.String(), "root:", "nothing of the file that was asked for")
+	for _, step := range []string{
+		"turn: compiling the tools to WebAssembly\n", "turn: compiling 6 tools to machine code", "turn: calculator is ready after ", "turn: slow_report is ready after ", "turn: running 8 calls\n",
+	} {
+		assert.Contains(t, progress.String(), step)
+	}
 }

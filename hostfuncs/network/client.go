@@ -116,6 +116,9 @@ type Secrets interface {
 	// Places returns where secrets go in requests to an origin. A guest may not set these
 	// headers itself, nor any header for which [manifests.FoldHeader] returns the same name.
 	Places(scheme string, host permission.Host, port int) []manifests.SecretPlace
+	// Unsent returns receipts for the secrets that the operator granted for the host and that Inject does not
+	// put into requests to the origin.
+	Unsent(scheme string, host permission.Host, port int) []tool.Denial
 	// Inject puts the secrets of the request's origin into its header, its query or its
 	// body, and returns the body. It is called once for each hop, after the permission has
 	// allowed that hop. The text of its error is shown to the guest.

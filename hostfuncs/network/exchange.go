@@ -203,8 +203,12 @@ func (e *exchange) request() (*http.Request, *Error) {
 	}
 	body := e.hop.body
 	if e.client.secrets != nil {
-		if to := e.hop.location; len(e.client.secrets.Places(to.scheme, to.host, to.port)) > 0 {
+		to := e.hop.location
+		if len(e.client.secrets.Places(to.scheme, to.host, to.port)) > 0 {
 			wholeAnswer(request.Header)
+		}
+		for _, receipt := range e.client.secrets.Unsent(to.scheme, to.host, to.port) {
+			e.session.journal.Deny(receipt, nil)
 		}
 		var err error
 		if body, err = e.client.secrets.Inject(request, body); err != nil {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/manifests/permission"
+	"github.com/caisson-run/caisson/tool"
 )
 
 // The property test needs a network in which to look on: on Linux, all of 127.0.0.0/8 is
@@ -135,6 +136,8 @@ type originSecrets struct{}
 func (originSecrets) Places(string, permission.Host, int) []manifests.SecretPlace {
 	return []manifests.SecretPlace{{Header: "X-Secret"}}
 }
+
+func (originSecrets) Unsent(string, permission.Host, int) []tool.Denial { return nil }
 
 func (originSecrets) Inject(request *http.Request, body []byte) ([]byte, error) {
 	request.Header.Set("X-Secret", request.URL.Host)

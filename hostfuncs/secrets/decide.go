@@ -21,6 +21,7 @@ type decider struct {
 	masked    []*binding // bindings whose values are masked
 	requests  map[string]*outcome
 	decisions []tool.Decision
+	given     []given
 }
 
 func newDecider(options Options, grants []grant) *decider {
@@ -36,8 +37,17 @@ func newDecider(options Options, grants []grant) *decider {
 // verdict is the outcome of one request.
 type verdict struct {
 	decision tool.Decision
-	// rule is the reason, worded for the guest.
+	// rule is the reason, worded for the guest. If the secret is effective, it says where it is sent.
 	rule string
+	// displaced is set if another secret has the place of this one.
+	displaced bool
+}
+
+// given is a request that the operator granted.
+type given struct {
+	name string
+	host permission.Host
+	rule string // why a request to the host may lack the secret, worded for the guest
 }
 
 // decide decides each request and adds the effective ones.
@@ -85,6 +95,9 @@ func (d *decider) decideOne(request request, outcome permission.Outcome) error {
 		for _, i := range outcome.Elsewhere {
 			v.decision.Reason += "; " + d.grants[i].statement().OtherModule("the grant", d.options.Module)
 		}
+	}
+	if len(grants) > 0 && len(outcome.Taken) == 0 && !v.displaced {
+		d.given = append(d.given, given{request.Name, request.host, v.rule})
 	}
 	d.record(request, v)
 	return nil
@@ -139,6 +152,7 @@ func (d *decider) bind(request request, grants []grant, v *verdict) error {
 		}
 		if read.missing == "" {
 			read.missing = d.occupied(request, grant)
+			v.displaced = v.displaced || read.missing != ""
 		}
 		if read.missing != "" {
 			notes = append(notes, read.missing)
@@ -156,6 +170,7 @@ func (d *decider) bind(request request, grants []grant, v *verdict) error {
 	}
 	v.decision.Effective = fmt.Sprintf("%s in %s for %s", request.Name, describePlace(request.Place), strings.Join(effective, ", "))
 	v.decision.Reason = strings.Join(append([]string{"granted"}, notes...), "; ")
+	v.rule = "the secret is sent only to " + strings.Join(effective, ", ")
 	return nil
 }
 

@@ -273,3 +273,39 @@ func TestPartOfAGrantMayHaveNoValue(t *testing.T) {
 	assert.Equal(t, "granted; the environment variable UNSET is not set", decision.Reason)
 	assert.Contains(t, decision.Granted, "; SEARCH_KEY from the environment variable UNSET for https://api.search.example:8443 (caisson.yaml:20)")
 }
+
+// TestUnsent: a request lacks a secret that is granted for its host if that has no value, or another scheme or port. A
+// secret that nobody grants, that is denied, or in whose place another one is sent, is not missed.
+func TestUnsent(t *testing.T) {
+	elsewhere := granted("PORT_KEY", host)
+	elsewhere.Ports = []int{8443}
+	set := must(secrets.New(secrets.Options{
+		Requests: []manifests.SecretPermission{
+			request(key, inHeader("X-Api-Key"), host), request("UNSET_KEY", inHeader("X-Unset"), host), request("PORT_KEY", inHeader("X-Port"), host),
+			request("OTHER_KEY", inHeader("x-api_key"), host), request("DENIED_KEY", inHeader("X-Denied"), host), request("NO_GRANT", inHeader("X-None"), host),
+		},
+		Grants:    []manifests.SecretGrant{granted(key, host), granted("UNSET_KEY", host), elsewhere, granted("OTHER_KEY", host), granted("DENIED_KEY", host)},
+		Deny:      []secrets.Denied{{Name: "DENIED_KEY"}},
+		LookupEnv: environment{key: "0123456789abcdef", "PORT_KEY": "0123456789abcdef", "OTHER_KEY": "0123456789abcdef", "DENIED_KEY": "0123456789abcdef"}.lookup,
+	}))
+	const unset, bound, port = "the secret is granted but has no value that can be used here", "the secret is sent only to https://api.search.example", "the secret is sent only to https://api.search.example:8443"
+	for url, want := range map[string]map[string]string{
+		"https://api.search.example":      {"UNSET_KEY": unset, "PORT_KEY": port},
+		"https://api.search.example:8443": {key: bound, "UNSET_KEY": unset},
+		"http://api.search.example":       {key: bound, "UNSET_KEY": unset, "PORT_KEY": port},
+		"https://www.search.example":      {},
+	} {
+		target := newRequest(t, "GET", url).URL
+		number := 0
+		if target.Port() != "" {
+			number = 8443
+		}
+		got := map[string]string{}
+		for _, receipt := range set.Unsent(target.Scheme, oneHost(t, target.Hostname()), number) {
+			assert.True(t, receipt.Note && receipt.Permission == "secrets" && receipt.Allow.Grant == nil)
+			got[receipt.Value] = receipt.Rule
+		}
+		assert.Equal(t, want, got, url)
+	}
+	assert.Empty(t, (*secrets.Set)(nil).Unsent("https", oneHost(t, host), 443))
+}

@@ -53,6 +53,7 @@ type Set struct {
 	tool      string // for the suggestions in receipts
 	requests  map[string]*outcome
 	decisions []tool.Decision
+	given     []given
 	// open returns the values. It is a function because fmt prints anything else: it calls no
 	// methods on unexported fields, and follows pointers for a verb that does not fit.
 	open func() contents
@@ -127,7 +128,7 @@ func New(options Options) (*Set, error) {
 		return nil, err
 	}
 	held := contents{d.bindings, masker, newPlaces()}
-	return &Set{tool: options.Tool, requests: d.requests, decisions: d.decisions, open: func() contents { return held }}, nil
+	return &Set{tool: options.Tool, requests: d.requests, decisions: d.decisions, given: d.given, open: func() contents { return held }}, nil
 }
 
 // held returns the values. It is empty if the set is nil or was not created by New.
@@ -178,6 +179,24 @@ func (s *Set) Places(scheme string, host permission.Host, port int) []manifests.
 		places = append(places, b.place)
 	}
 	return places
+}
+
+// Unsent returns a receipt for each secret that the operator granted for the host, and that a request to the origin
+// lacks: it has no value, or it is bound to another scheme or port. The receipts are notes; see [tool.Denial].
+func (s *Set) Unsent(scheme string, host permission.Host, port int) []tool.Denial {
+	if s == nil {
+		return nil
+	}
+	sent := s.held().bindings[newOrigin(scheme, host, port)]
+	var unsent []tool.Denial
+	for _, g := range s.given {
+		if g.host == host && !slices.ContainsFunc(sent, func(b *binding) bool { return b.name == g.name }) {
+			receipt := denialOf(g.name, g.rule, tool.Allow{})
+			receipt.Note = true
+			unsent = append(unsent, receipt)
+		}
+	}
+	return unsent
 }
 
 // Mask replaces each occurrence of a value in text, in all forms listed in the package

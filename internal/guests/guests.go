@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -88,6 +89,12 @@ func CompiledCode() (home, dir string, err error) {
 // Compile compiles guest programs, by folder below the root; none means all. It returns
 // the repository's root. Several processes may compile at once.
 func Compile(ctx context.Context, folders ...string) (root string, err error) {
+	return CompileVerbosely(ctx, nil, folders...)
+}
+
+// CompileVerbosely is like [Compile], and writes the names of packages to log while it compiles them. If log is nil,
+// nothing is written.
+func CompileVerbosely(ctx context.Context, log io.Writer, folders ...string) (root string, err error) {
 	if root, err = Root(); err != nil {
 		return "", err
 	}
@@ -110,7 +117,7 @@ func Compile(ctx context.Context, folders ...string) (root string, err error) {
 	for _, folder := range folders {
 		packages = append(packages, "./"+folder)
 	}
-	if err := build(ctx, root, packages, built); err != nil {
+	if err := build(ctx, log, root, packages, built); err != nil {
 		return "", err
 	}
 	for _, folder := range folders {
@@ -144,17 +151,24 @@ func place(file, name string) error {
 // Build compiles one Go package to a WASI command. Dir is where the package's name is
 // resolved, so it may belong to any module. Flags are more of them for the go command.
 func Build(ctx context.Context, dir, pkg, output string, flags ...string) error {
-	return build(ctx, dir, []string{pkg}, output, flags...)
+	return build(ctx, nil, dir, []string{pkg}, output, flags...)
 }
 
-func build(ctx context.Context, dir string, packages []string, output string, flags ...string) error {
+func build(ctx context.Context, log io.Writer, dir string, packages []string, output string, flags ...string) error {
+	var message bytes.Buffer
+	if log == nil {
+		log = &message
+	} else {
+		flags = append(slices.Clone(flags), "-v")
+	}
 	arguments := slices.Concat([]string{"build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w"}, flags, []string{"-o", output}, packages)
 	command := exec.CommandContext(ctx, "go", arguments...)
 	command.Dir = dir
 	// A test binary built for coverage or races hands its settings down; guests want none.
 	command.Env = append(withoutGoFlags(os.Environ()), "GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0")
-	if message, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("guests: compile %s: %w\n%s", strings.Join(packages, ", "), err, message)
+	command.Stdout, command.Stderr = log, log
+	if err := command.Run(); err != nil {
+		return fmt.Errorf("guests: compile %s: %w\n%s", strings.Join(packages, ", "), err, &message)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"net"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/caisson-run/caisson/hostfuncs/network"
 	"github.com/caisson-run/caisson/manifests"
@@ -98,7 +99,13 @@ func (u *unreached) why() (reason, fix string) {
 			fmt.Sprintf("grant methods and paths that its manifest requests; caisson inspect %s shows them", tool)
 	}
 	return fmt.Sprintf("no network grant lets %s reach %s", tool, origin),
-		fmt.Sprintf("grant it network: [{host: %s}], or correct the secret's host", u.secret.Host)
+		"add to grants: " + u.grantLine() + ", or correct the secret's host"
+}
+
+// grantLine returns the grant, as in a policy, that lets the tool reach the secret's origin.
+func (u *unreached) grantLine() string {
+	wanted := manifests.NetworkGrant{NetworkPermission: u.any(nil)}
+	return strings.TrimPrefix(manifests.PolicyLine(manifests.Grant{Tools: []string{u.options.Tool}, Network: []manifests.NetworkGrant{wanted}}.Rule()), "- ")
 }
 
 // any returns the permission for every path at the secret's origin.

@@ -140,7 +140,7 @@ permissions:
 		}
 		assert.Equal(t, []unapplied.Finding{{
 			"grants[0].secrets[0]", "main.go", "the secret KEY is never sent: no network grant lets search reach https://api.example.com:443",
-			"grant it network: [{host: api.example.com}], or correct the secret's host",
+			"add to grants: {tools: [search], network: [{host: api.example.com}]}, or correct the secret's host",
 		}}, found, name)
 	}
 }

@@ -18,8 +18,9 @@ import (
 )
 
 type catalogue struct {
-	Tools    []listing
-	Problems []struct {
+	Tools      []listing
+	Duplicates []any
+	Problems   []struct {
 		Names    []string
 		Problems []struct {
 			Line       int
@@ -53,6 +54,7 @@ func TestRowS1_5Settings(t *testing.T) {
 	require.Len(t, all.Problems, 1)
 	assert.Equal(t, []string{"broken"}, all.Problems[0].Names)
 	assert.Contains(t, fmt.Sprint(all.Problems[0].Problems), "{4 nonsense unknown_key}")
+	assert.Equal(t, []any{map[string]any{"name": "ca1culator", "kept_by": "calculator", "reason": "look_alike"}}, all.Duplicates, "and not among the problems")
 	for _, inner := range []string{filepath.Dir(w.state), "/wasm-tools", "/tmp"} {
 		assert.NotContains(t, string(a.body), inner)
 	}

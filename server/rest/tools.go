@@ -83,10 +83,13 @@ func (x *exchange) allowedByQuery() ([]string, error) {
 	return x.allowed(query.Get("agent"))
 }
 
-// problemsOf returns what kept tools from being loaded, without its places on the host.
+// problemsOf returns what kept tools from being loaded, except duplicates, without its places on the host.
 func problemsOf(errs []error) []kept {
 	all := []kept{}
 	for _, err := range errs {
+		if errors.Is(err, registry.ErrDuplicate) {
+			continue // the catalogue has a list of these
+		}
 		shown := kept{Names: []string{}, Problems: []wrong{}}
 		var broken *manifests.Error
 		var failed *registry.Error

@@ -104,6 +104,8 @@ func newWorld(t *testing.T, options rest.Options) *world {
 	broken := filepath.Join(dir, "broken", "broken.tool.yaml")
 	require.NoError(t, os.MkdirAll(filepath.Dir(broken), 0o700))
 	require.NoError(t, os.WriteFile(broken, []byte("schema: caisson/v1\nname: broken\ndescription: Broken.\nnonsense: 1\n"), 0o600))
+	alike := filepath.Join(filepath.Dir(broken), "alike.tool.yaml")
+	require.NoError(t, os.WriteFile(alike, []byte("schema: caisson/v1\nname: ca1culator\ndescription: Looks like another.\nexecution: client\n"), 0o600))
 	policy, err := manifests.ParsePolicy(filepath.Join(dir, "caisson.yaml"), []byte(fmt.Sprintf(`
 schema: caisson-config/v1
 tools: [{path: %q}, {path: %q}, {path: %q}, {path: %q}]

@@ -1,0 +1,71 @@
+package runtime
+
+import (
+	"bytes"
+	"encoding/json"
+	"path"
+	"strings"
+
+	"github.com/caisson-run/caisson/tool"
+)
+
+// Limits on the arguments that are compared with each denied path, so that the cost does not depend on the model.
+const (
+	maxClimbs    = 8
+	maxClimbText = 4096 // bytes
+)
+
+// explainClimbs changes the receipts of paths to which an argument leads that climbs out of a mounted directory,
+// such as "../../etc/passwd". The guest may have cleaned the path, so that it names another directory. To grant that
+// one would help nobody: the caller has to write a path in the mounted directory.
+func (r *run) explainClimbs(denials []tool.Denial) {
+	if len(denials) == 0 || len(r.tool.permit.mounts) == 0 {
+		return
+	}
+	climbing := climbingArguments(r.invocation.Arguments)
+	for i := range denials {
+		for _, argument := range climbing {
+			if directory := r.leftBy(argument, denials[i].Value); directory != "" {
+				denials[i].Rule = "the path leaves the granted directory " + directory + "; paths are relative to it"
+				denials[i].Allow = tool.Allow{}
+			}
+		}
+	}
+}
+
+// climbingArguments returns the first relative paths with ".." in the arguments: texts, and elements of lists of texts.
+func climbingArguments(arguments tool.Arguments) []string {
+	var climbing []string
+	for _, name := range arguments.Names() {
+		value, _ := arguments.Get(name)
+		if !bytes.Contains(value, []byte("..")) {
+			continue
+		}
+		texts := make([]string, 1)
+		if json.Unmarshal(value, &texts[0]) != nil && json.Unmarshal(value, &texts) != nil {
+			continue
+		}
+		for _, text := range texts {
+			if strings.Contains(text, "..") && !path.IsAbs(text) && len(text) <= maxClimbText {
+				climbing = append(climbing, text)
+			}
+			if len(climbing) == maxClimbs {
+				return climbing
+			}
+		}
+	}
+	return climbing
+}
+
+// leftBy returns the mounted directory that a relative path leaves on its way to a denied path, or "".
+func (r *run) leftBy(relative, denied string) string {
+	denied = path.Clean(denied)
+	for _, m := range r.tool.permit.mounts {
+		directory := m.Guest.String()
+		target := path.Join(directory, relative)
+		if target == denied && target != directory && !strings.HasPrefix(target, strings.TrimSuffix(directory, "/")+"/") {
+			return directory
+		}
+	}
+	return ""
+}
