@@ -121,7 +121,8 @@ type Node struct {
 	// others; nil where nothing is said about them.
 	Prefix []*Node
 	Items  *Node
-	// Also are schemas that apply to the same value: the targets of references, and allOf.
+	// Also are schemas that apply to the same value: the targets of references, and allOf. It
+	// leaves out the targets of references that depend on how a validation got to them.
 	Also []*Node
 	// Unions are anyOf and oneOf.
 	Unions []Union
@@ -152,6 +153,10 @@ type Node struct {
 	not                                     *Node
 	condition, then, otherwise              *Node
 	unevaluatedProperties, unevaluatedItems *Node
+	dynamic                                 []dynamicReference
+	// within is the resource that the schema is part of. It is nil where that makes no
+	// difference to validations.
+	within *resource
 }
 
 // Union is a list of schemas of which a value must fit one.
