@@ -9,9 +9,9 @@ import (
 	"github.com/caisson-run/caisson/internal/jsontext"
 )
 
-// Flatten returns a schema of the same meaning in which each reference is a JSON pointer from the top, such
-// as #/$defs/item: no other reference means the same to every provider of language models. The names of
-// schemas within, by $id and by anchors, are left out. A schema that has such references only is returned
+// Flatten returns a schema of the same meaning in which no reference depends on an $id, which is not so for
+// all providers of language models: each becomes a JSON pointer from the top, such as #/$defs/item, and the
+// names of schemas within, by $id and by anchors, are left out. A schema without such references is returned
 // unchanged, and so is one whose references depend on how a validation gets to them. The error is that of
 // [Compile].
 func Flatten(source []byte) ([]byte, error) {
@@ -35,7 +35,7 @@ func Flatten(source []byte) ([]byte, error) {
 			return source, nil
 		}
 		f.targets[r.pointer] = r.to
-		needed = needed || r.target != "#" && !strings.HasPrefix(r.target, "#/")
+		needed = needed || !strings.HasPrefix(r.target, "#")
 	}
 	if c.dynamic || !needed {
 		return source, nil
