@@ -19,7 +19,11 @@ import (
 // elsewhere. Sockets are refused with an error that it understands, and a receipt.
 func TestProgramsForOtherHosts(t *testing.T) {
 	dir, project := t.TempDir(), t.TempDir()
-	require.NoError(t, guests.Build(t.Context(), ".", "./testdata/foreign", filepath.Join(dir, "guest.wasm")))
+	compiled, err := guests.Compile(t.Context(), "internal/guests/foreign")
+	require.NoError(t, err)
+	source, err := os.ReadFile(filepath.Join(compiled, "internal", "guests", "foreign", "foreign.wasm"))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "guest.wasm"), source, 0o600))
 	file := filepath.Join(project, "a.txt")
 	require.NoError(t, os.WriteFile(file, []byte("content"), 0o600))
 	require.NoError(t, os.Link(file, filepath.Join(project, "b.txt")))
@@ -51,7 +55,7 @@ func TestProgramsForOtherHosts(t *testing.T) {
 			Rule: "tools have no sockets: the host sends requests for them (caisson:net@1)"}, outcome.Denials[i])
 	}
 
-	outcome, err := invoke(t, foreign(", args: [fail]"), `{}`)
+	outcome, err = invoke(t, foreign(", args: [fail]"), `{}`)
 	require.ErrorIs(t, err, tool.Denied)
 	assert.Contains(t, outcome.Result.Error+err.Error(), "tools have no sockets")
 }
