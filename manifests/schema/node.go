@@ -159,6 +159,21 @@ type Node struct {
 	within *resource
 }
 
+// Values returns the values that enum or const lists, as JSON, in the schema's order. It returns none if neither is there.
+func (n *Node) Values() (values []json.RawMessage) {
+	for _, c := range n.checks {
+		switch c.keyword {
+		case "enum":
+			for _, element := range c.want.Elements() {
+				values = append(values, json.RawMessage(element.Text()))
+			}
+		case "const":
+			values = append(values, json.RawMessage(c.want.Text()))
+		}
+	}
+	return values
+}
+
 // Union is a list of schemas of which a value must fit one.
 type Union struct {
 	// ExactlyOne says that it must not fit a second one.
