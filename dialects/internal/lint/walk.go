@@ -87,7 +87,7 @@ func (r *references) addAnchors(schema *exact.Value) {
 	for _, m := range schema.Members() {
 		name, isText := m.Value.Text()
 		switch {
-		case isText && m.Name == "$anchor":
+		case isText && (m.Name == "$anchor" || m.Name == "$dynamicAnchor"):
 			r.found["#"+name] = schema
 		case isText && m.Name == "$id" && len(name) > 1 && name[0] == '#':
 			r.found[name] = schema
