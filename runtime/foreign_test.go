@@ -59,3 +59,17 @@ func TestProgramsForOtherHosts(t *testing.T) {
 	require.ErrorIs(t, err, tool.Denied)
 	assert.Contains(t, outcome.Result.Error+err.Error(), "tools have no sockets")
 }
+
+// TestPermissionsOfPreview0: a module uses the files and variables of its call by either version of WASI.
+func TestPermissionsOfPreview0(t *testing.T) {
+	for _, k := range kinds() {
+		for name, uses := range map[string]bool{"wasi_unstable.path_open": k.name == filesKind, "wasi_unstable.environ_get": k.name == "env", "wasi_unstable.random_get": false} {
+			if k.name == filesKind || k.name == "env" {
+				assert.Equal(t, uses, k.isUsed([]string{name}), "%s by %s", k.name, name)
+			}
+		}
+	}
+	recognised, err := Recognise([]byte(unfit{imports: []string{"wasi_unstable path_open"}, export: "_start"}.module()))
+	require.NoError(t, err)
+	assert.True(t, recognised.Files)
+}
