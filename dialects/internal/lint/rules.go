@@ -137,8 +137,8 @@ func Internal(schema *exact.Value, keyword string) bool {
 	return strings.HasPrefix(target, "#")
 }
 
-// NestedID is what providers make of an $id in a schema within another one. References there are relative
-// to it. It is for the message of a rule for "$id"; the outermost schema may have one.
+// NestedID is the message of a rule for "$id" in a schema within another one: references there are relative
+// to it. The outermost schema may have one.
 const NestedID = "references below an $id within a schema are read from the top"
 
 // PointersOnly is the fix of a rule with NestedID, and of rules for $dynamicRef and $recursiveRef.

@@ -10,7 +10,7 @@ func notSocket(c *call) (Errno, error) {
 	return ENOTSOCK, nil
 }
 
-// denySocket implements a function with which a guest would reach the network past the permissions. It
+// denySocket implements a function by which a guest would use the network without its permissions. It
 // leaves a receipt.
 func denySocket(name string) handler {
 	return func(c *call) (Errno, error) {
