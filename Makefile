@@ -247,7 +247,7 @@ check-format:
 check-vet:
 	$(GO) vet $(PACKAGES)
 	$(GO) vet -tags faults,languages,shells,smith,slow . ./runtime/... ./cmd/caisson
-	GOOS=wasip1 GOARCH=wasm $(GO) vet ./wasm-tools/calculator/... ./wasm-tools/files ./wasm-tools/json/... ./wasm-tools/knowledge/... ./wasm-tools/planning ./wasm-tools/plot/... ./wasm-tools/search/... ./wasm-tools/skills/... ./wasm-tools/text ./wasm-tools/weather/... ./wasm-tools/web/... ./sdk/go ./internal/guests/callprobe ./internal/guests/conformance ./internal/guests/early ./internal/guests/endless ./internal/guests/failing ./internal/guests/netprobe ./internal/guests/probe ./internal/guests/reseeded ./internal/guests/seeded ./internal/guests/streamprobe ./examples/turn/hostile/... ./internal/benchmark/guests/go/reactor ./internal/benchmark/guests/go/untunedreactor
+	GOOS=wasip1 GOARCH=wasm $(GO) vet ./wasm-tools/calculator/... ./wasm-tools/files ./wasm-tools/json/... ./wasm-tools/knowledge/... ./wasm-tools/planning ./wasm-tools/plot/... ./wasm-tools/search/... ./wasm-tools/skills/... ./wasm-tools/text ./wasm-tools/weather/... ./wasm-tools/web/... ./sdk/go ./internal/guests/callprobe ./internal/guests/conformance ./internal/guests/early ./internal/guests/endless ./internal/guests/failing ./internal/guests/foreign ./internal/guests/netprobe ./internal/guests/probe ./internal/guests/reseeded ./internal/guests/seeded ./internal/guests/streamprobe ./examples/turn/hostile/... ./internal/benchmark/guests/go/reactor ./internal/benchmark/guests/go/untunedreactor
 	@for plugin in $(PLUGINS); do (cd $$plugin && GOOS=wasip1 GOARCH=wasm $(GO) vet .) || exit 1; done
 
 .PHONY: check-static

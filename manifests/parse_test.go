@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/schema"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -150,6 +151,30 @@ parameters:
 
 	m = parse(t, "context: [project_id]\nparameters: {properties: {project_id: {}}, required: [project_id]}\n")
 	assert.Equal(t, `{"type":"object","properties":{}}`, string(m.ModelParameters), "an empty list of required names says nothing")
+}
+
+// TestModelsSeePointersOnly: references by an $id and by an anchor are shown to models as JSON pointers, and
+// mean the same.
+func TestModelsSeePointersOnly(t *testing.T) {
+	m := parse(t, `
+parameters:
+  $id: https://example.com/order
+  properties:
+    item: {$ref: item}
+    note: {$ref: "#note"}
+  $defs:
+    item: {$id: item, properties: {count: {$ref: "#/$defs/count"}}, $defs: {count: {type: integer}}}
+    count: {type: string}
+    text: {$anchor: note, type: string}
+`)
+	assert.JSONEq(t, `{"$id":"https://example.com/order","type":"object","properties":{"item":{"$ref":"#/$defs/item"},"note":{"$ref":"#/$defs/text"}},"$defs":{
+		"item":{"properties":{"count":{"$ref":"#/$defs/item/$defs/count"}},"$defs":{"count":{"type":"integer"}}},"count":{"type":"string"},"text":{"type":"string"}}}`, string(m.ModelParameters))
+	shown, err := schema.Compile(m.ModelParameters)
+	require.NoError(t, err)
+	for _, s := range []*schema.Schema{m.Parameters, shown} {
+		require.NoError(t, s.Validate(t.Context(), []byte(`{"item":{"count":1},"note":"x"}`)))
+		require.ErrorContains(t, s.Validate(t.Context(), []byte(`{"item":{"count":"x"},"note":1}`)), "item.count: want integer")
+	}
 }
 
 func TestContextNamesCannotBeImitated(t *testing.T) {

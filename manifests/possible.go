@@ -20,6 +20,9 @@ type possibility struct {
 	r    *reader
 	root *node
 	path string // of the root
+	// named means that a schema in the root has an $id, from which references in it start. None is
+	// followed then.
+	named bool
 	// old means that the schema is of a draft in which nothing beside $ref counts, and which has no
 	// dependentRequired.
 	old bool
@@ -28,6 +31,7 @@ type possibility struct {
 // checkPossible reports what a valid schema describes in vain.
 func (r *reader) checkPossible(root *node, path string) {
 	p := &possibility{r: r, root: root, path: path, old: strings.Contains(root.below("$schema").text, "/draft-0")}
+	root.subschemas(path, func(n *node, _ string) { p.named = p.named || n != root && n.get("$id") != nil })
 	root.subschemas(path, func(n *node, path string) {
 		if p.old && n.get("$ref") != nil {
 			return
@@ -151,7 +155,7 @@ func unknownIn(list *node, path, with string, known map[string]bool) (found []de
 // if there is none.
 func (p *possibility) target(n *node) (*node, string) {
 	pointer, local := strings.CutPrefix(n.below("$ref").text, "#/")
-	if !local {
+	if !local || p.named {
 		return nil, ""
 	}
 	to, path := p.root, p.path

@@ -31,10 +31,11 @@ func problemsOf(t *testing.T, lines string) []string {
 func TestImpossibleParameters(t *testing.T) {
 	const closed = "type: object, additionalProperties: false, properties: {a: {type: string}}, "
 	for parameters, want := range map[string]string{
-		closed + `allOf: [{required: [zz]}]`:                       `allOf[0].required[0]: "zz" is required, but there is no such property`,
-		closed + `anyOf: [{required: [y]}, {required: [a, zz]}]`:   `anyOf[0].required[0]: "y" is required, but there is no such property|anyOf[1].required[1]: "zz" is required, but there is no such property`,
-		closed + `anyOf: [{required: [a]}, {required: [zz]}]`:      ``,
-		closed + `oneOf: [{allOf: [{required: [zz]}]}]`:            `oneOf[0].allOf[0].required[0]: "zz" is required, but there is no such property`,
+		closed + `allOf: [{required: [zz]}]`:                     `allOf[0].required[0]: "zz" is required, but there is no such property`,
+		closed + `anyOf: [{required: [y]}, {required: [a, zz]}]`: `anyOf[0].required[0]: "y" is required, but there is no such property|anyOf[1].required[1]: "zz" is required, but there is no such property`,
+		closed + `anyOf: [{required: [a]}, {required: [zz]}]`:    ``,
+		closed + `oneOf: [{allOf: [{required: [zz]}]}]`:          `oneOf[0].allOf[0].required[0]: "zz" is required, but there is no such property`,
+		`properties: {a: {$id: x, additionalProperties: false, properties: {b: {}}, $ref: "#/$defs/c", $defs: {c: {required: [b]}}}}, $defs: {c: {required: [zz]}}`: ``,
 		closed + `not: {required: [zz]}`:                           ``,
 		closed + `if: {required: [zz]}, then: {required: [zz]}`:    ``,
 		closed + `dependentRequired: {a: [q]}`:                     `dependentRequired.a[0]: "q" is required with a, but there is no such property`,

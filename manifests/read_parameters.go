@@ -106,6 +106,9 @@ func (r *reader) parameters(root *node, m *Manifest) {
 		}
 	}
 	m.ModelParameters = shown.json()
+	if flat, err := schema.Flatten(m.ModelParameters); err == nil { // else it is reported below
+		m.ModelParameters = flat
+	}
 
 	for _, name := range m.Context {
 		if properties.get(name) == nil {

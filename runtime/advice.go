@@ -56,7 +56,7 @@ var foreign = []struct {
 	{isBindgen, "it was built with wasm-bindgen for JavaScript: build a program in Rust with cargo build --target wasm32-wasip1, without wasm-bindgen"},
 	{of("gojs", "go"), "it was built for Go's JavaScript host: build it with GOOS=wasip1 GOARCH=wasm, or with tinygo build -target=wasip1"},
 	{below("wasi:"), "it was built for WASI preview 2: build it for preview 1, such as wasm32-wasip1"},
-	{of("wasi_unstable"), "it was built for a draft of WASI: build it for preview 1 with a current compiler, such as for wasm32-wasip1"},
+	{of("wasi_unstable"), "it was built for a draft of WASI other than preview 0: build it for preview 1 with a current compiler, such as for wasm32-wasip1"},
 	{below("wasix"), "it was built for WASIX: build it for WASI preview 1, such as wasm32-wasip1, without threads, processes and sockets"},
 	{of("wasi"), singleThreaded}, // its one function is thread-spawn
 	{of(extism.Module), "it is a plug-in for Extism: write abi: extism, or build it as a program that reads its input from standard input"},

@@ -168,7 +168,10 @@ func unoffered(imports []wasm.Import, plugin bool, more []HostFunction) (missing
 		functions[[2]string{f.Module, f.Name}] = f
 	}
 	for _, i := range imports {
-		f, ok := functions[[2]string{i.Module, i.Name}]
+		f, ok := functions[[2]string{i.Module, i.HostName()}]
+		if !ok {
+			f, ok = functions[[2]string{i.Module, i.Name}]
+		}
 		switch {
 		case !ok || i.Kind != wasm.ExternFunction:
 			missing = append(missing, i)

@@ -155,7 +155,7 @@ func TestAdviceIsForTheToolchain(t *testing.T) {
 		"wasm-bindgen":                        {unfit: unfit{imports: []string{"wbg __wbg_new"}, producers: rust}, want: "wasm-bindgen"},
 		"Go for JavaScript":                   {unfit: unfit{imports: []string{"gojs runtime.wasmExit"}, producers: golang}, want: "GOOS=wasip1"},
 		"preview 2":                           {unfit: unfit{imports: []string{"wasi:cli/stdout@0.2.0 get-stdout"}}, want: "preview 1"},
-		"a draft of WASI":                     {unfit: unfit{imports: []string{"wasi_unstable fd_write"}, export: "_start"}, want: "draft of WASI"},
+		"a draft of WASI":                     {unfit: unfit{imports: []string{"wasi_unstable fd_clone"}, export: "_start"}, want: "draft of WASI"},
 		"threads":                             {unfit: unfit{imports: []string{"wasi thread-spawn"}, memory: true, export: "_start"}, want: "without -pthread"},
 		"WASIX":                               {unfit: unfit{imports: []string{"wasix_32v1 proc_fork"}, export: "_start"}, want: "WASIX"},
 		"a plug-in without its entry":         {unfit: unfit{imports: []string{"extism:host/env reset"}}, want: "as entry"},

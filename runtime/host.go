@@ -109,6 +109,7 @@ func (r *run) makeNotes() {
 		// How an interpreter loads itself and the script is the same in all calls. It would only hide what the script does.
 		r.view.Forget()
 	}
+	r.system.Sockets.MakeNotes()
 	for _, more := range r.host.more {
 		more.MakeNotes()
 	}
@@ -126,6 +127,7 @@ func (r *run) collect() {
 	if r.view != nil {
 		r.collectFiles()
 	}
+	r.denials = append(r.denials, r.system.Sockets.Denials()...)
 	for _, more := range h.more {
 		r.denials = append(r.denials, more.Denials()...)
 		r.hostCalls, r.usage.HostCalls = append(r.hostCalls, more.HostCalls()...), r.usage.HostCalls+more.Count()

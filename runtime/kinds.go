@@ -50,7 +50,7 @@ var kinds = sync.OnceValue(func() []kind {
 	return []kind{
 		{
 			name: "files", asked: func(m *manifests.Manifest) bool { return len(m.Permissions.Files) > 0 },
-			uses:   []string{wasi.ModuleName + ".path_", wasi.ModuleName + ".fd_readdir"},
+			uses:   wasi.Prefixes("path_", "fd_readdir"),
 			decide: (*permit).decideFiles,
 		},
 		{
@@ -59,7 +59,7 @@ var kinds = sync.OnceValue(func() []kind {
 		},
 		{
 			name: "env", asked: func(m *manifests.Manifest) bool { return len(m.Permissions.Env) > 0 },
-			uses:   []string{wasi.ModuleName + ".environ_"},
+			uses:   wasi.Prefixes("environ_"),
 			decide: (*permit).decideEnv,
 		},
 		{

@@ -59,9 +59,10 @@ func recognise(source []byte) (Recognised, error) {
 		return Recognised{}, err
 	}
 	r := Recognised{Functions: pluginFunctions(description)}
-	imports := func(module string, names ...string) bool {
-		return slices.ContainsFunc(description.Imports, func(i wasm.Import) bool { return i.Module == module && slices.Contains(names, i.Name) })
+	imports := func(isModule func(string) bool, name string) bool {
+		return slices.ContainsFunc(description.Imports, func(i wasm.Import) bool { return isModule(i.Module) && i.Name == name })
 	}
+	isExtism := func(module string) bool { return module == extism.Module }
 	start, isStart := description.ExportedFunction(startFunction)
 	isStart = isStart && len(start.Params)+len(start.Results) == 0
 	plugin := slices.ContainsFunc(description.Imports, of(extism.Module))
@@ -75,9 +76,9 @@ func recognise(source []byte) (Recognised, error) {
 	default:
 		r.Kind = ModuleLibrary
 	}
-	r.Files = imports(wasi.ModuleName, "path_open")
-	r.Network = imports(extism.Module, "http_request") || slices.ContainsFunc(description.Imports, of("caisson:net@1"))
-	r.Config = imports(extism.Module, "config_get")
+	r.Files = imports(wasi.IsModule, "path_open")
+	r.Network = imports(isExtism, "http_request") || slices.ContainsFunc(description.Imports, of("caisson:net@1"))
+	r.Config = imports(isExtism, "config_get")
 	if missing, mistyped := unoffered(description.Imports, plugin, nil); len(missing)+len(mistyped) > 0 {
 		r.Unoffered = listed(append(missing, mistyped...))
 		if r.Kind != ModuleCommand {

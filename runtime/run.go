@@ -149,7 +149,7 @@ func (t *Tool) mayUseFiles(description *wasm.Module) bool {
 		return true
 	}
 	for i := range description.Imports {
-		if description.Imports[i].Module == wasi.ModuleName {
+		if wasi.IsModule(description.Imports[i].Module) {
 			return true
 		}
 	}

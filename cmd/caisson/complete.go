@@ -139,12 +139,11 @@ func isPlain(text string) bool { return sanitiseLine(text) == text && strings.Tr
 
 // valuesOf completes the values of a parameter that its schema lists, as NAME=VALUE: those that a call takes as written.
 func valuesOf(ctx context.Context, m *manifests.Manifest, name string) (words []cobra.Completion) {
-	var parameters listing
-	if m.Parameters == nil || json.Unmarshal(m.ModelParameters, &parameters) != nil {
+	if m.Parameters == nil || slices.Contains(m.Context, name) {
 		return nil
 	}
 	node := memberOf(m.Parameters.Structure(), name)
-	for _, value := range parameters.values(parameters.Properties[name], map[string]bool{}) {
+	for _, value := range listedBy(node, map[*schema.Node]bool{}) {
 		text := string(value)
 		if quoted := ""; json.Unmarshal(value, &quoted) == nil {
 			text = quoted
@@ -157,38 +156,18 @@ func valuesOf(ctx context.Context, m *manifests.Manifest, name string) (words []
 	return words
 }
 
-// listing is what a schema says about the values that it allows.
-type listing struct {
-	Type                any
-	Enum                []json.RawMessage
-	Const               json.RawMessage
-	AllOf, AnyOf, OneOf []listing
-	Ref                 string `json:"$ref"`
-	Properties          map[string]listing
-	Defs                map[string]listing `json:"$defs"`
-	Definitions         map[string]listing
-}
-
-// values returns the values that l lists, which is part of root. References in seen are not followed again.
-func (root listing) values(l listing, seen map[string]bool) []json.RawMessage {
-	values := slices.Clone(l.Enum)
-	if l.Const != nil {
-		values = append(values, l.Const)
+// listedBy returns the values that a schema lists. Each schema is looked at once.
+func listedBy(n *schema.Node, seen map[*schema.Node]bool) []json.RawMessage {
+	if n == nil || seen[n] {
+		return nil
 	}
-	if l.Type == "boolean" && len(values) == 0 {
+	seen[n] = true
+	values := n.Values()
+	if n.Types == schema.Boolean && len(values) == 0 {
 		values = []json.RawMessage{json.RawMessage("true"), json.RawMessage("false")}
 	}
-	parts := slices.Concat(l.AllOf, l.AnyOf, l.OneOf)
-	if !seen[l.Ref] {
-		seen[l.Ref] = true
-		if name, ok := strings.CutPrefix(l.Ref, "#/$defs/"); ok {
-			parts = append(parts, root.Defs[name])
-		} else if name, ok := strings.CutPrefix(l.Ref, "#/definitions/"); ok {
-			parts = append(parts, root.Definitions[name])
-		}
-	}
-	for _, part := range parts {
-		values = append(values, root.values(part, seen)...)
+	for _, part := range partsOf(n) {
+		values = append(values, listedBy(part, seen)...)
 	}
 	return values
 }

@@ -66,10 +66,11 @@ func looseRules() lint.Rules {
 	return lint.Rules{
 		Property:   lint.NameRule{Most: 64, Extra: "_.-"},
 		ObjectRoot: lint.Refused("input_schema must say type: object", "say type: object, and list the properties"),
-		Root:       map[string]lint.Keyword{"anyOf": combination, "oneOf": combination, "allOf": combination},
+		Root:       map[string]lint.Keyword{"$id": {}, "anyOf": combination, "oneOf": combination, "allOf": combination},
 		Keywords: map[string]lint.Keyword{
 			"items":            lint.Refused(draft+", where items is one schema", "write prefixItems for a schema for each position").Only(lint.Single),
 			"exclusiveMinimum": bound, "exclusiveMaximum": bound,
+			"$id":             lint.Weakened(lint.NestedID, lint.PointersOnly),
 			"additionalItems": lint.Weakened("JSON Schema 2020-12 does not have the keyword", "write items beside prefixItems"),
 		},
 	}
@@ -91,10 +92,14 @@ func strictRules() lint.Rules {
 		"enum":     lint.Refused("strict schemas must not have enums of arrays and objects", "use anyOf").Only(lint.Each(isScalar)),
 		"oneOf":    lint.Refused(notPermitted, "use anyOf").Enter(),
 		"allOf":    lint.Refused("allOf must not refer to other schemas", "inline the referenced schema").Only(lint.Each(noReference)).Enter(),
+		"$id":      lint.Refused(lint.NestedID, lint.PointersOnly),
 		"$ref":     lint.Refused("strict schemas must not refer to other documents", "move the referenced schema to $defs").Only(lint.Internal),
 	})
 	for _, keyword := range append(lint.Narrowing(), "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "maxItems") {
 		rules.Keywords[keyword] = dropped
+	}
+	for _, keyword := range []string{"$dynamicRef", "$recursiveRef"} {
+		rules.Keywords[keyword] = lint.Refused(notPermitted, lint.PointersOnly)
 	}
 	for _, keyword := range lint.Shaping() {
 		rules.Keywords[keyword] = lint.Refused(notPermitted, "write the cases as anyOf, or offer the tool without strict")

@@ -69,10 +69,11 @@ func rules() lint.Rules {
 		"exclusiveMinimum": bound, "exclusiveMaximum": bound, "$schema": about, "$comment": about,
 		"items":       lint.Refused("items must be one schema, not a list", "write prefixItems for a schema for each position").Only(lint.Single),
 		"const":       lint.Weakened("const is ignored", "use an enum of one value"),
+		"$id":         lint.Weakened(lint.NestedID, lint.PointersOnly),
 		"definitions": lint.Weakened("definitions is ignored, and so are references to it", "use $defs"),
 	}
 	for _, keyword := range []string{
-		"$id", "$defs", "$anchor", "type", "format", "title", "description", "prefixItems", "minItems", "maxItems",
+		"$defs", "$anchor", "type", "format", "title", "description", "prefixItems", "minItems", "maxItems",
 		"minimum", "maximum", "anyOf", "properties", "additionalProperties", "required", "propertyOrdering",
 	} {
 		keywords[keyword] = lint.Keyword{}
@@ -80,6 +81,7 @@ func rules() lint.Rules {
 	return lint.Rules{
 		ObjectRoot:   lint.Refused("parameters must say type: object", "say type: object, and list the properties"),
 		NotRecursive: lint.Weakened("a schema that refers to itself is unrolled a few times, and refused within a required property", "limit the depth"),
+		Root:         map[string]lint.Keyword{"$id": {}},
 		Keywords:     keywords,
 		Others:       lint.Weakened("the keyword is ignored", "say it in the description"),
 	}

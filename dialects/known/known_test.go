@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -469,5 +470,26 @@ func TestRemarks(t *testing.T) {
 		response, err := known.ReadIn(d, []byte(c.document))
 		require.NoError(t, err, c.document)
 		assert.ElementsMatch(t, c.want, response.Remarks, c.document)
+	}
+}
+
+// TestNestedIDsAreReported: every dialect with rules for schemas reports an $id within a schema, from which
+// references start, but no $id of the schema itself.
+func TestNestedIDsAreReported(t *testing.T) {
+	definition := func(id string) []tool.Definition {
+		return []tool.Definition{{Name: "a", Parameters: json.RawMessage(`{"$id":"https://example.com/a","type":"object","properties":{"b":{` + id +
+			`"type":"object","properties":{"c":{"$ref":"#/$defs/d"}},"$defs":{"d":{"type":"string"}}}},"$defs":{"d":{"type":"integer"}}}`)}}
+	}
+	for _, d := range known.Dialects() {
+		for _, strict := range []bool{false, true} {
+			t.Run(fmt.Sprint(d.Name(), strict), func(t *testing.T) {
+				for id, want := range map[string]bool{"": false, `"$id":"b",`: d.Name() != dialects.MCP} {
+					_, findings, err := d.Definitions(definition(id), dialects.DefinitionOptions{Strict: strict})
+					require.NoError(t, err)
+					found := slices.ContainsFunc(findings, func(f dialects.Finding) bool { return f.Path == "properties.b.$id" })
+					assert.Equal(t, want, found, "%+v", findings)
+				}
+			})
+		}
 	}
 }

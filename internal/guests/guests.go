@@ -46,6 +46,7 @@ var programs = []string{
 	"internal/guests/early",
 	"internal/guests/endless",
 	"internal/guests/failing",
+	"internal/guests/foreign",
 	"internal/guests/netprobe",
 	"internal/guests/probe",
 	"internal/guests/reseeded",

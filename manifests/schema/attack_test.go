@@ -142,6 +142,23 @@ func manyNames(count, length int) []byte {
 	return []byte("{" + b.String()[1:] + "}")
 }
 
+// TestAttackLongAddresses lets each of many schemas resolve a short $id against the long one around them.
+func TestAttackLongAddresses(t *testing.T) {
+	within := func(base string) []byte {
+		var b strings.Builder
+		fmt.Fprintf(&b, `{"$id":"https://example.com/%s/","$defs":{"":true`, base)
+		for i := range schema.MaxSubschemas - 2 {
+			fmt.Fprintf(&b, `,"d%d":{"$id":"%d"}`, i, i)
+		}
+		return []byte(b.String() + "}}")
+	}
+	require.NoError(t, errOf(schema.Compile(within(strings.Repeat("x", 1000)))))
+	var err error
+	used := allocated(func() { _, err = schema.Compile(within(strings.Repeat("x", 100_000))) })
+	require.ErrorContains(t, err, "the address is too long")
+	assert.Less(t, used, uint64(64<<20))
+}
+
 func TestAttackDeepNesting(t *testing.T) {
 	deep := func(n int) []byte { return []byte(strings.Repeat("[", n) + strings.Repeat("]", n)) }
 	tree := compile(t, `{"items":{"$ref":"#"}}`)

@@ -36,22 +36,26 @@ const (
 type compiler struct {
 	draft      draft
 	problems   []Problem
-	nodes      map[string]*Node // by JSON pointer
-	anchors    map[string]*Node // by reference: #name
+	nodes      map[string]*Node     // by JSON pointer
+	resources  map[string]*resource // by address
 	references []reference
+	dynamic    bool // some reference is resolved during validation
 	objects    []object
 	programs   int
 }
 
 // place is a place in a schema: a path for people, and as a JSON pointer.
-type place struct{ path, pointer string }
+type place struct {
+	path, pointer string
+	in            *resource
+}
 
 func (p place) key(name string) place {
-	return place{keypath.Key(p.path, name), p.pointer + "/" + escapePointer(name)}
+	return place{keypath.Key(p.path, name), p.pointer + "/" + escapePointer(name), p.in}
 }
 
 func (p place) index(i int) place {
-	return place{keypath.Index(p.path, i), p.pointer + "/" + strconv.Itoa(i)}
+	return place{keypath.Index(p.path, i), p.pointer + "/" + strconv.Itoa(i), p.in}
 }
 
 // object is a schema that is an object.
@@ -62,26 +66,39 @@ type object struct {
 
 // compile returns the root of a schema, or what is wrong with it.
 func compile(v jsontext.Value) (*Node, []Problem) {
-	c := &compiler{draft: draft2020, nodes: map[string]*Node{}, anchors: map[string]*Node{}}
+	c := newCompiler()
+	root := c.compile(v)
+	return root, c.problems
+}
+
+func newCompiler() *compiler {
+	return &compiler{draft: draft2020, nodes: map[string]*Node{}, resources: map[string]*resource{}}
+}
+
+// compile returns the root of a schema. What is wrong with it is then in c.problems.
+func (c *compiler) compile(v jsontext.Value) *Node {
 	if k := v.Kind(); k != jsontext.Object && k != jsontext.Bool {
-		return nil, []Problem{{"", "want a JSON Schema, which is an object; got " + typeName(v)}}
+		c.problem("", "want a JSON Schema, which is an object; got %s", typeName(v))
+		return nil
 	}
 	if uri := v.Get("$schema"); uri.Kind() != 0 {
 		var message string
 		if c.draft, message = findDraft(uri); message != "" {
-			return nil, []Problem{{"$schema", message}}
+			c.problem("$schema", "%s", message)
+			return nil
 		}
 	}
-	root := c.schema(v, place{})
+	root := c.schema(v, place{in: &resource{}})
 	if len(c.nodes) > MaxSubschemas {
-		return nil, []Problem{{"", fmt.Sprintf("more than %d schemas in one; make it smaller", MaxSubschemas)}}
+		c.problems = []Problem{{"", fmt.Sprintf("more than %d schemas in one; make it smaller", MaxSubschemas)}}
+		return nil
 	}
 	c.link()
 	c.checkForms()
 	if len(c.problems) == 0 && isEndless(root) {
 		c.problem("", "the schema refers to itself without end")
 	}
-	return root, c.problems
+	return root
 }
 
 func (c *compiler) problem(path, format string, a ...any) {
@@ -108,6 +125,8 @@ func (c *compiler) schema(v jsontext.Value, at place) *Node {
 		c.problem(at.path, "want a schema, got %s", typeName(v))
 		return n
 	}
+	at.in = c.resource(n, v, at)
+	n.within = at.in
 	c.objects = append(c.objects, object{at, v})
 	for key, value := range v.Members() {
 		keyword, to := key.String(), n
@@ -167,14 +186,14 @@ func (c *compiler) keyword(n *Node, keyword string, v jsontext.Value, at place) 
 		c.named(n, keyword, v, at)
 	case referring:
 		if v.Kind() == jsontext.String {
-			c.references = append(c.references, reference{at.path, v.String(), n})
+			c.references = append(c.references, reference{place: at, keyword: keyword, target: v.String(), from: n})
 		}
 	case identifying:
-		// These would change what references mean, so nothing else looks at them.
-		if strings.Count(at.pointer, "/") > 1 {
-			c.problem(at.path, "%s works at the top of a schema only", keyword)
-		} else {
-			c.wantString(v, at)
+		c.wantString(v, at)
+		if nested := at.pointer != at.in.pointer+"/"+keyword; nested && keyword != "$id" {
+			c.problem(at.path, "%s works at the top of a schema only, or beside an $id", keyword)
+		} else if d, _ := findDraft(v); keyword == "$schema" && d != c.draft {
+			c.problem(at.path, "a schema within another one must be of the same draft; leave $schema out")
 		}
 	case annotating:
 		if keyword != "contentSchema" {
@@ -309,13 +328,13 @@ func (c *compiler) value(n *Node, keyword string, v jsontext.Value, at place) {
 			n.Default = compact.Bytes()
 		}
 	case "$anchor", "$dynamicAnchor":
-		if !c.draft.knows(keyword) {
-			return
+		if c.draft.knows(keyword) {
+			c.anchor(n, v.String(), at, keyword == "$dynamicAnchor")
 		}
-		if _, twice := c.anchors["#"+v.String()]; twice {
-			c.problem(at.path, "another schema has the anchor %q, too", clip(v.String()))
+	case "$recursiveAnchor":
+		if c.draft == draft2019 && v.Text() == "true" && at.pointer == at.in.pointer+"/"+keyword {
+			at.in.addDynamic(recursive, n)
 		}
-		c.anchors["#"+v.String()] = n
 	}
 }
 

@@ -4,9 +4,9 @@
 // hostile schema nor a hostile value can read a file, reach the network, cause a panic, or consume
 // unbounded time or memory:
 //
-//   - References must start with # and point to a subschema of the same document. A nested $id is
-//     rejected, because it would change what references mean. Since there is at most one $id,
-//     $dynamicRef and $recursiveRef resolve as $ref does.
+//   - References must point to a subschema of the same document: by a JSON pointer, by an anchor, or
+//     by the address that a subschema has from its $id. An address is only a name. Nothing is loaded,
+//     not even the meta-schema of a draft.
 //   - The sizes of schemas, values, names, numbers, patterns, and the values of const and enum are
 //     limited by the constants below, and so is the work of one validation. The most expensive
 //     validation takes about half a second and a hundred megabytes.

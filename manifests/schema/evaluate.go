@@ -18,6 +18,9 @@ type evaluation struct {
 	meter
 	collects bool             // integers that are not written in digits
 	integers []jsontext.Value // that were found so far
+	// scope are the resources that the validation has entered and not left, outermost first.
+	// Neighbours differ.
+	scope []*resource
 }
 
 // fits reports whether a value fits a schema. Where seen is given, fits marks what is
@@ -27,11 +30,15 @@ func (e *evaluation) fits(n *Node, v jsontext.Value, r *report, seen *marks) boo
 	if e.nesting++; e.nesting > maxNesting {
 		panic(stopped{message: tooDeep})
 	}
-	before := len(e.integers)
+	before, entered := len(e.integers), len(e.scope)
+	if n.within != nil && (entered == 0 || e.scope[entered-1] != n.within) {
+		e.scope = append(e.scope, n.within)
+	}
 	fits := e.evaluate(n, v, r, seen)
 	if !fits {
 		e.integers = e.integers[:before] // a schema that does not apply has no say
 	}
+	e.scope = e.scope[:entered]
 	e.nesting--
 	return fits
 }
@@ -211,6 +218,11 @@ func (e *evaluation) apply(n *Node, v jsontext.Value, r *report, seen *marks) bo
 			return false
 		}
 	}
+	for _, d := range n.dynamic {
+		if !also(e.dynamicTarget(d)) {
+			return false
+		}
+	}
 	for _, u := range n.Unions {
 		if fits = e.union(u, v, r, seen) && fits; !fits && r == nil {
 			return false
@@ -241,6 +253,17 @@ func (e *evaluation) apply(n *Node, v jsontext.Value, r *report, seen *marks) bo
 		}
 	}
 	return fits
+}
+
+// dynamicTarget returns the schema to which a dynamic reference leads in the current scope.
+func (e *evaluation) dynamicTarget(d dynamicReference) *Node {
+	e.charge(1 + len(e.scope)/8)
+	for _, outer := range e.scope {
+		if target := outer.dynamic[d.name]; target != nil {
+			return target
+		}
+	}
+	return d.initial
 }
 
 // same applies a schema to the value that another one is applied to.

@@ -3,6 +3,7 @@ package schema
 import (
 	"encoding/json"
 	"errors"
+	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -115,8 +116,11 @@ func leaves(err *jsonschema.ValidationError) []*jsonschema.ValidationError {
 
 // readable returns the path of a location inside a value.
 func readable(location string, value any) (path string) {
-	tokens, _ := parsePointer(location)
-	for _, token := range tokens {
+	pointer, err := url.PathUnescape(location)
+	if err != nil {
+		return ""
+	}
+	for _, token := range splitPointer(pointer) {
 		switch inside := value.(type) {
 		case map[string]any:
 			path, value = keypath.Key(path, token), inside[token]

@@ -121,7 +121,8 @@ type Node struct {
 	// others; nil where nothing is said about them.
 	Prefix []*Node
 	Items  *Node
-	// Also are schemas that apply to the same value: the targets of references, and allOf.
+	// Also are schemas that apply to the same value: the targets of references, and allOf. It
+	// leaves out the targets of references that depend on how a validation got to them.
 	Also []*Node
 	// Unions are anyOf and oneOf.
 	Unions []Union
@@ -152,6 +153,25 @@ type Node struct {
 	not                                     *Node
 	condition, then, otherwise              *Node
 	unevaluatedProperties, unevaluatedItems *Node
+	dynamic                                 []dynamicReference
+	// within is the resource that the schema is part of. It is nil where that makes no
+	// difference to validations.
+	within *resource
+}
+
+// Values returns the values that enum or const lists, as JSON, in the schema's order. It returns none if neither is there.
+func (n *Node) Values() (values []json.RawMessage) {
+	for _, c := range n.checks {
+		switch c.keyword {
+		case "enum":
+			for _, element := range c.want.Elements() {
+				values = append(values, json.RawMessage(element.Text()))
+			}
+		case "const":
+			values = append(values, json.RawMessage(c.want.Text()))
+		}
+	}
+	return values
 }
 
 // Union is a list of schemas of which a value must fit one.

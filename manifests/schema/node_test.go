@@ -151,3 +151,21 @@ func FuzzStructure(f *testing.F) {
 		}
 	})
 }
+
+func TestValuesAreThoseOfEnumAndConst(t *testing.T) {
+	for source, want := range map[string]string{
+		`{"enum":["a", 1.50,null]}`: `["a",1.50,null]`, `{"const":{"a":[]}}`: `[{"a":[]}]`, `{"type":"boolean","minimum":1}`: `[]`, `true`: `[]`,
+		`{"$id":"https://example.com/a","$ref":"b","$defs":{"b":{"$id":"b","enum":[1]}}}`: `[1]`,
+	} {
+		root := compile(t, source).Structure()
+		values := root.Values()
+		for _, also := range root.Also {
+			values = append(values, also.Values()...)
+		}
+		var texts []string
+		for _, value := range values {
+			texts = append(texts, string(value))
+		}
+		assert.Equal(t, want, "["+strings.Join(texts, ",")+"]", source)
+	}
+}

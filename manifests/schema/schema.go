@@ -125,7 +125,8 @@ func (s *Schema) validate(v jsontext.Value, e *evaluation) error {
 type Probe struct{ work int }
 
 // Fits reports whether a value, given as JSON text, matches the schema of a node. It returns false
-// once the budget is spent or ctx is done.
+// once the budget is spent or ctx is done. References that depend on how a validation got to the
+// node are resolved as if it began there.
 func (p *Probe) Fits(ctx context.Context, n *Node, value string) (fits bool) {
 	v, err := read(ctx, value, MaxValueBytes, maxValueNameBytes)
 	if err != nil {

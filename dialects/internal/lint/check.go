@@ -152,7 +152,7 @@ func (c *checker) recursion(root *exact.Value) {
 	if c.rules.NotRecursive.Severity == "" {
 		return
 	}
-	r := references{root: root, found: map[string]*exact.Value{}, open: map[*exact.Value]bool{}}
+	r := newReferences(root)
 	if r.visit(root); r.cycle != "" {
 		c.report(&place{step: pathOf(r.cycle)}, "$ref", c.rules.NotRecursive, false)
 	}

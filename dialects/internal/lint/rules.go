@@ -137,6 +137,13 @@ func Internal(schema *exact.Value, keyword string) bool {
 	return strings.HasPrefix(target, "#")
 }
 
+// NestedID is the message of a rule for "$id" in a schema within another one: references there are relative
+// to it. The outermost schema may have one.
+const NestedID = "references below an $id within a schema are read from the top"
+
+// PointersOnly is the fix of a rule with NestedID, and of rules for $dynamicRef and $recursiveRef.
+const PointersOnly = "refer with $ref to a JSON pointer from the top, as #/$defs/item, and leave $id out"
+
 // NameRule is the rule for names. The zero value accepts every name.
 type NameRule struct {
 	Most  int    // bytes; zero for no bound

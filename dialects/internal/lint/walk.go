@@ -74,6 +74,29 @@ type references struct {
 	cycle string                  // the reference; empty if there is none
 }
 
+// newReferences finds the schemas that anchors name. Those in a schema with an $id, to which a name would
+// also belong, are for the dialects' rules to report; see NestedID.
+func newReferences(root *exact.Value) *references {
+	r := &references{root: root, found: map[string]*exact.Value{}, open: map[*exact.Value]bool{}}
+	r.addAnchors(root)
+	return r
+}
+
+// addAnchors adds the anchors of a schema and of those within it. Drafts before 2019-09 write one as $id: "#name".
+func (r *references) addAnchors(schema *exact.Value) {
+	for _, m := range schema.Members() {
+		name, isText := m.Value.Text()
+		switch {
+		case isText && (m.Name == "$anchor" || m.Name == "$dynamicAnchor"):
+			r.found["#"+name] = schema
+		case isText && m.Name == "$id" && len(name) > 1 && name[0] == '#':
+			r.found[name] = schema
+		default:
+			each(m, nil, func(child *exact.Value, _ *place) { r.addAnchors(child) })
+		}
+	}
+}
+
 // visit follows the references of a schema and of those within it.
 func (r *references) visit(schema *exact.Value) {
 	r.open[schema] = true
@@ -140,7 +163,10 @@ func pointed(value *exact.Value, pointer string) *exact.Value {
 	return value
 }
 
-// pathOf returns the path of the schema that a reference refers to.
+// pathOf returns the path of the schema that a reference refers to, or the reference if it names an anchor.
 func pathOf(reference string) string {
+	if !strings.HasPrefix(reference, "#/") && reference != "#" {
+		return reference
+	}
 	return strings.ReplaceAll(strings.Trim(strings.TrimPrefix(reference, "#"), "/"), "/", ".")
 }

@@ -33,12 +33,13 @@ func looseRules() lint.Rules {
 	return lint.Rules{
 		ObjectRoot: lint.Refused("parameters must be an object with properties", "say type: object, and list the properties"),
 		Root: map[string]lint.Keyword{
-			"anyOf": top, "oneOf": top, "enum": top, "not": top, "allOf": lint.Refused(topLevel, "merge the schemas into one"),
+			"$id": {}, "anyOf": top, "oneOf": top, "enum": top, "not": top, "allOf": lint.Refused(topLevel, "merge the schemas into one"),
 		},
 		Keywords: map[string]lint.Keyword{
 			"type":             lint.Refused("an array must have a schema for its items", "add items, with a type where the tool is to be strict").Only(itemised),
 			"items":            lint.Refused("items must be one schema, not a list", oneSchema).Only(lint.Single),
 			"exclusiveMinimum": bound, "exclusiveMaximum": bound,
+			"$id": lint.Weakened(lint.NestedID, lint.PointersOnly),
 		},
 	}
 }
@@ -56,6 +57,9 @@ func strictRules() lint.Rules {
 	rules.Keywords["format"] = strictly("it knows only the formats "+strings.Join(formats, ", "), "the format is left out; say it in the description").
 		Only(lint.OneOf(formats...)).Drop()
 	rules.Keywords["$ref"] = strictly("a $ref must refer to the same schema and stand alone", "wrap it to combine it with other keywords: anyOf: [{$ref: …}]").Only(alone)
+	rules.Keywords["$id"] = strictly(lint.NestedID, lint.PointersOnly)
+	rules.Keywords["$dynamicRef"] = strictly(notPermitted, lint.PointersOnly)
+	rules.Keywords["$recursiveRef"] = rules.Keywords["$dynamicRef"]
 	rules.Keywords["allOf"] = strictly(notPermitted, "merge the schemas into one")
 	rules.Keywords["oneOf"] = strictly(notPermitted, "use anyOf").Enter()
 	for _, accepted := range []string{
@@ -75,6 +79,7 @@ func strictRules() lint.Rules {
 		rules.Keywords[shaping] = strictly(notPermitted, "write the cases as anyOf, or offer the tool without strict")
 	}
 	rules.Others = lint.Weakened("strict mode does not know the keyword, and some models refuse the request", "the keyword is left out").Drop()
+	rules.Root["$id"] = rules.Others
 	rules.Closed = strictly("each object must have additionalProperties: false", "additionalProperties: false is added unless the object allows arbitrary names")
 	rules.AllRequired = strictly("each property must be required", "it becomes required and nullable; null stands for omitting it")
 	rules.Limits = lint.Limits{Depth: 10, Properties: 5000, Enum: 1000, Text: 120_000}

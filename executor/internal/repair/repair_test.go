@@ -264,6 +264,7 @@ func TestReferences(t *testing.T) {
 	const old = `{"type":"object","properties":{"v":{"$ref":"#/definitions/a~1%25","type":"boolean"},"w":{"items":[{"type":"integer"}],"additionalItems":{"type":"boolean"}}},"definitions":{"a/%":{"type":"integer"}},"$schema":"http://json-schema.org/draft-07/schema#"}`
 	runCases(t, []ruleCase{
 		{"in circles", tree, `{"n":"1","next":{"n":"2","all":[{"n":"3"}]}}`, `{"n":1,"next":{"n":2,"all":[{"n":3}]}}`, "n cast_number: \"1\" -> 1\nnext.n cast_number: \"2\" -> 2\nnext.all[0].n cast_number: \"3\" -> 3", ""},
+		{"to an $id", `{"type":"object","properties":{"v":{"$ref":"b/i"}},"$id":"https://example.com/a","$defs":{"b":{"$id":"b/","$defs":{"i":{"$id":"i","type":"integer"}}}}}`, `{"v":"1"}`, `{"v":1}`, `v cast_number: "1" -> 1`, ""},
 		{"to an anchor", `{"type":"object","properties":{"v":{"$ref":"#i"}},"$defs":{"x":{"$anchor":"i","type":"integer"}}}`, `{"v":"1"}`, `{"v":1}`, `v cast_number: "1" -> 1`, ""},
 		{"beside other keywords", `{"type":"object","properties":{"v":{"$ref":"#/$defs/x","maximum":3}},"$defs":{"x":{"type":"integer"}}}`, `{"v":"4"}`, `{"v":3}`, "v cast_number: \"4\" -> 4\nv clamp: 4 -> 3", ""},
 		{"alone in draft 7", old, `{"v":"1","w":["1","true"]}`, `{"v":1,"w":[1,true]}`, "v cast_number: \"1\" -> 1\nw[0] cast_number: \"1\" -> 1\nw[1] cast_boolean: \"true\" -> true", ""},

@@ -71,6 +71,11 @@ func do(name string) (result, error) {
 			time.Sleep(50 * time.Millisecond)
 		}
 		done.Output = "The tool has logged."
+	case "logging":
+		if err := caisson.EmitText("The tool has begun."); err != nil {
+			return done, err
+		}
+		done.Output = "The tool has logged."
 	case "tool_with_progress":
 		for _, fraction := range []float64{0, 0.5, 1} {
 			if err := caisson.EmitProgress(fraction, fmt.Sprintf("Completed %.0f of 100", 100*fraction)); err != nil {

@@ -68,6 +68,7 @@ func clockTime(c *call) (Errno, error) {
 
 const (
 	subscriptionSize = 48
+	draftSize        = 56 // of a subscription in preview 0, where a clock has an identifier before its other fields
 	eventSize        = 32
 
 	eventClock   = 0
@@ -102,10 +103,14 @@ func poll(c *call) (Errno, error) {
 	if count == 0 {
 		return EINVAL, nil
 	}
-	if uint64(count)*subscriptionSize > math.MaxUint32 {
+	size := uint32(subscriptionSize)
+	if c.draft {
+		size = draftSize
+	}
+	if uint64(count)*uint64(size) > math.MaxUint32 {
 		return EFAULT, nil
 	}
-	subscriptions, ok := c.memory.View(in, count*subscriptionSize)
+	subscriptions, ok := c.memory.View(in, count*size)
 	if !ok {
 		return EFAULT, nil
 	}
@@ -116,7 +121,7 @@ func poll(c *call) (Errno, error) {
 
 	start := c.system.clocks()
 	shortest := time.Duration(math.MaxInt64)
-	errno, err := c.eachSubscription(subscriptions, start, func(s subscription) {
+	errno, err := c.eachSubscription(subscriptions, int(size), start, func(s subscription) {
 		if s.ready(0) {
 			shortest = 0
 		} else {
@@ -131,7 +136,7 @@ func poll(c *call) (Errno, error) {
 	}
 	elapsed := max(shortest, time.Duration(c.system.clocks().monotonic-start.monotonic))
 	written := uint32(0)
-	errno, err = c.eachSubscription(subscriptions, start, func(s subscription) {
+	errno, err = c.eachSubscription(subscriptions, int(size), start, func(s subscription) {
 		if s.ready(elapsed) {
 			c.putEvent(events[written*eventSize:], s)
 			written++
@@ -145,12 +150,12 @@ func poll(c *call) (Errno, error) {
 
 // eachSubscription calls do for each subscription in the array. It checks the context once per
 // 1,024 subscriptions.
-func (c *call) eachSubscription(array []byte, now clocks, do func(subscription)) (Errno, error) {
-	for i := 0; i < len(array); i += subscriptionSize {
-		if i%(1024*subscriptionSize) == 0 && c.ctx.Err() != nil {
+func (c *call) eachSubscription(array []byte, size int, now clocks, do func(subscription)) (Errno, error) {
+	for i := 0; i < len(array); i += size {
+		if i%(1024*size) == 0 && c.ctx.Err() != nil {
 			return Success, context.Cause(c.ctx)
 		}
-		s, errno := c.subscription(array[i:i+subscriptionSize], now)
+		s, errno := c.subscription(array[i:i+size], now)
 		if errno != Success {
 			return errno, nil
 		}
@@ -163,10 +168,11 @@ func (c *call) subscription(bytes []byte, now clocks) (subscription, Errno) {
 	s := subscription{userdata: binary.LittleEndian.Uint64(bytes), kind: bytes[8]}
 	switch s.kind {
 	case eventClock:
-		timeout := binary.LittleEndian.Uint64(bytes[24:])
-		clock, errno := now.read(binary.LittleEndian.Uint32(bytes[16:]))
+		fields := bytes[len(bytes)-32:]
+		timeout := binary.LittleEndian.Uint64(fields[8:])
+		clock, errno := now.read(binary.LittleEndian.Uint32(fields))
 		s.errno = errno
-		if binary.LittleEndian.Uint16(bytes[40:])&subscriptionAbsolute != 0 {
+		if binary.LittleEndian.Uint16(fields[24:])&subscriptionAbsolute != 0 {
 			timeout -= min(timeout, clock)
 		}
 		s.wait = time.Duration(min(timeout, math.MaxInt64))

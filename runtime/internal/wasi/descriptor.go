@@ -136,18 +136,27 @@ func filestat(c *call) (Errno, error) {
 
 // putFilestat writes a filestat. Device numbers are 0, to hide those of the host.
 func (c *call) putFilestat(pointer uint32, info files.Info) Errno {
-	stat, ok := c.memory.View(pointer, 64)
+	size := uint32(64)
+	if c.draft {
+		size = 56 // the number of links takes the room of padding
+	}
+	stat, ok := c.memory.View(pointer, size)
 	if !ok {
 		return EFAULT
 	}
 	clear(stat)
 	binary.LittleEndian.PutUint64(stat[8:], info.Inode)
 	stat[16] = fileType(info.Kind)
-	binary.LittleEndian.PutUint64(stat[24:], max(info.Links, 1))
-	binary.LittleEndian.PutUint64(stat[32:], uint64(info.Size))
-	binary.LittleEndian.PutUint64(stat[40:], nanoseconds(info.Accessed))
-	binary.LittleEndian.PutUint64(stat[48:], nanoseconds(info.Modified))
-	binary.LittleEndian.PutUint64(stat[56:], nanoseconds(info.Changed))
+	if c.draft {
+		binary.LittleEndian.PutUint32(stat[20:], uint32(min(max(info.Links, 1), math.MaxUint32)))
+	} else {
+		binary.LittleEndian.PutUint64(stat[24:], max(info.Links, 1))
+	}
+	rest := stat[size-32:]
+	binary.LittleEndian.PutUint64(rest, uint64(info.Size))
+	binary.LittleEndian.PutUint64(rest[8:], nanoseconds(info.Accessed))
+	binary.LittleEndian.PutUint64(rest[16:], nanoseconds(info.Modified))
+	binary.LittleEndian.PutUint64(rest[24:], nanoseconds(info.Changed))
 	return Success
 }
 

@@ -19,6 +19,7 @@ type call struct {
 	system *System
 	memory hostfuncs.Memory
 	stack  []uint64
+	draft  bool // the guest uses the layouts of preview 0
 }
 
 // handler runs a function. The guest gets the errno; an error ends the guest.
@@ -31,19 +32,25 @@ type function struct {
 	run    handler
 }
 
-// Functions returns all host functions of WASI preview 1.
+// Functions returns all host functions of WASI preview 1, WasmEdge's sockets, and the functions of preview 0.
 func Functions() []hostfuncs.Function {
 	tables := [][]function{processFunctions, clockFunctions, descriptorFunctions, readWriteFunctions, pathFunctions, socketFunctions}
 	var functions []hostfuncs.Function
 	for _, table := range tables {
 		for _, f := range table {
-			functions = append(functions, f.hostFunction())
+			functions = append(functions, f.hostFunction(ModuleName))
+			if f.name != "sock_accept" { // which is new in preview 1
+				functions = append(functions, f.hostFunction(draftName))
+			}
 		}
+	}
+	for _, f := range wasmEdgeFunctions {
+		functions = append(functions, f.hostFunction(ModuleName))
 	}
 	return functions
 }
 
-func (f function) hostFunction() hostfuncs.Function {
+func (f function) hostFunction(module string) hostfuncs.Function {
 	params := make([]hostfuncs.ValueType, len(f.params))
 	for i, letter := range f.params {
 		params[i] = hostfuncs.I32
@@ -57,7 +64,7 @@ func (f function) hostFunction() hostfuncs.Function {
 		result = nil
 	}
 	return hostfuncs.Function{
-		Module: ModuleName, Name: f.name, Params: params, Results: result,
+		Module: module, Name: f.name, Params: params, Results: result,
 		Call: func(ctx context.Context, memory hostfuncs.Memory, stack []uint64) error {
 			system, ok := ctx.Value(systemKey{}).(*System)
 			if !ok {
@@ -69,7 +76,7 @@ func (f function) hostFunction() hostfuncs.Function {
 			if long && ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			system.call = call{ctx, system, memory, stack}
+			system.call = call{ctx, system, memory, stack, module == draftName}
 			errno, err := f.run(&system.call)
 			if err != nil {
 				return err
@@ -203,19 +210,4 @@ func (c *call) vectors(isFile bool, do func(piece []byte) (n int, errno Errno, e
 		}
 	}
 	return total, Success, nil
-}
-
-// notSocket implements all socket functions. No descriptor is a socket.
-func notSocket(c *call) (Errno, error) {
-	if _, errno := c.system.descriptor(c.u32(0)); errno != Success {
-		return errno, nil
-	}
-	return ENOTSOCK, nil
-}
-
-var socketFunctions = []function{
-	{"sock_accept", "iii", notSocket},
-	{"sock_recv", "iiiiii", notSocket},
-	{"sock_send", "iiiii", notSocket},
-	{"sock_shutdown", "ii", notSocket},
 }

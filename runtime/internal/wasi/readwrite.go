@@ -141,10 +141,14 @@ func seek(c *call) (Errno, error) {
 	if errno != Success {
 		return errno, nil
 	}
-	if c.u32(2) > 2 { // set, cur and end have io.Seeker's numbers
+	whence := c.u32(2)
+	if whence > 2 { // set, cur and end have io.Seeker's numbers
 		return EINVAL, nil
 	}
-	position, err := file.Seek(int64(c.u64(1)), int(c.u32(2)))
+	if c.draft {
+		whence = [...]uint32{io.SeekCurrent, io.SeekEnd, io.SeekStart}[whence]
+	}
+	position, err := file.Seek(int64(c.u64(1)), int(whence))
 	if err != nil {
 		return errnoOf(err), nil
 	}

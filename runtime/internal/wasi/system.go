@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/hostfuncs/journal"
 )
 
 // System is everything that one call's guest can access through WASI. Each call needs its own,
@@ -31,6 +32,9 @@ type System struct {
 
 	// OnInput, if not nil, is called once, just before the guest first reads Stdin.
 	OnInput func()
+
+	// Sockets keeps the receipts of guests that ask for sockets, which no guest has.
+	Sockets journal.Journal
 
 	// Devices are nil for a guest that imports host functions where it needs them.
 	Devices *Devices

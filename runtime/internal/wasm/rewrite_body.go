@@ -243,8 +243,8 @@ type vectorHead struct {
 	end int
 }
 
-// renumber returns the edits that update the indices of functions and globals in a section. Constant
-// expressions refer to no globals but imported ones, which keep theirs.
+// renumber returns the edits that update the indices of functions and globals in a section, or the names of
+// imports. Constant expressions refer to no globals but imported ones, which keep theirs.
 func (r *rewriting) renumber(s Section) ([]edit, vectorHead, error) {
 	d := &renumbering{r: r, decoder: decoder{
 		reader:   reader{source: r.source[:s.End], at: s.Content, section: s.ID.String()},
@@ -258,8 +258,10 @@ func (r *rewriting) renumber(s Section) ([]edit, vectorHead, error) {
 	}
 	first := vectorHead{n: d.u32("the length of a section")}
 	first.end = d.at
-	for n := uint32(0); n < first.n && r.shift > 0 && d.err == nil; n++ {
+	for n := uint32(0); n < first.n && (r.shift > 0 || s.ID == SectionImport) && d.err == nil; n++ {
 		switch s.ID {
+		case SectionImport:
+			d.imported(r.module.Imports[n])
 		case SectionGlobal:
 			d.global()
 			d.constant()
@@ -279,6 +281,29 @@ type renumbering struct {
 	decoder
 	r     *rewriting
 	edits []edit
+}
+
+// imported reads an import and updates its name to that under which a host offers it.
+func (d *renumbering) imported(i Import) {
+	d.text("the name of a module")
+	at := d.at
+	d.text("the name of an import")
+	if name := i.HostName(); name != i.Name {
+		var changed encoder
+		changed.name(name)
+		d.edits = append(d.edits, edit{at: at, end: d.at, with: changed.bytes})
+	}
+	d.byte("the kind of an import")
+	switch i.Kind {
+	case ExternFunction:
+		d.u32("a type")
+	case ExternTable:
+		d.table()
+	case ExternMemory:
+		d.memory()
+	case ExternGlobal:
+		d.global()
+	}
 }
 
 // function reads and updates the index of a function.
