@@ -61,8 +61,11 @@ func (x *exchange) putAgent() (reply, error) {
 	agent := agents.Agent{Name: x.request.PathValue("name")}
 	err := x.decode(members{
 		"name": func(v jsontext.Value) error {
-			if v.String() != agent.Name {
-				return mistake(v, "must be that in the path")
+			switch {
+			case v.Kind() != jsontext.String:
+				return mistake(v, "must be a string")
+			case v.String() != agent.Name:
+				return refuseValue(http.StatusUnprocessableEntity, v, "must be that in the path")
 			}
 			return nil
 		},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -125,9 +126,9 @@ func TestWrongBodies(t *testing.T) {
 		`{"calls":null}`:                                                       {"/v1/batches", 400, "calls must be an array"},
 		`{"response":null}`:                                                    {"/v1/batches", 400, "either calls or a response"},
 		`{"dialect":"mcp","agent":null}`:                                       {"/v1/definitions", 400, "agent must be a string"},
-		`{"calls":[],"tools":[{"type":"function","name":"f","parameters":1}]}`: {"/v1/batches", 400, "tools[0].parameters must be an object"},
-		`{"calls":[],"tools":[{"type":"custom","name":"f","format":"x"}]}`:     {"/v1/batches", 400, "tools[0].format must be an object"},
-		`{"calls":[],"tools":[{"type":"function","name":1}]}`:                  {"/v1/batches", 400, "tools[0].name must be a string"},
+		`{"calls":[],"tools":[{"type":"function","name":"f","parameters":1}]}`: {"/v1/batches", 422, "tools[0].parameters must be an object"},
+		`{"calls":[],"tools":[{"type":"custom","name":"f","format":"x"}]}`:     {"/v1/batches", 422, "tools[0].format must be an object"},
+		`{"calls":[],"tools":[{"type":"function","name":1}]}`:                  {"/v1/batches", 422, "tools[0].name must be a string"},
 	} {
 		detail := w.request("POST", c.path, "ada", body).refused(c.status)
 		assert.Contains(t, detail, c.detail, body)
@@ -156,6 +157,7 @@ func TestCallEndsWithItsClient(t *testing.T) {
 				defer close(gone)
 				response, err := w.try(ctx, "POST", path, "ada", body, "Accept", accept)
 				if err == nil {
+					_, _ = io.Copy(io.Discard, response.Body) // until leave: closing it earlier would cancel the call before it starts
 					_ = response.Body.Close()
 				}
 			}()

@@ -14,7 +14,7 @@ type route struct {
 	id      string // operationId
 	method  string
 	path    string     // in the form of net/http's patterns, which is that of OpenAPI
-	scope   auth.Scope // empty: anybody
+	scope   auth.Scope // empty: any caller
 	tag     string
 	summary string
 	// about says more, in one paragraph; it may be empty.
@@ -60,7 +60,7 @@ func (a *API) routes() []*route {
 		{
 			id: "merge_definitions", method: http.MethodPost, path: "/v1/definitions", scope: auth.Read, tag: "tools", summary: "The tools together with those that the client brings",
 			about: "As a request to the model offers them. A name that a tool here has is that tool's.",
-			body:  "DefinitionsRequest", answers: map[int]string{200: "Definitions"}, refused: []int{404}, handle: (*exchange).postDefinitions,
+			body:  "DefinitionsRequest", answers: map[int]string{200: "Definitions"}, refused: []int{404, 422}, handle: (*exchange).postDefinitions,
 		},
 		{
 			id: "list_agents", method: http.MethodGet, path: "/v1/agents", scope: auth.Read, tag: "agents", summary: "The tenant's agents",

@@ -540,14 +540,13 @@ func TestRowS4_8ToolsOfTheRequest(t *testing.T) {
 	assert.Equal(t, []string{"Ada", "1", "42"}, []string{ended.Records[0].Result.Output, ended.Records[1].Result.Output, ended.Records[2].Result.Output})
 
 	for body, detail := range map[string]string{
-		`{"calls":[],"tools":[{"type":"function"}]}`: "tools[0] has no name",
-		`{"calls":[],"tools":[1]}`:                   "tools[0] must be an object",
-		`{"calls":[],"tools":{}}`:                    "tools must be an array",
+		`{"calls":[],"tools":[1]}`: "tools[0] must be an object",
+		`{"calls":[],"tools":{}}`:  "tools must be an array",
 		`{"calls":[],"tools":[{"type":"function","name":"a","parameters":{"a":1,"a":2}}]}`: "a name occurs twice",
 	} {
 		assert.Contains(t, w.request("POST", "/v1/batches", "ada", body).refused(400), detail)
 	}
-	for _, wrong := range []string{`{"type":"function","name":"a b"}`, `{"type":"function","name":"a"},{"type":"custom","name":"a"}`, `{"type":"function","name":"a","parameters":{"type":"array"}}`} {
+	for _, wrong := range []string{`{"type":"function"}`, `{"type":"function","name":"a b"}`, `{"type":"function","name":"a"},{"type":"custom","name":"a"}`, `{"type":"function","name":"a","parameters":{"type":"array"}}`} {
 		w.request("POST", "/v1/batches", "ada", `{"calls":[],"tools":[`+wrong+`]}`).refused(422)
 	}
 }
