@@ -55,12 +55,12 @@ func (a *API) routes() []*route {
 		{
 			id: "get_definitions", method: http.MethodGet, path: "/v1/definitions", scope: auth.Read, tag: "tools", summary: "The tools as a provider's API takes them",
 			about: "Only tools that the agent may call and that can be used now. The same tools give the same bytes.",
-			query: []string{"dialect", "strict", "agent"}, answers: map[int]string{200: "Definitions"}, refused: []int{400, 404}, handle: (*exchange).getDefinitions,
+			query: []string{"dialect", "strict", "agent"}, answers: map[int]string{200: "DefinitionList"}, refused: []int{400, 404}, handle: (*exchange).getDefinitions,
 		},
 		{
 			id: "merge_definitions", method: http.MethodPost, path: "/v1/definitions", scope: auth.Read, tag: "tools", summary: "The tools together with those that the client brings",
 			about: "As a request to the model offers them. A name that a tool here has is that tool's.",
-			body:  "DefinitionsRequest", answers: map[int]string{200: "Definitions"}, refused: []int{404, 422}, handle: (*exchange).postDefinitions,
+			body:  "DefinitionsRequest", answers: map[int]string{200: "DefinitionList"}, refused: []int{404, 422}, handle: (*exchange).postDefinitions,
 		},
 		{
 			id: "list_agents", method: http.MethodGet, path: "/v1/agents", scope: auth.Read, tag: "agents", summary: "The tenant's agents",
@@ -107,7 +107,7 @@ func (a *API) routes() []*route {
 		{
 			id: "list_runs", method: http.MethodGet, path: "/v1/runs", scope: auth.Read, tag: "runs", summary: "The tenant's runs",
 			about: "Newest first, without their records.",
-			query: []string{"status", "limit"}, answers: map[int]string{200: "Runs"}, refused: []int{400}, handle: (*exchange).listRuns,
+			query: []string{"status", "limit"}, answers: map[int]string{200: "RunList"}, refused: []int{400}, handle: (*exchange).listRuns,
 		},
 		{
 			id: "get_run", method: http.MethodGet, path: "/v1/runs/{run_id}", scope: auth.Read, tag: "runs", summary: "A run",
@@ -126,7 +126,7 @@ func (a *API) routes() []*route {
 		{
 			id: "approve", method: http.MethodPost, path: "/v1/runs/{run_id}/approvals", scope: auth.Approve, tag: "runs", summary: "Approve or refuse calls",
 			about:  "Each approval has the fingerprint of what was shown to the person who approves. The run goes on when all that it waits for is there.",
-			writes: true, body: "Approvals", answers: map[int]string{202: "Run"}, events: "ResponsesEvent", refused: []int{404, 409, 422}, handle: (*exchange).approve,
+			writes: true, body: "ApprovalList", answers: map[int]string{202: "Run"}, events: "ResponsesEvent", refused: []int{404, 409, 422}, handle: (*exchange).approve,
 		},
 		{
 			id: "cancel_run", method: http.MethodPost, path: "/v1/runs/{run_id}/cancel", scope: auth.Call, tag: "runs", summary: "Cancel a run",
