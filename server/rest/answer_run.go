@@ -129,7 +129,7 @@ func (s *submission) output(v jsontext.Value) error {
 		}
 		a.Result = tool.Result{}
 		if err := json.Unmarshal(whole, &a.Result); err != nil {
-			return mistake(v, "has a result that is none: it is {success, output, data, content, error}")
+			return refuseValue(http.StatusUnprocessableEntity, v, "has a result that is none: it is {success, output, data, content, error}")
 		}
 	}
 	s.outputs = append(s.outputs, a)

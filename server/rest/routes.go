@@ -116,7 +116,7 @@ func (a *API) routes() []*route {
 		{
 			id: "get_run_events", method: http.MethodGet, path: "/v1/runs/{run_id}/events", scope: auth.Read, tag: "runs", summary: "Follow a run",
 			about:   "Server-sent events of the form in which OpenAI's Responses API streams a response. A stream ends where the run pauses or ends; each pause is followed by another response. Without Last-Event-ID it begins with the current response, and with it after that event, or with 204 if the run has ended and nothing came after it.",
-			answers: map[int]string{204: ""}, events: "ResponsesEvent", onlyEvents: true, refused: []int{400, 404, 410}, handle: (*exchange).getRunEvents,
+			answers: map[int]string{204: ""}, events: "ResponsesEvent", onlyEvents: true, refused: []int{400, 404, 410, 422}, handle: (*exchange).getRunEvents,
 		},
 		{
 			id: "submit_tool_outputs", method: http.MethodPost, path: "/v1/runs/{run_id}/submit_tool_outputs", scope: auth.Call, tag: "runs", summary: "Give the outputs of calls that the client runs",

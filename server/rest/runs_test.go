@@ -116,7 +116,7 @@ func TestWrongAnswers(t *testing.T) {
 		{outputs, `{"tool_outputs":[{"tool_call_id":"c2"}]}`, 400, "either an output"},
 		{outputs, `{"tool_outputs":[{"tool_call_id":"c2","result":{"success":"yes"}}]}`, 400, "success must be true or false"},
 		{outputs, `{"tool_outputs":[{"tool_call_id":"c2","result":{"error":"it failed"}}]}`, 400, "success must be true or false"},
-		{outputs, `{"tool_outputs":[{"tool_call_id":"c2","result":{"success":true,"output":1}}]}`, 400, "a result that is none"},
+		{outputs, `{"tool_outputs":[{"tool_call_id":"c2","result":{"success":true,"output":1}}]}`, 422, "a result that is none"},
 		{outputs, output("c9", "x"), 422, `no call that waits has the id "c9"`},
 		{outputs, output("c1", "x"), 422, `no call that waits`},
 		{outputs, output(wipes.CallID, "x"), 422, "another kind of answer"},
