@@ -67,16 +67,16 @@ func (a *API) routes() []*route {
 			answers: map[int]string{200: "Agents"}, handle: (*exchange).listAgents,
 		},
 		{
-			id: "get_agent", method: http.MethodGet, path: "/v1/agents/{name}", scope: auth.Read, tag: "agents", summary: "One agent",
+			id: "get_agent", method: http.MethodGet, path: "/v1/agents/{agent}", scope: auth.Read, tag: "agents", summary: "One agent",
 			answers: map[int]string{200: "StoredAgent"}, refused: []int{404}, handle: (*exchange).getAgent,
 		},
 		{
-			id: "put_agent", method: http.MethodPut, path: "/v1/agents/{name}", scope: auth.Admin, tag: "agents", summary: "Store an agent",
+			id: "put_agent", method: http.MethodPut, path: "/v1/agents/{agent}", scope: auth.Admin, tag: "agents", summary: "Store an agent",
 			about: "In place of any with this name. A name of no tool is refused, and the nearest are named. A caller who is limited to an agent cannot change any.",
 			body:  "Agent", answers: map[int]string{200: "StoredAgent"}, refused: []int{422}, handle: (*exchange).putAgent,
 		},
 		{
-			id: "delete_agent", method: http.MethodDelete, path: "/v1/agents/{name}", scope: auth.Admin, tag: "agents", summary: "Remove an agent",
+			id: "delete_agent", method: http.MethodDelete, path: "/v1/agents/{agent}", scope: auth.Admin, tag: "agents", summary: "Remove an agent",
 			answers: map[int]string{204: ""}, refused: []int{404}, handle: (*exchange).deleteAgent,
 		},
 		{
