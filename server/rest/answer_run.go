@@ -2,6 +2,7 @@ package rest
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -128,8 +129,12 @@ func (s *submission) output(v jsontext.Value) error {
 			}
 		}
 		a.Result = tool.Result{}
-		if err := json.Unmarshal(whole, &a.Result); err != nil {
-			return refuseValue(http.StatusUnprocessableEntity, v, "has a result that is none: it is {success, output, data, content, error}")
+		var corrupt base64.CorruptInputError
+		switch err := json.Unmarshal(whole, &a.Result); {
+		case errors.As(err, &corrupt):
+			return refuseValue(http.StatusUnprocessableEntity, v, "has a result with content whose data is not base64")
+		case err != nil:
+			return mistake(v, "has a result that is none: it is {success, output, data, content, error}")
 		}
 	}
 	s.outputs = append(s.outputs, a)

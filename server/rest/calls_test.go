@@ -108,8 +108,9 @@ func TestWrongBodies(t *testing.T) {
 		`{"name":"echo","type":"shell"}`:                {"/v1/calls", 400, "type must be function, custom or local_shell"},
 		`{"name":"echo","timeout_seconds":-1}`:          {"/v1/calls", 400, "timeout_seconds must be a number from 0"},
 		`{"name":"echo","session":"a b"}`:               {"/v1/calls", 400, "visible ASCII"},
-		`{"name":"echo","arguments":{"a":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}}`: {"/v1/calls", 400, "nested too deeply"},
-		`{"name":"echo","arguments":{"a":"` + strings.Repeat("x", 10_000) + `"}}`:                       {"/v1/calls", 413, "longer than 10000 bytes"},
+		`{"name":"echo","arguments":{"a":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}}`:                       {"/v1/calls", 400, "nested too deeply"},
+		`{"name":"echo","arguments":{"a":"` + strings.Repeat("x", 10_000) + `"}}`:                                             {"/v1/calls", 413, "longer than 10000 bytes"},
+		`{"calls":[],"response":null,"dialect":"","tools":[{}],"requests":{"echo":{}},"timeout_seconds":1.5,"session":"a b"}`: {"/v1/batches", 400, "visible ASCII"},
 		`{"calls":[],"response":{}}`: {"/v1/batches", 400, "either calls or a response"},
 		`{"session":"s"}`:            {"/v1/batches", 400, "either calls or a response"},
 		`{"calls":[{"function":{"name":"echo"},"name":"wipe"}]}`:               {"/v1/batches", 400, "calls[0] has name beside function"},
@@ -295,6 +296,7 @@ func TestHistory(t *testing.T) {
 	assert.Equal(t, []string{long.CallID, record.CallID}, []string{found[0].Record.CallID, found[1].Record.CallID})
 	assert.Len(t, of[kept](w.request("GET", "/v1/calls?limit=1", "reader", nil), 200).Calls, 1)
 	assert.Len(t, of[kept](w.request("GET", "/v1/calls", "mallory", nil), 200).Calls, 1)
+	assert.NotEmpty(t, of[kept](w.request("GET", "/v1/calls?limit=", "reader", nil), 200).Calls, "empty is the default")
 	w.request("GET", "/v1/calls?limit=101", "reader", nil).refused(400)
 
 	type explained struct {
