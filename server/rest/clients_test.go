@@ -96,7 +96,7 @@ func TestClientsDocumentStatesChecks(t *testing.T) {
 func TestClientsDocumentIsValid(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "openapi.json")
 	require.NoError(t, os.WriteFile(file, newDocument(t), 0o600))
-	execute(t, ".", nil, python(), "-m", "openapi_spec_validator", "--schema", "3.1", file)
+	execute(t, ".", python(), "-m", "openapi_spec_validator", "--schema", "3.1", file)
 	require.NoError(t, os.WriteFile(file, bytes.Replace(newDocument(t), []byte(`"responses"`), []byte(`"answers"`), 1), 0o600))
 	assert.Error(t, exec.CommandContext(t.Context(), python(), "-m", "openapi_spec_validator", "--schema", "3.1", file).Run())
 }
@@ -106,9 +106,9 @@ func python() string { return filepath.Join(*generators, "python", "bin", "pytho
 // pythonClient generates and checks a client with openapi-python-client and mypy, and returns what it prints.
 func pythonClient(t *testing.T, server served) string {
 	dir := copied(t, "python")
-	execute(t, dir, nil, python(), "-m", "openapi_python_client", "generate", "--path", server.document, "--config", "generator.yaml", "--meta", "none", "--output-path", "caisson_client", "--fail-on-warning")
-	execute(t, dir, nil, python(), "-m", "mypy", "--strict", "--no-warn-redundant-casts", "--cache-dir", filepath.Join(*generators, "mypy"), "client.py", "caisson_client")
-	return execute(t, dir, nil, python(), "client.py", server.url, server.token)
+	execute(t, dir, python(), "-m", "openapi_python_client", "generate", "--path", server.document, "--config", "generator.yaml", "--meta", "none", "--output-path", "caisson_client", "--fail-on-warning")
+	execute(t, dir, python(), "-m", "mypy", "--strict", "--no-warn-redundant-casts", "--cache-dir", filepath.Join(*generators, "mypy"), "client.py", "caisson_client")
+	return execute(t, dir, python(), "client.py", server.url, server.token)
 }
 
 // typescriptClient generates types with openapi-typescript, compiles a program that uses them, and returns what it prints.
@@ -116,24 +116,24 @@ func typescriptClient(t *testing.T, server served) string {
 	dir := copied(t, "typescript")
 	modules := filepath.Join(*generators, "typescript", "node_modules")
 	require.NoError(t, os.Symlink(modules, filepath.Join(dir, "node_modules")))
-	execute(t, dir, nil, "node", filepath.Join(modules, "openapi-typescript", "bin", "cli.js"), server.document, "--output", "caisson.ts")
+	execute(t, dir, "node", filepath.Join(modules, "openapi-typescript", "bin", "cli.js"), server.document, "--output", "caisson.ts")
 	types, err := os.ReadFile(filepath.Join(dir, "caisson.ts"))
 	require.NoError(t, err)
 	for _, name := range []string{"webhooks", "$defs"} { // types of the generator's own, for what the document does not have
 		types = bytes.Replace(types, []byte("export type "+name+" = Record<string, never>;"), nil, 1)
 	}
 	assert.NotContains(t, string(types), "Record<string, never>", "a program can write nothing there")
-	execute(t, dir, nil, "node", filepath.Join(modules, "typescript", "bin", "tsc"))
-	return execute(t, dir, nil, "node", filepath.Join("out", "client.js"), server.url, server.token)
+	execute(t, dir, "node", filepath.Join(modules, "typescript", "bin", "tsc"))
+	return execute(t, dir, "node", filepath.Join("out", "client.js"), server.url, server.token)
 }
 
 // goClient generates a client with oapi-codegen, vets and builds it, and returns what it prints.
 func goClient(t *testing.T, server served) string {
 	dir := copied(t, "go")
-	execute(t, dir, nil, filepath.Join(*generators, "oapi-codegen"), "--config", "generator.yaml", "-o", "generated.go", server.document)
-	execute(t, dir, nil, "go", "vet", ".")
-	execute(t, dir, nil, "go", "build", "-ldflags=-s", "-o", "client", ".")
-	return execute(t, dir, nil, filepath.Join(dir, "client"), server.url, server.token)
+	execute(t, dir, filepath.Join(*generators, "oapi-codegen"), "--config", "generator.yaml", "-o", "generated.go", server.document)
+	execute(t, dir, "go", "vet", ".")
+	execute(t, dir, "go", "build", "-ldflags=-s", "-o", "client", ".")
+	return execute(t, dir, filepath.Join(dir, "client"), server.url, server.token)
 }
 
 // copied returns a copy of a folder of testdata/clients.
@@ -145,12 +145,12 @@ func copied(t *testing.T, name string) (dir string) {
 }
 
 // execute runs a program, which has to succeed, and returns what it prints.
-func execute(t *testing.T, dir string, environment []string, program string, arguments ...string) string {
+func execute(t *testing.T, dir, program string, arguments ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	command := exec.CommandContext(ctx, program, arguments...)
-	command.Dir, command.Env = dir, append(os.Environ(), environment...)
+	command.Dir = dir
 	var out, errs bytes.Buffer
 	command.Stdout, command.Stderr = &out, &errs
 	err := command.Run()
@@ -192,8 +192,8 @@ func serveCommand(t *testing.T) served {
 	require.NoError(t, err)
 	config := filepath.Join(dir, "caisson.yaml")
 	require.NoError(t, os.WriteFile(config, policy, 0o600))
-	execute(t, root, nil, "go", "build", "-ldflags=-s", "-o", program, "./cmd/caisson")
-	token := strings.TrimSpace(execute(t, dir, nil, program, "token", "create", "--quiet", "--name", "test", "--tenant", "acme", "--state-dir", state,
+	execute(t, root, "go", "build", "-ldflags=-s", "-o", program, "./cmd/caisson")
+	token := strings.TrimSpace(execute(t, dir, program, "token", "create", "--quiet", "--name", "test", "--tenant", "acme", "--state-dir", state,
 		"--scope", "read", "--scope", "call", "--scope", "approve", "--scope", "admin"))
 
 	command := exec.CommandContext(context.WithoutCancel(t.Context()), program, "serve", "--addr", "localhost:0", "--config", config, "--state-dir", state)
