@@ -18,8 +18,10 @@ OPENAI = examples/agent/openaitest
 INTERPRETERS = internal/interpreters
 # Programs of others, and what fetches and builds them.
 PROGRAMS = internal/thirdparty
+# Generators of clients from the OpenAPI document, which nothing else depends on.
+GENERATORS = server/rest/testdata/clients
 # The Go modules beside the one at the root.
-MODULES = internal/lint $(PLUGINS) $(OPENAI) $(INTERPRETERS) $(PROGRAMS) $(PROGRAMS)/go
+MODULES = internal/lint $(PLUGINS) $(OPENAI) $(GENERATORS)/go $(INTERPRETERS) $(PROGRAMS) $(PROGRAMS)/go
 
 .DEFAULT_GOAL := help
 
@@ -107,17 +109,41 @@ http: ## follow the README and examples/http with curl and Python
 # The providers' own clients for Python, which nothing else depends on.
 CLIENTS = internal/clients
 
+# What fails with advice if a program is missing.
+HASVENV = python3 -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' || \
+	{ echo 'Python 3.11 or later with venv is missing: Debian: apt-get install python3 python3-venv'; exit 1; }
+HASNPM = command -v npm >/dev/null || { echo 'npm is missing: it comes with Node.js, Debian: apt-get install npm'; exit 1; }
+
 .PHONY: clients
 clients: bin/clients/installed ## check what the dialects write and read against the types of the providers' Python clients; needs Python
 	$(GO) vet -tags clients ./$(CLIENTS)
 	$(GO) test -count=1 -tags clients ./$(CLIENTS) -python $(CURDIR)/bin/clients/bin/python
 
 bin/clients/installed: $(CLIENTS)/requirements.txt
-	@python3 -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' || \
-		{ echo 'Python 3.11 or later with venv is missing: Debian: apt-get install python3 python3-venv'; exit 1; }
+	@$(HASVENV)
 	rm -rf bin/clients && python3 -m venv bin/clients
 	bin/clients/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: -r $(CLIENTS)/requirements.txt
 	touch $@
+
+.PHONY: openapi-clients
+openapi-clients: bin/openapi/python/installed bin/openapi/typescript/installed bin/openapi/oapi-codegen ## generate clients in Python, TypeScript and Go from the OpenAPI document and call the server with them, and compare it with what the server checks; needs Python and npm
+	$(GO) vet -tags openapi ./server/rest
+	$(GO) test -count=1 -tags openapi $(TESTFLAGS) -run '^TestClients' ./server/rest -generators $(CURDIR)/bin/openapi
+
+bin/openapi/python/installed: $(GENERATORS)/python/requirements.txt
+	@$(HASVENV)
+	rm -rf bin/openapi/python && python3 -m venv bin/openapi/python
+	bin/openapi/python/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: -r $<
+	touch $@
+
+bin/openapi/typescript/installed: $(GENERATORS)/typescript/package.json $(GENERATORS)/typescript/package-lock.json
+	@$(HASNPM)
+	rm -rf bin/openapi/typescript && mkdir -p bin/openapi/typescript && cp $^ bin/openapi/typescript
+	cd bin/openapi/typescript && npm ci --silent --ignore-scripts --no-audit --no-fund
+	touch $@
+
+bin/openapi/oapi-codegen: $(GENERATORS)/go/go.mod $(GENERATORS)/go/go.sum
+	cd $(GENERATORS)/go && $(GO) build -o $(CURDIR)/$@ github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen
 
 .PHONY: shells
 shells: ## complete commands in real shells; needs bash, zsh and fish
@@ -135,7 +161,7 @@ mcp: bin/mcp/installed bin/clients/installed ## run the conformance suite of the
 	$(GO) test -count=1 -tags mcp -run '^TestClients' ./server/mcp -modules $(CURDIR)/bin/mcp/node_modules -python $(CURDIR)/bin/clients/bin/python
 
 bin/mcp/installed: $(MCP)/package.json $(MCP)/package-lock.json
-	@command -v npm >/dev/null || { echo 'npm is missing: it comes with Node.js, Debian: apt-get install npm'; exit 1; }
+	@$(HASNPM)
 	rm -rf bin/mcp && mkdir -p bin/mcp && cp $^ bin/mcp
 	cd bin/mcp && npm ci --silent --ignore-scripts --no-audit --no-fund
 	touch $@

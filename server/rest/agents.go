@@ -38,7 +38,7 @@ func (x *exchange) listAgents() (reply, error) {
 }
 
 func (x *exchange) getAgent() (reply, error) {
-	found, unknown, err := x.loadAgent(x.request.PathValue("name"))
+	found, unknown, err := x.loadAgent(x.request.PathValue("agent"))
 	if err != nil {
 		return reply{}, err
 	}
@@ -58,11 +58,14 @@ func (x *exchange) putAgent() (reply, error) {
 	if err := x.limited(); err != nil {
 		return reply{}, err
 	}
-	agent := agents.Agent{Name: x.request.PathValue("name")}
+	agent := agents.Agent{Name: x.request.PathValue("agent")}
 	err := x.decode(members{
 		"name": func(v jsontext.Value) error {
-			if v.String() != agent.Name {
-				return mistake(v, "must be that in the path")
+			switch {
+			case v.Kind() != jsontext.String:
+				return mistake(v, "must be a string")
+			case v.String() != agent.Name:
+				return refuseValue(http.StatusUnprocessableEntity, v, "must be that in the path")
 			}
 			return nil
 		},
@@ -95,7 +98,7 @@ func (x *exchange) deleteAgent() (reply, error) {
 	if x.api.options.Agents == nil {
 		return reply{}, refuse(http.StatusNotFound, "this server has no agents")
 	}
-	err := x.api.options.Agents.Remove(x.caller.Tenant, x.request.PathValue("name"))
+	err := x.api.options.Agents.Remove(x.caller.Tenant, x.request.PathValue("agent"))
 	if errors.Is(err, agents.ErrNotFound) {
 		return reply{}, refuse(http.StatusNotFound, "the tenant has no such agent; /v1/agents lists them")
 	}

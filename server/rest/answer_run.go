@@ -2,6 +2,7 @@ package rest
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -122,8 +123,17 @@ func (s *submission) output(v jsontext.Value) error {
 		if v.Get("result").Get("success").Kind() != jsontext.Bool {
 			return mistake(v, "has a result that does not say whether it is a success: success must be true or false")
 		}
+		for _, part := range v.Get("result").Get("content").Elements() {
+			if part.Kind() != jsontext.Object {
+				return mistake(part, "must be an object")
+			}
+		}
 		a.Result = tool.Result{}
-		if err := json.Unmarshal(whole, &a.Result); err != nil {
+		var corrupt base64.CorruptInputError
+		switch err := json.Unmarshal(whole, &a.Result); {
+		case errors.As(err, &corrupt):
+			return refuseValue(http.StatusUnprocessableEntity, v, "has a result with content whose data is not base64")
+		case err != nil:
 			return mistake(v, "has a result that is none: it is {success, output, data, content, error}")
 		}
 	}
@@ -169,7 +179,7 @@ func (s *submission) approval(v jsontext.Value) error {
 			return mistake(v, "must be once, session or time")
 		},
 	})
-	a.For = time.Duration(lasts * float64(time.Second))
+	a.For = seconds(lasts)
 	switch {
 	case err != nil:
 		return err

@@ -53,7 +53,8 @@ func (o *offered) take(tools *registry.Registry) func(jsontext.Value) error {
 	}
 }
 
-// broughtTool reads a function or a custom tool. What a provider adds to its own format is left to it, and what decides how
+// broughtTool reads a function or a custom tool. Like a model's response, it is a document in a provider's form, which the
+// OpenAPI document does not describe. What a provider adds to its own format is left to it, and what decides how
 // calls are checked must be of the right type: a schema that is ignored would check nothing.
 func broughtTool(v jsontext.Value, kind string) (tool.Definition, error) {
 	d := tool.Definition{Type: kind}
@@ -63,7 +64,7 @@ func broughtTool(v jsontext.Value, kind string) (tool.Definition, error) {
 			*to = given.String()
 		case absent, jsontext.Null:
 		default:
-			return d, mistake(given, "must be a string")
+			return d, refuseValue(http.StatusUnprocessableEntity, given, "must be a string")
 		}
 	}
 	for name, to := range map[string]*json.RawMessage{"parameters": &d.Parameters, "format": &d.Format} {
@@ -72,11 +73,11 @@ func broughtTool(v jsontext.Value, kind string) (tool.Definition, error) {
 			*to = json.RawMessage(given.Text())
 		case absent, jsontext.Null:
 		default:
-			return d, mistake(given, "must be an object")
+			return d, refuseValue(http.StatusUnprocessableEntity, given, "must be an object")
 		}
 	}
 	if d.Name == "" {
-		return d, mistake(v, "has no name")
+		return d, refuseValue(http.StatusUnprocessableEntity, v, "has no name")
 	}
 	return d, nil
 }

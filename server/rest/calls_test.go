@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -107,8 +108,9 @@ func TestWrongBodies(t *testing.T) {
 		`{"name":"echo","type":"shell"}`:                {"/v1/calls", 400, "type must be function, custom or local_shell"},
 		`{"name":"echo","timeout_seconds":-1}`:          {"/v1/calls", 400, "timeout_seconds must be a number from 0"},
 		`{"name":"echo","session":"a b"}`:               {"/v1/calls", 400, "visible ASCII"},
-		`{"name":"echo","arguments":{"a":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}}`: {"/v1/calls", 400, "nested too deeply"},
-		`{"name":"echo","arguments":{"a":"` + strings.Repeat("x", 10_000) + `"}}`:                       {"/v1/calls", 413, "longer than 10000 bytes"},
+		`{"name":"echo","arguments":{"a":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}}`:                       {"/v1/calls", 400, "nested too deeply"},
+		`{"name":"echo","arguments":{"a":"` + strings.Repeat("x", 10_000) + `"}}`:                                             {"/v1/calls", 413, "longer than 10000 bytes"},
+		`{"calls":[],"response":null,"dialect":"","tools":[{}],"requests":{"echo":{}},"timeout_seconds":1.5,"session":"a b"}`: {"/v1/batches", 400, "visible ASCII"},
 		`{"calls":[],"response":{}}`: {"/v1/batches", 400, "either calls or a response"},
 		`{"session":"s"}`:            {"/v1/batches", 400, "either calls or a response"},
 		`{"calls":[{"function":{"name":"echo"},"name":"wipe"}]}`:               {"/v1/batches", 400, "calls[0] has name beside function"},
@@ -125,9 +127,9 @@ func TestWrongBodies(t *testing.T) {
 		`{"calls":null}`:                                                       {"/v1/batches", 400, "calls must be an array"},
 		`{"response":null}`:                                                    {"/v1/batches", 400, "either calls or a response"},
 		`{"dialect":"mcp","agent":null}`:                                       {"/v1/definitions", 400, "agent must be a string"},
-		`{"calls":[],"tools":[{"type":"function","name":"f","parameters":1}]}`: {"/v1/batches", 400, "tools[0].parameters must be an object"},
-		`{"calls":[],"tools":[{"type":"custom","name":"f","format":"x"}]}`:     {"/v1/batches", 400, "tools[0].format must be an object"},
-		`{"calls":[],"tools":[{"type":"function","name":1}]}`:                  {"/v1/batches", 400, "tools[0].name must be a string"},
+		`{"calls":[],"tools":[{"type":"function","name":"f","parameters":1}]}`: {"/v1/batches", 422, "tools[0].parameters must be an object"},
+		`{"calls":[],"tools":[{"type":"custom","name":"f","format":"x"}]}`:     {"/v1/batches", 422, "tools[0].format must be an object"},
+		`{"calls":[],"tools":[{"type":"function","name":1}]}`:                  {"/v1/batches", 422, "tools[0].name must be a string"},
 	} {
 		detail := w.request("POST", c.path, "ada", body).refused(c.status)
 		assert.Contains(t, detail, c.detail, body)
@@ -156,6 +158,7 @@ func TestCallEndsWithItsClient(t *testing.T) {
 				defer close(gone)
 				response, err := w.try(ctx, "POST", path, "ada", body, "Accept", accept)
 				if err == nil {
+					_, _ = io.Copy(io.Discard, response.Body) // until leave: closing it earlier would cancel the call before it starts
 					_ = response.Body.Close()
 				}
 			}()
@@ -316,6 +319,7 @@ func TestHistory(t *testing.T) {
 	assert.Equal(t, []string{long.CallID, record.CallID}, []string{found[0].Record.CallID, found[1].Record.CallID})
 	assert.Len(t, of[kept](w.request("GET", "/v1/calls?limit=1", "reader", nil), 200).Calls, 1)
 	assert.Len(t, of[kept](w.request("GET", "/v1/calls", "mallory", nil), 200).Calls, 1)
+	assert.NotEmpty(t, of[kept](w.request("GET", "/v1/calls?limit=", "reader", nil), 200).Calls, "empty is the default")
 	w.request("GET", "/v1/calls?limit=101", "reader", nil).refused(400)
 
 	type explained struct {

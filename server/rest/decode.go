@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -58,13 +59,18 @@ func object(v jsontext.Value, fields members) error {
 	return nil
 }
 
-// mistake refuses a value.
+// mistake refuses a value that is not of the document's schema.
 func mistake(v jsontext.Value, format string, arguments ...any) error {
+	return refuseValue(http.StatusBadRequest, v, format, arguments...)
+}
+
+// refuseValue refuses a value with a status.
+func refuseValue(status int, v jsontext.Value, format string, arguments ...any) error {
 	where := pathOf(v.Path())
 	if where == "" {
 		where = "the body"
 	}
-	return refuse(http.StatusBadRequest, "%s %s", where, fmt.Sprintf(format, arguments...))
+	return refuse(status, "%s %s", where, fmt.Sprintf(format, arguments...))
 }
 
 func within(path []jsontext.Step) string {
@@ -125,14 +131,14 @@ func number(to *float64, most float64) func(jsontext.Value) error {
 	}
 }
 
-// whole takes an integer from 0 to most.
-func whole(to *int, most int) func(jsontext.Value) error {
+// whole takes an integer from 0 to limit. 1.0 is one too, as in JSON Schema.
+func whole(to *int, limit int) func(jsontext.Value) error {
 	return func(v jsontext.Value) error {
-		parsed, err := strconv.Atoi(v.Text())
-		if v.Kind() != jsontext.Number || err != nil || parsed < 0 || parsed > most {
-			return mistake(v, "must be an integer from 0 to %d", most)
+		parsed, err := strconv.ParseFloat(v.Text(), 64)
+		if v.Kind() != jsontext.Number || err != nil || parsed != math.Trunc(parsed) || parsed < 0 || parsed > float64(limit) {
+			return mistake(v, "must be an integer from 0 to %d", limit)
 		}
-		*to = parsed
+		*to = int(parsed)
 		return nil
 	}
 }

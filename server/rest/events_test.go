@@ -64,7 +64,9 @@ func TestRowS4_7EventsOfARun(t *testing.T) {
 	path := "/v1/runs/" + started.ID + "/events"
 	assert.Equal(t, 204, w.request("GET", path, "ada", nil, "Last-Event-ID", second[len(second)-1].id).status, "nothing follows")
 	w.request("GET", path, "ada", nil, "Last-Event-ID", "x").refused(400)
-	w.request("GET", path, "ada", nil, "Last-Event-ID", "100000").refused(400)
+	w.request("GET", path, "ada", nil, "Last-Event-ID", "-1").refused(400)
+	w.request("GET", path, "ada", nil, "Last-Event-ID", "100000").refused(422)
+	w.request("GET", path, "ada", nil, "Last-Event-ID", "10000000000000000000000").refused(422)
 }
 
 // TestEventsAreBounded: a run keeps its latest events. Who asks for others is told.

@@ -25,6 +25,7 @@ func (x *exchange) openapi() (reply, error) {
 type document struct {
 	OpenAPI    string                          `json:"openapi"`
 	Info       json.RawMessage                 `json:"info"`
+	Servers    json.RawMessage                 `json:"servers"`
 	Tags       json.RawMessage                 `json:"tags"`
 	Paths      map[string]map[string]operation `json:"paths"`
 	Components struct {
@@ -91,32 +92,35 @@ func (r *route) describe(d *document) (operation, error) {
 		}
 		return reference{"#/components/schemas/" + name}
 	}
-	parameter := func(name string) reference {
-		if d.Components.Parameters[name] == nil {
-			missing = append(missing, "parameter "+name)
+	// The place is part of a parameter's name there: generated code has one type for each component, and a schema may
+	// have the parameter's name.
+	parameter := func(place, name string) reference {
+		component := place + "." + name
+		if d.Components.Parameters[component] == nil {
+			missing = append(missing, "parameter "+component)
 		}
-		return reference{"#/components/parameters/" + name}
+		return reference{"#/components/parameters/" + component}
 	}
-	o := operation{ID: r.id, Tags: []string{r.tag}, Summary: r.summary, Description: r.about, Security: []map[string][]string{}, Responses: map[string]any{}}
+	o := operation{ID: r.id, Tags: []string{r.tag}, Summary: r.summary, Description: r.about, Security: []map[string][]string{{"token": {}}}, Responses: map[string]any{}}
 	if r.scope != "" {
-		o.Security = append(o.Security, map[string][]string{"token": {string(r.scope)}})
+		o.Security[0]["token"] = []string{string(r.scope)}
 	}
 	for _, segment := range strings.Split(r.path, "/") {
 		if name, ok := strings.CutPrefix(segment, "{"); ok {
-			o.Parameters = append(o.Parameters, parameter(strings.TrimSuffix(name, "}")))
+			o.Parameters = append(o.Parameters, parameter("path", strings.TrimSuffix(name, "}")))
 		}
 	}
 	for _, name := range r.query {
-		o.Parameters = append(o.Parameters, parameter(name))
+		o.Parameters = append(o.Parameters, parameter("query", name))
 	}
 	if r.body != "" {
 		o.Body = &content{Required: true, Content: map[string]media{"application/json": {schema(r.body)}}}
 	}
 	if r.writes {
-		o.Parameters = append(o.Parameters, parameter(keyHeader))
+		o.Parameters = append(o.Parameters, parameter("header", keyHeader))
 	}
 	if r.onlyEvents {
-		o.Parameters = append(o.Parameters, parameter("Last-Event-ID"))
+		o.Parameters = append(o.Parameters, parameter("header", "Last-Event-ID"))
 	}
 	for status, name := range r.answers {
 		c := content{Description: http.StatusText(status)}
@@ -151,12 +155,9 @@ func (r *route) streams(to any, event reference) content {
 	return c
 }
 
-// refusals lists the statuses with which the route refuses, those that others have as well included.
+// refusals lists the statuses with which the route refuses, including those that all routes have.
 func (r *route) refusals() []int {
-	all := slices.Clone(r.refused)
-	if r.scope != "" {
-		all = append(all, 401, 403, 429, 500, 503)
-	}
+	all := append([]int{401, 403, 429, 431, 500, 503}, r.refused...)
 	if r.body != "" {
 		all = append(all, 400, 413, 415)
 	}

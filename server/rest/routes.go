@@ -14,7 +14,7 @@ type route struct {
 	id      string // operationId
 	method  string
 	path    string     // in the form of net/http's patterns, which is that of OpenAPI
-	scope   auth.Scope // empty: anybody
+	scope   auth.Scope // empty: any caller
 	tag     string
 	summary string
 	// about says more, in one paragraph; it may be empty.
@@ -55,28 +55,28 @@ func (a *API) routes() []*route {
 		{
 			id: "get_definitions", method: http.MethodGet, path: "/v1/definitions", scope: auth.Read, tag: "tools", summary: "The tools as a provider's API takes them",
 			about: "Only tools that the agent may call and that can be used now. The same tools give the same bytes.",
-			query: []string{"dialect", "strict", "agent"}, answers: map[int]string{200: "Definitions"}, refused: []int{400, 404}, handle: (*exchange).getDefinitions,
+			query: []string{"dialect", "strict", "agent"}, answers: map[int]string{200: "DefinitionList"}, refused: []int{400, 404}, handle: (*exchange).getDefinitions,
 		},
 		{
 			id: "merge_definitions", method: http.MethodPost, path: "/v1/definitions", scope: auth.Read, tag: "tools", summary: "The tools together with those that the client brings",
 			about: "As a request to the model offers them. A name that a tool here has is that tool's.",
-			body:  "DefinitionsRequest", answers: map[int]string{200: "Definitions"}, refused: []int{404}, handle: (*exchange).postDefinitions,
+			body:  "DefinitionsRequest", answers: map[int]string{200: "DefinitionList"}, refused: []int{404, 422}, handle: (*exchange).postDefinitions,
 		},
 		{
 			id: "list_agents", method: http.MethodGet, path: "/v1/agents", scope: auth.Read, tag: "agents", summary: "The tenant's agents",
 			answers: map[int]string{200: "Agents"}, handle: (*exchange).listAgents,
 		},
 		{
-			id: "get_agent", method: http.MethodGet, path: "/v1/agents/{name}", scope: auth.Read, tag: "agents", summary: "One agent",
+			id: "get_agent", method: http.MethodGet, path: "/v1/agents/{agent}", scope: auth.Read, tag: "agents", summary: "One agent",
 			answers: map[int]string{200: "StoredAgent"}, refused: []int{404}, handle: (*exchange).getAgent,
 		},
 		{
-			id: "put_agent", method: http.MethodPut, path: "/v1/agents/{name}", scope: auth.Admin, tag: "agents", summary: "Store an agent",
+			id: "put_agent", method: http.MethodPut, path: "/v1/agents/{agent}", scope: auth.Admin, tag: "agents", summary: "Store an agent",
 			about: "In place of any with this name. A name of no tool is refused, and the nearest are named. A caller who is limited to an agent cannot change any.",
 			body:  "Agent", answers: map[int]string{200: "StoredAgent"}, refused: []int{422}, handle: (*exchange).putAgent,
 		},
 		{
-			id: "delete_agent", method: http.MethodDelete, path: "/v1/agents/{name}", scope: auth.Admin, tag: "agents", summary: "Remove an agent",
+			id: "delete_agent", method: http.MethodDelete, path: "/v1/agents/{agent}", scope: auth.Admin, tag: "agents", summary: "Remove an agent",
 			answers: map[int]string{204: ""}, refused: []int{404}, handle: (*exchange).deleteAgent,
 		},
 		{
@@ -107,7 +107,7 @@ func (a *API) routes() []*route {
 		{
 			id: "list_runs", method: http.MethodGet, path: "/v1/runs", scope: auth.Read, tag: "runs", summary: "The tenant's runs",
 			about: "Newest first, without their records.",
-			query: []string{"status", "limit"}, answers: map[int]string{200: "Runs"}, refused: []int{400}, handle: (*exchange).listRuns,
+			query: []string{"status", "limit"}, answers: map[int]string{200: "RunList"}, refused: []int{400}, handle: (*exchange).listRuns,
 		},
 		{
 			id: "get_run", method: http.MethodGet, path: "/v1/runs/{run_id}", scope: auth.Read, tag: "runs", summary: "A run",
@@ -116,7 +116,7 @@ func (a *API) routes() []*route {
 		{
 			id: "get_run_events", method: http.MethodGet, path: "/v1/runs/{run_id}/events", scope: auth.Read, tag: "runs", summary: "Follow a run",
 			about:   "Server-sent events of the form in which OpenAI's Responses API streams a response. A stream ends where the run pauses or ends; each pause is followed by another response. Without Last-Event-ID it begins with the current response, and with it after that event, or with 204 if the run has ended and nothing came after it.",
-			answers: map[int]string{204: ""}, events: "ResponsesEvent", onlyEvents: true, refused: []int{400, 404, 410}, handle: (*exchange).getRunEvents,
+			answers: map[int]string{204: ""}, events: "ResponsesEvent", onlyEvents: true, refused: []int{400, 404, 410, 422}, handle: (*exchange).getRunEvents,
 		},
 		{
 			id: "submit_tool_outputs", method: http.MethodPost, path: "/v1/runs/{run_id}/submit_tool_outputs", scope: auth.Call, tag: "runs", summary: "Give the outputs of calls that the client runs",
@@ -126,7 +126,7 @@ func (a *API) routes() []*route {
 		{
 			id: "approve", method: http.MethodPost, path: "/v1/runs/{run_id}/approvals", scope: auth.Approve, tag: "runs", summary: "Approve or refuse calls",
 			about:  "Each approval has the fingerprint of what was shown to the person who approves. The run goes on when all that it waits for is there.",
-			writes: true, body: "Approvals", answers: map[int]string{202: "Run"}, events: "ResponsesEvent", refused: []int{404, 409, 422}, handle: (*exchange).approve,
+			writes: true, body: "ApprovalList", answers: map[int]string{202: "Run"}, events: "ResponsesEvent", refused: []int{404, 409, 422}, handle: (*exchange).approve,
 		},
 		{
 			id: "cancel_run", method: http.MethodPost, path: "/v1/runs/{run_id}/cancel", scope: auth.Call, tag: "runs", summary: "Cancel a run",

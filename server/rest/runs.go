@@ -251,8 +251,11 @@ func (x *exchange) getRunEvents() (reply, error) {
 	}
 	after := r.events.start()
 	if given := x.request.Header.Get("Last-Event-ID"); given != "" {
-		if after, err = strconv.ParseInt(given, 10, 64); err != nil || after < 0 || after > r.events.end() {
-			return reply{}, refuse(http.StatusBadRequest, "Last-Event-ID is the id of no event of the run")
+		if strings.Trim(given, "0123456789") != "" {
+			return reply{}, refuse(http.StatusBadRequest, "Last-Event-ID must be the id of an event: a number")
+		}
+		if after, err = strconv.ParseInt(given, 10, 64); err != nil || after > r.events.end() {
+			return reply{}, refuse(http.StatusUnprocessableEntity, "Last-Event-ID is the id of no event of the run")
 		}
 	}
 	return x.follow(r, after)

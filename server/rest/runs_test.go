@@ -117,6 +117,12 @@ func TestWrongAnswers(t *testing.T) {
 		{outputs, `{"tool_outputs":[{"tool_call_id":"c2","result":{"success":"yes"}}]}`, 400, "success must be true or false"},
 		{outputs, `{"tool_outputs":[{"tool_call_id":"c2","result":{"error":"it failed"}}]}`, 400, "success must be true or false"},
 		{outputs, `{"tool_outputs":[{"tool_call_id":"c2","result":{"success":true,"output":1}}]}`, 400, "a result that is none"},
+		{outputs, `{"tool_outputs":[{"tool_call_id":"c2","result":{"success":true,"content":[1]}}]}`, 400, "content[0] must be an object"},
+		{outputs, `{"tool_outputs":[{"tool_call_id":"c2","result":{"success":true,"content":[{"type":"image","data":"?"}]}}]}`, 422, "not base64"},
+		{outputs, `{"tool_outputs":[{"tool_call_id":"","output":"x"}]}`, 400, "no tool_call_id"},
+		{outputs, `{"tool_outputs":[{"tool_call_id":"c2","output":"x"}],"dialect":"mcp"}`, 400, "either tool_outputs, or results"},
+		{outputs, `{"tool_outputs":[{"tool_call_id":"c2","output":"x"}],"results":[],"dialect":"mcp"}`, 400, "either tool_outputs, or results"},
+		{outputs, `{"tool_outputs":[{"tool_call_id":"c9","result":{"success":true,"output":null,"error":null,"content":null}}],"results":null,"dialect":""}`, 422, "no call that waits"},
 		{outputs, output("c9", "x"), 422, `no call that waits has the id "c9"`},
 		{outputs, output("c1", "x"), 422, `no call that waits`},
 		{outputs, output(wipes.CallID, "x"), 422, "another kind of answer"},
@@ -127,6 +133,10 @@ func TestWrongAnswers(t *testing.T) {
 		{approvals, `{"approvals":[{"call_id":"c3","approve":true,"fingerprint":"0"}]}`, 422, "not that of what waits"},
 		{approvals, `{"approvals":[{"call_id":"c3","approve":true,"scope":"ever"}]}`, 400, "once, session or time"},
 		{approvals, `{"approvals":[{"call_id":"c3","approve":true,"scope":"time"}]}`, 400, "for_seconds"},
+		{approvals, `{"approvals":[{"call_id":"c3","approve":true,"scope":"time","for_seconds":1e-12}]}`, 422, "the fingerprint is missing"},
+		{approvals, `{"approvals":[{"call_id":"c3","approve":true,"scope":"once","for_seconds":1}]}`, 400, "for_seconds"},
+		{approvals, `{"approvals":[{"call_id":"c3","approve":true,"scope":"once","for_seconds":0}]}`, 422, "the fingerprint is missing"},
+		{approvals, `{"approvals":[{"call_id":"","approve":true}]}`, 400, "must have a call_id"},
 		{approvals, `{"approvals":[{"call_id":"c3","approve":true,"until":"2099-01-01T00:00:00Z"}]}`, 400, "until is not known"},
 		{approvals, approval(asks), 422, "another kind of answer"},
 	} {
@@ -586,14 +596,13 @@ func TestRowS4_8ToolsOfTheRequest(t *testing.T) {
 	assert.Equal(t, []string{"Ada", "1", "42"}, []string{ended.Records[0].Result.Output, ended.Records[1].Result.Output, ended.Records[2].Result.Output})
 
 	for body, detail := range map[string]string{
-		`{"calls":[],"tools":[{"type":"function"}]}`: "tools[0] has no name",
-		`{"calls":[],"tools":[1]}`:                   "tools[0] must be an object",
-		`{"calls":[],"tools":{}}`:                    "tools must be an array",
+		`{"calls":[],"tools":[1]}`: "tools[0] must be an object",
+		`{"calls":[],"tools":{}}`:  "tools must be an array",
 		`{"calls":[],"tools":[{"type":"function","name":"a","parameters":{"a":1,"a":2}}]}`: "a name occurs twice",
 	} {
 		assert.Contains(t, w.request("POST", "/v1/batches", "ada", body).refused(400), detail)
 	}
-	for _, wrong := range []string{`{"type":"function","name":"a b"}`, `{"type":"function","name":"a"},{"type":"custom","name":"a"}`, `{"type":"function","name":"a","parameters":{"type":"array"}}`} {
+	for _, wrong := range []string{`{"type":"function"}`, `{"type":"function","name":"a b"}`, `{"type":"function","name":"a"},{"type":"custom","name":"a"}`, `{"type":"function","name":"a","parameters":{"type":"array"}}`} {
 		w.request("POST", "/v1/batches", "ada", `{"calls":[],"tools":[`+wrong+`]}`).refused(422)
 	}
 }

@@ -203,6 +203,7 @@ func (w *world) request(method, path, as string, body any, headers ...string) an
 	a := answered{w.t, response.StatusCode, response.Header, text}
 	if w.doc != nil {
 		w.doc.check(w.t, method, path, a)
+		w.doc.checkBody(w.t, method, path, body, a)
 	}
 	return a
 }
