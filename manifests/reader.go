@@ -30,17 +30,19 @@ type reader struct {
 
 // subject describes a kind of document, for messages.
 type subject struct {
-	name   string
-	schema string // the value of its schema key
-	split  string // what to do with a second document in one file
+	name    string
+	schema  string // the value of its schema key
+	example string // the usual name of its file
+	flag    string // by which the commands take it
+	split   string // what to do with a second document in one file
 	// function means that the tool is a Go function, which has no module.
 	function bool
 }
 
 var (
-	manifestSubject = subject{name: "manifest", schema: SchemaV1, split: "put each tool into its own file"}
+	manifestSubject = subject{name: "manifest", schema: SchemaV1, example: "tool.yaml", flag: "--tools", split: "put each tool into its own file"}
 	functionSubject = subject{name: "manifest", schema: SchemaV1, function: true}
-	policySubject   = subject{name: "policy", schema: PolicyV1, split: "put everything into one document"}
+	policySubject   = subject{name: "policy", schema: PolicyV1, example: "caisson.yaml", flag: "--config", split: "put everything into one document"}
 )
 
 // field is one key that an object may have.
