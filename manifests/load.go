@@ -135,8 +135,8 @@ func (r *reader) isOther(root *node, other subject) bool {
 	if n == nil || n.kind != textNode || n.text != other.schema {
 		return false
 	}
-	r.invalid(n, "schema", fmt.Sprintf("this is a %s, not a %s", other.name, r.subject.name),
-		fmt.Sprintf("name the %s with %s FILE, or write %s if it is a %s", other.name, other.flag, r.subject.schema, r.subject.name))
+	r.add(n.at, "schema", OtherDocument, fmt.Sprintf("this is a %s, not a %s", other.name, r.subject.name),
+		fmt.Sprintf("%s, or write %s if it is a %s", other.use, r.subject.schema, r.subject.name))
 	return true
 }
 

@@ -33,16 +33,16 @@ type subject struct {
 	name    string
 	schema  string // the value of its schema key
 	example string // the usual name of its file
-	flag    string // by which the commands take it
+	use     string // what to do with one
 	split   string // what to do with a second document in one file
 	// function means that the tool is a Go function, which has no module.
 	function bool
 }
 
 var (
-	manifestSubject = subject{name: "manifest", schema: SchemaV1, example: "tool.yaml", flag: "--tools", split: "put each tool into its own file"}
+	manifestSubject = subject{name: "manifest", schema: SchemaV1, example: "tool.yaml", use: "load it as a tool", split: "put each tool into its own file"}
 	functionSubject = subject{name: "manifest", schema: SchemaV1, function: true}
-	policySubject   = subject{name: "policy", schema: PolicyV1, example: "caisson.yaml", flag: "--config", split: "put everything into one document"}
+	policySubject   = subject{name: "policy", schema: PolicyV1, example: "caisson.yaml", use: "use it as a policy", split: "put everything into one document"}
 )
 
 // field is one key that an object may have.

@@ -107,7 +107,11 @@ func messagesOf(err error) []message {
 			continue
 		}
 		for _, p := range invalid.Problems {
-			messages = append(messages, message{placeOf(p) + p.Message, []string{p.Fix}})
+			hints := []string{p.Fix}
+			if p.Kind == manifests.OtherDocument {
+				hints = append(hints, "name a policy with --config FILE, and a manifest or a folder of tools with --tools SOURCE")
+			}
+			messages = append(messages, message{placeOf(p) + p.Message, hints})
 		}
 	}
 	return messages

@@ -125,17 +125,13 @@ func (o *serveOptions) serve(ctx context.Context) (err error) {
 	return o.behind(ctx, h, counted.Handler(), log)
 }
 
-// parseAddress checks an address to listen on.
+// parseAddress refuses what is clearly no address to listen on. The server checks the rest.
 func parseAddress(text string) (string, error) {
-	if number, err := strconv.ParseUint(text, 10, 16); err == nil {
-		return "", fmt.Errorf("want HOST:PORT; write localhost:%d for this machine alone, or :%d for all addresses, which needs tokens", number, number)
-	}
-	host, port, err := net.SplitHostPort(text)
-	if err != nil || strings.ContainsAny(host, "/ ") {
+	switch {
+	case isWhole(text):
+		return "", fmt.Errorf("want HOST:PORT; write localhost:%s for this machine alone, or :%s for all addresses, which needs tokens", text, text)
+	case !strings.Contains(text, ":"), strings.Contains(text, "/"):
 		return "", errors.New("want HOST:PORT, such as " + server.DefaultAddr + " or [::1]:8711")
-	}
-	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
-		return "", fmt.Errorf("the port %q is not a whole number from 0 to 65535, where 0 means any free port", clip(port, 80))
 	}
 	return text, nil
 }
@@ -316,7 +312,7 @@ func (o *serveOptions) serverProblem(err error) error {
 	case errors.Is(err, server.ErrOpen):
 		return failed(exitUsage, text, `create a token with "caisson token create", or listen on this machine alone with --addr `+o.onLoopback())
 	case errors.Is(err, server.ErrInvalidOptions):
-		return failed(exitUsage, text)
+		return failed(exitUsage, text, toRun("caisson serve --help"))
 	case isSocket && socket.Op == "listen":
 		return failed(exitUsage, fmt.Sprintf("cannot listen on %s: %s", o.address(), reasonToListen(socket.Err)),
 			"listen on another address or port with --addr HOST:PORT, such as --addr localhost:8712, or with port 0 on any that is free")
@@ -337,9 +333,6 @@ func (o *serveOptions) address() string { return cmp.Or(o.Addr, server.DefaultAd
 
 // onLoopback returns the address to listen on with a host that only this machine can reach.
 func (o *serveOptions) onLoopback() string {
-	_, port, err := net.SplitHostPort(o.address())
-	if err != nil {
-		return server.DefaultAddr
-	}
-	return net.JoinHostPort("localhost", port)
+	address := o.address() // which the server has accepted, so that it has a port
+	return "localhost" + address[strings.LastIndexByte(address, ':'):]
 }
