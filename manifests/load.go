@@ -108,7 +108,7 @@ func parse[T any](file string, source []byte, of subject, read func(*reader, *no
 	switch root := r.document(source); {
 	case r.isForeign(root):
 		r.problems = nil
-		r.add(position{1, 1}, "", Syntax, "this is not a "+of.name, fmt.Sprintf("name a %s, such as %s, which begins with schema: %s", of.name, of.example, of.schema))
+		r.add(position{1, 1}, "", OtherDocument, "this is not a "+of.name, fmt.Sprintf("name a %s, such as %s, which begins with schema: %s", of.name, of.example, of.schema))
 	case root != nil:
 		parsed = read(r, root)
 	}

@@ -199,7 +199,7 @@ func parseMount(text string) (manifests.FileGrant, error) {
 	}
 	if len(template.Keys()) == 0 {
 		if info, err := os.Stat(host); err != nil {
-			return manifests.FileGrant{}, err
+			return manifests.FileGrant{}, fmt.Errorf("the directory %s: %s", host, reasonOf(err))
 		} else if !info.IsDir() {
 			return manifests.FileGrant{}, fmt.Errorf("%s is not a directory", host)
 		}

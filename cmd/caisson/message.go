@@ -10,8 +10,10 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/caisson-run/caisson/hostfuncs/secrets"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
+	"github.com/caisson-run/caisson/runtime"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -108,7 +110,7 @@ func messagesOf(err error) []message {
 		}
 		for _, p := range invalid.Problems {
 			hints := []string{p.Fix}
-			if p.Kind == manifests.OtherDocument {
+			if p.Kind == manifests.OtherDocument && p.Path == "schema" {
 				hints = append(hints, "name a policy with --config FILE, and a manifest or a folder of tools with --tools SOURCE")
 			}
 			messages = append(messages, message{placeOf(p) + p.Message, hints})
@@ -117,14 +119,21 @@ func messagesOf(err error) []message {
 	return messages
 }
 
-// grantMessage returns the message for a grant of a directory that does not exist. Every tool that the
-// grant is for has the same error, whether or not it requests the directory.
+// grantMessage returns the message for a grant that cannot be given. Every tool that the grant is for has the same
+// error, whether or not it requests what is granted.
 func grantMessage(err error) (message, bool) {
-	_, text, granted := strings.Cut(err.Error(), ": runtime: ")
-	if !granted || !errors.Is(err, fs.ErrNotExist) || !strings.Contains(text, "grant for ") {
+	grant, ok := errors.AsType[*runtime.GrantError](err)
+	if !ok {
 		return message{}, false
 	}
-	return message{text, []string{"make the directory, or correct the path of the grant"}}, true
+	fix := "correct the grant"
+	switch {
+	case errors.Is(err, secrets.ErrSource):
+		fix = "make the file with the secret, or correct its path in the grant"
+	case errors.Is(err, fs.ErrNotExist):
+		fix = "make the directory, or correct the path of the grant"
+	}
+	return message{grant.Err.Error(), []string{fix}}, true
 }
 
 // messageFor returns the message for an error that is one problem.
