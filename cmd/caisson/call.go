@@ -83,8 +83,7 @@ func (o *callOptions) call(ctx context.Context, args []string) (err error) {
 			"write the name of a tool, and its manifest with --tools FILE; "+toRun("caisson inspect --manifest "+quoted(args[0]))+" to see one to start from")
 	}
 	if isPath(args[0]) && !isMissing(args[0]) {
-		return failed(exitUsage, quoted(args[0])+" is a file or folder, not the name of a tool",
-			"write the name of a tool, and where it is with --tools "+quoted(args[0])+"; "+toRun("caisson list --tools "+quoted(args[0]))+" to see the names")
+		return failed(exitUsage, quoted(args[0])+" is a file or folder, not the name of a tool", namedIn(args[0]))
 	}
 	pairs, wrong := o.arePairs(args[1:])
 	arguments := ""

@@ -156,18 +156,21 @@ func parseRate(text string) (float64, error) {
 // maxRate is more requests a second than any machine answers.
 const maxRate = 1_000_000
 
+// pemHint says which files TLS needs.
+const pemHint = "name a PEM file with the certificate and its chain, and one with the private key"
+
 // check completes the options that depend on several flags.
 func (o *serveOptions) check() error {
 	o.Limits.Burst = int(math.Ceil(2 * o.Limits.Rate))
 	if (o.certificate == "") != (o.key == "") {
-		return failed(exitUsage, "--tls-cert and --tls-key are needed together")
+		return failed(exitUsage, "--tls-cert and --tls-key are needed together", pemHint)
 	}
 	if o.certificate == "" {
 		return nil
 	}
 	pair, err := tls.LoadX509KeyPair(o.certificate, o.key)
 	if err != nil {
-		return failed(exitUsage, "--tls-cert and --tls-key: "+err.Error())
+		return failed(exitUsage, "--tls-cert and --tls-key: "+err.Error(), pemHint)
 	}
 	o.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 	return nil
