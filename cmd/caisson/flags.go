@@ -331,13 +331,14 @@ func (o *options) cacheFolder() (string, error) {
 func (o *options) compiledIn() string {
 	dir, err := o.cacheFolder()
 	if err != nil { // as in a container
-		o.hint("there is no default folder for compiled code: " + err.Error())
+		o.hint("there is no default folder for compiled code: " + unprefixed(err).Error())
 	}
 	return dir
 }
 
 // uncached says why modules are compiled although calls before may have compiled them.
 func (o *options) uncached(reason error) {
+	reason = unprefixed(reason)
 	if o.cacheDir == nil {
 		o.hint("modules are compiled each time, unless --cache-dir DIR names a folder: " + reason.Error())
 		return

@@ -141,8 +141,12 @@ func messageFor(err error) message {
 	if text, fix, ok := problemOf(err); ok {
 		return message{text, []string{fix}}
 	}
-	if errors.Is(err, syscall.ENOSPC) {
+	inPath, isPath := errors.AsType[*fs.PathError](err)
+	switch {
+	case errors.Is(err, syscall.ENOSPC):
 		return message{err.Error(), []string{spaceHint}}
+	case isPath && (errors.Is(err, registry.ErrSource) || errors.Is(err, registry.ErrUnread) || errors.Is(err, manifests.ErrFile)):
+		return message{fmt.Sprintf("cannot read %s: %v", inPath.Path, inPath.Err), []string{"name a manifest or a folder that the user who runs this command can read"}}
 	}
 	return message{text: err.Error()}
 }
