@@ -139,9 +139,13 @@ func unknownCommand(parent *cobra.Command, name string) error {
 		near = append(near, spelling.Nearest(name, names))
 	}
 	if near[0] != "" {
-		text += "; did you mean " + strings.Join(near, ", ") + "?"
+		return usageError(parent, text+"; did you mean "+strings.Join(near, ", ")+"?")
 	}
-	return usageError(parent, text)
+	failure := usageError(parent, text)
+	if !parent.HasParent() {
+		return failure.withHints(`to run a tool, write "caisson call NAME"`)
+	}
+	return failure
 }
 
 // usageError returns a failure for a mistake in the command line.

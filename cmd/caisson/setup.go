@@ -285,7 +285,7 @@ func (op *operator) sources() ([]string, error) {
 	}
 	if len(o.tools)+len(op.policy.Tools) == 0 {
 		if info, err := os.Stat(defaultTools); err != nil || !info.IsDir() {
-			return nil, failed(exitUsage, "no tools are given, and there is no folder ./"+defaultTools, "name a folder with --tools DIR"+exampleOf(manifestsHere()))
+			return nil, failed(exitUsage, "no tools are given, and there is no folder ./"+defaultTools, append(op.unusedFile(), "name a folder with --tools DIR"+exampleOf(manifestsHere()))...)
 		}
 		return []string{defaultTools}, nil
 	}
