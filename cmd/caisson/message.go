@@ -122,7 +122,7 @@ func messagesOf(err error) []message {
 // grantMessage returns the message for a grant that cannot be given. Every tool that the grant is for has the same
 // error, whether or not it requests what is granted.
 func grantMessage(err error) (message, bool) {
-	grant, ok := errors.AsType[*runtime.GrantError](err)
+	grant, ok := errors.AsType[*runtime.PermitError](err)
 	if !ok {
 		return message{}, false
 	}
