@@ -17,6 +17,7 @@ import (
 	"github.com/caisson-run/caisson/dialects/responses"
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/internal/guests"
+	"github.com/caisson-run/caisson/internal/records"
 	"github.com/caisson-run/caisson/runtime"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -100,4 +101,30 @@ func read(t *testing.T, d dialects.Dialect, written json.RawMessage) string {
 	result := answers.Outputs[0].Result
 	assert.False(t, result.Success, "%s: the model learns that the call failed", d.Name())
 	return result.Error + "\n" + result.Output + "\n" + string(result.Data)
+}
+
+// TestOnlyTheOperatorReadsWhyTheHostFailed: the reason that a module cannot be used names files of the host. The kept record
+// has it for the operator, and neither the answer nor what a tenant reads of the record has.
+func TestOnlyTheOperatorReadsWhyTheHostFailed(t *testing.T) {
+	dir, state := files(t, map[string]string{
+		"lost.tool.yaml": "schema: caisson/v1\nname: lost\ndescription: Has no module.\nmodule: {path: lost.wasm}\nparameters: {type: object}\n",
+		"text.tool.yaml": "schema: caisson/v1\nname: text\ndescription: Has no module either.\nmodule: {path: text.wasm}\nparameters: {type: object}\n",
+		"text.wasm":      "package main\n",
+	}), t.TempDir()
+	host := open(t, caisson.Options{Tools: []string{dir}, StateDir: state, NoCache: true})
+	session, err := host.NewSession(executor.SessionOptions{ID: "1", Tenant: "acme"})
+	require.NoError(t, err)
+	for name, reason := range map[string]string{"lost": "lost.wasm does not exist", "text": "text.wasm"} {
+		report, err := host.Execute(t.Context(), executor.Batch{Session: session, Calls: []tool.Call{{ID: "1", Type: tool.FunctionCall, Function: tool.Function{Name: name, Arguments: "{}"}}}})
+		require.NoError(t, err)
+		record := report.Records[0]
+		assert.Equal(t, tool.Result{Kind: tool.Internal, Error: fmt.Sprintf("internal error (id %s)", record.CallID)}, record.Result)
+		kept, _, err := host.KeptCall("acme", record.CallID)
+		require.NoError(t, err)
+		assert.NotContains(t, string(kept.Record), reason)
+		entry, err := records.In(state).Find(record.CallID)
+		require.NoError(t, err)
+		assert.Contains(t, entry.Cause, "module cannot be used: ")
+		assert.Contains(t, entry.Cause, reason)
+	}
 }

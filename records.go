@@ -80,7 +80,7 @@ func (l *ledger) keep(ended executor.Entry) error {
 }
 
 func (l *ledger) entry(ended executor.Entry) records.Entry {
-	kept := records.Entry{Time: time.Now(), Record: ended.Record, Tenant: ended.Tenant}
+	kept := records.Entry{Time: time.Now(), Record: ended.Record, Cause: ended.Cause, Tenant: ended.Tenant}
 	if len(ended.Record.Cuts) > 0 {
 		kept.Whole = &ended.Whole
 	}

@@ -77,9 +77,9 @@ func (h *Host) keepsApart(values map[string]string) error {
 		into, err := writable(dirs, own)
 		switch {
 		case err != nil:
-			return fmt.Errorf("%s: cannot determine whether a tool may write there: %w", own, folder.Reason(err))
+			return fmt.Errorf("%s: whether a tool may write there cannot be determined: %w", own, folder.Reason(err))
 		case into != "":
-			return fmt.Errorf("%s: %s may write to %s", own, writers[into], into)
+			return fmt.Errorf("%s: %s may write to %s, and could forge what is kept there: records of calls, or compiled code", own, writers[into], into)
 		}
 	}
 	h.apart.remember(dirs)

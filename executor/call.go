@@ -136,8 +136,8 @@ func (e *Executor) invoke(ctx context.Context, c *call) {
 	c.settle(r.value, r.err)
 }
 
-// normalize sets the kind and the message that the tool's error stands for, and returns the error. It runs apart, since
-// the error's methods are the tool's code as well.
+// normalize sets the kind and the message that the tool's error stands for, and returns the error, or its cause if its
+// message says only that the host failed. It runs apart, since the error's methods are the tool's code as well.
 func normalize(outcome *tool.Outcome, err error) error {
 	outcome.Denials = each(outcome.Denials, func(d tool.Denial) tool.Denial {
 		d.Allow = storableAllow(d.Allow)
@@ -151,6 +151,9 @@ func normalize(outcome *tool.Outcome, err error) error {
 	case err != nil:
 		result.Success = false
 		result.Kind, result.Error = classify(err)
+		if failure, ok := errors.AsType[*tool.Error](err); ok && failure != nil && failure.Err != nil && result.Kind == tool.Internal {
+			err = failure.Err
+		}
 	case result.Success:
 		result.Kind, result.Error = "", ""
 	default:

@@ -220,6 +220,38 @@ func TestRecorder(t *testing.T) {
 	}
 }
 
+// TestRecorderReadsTheCause: why the host failed is in the entry and in the log, and not in the record, which others
+// read.
+func TestRecorderReadsTheCause(t *testing.T) {
+	cause := errors.New("/srv/tools/t.wasm does not exist")
+	for name, test := range map[string]struct {
+		returned error
+		want     string
+	}{
+		"a failure of the host":                   {&tool.Error{Op: "invoke", Tool: "t", Kind: tool.Internal, Message: "internal error (id 1)", Err: cause}, cause.Error()},
+		"a failure of the host without a message": {&tool.Error{Op: "invoke", Tool: "t", Kind: tool.Internal, Err: cause}, cause.Error()},
+		"a failure of the host without a cause":   {&tool.Error{Op: "invoke", Tool: "t", Kind: tool.Internal, Message: "no"}, "t: internal: no"},
+		"any other error":                         {cause, cause.Error()},
+		"a crash":                                 {&tool.Error{Op: "invoke", Tool: "t", Kind: tool.Trap, Message: "unreachable", Err: cause}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var kept ledger
+			var log journal
+			e := newExecutor(t, executor.Options{Recorder: &kept, Logger: log.logger()}, newFake(t, "t", nil, failing(test.returned)))
+			record := ask(t, e, nil, "t", "")
+			require.Len(t, kept.all(), 1)
+			assert.Equal(t, test.want, kept.all()[0].Cause)
+			assert.NotContains(t, string(jsonOf(t, record)), "/srv")
+			if test.want != "" {
+				assert.Equal(t, fmt.Sprintf("internal error (id %s)", record.CallID), record.Result.Error)
+				assert.True(t, slices.ContainsFunc(log.lines(t), func(line map[string]any) bool {
+					return line["level"] == "ERROR" && line["call_id"] == record.CallID && line["error"] == test.want
+				}), "%v", log.lines(t))
+			}
+		})
+	}
+}
+
 // TestRecorderOutlivesBatch: what a cancelled batch came to is recorded with a context that
 // has not ended.
 func TestRecorderOutlivesBatch(t *testing.T) {

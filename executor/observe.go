@@ -122,6 +122,9 @@ func (b *batch) keep(ctx context.Context, c *call) {
 	entry := Entry{
 		Record: c.record, Whole: c.whole, Tool: c.tool, Brought: own != nil && own == c.entry.Manifest, Batch: b.id, Session: b.session.id, Tenant: b.session.tenant, Began: c.began,
 	}
+	if c.record.Result.Kind == tool.Internal && c.cause != nil {
+		entry.Cause = textOf(c.cause)
+	}
 	_, failure := apart(func() (struct{}, error) {
 		return struct{}{}, b.executor.options.Recorder.Record(context.WithoutCancel(ctx), entry)
 	})

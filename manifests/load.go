@@ -105,13 +105,39 @@ func ParseTranslated(file string, source []byte, origin func(path string) Place)
 func parse[T any](file string, source []byte, of subject, read func(*reader, *node) *T) (*T, error) {
 	r := &reader{file: file, subject: of}
 	var parsed *T
-	if root := r.document(source); root != nil {
+	switch root := r.document(source); {
+	case r.isForeign(root):
+		r.problems = nil
+		r.add(position{1, 1}, "", OtherDocument, "this is not a "+of.name, fmt.Sprintf("name a %s, such as %s, which begins with schema: %s", of.name, of.example, of.schema))
+	case root != nil:
 		parsed = read(r, root)
 	}
 	if len(r.problems) > 0 {
 		return nil, newError(r.problems, r.names)
 	}
 	return parsed, nil
+}
+
+// isForeign reports whether a file is neither YAML nor JSON, such as the source of a program: its name does not say that it
+// is, and its text, of which this is the root, has no keys.
+func (r *reader) isForeign(root *node) bool {
+	switch filepath.Ext(r.file) {
+	case "", ".yaml", ".yml", ".json":
+		return false
+	}
+	return root == nil || root.kind != objectNode
+}
+
+// isOther reports whether a document says that it is of another kind, such as a manifest where a policy is wanted, and
+// adds that as its problem.
+func (r *reader) isOther(root *node, other subject) bool {
+	n := root.get("schema")
+	if n == nil || n.kind != textNode || n.text != other.schema {
+		return false
+	}
+	r.add(n.at, "schema", OtherDocument, fmt.Sprintf("this is a %s, not a %s", other.name, r.subject.name),
+		fmt.Sprintf("%s, or write %s if it is a %s", other.use, r.subject.schema, r.subject.name))
+	return true
 }
 
 // document reads the source into a tree. On failure it returns nil and adds a problem.

@@ -94,6 +94,9 @@ var toolPattern = regexp.MustCompile(`^[a-zA-Z0-9_*?^\[\]-]{1,128}$`)
 // policy reads a whole document. Its result is valid only if there are no problems.
 func (r *reader) policy(root *node) *Policy {
 	r.places = root.places()
+	if r.isOther(root, manifestSubject) {
+		return nil
+	}
 	p := &Policy{File: r.file, places: r.places}
 	r.object(root, "",
 		required("schema", "schema: "+PolicyV1, new(string), choice(r, PolicyV1)),

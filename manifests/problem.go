@@ -24,7 +24,10 @@ const (
 	InvalidValue ProblemKind = "invalid_value" // the right type, but not allowed
 	OutOfRange   ProblemKind = "out_of_range"  // too small or too large
 	Conflict     ProblemKind = "conflict"      // two parts of the document contradict each other
-	BadSchema    ProblemKind = "schema"        // a JSON Schema inside the manifest is wrong
+	// OtherDocument marks what is not a document of the wanted kind at all, such as a policy where a manifest is wanted.
+	// Its path is schema if the document says what it is.
+	OtherDocument ProblemKind = "other_document"
+	BadSchema     ProblemKind = "schema" // a JSON Schema inside the manifest is wrong
 	// NotEnforced marks well-formed requests that this version of the runtime cannot enforce. This
 	// package never reports it.
 	NotEnforced ProblemKind = "not_enforced"

@@ -26,6 +26,9 @@ const (
 // manifest reads a whole document. Its result is valid only if there are no problems.
 func (r *reader) manifest(root *node) *Manifest {
 	r.places, r.names = root.places(), namesIn(root)
+	if r.isOther(root, policySubject) {
+		return nil
+	}
 	m := &Manifest{
 		File:      r.file,
 		Module:    Module{Stdin: Stdin{Mode: StdinArguments}, Stdout: StdoutAuto},
@@ -246,16 +249,14 @@ func (r *reader) checkNames(root *node, m *Manifest) {
 	}
 }
 
-// Bounds of the limits. The maximum memory is 4 GiB less one page, so that its size in bytes fits
-// 32 bits.
-// Maximum limits of a call.
+// Bounds of the limits of a call. The maximum memory is 4 GiB less one page, so that its size in bytes fits 32 bits.
 const (
-	MaxMemory  Bytes = 4<<30 - 64<<10 // what 32 bits address, less one page
+	MinMemory  Bytes = 64 << 10 // one page of WebAssembly's
+	MaxMemory  Bytes = 4<<30 - 64<<10
 	MaxTimeout       = 24 * time.Hour
 )
 
 const (
-	leastMemory  = 64 << 10
 	leastTimeout = time.Millisecond
 	mostOutput   = 64 << 20
 	mostStderr   = 16 << 20
@@ -269,7 +270,7 @@ const (
 
 func (r *reader) limits(n *node, path string) (l Limits) {
 	r.object(n, path,
-		optional("memory", &l.Memory, r.bytes(leastMemory, MaxMemory)),
+		optional("memory", &l.Memory, r.bytes(MinMemory, MaxMemory)),
 		optional("timeout", &l.Timeout, r.duration(leastTimeout, MaxTimeout)),
 		optional("fuel", &l.Fuel, integer[int64](r, 1, math.MaxInt64)),
 		optional("output", &l.Output, r.bytes(1, mostOutput)),

@@ -30,18 +30,23 @@ type reader struct {
 
 // subject describes a kind of document, for messages.
 type subject struct {
-	name   string
-	schema string // the value of its schema key
-	split  string // what to do with a second document in one file
+	name    string
+	schema  string // the value of its schema key
+	example string // the usual name of its file
+	use     string // what to do with one
+	split   string // what to do with a second document in one file
 	// function means that the tool is a Go function, which has no module.
 	function bool
 }
 
 var (
-	manifestSubject = subject{name: "manifest", schema: SchemaV1, split: "put each tool into its own file"}
+	manifestSubject = subject{name: "manifest", schema: SchemaV1, example: "tool.yaml", use: "load it as a tool", split: "put each tool into its own file"}
 	functionSubject = subject{name: "manifest", schema: SchemaV1, function: true}
-	policySubject   = subject{name: "policy", schema: PolicyV1, split: "put everything into one document"}
+	policySubject   = subject{name: "policy", schema: PolicyV1, example: "caisson.yaml", use: "use it as a policy", split: "put everything into one document"}
 )
+
+// start says how a document of the kind begins.
+func (s subject) start() string { return "start a " + s.name + " with schema: " + s.schema }
 
 // field is one key that an object may have.
 type field struct {
@@ -122,7 +127,7 @@ func (r *reader) firstOfItsName(seen map[string]position, key string, at positio
 	return true
 }
 
-// object reads the members of an object. It returns false if n is not an object.
+// object reads the members of an object. It returns false if n is not an object, or if it is a document of another kind.
 func (r *reader) object(n *node, path string, fields ...field) bool {
 	keys := make([]string, len(fields))
 	for i, f := range fields {
@@ -131,7 +136,18 @@ func (r *reader) object(n *node, path string, fields ...field) bool {
 	if r.observe != nil {
 		r.observe(path, keys)
 	}
+	if path == "" && n.kind != objectNode {
+		r.add(n.at, "", OtherDocument, fmt.Sprintf("this is not a %s: want keys and values, got %s", r.subject.name, n.kind), r.subject.start())
+		return false
+	}
 	if !r.kind(n, path, objectNode, "write keys and values below it: "+strings.Join(keys, ", ")) {
+		return false
+	}
+	meant := func(m member) bool {
+		return slices.Contains(keys, m.key) || m.key == "wasm" || spelling.Nearest(m.key, keys) != ""
+	}
+	if path == "" && len(n.members) > 0 && !slices.ContainsFunc(n.members, meant) {
+		r.add(n.at, "", OtherDocument, fmt.Sprintf("this is not a %s: it has no key of one", r.subject.name), r.subject.start())
 		return false
 	}
 	for _, m := range n.members {

@@ -153,7 +153,10 @@ func (r *reader) yamlScalar(source *yaml.Node, at position, path string) *node {
 		n.kind, n.text = boolNode, strings.ToLower(source.Value)
 	case "!!int", "!!float":
 		n.kind = numberNode
-		if !jsonNumber.MatchString(source.Value) {
+		if sha256Text.MatchString(source.Value) && !jsonNumber.MatchString(source.Value) {
+			r.add(at, path, InvalidValue, "YAML reads this digest as a number", "put it into quotes")
+			n.text, n.reported = "0", true
+		} else if !jsonNumber.MatchString(source.Value) {
 			r.add(at, path, InvalidValue, fmt.Sprintf("%s is not a plain decimal number", clip(source.Value)), "write it as in JSON, such as 1000 or 0.5; put it into quotes if it is text")
 			n.text, n.reported = "0", true
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/internal/extism"
+	"github.com/caisson-run/caisson/runtime/internal/wasi"
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
@@ -58,7 +59,9 @@ var foreign = []struct {
 	{below("wasi:"), "it was built for WASI preview 2: build it for preview 1, such as wasm32-wasip1"},
 	{of("wasi_unstable"), "it was built for a draft of WASI other than preview 0: build it for preview 1 with a current compiler, such as for wasm32-wasip1"},
 	{below("wasix"), "it was built for WASIX: build it for WASI preview 1, such as wasm32-wasip1, without threads, processes and sockets"},
+	{isSocket, "it was built for the sockets of one runtime, such as WasmEdge, which WASI preview 1 does not have: leave out the code that opens sockets; a tool makes HTTP requests with the functions of caisson:net@1, which ABI.md describes"},
 	{of("wasi"), singleThreaded}, // its one function is thread-spawn
+	{below("wasi_ephemeral_"), "it was built for a proposal to WASI, which few runtimes have: leave out the code that calls it"},
 	{of(extism.Module), "it is a plug-in for Extism: write abi: extism, or build it as a program that reads its input from standard input"},
 	{below("extism"), "it is a plug-in for one host of Extism plug-ins, whose own functions it calls: offer them with Options.HostFunctions in a Go program (docs/extism.md), or leave out the code that calls them"},
 	{func(i wasm.Import) bool { return of("napi", "emnapi")(i) || env("napi_", "emnapi_", "_emnapi_")(i) }, "it is an addon for Node.js: build a program of the library, for wasm32-wasip1"},
@@ -98,6 +101,11 @@ func isBindgen(i wasm.Import) bool {
 	return i.Module == "wbg" || strings.HasPrefix(i.Module, "__wbindgen") || strings.HasSuffix(i.Module, "_bg.js")
 }
 
+// isSocket reports whether an import is from what runtimes add to the few functions for sockets of WASI preview 1.
+func isSocket(i wasm.Import) bool {
+	return i.Module == wasi.ModuleName && strings.HasPrefix(i.Name, "sock_")
+}
+
 // isAbort reports whether an import is AssemblyScript's abort, which takes a message, a file, a line
 // and a column.
 func isAbort(i wasm.Import) bool {
@@ -117,8 +125,12 @@ func forImports(missing []wasm.Import, p part, plugin bool, libraries []string) 
 		return host
 	}
 	fix := "leave out the code that calls them"
-	if !plugin {
-		fix += ": this runtime offers the functions of " + strings.Join(offeredModules(), ", ")
+	switch modules := offeredModules(); {
+	case plugin:
+	case !slices.ContainsFunc(missing, func(i wasm.Import) bool { return !slices.Contains(modules, i.Module) }):
+		fix += ": they are neither among the functions of WASI preview 1 nor among those that ABI.md describes"
+	default:
+		fix += ": this runtime offers the functions of " + strings.Join(modules, ", ")
 	}
 	for _, mistake := range loose {
 		if slices.ContainsFunc(missing, mistake.is) {

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -107,7 +108,7 @@ func checkImports(m *manifests.Manifest, p part, plugin bool, functions []HostFu
 	}
 	if len(mistyped) > 0 {
 		problems = append(problems, fmt.Sprintf("imports %s with the wrong type", listed(mistyped)))
-		fixes = append(fixes, "declare them as WASI preview 1, Extism and ABI.md have them")
+		fixes = append(fixes, cmp.Or(foreignTo(mistyped), "declare them as WASI preview 1, Extism and ABI.md have them"))
 	}
 	const request = "request the permission in the manifest, or build the module without the import"
 	for _, k := range kinds() {

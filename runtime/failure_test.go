@@ -234,3 +234,21 @@ func TestAttackSecretsAtTheCut(t *testing.T) {
 		}
 	}
 }
+
+// TestRepeats: the tool's words are left out of a denial if they say no more than it, and only then.
+func TestRepeats(t *testing.T) {
+	const message, value = "denied: network https://example.com/: no grant covers example.com", "https://example.com/"
+	for words, want := range map[string]bool{
+		"":                                  true,
+		message:                             true,
+		value + ": " + message:              true,
+		"https://example.com: " + message:   true,
+		value:                               false,
+		"https://example.com":               false,
+		"cannot fetch it: " + message:       false,
+		"https://example.org: " + message:   false,
+		"https://example.com/a: " + message: false,
+	} {
+		assert.Equal(t, want, repeats(words, message, value), words)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -74,7 +75,11 @@ func (f *moduleFiles) read(path string) ([]byte, error) {
 	case errors.Is(err, hostfile.ErrIrregular):
 		return nil, fmt.Errorf("%w: %s is not a regular file", ErrModule, path)
 	case err != nil:
-		return nil, fmt.Errorf("%w: %w", ErrModule, err)
+		reason := err
+		if inPath, ok := errors.AsType[*fs.PathError](err); ok {
+			reason = inPath.Err
+		}
+		return nil, &unusableError{problem: fmt.Sprintf("%v: %s: %v", ErrModule, filepath.Join(f.dir, name), reason), fix: "let the user who runs Caisson read the file", cause: err}
 	}
 	defer file.Close()
 	if info.Size() > MaxModuleBytes {

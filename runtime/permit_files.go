@@ -1,7 +1,9 @@
 package runtime
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -192,6 +194,9 @@ func readHost(text string) (permission.HostTemplate, error) {
 		return template, err
 	}
 	info, err := os.Stat(template.Base())
+	if wrong, ok := errors.AsType[*fs.PathError](err); ok {
+		return template, fmt.Errorf("%s: %w", wrong.Path, wrong.Err)
+	}
 	if err != nil {
 		return template, err
 	}

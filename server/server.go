@@ -164,7 +164,7 @@ func New(options Options, doors ...Door) (*Server, error) {
 func (o Options) check() error {
 	host, _, err := net.SplitHostPort(o.Addr)
 	if err != nil {
-		return fmt.Errorf("%w: the address %q: %w", ErrInvalidOptions, o.Addr, err)
+		return fmt.Errorf("%w: the address %q is not HOST:PORT, such as %s or [::1]:8711", ErrInvalidOptions, o.Addr, DefaultAddr)
 	}
 	if o.Open && o.Tokens == nil {
 		return fmt.Errorf("%w: Open needs Tokens, whose first closes the server", ErrInvalidOptions)

@@ -192,7 +192,7 @@ func (o *options) agentProblem(err error) error {
 	case errors.Is(err, agents.ErrInvalid):
 		all := &failure{code: exitUsage}
 		for _, m := range messagesOf(err) {
-			all.messages = append(all.messages, message{strings.TrimPrefix(m.text, agents.ErrInvalid.Error()+": "), m.hints})
+			all.messages = append(all.messages, message{strings.TrimPrefix(m.text, agents.ErrInvalid.Error()+": "), append(m.hints, toRun("caisson agent set --help"))})
 		}
 		return all
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/caisson-run/caisson/dialects/known"
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/internal/folder"
-	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -65,7 +64,7 @@ func newBatch(given options) *cobra.Command {
 	flags.IntVar(&o.parallel, "parallel", 0, "run at most `N` read-only calls in parallel (default 8)")
 	flags.Func("batch-timeout",
 		"time limit for the whole batch, a `DURATION` such as 2m: running calls are stopped and the rest are not started (default: none)",
-		parsedInto(&o.batchTimeout, manifests.ParseDuration))
+		parsedInto(&o.batchTimeout, parseDuration))
 	flags.StringVar(&o.dialect, "dialect", "",
 		"the format of the input (the calls, or OUTPUTS with --resume) and of the results, a `DIALECT`: "+strings.Join(dialects.Names(), ", ")+", or "+noDialect+" (default: detected)")
 	flags.BoolFunc("stream", "print events as they happen; FORM is events (one per line), responses (the server-sent events of OpenAI's Responses API) or auto; auto, the default, means responses if the input is in that format, and otherwise events",

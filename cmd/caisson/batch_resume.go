@@ -14,7 +14,6 @@ import (
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/internal/batches"
 	"github.com/caisson-run/caisson/internal/folder"
-	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -284,7 +283,7 @@ func approvalOf(text string, pending []tool.Action) (tool.Approval, error) {
 	case string(tool.ApproveSession):
 		approval.Scope = tool.ApproveSession
 	default:
-		duration, err := manifests.ParseDuration(scope)
+		duration, err := parseDuration(scope)
 		if err != nil {
 			return tool.Approval{}, fmt.Errorf("%q: want once, session, or a duration such as 10m", scope)
 		}

@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/caisson-run/caisson/internal/benchmark"
-	"github.com/caisson-run/caisson/manifests"
 )
 
 const benchHelp = `Compare Caisson's speed with the alternatives on this machine. One small tool runs
@@ -37,7 +36,7 @@ func newBench(o options) *cobra.Command {
 		},
 	}
 	command.Flags().BoolVar(&run.Short, "short", false, "run smaller workloads, and skip two measurements: the memory use of Go guests, and 64 parallel callers with 64 KiB arguments")
-	command.Flags().Func("time", "measure each line of the report for `DURATION`, such as 5s (default 1s, or 30ms with --short)", parsedInto(&run.Time, manifests.ParseDuration))
+	command.Flags().Func("time", "measure each line of the report for `DURATION`, such as 5s (default 1s, or 30ms with --short)", parsedInto(&run.Time, parseDuration))
 	o.interpreterFlag(command)
 	o.outputFlags(command, "print one JSON object")
 	return command

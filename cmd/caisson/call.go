@@ -41,10 +41,13 @@ const callExample = `  caisson call calculator '{"expression": "2*(3+4.5)"}'
   caisson call site_digest '{"url": "https://example.com"}' --allow-call fetch_page --allow-net example.com
   caisson call calculator @arguments.json --json`
 
+// callName is the name of the command.
+const callName = "call"
+
 func newCall(given options) *cobra.Command {
 	o := callOptions{options: given}
 	command := &cobra.Command{
-		Use:     "call NAME [KEY=VALUE… | JSON | @FILE | -]",
+		Use:     callName + " NAME [KEY=VALUE… | JSON | @FILE | -]",
 		Short:   "run one tool",
 		Long:    callHelp,
 		Example: callExample,
@@ -79,12 +82,12 @@ func (o *callOptions) call(ctx context.Context, args []string) (err error) {
 		return failed(exitUsage, quoted(args[0])+" is a WebAssembly module, not the name of a tool",
 			"write the name of a tool, and its manifest with --tools FILE; "+toRun("caisson inspect --manifest "+quoted(args[0]))+" to see one to start from")
 	}
-	pairs, err := arePairs(args[1:])
-	if err != nil {
-		return err
+	if isPath(args[0]) && !isMissing(args[0]) {
+		return failed(exitUsage, quoted(args[0])+" is a file or folder, not the name of a tool", namedIn(args[0]))
 	}
+	pairs, wrong := o.arePairs(args[1:])
 	arguments := ""
-	if !pairs {
+	if !pairs && wrong < 0 {
 		if arguments, err = o.readArguments(ctx, args[1:]); err != nil {
 			return err
 		}
@@ -94,10 +97,14 @@ func (o *callOptions) call(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	defer func() { err = cmp.Or(err, h.close(ctx)) }()
-	if entry, known := h.registry.Get(args[0]); pairs && known {
-		var wrong *failure
-		if arguments, wrong = argumentsOf(ctx, entry.Manifest, args[1:]); wrong != nil {
-			return wrong.withHints(h.parametersHint(args[0]))
+	switch entry, known := h.registry.Get(args[0]); {
+	case !known: // the record says so
+	case wrong >= 0:
+		return wrongWord(entry.Manifest, args[1:], wrong).withHints(h.parametersHint(args[0]))
+	case pairs:
+		var failure *failure
+		if arguments, failure = argumentsOf(ctx, entry.Manifest, args[1:]); failure != nil {
+			return failure.withHints(h.parametersHint(args[0]))
 		}
 	}
 	report, err := h.order(ctx, o.approve, tool.Call{ID: "call_1", Type: tool.FunctionCall, Function: tool.Function{Name: args[0], Arguments: arguments}})

@@ -16,22 +16,53 @@ import (
 // pairPattern matches KEY=VALUE, but no JSON and no @FILE.
 var pairPattern = regexp.MustCompile(`(?s)^([^\s=@"'{}\[\]]+)=(.*)$`)
 
-// arePairs reports whether arguments are given as KEY=VALUE words. It fails for several words of
-// which one is something else.
-func arePairs(words []string) (bool, error) {
-	pairs, other := 0, ""
-	for _, word := range words {
+// arePairs reports whether arguments are given as KEY=VALUE words. It also returns the index of a word that is neither
+// that nor anything else that can be among the words, or -1.
+func (o *callOptions) arePairs(words []string) (pairs bool, wrong int) {
+	found, other := 0, -1
+	for i, word := range words {
 		if pairPattern.MatchString(word) {
-			pairs++
+			found++
 		} else {
-			other = word
+			other = i
 		}
 	}
-	if pairs < len(words) && len(words) > 1 {
-		return false, failed(exitUsage, fmt.Sprintf("%q is not KEY=VALUE", clip(other, 80)),
-			"give the arguments as KEY=VALUE words, or as one JSON object in quotes")
+	if found == len(words) || len(words) == 1 && (o.tolerantJSON || !isBare(words[0])) {
+		other = -1
 	}
-	return pairs > 0, nil
+	return found > 0, other
+}
+
+// isBare reports whether a word can be nothing but a VALUE or a KEY alone: no JSON, not even with mistakes, and not
+// the name of an input.
+func isBare(word string) bool {
+	return strings.TrimSpace(word) != "" && word != "-" && !strings.HasPrefix(word, "@") && !strings.ContainsAny(word, "{[\"'`") && !json.Valid([]byte(word))
+}
+
+// wrongWord returns the failure for a word that is not KEY=VALUE. It says how to write it, as far as the parameters of the
+// tool tell.
+func wrongWord(m *manifests.Manifest, words []string, wrong int) *failure {
+	example := ""
+	pair := func(key, value string) { example = ", such as " + key + "=" + quoted(value) }
+	structure := m.Parameters.Structure()
+	key := func(i int) string { return strings.TrimSuffix(words[i], ":") } // as in YAML
+	isKey := func(i int) bool { return i >= 0 && structure != nil && structure.Properties[key(i)] != nil }
+	switch {
+	case isKey(wrong - 1):
+		pair(key(wrong-1), words[wrong])
+	case isKey(wrong):
+		pair(key(wrong), "VALUE")
+	case len(words) == 1 && structure != nil && len(structure.Required) == 1:
+		for name := range structure.Required {
+			pair(name, words[0])
+		}
+	}
+	what := "is not KEY=VALUE"
+	if len(words) == 1 {
+		what = "is neither KEY=VALUE nor a JSON object"
+	}
+	return failed(exitUsage, fmt.Sprintf("%s: the argument %q %s", m.Name, clip(words[wrong], 80), what),
+		"give the arguments as KEY=VALUE words"+example+", or as one JSON object in quotes")
 }
 
 // wordHints says how to write arguments to who wrote a bare word, which is no JSON object.

@@ -82,21 +82,22 @@ func TestPairsAreNeitherJSONNorFiles(t *testing.T) {
 	for _, test := range []struct {
 		words []string
 		pairs bool
-		wrong string
+		wrong int
 	}{
-		{nil, false, ""}, {[]string{`{"a": "b=c"}`}, false, ""}, {[]string{"@a=b.json"}, false, ""}, {[]string{"-"}, false, ""}, {[]string{`"a=b"`}, false, ""},
-		{[]string{"[a=b]"}, false, ""}, {[]string{"=b"}, false, ""}, {[]string{"text"}, false, ""},
-		{[]string{"a=b"}, true, ""}, {[]string{"a={}", "b-c.d=e"}, true, ""},
-		{[]string{"a=b", "text"}, false, `"text" is not KEY=VALUE`}, {[]string{"{}", "{}"}, false, `"{}" is not KEY=VALUE`},
+		{nil, false, -1}, {[]string{`{"a": "b=c"}`}, false, -1}, {[]string{"@a=b.json"}, false, -1}, {[]string{"-"}, false, -1}, {[]string{`"a=b"`}, false, -1},
+		{[]string{"[a=b]"}, false, -1}, {[]string{""}, false, -1}, {[]string{"3"}, false, -1}, {[]string{"null"}, false, -1}, {[]string{"{'a': 1}"}, false, -1},
+		{[]string{"=b"}, false, 0}, {[]string{"text"}, false, 0}, {[]string{"a: b"}, false, 0},
+		{[]string{"a=b"}, true, -1}, {[]string{"a={}", "b-c.d=e"}, true, -1},
+		{[]string{"a=b", "text"}, true, 1}, {[]string{"{}", "{}"}, false, 1}, {[]string{"-", "a=b"}, true, 0},
 	} {
-		pairs, err := arePairs(test.words)
+		var o callOptions
+		pairs, wrong := o.arePairs(test.words)
 		assert.Equal(t, test.pairs, pairs, "%q", test.words)
-		if test.wrong == "" {
-			assert.NoError(t, err, "%q", test.words)
-		} else {
-			assert.EqualError(t, err, test.wrong)
-		}
+		assert.Equal(t, test.wrong, wrong, "%q", test.words)
 	}
+	tolerant := callOptions{options: options{tolerantJSON: true}}
+	_, wrong := tolerant.arePairs([]string{"text"})
+	assert.Equal(t, -1, wrong, "what the flag accepts is up to the executor")
 }
 
 // TestAttackManyReferences: a schema in which billions of paths lead to one place ends soon.

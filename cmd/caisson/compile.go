@@ -98,5 +98,8 @@ func (o *options) compile(ctx context.Context) (err error) {
 	if len(problems.messages) > 0 {
 		return &problems
 	}
+	if len(h.registry.List()) == 0 {
+		o.hint(h.whereTools())
+	}
 	return nil
 }

@@ -73,7 +73,36 @@ func namedThemselves(command, folder string) string {
 	return ""
 }
 
-// lookedFiles is among how many files of a folder manifests of Extism are looked for.
+// manifestsHere returns the first folder in the working directory that has a manifest itself, or "".
+func manifestsHere() string {
+	entries, err := os.ReadDir(".")
+	if err != nil {
+		return ""
+	}
+	for _, entry := range entries[:min(len(entries), lookedFiles)] {
+		if !entry.IsDir() {
+			continue
+		}
+		files, err := os.ReadDir(entry.Name())
+		if err != nil {
+			continue
+		}
+		if slices.ContainsFunc(files[:min(len(files), lookedFiles)], func(file fs.DirEntry) bool { return manifests.IsManifestName(file.Name()) }) {
+			return entry.Name()
+		}
+	}
+	return ""
+}
+
+// exampleOf returns a folder as an example for a hint, or "" if there is none.
+func exampleOf(folder string) string {
+	if folder == "" {
+		return ""
+	}
+	return ", such as --tools " + quoted(folder)
+}
+
+// lookedFiles is among how many files of a folder manifests are looked for.
 const lookedFiles = 1000
 
 // reasonOf returns an error's text without the path, which is printed separately.

@@ -91,6 +91,7 @@ type made struct {
 type explanation struct {
 	Outcome string   `json:"outcome"` // "success", or the kind of the failure
 	Message string   `json:"message"` // what the caller was told; empty for a success
+	Cause   string   `json:"cause"`   // why Caisson failed, which the caller was not told; empty if it did not
 	Ran     bool     `json:"ran"`     // false if the call was rejected before the tool started
 	Hints   []string `json:"hints"`   // what to do, for the call as a whole
 	Denials []denied `json:"denials"`
@@ -204,8 +205,8 @@ func newestHints(store records.Folder, ids []string) []string {
 func explain(entry records.Entry) explanation {
 	record := entry.Record
 	e := explanation{
-		Outcome: outcomeOf(record), Message: record.Result.Error, Ran: !record.Skipped,
-		Hints: list(kindHints(record.Result.Kind, entry.Manifest)), Denials: []denied{},
+		Outcome: outcomeOf(record), Message: record.Result.Error, Cause: entry.Cause, Ran: !record.Skipped,
+		Hints: list(kindHints(record.Result.Kind, entry)), Denials: []denied{},
 	}
 	for _, d := range record.Denials {
 		hints := remedyOf(d.Allow, entry.Manifest).hints("the manifest "+shortPath(entry.Manifest), policyName)
@@ -228,12 +229,15 @@ func outcomeOf(record tool.Record) string {
 }
 
 // kindHints says what can be done about a failure that was not a denial.
-func kindHints(kind tool.Kind, manifest string) []string {
+func kindHints(kind tool.Kind, entry records.Entry) []string {
 	l, isLimit := limits[kind]
+	manifest := entry.Manifest
 	flag, _, _ := strings.Cut(l.flag, " ")
 	switch {
-	case kind == tool.Internal:
-		return []string{"run the call again with --verbose to see the cause, which records leave out"}
+	case kind == tool.Internal && entry.Cause == "": // kept by an earlier version
+		return []string{"run the call again with --verbose to see the cause"}
+	case kind == tool.Internal && manifest != "":
+		return []string{toRun("caisson validate "+quoted(shortPath(manifest))) + " to see whether the tool is the reason"}
 	case !isLimit:
 		return nil
 	case flag == "":

@@ -93,7 +93,7 @@ log
 // TestEveryKindIsExplained: what limits a call has a hint, and no hint is empty.
 func TestEveryKindIsExplained(t *testing.T) {
 	for _, kind := range tool.Kinds() {
-		hints := kindHints(kind, "/tools/tool.yaml")
+		hints := kindHints(kind, records.Entry{Manifest: "/tools/tool.yaml"})
 		for _, hint := range hints {
 			assert.NotEmpty(t, hint)
 		}

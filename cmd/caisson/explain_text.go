@@ -23,7 +23,10 @@ func (o *options) entryText(entry records.Entry, e explanation, calls []made) st
 	record := entry.Record
 	var b strings.Builder
 	title := record.Function.Name + ": " + e.Outcome
-	if e.Message != "" {
+	switch {
+	case e.Cause != "":
+		title = record.Function.Name + ": " + e.Cause
+	case e.Message != "":
 		title = record.Function.Name + ": " + whyFailed(record.Result)
 	}
 	b.WriteString(sanitiseLine(title) + "\n\n")
@@ -38,6 +41,9 @@ func (o *options) entryText(entry records.Entry, e explanation, calls []made) st
 	}
 	field(&b, "arguments", clip(record.Function.Arguments, shownArguments))
 	field(&b, "outcome", outcomeLine(record, e))
+	if e.Cause != "" {
+		field(&b, "answer", e.Message)
+	}
 	field(&b, "took", usageLine(record))
 	field(&b, "repairs", repairLines(record.Repairs)...)
 	field(&b, "truncated", o.cutLines(record)...)
@@ -51,7 +57,8 @@ func (o *options) entryText(entry records.Entry, e explanation, calls []made) st
 
 func outcomeLine(record tool.Record, e explanation) string {
 	line := e.Outcome
-	if code, known := exitCode(record.Result.Kind); known && code != exitSuccess {
+	// The exit code of a failure of the host depends on its cause.
+	if code, known := exitCode(record.Result.Kind); known && code != exitSuccess && record.Result.Kind != tool.Internal {
 		line += fmt.Sprintf(", exit code %d", code)
 	}
 	switch {

@@ -167,7 +167,7 @@ func (h *host) fileOf(name string) string {
 // whereTools says what to do if a tool was not found.
 func (h *host) whereTools() string {
 	if len(h.registry.List()) == 0 {
-		return "there is no tool in " + strings.Join(h.sources, ", ") + "; " + cmp.Or(h.pluginsHint(), "name a folder with --tools DIR")
+		return "there is no tool in " + strings.Join(h.sources, ", ") + "; " + cmp.Or(h.pluginsHint(), "name a folder that has a tool.yaml or NAME.tool.yaml with --tools DIR")
 	}
 	return toRun(h.options.again("caisson list", sourceFlagNames...)) + " to see the tools"
 }

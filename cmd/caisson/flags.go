@@ -199,7 +199,7 @@ func parseMount(text string) (manifests.FileGrant, error) {
 	}
 	if len(template.Keys()) == 0 {
 		if info, err := os.Stat(host); err != nil {
-			return manifests.FileGrant{}, err
+			return manifests.FileGrant{}, fmt.Errorf("the directory %s: %s", host, reasonOf(err))
 		} else if !info.IsDir() {
 			return manifests.FileGrant{}, fmt.Errorf("%s is not a directory", host)
 		}
@@ -250,24 +250,52 @@ func (o *options) addSecret(text string) error {
 // parseSize parses a size of at least one byte.
 func parseSize(text string) (manifests.Bytes, error) {
 	size, err := manifests.ParseBytes(text)
-	if err == nil && size == 0 {
-		err = errors.New("want more than 0 bytes")
+	switch {
+	case err != nil:
+		return 0, errors.New("want a whole number with a unit, such as 64MiB, 256KiB or 512B")
+	case size == 0:
+		return 0, errors.New("want more than 0 bytes")
 	}
-	return size, err
+	return size, nil
 }
 
 // parseMemory parses a limit on linear memory.
 func parseMemory(text string) (manifests.Bytes, error) {
 	size, err := parseSize(text)
-	if err == nil && size > manifests.MaxMemory {
-		err = fmt.Errorf("want at most %s, since WebAssembly's addresses have 32 bits", manifests.MaxMemory)
+	switch {
+	case err != nil:
+		return 0, err
+	case size < manifests.MinMemory && isWhole(text):
+		return 0, fmt.Errorf("%s without a unit are bytes, and a tool needs at least %s; write %sMiB", text, manifests.MinMemory, text)
+	case size < manifests.MinMemory:
+		return 0, fmt.Errorf("want at least %s, since WebAssembly's memory grows by that; write a size such as 64MiB", manifests.MinMemory)
+	case size > manifests.MaxMemory:
+		return 0, fmt.Errorf("want at most %s, since WebAssembly's addresses have 32 bits", manifests.MaxMemory)
 	}
-	return size, err
+	return size, nil
+}
+
+// parseDuration parses a duration.
+func parseDuration(text string) (time.Duration, error) {
+	duration, err := manifests.ParseDuration(text)
+	switch {
+	case err != nil && isWhole(text):
+		return 0, fmt.Errorf("the unit is missing; write %ss, %sm or %sh", text, text, text)
+	case err != nil:
+		return 0, errors.New("want more than 0, with a unit, such as 10s, 1m30s or 1.5s")
+	}
+	return duration, nil
+}
+
+// isWhole reports whether a text is a whole number above 0, without a unit.
+func isWhole(text string) bool {
+	n, err := strconv.ParseUint(text, 10, 63)
+	return err == nil && n > 0
 }
 
 // parseTimeout parses the time limit of a call.
 func parseTimeout(text string) (time.Duration, error) {
-	timeout, err := manifests.ParseDuration(text)
+	timeout, err := parseDuration(text)
 	if err == nil && timeout > manifests.MaxTimeout {
 		err = fmt.Errorf("want at most %s", manifests.MaxTimeout)
 	}
@@ -303,13 +331,14 @@ func (o *options) cacheFolder() (string, error) {
 func (o *options) compiledIn() string {
 	dir, err := o.cacheFolder()
 	if err != nil { // as in a container
-		o.hint("there is no default folder for compiled code: " + err.Error())
+		o.hint("there is no default folder for compiled code: " + unprefixed(err).Error())
 	}
 	return dir
 }
 
 // uncached says why modules are compiled although calls before may have compiled them.
 func (o *options) uncached(reason error) {
+	reason = unprefixed(reason)
 	if o.cacheDir == nil {
 		o.hint("modules are compiled each time, unless --cache-dir DIR names a folder: " + reason.Error())
 		return

@@ -84,14 +84,17 @@ func TestParsedFlags(t *testing.T) {
 		accepted, rejected []string
 		advice             string
 	}{
-		"timeout":    {[]string{"1m30s", "24h"}, []string{"0s", "-1s", "10", "25h", ""}, ""},
-		"memory":     {[]string{"64MiB", "1", "4194240KiB"}, []string{"0", "-1", "64MB!", "", "4GiB", "4294901761", "8GiB"}, ""},
+		"timeout":    {[]string{"1m30s", "24h"}, []string{"0s", "-1s", "25h", ""}, "want "},
+		"memory":     {[]string{"64MiB", "65536", "64KiB", "4194240KiB"}, []string{"0", "-1", "64MB!", "", "4GiB", "4294901761", "8GiB", "63KiB", "65535B"}, "want "},
+		"memory ":    {nil, []string{"1", "64", "65535"}, "write "},
+		"timeout ":   {nil, []string{"1", "20"}, "write "},
 		"fuel":       {[]string{"1"}, []string{"0", "-1", "1.5", ""}, "want a whole number above 0"},
 		"max-output": {[]string{"1KiB", "unlimited"}, []string{"", "0", "-1", "1023", "lots", "Unlimited"}, "or unlimited"},
 		"trust":      {[]string{digest}, []string{"", "0a", digest + "0a", strings.Repeat("x", 64)}, "64 hex digits"},
 		"allow-call": {[]string{"fetch_page"}, []string{"fetch_*"}, "want NAME"},
 		"cache-dir":  {[]string{"", "a"}, nil, ""},
 	} {
+		flag = strings.TrimSpace(flag)
 		for _, text := range test.accepted {
 			assert.NoError(t, newCall(options{}).ParseFlags([]string{"--" + flag, text}), "--%s %q", flag, text)
 		}

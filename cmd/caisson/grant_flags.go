@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -160,10 +161,16 @@ func secretProblem(problem manifests.Problem, kind string) error {
 	return fmt.Errorf("the host %s", problem.Message)
 }
 
+// misspeltURL matches a URL in which something else than "://" follows the scheme, with the scheme and the host.
+var misspeltURL = regexp.MustCompile(`^(https?)(?:/|//|:/|:///+|:)([a-zA-Z*[][^/]*)`)
+
 // parseOrigin parses the part of a flag that says where requests go, [SCHEME://]HOST[:PORT], into
 // members of a grant. Without a scheme it uses the given ones, if any.
 func parseOrigin(text string, schemes ...string) (object, error) {
 	rest := text
+	if parts := misspeltURL.FindStringSubmatch(text); parts != nil {
+		return nil, fmt.Errorf("%q is not written as a URL; write %s", clip(text, 80), clip(parts[1]+"://"+parts[2], 80))
+	}
 	if scheme, after, found := strings.Cut(text, "://"); found {
 		if scheme != "https" && scheme != "http" {
 			return nil, fmt.Errorf("the scheme %q is neither https nor http", clip(scheme, 80))

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -172,6 +173,19 @@ type callLimits struct {
 // isPath reports whether a word is a path: names of tools have no such characters.
 func isPath(word string) bool { return strings.ContainsAny(word, `./\`) }
 
+// unreadableFix says what to name instead of a path that is not a file, or cannot be read.
+func unreadableFix(path string) string {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return namedIn(path)
+	}
+	return "name a manifest or a module that can be read"
+}
+
+// namedIn says how to name a tool instead of the file or folder that it is in.
+func namedIn(source string) string {
+	return "write the name of a tool, and where it is with --tools " + quoted(source) + "; " + toRun("caisson list --tools "+quoted(source)) + " to see the names"
+}
+
 func (o *options) inspect(ctx context.Context, name string) (err error) {
 	if isPath(name) {
 		if extism.IsManifest(name) {
@@ -182,6 +196,9 @@ func (o *options) inspect(ctx context.Context, name string) (err error) {
 			o.only, name = name, tool
 		} else {
 			m, err := manifests.Load(name)
+			if errors.Is(err, manifests.ErrFile) {
+				return failed(exitUsage, err.Error(), unreadableFix(name))
+			}
 			if err != nil {
 				return &failure{exitUsage, messagesOf(err)}
 			}

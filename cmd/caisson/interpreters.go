@@ -264,7 +264,7 @@ func notInstalled(i interpreters.Interpreter, err error) error {
 	case errors.Is(err, interpreters.ErrDigest):
 		return failed(exitUsage, err.Error(), "it comes from "+i.Origin)
 	}
-	return failed(exitUsage, err.Error())
+	return failed(exitUsage, err.Error(), "name another folder with --interpreter-dir DIR, or another file with --from FILE")
 }
 
 // lacksInterpreter reports whether a tool is a script whose interpreter is not installed.

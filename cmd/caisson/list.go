@@ -88,10 +88,8 @@ func (o *options) list(ctx context.Context, all bool) (err error) {
 		c.Tools = slices.DeleteFunc(c.Tools, func(t registry.Listing) bool { return t.Hidden || !t.Allowed })
 	}
 	err = o.show(c, c.table(widthOf(o.stdout)))
-	if len(h.registry.List()) == 0 {
-		if hint := h.pluginsHint(); hint != "" {
-			o.hint(hint)
-		}
+	if err == nil && len(h.registry.List()) == 0 {
+		o.hint(h.whereTools())
 	}
 	h.noteUnapplied()
 	return err

@@ -3,7 +3,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/caisson-run/caisson/internal/spelling"
 	"github.com/caisson-run/caisson/runtime"
 )
 
@@ -103,13 +103,7 @@ func newRoot(env environment) *cobra.Command {
 	root.SetVersionTemplate("caisson {{.Version}}\n")
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(newHelp())
-	root.SetFlagErrorFunc(func(command *cobra.Command, err error) error {
-		text := err.Error()
-		if secret, ok := errors.AsType[secretError](err); ok {
-			text = "--secret: " + string(secret)
-		}
-		return usageError(command, text)
-	})
+	root.SetFlagErrorFunc(flagFailure)
 	root.AddCommand(newCall(o), newBatch(o), newList(o), newInspect(o), newExplain(o), newMCP(o), newServe(o), newAgent(o), newToken(o), newValidate(o), newCompile(o), newInterpreters(o), newBench(o), newVersion(o), newCompletion())
 	return root
 }
@@ -136,14 +130,26 @@ func newHelp() *cobra.Command {
 
 func unknownCommand(parent *cobra.Command, name string) error {
 	text := fmt.Sprintf("there is no command %q", strings.TrimPrefix(parent.CommandPath()+" "+name, "caisson "))
-	if near := parent.SuggestionsFor(name); len(near) > 0 {
-		text += "; did you mean " + strings.Join(near, ", ") + "?"
+	near := parent.SuggestionsFor(name) // those that begin so
+	if len(near) == 0 {
+		var names []string
+		for _, command := range parent.Commands() {
+			names = append(names, command.Name())
+		}
+		near = append(near, spelling.Nearest(name, names))
 	}
-	return usageError(parent, text)
+	if near[0] != "" {
+		return usageError(parent, text+"; did you mean "+strings.Join(near, ", ")+"?")
+	}
+	failure := usageError(parent, text)
+	if !parent.HasParent() {
+		return failure.withHints(`to run a tool, write "caisson call NAME"`)
+	}
+	return failure
 }
 
 // usageError returns a failure for a mistake in the command line.
-func usageError(command *cobra.Command, text string) error {
+func usageError(command *cobra.Command, text string) *failure {
 	return &failure{exitUsage, []message{{text, []string{toRun(command.CommandPath() + " --help")}}}}
 }
 

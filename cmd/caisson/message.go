@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/caisson-run/caisson/hostfuncs/secrets"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/runtime"
@@ -108,20 +109,31 @@ func messagesOf(err error) []message {
 			continue
 		}
 		for _, p := range invalid.Problems {
-			messages = append(messages, message{placeOf(p) + p.Message, []string{p.Fix}})
+			hints := []string{p.Fix}
+			if p.Kind == manifests.OtherDocument && p.Path == "schema" {
+				hints = append(hints, "name a policy with --config FILE, and a manifest or a folder of tools with --tools SOURCE")
+			}
+			messages = append(messages, message{placeOf(p) + p.Message, hints})
 		}
 	}
 	return messages
 }
 
-// grantMessage returns the message for a grant of a directory that does not exist. Every tool that the
-// grant is for has the same error, whether or not it requests the directory.
+// grantMessage returns the message for a grant that cannot be given. Every tool that the grant is for has the same
+// error, whether or not it requests what is granted.
 func grantMessage(err error) (message, bool) {
-	grant, ok := errors.AsType[*runtime.GrantError](err)
-	if !ok || !errors.Is(err, fs.ErrNotExist) {
+	grant, ok := errors.AsType[*runtime.PermitError](err)
+	if !ok {
 		return message{}, false
 	}
-	return message{grant.Error(), []string{"make the directory, or correct the path of the grant"}}, true
+	fix := "correct the grant"
+	switch {
+	case errors.Is(err, secrets.ErrSource):
+		fix = "make the file with the secret, or correct its path in the grant"
+	case errors.Is(err, fs.ErrNotExist):
+		fix = "make the directory, or correct the path of the grant"
+	}
+	return message{grant.Err.Error(), []string{fix}}, true
 }
 
 // messageFor returns the message for an error that is one problem.
@@ -129,8 +141,12 @@ func messageFor(err error) message {
 	if text, fix, ok := problemOf(err); ok {
 		return message{text, []string{fix}}
 	}
-	if errors.Is(err, syscall.ENOSPC) {
+	inPath, isPath := errors.AsType[*fs.PathError](err)
+	switch {
+	case errors.Is(err, syscall.ENOSPC):
 		return message{err.Error(), []string{spaceHint}}
+	case isPath && (errors.Is(err, registry.ErrSource) || errors.Is(err, registry.ErrUnread) || errors.Is(err, manifests.ErrFile)):
+		return message{fmt.Sprintf("cannot read %s: %v", inPath.Path, inPath.Err), []string{"name a manifest or a folder that the user who runs this command can read"}}
 	}
 	return message{text: err.Error()}
 }

@@ -27,7 +27,7 @@ func (h *host) start(more ...string) (err error) {
 	}
 	h.session, err = h.NewSession(session)
 	if exposed, ok := errors.AsType[*caisson.Error](err); ok && exposed.Kind == caisson.ErrExposed {
-		return failed(exitUsage, exposed.Err.Error()+", and could forge what is kept there: records of calls, or compiled code", apartHint)
+		return failed(exitUsage, exposed.Err.Error(), apartHint)
 	}
 	return usual(err)
 }

@@ -11,6 +11,7 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 
@@ -70,7 +71,7 @@ func newServe(given options) *cobra.Command {
 		RunE:    func(command *cobra.Command, _ []string) error { return o.serve(command.Context()) },
 	}
 	flags := command.Flags()
-	flags.StringVar(&o.Addr, "addr", server.DefaultAddr, "listen on `HOST:PORT`; an empty HOST means all addresses, which needs tokens")
+	flags.Func("addr", "listen on `HOST:PORT`; an empty HOST means all addresses, which needs tokens (default "+server.DefaultAddr+")", parsedInto(&o.Addr, parseAddress))
 	flags.StringArrayVar(&o.Hosts, "host", nil, "the DNS `NAME` under which the server is reached, beside localhost; repeatable")
 	flags.StringArrayVar(&o.Origins, "origin", nil, "let pages of `ORIGIN`, such as https://app.example.com, use the server from a browser; repeatable")
 	flags.StringVar(&o.certificate, "tls-cert", "", "encrypt connections with the certificate in the PEM `FILE`")
@@ -82,7 +83,7 @@ func newServe(given options) *cobra.Command {
 	flags.Func("max-connections", "hold at most `N` connections at a time (default 1024)", parsedInto(&o.Limits.Connections, parseCount))
 	flags.Func("max-requests", "answer at most `N` requests of one tenant at a time, event streams included (default: a quarter of --max-connections)", parsedInto(&o.Limits.Requests, parseCount))
 	flags.Func("rate", "answer at most `N` requests a second of one token, in bursts of twice as many (default 200)", parsedInto(&o.Limits.Rate, parseRate))
-	flags.Func("drain", "when the server stops, give running calls the time `DURATION` (default 20s)", parsedInto(&o.Limits.Drain, manifests.ParseDuration))
+	flags.Func("drain", "when the server stops, give running calls the time `DURATION` (default 20s)", parsedInto(&o.Limits.Drain, parseDuration))
 	o.toolFlags(command)
 	o.agentFlag(command)
 	o.limitFlags(command)
@@ -123,6 +124,17 @@ func (o *serveOptions) serve(ctx context.Context) (err error) {
 	return o.behind(ctx, h, counted.Handler(), h.serverLog(slog.LevelWarn))
 }
 
+// parseAddress refuses what is clearly no address to listen on. The server checks the rest.
+func parseAddress(text string) (string, error) {
+	switch {
+	case isWhole(text):
+		return "", fmt.Errorf("want HOST:PORT; write localhost:%s for this machine alone, or :%s for all addresses, which needs tokens", text, text)
+	case !strings.Contains(text, ":"), strings.Contains(text, "/"):
+		return "", errors.New("want HOST:PORT, such as " + server.DefaultAddr + " or [::1]:8711")
+	}
+	return text, nil
+}
+
 func parseCount(text string) (int, error) {
 	most, err := strconv.Atoi(text)
 	if err != nil || most < 1 {
@@ -143,18 +155,21 @@ func parseRate(text string) (float64, error) {
 // maxRate is more requests a second than any machine answers.
 const maxRate = 1_000_000
 
+// pemHint says which files TLS needs.
+const pemHint = "name a PEM file with the certificate and its chain, and one with the private key"
+
 // check completes the options that depend on several flags.
 func (o *serveOptions) check() error {
 	o.Limits.Burst = int(math.Ceil(2 * o.Limits.Rate))
 	if (o.certificate == "") != (o.key == "") {
-		return failed(exitUsage, "--tls-cert and --tls-key are needed together")
+		return failed(exitUsage, "--tls-cert and --tls-key are needed together", pemHint)
 	}
 	if o.certificate == "" {
 		return nil
 	}
 	pair, err := tls.LoadX509KeyPair(o.certificate, o.key)
 	if err != nil {
-		return failed(exitUsage, "--tls-cert and --tls-key: "+err.Error())
+		return failed(exitUsage, "--tls-cert and --tls-key: "+err.Error(), pemHint)
 	}
 	o.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 	return nil
@@ -234,7 +249,7 @@ func (o *serveOptions) behind(ctx context.Context, h *host, metrics http.Handler
 	o.Metrics, o.Logger = metrics, log
 	s, err := o.server(h, kept, agents, protocol)
 	if err != nil {
-		return cmp.Or(serverProblem(err), protocol.Close(ending))
+		return cmp.Or(o.serverProblem(err), protocol.Close(ending))
 	}
 	serving, stop := h.runaways.within(ctx)
 	defer stop()
@@ -242,7 +257,7 @@ func (o *serveOptions) behind(ctx context.Context, h *host, metrics http.Handler
 	if failure := h.runaways.failure(); failure != nil {
 		return failure
 	}
-	return serverProblem(err)
+	return o.serverProblem(err)
 }
 
 // kept returns the sessions of callers, and the store of their agents, or nil without one.
@@ -289,14 +304,37 @@ func (o *serveOptions) say(address net.Addr) {
 }
 
 // serverProblem explains an error of the server.
-func serverProblem(err error) error {
-	switch {
-	case err == nil:
+func (o *serveOptions) serverProblem(err error) error {
+	if err == nil {
 		return nil
-	case errors.Is(err, server.ErrOpen):
-		return failed(exitUsage, strings.TrimPrefix(err.Error(), "server: "), `create a token with "caisson token create", or listen on localhost`)
-	case errors.Is(err, server.ErrInvalidOptions):
-		return failed(exitUsage, strings.TrimPrefix(err.Error(), "server: "))
 	}
-	return failed(exitFailed, strings.TrimPrefix(err.Error(), "server: "))
+	text := strings.TrimPrefix(err.Error(), "server: ")
+	socket, isSocket := errors.AsType[*net.OpError](err)
+	switch {
+	case errors.Is(err, server.ErrOpen):
+		return failed(exitUsage, text, `create a token with "caisson token create", or listen on this machine alone with --addr `+o.onLoopback())
+	case errors.Is(err, server.ErrInvalidOptions):
+		return failed(exitUsage, text, toRun("caisson serve --help"))
+	case isSocket && socket.Op == "listen":
+		return failed(exitUsage, fmt.Sprintf("cannot listen on %s: %s", o.address(), reasonToListen(socket.Err)),
+			"listen on another address or port with --addr HOST:PORT, such as --addr localhost:8712, or with port 0 on any that is free")
+	}
+	return failed(exitFailed, text)
+}
+
+// reasonToListen returns why an address cannot be listened on.
+func reasonToListen(err error) string {
+	if call, ok := errors.AsType[*os.SyscallError](err); ok {
+		return call.Err.Error()
+	}
+	return err.Error()
+}
+
+// address returns the address to listen on.
+func (o *serveOptions) address() string { return cmp.Or(o.Addr, server.DefaultAddr) }
+
+// onLoopback returns the address to listen on with a host that only this machine can reach.
+func (o *serveOptions) onLoopback() string {
+	address := o.address() // which the server has accepted, so that it has a port
+	return "localhost" + address[strings.LastIndexByte(address, ':'):]
 }

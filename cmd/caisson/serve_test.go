@@ -20,6 +20,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -39,6 +40,21 @@ type served struct {
 
 	mu   sync.Mutex
 	said bytes.Buffer // on standard error
+}
+
+// TestServeSaysHowToAvoidAnAddressInUse: the message names the address and the flag, and the code is that of a wrong
+// command line.
+func TestServeSaysHowToAvoidAnAddressInUse(t *testing.T) {
+	root, err := guests.Compile(t.Context(), "wasm-tools/calculator")
+	require.NoError(t, err)
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer taken.Close()
+	code, stdout, stderr := start(t.Context(), strings.NewReader(""), "serve", "--addr", taken.Addr().String(), "--tools", filepath.Join(root, "wasm-tools", "calculator"), "--state-dir", "")
+	assert.Equal(t, exitUsage, code)
+	assert.Empty(t, stdout)
+	assert.Regexp(t, "^caisson: error: cannot listen on "+regexp.QuoteMeta(taken.Addr().String())+": .*\n"+
+		"caisson: hint: listen on another address or port with --addr HOST:PORT, such as --addr localhost:8712, or with port 0 on any that is free\n$", stderr)
 }
 
 // startServe starts the command with the shipped tools on any free port, and waits until it listens.

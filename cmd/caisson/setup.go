@@ -296,13 +296,16 @@ func notOpened(ctx context.Context, err error, cacheDir string, opening opening)
 	case known.Kind != caisson.ErrRuntime:
 		return &failure{exitUsage, messagesOf(err)}
 	case opening.fills:
-		return failed(exitUsage, "nothing can be stored: "+err.Error(), "name another folder with --cache-dir DIR")
+		return failed(exitUsage, "nothing can be stored: "+unprefixed(err).Error(), "name another folder with --cache-dir DIR")
 	case cacheDir != "":
-		return failed(exitUsage, err.Error(), `name another folder with --cache-dir DIR, or disable the cache with --cache-dir ""`)
+		return failed(exitUsage, unprefixed(err).Error(), `name another folder with --cache-dir DIR, or disable the cache with --cache-dir ""`)
 	default:
 		return err
 	}
 }
+
+// unprefixed returns the error without the name of the package that returned it, if it is before a single cause.
+func unprefixed(err error) error { return cmp.Or(errors.Unwrap(err), err) }
 
 // sources returns the folders and manifests to load: those of the flags, then those of the policy.
 // It fails if one does not exist.
@@ -313,7 +316,7 @@ func (op *operator) sources() ([]string, error) {
 	}
 	if len(o.tools)+len(op.policy.Tools) == 0 {
 		if info, err := os.Stat(defaultTools); err != nil || !info.IsDir() {
-			return nil, failed(exitUsage, "no tools are given, and there is no folder ./"+defaultTools, "name a folder with --tools DIR")
+			return nil, failed(exitUsage, "no tools are given, and there is no folder ./"+defaultTools, append(op.unusedFile(), "name a folder with --tools DIR"+exampleOf(manifestsHere()))...)
 		}
 		return []string{defaultTools}, nil
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/server/auth"
 )
 
@@ -87,7 +86,9 @@ func newTokenCreate(o options) *cobra.Command {
 			expires = 0
 			return nil
 		}
-		expires, err = manifests.ParseDuration(text)
+		if expires, err = parseDuration(text); err != nil {
+			err = fmt.Errorf("%w, or never", err)
+		}
 		return err
 	})
 	flags.Func("context", "set the context value `KEY=VALUE`, such as project_id=demo, for the token's calls; repeatable", o.addContext)

@@ -38,6 +38,9 @@ func isPolicy(path string) bool {
 	}
 	_, asManifest := manifests.Load(path)
 	_, asPolicy := manifests.LoadPolicy(path)
+	if isOther(asManifest) != isOther(asPolicy) {
+		return isOther(asManifest)
+	}
 	if !refusesSchema(asManifest) || !refusesSchema(asPolicy) {
 		return refusesSchema(asManifest)
 	}
@@ -53,6 +56,12 @@ func countOf(problems []manifests.Problem, is func(manifests.Problem) bool) (cou
 		}
 	}
 	return count
+}
+
+// isOther reports whether a reader found that a document is not of its kind.
+func isOther(err error) bool {
+	invalid, ok := errors.AsType[*manifests.Error](err)
+	return ok && slices.ContainsFunc(invalid.Problems, func(p manifests.Problem) bool { return p.Kind == manifests.OtherDocument })
 }
 
 // refusesSchema reports whether a reader rejected the document's schema key.

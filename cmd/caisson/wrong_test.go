@@ -43,6 +43,7 @@ var wrongInputs = []wrongInput{
 	{"schema: caisson/v1\nname: t\ndescription: d.\nmodule: {path: t.wasm, args: ['{a}']}\n", wrongManifest},
 	{"schema: caisson/v1\nname: t\ndescription: d.\nmodule: {path: t.wasm, success_codes: [one]}\n", wrongManifest},
 	{"schema: caisson/v1\nname: t\ndescription: d.\nmodule: {path: t.wasm}\n", "validate FILE"},
+	{"schema: caisson/v1\nname: t\ndescription: d.\nmodule: {path: t.wasm, sha256: 0000000000000000000000000000000000000000000000000000000000000000}\n", wrongManifest},
 	{manifestHead + "\tversion: 1.0.0\n", wrongManifest},
 	{manifestHead + "parameters: {type: object, properties: {a: {type: string}\n", wrongManifest},
 	{manifestHead + "paramters: {type: object}\n", wrongManifest},
@@ -97,12 +98,23 @@ var wrongInputs = []wrongInput{
 	{"", `call calculator ["1"] --tools calc`},
 	{"", "call calculator expresion=1 --tools calc"},
 	{"", "call calculator 2*3 --tools calc"},
+	{"", "call calculator expression --tools calc"},
+	{"", "call calculator expression 2*3 --tools calc"},
+	{"", "call calculator expression: 2*3 --tools calc"},
+	{"", "call calculator precision=2 2*3 --tools calc"},
+	{"", "call calculator --expression=2*3 --tools calc"},
+	{"", "call calc/tool.yaml 2*3"},
 	{"", "call calculator @nofile --tools calc"},
 	{"", "call calculator {} --tools nowhere"},
 	{"", "call calculator {} --tools calc --config nope.yaml"},
 	{"", "call calculator {} --tools calc --timeout 5"},
 	{"", "call calculator {} --tools calc --memory 1X"},
+	{"", "call calculator {} --tools calc --memory 64"},
+	{"", "call calculator {} --tools calc --memory"},
+	{"", "call calculator {} --tools calc --json=maybe"},
+	{"", "call calculator {} --tool calc"},
 	{"", "call calculator {} --tools calc --mount a"},
+	{"", "call calculator {} --tools calc --allow-net http//x"},
 	{"", "call calculator {} --tools calc --allow-net a_name!"},
 	{"", "call calculator {} --tools calc --secret K=x@a.example"},
 	{"", "call calculator {} --tools calc --frobnicate"},
@@ -112,6 +124,19 @@ var wrongInputs = []wrongInput{
 	{"", `call file_read {"path":"a.txt"} --tools files --mount /project=nodir --context project_id=p`},
 	// Other commands and batches.
 	{"", "cal"},
+	{"", "lst"},
+	{"", "--config caisson.yaml"},
+	{"package main\n", "list --tools FILE"},
+	{"package main\n", "list --config FILE"},
+	{manifestHead, "list --config FILE"},
+	{policyHead, "list --tools FILE"},
+	{"", "serve --tools calc --addr 8790"},
+	{"", "serve --tools calc --addr :8790"},
+	{"", "serve --tools calc --addr localhost"},
+	{"", "serve --tools calc --addr http://localhost:80"},
+	{"", "serve --tools calc --addr [::1"},
+	{"", "explain --last --output --from a"},
+	{"", "token create --expires 30"},
 	{"", "validate nowhere"},
 	{"", "validate calc/calculator.wasm"},
 	{"", "explain nope"},
@@ -151,6 +176,8 @@ func TestWrongInputs(t *testing.T) {
 			file = "caisson.yaml"
 		case strings.HasPrefix(wrong.line, "batch"):
 			file = "batch.json"
+		case strings.HasPrefix(wrong.file, "package "):
+			file = "main.go"
 		}
 		require.NoError(t, os.WriteFile(file, []byte(wrong.file), 0o600))
 		line := strings.ReplaceAll(wrong.line, "FILE", file)

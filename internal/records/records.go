@@ -52,6 +52,8 @@ type Entry struct {
 	Manifest string      `json:"manifest"`         // the tool's manifest; empty if there was no tool
 	Tenant   string      `json:"tenant,omitempty"` // on whose behalf the call was made
 	Record   tool.Record `json:"-"`
+	// Cause is why the host failed, which the record leaves out, since others read it; empty if the host did not fail.
+	Cause string `json:"cause,omitempty"`
 	// Wire is the record's JSON, byte for byte as kept. Decoding it rounds times. It is set when an
 	// entry is kept or found.
 	Wire json.RawMessage `json:"record"`

@@ -169,7 +169,7 @@ func (t Token) check(now time.Time) error {
 	}
 	for _, scope := range t.Scopes {
 		if !slices.Contains(Scopes(), scope) {
-			invalid("there is no scope %q; the scopes are %v", scope, Scopes())
+			invalid("there is no scope %q; the scopes are %s, %s, %s and %s", scope, Read, Call, Approve, Admin)
 		}
 	}
 	if !t.Expires.IsZero() && !t.Expires.After(now) {

@@ -144,7 +144,7 @@ func open(ctx context.Context, options Options) (*Engine, error) {
 		e.trusted[digest] = true
 	}
 	if err := e.openStore(ctx, options); err != nil {
-		return nil, fmt.Errorf("compilation cache: %w", errors.Join(err, e.closeStore(ctx)))
+		return nil, fmt.Errorf("the cache of compiled code: %w", errors.Join(err, e.closeStore(ctx)))
 	}
 	config := runtimeConfig()
 	if e.cache != nil {
