@@ -85,6 +85,9 @@ var guardFaults = []guardFault{
 	{name: "names of headers are compared without regard to case alone", pkg: "hostfuncs/network", attack: "TestAttackHeaderInAnotherSpelling",
 		edits: in("manifests/text.go", "return '-'", "return r")},
 
+	{name: "names of headers are compared with their punctuation", pkg: "hostfuncs/network", attack: "TestAttackHeaderWithMorePunctuation",
+		edits: in("manifests/text.go", "return strings.ReplaceAll(FoldName(name), \"-\", \"\")", "return FoldName(name)")},
+
 	masking("the value as it is", "{reader: plain{}}, ", "", "/plain"),
 	masking("percent-encoding", "{reader: escapes{'%', percent}}, ", "", "/percent"),
 	masking("the escapes of JSON", "{reader: escapes{'\\\\', jsonEscape}}, ", "", "/JSON"),

@@ -467,6 +467,7 @@ func TestFoldName(t *testing.T) {
 		"\u212ay\xffz": "-y-z", // the sign of Kelvin is no K
 	} {
 		assert.Equal(t, want, manifests.FoldName(name), "%q", name)
+		assert.Equal(t, strings.ReplaceAll(want, "-", ""), manifests.FoldHeader(name), "%q", name)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"net/http/cgi"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -33,7 +34,7 @@ func serveCGI(t *testing.T) *server {
 	return serve(t, plain, handler.ServeHTTP)
 }
 
-var spellingsOfKey = []string{"X_Api_Key", "x_api-key", "X.Api.Key", "X~Api*Key"}
+var spellingsOfKey = []string{"X_Api_Key", "x_api-key", "X.Api.Key", "X~Api*Key", "XApi_Key", "xa_pi-key"}
 
 // TestAttackHeaderInAnotherSpelling: a guest cannot put a key of its own in the place of the
 // operator's by a name that the server takes for the same, neither in its request nor in one that
@@ -79,6 +80,35 @@ func TestHeaderInAnotherSpellingControl(t *testing.T) {
 		}
 	}
 	assert.True(t, took)
+}
+
+// TestAttackHeaderWithMorePunctuation: a server that ignores punctuation in the names of headers gets the host's credentials alone.
+// The control is a client without the check, with which it gets the guest's in addition.
+func TestAttackHeaderWithMorePunctuation(t *testing.T) {
+	var arrived []string
+	s := serve(t, plain, func(_ http.ResponseWriter, r *http.Request) {
+		arrived = nil
+		for name, values := range r.Header {
+			if strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(name)) == "authorization" {
+				arrived = append(arrived, values...)
+			}
+		}
+	})
+	permission := s.permission("127.0.0.1")
+	set := secretFor(t, s, "127.0.0.1", manifests.SecretPlace{Header: "Authorization"})
+	session := open(t, Options{Requests: []manifests.NetworkPermission{permission}, Grants: []manifests.NetworkGrant{grantOf(permission)}, Secrets: set})
+	for _, name := range []string{"Auth_orization", "auth-orization", "Authorization_"} {
+		_, err := session.Do(t.Context(), Request{URL: s.at("127.0.0.1", "/"), Headers: [][2]string{{name, "the guest's"}}})
+		assert.Equal(t, "the host fills in the header Authorization for 127.0.0.1; the tool may not", denied(t, err), name)
+	}
+	require.NoError(t, errOf(session.Do(t.Context(), Request{URL: s.at("127.0.0.1", "/")})))
+	assert.Equal(t, []string{theSecret}, arrived)
+
+	request := must(http.NewRequestWithContext(t.Context(), "GET", s.at("127.0.0.1", "/"), nil))
+	request.Header = http.Header{"Auth_orization": {"the guest's"}, "Authorization": {theSecret}}
+	answer := must(newUnguarded(t, nil).Do(request))
+	require.NoError(t, answer.Body.Close())
+	assert.ElementsMatch(t, []string{"the guest's", theSecret}, arrived)
 }
 
 // TestPathsUnderOtherNames: what a lax server takes for another path is neither within a

@@ -114,7 +114,7 @@ type Denied struct {
 // for concurrent use.
 type Secrets interface {
 	// Places returns where secrets go in requests to an origin. A guest may not set these
-	// headers itself, nor any header for which [manifests.FoldName] returns the same name.
+	// headers itself, nor any header for which [manifests.FoldHeader] returns the same name.
 	Places(scheme string, host permission.Host, port int) []manifests.SecretPlace
 	// Inject puts the secrets of the request's origin into its header, its query or its
 	// body, and returns the body. It is called once for each hop, after the permission has

@@ -120,7 +120,7 @@ func (e *exchange) checkPlaces() *Error {
 	to := e.hop.location
 	for _, place := range e.client.secrets.Places(to.scheme, to.host, to.port) {
 		for name := range e.hop.header {
-			if place.Header != "" && manifests.FoldName(name) == manifests.FoldName(place.Header) {
+			if place.Header != "" && manifests.FoldHeader(name) == manifests.FoldHeader(place.Header) {
 				rule := fmt.Sprintf("the host fills in the header %s for %s; the tool may not", http.CanonicalHeaderKey(place.Header), hostText(to))
 				return e.deny(tool.Denial{Permission: "network", Rule: rule})
 			}

@@ -243,6 +243,7 @@ func TestPlacesThatServersTakeForOne(t *testing.T) {
 		want          []string
 	}{
 		{inHeader("X-Key"), inHeader("x_key"), []string{"FIRST"}},
+		{inHeader("Authorization"), inHeader("Auth_orization"), []string{"FIRST"}},
 		{inQuery("api.key"), inQuery("API_KEY"), []string{"FIRST"}},
 		{inBody("api-key"), inBody("api_key"), []string{"FIRST"}},
 		{inHeader("X-Key"), inQuery("X-Key"), []string{"FIRST", "SECOND"}},

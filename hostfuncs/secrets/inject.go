@@ -15,8 +15,8 @@ import (
 
 // Inject puts the secrets that are bound to the request's origin into the request, and returns the
 // body, which is a new slice if a secret went into it. A secret replaces what is in its place, and
-// headers and parameters whose names servers may treat as the same ([manifests.FoldName]). Inject
-// modifies the request's Header and URL. The caller sets Body and ContentLength from the returned
+// headers and parameters whose names servers may treat as the same ([manifests.FoldHeader] and
+// [manifests.FoldName]). Inject modifies the request's Header and URL. The caller sets Body and ContentLength from the returned
 // body.
 //
 // The caller must have decided that this request may be sent, and calls Inject for each hop.
@@ -72,7 +72,7 @@ func (b *binding) intoHeader(request *http.Request) {
 		request.Header = http.Header{}
 	}
 	for key := range request.Header {
-		if manifests.FoldName(key) == manifests.FoldName(b.place.Header) {
+		if manifests.FoldHeader(key) == manifests.FoldHeader(b.place.Header) {
 			delete(request.Header, key)
 		}
 	}

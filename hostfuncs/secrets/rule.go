@@ -177,8 +177,8 @@ func canonical(place manifests.SecretPlace) manifests.SecretPlace {
 // collide reports whether two places are the same, or a server may treat them as the same, so that
 // one request cannot hold both.
 func collide(a, b manifests.SecretPlace) bool {
-	same := func(a, b string) bool { return a != "" && manifests.FoldName(a) == manifests.FoldName(b) }
-	return same(a.Header, b.Header) || same(a.Query, b.Query) || same(a.Body, b.Body)
+	same := func(a, b string, fold func(string) string) bool { return a != "" && fold(a) == fold(b) }
+	return same(a.Header, b.Header, manifests.FoldHeader) || same(a.Query, b.Query, manifests.FoldName) || same(a.Body, b.Body, manifests.FoldName)
 }
 
 // describePlace describes a place in a request.
