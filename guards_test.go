@@ -179,6 +179,11 @@ var guardFaults = []guardFault{
 	{name: "a callee may be replaced while its caller runs", pkg: "executor", attack: "TestAttackReplacedCallee/while_it_runs",
 		edits: in("executor/approvals.go", "&& identity == approved {", "&& identity != \"\" || approved == \"\" {")},
 
+	{name: "an exit in a panic's value is not noticed", pkg: "native", attack: "TestAttackErrorsThatRunCode/a_panic_with_a_value_that_exits",
+		edits: append(in("native/run.go", "	defer func() { done <- r }()\n", ""), in("native/run.go", "debug.Stack()))}\n		}\n", "debug.Stack()))}\n		}\n		done <- r\n")...)},
+	{name: "the text of a function's error is read after its deadline", pkg: "native", attack: "TestAttackErrorsThatRunCode/an_error_that_blocks", hangs: true,
+		edits: in("native/run.go", "inWords(err)}", "err}")},
+
 	{name: "files are read whatever their size", pkg: "internal/batches", attack: "TestAttackLargeFile",
 		edits: in("internal/folder/folder.go", "if info.Size() > most {", "if info.Size() > most && false {")},
 	{name: "a connection is kept for any request", pkg: "server", attack: "TestAttackConnectionsWithoutToken",

@@ -11,16 +11,16 @@ import (
 
 // panicError is a panic in the embedding program's code, for the operator.
 type panicError struct {
-	value any
+	value string // whose methods are the program's code as well
 	stack []byte
 }
 
-func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
+func (e *panicError) Error() string { return "panic: " + e.value }
 
 // catch turns a panic into an error. It is for defer.
 func catch(err *error) {
 	if value := recover(); value != nil {
-		*err = &panicError{value, debug.Stack()}
+		*err = &panicError{fmt.Sprint(value), debug.Stack()}
 	}
 }
 

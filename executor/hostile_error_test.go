@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	goruntime "runtime"
 	"strings"
 	"testing"
 
@@ -64,6 +65,37 @@ func TestHostileErrors(t *testing.T) {
 			}
 			assert.Equal(t, 3, said)
 		})
+	}
+}
+
+// exiting is an error, or the value of a panic, whose text exits.
+type exiting struct{ after *int }
+
+func (e exiting) Error() string {
+	if *e.after--; *e.after < 0 {
+		goruntime.Goexit()
+	}
+	return "words"
+}
+
+// TestAttackErrorsThatExit: what a tool returns or panics with does not end the worker that other calls wait for, whenever
+// its text is read.
+func TestAttackErrorsThatExit(t *testing.T) {
+	for _, after := range []int{0, 1, 2} {
+		for name, end := range map[string]func(error) error{
+			"returned": func(err error) error { return err },
+			"panicked": func(err error) error { panic(err) },
+		} {
+			var log journal
+			e := newExecutor(t, executor.Options{Logger: log.logger()},
+				newFake(t, "bad", nil, func(context.Context, tool.Invocation) (tool.Outcome, error) {
+					return succeed("x"), end(exiting{new(after)})
+				}),
+				newFake(t, "echo", nil, echo))
+			records := executeAll(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "bad", ""), newCall("2", "echo", "")}})
+			assert.Equal(t, tool.Internal, records[0].Result.Kind, name)
+			assert.True(t, records[1].Result.Success, name)
+		}
 	}
 }
 

@@ -170,14 +170,13 @@ func (b *batch) logFinished(ctx context.Context, c *call) {
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // textOf returns an error's text, bounded for the log. Error methods are the tool's code.
-func textOf(err error) (text string) {
-	defer func() {
-		if recover() != nil {
-			text = fmt.Sprintf("a %T, whose Error method panicked", err)
-		}
-	}()
+func textOf(err error) string {
+	text, failure := apart(func() (string, error) { return err.Error(), nil })
+	if failure != nil {
+		return fmt.Sprintf("a %T, whose Error method panicked", err)
+	}
 	const most = 4 << 10
-	if text = err.Error(); len(text) > most {
+	if len(text) > most {
 		text = strings.ToValidUTF8(text[:most], "") + "…"
 	}
 	return text

@@ -216,6 +216,49 @@ func TestAttackHang(t *testing.T) {
 	assert.Equal(t, "late", one(t, e, "hang", "").Result.Output)
 }
 
+// coded is an error, or the value of a panic, whose text and comparison are code.
+type coded struct{ do func() }
+
+func (c coded) Error() string { c.do(); return "words" }
+func (c coded) Is(error) bool { c.do(); return false }
+
+// TestAttackErrorsThatRunCode: the methods of what a function returns or panics with are part of the function. They
+// have its time, and when they exit, the call has ended.
+func TestAttackErrorsThatRunCode(t *testing.T) {
+	release := make(chan struct{})
+	late := time.AfterFunc(time.Minute, func() { close(release) }) // the attack must not hang the test
+	block, exit := func() { <-release }, goruntime.Goexit
+	ends := map[string]struct {
+		do   func() error
+		want tool.Kind
+	}{
+		"an error that blocks":             {func() error { return coded{block} }, tool.Deadline},
+		"a cause that blocks":              {func() error { return &tool.Error{Kind: tool.Internal, Err: coded{block}} }, tool.Deadline},
+		"an error that exits":              {func() error { return coded{exit} }, tool.Internal},
+		"a panic with a value that blocks": {func() error { panic(coded{block}) }, tool.Deadline},
+		"a panic with a value that exits":  {func() error { panic(coded{exit}) }, tool.Internal},
+	}
+	for name, end := range ends {
+		t.Run(name, func(t *testing.T) {
+			f := made(t, native.About{Name: "end", Timeout: 3 * time.Second}, func(context.Context, struct{}) (string, error) { return "", end.do() })
+			if end.want == tool.Deadline {
+				f = made(t, native.About{Name: "end", Timeout: 10 * time.Millisecond}, func(context.Context, struct{}) (string, error) { return "", end.do() })
+			}
+			began := time.Now()
+			_, err := f.Invoke(t.Context(), tool.Invocation{Tool: "end"})
+			require.ErrorIs(t, err, end.want)
+			assert.Less(t, time.Since(began), 30*time.Second)
+			if end.want == tool.Internal {
+				ended, stop := context.WithCancel(t.Context())
+				stop()
+				assert.NoError(t, f.Close(ended), "none of its calls runs")
+			}
+		})
+	}
+	late.Stop()
+	close(release)
+}
+
 // TestEndOfTheCaller: a call ends with its caller's context, and says which of the two deadlines it was.
 func TestEndOfTheCaller(t *testing.T) {
 	wait := made(t, native.About{Name: "wait"}, func(ctx context.Context, _ struct{}) (string, error) {
@@ -293,6 +336,16 @@ func TestDataOfASession(t *testing.T) {
 		}
 	}
 	assert.Len(t, tables, 2)
+}
+
+// TestAttackSessionEndThatExits: a function that exits when its panic is printed does not keep a session from ending.
+func TestAttackSessionEndThatExits(t *testing.T) {
+	f := made(t, native.About{Name: "keep", CloseSession: func(context.Context, string, string) error { panic(coded{goruntime.Goexit}) }}, add)
+	session, err := executing(t, f).NewSession(executor.SessionOptions{ID: "1"})
+	require.NoError(t, err)
+	ctx, stop := context.WithTimeout(t.Context(), 5*time.Second)
+	defer stop()
+	assert.ErrorContains(t, session.Close(ctx), "the tool called runtime.Goexit")
 }
 
 // TestApproval: a destructive function waits, and who approves is told that no sandbox confines it.

@@ -67,18 +67,49 @@ func (t *Tool) Invoke(ctx context.Context, invocation tool.Invocation) (tool.Out
 // errExited means that the function called runtime.Goexit.
 var errExited = errors.New("the function called runtime.Goexit")
 
-// run runs the function. A panic or runtime.Goexit in it becomes an error.
+// run runs the function. A panic or runtime.Goexit in it becomes an error. The methods of the function's error and of
+// a panic's value are the function's code as well, which may block or exit, so they are called here and nowhere else.
 func (t *Tool) run(ctx context.Context, arguments []byte, done chan<- returned) {
 	r := returned{err: t.internal(errExited)}
+	defer func() { done <- r }()
 	defer func() {
 		if value := recover(); value != nil {
 			r = returned{err: t.internal(fmt.Errorf("panic: %v\n%s", value, debug.Stack()))}
 		}
-		done <- r
 	}()
 	result, err := t.do(ctx, arguments)
-	r = returned{result, err}
+	r = returned{result, inWords(err)}
 }
+
+// inWords returns an error with the text of the function's error, and without its methods.
+func inWords(err error) error {
+	if err == nil {
+		return nil
+	}
+	if known, ok := errors.AsType[*tool.Error](err); ok {
+		cause := known.Err
+		if cause != nil {
+			cause = errors.New(cause.Error())
+		}
+		return &tool.Error{Kind: known.Kind, Message: known.Message, Err: cause}
+	}
+	w := worded{text: err.Error()}
+	for _, end := range []error{context.Canceled, context.DeadlineExceeded} {
+		if errors.Is(err, end) {
+			w.ends = append(w.ends, end)
+		}
+	}
+	return w
+}
+
+// worded is an error of a function.
+type worded struct {
+	text string
+	ends []error // of a context, which the error wraps
+}
+
+func (w worded) Error() string   { return w.text }
+func (w worded) Unwrap() []error { return w.ends }
 
 func (t *Tool) internal(cause error) error {
 	return &tool.Error{Op: "invoke", Tool: t.manifest.Name, Kind: tool.Internal, Err: cause}

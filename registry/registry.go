@@ -317,11 +317,11 @@ func (r *Registry) CloseSession(ctx context.Context, tenant, session string) err
 
 func closeSession(ctx context.Context, t SessionCloser, tenant, session string, done chan<- error) {
 	err := errors.New("the tool called runtime.Goexit")
+	defer func() { done <- err }() // also if the panic's value exits when it is printed
 	defer func() {
 		if value := recover(); value != nil {
 			err = fmt.Errorf("panic: %v", value)
 		}
-		done <- err
 	}()
 	err = t.CloseSession(ctx, tenant, session)
 }
