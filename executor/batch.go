@@ -162,7 +162,7 @@ func (e *Executor) newBatch(requested Batch, calls int) (*batch, error) {
 	}
 	return &batch{
 		executor: e, session: session, parallel: requested.Parallel, share: e.options.Output.share(calls),
-		allowed: e.allowed(session.allowed), files: slices.Concat(session.files, requested.Files), trace: requested.Trace, requests: requests, stream: requested.Stream, brought: own,
+		allowed: e.allowed(session.allowedNames()), files: slices.Concat(session.files, requested.Files), trace: requested.Trace, requests: requests, stream: requested.Stream, brought: own,
 	}, nil
 }
 

@@ -52,7 +52,6 @@ type Session struct {
 	key      string // unique in the executor
 	tenant   string
 	context  map[string]string
-	allowed  []string // nil allows all
 	user     string
 	files    []tool.File
 	cut      *output.Store
@@ -60,6 +59,7 @@ type Session struct {
 	approved *lru.Cache[string, tool.Approval] // see newApprovals
 
 	mu      sync.Mutex
+	allowed []string         // nil allows all
 	calls   map[string]*call // that have not ended, by call id
 	closed  bool
 	batches int           // that are running
@@ -167,6 +167,20 @@ func (s *Session) finish() {
 	if s.closed && s.batches == 0 {
 		close(s.idle)
 	}
+}
+
+// Allow replaces the names of the tools that the session's later batches may call, as [SessionOptions] says of them. A
+// paused batch that resumes is a later one. Batches that are running keep theirs.
+func (s *Session) Allow(names []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.allowed = slices.Clone(names)
+}
+
+func (s *Session) allowedNames() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.allowed
 }
 
 // ID returns the session's id.

@@ -218,11 +218,14 @@ func (s *Server) readOutput(ctx context.Context, request *sdk.ReadResourceReques
 	if err != nil {
 		return nil, refused(err.Error())
 	}
-	session, done, err := by.session(ctx)
+	session, done, err := by.found(ctx)
 	if err != nil {
 		return nil, s.failed(ctx, "resources/read", err)
 	}
 	defer done()
+	if session == nil {
+		return nil, refused("the session has no results")
+	}
 	page, err := session.Page(reference, from, most)
 	if err != nil {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()} // worded for whoever reads on

@@ -22,6 +22,8 @@ type by struct {
 	allowed func() ([]string, error)
 	// session returns the executor's session, and what to call when the request has ended.
 	session func(context.Context) (*executor.Session, func(), error)
+	// found is session without making one: the session is nil if there is none.
+	found func(context.Context) (*executor.Session, func(), error)
 	// gone is done when nobody waits for the answer any more.
 	gone context.Context
 	// answers has a wait group wait until the request has been answered.
@@ -40,11 +42,12 @@ type line struct {
 // by returns who makes a request.
 func (s *Server) by(ctx context.Context, session *sdk.ServerSession, extra *sdk.RequestExtra) (by, error) {
 	if l, ok := ctx.Value(lineKey{}).(line); ok {
+		session := func(context.Context) (*executor.Session, func(), error) { return l.session, func() {}, nil }
 		return by{
 			key:     l.session.ID(),
 			may:     func(auth.Scope) bool { return true },
 			allowed: func() ([]string, error) { return l.allowed, nil },
-			session: func(context.Context) (*executor.Session, func(), error) { return l.session, func() {}, nil },
+			session: session, found: session,
 			gone:    l.gone,
 			answers: func(*sync.WaitGroup) {}, // who serves the lines waits
 		}, nil

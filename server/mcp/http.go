@@ -172,6 +172,7 @@ func (w *web) by(session *sdk.ServerSession, extra *sdk.RequestExtra) (by, error
 		may:     caller.May,
 		allowed: func() ([]string, error) { return kept.Allowed(caller) },
 		session: func(ctx context.Context) (*executor.Session, func(), error) { return kept.Get(ctx, caller, "mcp."+id) },
+		found:   func(ctx context.Context) (*executor.Session, func(), error) { return kept.Find(ctx, caller, "mcp."+id) },
 		gone:    r.ctx,
 		answers: func(group *sync.WaitGroup) { w.await(number, group) },
 	}, nil

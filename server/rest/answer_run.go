@@ -223,11 +223,15 @@ func (r *run) submit(x *exchange, s *submission) (after int64, err error) {
 	if len(s.approvals) > 0 && !x.caller.May(auth.Approve) {
 		return 0, refuse(http.StatusForbidden, "the token lacks the scope %s", auth.Approve)
 	}
+	allowed, err := r.allowed() // the agent may have changed since the run paused
+	if err != nil {
+		return 0, err
+	}
 	if err := r.answers.add(r.report.Pending, s.outputs, s.approvals); err != nil {
 		return 0, err
 	}
 	after = r.events.end()
-	return after, r.resume(x.request.Context())
+	return after, r.resume(x.request.Context(), allowed)
 }
 
 // read reads answers in a provider's form.

@@ -267,6 +267,29 @@ func TestSession(t *testing.T) {
 	w.request("GET", path, "ada", nil).refused(404)
 }
 
+// TestAttackSessionsThatAreAskedFor: asking for outputs makes no sessions, so that it cannot end those of the tenant's other
+// tokens. The control are calls, which do make sessions, and end the token's own.
+func TestAttackSessionsThatAreAskedFor(t *testing.T) {
+	w := newWorld(t, rest.Options{})
+	long := strings.Repeat("0123456789", 10_000)
+	read := func(as string) func() int {
+		record := of[tool.Record](w.request("POST", "/v1/calls", as, `{"name":"echo","session":"s1","arguments":{"a":"`+long+`"}}`), 200)
+		path := "/v1/sessions/s1/outputs/" + record.Cuts[0].Reference
+		return func() int { return w.request("GET", path, as, nil).status }
+	}
+	ada, bob := read("ada"), read("bob")
+	for i := range 1001 {
+		require.Equal(t, http.StatusNotFound, w.request("GET", fmt.Sprintf("/v1/sessions/z%d/outputs/none", i), "bob", nil).status)
+	}
+	assert.Equal(t, http.StatusOK, ada())
+	assert.Equal(t, http.StatusOK, bob())
+	for i := range 1001 {
+		of[tool.Record](w.request("POST", "/v1/calls", "bob", fmt.Sprintf(`{"name":"echo","session":"z%d"}`, i)), 200)
+	}
+	assert.Equal(t, http.StatusOK, ada())
+	assert.Equal(t, http.StatusNotFound, bob(), "the control")
+}
+
 // TestEndOfSessionEndsItsCalls: the calls of a session end with it.
 func TestEndOfSessionEndsItsCalls(t *testing.T) {
 	w := newWorld(t, rest.Options{})

@@ -256,13 +256,18 @@ func (x *exchange) trace() string {
 // session returns a session of the caller's.
 func (x *exchange) session(id string) (*executor.Session, func(), error) {
 	session, done, err := x.api.options.Sessions.Get(x.request.Context(), x.caller, id)
+	return session, done, sessionRefusal(err)
+}
+
+// sessionRefusal returns the refusal that an error of package sessions stands for.
+func sessionRefusal(err error) error {
 	switch {
 	case errors.Is(err, sessions.ErrInvalidID):
-		err = refuse(http.StatusBadRequest, "session must be 1 to 128 visible ASCII characters")
+		return refuse(http.StatusBadRequest, "session must be 1 to 128 visible ASCII characters")
 	case errors.Is(err, sessions.ErrTooMany):
-		err = refuse(http.StatusTooManyRequests, "the tenant has too many sessions in use; end one, or wait")
+		return refuse(http.StatusTooManyRequests, "the tenant has too many sessions in use; end one, or wait")
 	case errors.Is(err, sessions.ErrClosed):
-		err = errStopping
+		return errStopping
 	}
-	return session, done, err
+	return err
 }

@@ -45,6 +45,8 @@ type Sessions interface {
 	// Get returns the caller's session with an id, which is made at its first use, and a function that must be called
 	// when the caller has done with it for now. An empty id makes a session for this use only.
 	Get(ctx context.Context, caller auth.Caller, id string) (session *executor.Session, done func(), err error)
+	// Find returns the caller's session with an id as Get does, and never makes one: the session is nil if there is none.
+	Find(ctx context.Context, caller auth.Caller, id string) (session *executor.Session, done func(), err error)
 	// End ends the caller's session with an id, and reports whether there was one.
 	End(ctx context.Context, caller auth.Caller, id string) bool
 	// Allowed returns the names of the tools that the caller may call, or nil for all.

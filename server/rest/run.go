@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/caisson-run/caisson/agents"
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/responses"
 	"github.com/caisson-run/caisson/executor"
@@ -46,7 +47,7 @@ type run struct {
 	api     *API
 	id      string
 	tenant  string
-	owner   owner
+	caller  auth.Caller // who made it
 	created time.Time
 	asked   batchRequest
 	size    int // of the request, in bytes
@@ -66,7 +67,7 @@ type run struct {
 	release func()             // gives the session back; nil when that was done
 }
 
-// owner is the token and user that made a run.
+// owner is the token and user of a caller.
 type owner struct{ token, user string }
 
 func ownerOf(c auth.Caller) owner { return owner{c.ID, c.User} }
@@ -326,11 +327,22 @@ func (r *run) stop(ctx context.Context) {
 	}
 }
 
-// resume goes on with a paused run if all that it waits for was submitted. The caller must hold r.mu.
-func (r *run) resume(ctx context.Context) error {
+// allowed returns the names of the tools that whoever made the run may call now, or nil for all.
+func (r *run) allowed() ([]string, error) {
+	names, err := r.api.options.Sessions.Allowed(r.caller)
+	if errors.Is(err, agents.ErrNotFound) {
+		return nil, refuse(http.StatusConflict, "the agent of the token that made the run does not exist any more; store it again, or cancel the run")
+	}
+	return names, err
+}
+
+// resume goes on with a paused run, which may call the allowed tools, if all that it waits for was submitted. The caller
+// must hold r.mu.
+func (r *run) resume(ctx context.Context, allowed []string) error {
 	if len(r.answers.missing(r.report.Pending)) > 0 {
 		return nil
 	}
+	r.report.Session.Allow(allowed)
 	resumption := executor.Resumption{
 		State: *r.report.State, Session: r.report.Session, Outputs: r.answers.outputs, Approvals: r.answers.approvals,
 		Timeout: r.asked.batch.Timeout, Trace: r.asked.batch.Trace, Requests: r.asked.batch.Requests, Client: r.asked.batch.Client,
@@ -345,7 +357,7 @@ func newest(a, b *run) int { return cmp.Or(b.created.Compare(a.created), cmp.Com
 
 // mayChange refuses callers who may not cancel the run or answer for its client.
 func (r *run) mayChange(c auth.Caller, orAdmin bool) error {
-	if ownerOf(c) == r.owner || orAdmin && c.May(auth.Admin) {
+	if ownerOf(c) == ownerOf(r.caller) || orAdmin && c.May(auth.Admin) {
 		return nil
 	}
 	return refuse(http.StatusForbidden, "another token made this run")

@@ -22,7 +22,7 @@ func newRuns(a *API) *runs { return &runs{api: a, byTenant: map[string]map[strin
 // add makes a run of the caller's, without starting it. release gives back its session when it has ended.
 func (s *runs) add(x *exchange, asked *batchRequest, release func()) (*run, error) {
 	r := &run{
-		api: s.api, id: newID("run_"), tenant: x.caller.Tenant, owner: ownerOf(x.caller), created: time.Now(), asked: *asked,
+		api: s.api, id: newID("run_"), tenant: x.caller.Tenant, caller: x.caller, created: time.Now(), asked: *asked,
 		events: feed{most: s.api.options.Runs.EventBytes}, status: queued, release: release, size: len(x.body),
 	}
 	r.asked.batch.Calls = nil // the batch has them

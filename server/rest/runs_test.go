@@ -275,6 +275,52 @@ func TestRunsAreBoundedInBytes(t *testing.T) {
 	w.start("ada", long)
 }
 
+// TestAttackToolTakenFromAnAgent: a run that waits calls no tool that was taken from its agent meanwhile, whoever approves it.
+// The control is an agent that keeps its tools.
+func TestAttackToolTakenFromAnAgent(t *testing.T) {
+	const both, less = `{"allowed_tools":["wipe","echo"]}`, `{"allowed_tools":["echo"]}`
+	w := newWorld(t, rest.Options{})
+	put := func(agent string) { of[map[string]any](w.request("PUT", "/v1/agents/clerk", "ada", agent), 200) }
+	for i, test := range []struct {
+		name  string
+		after func()
+		wiped bool
+	}{
+		{"the control", func() {}, true},
+		{"the tool is taken", func() { put(less) }, false},
+		{"the agent is removed", func() {
+			assert.Equal(t, http.StatusNoContent, w.request("DELETE", "/v1/agents/clerk", "ada", nil).status)
+		}, false},
+	} {
+		for _, made := range []string{"/v1/runs", "/v1/batches"} {
+			t.Run(test.name+made, func(t *testing.T) {
+				put(both)
+				what, before := fmt.Sprintf("disk %d", i), w.wipes()
+				started := of[run](w.request("POST", made, "clerk", `{"calls":[{"id":"c1","name":"wipe","arguments":{"what":"`+what+`"}},{"id":"c2","name":"echo"}]}`), 202)
+				paused := w.until(started.ID, "clerk", "requires_action")
+				test.after()
+				approve := func() answered {
+					return w.request("POST", "/v1/runs/"+started.ID+"/approvals", "approver", approval(paused.Pending[0]))
+				}
+				if _, _, err := w.agents.Load("acme", "clerk", anything{}); err != nil {
+					assert.Contains(t, approve().refused(409), "the agent of the token that made the run does not exist any more")
+					put(less) // what was refused can be sent again
+				}
+				of[run](approve(), 202)
+				ended := w.until(started.ID, "clerk", "completed")
+				assert.True(t, ended.Records[1].Result.Success)
+				if test.wiped {
+					assert.Equal(t, append(before, what), w.wipes())
+					return
+				}
+				assert.Equal(t, before, w.wipes())
+				assert.Equal(t, tool.Denied, ended.Records[0].Result.Kind)
+				assert.Equal(t, "allowed_tools", ended.Records[0].Denials[0].Permission)
+			})
+		}
+	}
+}
+
 // TestAttackSubmissions: outputs for all but one of the calls that wait are held until the last one comes, and so are within the
 // bound. Those that are refused are not counted.
 func TestAttackSubmissions(t *testing.T) {

@@ -6,9 +6,11 @@ import (
 	"strconv"
 )
 
+const noSession = "the token has no such session"
+
 func (x *exchange) deleteSession() (reply, error) {
 	if !x.api.options.Sessions.End(x.request.Context(), x.caller, x.request.PathValue("session_id")) {
-		return reply{}, refuse(http.StatusNotFound, "the token has no such session")
+		return reply{}, refuse(http.StatusNotFound, noSession)
 	}
 	return reply{status: http.StatusNoContent}, nil
 }
@@ -29,10 +31,12 @@ func (x *exchange) getOutput() (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	// A session that there is not is made here and has no results.
-	session, done, err := x.session(x.request.PathValue("session_id"))
+	session, done, err := x.api.options.Sessions.Find(x.request.Context(), x.caller, x.request.PathValue("session_id"))
 	if err != nil {
-		return reply{}, err
+		return reply{}, sessionRefusal(err)
+	}
+	if session == nil {
+		return reply{}, refuse(http.StatusNotFound, noSession)
 	}
 	defer done()
 	page, err := session.Page(x.request.PathValue("reference"), from, most)

@@ -32,8 +32,8 @@ type Options struct {
 	// Agents holds the agents that callers may be restricted to. If nil, callers that are restricted
 	// to an agent get no session.
 	Agents *agents.Store
-	// Most is how many sessions a tenant may have; 0 means 1,000. One more ends the one that was
-	// unused for longest.
+	// Most is how many sessions a tenant may have; 0 means 1,000. One more ends one that is not in use: of
+	// the token that has the most, the one that was unused for longest.
 	Most int
 	// Idle is how long a session is kept after its last use; 0 means an hour.
 	Idle time.Duration
@@ -105,15 +105,14 @@ func (s *Sessions) Get(ctx context.Context, caller auth.Caller, id string) (sess
 	if s.closed {
 		return nil, nil, ErrClosed
 	}
-	now := s.now()
-	s.expire(ctx, now)
+	s.expire(ctx, s.now())
 	k := s.kept[o]
-	if k != nil && (!slices.Equal(k.allowed, allowed) || (k.allowed == nil) != (allowed == nil)) { // the agent was changed
+	if k != nil && !k.allows(allowed) {
 		s.drop(ctx, o)
 		k = nil
 	}
 	if k == nil {
-		if err := s.makeRoom(ctx, caller.Tenant); err != nil {
+		if err := s.makeRoom(ctx, o); err != nil {
 			return nil, nil, err
 		}
 		opened, err := s.open(caller, allowed)
@@ -123,14 +122,47 @@ func (s *Sessions) Get(ctx context.Context, caller auth.Caller, id string) (sess
 		k = &kept{session: opened, allowed: allowed}
 		s.kept[o] = k
 	}
-	k.used = now
+	return k.session, s.lease(k), nil
+}
+
+// Find returns the caller's session with an id as Get does, and never makes one. The session is nil if the caller has
+// none, or if its agent could call other tools when the session was made.
+func (s *Sessions) Find(ctx context.Context, caller auth.Caller, id string) (session *executor.Session, done func(), err error) {
+	if !isID(id) {
+		return nil, nil, ErrInvalidID
+	}
+	allowed, err := s.Allowed(caller)
+	if err != nil {
+		return nil, nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, nil, ErrClosed
+	}
+	s.expire(ctx, s.now())
+	k := s.kept[ownerOf(caller, id)]
+	if k == nil || !k.allows(allowed) {
+		return nil, func() {}, nil
+	}
+	return k.session, s.lease(k), nil
+}
+
+// lease marks a session as in use until done is called. The caller must hold s.mu.
+func (s *Sessions) lease(k *kept) (done func()) {
+	k.used = s.now()
 	k.leases++
-	return k.session, sync.OnceFunc(func() {
+	return sync.OnceFunc(func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		k.leases--
 		k.used = s.now()
-	}), nil
+	})
+}
+
+// allows reports whether the session was made for these tools. It was not if the agent has changed since.
+func (k *kept) allows(names []string) bool {
+	return slices.Equal(k.allowed, names) && (k.allowed == nil) == (names == nil)
 }
 
 func ownerOf(caller auth.Caller, id string) owner {
@@ -175,27 +207,33 @@ func (s *Sessions) expire(ctx context.Context, now time.Time) {
 	}
 }
 
-// makeRoom ends the session of a tenant that was unused for longest, if it has as many as it may have.
-// The caller must hold s.mu.
-func (s *Sessions) makeRoom(ctx context.Context, tenant string) error {
-	count := 0
-	var oldest *owner
+// makeRoom ends a session that is not in use, if the tenant of a new one has as many as it may have. With the new one counted,
+// it is a session of the token that has the most, so that no token ends another's that has fewer, and of these the one that
+// was unused for longest. The caller must hold s.mu.
+func (s *Sessions) makeRoom(ctx context.Context, added owner) error {
+	count, of := 0, map[string]int{added.token: 1}
+	for o := range s.kept {
+		if o.tenant == added.tenant {
+			count++
+			of[o.token]++
+		}
+	}
+	if count < s.options.Most {
+		return nil
+	}
+	var first *owner
 	for o, k := range s.kept {
-		if o.tenant != tenant {
+		if o.tenant != added.tenant || k.leases > 0 {
 			continue
 		}
-		count++
-		if k.leases == 0 && (oldest == nil || k.used.Before(s.kept[*oldest].used)) {
-			oldest = &o
+		if first == nil || of[o.token] > of[first.token] || of[o.token] == of[first.token] && k.used.Before(s.kept[*first].used) {
+			first = &o
 		}
 	}
-	switch {
-	case count < s.options.Most:
-		return nil
-	case oldest == nil:
+	if first == nil {
 		return ErrTooMany
 	}
-	s.drop(ctx, *oldest)
+	s.drop(ctx, *first)
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -107,6 +108,58 @@ func TestAttackSessionsOfOthers(t *testing.T) {
 		assert.True(t, s.End(t.Context(), other, "s"))
 	}
 	assert.Same(t, first, get(t, s, own, "s"), "nobody else ends it")
+}
+
+// TestFind: a session is found by its caller, and looking for one makes none.
+func TestFind(t *testing.T) {
+	w := newWorld(t)
+	s := w.sessions(t, Options{})
+	caller := auth.Caller{ID: "token", Tenant: "acme"}
+	found := func(caller auth.Caller, id string) *executor.Session {
+		session, done, err := s.Find(t.Context(), caller, id)
+		require.NoError(t, err)
+		done()
+		return session
+	}
+	assert.Nil(t, found(caller, "s"))
+	assert.Nil(t, found(caller, "s"), "it was not made")
+	own := get(t, s, caller, "s")
+	assert.Same(t, own, found(caller, "s"))
+	assert.Nil(t, found(auth.Caller{ID: "another", Tenant: "acme"}, "s"))
+	for _, id := range []string{"", "a b", strings.Repeat("a", 129)} {
+		_, _, err := s.Find(t.Context(), caller, id)
+		assert.ErrorIs(t, err, ErrInvalidID, id)
+	}
+	caller.Agent = "a"
+	_, _, err := s.Find(t.Context(), caller, "s")
+	assert.ErrorIs(t, err, agents.ErrNotFound)
+	require.NoError(t, w.agents.Save("acme", agents.Agent{Name: "a", AllowedTools: []string{"note"}}, w.host.Registry()))
+	get(t, s, caller, "s")
+	assert.NotNil(t, found(caller, "s"))
+	require.NoError(t, w.agents.Save("acme", agents.Agent{Name: "a"}, w.host.Registry()))
+	assert.Nil(t, found(caller, "s"), "the agent was changed")
+	require.NoError(t, s.Close(t.Context()))
+	caller.Agent = ""
+	_, _, err = s.Find(t.Context(), caller, "s")
+	assert.ErrorIs(t, err, ErrClosed)
+}
+
+// TestAttackSessionsOfOneToken: a token that makes more sessions than its tenant may have ends its own, of which the one
+// that was unused for longest is first: the control.
+func TestAttackSessionsOfOneToken(t *testing.T) {
+	s := newWorld(t).sessions(t, Options{Most: 4})
+	now := time.Now()
+	s.now = func() time.Time { now = now.Add(time.Millisecond); return now }
+	ada, bob := auth.Caller{ID: "ada", Tenant: "acme"}, auth.Caller{ID: "bob", Tenant: "acme"}
+	first, second := get(t, s, ada, "1"), get(t, s, ada, "2")
+	for i := range 20 {
+		get(t, s, bob, fmt.Sprint(i))
+	}
+	assert.Same(t, second, get(t, s, ada, "2"))
+	assert.Same(t, first, get(t, s, ada, "1"))
+	get(t, s, ada, "3")
+	assert.Same(t, first, get(t, s, ada, "1"))
+	assert.NotSame(t, second, get(t, s, ada, "2"), "the control")
 }
 
 func TestSessionsEnd(t *testing.T) {
