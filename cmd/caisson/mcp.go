@@ -71,9 +71,13 @@ func (o *options) mcp(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	allowed, err := h.agentTools(more)
+	if err != nil {
+		return err
+	}
 	serving, stop := h.runaways.within(ctx)
 	defer stop()
-	err = server.ServeLines(serving, h.session, h.allowed, input(o.stdin), nopCloser{o.stdout})
+	err = server.ServeLines(serving, h.session, allowed, input(o.stdin), nopCloser{o.stdout})
 	if failure := h.runaways.failure(); failure != nil {
 		return failure
 	}
@@ -82,6 +86,25 @@ func (o *options) mcp(ctx context.Context) (err error) {
 		return failed(exitFailed, err.Error())
 	}
 	return nil
+}
+
+// agentTools returns a function that reads which tools the chosen agent may call, and adds more. It is nil if no agent is
+// chosen. The agent may change while the command runs, and while a call waits for its approval.
+func (h *host) agentTools(more []string) (func() ([]string, error), error) {
+	if h.options.agent == "" {
+		return nil, nil
+	}
+	store, err := h.agents()
+	if err != nil {
+		return nil, err
+	}
+	return func() ([]string, error) {
+		agent, _, err := store.Load(h.options.tenant, h.options.agent, h.registry)
+		if err != nil {
+			return nil, err
+		}
+		return append(agent.AllowedTools, more...), nil
+	}, nil
 }
 
 // addOutputTool adds the tool with which a model reads the rest of a result that was cut, unless a tool has

@@ -139,6 +139,28 @@ func TestMCPWithTheSDKsClient(t *testing.T) {
 	assert.Empty(t, stderr.String())
 }
 
+// TestMCPToolTakenFromAnAgent: the command offers and runs what its agent may call now.
+func TestMCPToolTakenFromAnAgent(t *testing.T) {
+	root, err := guests.Compile(t.Context(), "wasm-tools/calculator")
+	require.NoError(t, err)
+	tools, state := filepath.Join(root, "wasm-tools"), t.TempDir()
+	set := func(names ...string) {
+		out, err := exec.CommandContext(t.Context(), "caisson", append([]string{"agent", "set", "--tools", tools, "--state-dir", state, "clerk"}, names...)...).CombinedOutput()
+		require.NoError(t, err, "%s", out)
+	}
+	set("calculator")
+	p := startMCP(t, "--tools", tools, "--state-dir", state, "--agent", "clerk")
+	p.send(t, initialize...)
+	const sum = `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"calculator","arguments":{"expression":"2+2"}}}`
+	p.send(t, fmt.Sprintf(sum, 2))
+	assert.Equal(t, "4", p.answer(t, 2).Result.Content[0].Text)
+	set("ask_user")
+	p.send(t, fmt.Sprintf(sum, 3))
+	denied := p.answer(t, 3)
+	require.True(t, denied.Result.IsError)
+	assert.Contains(t, denied.Result.Content[0].Text, "calculator is not among the tools that this agent may call")
+}
+
 const endlessManifest = `
 schema: caisson/v1
 name: endless

@@ -25,7 +25,6 @@ func (h *host) start(more ...string) (err error) {
 		}
 		session.Allowed = append(agent.AllowedTools, more...)
 	}
-	h.allowed = session.Allowed
 	h.session, err = h.NewSession(session)
 	if exposed, ok := errors.AsType[*caisson.Error](err); ok && exposed.Kind == caisson.ErrExposed {
 		return failed(exitUsage, exposed.Err.Error()+", and could forge what is kept there: records of calls, or compiled code", apartHint)

@@ -34,7 +34,6 @@ type host struct {
 	logger       *slog.Logger // nil without --verbose
 	runaways     *runaways
 	session      *executor.Session // nil before [host.start]
-	allowed      []string          // the tools of the session; nil for all
 	witness      *witness          // nil if no calls are run
 	stateProblem error             // why there is no folder for records
 }

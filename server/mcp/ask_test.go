@@ -2,6 +2,7 @@ package mcp_test
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/agents"
 	"github.com/caisson-run/caisson/server/auth"
 	"github.com/caisson-run/caisson/server/mcp"
 	"github.com/caisson-run/caisson/tool"
@@ -69,6 +71,40 @@ func TestApprovals(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestAttackToolTakenFromAnAgent: a tool that was taken from the agent while the user was asked about its call does not run.
+// The control is an agent that keeps it.
+func TestAttackToolTakenFromAnAgent(t *testing.T) {
+	clerk := auth.Caller{ID: "token", Tenant: "acme", Scopes: everything, Agent: "clerk"}
+	for name, connect := range map[string]func(testing.TB, *world, *sdk.ClientOptions) *sdk.ClientSession{
+		"lines": connectLinesOf("", "clerk"), "lines 2025-11-25": connectLinesOf("2025-11-25", "clerk"),
+		"sessions": connectWeb("2025-11-25", &clerk), "stateless": connectWeb("", &clerk),
+	} {
+		for _, taken := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/%t", name, taken), func(t *testing.T) {
+				wipe, ran := newWipe(t)
+				w := newWorld(t, mcp.Options{}, wipe)
+				require.NoError(t, w.agents.Save("acme", agents.Agent{Name: "clerk", AllowedTools: []string{"wipe"}}, w.host.Registry()))
+				c := connect(t, w, &sdk.ClientOptions{ElicitationHandler: func(context.Context, *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+					if taken {
+						assert.NoError(t, w.agents.Save("acme", agents.Agent{Name: "clerk", AllowedTools: []string{"ask_user"}}, w.host.Registry()))
+					}
+					return &sdk.ElicitResult{Action: "accept", Content: map[string]any{"approve": true}}, nil
+				}})
+				result := call(t, c, "wipe", map[string]any{"path": "disk"})
+				assert.Equal(t, taken, result.IsError)
+				assert.Equal(t, taken, ran.Load() == 0)
+				if taken {
+					assert.Contains(t, text(t, result, 0), "wipe is not among the tools that this agent may call")
+				}
+				list, err := c.ListTools(t.Context(), nil)
+				require.NoError(t, err)
+				require.Len(t, list.Tools, 1)
+				assert.Equal(t, taken, list.Tools[0].Name == "ask_user")
+			})
+		}
 	}
 }
 

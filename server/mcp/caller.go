@@ -35,19 +35,39 @@ type lineKey struct{}
 // line is who sends lines: somebody who started the program and may do everything.
 type line struct {
 	session *executor.Session
-	allowed []string
+	allowed func() ([]string, error) // nil for all
 	gone    context.Context
+}
+
+// names returns the names of the tools that may be listed and called now; nil for all.
+func (l line) names() ([]string, error) {
+	if l.allowed == nil {
+		return nil, nil
+	}
+	return l.allowed()
+}
+
+// open returns the session, which allows what may be called now.
+func (l line) open(context.Context) (*executor.Session, func(), error) {
+	if l.allowed != nil {
+		names, err := l.allowed()
+		if err != nil {
+			return nil, nil, err
+		}
+		l.session.Allow(names)
+	}
+	return l.session, func() {}, nil
 }
 
 // by returns who makes a request.
 func (s *Server) by(ctx context.Context, session *sdk.ServerSession, extra *sdk.RequestExtra) (by, error) {
 	if l, ok := ctx.Value(lineKey{}).(line); ok {
-		session := func(context.Context) (*executor.Session, func(), error) { return l.session, func() {}, nil }
 		return by{
 			key:     l.session.ID(),
 			may:     func(auth.Scope) bool { return true },
-			allowed: func() ([]string, error) { return l.allowed, nil },
-			session: session, found: session,
+			allowed: l.names,
+			session: l.open,
+			found:   func(context.Context) (*executor.Session, func(), error) { return l.session, func() {}, nil },
 			gone:    l.gone,
 			answers: func(*sync.WaitGroup) {}, // who serves the lines waits
 		}, nil

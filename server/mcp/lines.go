@@ -22,12 +22,12 @@ const maxLine = 4 << 20
 const toTell = 2 * time.Second
 
 // ServeLines serves one client, whose messages it reads line by line, until in ends or ctx is done. Calls are
-// made in session; allowed names the tools that are listed, nil for all, and should be what the session allows.
-// Nothing but messages of the protocol is written to out. Both are closed.
+// made in session. If allowed is not nil, it returns the names of the tools that may be listed and called now; each list
+// and call asks it, and the session allows them from then on. Nothing but messages of the protocol is written to out. Both are closed.
 //
 // At the end, calls that still run are cancelled, and the client is told how they ended. A message that is not
 // JSON, or is too long, ends the connection with an error.
-func (s *Server) ServeLines(ctx context.Context, session *executor.Session, allowed []string, in io.ReadCloser, out io.WriteCloser) error {
+func (s *Server) ServeLines(ctx context.Context, session *executor.Session, allowed func() ([]string, error), in io.ReadCloser, out io.WriteCloser) error {
 	s.lines.Add(1)
 	defer s.lines.Done()
 	running, cancel := context.WithCancel(ctx)

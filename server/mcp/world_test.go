@@ -145,15 +145,27 @@ func transports() []transport {
 
 // connectLines connects over pipes, as with the standard input and output of a process.
 func connectLines(version string) func(testing.TB, *world, *sdk.ClientOptions) *sdk.ClientSession {
+	return connectLinesOf(version, "")
+}
+
+// connectLinesOf is connectLines for an agent of the tenant acme.
+func connectLinesOf(version, agent string) func(testing.TB, *world, *sdk.ClientOptions) *sdk.ClientSession {
 	return func(t testing.TB, w *world, options *sdk.ClientOptions) *sdk.ClientSession {
 		t.Helper()
 		session, err := w.host.NewSession(executor.SessionOptions{})
 		require.NoError(t, err)
+		var allowed func() ([]string, error)
+		if agent != "" {
+			allowed = func() ([]string, error) {
+				a, _, err := w.agents.Load("acme", agent, w.host.Registry())
+				return a.AllowedTools, err
+			}
+		}
 		toServer, fromClient := io.Pipe()
 		toClient, fromServer := io.Pipe()
 		served := make(chan error, 1)
 		go func() {
-			served <- w.server.ServeLines(context.WithoutCancel(t.Context()), session, nil, toServer, fromServer)
+			served <- w.server.ServeLines(context.WithoutCancel(t.Context()), session, allowed, toServer, fromServer)
 		}()
 		connection, err := newClient(options).Connect(t.Context(), &sdk.IOTransport{Reader: toClient, Writer: fromClient}, &sdk.ClientSessionOptions{ProtocolVersion: version})
 		require.NoError(t, err)
