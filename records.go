@@ -67,10 +67,10 @@ func (l *ledger) Record(ctx context.Context, ended executor.Entry) error {
 
 func (l *ledger) keep(ended executor.Entry) error {
 	l.mu.Lock()
-	keeper := l.keeper
+	keeper, problem := l.keeper, l.problem
 	l.mu.Unlock()
 	if keeper == nil {
-		return nil // the folder could not be opened; that error is reported once
+		return problem // with which the folder could not be opened
 	}
 	err := keeper.Keep(l.entry(ended))
 	l.mu.Lock()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 
 	"github.com/spf13/cobra"
 
@@ -67,7 +68,7 @@ func (o *options) mcp(ctx context.Context) (err error) {
 	if err := h.start(more...); err != nil {
 		return err
 	}
-	server, err := mcp.New(h.Host, mcp.Options{Version: readVersion().Version, Logger: h.logger})
+	server, err := mcp.New(h.Host, mcp.Options{Version: readVersion().Version, Logger: h.serverLog(slog.LevelError)})
 	if err != nil {
 		return err
 	}

@@ -117,11 +117,7 @@ func (o *serveOptions) serve(ctx context.Context) (err error) {
 	if err := o.callers(h); err != nil {
 		return err
 	}
-	log := h.logger
-	if log == nil {
-		log = slog.New(slog.NewTextHandler(o.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	}
-	return o.behind(ctx, h, counted.Handler(), log)
+	return o.behind(ctx, h, counted.Handler(), h.serverLog(slog.LevelWarn))
 }
 
 func parseCount(text string) (int, error) {

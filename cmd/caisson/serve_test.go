@@ -136,6 +136,33 @@ func TestServe(t *testing.T) {
 	assert.Equal(t, 0, s.end(t), s.log())
 }
 
+// TestServeLogsLostRecords: a record that cannot be kept does not fail its call, and is logged without --verbose, as is a
+// folder in which none can be kept.
+func TestServeLogsLostRecords(t *testing.T) {
+	for name, spoil := range map[string]func(records string) (after func() error){
+		"the folder is lost": func(records string) func() error { return func() error { return os.RemoveAll(records) } },
+		"the folder is a file": func(records string) func() error {
+			require.NoError(t, os.WriteFile(records, nil, 0o600))
+			return func() error { return nil }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state := t.TempDir()
+			require.NoError(t, os.Chmod(state, 0o700))
+			after := spoil(filepath.Join(state, "records"))
+			s := startServe(t, "--state-dir", state)
+			for range 2 {
+				status, text := s.do(t, plain(t), "POST", "/v1/calls", "", sevenTimesSix)
+				assert.Equal(t, 200, status, text)
+				require.NoError(t, after())
+			}
+			assert.Eventually(t, func() bool { return strings.Contains(s.log(), `level=ERROR msg="recorder failed"`) }, 10*time.Second, time.Millisecond, s.log())
+			assert.Contains(t, s.log(), "call_id=")
+			assert.NotContains(t, s.log(), "level=INFO")
+		})
+	}
+}
+
 // TestServeBodies: the largest body is that of the help text, for all that is served.
 func TestServeBodies(t *testing.T) {
 	for name, args := range map[string][]string{"16 MiB": nil, "1 MiB": {"--max-body", "1MiB"}} {

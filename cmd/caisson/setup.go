@@ -234,7 +234,19 @@ func (h *host) serveOptions(opening opening, options *caisson.Options) (err erro
 	}
 	options.Executor.Recorder = opening.recorder
 	options.StateDir, h.stateProblem = h.options.stateFolder()
+	options.Logger = h.serverLog(slog.LevelError)
+	if h.stateProblem != nil {
+		options.Logger.Error("records of calls are not kept", "err", h.stateProblem)
+	}
 	return err
+}
+
+// serverLog returns the log of a command that serves: of everything with --verbose, and otherwise from a level on.
+func (h *host) serverLog(level slog.Level) *slog.Logger {
+	if h.logger != nil {
+		return h.logger
+	}
+	return slog.New(slog.NewTextHandler(h.options.stderr, &slog.HandlerOptions{Level: level}))
 }
 
 // hostsOfTools rejects an --allow-net with the name of a tool. It takes a host, but its name suggests
