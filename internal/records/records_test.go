@@ -8,8 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	goruntime "runtime"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -327,6 +329,54 @@ func TestManyAtOnce(t *testing.T) {
 	newest := list(t, folder, writers*each)
 	assert.Len(t, newest, MaxRecords)
 	assert.Equal(t, id(writers*each-1), newest[0])
+}
+
+// TestAttackPrunesInTheWay: while one record waits for the folder to be pruned, others are kept. That takes long if
+// another process has left many records.
+func TestAttackPrunesInTheWay(t *testing.T) {
+	dir := In(t.TempDir())
+	keeper, err := dir.Open()
+	require.NoError(t, err)
+	of := func(n int) Entry {
+		e := entry(n)
+		e.Tenant = "acme"
+		return e
+	}
+	for n := range 2500 {
+		content, err := json.Marshal(map[string]any{"tenant": "other", "record": entry(n).Record})
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(string(dir), id(n)+".json"), content, 0o600))
+	}
+	const writers = 6
+	var mu sync.Mutex
+	var took []time.Duration
+	var next atomic.Int64
+	next.Store(10_000)
+	var group sync.WaitGroup
+	for range writers {
+		group.Go(func() {
+			for range pruned / 2 {
+				began := time.Now()
+				assert.NoError(t, keeper.Keep(of(int(next.Add(1)))))
+				mu.Lock()
+				took = append(took, time.Since(began))
+				mu.Unlock()
+			}
+		})
+	}
+	group.Wait()
+	longest, long := slices.Max(took), 0
+	for _, one := range took {
+		if one > longest/2 {
+			long++
+		}
+	}
+	assert.LessOrEqual(t, long, writers/2, "calls that waited more than %s", longest/2)
+	require.NoError(t, keeper.Close())
+	assert.Len(t, list(t, dir, 10_000), MaxRecords)
+	found, _, err := dir.Of("acme", 1000, nil)
+	require.NoError(t, err)
+	assert.Len(t, found, writers*pruned/2, "the tenant with fewer records keeps all")
 }
 
 func TestStateDir(t *testing.T) {
