@@ -224,7 +224,7 @@ func (o *serveOptions) behind(ctx context.Context, h *host, metrics http.Handler
 	if _, err := kept.Allowed(o.Local); err != nil {
 		return o.agentProblem(err)
 	}
-	protocol, err := mcp.New(h.Host, mcp.Options{Sessions: kept, Version: readVersion().Version, Logger: log})
+	protocol, err := mcp.New(h.Host, mcp.Options{Sessions: kept, Version: readVersion().Version, Body: o.Limits.BodyBytes, Logger: log})
 	if err != nil {
 		return err
 	}

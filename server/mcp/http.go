@@ -1,15 +1,19 @@
 package mcp
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
+	"mime"
 	"net/http"
 	"sync"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/caisson-run/caisson/executor"
@@ -40,7 +44,7 @@ type web struct {
 
 func newWeb(s *Server) *web {
 	server := func(*http.Request) *sdk.Server { return s.sdk }
-	options := sdk.StreamableHTTPOptions{Logger: s.log, SessionTimeout: s.options.Idle, PropagateRequestCancellation: true}
+	options := sdk.StreamableHTTPOptions{Logger: s.log, SessionTimeout: s.options.Idle, PropagateRequestCancellation: true, MaxRequestBodyBytes: s.options.Body}
 	without := options
 	without.Stateless = true
 	return &web{
@@ -63,17 +67,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the server is being stopped", http.StatusServiceUnavailable)
 		return
 	}
-	number, done := s.web.enter(r.Context())
-	defer done()
-	present, leave := present(r.Context())
-	defer leave()
-	r = r.Clone(present)
-	r.Header.Set(requestHeader, number)
-	if r.Header.Get(versionHeader) >= stateless && r.Header.Get(sessionHeader) == "" {
-		s.web.stateless.ServeHTTP(w, r)
-		return
-	}
-	switch id := r.Header.Get(sessionHeader); {
+	id := r.Header.Get(sessionHeader)
+	isStateless := r.Header.Get(versionHeader) >= stateless && id == ""
+	switch {
+	case isStateless:
 	case id != "" && !s.web.owns(caller, id):
 		http.Error(w, "there is no such session; begin one with initialize", http.StatusNotFound)
 		return
@@ -81,7 +78,65 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the caller has too many sessions; end some of them", http.StatusServiceUnavailable)
 		return
 	}
+	if !s.admit(w, r, isStateless) {
+		return
+	}
+	number, done := s.web.enter(r.Context())
+	defer done()
+	present, leave := present(r.Context())
+	defer leave()
+	r = r.Clone(present)
+	r.Header.Set(requestHeader, number)
+	if isStateless {
+		s.web.stateless.ServeHTTP(w, r)
+		return
+	}
 	s.web.sessions.ServeHTTP(w, r)
+}
+
+// admit reads the messages of a request and leaves them for the SDK, or answers the request and returns false if they are
+// not for it.
+func (s *Server) admit(w http.ResponseWriter, r *http.Request, isStateless bool) bool {
+	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if r.Method != http.MethodPost || err != nil || media != "application/json" {
+		return true // the SDK refuses the request, or reads no body
+	}
+	var body bytes.Buffer
+	_, err = body.ReadFrom(http.MaxBytesReader(w, r.Body, s.options.Body))
+	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		http.Error(w, fmt.Sprintf("the body is longer than %d bytes", large.Limit), http.StatusRequestEntityTooLarge)
+		return false
+	}
+	if err != nil {
+		http.Error(w, "the body did not arrive whole", http.StatusBadRequest)
+		return false
+	}
+	if rejected := check(body.String(), isStateless || r.Header.Get(sessionHeader) != ""); rejected != nil {
+		rejected.write(w, isStateless)
+		return false
+	}
+	r.Body = io.NopCloser(&body)
+	return true
+}
+
+// write answers a request over HTTP. Before the revision without sessions, an error in a request whose id is known is an
+// answer like any other.
+func (r *rejection) write(w http.ResponseWriter, isStateless bool) {
+	status := http.StatusBadRequest
+	switch {
+	case isStateless && r.err.Code == jsonrpc.CodeMethodNotFound:
+		status = http.StatusNotFound
+	case !isStateless && r.id != "":
+		status = http.StatusOK
+	}
+	text, err := r.message()
+	if err != nil {
+		http.Error(w, r.err.Message, status)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(text) // the client may have gone
 }
 
 // present returns a context that ends when the client goes away. If a request is cancelled for another reason, such as that

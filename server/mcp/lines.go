@@ -1,6 +1,8 @@
 package mcp
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +20,14 @@ import (
 // maxLine is how many bytes a message on one line may have: the arguments of a call in JSON, and room for the rest.
 const maxLine = 4 << 20
 
+// Bounds of what one connection holds: requests that are not answered, the bytes of these, and the bytes of answers that
+// the client has not read.
+const (
+	maxOpen      = 1024
+	maxOpenBytes = 64 << 20
+	maxUnread    = 16 << 20
+)
+
 // toTell is how long a client that has stopped reading may delay the end of its connection.
 const toTell = 2 * time.Second
 
@@ -26,14 +36,17 @@ const toTell = 2 * time.Second
 // and call asks it, and the session allows them from then on. Nothing but messages of the protocol is written to out. Both are closed.
 //
 // At the end, calls that still run are cancelled, and the client is told how they ended. A message that is not
-// JSON, or is too long, ends the connection with an error.
+// JSON, or is too long, ends the connection with an error. A client may have 1,024 requests without an answer; more are
+// refused. While it does not read its answers, no more requests are handled.
 func (s *Server) ServeLines(ctx context.Context, session *executor.Session, allowed func() ([]string, error), in io.ReadCloser, out io.WriteCloser) error {
 	s.lines.Add(1)
 	defer s.lines.Done()
 	running, cancel := context.WithCancel(ctx)
 	defer cancel()
-	serving := context.WithValue(ctx, lineKey{}, line{session, allowed, running})
-	watched := &watched{Transport: &sdk.IOTransport{Reader: in, Writer: out, MaxLineLength: maxLine}, end: cancel, idle: make(chan struct{}, 1), open: map[jsonrpc.ID]bool{}}
+	written := &lockedWriter{WriteCloser: out}
+	watched := &watched{out: written, end: cancel, idle: make(chan struct{}, 1), open: map[jsonrpc.ID]int{}, read: make(chan struct{})}
+	watched.Transport = &sdk.IOTransport{Reader: &checkedLines{in: in, lines: bufio.NewReader(in), out: written}, Writer: written, MaxLineLength: -1} // lines are bounded
+	serving := context.WithValue(ctx, lineKey{}, line{session, allowed, running, watched.readable})
 	connection, err := s.sdk.Connect(serving, watched, nil)
 	if err != nil {
 		return fmt.Errorf("mcp: %w", err)
@@ -61,12 +74,34 @@ func (s *Server) ServeLines(ctx context.Context, session *executor.Session, allo
 // connection is about to be closed, or its input has ended.
 type watched struct {
 	sdk.Transport
+	out  io.Writer
 	end  func() // cancels the calls that run
 	idle chan struct{}
 
-	mu   sync.Mutex
-	open map[jsonrpc.ID]bool // requests without an answer
-	err  error               // with which reading ended
+	mu     sync.Mutex
+	open   map[jsonrpc.ID]int // the bytes of requests without an answer
+	bytes  int                // of all of them
+	unread int                // bytes of answers that are being written
+	read   chan struct{}      // closed when unread becomes less
+	begun  bool               // the client has sent initialize
+	err    error              // with which reading ended
+}
+
+// readable waits until the client has read enough of what it was sent.
+func (w *watched) readable(ctx context.Context) error {
+	for {
+		w.mu.Lock()
+		unread, read := w.unread, w.read
+		w.mu.Unlock()
+		if unread < maxUnread {
+			return nil
+		}
+		select {
+		case <-read:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // fault returns why the client's messages could not be read, or nil if it has gone.
@@ -94,35 +129,86 @@ type watchedConnection struct {
 
 // Read implements [sdk.Connection].
 func (w *watchedConnection) Read(ctx context.Context) (jsonrpc.Message, error) {
-	message, err := w.Connection.Read(ctx)
-	if err != nil {
-		w.mu.Lock()
-		w.err = err
-		w.mu.Unlock()
-		w.end()
-		w.settle()
-		return nil, err
+	for {
+		message, err := w.Connection.Read(ctx)
+		if err != nil {
+			w.mu.Lock()
+			w.err = err
+			w.mu.Unlock()
+			w.end()
+			w.settle()
+			return nil, err
+		}
+		request, ok := message.(*jsonrpc.Request)
+		if !ok || !request.IsCall() {
+			return message, nil
+		}
+		refusal, known := w.admit(request)
+		switch {
+		case refusal == nil:
+			return message, nil
+		case known: // Nothing more is read until the client has read this.
+			err = w.Connection.Write(ctx, &jsonrpc.Response{ID: request.ID, Error: refusal})
+		default:
+			err = (&rejection{err: refusal}).writeLine(w.out)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// admit counts a request that is to be answered, or returns why it is refused, and whether its id can be answered.
+func (w *watched) admit(request *jsonrpc.Request) (refusal *jsonrpc.Error, known bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.begun = w.begun || request.Method == "initialize"
+	size := len(request.Params)
+	switch _, used := w.open[request.ID]; {
+	case used:
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the id is that of a request that has not been answered"}, false
+	case !w.begun && !methods[request.Method].early && !bytes.Contains(request.Params, []byte(sdk.MetaKeyProtocolVersion)):
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: noSession}, true
+	case len(w.open) >= maxOpen || w.bytes+size > maxOpenBytes:
+		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf("%d requests have not been answered; wait for answers before sending more", len(w.open))}, true
 	}
 	// A subscription lasts until the end: there is no answer to wait for.
-	if request, ok := message.(*jsonrpc.Request); ok && request.IsCall() && request.Method != "subscriptions/listen" {
-		w.mu.Lock()
-		w.open[request.ID] = true
-		w.mu.Unlock()
+	if request.Method != listenMethod {
+		w.open[request.ID] = size
+		w.bytes += size
 	}
-	return message, nil
+	return nil, true
 }
 
 // Write implements [sdk.Connection].
 func (w *watchedConnection) Write(ctx context.Context, message jsonrpc.Message) error {
-	if response, ok := message.(*jsonrpc.Response); ok {
-		defer w.answered(response.ID)
+	response, ok := message.(*jsonrpc.Response)
+	if !ok {
+		return w.Connection.Write(ctx, message)
 	}
+	if response.Error != nil {
+		response.Error, _ = inWords(response.Error)
+	}
+	size := len(response.Result)
+	w.wait(size)
+	defer w.answered(response.ID, size)
 	return w.Connection.Write(ctx, message)
 }
 
-func (w *watched) answered(id jsonrpc.ID) {
+// wait counts an answer that waits for the client to read it.
+func (w *watched) wait(size int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.unread += size
+}
+
+func (w *watched) answered(id jsonrpc.ID, size int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.unread -= size
+	close(w.read)
+	w.read = make(chan struct{})
+	w.bytes -= w.open[id]
 	delete(w.open, id)
 	if len(w.open) == 0 {
 		select {
@@ -149,4 +235,81 @@ func (w *watched) settle() {
 			return
 		}
 	}
+}
+
+// checkedLines are the client's messages without those that [check] rejects, which it answers.
+type checkedLines struct {
+	in    io.Closer
+	lines *bufio.Reader
+	out   io.Writer
+	rest  []byte // of a message
+}
+
+func (c *checkedLines) Close() error { return c.in.Close() }
+
+// Read implements [io.Reader].
+func (c *checkedLines) Read(p []byte) (int, error) {
+	for len(c.rest) == 0 {
+		message, err := c.next()
+		if err != nil {
+			return 0, err
+		}
+		c.rest = message
+	}
+	n := copy(p, c.rest)
+	c.rest = c.rest[n:]
+	return n, nil
+}
+
+// next returns the next message that is passed on, with a line break, or nothing for one that is not.
+func (c *checkedLines) next() ([]byte, error) {
+	var message []byte
+	for {
+		part, err := c.lines.ReadSlice('\n')
+		if len(message)+len(part) > maxLine {
+			return nil, fmt.Errorf("a message is longer than %d bytes", maxLine)
+		}
+		message = append(message, part...)
+		if err == nil || err == io.EOF && len(bytes.TrimSpace(message)) > 0 {
+			break
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return nil, err
+		}
+	}
+	text := bytes.TrimSpace(message)
+	if len(text) == 0 {
+		return nil, nil
+	}
+	rejected := check(string(text), true) // whether a session has begun is checked in their order
+	switch {
+	case rejected == nil:
+		return append(text, '\n'), nil
+	case rejected.err.Code == jsonrpc.CodeParseError:
+		return nil, rejected.err
+	case rejected.silent:
+		return nil, nil
+	}
+	return nil, rejected.writeLine(c.out)
+}
+
+func (r *rejection) writeLine(out io.Writer) error {
+	answer, err := r.message()
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(append(answer, '\n'))
+	return err
+}
+
+// lockedWriter writes one message at a time.
+type lockedWriter struct {
+	io.WriteCloser
+	mu sync.Mutex
+}
+
+func (w *lockedWriter) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.WriteCloser.Write(p)
 }

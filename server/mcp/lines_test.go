@@ -5,10 +5,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
+	goruntime "runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -79,6 +83,130 @@ func TestSilentReader(t *testing.T) {
 		require.Fail(t, "it does not end")
 	}
 	require.NoError(t, read.Close()) // so that the write that hangs ends
+}
+
+// client is one that writes and reads lines by hand.
+type client struct {
+	t     *testing.T
+	in    io.Writer
+	lines *bufio.Reader
+}
+
+// openLines begins a session over lines.
+func openLines(t *testing.T, w *world) *client {
+	t.Helper()
+	session, err := w.host.NewSession(executor.SessionOptions{})
+	require.NoError(t, err)
+	in, sent := io.Pipe()
+	read, out := io.Pipe()
+	served := make(chan error, 1)
+	go func() { served <- w.server.ServeLines(context.WithoutCancel(t.Context()), session, nil, in, out) }()
+	t.Cleanup(func() {
+		assert.NoError(t, sent.Close())
+		go func() { _, _ = io.Copy(io.Discard, read) }()
+		assert.NoError(t, <-served)
+	})
+	c := &client{t, sent, bufio.NewReader(read)}
+	c.send(initializeBody)
+	require.Contains(t, c.line(), `"id":1,"result"`)
+	return c
+}
+
+func (c *client) send(message string) {
+	_, err := io.WriteString(c.in, message+"\n")
+	assert.NoError(c.t, err)
+}
+
+func (c *client) line() string {
+	line, err := c.lines.ReadString('\n')
+	assert.NoError(c.t, err)
+	return line
+}
+
+// TestAttackUnreadAnswers: the server reads no more from a client that does not read its answers. Once it does, all that it
+// sent is answered, some with the advice to wait.
+func TestAttackUnreadAnswers(t *testing.T) {
+	const all = 3000
+	c := openLines(t, newWorld(t, mcp.Options{}))
+	var sent atomic.Int64
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := range all {
+			c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":"r%d","method":"tools/list"}`, i))
+			sent.Add(1)
+		}
+	}()
+	before := int64(-1)
+	require.Eventually(t, func() bool {
+		now := sent.Load()
+		defer func() { before = now }()
+		return now == before
+	}, time.Minute, 500*time.Millisecond, "it goes on and on")
+	assert.Less(t, sent.Load(), int64(2000))
+	listed, refused := 0, 0
+	for range all {
+		switch line := c.line(); {
+		case strings.Contains(line, `"result"`):
+			listed++
+		case strings.Contains(line, `"message":"1024 requests have not been answered; wait for answers before sending more"`):
+			refused++
+		}
+	}
+	<-done
+	assert.Equal(t, all, listed+refused)
+	assert.GreaterOrEqual(t, listed, 1024)
+	assert.Positive(t, refused)
+}
+
+// TestAttackLargeRequests: the requests that a client has without an answer hold so many bytes and no more. The control is
+// a request after the answers.
+func TestAttackLargeRequests(t *testing.T) {
+	let := make(chan struct{})
+	c := openLines(t, newWorld(t, mcp.Options{}, newFake(t, "wait", nil, func(context.Context, tool.Invocation) tool.Result {
+		<-let
+		return tool.Result{Success: true, Output: "waited"}
+	})))
+	long := strings.Repeat("x", 4<<20-200)
+	call := func(i int) {
+		c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"wait","_meta":{"a":"%s"}}}`, i, long))
+	}
+	for i := range 17 {
+		call(10 + i)
+	}
+	assert.Contains(t, c.line(), `"id":26,"error":{"code":-32603,"message":"16 requests have not been answered;`)
+	close(let)
+	for range 16 {
+		assert.Contains(t, c.line(), `"text":"waited"`)
+	}
+	call(30)
+	assert.Contains(t, c.line(), `"id":30,"result"`, "the control")
+}
+
+// TestAttackLargeAnswers: answers that the client does not read hold so many bytes and no more, however many are asked for.
+func TestAttackLargeAnswers(t *testing.T) {
+	w := newWorld(t, mcp.Options{}, newFake(t, "long", nil, says(tool.Result{Success: true, Output: strings.Repeat("0123456789abcdef", 1<<16)})))
+	c := openLines(t, w)
+	c.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"long"}}`)
+	uri := regexp.MustCompile(`caisson://output/[^?]*`).FindString(c.line())
+	require.NotEmpty(t, uri)
+	const all = 250
+	go func() {
+		for i := range all {
+			c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":"r%d","method":"resources/read","params":{"uri":"%s?from=0&bytes=1048576"}}`, i, uri))
+		}
+	}()
+	var memory goruntime.MemStats
+	goruntime.ReadMemStats(&memory)
+	before := memory.HeapAlloc
+	assert.Never(t, func() bool {
+		goruntime.GC()
+		goruntime.ReadMemStats(&memory)
+		return memory.HeapAlloc > before+100<<20
+	}, 2*time.Second, 50*time.Millisecond)
+	for range all / 10 {
+		require.Contains(t, c.line(), `"result"`)
+	}
 }
 
 // seeds are messages as clients might send them.

@@ -32,6 +32,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/caisson-run/caisson"
@@ -49,6 +50,8 @@ type Options struct {
 	Page int
 	// Most is how many sessions over HTTP one caller may have at a time; 0 means 100.
 	Most int
+	// Body bounds a request's body over HTTP in bytes; 0 means 16 MiB, as that of package server.
+	Body int64
 	// Idle is how long a session over HTTP is kept after its last request; 0 means an hour.
 	Idle time.Duration
 	// Logger is told what goes wrong in the server. If nil, nothing is logged.
@@ -87,9 +90,10 @@ type Server struct {
 
 // New returns a server for the tools of a host, which follows the changes of their names.
 func New(host *caisson.Host, options Options) (*Server, error) {
-	if options.Page < 0 || options.Most < 0 || options.Idle < 0 {
-		return nil, fmt.Errorf("mcp: a negative limit: %d tools on a page, %d sessions, %s idle", options.Page, options.Most, options.Idle)
+	if options.Page < 0 || options.Most < 0 || options.Body < 0 || options.Idle < 0 {
+		return nil, fmt.Errorf("mcp: a negative limit: %d tools on a page, %d sessions, %d bytes, %s idle", options.Page, options.Most, options.Body, options.Idle)
 	}
+	options.Body = cmp.Or(options.Body, 16<<20)
 	options.Page = cmp.Or(options.Page, 1000)
 	options.Most = cmp.Or(options.Most, 100)
 	options.Idle = cmp.Or(options.Idle, time.Hour)
@@ -126,23 +130,40 @@ func (s *Server) receive(next sdk.MethodHandler) sdk.MethodHandler {
 			}
 			return nil, s.failed(ctx, method, err)
 		}
-		switch r := request.(type) {
-		case *sdk.ListToolsRequest:
-			return s.list(ctx, r)
-		case *sdk.CallToolRequest:
-			return s.named(ctx, method, r, next)
-		case *sdk.ServerRequest[*sdk.InitializeParams]:
-			result, err := next(ctx, method, request)
-			if err == nil {
-				err = s.web.began(ctx, r)
-			}
-			if err != nil {
+		if l, ok := ctx.Value(lineKey{}).(line); ok {
+			if err := l.readable(ctx); err != nil {
 				return nil, err
 			}
+		}
+		result, err := s.handle(ctx, method, request, next)
+		if err == nil {
 			return result, nil
 		}
-		return next(ctx, method, request)
+		shown, hides := inWords(err)
+		if hides && ctx.Err() == nil {
+			return nil, s.failed(ctx, method, err)
+		}
+		return nil, shown
 	}
+}
+
+func (s *Server) handle(ctx context.Context, method string, request sdk.Request, next sdk.MethodHandler) (sdk.Result, error) {
+	switch r := request.(type) {
+	case *sdk.ListToolsRequest:
+		return s.list(ctx, r)
+	case *sdk.CallToolRequest:
+		return s.named(ctx, method, r, next)
+	case *sdk.ServerRequest[*sdk.InitializeParams]:
+		result, err := next(ctx, method, request)
+		if err != nil {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the session has already begun"}
+		}
+		if err := s.web.began(ctx, r); err != nil {
+			return nil, err
+		}
+		return result, nil
+	}
+	return next(ctx, method, request)
 }
 
 // errClosed means that the server is being closed.

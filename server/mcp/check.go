@@ -1,0 +1,254 @@
+package mcp
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/caisson-run/caisson/internal/jsontext"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// Bounds of what a client sends at a time.
+const (
+	maxBatch = 1024      // messages; as many as a request of the HTTP API has calls
+	maxDepth = 1000      // of a message; the SDK reads no more
+	maxID    = 1<<53 - 1 // the SDK rounds greater numbers
+)
+
+// method is a method or a notification that the server knows.
+type method struct {
+	params   func() any // a value that decodes them
+	required bool       // whether they must be there
+	early    bool       // whether it may come before a session has begun
+}
+
+// methods are those of the capabilities that the server declares. The SDK answers others as well, and words its errors for
+// programmers, so that it gets only what is right.
+var methods = map[string]method{
+	"initialize":                       {paramsOf[sdk.InitializeParams], true, true},
+	"ping":                             {paramsOf[sdk.PingParams], false, true},
+	"server/discover":                  {paramsOf[sdk.DiscoverParams], false, true},
+	"tools/list":                       {paramsOf[sdk.ListToolsParams], false, false},
+	"tools/call":                       {paramsOf[sdk.CallToolParamsRaw], true, false},
+	"resources/list":                   {paramsOf[sdk.ListResourcesParams], false, false},
+	"resources/templates/list":         {paramsOf[sdk.ListResourceTemplatesParams], false, false},
+	"resources/read":                   {paramsOf[sdk.ReadResourceParams], true, false},
+	"logging/setLevel":                 {paramsOf[sdk.SetLoggingLevelParams], true, false},
+	listenMethod:                       {paramsOf[sdk.SubscriptionsListenParams], true, false},
+	"notifications/cancelled":          {paramsOf[sdk.CancelledParams], false, true},
+	"notifications/initialized":        {paramsOf[sdk.InitializedParams], false, true},
+	"notifications/roots/list_changed": {paramsOf[sdk.RootsListChangedParams], false, true},
+	"notifications/progress":           {paramsOf[sdk.ProgressNotificationParams], true, true},
+}
+
+// listenMethod lasts until its client ends it.
+const listenMethod = "subscriptions/listen"
+
+func paramsOf[P any]() any { return new(P) }
+
+// rejection is the answer to messages that the SDK does not get.
+type rejection struct {
+	id     string // of the request, as JSON; empty if it has none, or none that can be used
+	silent bool   // it is a notification, which is not answered over lines
+	err    *jsonrpc.Error
+}
+
+func reject(code int64, format string, arguments ...any) *rejection {
+	return &rejection{err: &jsonrpc.Error{Code: code, Message: fmt.Sprintf(format, arguments...)}}
+}
+
+// message returns the answer as a message of the protocol.
+func (r *rejection) message() ([]byte, error) {
+	id := json.RawMessage("null")
+	if r.id != "" {
+		id = json.RawMessage(r.id)
+	}
+	return json.Marshal(struct {
+		Version string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Error   *jsonrpc.Error  `json:"error"`
+	}{"2.0", id, r.err})
+}
+
+// check returns why a message or a batch of them is not passed on, or nil. Before a session has begun, few methods are.
+func check(text string, begun bool) *rejection {
+	doc, rejected := parse(text)
+	if rejected != nil {
+		return rejected
+	}
+	if doc.Root().Kind() != jsontext.Array {
+		_, rejected := checkMessage(doc, begun)
+		return rejected
+	}
+	if n := doc.Root().Len(); n == 0 || n > maxBatch {
+		return reject(jsonrpc.CodeInvalidRequest, "a batch has from 1 to %d messages, and this one %d", maxBatch, n)
+	}
+	ids := map[string]bool{}
+	for i, message := range doc.Root().Elements() {
+		id, rejected := checkElement(message.Text(), begun)
+		if rejected == nil && id != "" && ids[id] {
+			rejected = reject(jsonrpc.CodeInvalidRequest, "the id is that of another message")
+		}
+		if rejected != nil {
+			return reject(rejected.err.Code, "message %d of the batch: %s", i+1, rejected.err.Message)
+		}
+		ids[id] = true
+	}
+	return nil
+}
+
+// checkElement is check for one message of a batch. It returns the id of a request, as JSON.
+func checkElement(text string, begun bool) (id string, rejected *rejection) {
+	doc, rejected := parse(text)
+	if rejected != nil {
+		return "", rejected
+	}
+	return checkMessage(doc, begun)
+}
+
+// parse reads the outermost value of a text.
+func parse(text string) (*jsontext.Document, *rejection) {
+	doc, err := jsontext.Parse(text, jsontext.Limits{Depth: maxDepth, Repeated: true, Shallow: true})
+	switch {
+	case errors.Is(err, jsontext.ErrSyntax), errors.Is(err, jsontext.ErrBehind):
+		return nil, reject(jsonrpc.CodeParseError, "the message is not JSON")
+	case err != nil:
+		return nil, reject(jsonrpc.CodeInvalidRequest, "the message cannot be read: %s", err)
+	}
+	return doc, nil
+}
+
+// checkMessage is check for one message. It returns the id of a request, as JSON.
+func checkMessage(doc *jsontext.Document, begun bool) (id string, rejected *rejection) {
+	if doc.Root().Kind() != jsontext.Object {
+		return "", reject(jsonrpc.CodeInvalidRequest, "a message is an object")
+	}
+	members := map[string]jsontext.Value{}
+	for name, value := range doc.Root().Members() {
+		if _, ok := members[name.String()]; ok {
+			return "", reject(jsonrpc.CodeInvalidRequest, "the message has the member %s twice", tool.Shown(name.String(), 64))
+		}
+		members[name.String()] = value
+	}
+	if v, ok := members["id"]; ok {
+		if !isID(v) {
+			return "", reject(jsonrpc.CodeInvalidRequest, "the id of a request is a string, or an integer from -%d to %d", maxID, maxID)
+		}
+		id = v.Text()
+	}
+	if _, err := jsonrpc.DecodeMessage([]byte(doc.Text())); err != nil {
+		return "", reject(jsonrpc.CodeInvalidRequest, "the message is none of JSON-RPC 2.0")
+	}
+	if _, ok := members["method"]; !ok {
+		return "", nil // an answer to the server
+	}
+	if rejected = checkRequest(members["method"].String(), id, members["params"], begun); rejected != nil {
+		rejected.id, rejected.silent = id, id == ""
+	}
+	return id, rejected
+}
+
+const noSession = "there is no session yet; begin one with initialize"
+
+// absent is the kind of a member that an object does not have.
+const absent jsontext.Kind = 0
+
+// checkRequest is check for a request or a notification.
+func checkRequest(name, id string, params jsontext.Value, begun bool) *rejection {
+	m, ok := methods[name]
+	isNotification := strings.HasPrefix(name, "notifications/")
+	switch kind := kindOf(params); {
+	case !ok:
+		return reject(jsonrpc.CodeMethodNotFound, "method not found: %q", tool.Shown(name, 64))
+	case isNotification != (id == ""):
+		return reject(jsonrpc.CodeInvalidRequest, "a request has an id, and a notification has none")
+	case kind == absent || kind == jsontext.Null:
+		if m.required {
+			return reject(jsonrpc.CodeInvalidParams, "%s needs params", name)
+		}
+	case kind != jsontext.Object:
+		return reject(jsonrpc.CodeInvalidParams, "params must be an object")
+	default:
+		if wrong := checkParams(m, params.Text()); wrong != "" {
+			return reject(jsonrpc.CodeInvalidParams, "%s", wrong)
+		}
+	}
+	if !begun && !m.early && !saysVersion(params) {
+		return reject(jsonrpc.CodeInvalidRequest, noSession)
+	}
+	return nil
+}
+
+// kindOf returns the kind of a member, which may be absent.
+func kindOf(v jsontext.Value) jsontext.Kind {
+	if v == (jsontext.Value{}) {
+		return absent
+	}
+	return v.Kind()
+}
+
+// checkParams returns what is wrong with params, or "".
+func checkParams(m method, text string) string {
+	err := json.Unmarshal([]byte(text), m.params())
+	if misfit, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && misfit.Field != "" {
+		return fmt.Sprintf("params.%s cannot be this %s", tool.Shown(misfit.Field, 64), misfit.Value)
+	}
+	if err != nil {
+		return "params have a member of the wrong type"
+	}
+	doc, rejected := parse(text)
+	if rejected != nil {
+		return rejected.err.Message
+	}
+	extra := doc.Root().Get("_meta")
+	if kindOf(extra) != jsontext.Object {
+		return ""
+	}
+	if doc, rejected = parse(extra.Text()); rejected != nil {
+		return rejected.err.Message
+	}
+	if token := doc.Root().Get("progressToken"); kindOf(token) != absent && !isID(token) {
+		return fmt.Sprintf("params._meta.progressToken is a string, or an integer from -%d to %d", maxID, maxID)
+	}
+	return ""
+}
+
+// isID reports whether a value identifies a request or its progress: a string, or an integer that no double rounds.
+func isID(v jsontext.Value) bool {
+	if v.Kind() != jsontext.Number {
+		return v.Kind() == jsontext.String
+	}
+	number, err := strconv.ParseFloat(v.Text(), 64)
+	return err == nil && number == math.Trunc(number) && math.Abs(number) <= maxID
+}
+
+// saysVersion reports whether params say the revision of the protocol, so that the request needs no session.
+func saysVersion(params jsontext.Value) bool {
+	return kindOf(params) == jsontext.Object && strings.Contains(params.Text(), sdk.MetaKeyProtocolVersion)
+}
+
+// words are the messages of errors that the SDK words for programmers.
+var words = map[int64]string{
+	jsonrpc.CodeParseError: "the message is not JSON", jsonrpc.CodeInvalidRequest: "the request is not valid", jsonrpc.CodeMethodNotFound: "method not found",
+	jsonrpc.CodeInvalidParams: "the params are not valid",
+}
+
+// inWords returns an error as a client sees it, and whether it hides another cause.
+func inWords(err error) (shown *jsonrpc.Error, hides bool) {
+	if direct, ok := err.(*jsonrpc.Error); ok { //nolint:errorlint // one that wraps others has their texts
+		return direct, false
+	}
+	if wrapped, ok := errors.AsType[*jsonrpc.Error](err); ok {
+		if text, ok := words[wrapped.Code]; ok {
+			return &jsonrpc.Error{Code: wrapped.Code, Message: text}, false
+		}
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the request cannot be handled"}, true
+}
