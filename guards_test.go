@@ -179,6 +179,28 @@ var guardFaults = []guardFault{
 	{name: "a callee may be replaced while its caller runs", pkg: "executor", attack: "TestAttackReplacedCallee/while_it_runs",
 		edits: in("executor/approvals.go", "&& identity == approved {", "&& identity != \"\" || approved == \"\" {")},
 
+	{name: "a paused run keeps its agent's tools", pkg: "server/rest", attack: "TestAttackToolTakenFromAnAgent/the_tool_is_taken",
+		edits: in("server/rest/run.go", "	r.report.Session.Allow(allowed)\n", "	_ = allowed\n")},
+	{name: "a client over lines keeps its agent's tools", pkg: "server/mcp", attack: "TestAttackToolTakenFromAnAgent/lines/true",
+		edits: in("server/mcp/caller.go", "		l.session.Allow(names)\n", "		_ = names\n")},
+	{name: "outputs that are asked for make sessions", pkg: "server/rest", attack: "TestAttackSessionsThatAreAskedFor",
+		edits: append(in("server/rest/sessions.go", "x.api.options.Sessions.Find(", "x.api.options.Sessions.Get("), oldest...)},
+	{name: "a token's sessions end those of another", pkg: "server/sessions", attack: "TestAttackSessionsOfOneToken",
+		edits: oldest},
+	{name: "batches have any number of messages", pkg: "server/mcp", attack: "TestAttackLargeBatch",
+		edits: in("server/mcp/check.go", "n == 0 || n > maxBatch", "n == 0")},
+	{name: "clients over lines have any number of requests", pkg: "server/mcp", attack: "TestAttackOpenRequests/1024",
+		edits: in("server/mcp/lines.go", "len(w.open) >= maxOpen ||", "")},
+	{name: "clients over lines have requests of any length", pkg: "server/mcp", attack: "TestAttackOpenRequests/16",
+		edits: in("server/mcp/lines.go", "|| w.bytes+size > maxOpenBytes", "")},
+	{name: "answers wait for a client in any number", pkg: "server/mcp", attack: "TestAttackUnreadAnswers",
+		edits: in("server/mcp/lines.go", "		w.readable()\n", "")},
+	{name: "large answers wait for a client in any number", pkg: "server/mcp", attack: "TestAttackLargeAnswers",
+		edits: in("server/mcp/lines.go", "		w.readable()\n", "")},
+	{name: "records wait while the folder is pruned", pkg: "internal/records", attack: "TestAttackPrunesInTheWay",
+		edits: in("internal/records/keep.go", "	if k.note(entry) && k.pruning.TryLock() {\n		err = errors.Join(err, k.prune())\n		k.pruning.Unlock()\n	}\n",
+			"	k.pruning.Lock()\n	if k.note(entry) {\n		err = errors.Join(err, k.prune())\n	}\n	k.pruning.Unlock()\n")},
+
 	{name: "an exit in a panic's value is not noticed", pkg: "native", attack: "TestAttackErrorsThatRunCode/a_panic_with_a_value_that_exits",
 		edits: append(in("native/run.go", "	defer func() { done <- r }()\n", ""), in("native/run.go", "debug.Stack()))}\n		}\n", "debug.Stack()))}\n		}\n		done <- r\n")...)},
 	{name: "the text of a function's error is read after its deadline", pkg: "native", attack: "TestAttackErrorsThatRunCode/an_error_that_blocks", hangs: true,
@@ -234,6 +256,9 @@ var unchecked = []overlay.Edit{
 	{File: "runtime/internal/engine/store_files.go", Old: "if info.Size() != b.Bytes {", New: "if info, err := f.Stat(); err != nil {"},
 	{File: "runtime/internal/engine/store_files.go", Old: "digestOf(io.LimitReader(f, b.Bytes))", New: "digestOf(f)"},
 }
+
+// oldest ends the session of a tenant that was unused for longest, whoever's it is.
+var oldest = in("server/sessions/sessions.go", "of[o.token] > of[first.token] || of[o.token] == of[first.token] && k.used", "k.used")
 
 // unbound leaves callees out of what an approval covers.
 var unbound = in("executor/approvals.go", "string(reached), ", "")

@@ -171,20 +171,22 @@ func TestServeBodies(t *testing.T) {
 			var most int
 			_, err := fmt.Sscanf(name, "%d MiB", &most)
 			require.NoError(t, err)
-			const around = `{"calls":[],"response":null}`
-			for more, want := range map[int]int{0: 200, 1: 413} {
-				body := around + strings.Repeat(" ", most<<20-len(around)+more)
-				r, err := http.NewRequestWithContext(t.Context(), "POST", s.url+"/v1/batches", strings.NewReader(body))
-				require.NoError(t, err)
-				r.Header.Set("Content-Type", "application/json")
-				// The server closes the connection of a body that it refuses. A client that has begun to write may see that first.
-				r.Header.Set("Expect", "100-continue")
-				transport := &http.Transport{ExpectContinueTimeout: time.Minute}
-				response, err := (&http.Client{Transport: transport}).Do(r)
-				require.NoError(t, err)
-				assert.Equal(t, want, response.StatusCode)
-				require.NoError(t, response.Body.Close())
-				transport.CloseIdleConnections()
+			for path, around := range map[string]string{"/v1/batches": `{"calls":[],"response":null}`, "/mcp": initialize[0]} {
+				for more, want := range map[int]int{0: 200, 1: 413} {
+					body := around + strings.Repeat(" ", most<<20-len(around)+more)
+					r, err := http.NewRequestWithContext(t.Context(), "POST", s.url+path, strings.NewReader(body))
+					require.NoError(t, err)
+					r.Header.Set("Content-Type", "application/json")
+					r.Header.Set("Accept", "application/json, text/event-stream")
+					// The server closes the connection of a body that it refuses. A client that has begun to write may see that first.
+					r.Header.Set("Expect", "100-continue")
+					transport := &http.Transport{ExpectContinueTimeout: time.Minute}
+					response, err := (&http.Client{Transport: transport}).Do(r)
+					require.NoError(t, err)
+					assert.Equal(t, want, response.StatusCode, path)
+					require.NoError(t, response.Body.Close())
+					transport.CloseIdleConnections()
+				}
 			}
 		})
 	}

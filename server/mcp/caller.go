@@ -37,8 +37,6 @@ type line struct {
 	session *executor.Session
 	allowed func() ([]string, error) // nil for all
 	gone    context.Context
-	// readable waits until the client has read what it was sent.
-	readable func(context.Context) error
 }
 
 // names returns the names of the tools that may be listed and called now; nil for all.

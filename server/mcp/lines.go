@@ -21,11 +21,12 @@ import (
 const maxLine = 4 << 20
 
 // Bounds of what one connection holds: requests that are not answered, the bytes of these, and the bytes of answers that
-// the client has not read.
+// the client has not read. All requests but calls are answered at once, so that more of them only wait for the client.
 const (
 	maxOpen      = 1024
 	maxOpenBytes = 64 << 20
 	maxUnread    = 16 << 20
+	maxAtOnce    = 16
 )
 
 // toTell is how long a client that has stopped reading may delay the end of its connection.
@@ -37,16 +38,16 @@ const toTell = 2 * time.Second
 //
 // At the end, calls that still run are cancelled, and the client is told how they ended. A message that is not
 // JSON, or is too long, ends the connection with an error. A client may have 1,024 requests without an answer; more are
-// refused. While it does not read its answers, no more requests are handled.
+// refused. While it does not read its answers, nothing more is read from it.
 func (s *Server) ServeLines(ctx context.Context, session *executor.Session, allowed func() ([]string, error), in io.ReadCloser, out io.WriteCloser) error {
 	s.lines.Add(1)
 	defer s.lines.Done()
 	running, cancel := context.WithCancel(ctx)
 	defer cancel()
 	written := &lockedWriter{WriteCloser: out}
-	watched := &watched{out: written, end: cancel, idle: make(chan struct{}, 1), open: map[jsonrpc.ID]int{}, read: make(chan struct{})}
+	watched := &watched{out: written, end: cancel, idle: make(chan struct{}, 1), open: map[jsonrpc.ID]open{}, read: make(chan struct{})}
 	watched.Transport = &sdk.IOTransport{Reader: &checkedLines{in: in, lines: bufio.NewReader(in), out: written}, Writer: written, MaxLineLength: -1} // lines are bounded
-	serving := context.WithValue(ctx, lineKey{}, line{session, allowed, running, watched.readable})
+	serving := context.WithValue(ctx, lineKey{}, line{session, allowed, running})
 	connection, err := s.sdk.Connect(serving, watched, nil)
 	if err != nil {
 		return fmt.Errorf("mcp: %w", err)
@@ -79,28 +80,31 @@ type watched struct {
 	idle chan struct{}
 
 	mu     sync.Mutex
-	open   map[jsonrpc.ID]int // the bytes of requests without an answer
-	bytes  int                // of all of them
-	unread int                // bytes of answers that are being written
-	read   chan struct{}      // closed when unread becomes less
-	begun  bool               // the client has sent initialize
-	err    error              // with which reading ended
+	open   map[jsonrpc.ID]open // requests without an answer
+	bytes  int                 // of them
+	atOnce int                 // how many of them are not calls
+	unread int                 // bytes of answers that are being written
+	read   chan struct{}       // closed when the client has read an answer
+	begun  bool                // the client has sent initialize
+	err    error               // with which reading ended
+}
+
+// open is a request without an answer.
+type open struct {
+	bytes  int
+	atOnce bool
 }
 
 // readable waits until the client has read enough of what it was sent.
-func (w *watched) readable(ctx context.Context) error {
+func (w *watched) readable() {
 	for {
 		w.mu.Lock()
-		unread, read := w.unread, w.read
+		enough, read := w.unread < maxUnread && w.atOnce < maxAtOnce, w.read
 		w.mu.Unlock()
-		if unread < maxUnread {
-			return nil
+		if enough {
+			return
 		}
-		select {
-		case <-read:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+		<-read
 	}
 }
 
@@ -130,6 +134,7 @@ type watchedConnection struct {
 // Read implements [sdk.Connection].
 func (w *watchedConnection) Read(ctx context.Context) (jsonrpc.Message, error) {
 	for {
+		w.readable()
 		message, err := w.Connection.Read(ctx)
 		if err != nil {
 			w.mu.Lock()
@@ -147,7 +152,7 @@ func (w *watchedConnection) Read(ctx context.Context) (jsonrpc.Message, error) {
 		switch {
 		case refusal == nil:
 			return message, nil
-		case known: // Nothing more is read until the client has read this.
+		case known:
 			err = w.Connection.Write(ctx, &jsonrpc.Response{ID: request.ID, Error: refusal})
 		default:
 			err = (&rejection{err: refusal}).writeLine(w.out)
@@ -174,10 +179,19 @@ func (w *watched) admit(request *jsonrpc.Request) (refusal *jsonrpc.Error, known
 	}
 	// A subscription lasts until the end: there is no answer to wait for.
 	if request.Method != listenMethod {
-		w.open[request.ID] = size
-		w.bytes += size
+		one := open{size, request.Method != "tools/call"}
+		w.open[request.ID] = one
+		w.count(one, 1)
 	}
 	return nil, true
+}
+
+// count adds n times a request to what is open. The caller must hold w.mu.
+func (w *watched) count(one open, n int) {
+	w.bytes += n * one.bytes
+	if one.atOnce {
+		w.atOnce += n
+	}
 }
 
 // Write implements [sdk.Connection].
@@ -208,7 +222,7 @@ func (w *watched) answered(id jsonrpc.ID, size int) {
 	w.unread -= size
 	close(w.read)
 	w.read = make(chan struct{})
-	w.bytes -= w.open[id]
+	w.count(w.open[id], -1)
 	delete(w.open, id)
 	if len(w.open) == 0 {
 		select {

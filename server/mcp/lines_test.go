@@ -123,8 +123,7 @@ func (c *client) line() string {
 	return line
 }
 
-// TestAttackUnreadAnswers: the server reads no more from a client that does not read its answers. Once it does, all that it
-// sent is answered, some with the advice to wait.
+// TestAttackUnreadAnswers: the server reads no more from a client that does not read its answers, and answers all once it does.
 func TestAttackUnreadAnswers(t *testing.T) {
 	const all = 3000
 	c := openLines(t, newWorld(t, mcp.Options{}))
@@ -143,44 +142,44 @@ func TestAttackUnreadAnswers(t *testing.T) {
 		defer func() { before = now }()
 		return now == before
 	}, time.Minute, 500*time.Millisecond, "it goes on and on")
-	assert.Less(t, sent.Load(), int64(2000))
-	listed, refused := 0, 0
+	assert.Less(t, sent.Load(), int64(500))
 	for range all {
-		switch line := c.line(); {
-		case strings.Contains(line, `"result"`):
-			listed++
-		case strings.Contains(line, `"message":"1024 requests have not been answered; wait for answers before sending more"`):
-			refused++
-		}
+		require.Contains(t, c.line(), `"result"`)
 	}
 	<-done
-	assert.Equal(t, all, listed+refused)
-	assert.GreaterOrEqual(t, listed, 1024)
-	assert.Positive(t, refused)
 }
 
-// TestAttackLargeRequests: the requests that a client has without an answer hold so many bytes and no more. The control is
-// a request after the answers.
-func TestAttackLargeRequests(t *testing.T) {
-	let := make(chan struct{})
-	c := openLines(t, newWorld(t, mcp.Options{}, newFake(t, "wait", nil, func(context.Context, tool.Invocation) tool.Result {
-		<-let
-		return tool.Result{Success: true, Output: "waited"}
-	})))
-	long := strings.Repeat("x", 4<<20-200)
-	call := func(i int) {
-		c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"wait","_meta":{"a":"%s"}}}`, i, long))
+// TestAttackOpenRequests: a client has so many calls without an answer, of so many bytes, and no more. The control is a call after
+// the answers.
+func TestAttackOpenRequests(t *testing.T) {
+	for _, test := range []struct {
+		most, bytes int
+	}{{1024, 0}, {16, 4<<20 - 200}} {
+		t.Run(fmt.Sprint(test.most), func(t *testing.T) {
+			let := make(chan struct{})
+			c := openLines(t, newWorld(t, mcp.Options{}, newFake(t, "wait", nil, func(context.Context, tool.Invocation) tool.Result {
+				<-let
+				return tool.Result{Success: true, Output: "waited"}
+			})))
+			long := strings.Repeat("x", test.bytes)
+			call := func(i int) {
+				c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"wait","_meta":{"a":"%s"}}}`, 10+i, long))
+			}
+			for i := range test.most + 1 {
+				call(i)
+			}
+			release := time.AfterFunc(10*time.Second, func() { close(let) }) // without the bound, no answer comes before
+			assert.Contains(t, c.line(), fmt.Sprintf(`"id":%d,"error":{"code":-32603,"message":"%d requests have not been answered;`, 10+test.most, test.most))
+			if release.Stop() {
+				close(let)
+			}
+			for range test.most {
+				assert.Contains(t, c.line(), `"text":"waited"`)
+			}
+			call(5000)
+			assert.Contains(t, c.line(), `"id":5010,"result"`, "the control")
+		})
 	}
-	for i := range 17 {
-		call(10 + i)
-	}
-	assert.Contains(t, c.line(), `"id":26,"error":{"code":-32603,"message":"16 requests have not been answered;`)
-	close(let)
-	for range 16 {
-		assert.Contains(t, c.line(), `"text":"waited"`)
-	}
-	call(30)
-	assert.Contains(t, c.line(), `"id":30,"result"`, "the control")
 }
 
 // TestAttackLargeAnswers: answers that the client does not read hold so many bytes and no more, however many are asked for.
@@ -193,7 +192,10 @@ func TestAttackLargeAnswers(t *testing.T) {
 	const all = 250
 	go func() {
 		for i := range all {
-			c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":"r%d","method":"resources/read","params":{"uri":"%s?from=0&bytes=1048576"}}`, i, uri))
+			_, err := fmt.Fprintf(c.in, `{"jsonrpc":"2.0","id":"r%d","method":"resources/read","params":{"uri":"%s?from=0&bytes=1048576"}}`+"\n", i, uri)
+			if err != nil {
+				return // the test has ended
+			}
 		}
 	}()
 	var memory goruntime.MemStats

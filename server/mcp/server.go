@@ -130,11 +130,6 @@ func (s *Server) receive(next sdk.MethodHandler) sdk.MethodHandler {
 			}
 			return nil, s.failed(ctx, method, err)
 		}
-		if l, ok := ctx.Value(lineKey{}).(line); ok {
-			if err := l.readable(ctx); err != nil {
-				return nil, err
-			}
-		}
 		result, err := s.handle(ctx, method, request, next)
 		if err == nil {
 			return result, nil
