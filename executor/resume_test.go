@@ -122,6 +122,27 @@ func TestResumeLate(t *testing.T) {
 	})
 }
 
+// TestResumeWithOtherTools: a batch that resumes may call what its session allows by then, and so may new batches. An empty list
+// allows nothing, and nil everything.
+func TestResumeWithOtherTools(t *testing.T) {
+	for _, test := range []struct {
+		allowed []string
+		runs    bool
+	}{{nil, true}, {[]string{"d"}, true}, {[]string{}, false}, {[]string{"k"}, false}} {
+		var ran []string
+		e := newExecutor(t, executor.Options{}, orderTools(t, &ran)...)
+		session := newSession(t, e, executor.SessionOptions{Allowed: []string{"d", "k"}})
+		report := paused(t, e, session, newCall("1", "d", "{}"))
+		session.Allow(test.allowed)
+		resumed := resume(t, e, answered(session, *report.State))
+		assert.Equal(t, test.runs, resumed.Records[0].Result.Success, test.allowed)
+		assert.Equal(t, test.runs, len(ran) == 1, test.allowed)
+		again, err := e.Execute(t.Context(), executor.Batch{Session: session, Calls: []tool.Call{newCall("2", "d", "{}")}})
+		require.NoError(t, err)
+		assert.Equal(t, test.runs, len(again.Pending) == 1, test.allowed)
+	}
+}
+
 // TestResumeAtOnce: of many that resume the same state at a time, one does.
 func TestResumeAtOnce(t *testing.T) {
 	var ran []string
