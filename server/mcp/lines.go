@@ -20,12 +20,11 @@ import (
 // maxLine is how many bytes a message on one line may have: the arguments of a call in JSON, and room for the rest.
 const maxLine = 4 << 20
 
-// Bounds of what one connection holds: requests that are not answered, the bytes of these, and the bytes of answers that
-// the client has not read. All requests but calls are answered at once, so that more of them only wait for the client.
+// Bounds of what one connection holds: requests that are not answered, their bytes, and those among them that are not calls.
+// These are answered at once, so that more of them only wait for the client to read.
 const (
 	maxOpen      = 1024
 	maxOpenBytes = 64 << 20
-	maxUnread    = 16 << 20
 	maxAtOnce    = 16
 )
 
@@ -83,7 +82,6 @@ type watched struct {
 	open   map[jsonrpc.ID]open // requests without an answer
 	bytes  int                 // of them
 	atOnce int                 // how many of them are not calls
-	unread int                 // bytes of answers that are being written
 	read   chan struct{}       // closed when the client has read an answer
 	begun  bool                // the client has sent initialize
 	err    error               // with which reading ended
@@ -99,7 +97,7 @@ type open struct {
 func (w *watched) readable() {
 	for {
 		w.mu.Lock()
-		enough, read := w.unread < maxUnread && w.atOnce < maxAtOnce, w.read
+		enough, read := w.atOnce < maxAtOnce, w.read
 		w.mu.Unlock()
 		if enough {
 			return
@@ -203,23 +201,13 @@ func (w *watchedConnection) Write(ctx context.Context, message jsonrpc.Message) 
 	if response.Error != nil {
 		response.Error, _ = inWords(response.Error)
 	}
-	size := len(response.Result)
-	w.wait(size)
-	defer w.answered(response.ID, size)
+	defer w.answered(response.ID)
 	return w.Connection.Write(ctx, message)
 }
 
-// wait counts an answer that waits for the client to read it.
-func (w *watched) wait(size int) {
+func (w *watched) answered(id jsonrpc.ID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.unread += size
-}
-
-func (w *watched) answered(id jsonrpc.ID, size int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.unread -= size
 	close(w.read)
 	w.read = make(chan struct{})
 	w.count(w.open[id], -1)

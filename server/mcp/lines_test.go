@@ -9,8 +9,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"regexp"
-	goruntime "runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -143,9 +141,13 @@ func TestAttackUnreadAnswers(t *testing.T) {
 		return now == before
 	}, time.Minute, 500*time.Millisecond, "it goes on and on")
 	assert.Less(t, sent.Load(), int64(500))
+	answers := 0
 	for range all {
-		require.Contains(t, c.line(), `"result"`)
+		if strings.Contains(c.line(), `"result"`) {
+			answers++
+		}
 	}
+	assert.Equal(t, all, answers)
 	<-done
 }
 
@@ -179,35 +181,6 @@ func TestAttackOpenRequests(t *testing.T) {
 			call(5000)
 			assert.Contains(t, c.line(), `"id":5010,"result"`, "the control")
 		})
-	}
-}
-
-// TestAttackLargeAnswers: answers that the client does not read hold so many bytes and no more, however many are asked for.
-func TestAttackLargeAnswers(t *testing.T) {
-	w := newWorld(t, mcp.Options{}, newFake(t, "long", nil, says(tool.Result{Success: true, Output: strings.Repeat("0123456789abcdef", 1<<16)})))
-	c := openLines(t, w)
-	c.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"long"}}`)
-	uri := regexp.MustCompile(`caisson://output/[^?]*`).FindString(c.line())
-	require.NotEmpty(t, uri)
-	const all = 250
-	go func() {
-		for i := range all {
-			_, err := fmt.Fprintf(c.in, `{"jsonrpc":"2.0","id":"r%d","method":"resources/read","params":{"uri":"%s?from=0&bytes=1048576"}}`+"\n", i, uri)
-			if err != nil {
-				return // the test has ended
-			}
-		}
-	}()
-	var memory goruntime.MemStats
-	goruntime.ReadMemStats(&memory)
-	before := memory.HeapAlloc
-	assert.Never(t, func() bool {
-		goruntime.GC()
-		goruntime.ReadMemStats(&memory)
-		return memory.HeapAlloc > before+100<<20
-	}, 2*time.Second, 50*time.Millisecond)
-	for range all / 10 {
-		require.Contains(t, c.line(), `"result"`)
 	}
 }
 
