@@ -78,7 +78,7 @@ GUARDS ?= 3
 faults: ## make mistakes in what meters and rewrites guests, and take guards out, and see that each is noticed, and that no guest that gets away outlives the command
 	$(GO) test -count=1 -tags faults,slow -run '^TestFaults' -v ./runtime/internal/wasm/metered
 	$(GO) test -count=1 -tags faults,slow -run '^TestRunaway$$' -v ./cmd/caisson
-	$(GO) test -count=1 -tags faults,slow -run '^TestFaultsOfPasses$$' ./runtime/internal/engine
+	$(GO) test -count=1 -tags faults,slow -run '^TestFaultsOf(Passes|Tests)$$' ./runtime/internal/engine
 	$(GO) test -count=1 -tags faults,slow -run '^TestFaultsOfGuards$$' -timeout 30m . -one-guard-in $(GUARDS)
 
 # How long "make load" holds its connections.
@@ -252,6 +252,8 @@ nightly: fuzz smith languages programs ## what takes hours: long fuzzing, twenty
 	$(GO) test -race -run '^TestLoad$$' -timeout 1h ./executor -soak 10m
 	$(GO) test -race -tags slow -run '^Test(|Stream|Pause)Model$$' -count=50 -timeout 2h ./executor
 	$(GO) test -run '^TestEndlessPrograms$$' -timeout 1h ./runtime/internal/engine -programs 2000
+	$(GO) test -run '^TestEndlessPrograms$$' -timeout 1h ./runtime/internal/engine -programs 2000 -by-the-clock
+	$(GO) test -run '^TestProgramsStayWithinTheirFuel$$' -timeout 1h ./runtime/internal/engine -programs 5000
 	$(GO) test -run '^TestBoundedPrograms$$' -timeout 2h ./runtime/internal/engine -programs 100000
 	$(GO) test -run '^TestEndlessProgramsEnd$$' -timeout 1h ./cmd/caisson -programs 100
 	$(GO) test -run '^TestMutantsThatAreProvedEnd$$' -timeout 2h ./runtime/internal/engine -mutants 500000
@@ -273,7 +275,7 @@ check-format:
 check-vet:
 	$(GO) vet $(PACKAGES)
 	$(GO) vet -tags faults,languages,shells,smith,slow . ./runtime/... ./cmd/caisson
-	GOOS=wasip1 GOARCH=wasm $(GO) vet ./wasm-tools/calculator/... ./wasm-tools/files ./wasm-tools/json/... ./wasm-tools/knowledge/... ./wasm-tools/planning ./wasm-tools/plot/... ./wasm-tools/search/... ./wasm-tools/skills/... ./wasm-tools/text ./wasm-tools/weather/... ./wasm-tools/web/... ./sdk/go ./internal/guests/callprobe ./internal/guests/conformance ./internal/guests/early ./internal/guests/endless ./internal/guests/failing ./internal/guests/foreign ./internal/guests/netprobe ./internal/guests/probe ./internal/guests/reseeded ./internal/guests/seeded ./internal/guests/streamprobe ./examples/turn/hostile/... ./internal/benchmark/guests/go/reactor ./internal/benchmark/guests/go/untunedreactor
+	GOOS=wasip1 GOARCH=wasm $(GO) vet ./wasm-tools/calculator/... ./wasm-tools/files ./wasm-tools/json/... ./wasm-tools/knowledge/... ./wasm-tools/planning ./wasm-tools/plot/... ./wasm-tools/search/... ./wasm-tools/skills/... ./wasm-tools/text ./wasm-tools/weather/... ./wasm-tools/web/... ./sdk/go ./internal/guests/callprobe ./internal/guests/conformance ./internal/guests/early ./internal/guests/endless ./internal/guests/failing ./internal/guests/foreign ./internal/guests/netprobe ./internal/guests/probe ./internal/guests/reseeded ./internal/guests/seeded ./internal/guests/streamprobe ./examples/turn/hostile/... ./internal/benchmark/guests/go/reactor ./internal/benchmark/guests/go/untunedreactor ./internal/benchmark/guests/go/recursivereactor
 	@for plugin in $(PLUGINS); do (cd $$plugin && GOOS=wasip1 GOARCH=wasm $(GO) vet .) || exit 1; done
 
 .PHONY: check-static

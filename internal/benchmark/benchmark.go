@@ -89,7 +89,7 @@ func newBench(options Options, dir string) *bench {
 	}
 	b.report = &Report{
 		Machine: Machine{goruntime.GOOS, goruntime.GOARCH, goruntime.GOMAXPROCS(0), goruntime.Version()},
-		Rows:    []Row{}, Metering: []Metering{}, MeteringUntuned: []Metering{}, Memory: []Memory{},
+		Rows:    []Row{}, Metering: []Metering{}, MeteringUntuned: []Metering{}, MeteringRecursive: []Metering{}, Memory: []Memory{},
 		Startup: []Startup{}, Executor: []Executor{}, Scripts: []Script{}, LeftOut: []LeftOut{},
 	}
 	return b
@@ -233,6 +233,7 @@ func (b *bench) meterings(ctx context.Context) error {
 	for _, group := range []kernelGroup{
 		{"kernels", guests.AllKernels(), guests.KernelCommand, &b.report.Metering},
 		{"untuned", guests.UntunedKernels(), guests.UntunedCommand, &b.report.MeteringUntuned},
+		{"recursive", guests.RecursiveKernels(), guests.RecursiveCommand, &b.report.MeteringRecursive},
 	} {
 		for _, language := range []guests.Language{guests.C, guests.Rust, guests.Go} {
 			what := fmt.Sprintf("metering of %s in %s", group.name, language)

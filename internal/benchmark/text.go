@@ -20,6 +20,7 @@ func (r *Report) Text() string {
 	r.pluginTable(&b)
 	meteringTable(&b, "Metering, × plain wazero (WithCloseOnContextDone is wazero's own way to stop a guest)", r.Metering, tunedBar)
 	meteringTable(&b, "Metering of kernels that it was not tuned on, × plain wazero", r.MeteringUntuned, untunedBar)
+	meteringTable(&b, "Metering of kernels that recurse, × plain wazero", r.MeteringRecursive, recursiveBar)
 	r.startupTable(&b)
 	r.memoryTable(&b)
 	r.executorTable(&b)
@@ -130,7 +131,11 @@ func meteringTable(b *strings.Builder, title string, rows []Metering, most bar) 
 		metered, closing = append(metered, m.Fuel), append(closing, m.CloseOnContextDone)
 	}
 	summary := func(what string, most float64, of func([]float64) float64) {
-		t.line(what, "", fmt.Sprintf("%.2f", of(metered)), fmt.Sprintf("%.2f", most), fmt.Sprintf("%.1f", of(closing)))
+		limit := ""
+		if most > 0 {
+			limit = fmt.Sprintf("%.2f", most)
+		}
+		t.line(what, "", fmt.Sprintf("%.2f", of(metered)), limit, fmt.Sprintf("%.1f", of(closing)))
 	}
 	summary("geometric mean", most.mean, geometricMean)
 	summary("worst", most.worst, slices.Max[[]float64])

@@ -40,15 +40,16 @@ func TestText(t *testing.T) {
 		Script{Language: manifests.JavaScript, Scheme: ScriptDriver, Callers: 1, P50: 50, P99: 100, CallsPerSecond: 20000},
 	)
 	report := Report{
-		Machine:         Machine{"plan9", "amd64", 2, "go1.26"},
-		Rows:            rows,
-		Metering:        []Metering{{"spin", guests.C, 1, 1, 9}, {"json", guests.Go, 1.21, 1.21, 4}},
-		MeteringUntuned: []Metering{{"regex", guests.Rust, 1.3, 1.3, 5}},
-		Startup:         []Startup{{guests.C, Caisson, 20000, 1500}},
-		Memory:          []Memory{{guests.C, Caisson, 29 << 10, 60 << 10}},
-		Executor:        []Executor{{ExecutorRun, 100, 8.5}},
-		Scripts:         scripts,
-		LeftOut:         []LeftOut{{"guest go", "no toolchain"}},
+		Machine:           Machine{"plan9", "amd64", 2, "go1.26"},
+		Rows:              rows,
+		Metering:          []Metering{{"spin", guests.C, 1, 1, 9}, {"json", guests.Go, 1.21, 1.21, 4}},
+		MeteringUntuned:   []Metering{{"regex", guests.Rust, 1.3, 1.3, 5}},
+		MeteringRecursive: []Metering{{"fib", guests.C, 1.2, 1.2, 2}},
+		Startup:           []Startup{{guests.C, Caisson, 20000, 1500}},
+		Memory:            []Memory{{guests.C, Caisson, 29 << 10, 60 << 10}},
+		Executor:          []Executor{{ExecutorRun, 100, 8.5}},
+		Scripts:           scripts,
+		LeftOut:           []LeftOut{{"guest go", "no toolchain"}},
 	}
 	require.Equal(t, `plan9/amd64, 2 processors, go1.26. Only ratios carry over to another machine.
 
@@ -81,6 +82,12 @@ Metering of kernels that it was not tuned on, × plain wazero
   regex           rust      1.30                           5.0
   geometric mean            1.30  1.15                     5.0
   worst                     1.30  1.50                     5.0
+
+Metering of kernels that recurse, × plain wazero
+  kernel          guest  metered   bar  WithCloseOnContextDone
+  fib             c         1.20                           2.0
+  geometric mean            1.20  1.25                     2.0
+  worst                     1.20                           2.0
 
 Start-up, ms from nothing to the first answer
   guest  scheme   cold  compiled code on disk

@@ -27,13 +27,18 @@ func (p *Program) Module() ([]byte, error) {
 	add(2, imports)
 	add(3, functions)
 	add(4, []byte{2, byte(funcref), 1}, unsigned(len(p.Slots)), unsigned(len(p.Slots)), []byte{byte(funcref), 1, spareElements, mostSpare})
-	add(5, []byte{1, 1}, unsigned(p.Pages), []byte{mostPages})
+	add(5, []byte{1, 1}, unsigned(p.Pages), unsigned(p.MostPages))
 	add(6, vector(p.Globals, func(g Global) []byte {
 		return append([]byte{byte(g.Type), 1}, initial(g.Type, g.Value)...)
 	}))
-	add(7, unsigned(len(p.Exports)+1), text("memory"), []byte{2, 0}, joined(p.Exports, func(export Export) []byte {
-		return slices.Concat(text(export.Name), []byte{0}, unsigned(export.Function))
-	}))
+	exports := [][]byte{append(text("memory"), 2, 0)}
+	if p.Progress >= 0 {
+		exports = append(exports, slices.Concat(text(ProgressName), []byte{3}, unsigned(p.Progress)))
+	}
+	for _, export := range p.Exports {
+		exports = append(exports, slices.Concat(text(export.Name), []byte{0}, unsigned(export.Function)))
+	}
+	add(7, vector(exports, func(encoded []byte) []byte { return encoded }))
 	if p.Start >= 0 {
 		add(8, unsigned(p.Start))
 	}
@@ -57,9 +62,14 @@ func (p *Program) Module() ([]byte, error) {
 // elements returns the element section: the functions of the first table, those that code refers
 // to, and the passive segments, whose indices therefore start at 2.
 func (p *Program) elements() []byte {
-	every := make([]int, len(p.Functions))
-	for n := range every {
-		every[n] = len(p.Imports) + n
+	var every []int
+	for n, i := range p.Imports {
+		if i.Module != WASIModule && i.Module != HostModule {
+			every = append(every, n)
+		}
+	}
+	for n := range p.Functions {
+		every = append(every, len(p.Imports)+n)
 	}
 	return slices.Concat(unsigned(2+len(p.Elements)),
 		[]byte{0, 0x41, 0, 0x0b}, vector(p.Slots, unsigned),

@@ -4,7 +4,7 @@ package programs
 func (g *generator) infinite(s Signature) int {
 	function := g.declare(s)
 	w := g.writer(function, len(g.callable), 40)
-	w.barrier = 1
+	w.barrier, w.descends = 1, true
 	w.f.Body = append(w.forever(), w.after(s.Results)...)
 	return function
 }
@@ -22,6 +22,9 @@ func (w *writer) after(results []Type) code {
 func (w *writer) forever() code { return w.sealed(w.intoEndless) }
 
 func (w *writer) intoEndless() code {
+	if w.dives && w.chance(70) {
+		return w.endlessLoop()
+	}
 	nodes := w.statements()
 	if w.depth > 4 || w.budget <= 0 {
 		return append(nodes, w.endlessLoop()...)
@@ -62,7 +65,12 @@ func (w *writer) nested(op *Op) code {
 
 // callForever calls a function that never returns, directly or through the table.
 func (w *writer) callForever() code {
-	function := w.infinite(w.anySignature())
+	var function int
+	if len(w.unending) > 0 && w.chance(50) {
+		function = oneOf(w.generator, w.unending...)
+	} else {
+		function = w.infinite(w.anySignature())
+	}
 	s := w.p.typeOf(function)
 	n := call(function, w.expressions(s.Params)...)
 	if w.chance(40) {
@@ -100,7 +108,13 @@ func (w *writer) endlessLoop() code {
 	n.endless = true
 	n.Body = w.sealed(func() code {
 		return w.inside(scope{n, params, -1}, func() code {
-			nodes := append(w.sink(params), w.statements()...)
+			nodes := w.sink(params)
+			if w.dives || w.chance(40) {
+				nodes = append(nodes, w.descent(true)...)
+			}
+			if w.chance(50) {
+				nodes = append(nodes, w.statements()...)
+			}
 			if w.budget > 0 && w.depth < 4 && w.chance(20) {
 				nodes = append(nodes, w.inner()...)
 			}

@@ -22,7 +22,7 @@ func Endless(seed uint64) *Program { return endless(seed, false) }
 func EndlessCommand(seed uint64) *Program { return endless(seed, true) }
 
 func endless(seed uint64, wasi bool) *Program {
-	p, _ := first(seed, func(g *generator) *Program { g.wasi = wasi; return g.endless() }, func(o Outcome, err error) bool {
+	p, _ := first(seed, func(g *generator) *Program { g.wasi = wasi; return g.neverEnding() }, func(o Outcome, err error) bool {
 		return o.Endless && errors.Is(err, errLong)
 	})
 	return p
@@ -43,21 +43,29 @@ func first(seed uint64, generate func(*generator) *Program, wanted func(Outcome,
 	panic(fmt.Sprintf("no program for %d", seed))
 }
 
-// generator generates one program.
+// generator generates one program, or one of its libraries.
 type generator struct {
 	r       *rand.Rand
 	p       *Program
 	wasi    bool // import only WASI
 	tables  bool // change tables, so that each run needs an instance of its own
 	small   bool
+	endless bool           // the program does not terminate
+	dives   bool           // it does so in a loop that does little but call recursive functions
 	imports map[string]int // indices of the functions that the host provides
 
-	callable []int // functions that return, each of which calls those before it
-	levels   []int // for each slot, the last index in callable of a function it may hold
+	callable  []int // functions that return, each of which calls those before it
+	levels    []int // for each slot, the last index in callable of a function it may hold
+	leaves    []int // functions without parameters and results that call nothing
+	recursive []recursion
+	// Functions of libraries: those that call recursive ones, that never return, and that have the host
+	// observe the state of the library.
+	descenders, unending, tellers []int
 	// zero and one are the globals with these values, and recursions the one that counts how many
 	// more calls of functions not before the caller are allowed.
 	zero, one, recursions int
 	plain                 []int // the globals to read and write
+	link                  int   // the global with the address of a word that holds such an address; negative if there are none
 }
 
 func newGenerator(seed, attempt uint64) *generator {
@@ -108,6 +116,16 @@ func (g *generator) environment() {
 	if p.Shape == "reactor" {
 		g.tables = false // a reactor that changes tables cannot be started
 	}
+	if p.Shape != "reactor" && !g.wasi && g.chance(35) {
+		g.libraries()
+	}
+	g.module(p.Libraries)
+}
+
+// module generates everything but the functions that the host calls. The module imports from
+// libraries.
+func (g *generator) module(libraries []Library) {
+	p := g.p
 	offered := []Import{{WASIModule, Yield, Signature{Results: []Type{I32}}}}
 	if !g.wasi {
 		i32 := []Type{I32}
@@ -119,7 +137,9 @@ func (g *generator) environment() {
 		g.imports[i.Name] = n
 	}
 	p.Imports = offered
+	g.importFrom(libraries)
 	g.zero, g.one, g.recursions = g.global(I32, 0), g.global(I32, 1), g.global(I32, uint64(g.few(8)))
+	p.Progress = g.global(I32, 0)
 	for range 1 + g.few(3) {
 		g.plain = append(g.plain, g.global(g.anyType(), uint64(g.r.IntN(100))))
 	}
@@ -132,6 +152,8 @@ func (g *generator) environment() {
 	if g.tables {
 		p.Data = append(p.Data, Segment{Offset: -1, Bytes: bytes})
 	}
+	g.links()
+	p.MostPages = p.Pages + g.r.IntN(morePages)
 	g.library()
 }
 
@@ -146,6 +168,11 @@ func (g *generator) global(t Type, value uint64) int {
 // library generates functions that return.
 func (g *generator) library() {
 	p := g.p
+	for range 1 + g.few(1) {
+		g.leaves = append(g.leaves, g.leaf())
+	}
+	g.callable = append(g.callable, g.leaves...)
+	written := len(g.callable)
 	for range g.few(6) {
 		g.callable = append(g.callable, g.declare(g.anySignature()))
 	}
@@ -162,12 +189,20 @@ func (g *generator) library() {
 		}
 	}
 	for n, function := range g.callable {
+		if n < written {
+			continue
+		}
 		budget := 30
 		if g.chance(50) {
 			budget = g.few(8) // a leaf, or close to one
 		}
 		w := g.writer(function, n, budget)
 		w.f.Body = w.body(nil, w.f.Type.Results)
+	}
+	if g.dives || g.chance(70) {
+		for range 1 + g.few(1) {
+			g.recursion()
+		}
 	}
 }
 
@@ -212,7 +247,7 @@ func (g *generator) initialize() {
 func (g *generator) finite(s Signature, tells bool) int {
 	function := g.declare(s)
 	w := g.writer(function, len(g.callable), 60)
-	w.barrier = 1
+	w.barrier, w.descends = 1, true
 	// Nothing leaves this block for the function's label, so the telling cannot be skipped.
 	w.f.Body = code{w.enclosed(func(*Node) code { return w.body(nil, nil) })}
 	if tells {
@@ -222,8 +257,9 @@ func (g *generator) finite(s Signature, tells bool) int {
 	return function
 }
 
-// endless generates a program that does not terminate.
-func (g *generator) endless() *Program {
+// neverEnding generates a program that does not terminate.
+func (g *generator) neverEnding() *Program {
+	g.endless, g.dives = true, g.chance(25)
 	g.environment()
 	switch place := g.r.IntN(12); {
 	case place == 0:

@@ -26,12 +26,82 @@ var (
 	errDeep = errors.New("calls are nested too deeply")
 )
 
-const maxCalls = 200 // nested
-
 // Run interprets the program until it has used that much fuel. The error is a trap, or says that the
 // program did not terminate within the limit.
-func (p *Program) Run(limit int64) (outcome Outcome, err error) {
-	m := &machine{p: p, limit: limit, memory: make([]byte, p.Pages<<16), tables: [2][]int{slices.Clone(p.Slots), slices.Repeat([]int{nothing}, spareElements)}}
+func (p *Program) Run(limit int64) (Outcome, error) {
+	var begun int64
+	all, err := p.execute(limit, func(r *run) {
+		if p.Before != "" {
+			begun, r.observed = r.fuel, Observer{}
+		}
+	})
+	r := all[0].run
+	return Outcome{r.fuel - begun, r.observed, r.endless}, err
+}
+
+// Trace says how far the modules of a program have come when it has executed so much.
+type Trace struct {
+	// Steps lists, for each module by its name, how many units were executed when the progress of
+	// the module reached 1, 2, and so on. The program itself has the name "".
+	Steps map[string][]int64
+	// Executed is how many units were executed at the end.
+	Executed int64
+}
+
+// Trace interprets the program, with [Program.Before] as part of the run, until it has executed that
+// many units. The count is the documented cost of what was executed, and nothing else.
+func (p *Program) Trace(limit int64) (Trace, error) {
+	all, err := p.execute(limit, func(*run) {})
+	trace := Trace{Steps: map[string][]int64{}, Executed: all[0].fuel}
+	for _, m := range all {
+		trace.Steps[m.name] = m.steps
+	}
+	if errors.Is(err, errLong) {
+		err = nil
+	}
+	return trace, err
+}
+
+// execute calls the start functions, the function to call before the entry, and the entry. It
+// reports when the entry begins.
+func (p *Program) execute(limit int64, begins func(*run)) (all []*machine, err error) {
+	all = p.machines(limit)
+	defer func() {
+		if value := recover(); value != nil {
+			if err, _ = value.(error); err == nil {
+				err = fmt.Errorf("trap: %v", value)
+			}
+		}
+	}()
+	for _, m := range all {
+		if m.p.Start >= 0 {
+			m.call(m.p.Start)
+		}
+	}
+	main := all[len(all)-1]
+	if p.Before != "" {
+		main.call(p.exported(p.Before))
+	}
+	begins(main.run)
+	main.call(p.exported(p.Entry))
+	return all, nil
+}
+
+// machines returns the machines of the libraries and, at the end, the one of the program.
+func (p *Program) machines(limit int64) (all []*machine) {
+	shared := &run{limit: limit, frames: map[*Function]int{}}
+	linked := map[string]*machine{}
+	for _, library := range append(slices.Clip(p.Libraries), Library{"", p}) {
+		m := library.machine(shared, linked)
+		m.name = library.Name
+		all, linked[m.name] = append(all, m), m
+	}
+	return all
+}
+
+func (p *Program) machine(shared *run, linked map[string]*machine) *machine {
+	m := &machine{run: shared, p: p, linked: linked, memory: make([]byte, p.Pages<<16),
+		tables: [2][]int{slices.Clone(p.Slots), slices.Repeat([]int{nothing}, spareElements)}}
 	for _, g := range p.Globals {
 		m.globals = append(m.globals, g.Value)
 	}
@@ -40,24 +110,7 @@ func (p *Program) Run(limit int64) (outcome Outcome, err error) {
 			copy(m.memory[s.Offset:], s.Bytes)
 		}
 	}
-	var begun int64
-	defer func() {
-		outcome.Fuel, outcome.Observed, outcome.Endless = m.fuel-begun, m.observed, m.endless
-		if value := recover(); value != nil {
-			if err, _ = value.(error); err == nil {
-				err = fmt.Errorf("trap: %v", value)
-			}
-		}
-	}()
-	if p.Start >= 0 {
-		m.call(p.Start)
-	}
-	if p.Before != "" {
-		m.call(p.exported(p.Before))
-		begun, m.observed = m.fuel, Observer{}
-	}
-	m.call(p.exported(p.Entry))
-	return outcome, nil
+	return m
 }
 
 func (p *Program) exported(name string) int {
@@ -67,17 +120,26 @@ func (p *Program) exported(name string) int {
 // nothing is the null reference.
 const nothing = -1
 
+// run is what the modules of a program share.
+type run struct {
+	fuel, limit int64
+	observed    Observer
+	endless     bool
+	frames      map[*Function]int // the stack that a call of each takes
+}
+
 // machine is the abstract machine of the specification (chapter 4), with a fuel counter.
 type machine struct {
+	*run
+	name           string
 	p              *Program
-	fuel, limit    int64
+	linked         map[string]*machine // the modules that it may import from
 	stack, globals []uint64
 	locals         []uint64
 	memory         []byte
 	tables         [2][]int
-	depth          int
-	observed       Observer
-	endless        bool
+	depth, deepest int     // of the calls, in bytes of the stack
+	steps          []int64 // the fuel at each step of the progress
 }
 
 func (m *machine) push(v uint64) { m.stack = append(m.stack, v) }
@@ -104,13 +166,15 @@ func (m *machine) keep(base, arity int) {
 
 func (m *machine) call(function int) {
 	if function < len(m.p.Imports) {
-		m.host(m.p.Imports[function].Name)
+		m.imported(m.p.Imports[function])
 		return
 	}
-	if m.depth++; m.depth > maxCalls {
+	f := m.p.Functions[function-len(m.p.Imports)]
+	frame := m.frame(f)
+	if m.depth += frame; m.depth > maxStack {
 		panic(errDeep)
 	}
-	f := m.p.Functions[function-len(m.p.Imports)]
+	m.deepest = max(m.deepest, m.depth)
 	base := len(m.stack) - len(f.Type.Params)
 	locals := make([]uint64, len(f.Type.Params)+len(f.Locals))
 	copy(locals, m.stack[base:])
@@ -120,7 +184,26 @@ func (m *machine) call(function int) {
 	m.sequence(f.Body)
 	m.locals = caller
 	m.keep(base, len(f.Type.Results))
-	m.depth--
+	m.depth -= frame
+}
+
+// imported calls a function of the host or of a library.
+func (m *machine) imported(i Import) {
+	library := m.linked[i.Module]
+	if library == nil {
+		m.host(i.Name)
+		return
+	}
+	m.pass(library, len(i.Type.Params))
+	library.call(library.p.exported(i.Name))
+	library.pass(m, len(i.Type.Results))
+}
+
+// pass moves the topmost values of the stack to that of another module.
+func (m *machine) pass(to *machine, values int) {
+	rest := len(m.stack) - values
+	to.stack = append(to.stack, m.stack[rest:]...)
+	m.stack = m.stack[:rest]
 }
 
 func (m *machine) host(name string) {
@@ -234,6 +317,9 @@ func (m *machine) effect(n *Node) {
 		m.push(m.globals[n.Value])
 	case globalSet:
 		m.globals[n.Value] = m.pop()
+		if int(n.Value) == m.p.Progress {
+			m.steps = append(m.steps, m.fuel)
+		}
 	case i32Const:
 		m.push(uint64(uint32(n.Value)))
 	case i64Const, f64Const, refFunc:
@@ -257,7 +343,7 @@ func (m *machine) effect(n *Node) {
 		m.push(uint64(len(m.memory) >> 16))
 	case memoryGrow:
 		by, size := m.pop32(), len(m.memory)>>16
-		if m.grow(size, by, mostPages) {
+		if m.grow(size, by, m.p.MostPages) {
 			m.memory = append(m.memory, make([]byte, by<<16)...)
 		}
 	case memoryFill:

@@ -5,7 +5,8 @@
 //
 // The package knows nothing of how modules are metered. Its cost model is the documented one: an
 // executed instruction costs 1; block, loop, else, end and nop are free; memory.grow and table.grow
-// cost 4,096; bulk operations cost 1, plus 1 for each 16 bytes or each table element.
+// cost 4,096; bulk operations cost 1, plus 1 for each 16 bytes or each table element. Programs have too
+// few locals, globals, parameters and results for instructions that move many values to cost more.
 package programs
 
 import "slices"
@@ -60,18 +61,31 @@ type Export struct {
 	Function int
 }
 
+// Library is a module from which a program imports functions under a name.
+type Library struct {
+	Name string
+	*Program
+}
+
 // Program is a module with one memory and two tables: the first holds functions to call, the
 // second only exists to be grown, filled and copied.
 type Program struct {
 	Seed  uint64
-	Shape string // how the host runs it: "command", "reactor" or "plugin"
+	Shape string // how the host runs it: "command", "reactor" or "plugin"; or "library"
+	// Libraries are the modules it is linked with, each after those that it imports from. Only a
+	// program that is not itself a library lists them.
+	Libraries []Library
 	// Entry is the export to call, and Before one to call before it, if not empty.
 	Entry, Before string
 
 	Imports   []Import
 	Functions []*Function
 	Globals   []Global
-	Pages     int   // the initial size of the memory, which grows up to mostPages
+	// Progress is the global that counts up as the program runs, or negative. It is exported under
+	// the name [ProgressName], so that the host can tell where the program was stopped.
+	Progress  int
+	Pages     int   // the initial size of the memory
+	MostPages int   // what it grows to
 	Slots     []int // the functions in the first table
 	Data      []Segment
 	Elements  []Segment // passive
@@ -79,9 +93,12 @@ type Program struct {
 	Exports   []Export
 }
 
+// ProgressName is the name of the export of [Program.Progress].
+const ProgressName = "progress"
+
 // Sizes of memories and of the second table.
 const (
-	mostPages     = 4
+	morePages     = 4 // that a memory grows by at most
 	spareElements = 8 // initially
 	mostSpare     = 32
 )

@@ -10,10 +10,19 @@ import (
 func Shrink(p *Program, fails func() bool, until time.Time) {
 	for smaller := true; smaller && time.Now().Before(until); {
 		smaller = false
-		for _, f := range p.Functions {
+		for _, f := range p.allFunctions() {
 			smaller = shrinkList(&f.Body, fails, until) || smaller
 		}
 	}
+}
+
+// allFunctions returns the functions of the program and of its libraries.
+func (p *Program) allFunctions() []*Function {
+	all := p.Functions
+	for _, library := range p.Libraries {
+		all = append(slices.Clip(all), library.Functions...)
+	}
+	return all
 }
 
 // shrinkList shrinks a list of instructions, and the code in them.

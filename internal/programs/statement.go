@@ -52,7 +52,7 @@ func (w *writer) statement() code {
 	if w.budget <= 0 || w.depth > 6 {
 		return w.assignment()
 	}
-	switch w.r.IntN(22) {
+	switch w.r.IntN(25) {
 	case 0, 1:
 		return w.assignment()
 	case 2:
@@ -95,6 +95,12 @@ func (w *writer) statement() code {
 		if w.chance(20) {
 			return w.extreme()
 		}
+	case 22:
+		return code{w.step()}
+	case 23:
+		return w.work(false)
+	case 24:
+		return w.descent(false)
 	}
 	return code{node(dropOp, w.expression(w.anyType()))}
 }

@@ -6,25 +6,44 @@ import (
 	"strings"
 )
 
+// mostShown is the size of the largest data segment whose bytes are shown.
+const mostShown = 256
+
 // String returns the program in a form like the text format, with $b0, $b1, … for labels and
 // functions by number, imports included.
 func (p *Program) String() string {
+	var text strings.Builder
+	for _, library := range p.Libraries {
+		fmt.Fprintf(&text, ";; library %q\n%s", library.Name, library.module())
+	}
+	return text.String() + p.module()
+}
+
+// module returns the program without its libraries.
+func (p *Program) module() string {
 	w := &printer{names: map[*Node]string{nil: "$function"}}
 	w.line(0, ";; seed %d, %s, call %s %s", p.Seed, p.Shape, p.Before, p.Entry)
 	for n, i := range p.Imports {
 		w.line(0, "(import %q %q (func %d%s))", i.Module, i.Name, n, i.Type)
 	}
-	w.line(0, "(memory %d %d)", p.Pages, mostPages)
+	w.line(0, "(memory %d %d)", p.Pages, p.MostPages)
 	w.line(0, "(table 0 %d %d funcref) (elem (i32.const 0) %d)", len(p.Slots), len(p.Slots), p.Slots)
 	w.line(0, "(table 1 %d %d funcref)", spareElements, mostSpare)
 	for _, s := range p.Elements {
 		w.line(0, "(elem func %d)", s.Functions)
 	}
 	for _, s := range p.Data {
+		if len(s.Bytes) > mostShown {
+			w.line(0, "(data ;; at %d\n  %d bytes)", s.Offset, len(s.Bytes))
+			continue
+		}
 		w.line(0, "(data ;; at %d\n  %q)", s.Offset, s.Bytes)
 	}
 	for n, g := range p.Globals {
 		w.line(0, "(global %d (mut %s) %d)", n, g.Type, int64(g.Value))
+	}
+	if p.Progress >= 0 {
+		w.line(0, "(export %q (global %d))", ProgressName, p.Progress)
 	}
 	for _, e := range p.Exports {
 		w.line(0, "(export %q (func %d))", e.Name, e.Function)

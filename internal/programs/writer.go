@@ -12,9 +12,11 @@ type writer struct {
 	scopes []scope
 	// barrier is the index of the first scope that code may leave for. Branches to scopes before it
 	// are generated, but never taken.
-	barrier int
-	budget  int // the approximate number of nodes left
-	depth   int
+	barrier  int
+	budget   int // the approximate number of nodes left
+	depth    int
+	descends bool // no recursive function calls this one, so that it may call them
+	nests    bool // the function recurses, so that its stack must be small, as compilers make it too
 }
 
 // scope is a label that code may branch to.
@@ -109,6 +111,9 @@ func (w *writer) thenSink(n *Node, results []Type) code {
 
 // tell has the host observe the state that a program leaves behind.
 func (w *writer) tell() (nodes code) {
+	for _, teller := range w.tellers {
+		nodes = append(nodes, call(teller))
+	}
 	for n, g := range w.p.Globals {
 		nodes = append(nodes, w.observe(g.Type, with(globalGet, n)))
 	}

@@ -27,8 +27,8 @@ const (
 // ErrNoGuest means that the language has no guest of the wanted form.
 var ErrNoGuest = errors.New("guests: no such guest")
 
-//go:embed c/kernels.wasm c/kernelcommand.wasm c/untuned.wasm c/untunedcommand.wasm c/tool.wasm c/plugin.wasm
-//go:embed rust/kernels.wasm rust/kernelcommand.wasm rust/untuned.wasm rust/untunedcommand.wasm rust/tool.wasm rust/plugin.wasm
+//go:embed c/kernels.wasm c/kernelcommand.wasm c/untuned.wasm c/untunedcommand.wasm c/recursive.wasm c/recursivecommand.wasm c/tool.wasm c/plugin.wasm
+//go:embed rust/kernels.wasm rust/kernelcommand.wasm rust/untuned.wasm rust/untunedcommand.wasm rust/recursive.wasm rust/recursivecommand.wasm rust/tool.wasm rust/plugin.wasm
 //go:embed assemblyscript/plugin.wasm
 var committed embed.FS
 
@@ -36,7 +36,7 @@ var committed embed.FS
 // each of [AllKernels] as a function NAME(size i32) -> i64. A module that exports
 // _initialize wants it called first; Go's imports WASI, the others import nothing.
 //
-// Kernels, KernelCommand, Untuned, UntunedCommand, Command and Plugin write a Go module below dir and read it from
+// Kernels, KernelCommand, Untuned, UntunedCommand, Recursive, RecursiveCommand, Command and Plugin write a Go module below dir and read it from
 // there; what other languages give is the same bytes each time and needs no dir. Calls at
 // the same time need different folders.
 func Kernels(ctx context.Context, language Language, dir string) ([]byte, error) {
@@ -71,6 +71,22 @@ func UntunedCommand(ctx context.Context, language Language, dir string) ([]byte,
 		return buildCommand(ctx, "untunedcommand", dir)
 	}
 	return embedded(language, "untunedcommand")
+}
+
+// Recursive is [Kernels] of [RecursiveKernels].
+func Recursive(ctx context.Context, language Language, dir string) ([]byte, error) {
+	if language == Go {
+		return buildReactor(ctx, "recursivereactor", dir)
+	}
+	return embedded(language, "recursive")
+}
+
+// RecursiveCommand is [KernelCommand] of [RecursiveKernels].
+func RecursiveCommand(ctx context.Context, language Language, dir string) ([]byte, error) {
+	if language == Go {
+		return buildCommand(ctx, "recursivecommand", dir)
+	}
+	return embedded(language, "recursivecommand")
 }
 
 // Command returns the JSON tool as a WASI command (any language but AssemblyScript): it reads arguments from

@@ -2,7 +2,7 @@ package guests
 
 import "github.com/caisson-run/caisson/internal/benchmark/guests/go/kernels"
 
-// Kernel is one compute kernel: what the modules of [Kernels] and [Untuned] export under its name.
+// Kernel is one compute kernel: what the modules of [Kernels], [Untuned] and [Recursive] export under its name.
 type Kernel struct {
 	Name string
 	// Size keeps the kernel busy for 5 to 25 ms in C on plain wazero, on a
@@ -41,5 +41,20 @@ func UntunedKernels() []Kernel {
 		{"regex", 600, 0xb96450c1db260785, kernels.Regex},
 		{"interpreter", 5_000, 0x1a624d4a313665e0, kernels.Interpreter},
 		{"expression", 500, 0x089ac1272bbcbd69, kernels.Expression},
+	}
+}
+
+// RecursiveKernels returns kernels that mostly call themselves, in a fixed order. Metering tests at
+// calls and where functions that recurse end, which costs such programs most.
+func RecursiveKernels() []Kernel {
+	return []Kernel{
+		{"fib", 30, 0x93f98b304c3183ec, kernels.Fib},
+		{"ackermann", 800, 0x84a647532eb5d9c3, kernels.Ackermann},
+		{"tree_walk", 20_000, 0x56a2687b67efcc35, kernels.TreeWalk},
+		{"evaluator", 1_000, 0x348d3bdaeef345b2, kernels.Evaluator},
+		{"sort", 100_000, 0xc803d629ada15e33, kernels.Sort},
+		{"parser", 1_000, 0x156f61f12ff2c3cd, kernels.Parser},
+		{"mutual", 60, 0x76e913601f11e00f, kernels.Mutual},
+		{"table", 1_000, 0x01bf6e73bf9fbeaa, kernels.Table},
 	}
 }

@@ -24,6 +24,7 @@ func groups() []group {
 	return []group{
 		{"tuned", guests.AllKernels(), guests.Kernels, guests.KernelCommand},
 		{"untuned", guests.UntunedKernels(), guests.Untuned, guests.UntunedCommand},
+		{"recursive", guests.RecursiveKernels(), guests.Recursive, guests.RecursiveCommand},
 	}
 }
 

@@ -19,7 +19,7 @@ const (
 // attacks are those on a call's time and on the host's memory. Some of their controls have
 // wazero end guests when their context is done, which does not help there.
 func attacks() []attack {
-	return slices.Concat(loopAttacks(), recursionAttacks(), growthAttacks(), bulkAttacks(), slowAttacks(), streamAttacks(), hostCallAttacks())
+	return slices.Concat(loopAttacks(), recursionAttacks(), wayBackAttacks(), growthAttacks(), bulkAttacks(), slowAttacks(), streamAttacks(), hostCallAttacks())
 }
 
 func loopAttacks() []attack {
@@ -54,6 +54,37 @@ func recursionAttacks() []attack {
 		{name: "deep recursion with a thousand locals", guest: guest{body: keep, locals: wide}, callers: 8, timeout: 5 * time.Second, end: tool.Trap,
 			control: control{least: promisedMemory}},
 	}
+}
+
+// wayBackAttacks do a little, slowly, in each of the functions that return from deep recursion.
+func wayBackAttacks() []attack {
+	const load = 0x28
+	// Word 0 holds the address of a word that does too; all words do, in a random order. Word 1 is the
+	// depth that remains.
+	follow := func(loads int) []byte {
+		return slices.Concat(number(0), number(0), slices.Repeat([]byte{load, 2, 0}, 1+loads), []byte{0x36, 2, 0})
+	}
+	descend := slices.Concat(number(4), []byte{load, 2, 0, 0x04, 0x40}, number(4), number(4), []byte{load, 2, 0}, number(1), []byte{0x6b, 0x36, 2, 0}, call(1), []byte{0x0b})
+	wayBack := func(work []byte, others ...[]byte) guest {
+		again := endless(store(4, 60_000), call(1))
+		return guest{memory: pages(1024), locals: oneLocal, body: slices.Concat(linkWords(1<<24), again),
+			others: append([][]byte{slices.Concat(descend, work)}, others...)}
+	}
+	back := func(name string, g guest) attack {
+		return attack{name: name, guest: g, limits: ", memory: 64MiB", timeout: 1500 * time.Millisecond, end: tool.Deadline, control: control{neverEnds: true}}
+	}
+	return []attack{
+		back("deep recursion with slow leaves on the way back", wayBack(slices.Repeat(call(2), 60), follow(59))),
+		back("deep recursion with slow loads on the way back", wayBack(follow(59))),
+	}
+}
+
+// linkWords stores to each of so many words the address of another, so that each leads to all others.
+// It counts in local 0.
+func linkWords(words uint32) []byte {
+	index := []byte{0x20, 0}
+	next := slices.Concat(index, number(1664525), []byte{0x6c}, number(1013904223), []byte{0x6a}, number(words-1), []byte{0x71}, number(2), []byte{0x74})
+	return times(words, index, number(2), []byte{0x74}, next, []byte{0x36, 2, 0}) // *(local 0 * 4) = (local 0 * a + c) % words * 4
 }
 
 func growthAttacks() []attack {

@@ -241,12 +241,13 @@ func median(times []time.Duration) float64 {
 // BenchmarkMetering shows what metering costs: the kernels in C, Rust and Go, on plain
 // wazero, metered, and with wazero's own way to stop a guest. It reports how
 // many times as long as on plain wazero each takes. "all" sums up the kernels that metering
-// was tuned on, "untuned" the others.
+// was tuned on, "untuned" those that it was not, and "recursive" those that recurse.
 //
 //	go test -bench Metering -benchtime 20x ./runtime/internal/engine
 func BenchmarkMetering(b *testing.B) {
 	benchmarkMetering(b, "all", guests.AllKernels(), guests.Kernels)
 	benchmarkMetering(b, "untuned", guests.UntunedKernels(), guests.Untuned)
+	benchmarkMetering(b, "recursive", guests.RecursiveKernels(), guests.Recursive)
 }
 
 func benchmarkMetering(b *testing.B, summary string, kernels []guests.Kernel, module func(context.Context, guests.Language, string) ([]byte, error)) {

@@ -31,19 +31,34 @@ var passFaults = map[string]overlay.Edit{
 	"a branch to the function's end skips what stands there": {File: "pass_depth.go", Old: "	b.leave = append(b.leave, p.leave...)\n", New: ""},
 }
 
+// untestedFaults are mistakes that leave out tests of the meter, and charge the same.
+var untestedFaults = map[string]overlay.Edit{
+	"functions do not test where they end": {File: "pass_fuel.go", Old: "	if b.counted || p.last > maxRest {\n", New: "	if b.counted {\n"},
+	"the work of leaves is not counted":    {File: "pass_fuel.go", Old: "run.work(int64(p.functions[in.index-p.imported].Instructions))", New: "run.work(0)"},
+}
+
 // TestFaultsOfPasses: the differential tests notice each, with the verifier out of the way.
 func TestFaultsOfPasses(t *testing.T) {
+	notice(t, passFaults, "^(TestLongBulkOperations|TestWaysOutOfRecursion|TestDispatch.*)$")
+}
+
+// TestFaultsOfTests: counting what programs execute notices each, with the verifier out of the way.
+func TestFaultsOfTests(t *testing.T) {
+	notice(t, untestedFaults, "^(TestAttackRecursionWithWorkOnTheWayBack|TestAttackLeavesInARow)$")
+}
+
+// notice checks that tests fail with each of the faults, and pass without.
+func notice(t *testing.T, faults map[string]overlay.Edit, tests string) {
 	unverified := overlay.Edit{File: "runtime/internal/engine/rewrite.go",
 		Old: "err := metered.Verify(r.source); err != nil {", New: "err := metered.Verify(r.source); err != nil && false {"}
 	run := func(edits ...overlay.Edit) ([]byte, error) {
 		path, err := overlay.Write(t.TempDir(), filepath.Join("..", "..", ".."), append(edits, unverified))
 		require.NoError(t, err)
-		return exec.CommandContext(t.Context(), "go", "test", "-overlay", path, "-count=1", "-run",
-			"^(TestLongBulkOperations|TestWaysOutOfRecursion|TestDispatch.*)$", ".").CombinedOutput()
+		return exec.CommandContext(t.Context(), "go", "test", "-overlay", path, "-count=1", "-run", tests, ".").CombinedOutput()
 	}
 	out, err := run()
 	require.NoError(t, err, "the control: %s", out)
-	for name, fault := range passFaults {
+	for name, fault := range faults {
 		t.Run(name, func(t *testing.T) {
 			fault.File = "runtime/internal/wasm/" + fault.File
 			out, err := run(fault)

@@ -5,6 +5,7 @@ package engine
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
@@ -19,7 +20,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/internal/programs"
-	"github.com/caisson-run/caisson/internal/testsize"
 )
 
 // Random programs run in a process of their own, this test binary once more, which says what it
@@ -30,8 +30,9 @@ import (
 // The race detector slows down the times that are measured, and sees nothing in here.
 
 var (
-	programsToRun = flag.Int("programs", testsize.Of(30, 500), "how many random programs the tests of programs run")
+	programsToRun = flag.Int("programs", 0, "how many random programs each test of programs runs; 0: as many as it says")
 	shrinkFor     = flag.Duration("shrink", 0, "for how long each program that does not come back is made smaller")
+	byTheClock    = flag.Bool("by-the-clock", false, "judge by the clock how late programs end, on a machine that is otherwise idle")
 	firstProgram  = flag.Uint64("first-program", 0, "the seed of the first of them; the others follow")
 )
 
@@ -52,8 +53,9 @@ type news struct {
 }
 
 // runPrograms runs random programs in other processes, each with the function, and shows those
-// that do not come back. In such a process, it runs those that the process is there for.
-func runPrograms(t *testing.T, show func(seed uint64) *programs.Program, run func(t *testing.T, seed uint64, report func(problem string))) {
+// that do not come back. In such a process, it runs those that the process is there for. The flag
+// overrides how many there are.
+func runPrograms(t *testing.T, count int, show func(seed uint64) *programs.Program, run func(t *testing.T, seed uint64, report func(problem string))) {
 	if seeds, running := os.LookupEnv(programsRange); running {
 		tellOfPrograms(t, seeds, run)
 		return
@@ -63,7 +65,7 @@ func runPrograms(t *testing.T, show func(seed uint64) *programs.Program, run fun
 		return
 	}
 	next := *firstProgram
-	end := next + uint64(*programsToRun)
+	end := next + uint64(cmp.Or(*programsToRun, count))
 	failures, escapes := 0, 0
 	for next < end {
 		last, finished, output := listen(t, rangeOf(next, end), programPatience, func(w news) {
@@ -106,7 +108,7 @@ func listen(t *testing.T, variable string, patience time.Duration, problem func(
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	child := exec.CommandContext(ctx, executable, "-test.run=^"+t.Name()+"$", "-test.timeout=24h")
+	child := exec.CommandContext(ctx, executable, "-test.run=^"+t.Name()+"$", "-test.timeout=24h", fmt.Sprintf("-by-the-clock=%v", *byTheClock))
 	child.Env = append(os.Environ(), variable)
 	child.WaitDelay = time.Second
 	var wrong bytes.Buffer

@@ -15,6 +15,8 @@ compile -mexec-model=reactor kernels/*.c -o kernels.wasm
 compile -Ikernels kernels/*.c kernelcommand/command.c -o kernelcommand.wasm
 compile -mexec-model=reactor untuned/*.c -o untuned.wasm
 compile -Iuntuned untuned/*.c kernelcommand/command.c -o untunedcommand.wasm
+compile -mexec-model=reactor recursive/*.c -o recursive.wasm
+compile -Irecursive recursive/*.c kernelcommand/command.c -o recursivecommand.wasm
 compile tool/command.c tool/handle.c tool/reader.c tool/buffer.c -o tool.wasm
 compile -mexec-model=reactor tool/plugin.c tool/handle.c tool/reader.c tool/buffer.c -o plugin.wasm
 chmod 644 ./*.wasm

@@ -10,7 +10,7 @@ here=$PWD
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-cp -r Cargo.toml kernels kernelcommand untuned untunedcommand tool plugin "$work"
+cp -r Cargo.toml kernels kernelcommand untuned untunedcommand recursive recursivecommand tool plugin "$work"
 cd "$work"
 # Debian's crates and those that the standard library needs, in the one place that cargo looks.
 mkdir vendor
@@ -43,13 +43,15 @@ build() {
 # The kernels are a module of their own, and a library for the command.
 build rustc wasm32-unknown-unknown kernels --crate-type cdylib
 build rustc wasm32-unknown-unknown untuned --crate-type cdylib
+build rustc wasm32-unknown-unknown recursive --crate-type cdylib
 build build wasm32-unknown-unknown plugin
 build build wasm32-wasip1 kernelcommand
 build build wasm32-wasip1 untunedcommand
+build build wasm32-wasip1 recursivecommand
 build build wasm32-wasip1 tool
 
-(cd target/wasm32-unknown-unknown/release && cp kernels.wasm untuned.wasm plugin.wasm "$here")
-(cd target/wasm32-wasip1/release && cp kernelcommand.wasm untunedcommand.wasm tool.wasm "$here")
+(cd target/wasm32-unknown-unknown/release && cp kernels.wasm untuned.wasm recursive.wasm plugin.wasm "$here")
+(cd target/wasm32-wasip1/release && cp kernelcommand.wasm untunedcommand.wasm recursivecommand.wasm tool.wasm "$here")
 cd "$here"
 chmod 644 ./*.wasm
 
