@@ -14,8 +14,7 @@ func (i *image) copyFrom(memory []byte, _ []pageSpan) error {
 
 func (i *image) close() error { return nil }
 
-// mapOnto copies the image.
-func (i *image) mapOnto(reserved []byte) error {
-	copy(reserved, i.memory)
-	return nil
+// mapOnto copies the image. It returns its size.
+func (i *image) mapOnto(reserved []byte) (private int64, err error) {
+	return int64(copy(reserved, i.memory)), nil
 }

@@ -53,7 +53,9 @@ func TestPoolServesRunsAlone(t *testing.T) {
 // TestPoolIsBounded: what is too much goes, the longest idle first, and nothing stays when the
 // engine closes.
 func TestPoolIsBounded(t *testing.T) {
-	e := newEngine(t, Options{IdleBytes: 3*(instanceBytes+4096+10<<10) + 20<<10}, nil)
+	one := newEngine(t, Options{}, nil)
+	mustRun(t, compile(t, one, program{body: []byte{0x41, 0, 0x41, 1, 0x36, 2, 0}, memory: 1}), plain)
+	e := newEngine(t, Options{IdleBytes: 3*one.idle.taken + 1<<10}, nil)
 	var modules []*Module
 	for n := range 5 {
 		// i32.const n; i32.const 1; i32.store: one page is written
