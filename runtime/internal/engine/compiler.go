@@ -245,6 +245,7 @@ func (e *Engine) build(ctx context.Context, wanted Digest, source *inspected) (_
 			}
 			return nil, err
 		}
+		library.owner = m
 		m.beside = append(m.beside, linkedModule{name, library})
 		m.residence.bytes += library.residence.bytes
 		if reason := library.rewritten.unrestorable; reason != "" && m.rewritten.unrestorable == "" {

@@ -46,6 +46,7 @@ func (i *image) fill(memory []byte, spans []pageSpan) error {
 			if _, err := i.file.file.WriteAt(memory[at:end], int64(at)); err != nil {
 				return err
 			}
+			i.bytes += int64(end - at)
 			at = end + systemPage
 		}
 	}

@@ -8,7 +8,7 @@ import "slices"
 type imageFile struct{}
 
 func (i *image) copyFrom(memory []byte, _ []pageSpan) error {
-	i.memory = slices.Clone(memory)
+	i.memory, i.bytes = slices.Clone(memory), int64(len(memory))
 	return nil
 }
 

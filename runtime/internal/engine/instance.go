@@ -123,6 +123,7 @@ func (m *Module) imprint(i *instance) (err error) {
 			return err
 		}
 		m.data = nil
+		m.imaged(m.image.held())
 	}
 	return i.memory.adopt(m.image)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/caisson-run/caisson/internal/benchmark/guests"
 	"github.com/caisson-run/caisson/internal/testsize"
 	"github.com/caisson-run/caisson/runtime/internal/wasi"
+	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
 // state is what runs can see of an instance.
@@ -318,4 +319,41 @@ func (i *instance) compute(ctx context.Context, name string, size uint64) error 
 	fuel := &meter{}
 	_, err := i.wasm.ExportedFunction(name).Call(fuel.with(ctx), size)
 	return classify(ctx, "run", err)
+}
+
+// TestImagesCountWithTheirModules: what a module or a program keeps for its instances to be copies of counts with the
+// module's code, which it is evicted with.
+func TestImagesCountWithTheirModules(t *testing.T) {
+	large := make([]byte, mebibyte)
+	for i := range large {
+		large[i] = byte(i)
+	}
+	e := newEngine(t, Options{Functions: wasi.Functions()}, nil)
+	code := func(m *Module) int64 {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		assert.Equal(t, e.residents.taken, m.residence.bytes)
+		return m.residence.bytes
+	}
+	module := compileSource(t, e, command(t, guests.C))
+	before := code(module)
+	started, err := module.Start(t.Context(), startOfTool())
+	require.NoError(t, err)
+	assert.GreaterOrEqual(t, code(module)-before, started.image.held())
+	assert.Positive(t, started.image.held())
+
+	limited := newEngine(t, Options{ModuleBytes: 5 * mebibyte, IdleTime: time.Hour}, nil)
+	for n := range 10 {
+		data := []wasm.Segment{{Offset: uint32(n), Bytes: large}}
+		mustRun(t, compile(t, limited, program{body: nothing, memory: 17, data: data}), Run{Function: "run", MemoryLimit: 2 * mebibyte})
+	}
+	limited.mu.Lock()
+	defer limited.mu.Unlock()
+	images := int64(0)
+	for at := limited.residents.oldest.Front(); at != nil; at = at.Next() {
+		images += at.Value.(*Module).image.held()
+	}
+	assert.Positive(t, images)
+	assert.LessOrEqual(t, images, limited.residents.taken)
+	assert.LessOrEqual(t, images, int64(5*mebibyte))
 }

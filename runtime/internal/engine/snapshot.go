@@ -236,6 +236,7 @@ type image struct {
 	memory  []byte // read-only; its length is the size of linear memory
 	globals []uint64
 	file    imageFile
+	bytes   int64    // what it takes of the host's memory
 	beside  []*image // of the instances beside it, if the module has run; else nil
 }
 
@@ -247,6 +248,15 @@ func newImage(memory []byte, spans []pageSpan, globals []uint64) (*image, error)
 		return nil, err
 	}
 	return i, nil
+}
+
+// held returns how many bytes the image and those beside it take.
+func (i *image) held() int64 {
+	held := i.bytes
+	for _, b := range i.beside {
+		held += b.held()
+	}
+	return held
 }
 
 // free closes the image and those beside it.
