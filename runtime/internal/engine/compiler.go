@@ -217,7 +217,8 @@ func (t *tail) String() string { return strings.ToValidUTF8(string(t.bytes), "\u
 // build compiles a source into a Module, with what its instances have beside them.
 func (e *Engine) build(ctx context.Context, wanted Digest, source *inspected) (_ *Module, err error) {
 	hasKernel := e.kernel.isImported(source.linked.Imports)
-	m, err := e.buildOne(ctx, source.Module, source.linked.Main, hasKernel || len(source.linked.Order) > 0)
+	libraries := len(source.linked.Order)
+	m, err := e.buildOne(ctx, source.Module, source.linked.Main, role{linked: hasKernel || libraries > 0, libraries: libraries})
 	if err != nil {
 		return nil, err
 	}
@@ -238,7 +239,7 @@ func (e *Engine) build(ctx context.Context, wanted Digest, source *inspected) (_
 		m.beside, m.hasKernel = append(m.beside, linkedModule{e.kernel.Module, kernel}), true
 	}
 	for _, name := range source.linked.Order {
-		library, err := e.buildOne(ctx, source.Libraries[name], source.libraries[name], len(m.beside) > 0)
+		library, err := e.buildOne(ctx, source.Libraries[name], source.libraries[name], role{linked: len(m.beside) > 0, libraries: libraries})
 		if err != nil {
 			if failure, ok := errors.AsType[*Error](err); ok {
 				failure.Library = name
@@ -259,12 +260,15 @@ func (e *Engine) build(ctx context.Context, wanted Digest, source *inspected) (_
 type role struct {
 	trusted bool // in this process, without limits on compilation
 	linked  bool // with the counter of the first module that it is linked with
+	// libraries is how many there are. They and the module that they belong to share the bound on the stack.
+	libraries int
 }
 
 // buildOne compiles a module, without what its instances have beside them.
-func (e *Engine) buildOne(ctx context.Context, source []byte, description *wasm.Module, linked bool) (*Module, error) {
+func (e *Engine) buildOne(ctx context.Context, source []byte, description *wasm.Module, in role) (*Module, error) {
 	wanted := DigestOf(source)
-	made, err := e.obtain(ctx, wanted, source, description, role{trusted: e.trusted[wanted], linked: linked})
+	in.trusted = e.trusted[wanted]
+	made, err := e.obtain(ctx, wanted, source, description, in)
 	if err != nil {
 		return nil, compileError(err)
 	}
@@ -349,7 +353,7 @@ func (e *Engine) validated(source []byte, description *wasm.Module, in role) (re
 	case here:
 		bounds = wasm.ForSize(len(source))
 	}
-	r, err := rewriteWithin(source, description, bounds, in.linked)
+	r, err := rewriteWithin(source, description, bounds, in)
 	if here && errors.Is(err, wasm.ErrLimit) {
 		return r, fmt.Errorf("%w: %w; the limits are higher where a child process compiles it", ErrModule, err)
 	}

@@ -72,7 +72,7 @@ func addPasses(sum hash.Hash, name string, source []byte) {
 			fmt.Fprintln(sum, "refused")
 			continue
 		}
-		r, err := rewriteWithin(source, description, bounds, in.linked)
+		r, err := rewriteWithin(source, description, bounds, in)
 		fmt.Fprintf(sum, "%t %+v\n", err == nil, r)
 	}
 }
