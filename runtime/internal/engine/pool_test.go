@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"math/rand/v2"
 	"slices"
@@ -131,13 +132,13 @@ func (e *Engine) loaded() int {
 // back when it is compiled again.
 func TestModulesAreEvicted(t *testing.T) {
 	small := func(n int) []byte { return program{body: nothing, memory: n}.bytes() }
-	e := newEngine(t, Options{ModuleBytes: 3 * codeGrowth * 200}, nil)
+	size := compileSource(t, newEngine(t, Options{}, nil), small(0)).residence.bytes
+	e := newEngine(t, Options{ModuleBytes: 3*size + size/2}, nil)
 	var modules []*Module
 	for n := range 4 {
 		module, err := e.Compile(t.Context(), small(n))
 		require.NoError(t, err)
-		require.Greater(t, module.residence.bytes, int64(codeGrowth*150))
-		require.Less(t, module.residence.bytes, int64(codeGrowth*200))
+		require.InDelta(t, size, module.residence.bytes, float64(size)/10)
 		modules = append(modules, module)
 		mustRun(t, module, plain)
 	}
@@ -356,4 +357,24 @@ func TestImagesCountWithTheirModules(t *testing.T) {
 	assert.Positive(t, images)
 	assert.LessOrEqual(t, images, limited.residents.taken)
 	assert.LessOrEqual(t, images, int64(5*mebibyte))
+}
+
+// TestModulesCountWhatIsDecoded: a module counts at least what the Go heap holds more with it, even if it is small for the
+// number of its parts.
+func TestModulesCountWhatIsDecoded(t *testing.T) {
+	const functions = 20_000
+	for what, source := range map[string][]byte{
+		"functions": join([]byte{0, 'a', 's', 'm', 1, 0, 0, 0}, section(1, 1, 0x60, 0, 0), section(3, join(leb(functions), make([]byte, functions))...),
+			section(10, join(leb(functions), bytes.Repeat(function(nil), functions))...)),
+		"globals": join([]byte{0, 'a', 's', 'm', 1, 0, 0, 0}, section(6, join(leb(90_000), bytes.Repeat([]byte{0x7e, 0, 0x42, 0, 0x0b}, 90_000))...)),
+		"elements": join([]byte{0, 'a', 's', 'm', 1, 0, 0, 0}, section(1, 1, 0x60, 0, 0), section(3, 1, 0), section(4, join([]byte{1, 0x70, 0}, leb(100_000))...),
+			section(9, join([]byte{1, 0, 0x41, 0, 0x0b}, leb(100_000), make([]byte, 100_000))...), section(10, join([]byte{1}, function(nil))...)),
+	} {
+		e := newEngine(t, Options{}, nil)
+		before := heap()
+		module := compileSource(t, e, source)
+		held := heap() - before
+		assert.LessOrEqual(t, held, module.residence.bytes+mebibyte, what)
+		t.Logf("%s: %d KiB in the heap, %d KiB counted", what, held>>10, module.residence.bytes>>10)
+	}
 }
