@@ -25,8 +25,10 @@ func begin(name string, flags int) (_ *change, err error) {
 			c.undo()
 		}
 	}()
-	if c.made, err = makeDirectories(path.Dir(name)); err != nil {
-		return nil, err
+	if dir := path.Dir(name); strings.HasPrefix(dir, project+"/") { // what is denied elsewhere is the file
+		if c.made, err = makeDirectories(dir); err != nil {
+			return nil, err
+		}
 	}
 	flags |= os.O_WRONLY | os.O_CREATE
 	c.file, err = os.OpenFile(name, flags|os.O_EXCL, 0o666)
@@ -45,7 +47,7 @@ func begin(name string, flags int) (_ *change, err error) {
 // makeDirectories makes a directory and those above it that do not exist, and returns them. If it fails, it removes them.
 func makeDirectories(name string) (made []string, err error) {
 	var missing []string
-	for ; strings.HasPrefix(name, project+"/"); name = path.Dir(name) {
+	for ; name != project && name != "/"; name = path.Dir(name) {
 		_, err := os.Stat(name)
 		if err == nil {
 			break
