@@ -35,6 +35,22 @@ var guardFaults = []guardFault{
 	{name: "a listing continues after its call", pkg: "hostfuncs/files", attack: "TestAttackLongLooks/a_listing",
 		edits: in("hostfuncs/files/dir.go", "if err := p.view.ctx.Err(); err != nil {", "if err := p.view.ctx.Err(); err != nil && false {")},
 
+	{name: "the count ignores other processes", pkg: "hostfuncs/files", attack: "TestAttackQuotaOfSeveralProcesses",
+		edits: in("hostfuncs/files/lock_unix.go", "return l.take(), nil", "return false, nil")},
+	{name: "processes change a directory at once", pkg: "hostfuncs/files", attack: "TestAttackKilledProcess",
+		edits: in("hostfuncs/files/lock_unix.go", "unix.LOCK_EX|unix.LOCK_NB", "unix.LOCK_SH|unix.LOCK_NB")},
+	{name: "files without a name are free", pkg: "hostfuncs/files", attack: "TestStoresShareADirectory",
+		edits: in("hostfuncs/files/tracker.go", "w.bytes+t.orphaned(), w.files", "w.bytes, w.files")},
+
+	{name: "saved stacks of idle instances do not count", pkg: "runtime/internal/engine", attack: "TestAttackIdleMemory/a_started_program_with_a_deep_stack",
+		edits: in("runtime/internal/engine/held.go", " + i.savedStacks()", "")},
+	{name: "tables of idle instances do not count", pkg: "runtime/internal/engine", attack: "TestAttackIdleMemory/a_table_of_functions",
+		edits: in("runtime/internal/engine/held.go", "instanceBytes + i.heap + stacks", "instanceBytes + stacks")},
+	{name: "images do not count", pkg: "runtime/internal/engine", attack: "TestImagesCountWithTheirModules",
+		edits: in("runtime/internal/engine/module.go", "	m.residence.images.Add(bytes)\n", "")},
+	{name: "each library may take the whole stack", pkg: "runtime/internal/engine", attack: "TestAttackStacksOfLibraries/small_functions,_libraries:_4",
+		edits: in("runtime/internal/engine/rewrite.go", "wasm.DefaultStackBytes / int64(1+in.libraries)", "wasm.DefaultStackBytes")},
+
 	{name: "a validation continues after its context", pkg: "manifests/schema", attack: "TestValidationsEndWithTheirContext",
 		edits: unlooked},
 	{name: "a result is checked after its call has ended", pkg: "runtime", attack: "TestAttackResultsThatTakeLongToCheck/a_match_of_a_misfit/16",

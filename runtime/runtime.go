@@ -102,9 +102,9 @@ type Options struct {
 // entries are evicted first, which only makes the next call that needs them slower. Zero means
 // the value named at each field; a negative value is an error.
 type Memory struct {
-	Instances manifests.Bytes // idle instances, excluding memory that they share: 256 MiB
+	Instances manifests.Bytes // idle instances with all that they do not share: 256 MiB
 	IdleTime  time.Duration   // how long an idle instance is kept: a minute
-	Modules   manifests.Bytes // compiled modules, as far as their size is known: 1 GiB
+	Modules   manifests.Bytes // compiled modules, as far as their size is known, and images of instances: 1 GiB
 }
 
 // Runtime loads tools and runs their calls. It owns every tool that it loads. The caller must

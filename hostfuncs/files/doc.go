@@ -15,8 +15,9 @@
 //   - A read-only directory is never modified.
 //   - Only regular files and directories are opened, so opening never blocks and never reaches a
 //     device.
-//   - A directory stays within its quota and a call within its limits, whatever other calls of the
-//     same [Store] do concurrently. Sizes are logical, so holes count.
+//   - A directory stays within its quota and a call within its limits, whatever other calls do
+//     concurrently, on Linux and macOS also those of other processes and other [Store] values. Sizes
+//     are logical, so holes count.
 //   - Every denial leaves a receipt ([tool.Denial]), and operations are listed
 //     ([tool.HostCall]). No error, description, receipt or list contains a host path, inode or
 //     device number.
@@ -31,8 +32,13 @@
 //   - A guest can move existing symbolic links in a read-write directory. It cannot create links
 //     that climb, but an existing link that climbs may, once moved, lead elsewhere for other
 //     programs.
-//   - Quotas are independent if one granted directory is inside another, or if two processes write
-//     to one directory.
+//   - Quotas are independent if one granted directory is inside another.
+//   - On Windows, and on file systems on which flock fails, a quota is counted by each Store alone, so
+//     several processes can exceed it together. Only the latter logs a warning.
+//   - A file that has no name any more, but that calls of another Store have open, counts only there.
+//   - A directory that cannot have extended attributes is measured before each change.
+//   - A stopped process (SIGSTOP) that is changing a directory blocks the changes of others, until it
+//     continues or is killed.
 //   - On Windows, the space of a removed file is free only after the directory is measured again.
 //   - A directory tree deeper than 128 levels is not measured and counts as full.
 //

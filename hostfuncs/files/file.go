@@ -304,17 +304,11 @@ func (f *File) Close() error {
 	if f.place.node != nil {
 		return nil
 	}
-	if f.place.mount.tracker.closed(f.identity) {
-		f.free()
-	}
-	return f.place.fail(f.host.Close())
-}
-
-// free accounts for the bytes of a file that no longer has a name and that no other call has open.
-// It reads the size now, since other calls may have changed it.
-func (f *File) free() {
-	if info, err := f.host.Stat(); err == nil {
-		f.place.shrank(manifests.Bytes(info.Size()))
+	freed, gone := f.place.mount.tracker.closed(f.identity, f.host)
+	f.place.view.added = max(0, f.place.view.added-freed)
+	if gone {
+		// The system may reuse the inode number.
 		f.place.view.inodes.remove(f.identity)
 	}
+	return f.place.fail(f.host.Close())
 }

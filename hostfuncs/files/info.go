@@ -1,6 +1,7 @@
 package files
 
 import (
+	"iter"
 	"os"
 	"slices"
 	"time"
@@ -94,7 +95,18 @@ func (m *fileMap[V]) get(info os.FileInfo) (value V, found bool) {
 	return m.slots[key][i].value, true
 }
 
-func (m *fileMap[V]) empty() bool { return len(m.slots) == 0 }
+// all returns the values in no particular order.
+func (m *fileMap[V]) all() iter.Seq[V] {
+	return func(yield func(V) bool) {
+		for _, slots := range m.slots {
+			for _, slot := range slots {
+				if !yield(slot.value) {
+					return
+				}
+			}
+		}
+	}
+}
 
 func (m *fileMap[V]) put(info os.FileInfo, value V) {
 	key, i := m.find(info)

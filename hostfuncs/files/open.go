@@ -44,11 +44,17 @@ func (d *Dir) Open(name string, o OpenOptions) (file *File, opened *Dir, err err
 	if p.node != nil {
 		return p.openNode(o)
 	}
-	t := p.mount.tracker
-	if err := t.take(p.view.ctx); err != nil {
-		return nil, nil, p.fail(err)
+	if o.changes() {
+		if err := p.enter(); err != nil {
+			return nil, nil, err
+		}
+		defer p.mount.tracker.leave()
+	} else {
+		if err := p.mount.tracker.take(p.view.ctx); err != nil {
+			return nil, nil, p.fail(err)
+		}
+		defer p.mount.tracker.give()
 	}
-	defer t.give()
 	for range maxTries {
 		f, dir, err := p.openOnce(o)
 		if !errors.Is(err, errChanged) {
@@ -172,7 +178,7 @@ func (p place) keepFile(f *os.File, info os.FileInfo, o OpenOptions) *File {
 		place: p, host: f, identity: info,
 		readable: o.Read, writable: o.Write, append: o.Append, listed: p.view.current,
 	}
-	p.mount.tracker.opened(info)
+	p.mount.tracker.opened(info, f)
 	p.view.keep(file)
 	return file
 }

@@ -252,14 +252,24 @@ func (p place) deny(rule string) error {
 	return p.view.deny(ErrDenied, p.op, p.guest, rule, wanted{})
 }
 
-// change runs an operation that changes the mount's tree. Meanwhile no other call changes the tree
-// or opens anything in it.
-func (p place) change(operation func() error) error {
-	t := p.mount.tracker
-	if err := t.take(p.view.ctx); err != nil {
-		return p.fail(err)
+// enter waits until nobody else changes the mount's tree. The caller must then call the tracker's leave.
+func (p place) enter() error {
+	err := p.mount.tracker.enter(p.view.ctx, p.mount.root)
+	if errors.Is(err, errNoLock) {
+		p.view.warn("the quota of a directory is counted without other processes", p.op, p.guest, slog.Any("error", err))
+		return nil
 	}
-	defer t.give()
+	return p.fail(err)
+}
+
+// change runs an operation that changes the mount's tree. Meanwhile no other call changes the tree,
+// and none of this store opens anything in it.
+func (p place) change(operation func() error) error {
+	if err := p.enter(); err != nil {
+		return err
+	}
+	t := p.mount.tracker
+	defer t.leave()
 	if err := t.measure(p.view.ctx, p.mount.root, p.mount.quota); err != nil {
 		return p.fail(err)
 	}
@@ -267,8 +277,11 @@ func (p place) change(operation func() error) error {
 }
 
 // room checks that the quota and the call's limit allow the directory to grow. The caller must hold
-// the tracker's turn.
+// the tracker's turn. A change by which it does not grow needs no room, even in a directory that is over its quota.
 func (p place) room(bytes manifests.Bytes, files int) error {
+	if bytes == 0 && files == 0 {
+		return nil
+	}
 	if bytes > p.view.limits.AddedBytes-p.view.added {
 		return p.full(fmt.Sprintf("the call may add %s", p.view.limits.AddedBytes))
 	}

@@ -50,9 +50,9 @@ type Mount struct {
 // Quota limits the whole content of a host directory, no matter who wrote it. A zero field means
 // the default: [DefaultQuotaBytes], [DefaultQuotaFiles].
 //
-// To enforce it, the directory is walked before a call's first change, unless other calls have
-// mounted it too. Walking 10,000 files takes about 20 milliseconds. The walk of a directory over
-// its quota stops at twice the quota.
+// To enforce it, the directory is walked before a call's first change, unless other calls of the
+// store have mounted it too, and after another store or process has changed it. Walking 10,000 files
+// takes about 20 milliseconds. The walk of a directory over its quota stops at twice the quota.
 type Quota struct {
 	Bytes manifests.Bytes // logical sizes of files, including holes, and of links
 	Files int             // entries of any kind
@@ -349,6 +349,7 @@ func (s *Store) release(t *tracker) {
 	defer s.mu.Unlock()
 	t.holders--
 	if t.holders == 0 {
+		t.lock.close()
 		s.trackers.remove(t.directory)
 	}
 }

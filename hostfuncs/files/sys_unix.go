@@ -19,3 +19,6 @@ func syncDirectory(f *os.File) error { return f.Sync() }
 
 // validTarget reports whether a link's target is relative. os.Root checks whether it escapes.
 func validTarget(target string) bool { return target != "" && target[0] != '/' }
+
+// isUnlinked reports whether an open file has no name any more.
+func isUnlinked(info os.FileInfo) bool { return detailsOf(info).links == 0 }

@@ -49,3 +49,6 @@ func syncDirectory(*os.File) error { return nil }
 func validTarget(target string) bool {
 	return target != "" && !os.IsPathSeparator(target[0]) && filepath.VolumeName(target) == ""
 }
+
+// isUnlinked reports whether an open file has no name any more, which is not known.
+func isUnlinked(os.FileInfo) bool { return false }

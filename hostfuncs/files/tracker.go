@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"slices"
 	"sync"
 
 	"github.com/caisson-run/caisson/manifests"
@@ -16,8 +17,9 @@ import (
 const maxDepth = 128
 
 // tracker tracks how full one host directory is. It measures the directory before the first change,
-// and every change through the store updates it. Changes by other programs are noticed only by the
-// next measurement, which happens after all calls have released the directory.
+// and every change through the store updates it. It measures again after another store, of this process
+// or another one, has changed the directory. Changes by other programs are noticed only by the
+// next measurement, which happens at the latest after all calls have released the directory.
 type tracker struct {
 	directory os.FileInfo // identity; immutable
 	holders   int         // guarded by Store.mu
@@ -25,6 +27,8 @@ type tracker struct {
 	// turn is a lock that is held during every change and every open, so that what was
 	// checked stays true. It is a channel of capacity 1 so that a context can end the wait.
 	turn chan struct{}
+	// lock excludes other stores during every change. The holder of the turn uses it.
+	lock directoryLock
 
 	mu    sync.Mutex // guards what follows
 	bytes manifests.Bytes
@@ -33,10 +37,13 @@ type tracker struct {
 	// set: then they are lower bounds and the directory is full. A directory that is too deep
 	// is partial too. shrunk reports whether something was removed or moved since then.
 	measured, partial, deep, shrunk bool
-	// open counts the handles of each open file. orphans are the open files whose last name
-	// was removed. Their bytes count until they are closed.
-	open    fileMap[int]
-	orphans fileMap[struct{}]
+	open                            fileMap[*openFile]
+}
+
+// openFile is a file that calls have open.
+type openFile struct {
+	handles []*os.File
+	orphan  bool // its last name was removed; its bytes count until it is closed
 }
 
 func newTracker(directory os.FileInfo) *tracker {
@@ -64,8 +71,33 @@ func (t *tracker) take(ctx context.Context) error {
 // give releases the turn.
 func (t *tracker) give() { <-t.turn }
 
+// enter waits for the turn, and then until no other store changes the directory. The error is errNoLock, once, if others
+// cannot be excluded.
+func (t *tracker) enter(ctx context.Context, root *os.Root) error {
+	if err := t.take(ctx); err != nil {
+		return err
+	}
+	changed, err := t.lock.acquire(ctx, root)
+	if err != nil && !errors.Is(err, errNoLock) {
+		t.give()
+		return err
+	}
+	if changed {
+		t.mu.Lock()
+		t.measured = false
+		t.mu.Unlock()
+	}
+	return err
+}
+
+// leave lets others change the directory.
+func (t *tracker) leave() {
+	t.lock.release()
+	t.give()
+}
+
 // measure walks the directory unless the numbers suffice for the quota. The caller must hold the
-// turn.
+// turn. Open files without a name count, although the walk does not find them.
 //
 // The walk of a directory over its quota stops at twice the quota. So the directory need not be
 // walked again until removals have brought the count back to the quota.
@@ -80,7 +112,7 @@ func (t *tracker) measure(ctx context.Context, root *os.Root, quota Quota) error
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.bytes, t.files = w.bytes, w.files
+	t.bytes, t.files = w.bytes+t.orphaned(), w.files
 	t.measured, t.partial, t.deep, t.shrunk = true, err != nil, errors.Is(err, errDeep), false
 	return nil
 }
@@ -93,8 +125,6 @@ func (t *tracker) known(quota Quota) bool {
 	case !t.measured:
 		return false
 	case !t.partial:
-		return true
-	case !t.orphans.empty(): // a walk would not find them
 		return true
 	case t.deep:
 		return !t.shrunk
@@ -126,6 +156,11 @@ func (t *tracker) add(bytes manifests.Bytes, files int) {
 func (t *tracker) subtract(bytes manifests.Bytes, files int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.free(bytes, files)
+}
+
+// free is subtract for callers that hold mu.
+func (t *tracker) free(bytes manifests.Bytes, files int) {
 	t.bytes = max(0, t.bytes-bytes)
 	t.files = max(0, t.files-files)
 	t.shrunk = true
@@ -138,57 +173,66 @@ func (t *tracker) renamed() {
 	t.shrunk = true
 }
 
-// opened increments the number of handles of a file.
-func (t *tracker) opened(info os.FileInfo) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	n, _ := t.open.get(info)
-	t.open.put(info, n+1)
+// orphaned returns the bytes of the open files that have no name any more, whoever removed it. The caller must hold mu.
+func (t *tracker) orphaned() (bytes manifests.Bytes) {
+	for f := range t.open.all() {
+		if info, err := f.handles[0].Stat(); err == nil && isUnlinked(info) {
+			f.orphan = true
+			bytes += manifests.Bytes(info.Size())
+		}
+	}
+	return bytes
 }
 
-// closed decrements the number of handles of a file. It reports whether that freed the file's
-// bytes.
-func (t *tracker) closed(info os.FileInfo) (freed bool) {
+// opened adds a handle of a file.
+func (t *tracker) opened(info os.FileInfo, handle *os.File) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	n, _ := t.open.get(info)
-	if n > 1 {
-		t.open.put(info, n-1)
-		return false
+	f, known := t.open.get(info)
+	if !known {
+		f = &openFile{}
+		t.open.put(info, f)
+	}
+	f.handles = append(f.handles, handle)
+}
+
+// closed removes a handle of a file, which must still be open. It returns the bytes that this frees, and whether the file
+// is gone.
+func (t *tracker) closed(info os.FileInfo, handle *os.File) (freed manifests.Bytes, gone bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f, _ := t.open.get(info)
+	f.handles = slices.DeleteFunc(f.handles, func(other *os.File) bool { return other == handle })
+	if len(f.handles) > 0 {
+		return 0, false
 	}
 	t.open.remove(info)
-	if _, orphan := t.orphans.get(info); orphan {
-		t.orphans.remove(info)
-		return true
+	if !f.orphan {
+		return 0, false
 	}
-	return false
+	if now, err := handle.Stat(); err == nil { // other calls may have changed its size
+		freed = manifests.Bytes(now.Size())
+		t.free(freed, 0)
+	}
+	return freed, true
 }
 
 // removed accounts for a removed name, given the file's description from before. It returns the
 // bytes that were freed at once, and whether the file is gone. Nothing is freed if the file has
 // other names, or if its number of names is not known.
 func (t *tracker) removed(info os.FileInfo) (freed manifests.Bytes, gone bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	gone = info.IsDir() || detailsOf(info).links == 1
 	if gone && hasBytes(info) {
-		if t.orphaned(info) {
-			gone = false
+		if f, open := t.open.get(info); open {
+			f.orphan, gone = true, false
 		} else {
 			freed = manifests.Bytes(info.Size())
 		}
 	}
-	t.subtract(freed, 1)
+	t.free(freed, 1)
 	return freed, gone
-}
-
-// orphaned reports whether a file is open. If so, it notes that its last name was removed.
-func (t *tracker) orphaned(info os.FileInfo) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	n, _ := t.open.get(info)
-	if n > 0 {
-		t.orphans.put(info, struct{}{})
-	}
-	return n > 0
 }
 
 // hasBytes reports whether a file's size counts. It does for regular files and for symbolic links,

@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"strings"
 	"syscall"
 
@@ -86,21 +85,14 @@ func write(a arguments) (call.Result, error) {
 	if start == "" {
 		encoded = stored.Mark + encoded
 	}
-	if parent := path.Dir(name); parent != project && strings.HasPrefix(parent, project+"/") {
-		if err := os.MkdirAll(parent, 0o777); err != nil {
-			return call.Result{}, err
-		}
-	}
-	flags, verb := os.O_WRONLY|os.O_CREATE|os.O_TRUNC, "wrote"
+	verb := "wrote"
 	if a.Mode == appending {
-		flags, verb = os.O_WRONLY|os.O_CREATE|os.O_APPEND, "appended"
+		verb = "appended"
+		err = appendTo(name, encoded)
+	} else {
+		err = replace(name, encoded)
 	}
-	file, err := os.OpenFile(name, flags, 0o666)
 	if err != nil {
-		return call.Result{}, err
-	}
-	_, err = io.WriteString(file, encoded)
-	if err := errors.Join(err, file.Close()); err != nil {
 		return call.Result{}, err
 	}
 	return call.Result{
@@ -265,7 +257,7 @@ func mkdir(a arguments) (call.Result, error) {
 		}
 		return call.Result{Output: a.Path + " exists already", Data: data{"path": a.Path, "created": false}}, nil
 	}
-	if err := os.MkdirAll(name, 0o777); err != nil {
+	if _, err := makeDirectories(name); err != nil {
 		return call.Result{}, err
 	}
 	return call.Result{Output: "created " + a.Path, Data: data{"path": a.Path, "created": true}}, nil

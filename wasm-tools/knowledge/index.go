@@ -59,7 +59,8 @@ type indexer struct {
 	readUntil time.Time
 	reader    documents.Reader
 	words     words.Scanner
-	read      int // chunks
+	read      int      // chunks
+	made      []string // files and folders that are removed if the index cannot be written, in the order in which they were made
 }
 
 func (t *tools) index(a arguments) (call.Result, error) {
@@ -70,7 +71,7 @@ func (t *tools) index(a arguments) (call.Result, error) {
 	now := t.now()
 	x := &indexer{tools: t, started: now, readUntil: now.Add(t.deadline.Sub(now) * indexingShare / 100), entries: map[string]index.Entry{}}
 	x.found.add(problems...)
-	if err := t.makeIndexFolder(); err != nil {
+	if err := x.makeIndexFolder(); err != nil {
 		return call.Result{}, fmt.Errorf("the index cannot be written: %w", documents.Reason(err))
 	}
 	x.load(a.Rebuild)
@@ -80,6 +81,7 @@ func (t *tools) index(a arguments) (call.Result, error) {
 		todo = x.changed(list)
 	}
 	if err := x.update(append(todo, x.sparse(list)...)); err != nil {
+		x.removeMade()
 		return call.Result{}, fmt.Errorf("the index cannot be written: %w", documents.Reason(err))
 	}
 	x.found.Complete = x.found.Remaining == 0
@@ -88,12 +90,15 @@ func (t *tools) index(a arguments) (call.Result, error) {
 
 // makeIndexFolder makes the folder of the index if there is none. A link in its place, which can come with a project, could
 // lead to a folder with other files.
-func (t *tools) makeIndexFolder() error {
-	err := os.Mkdir(t.indexFolder(), 0o777)
+func (x *indexer) makeIndexFolder() error {
+	err := os.Mkdir(x.indexFolder(), 0o777)
+	if err == nil {
+		x.made = append(x.made, x.indexFolder())
+	}
 	if !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	info, err := os.Lstat(t.indexFolder())
+	info, err := os.Lstat(x.indexFolder())
 	if err == nil && !info.IsDir() {
 		err = fmt.Errorf("%s of the project is a link or a file, and not the folder of an index; remove it", indexFolder)
 	}
@@ -323,6 +328,7 @@ func (x *indexer) flush() error {
 	if err != nil {
 		return err
 	}
+	x.made = append(x.made, file.Name())
 	err = x.builder.Write(file)
 	if err := errors.Join(err, file.Close()); err != nil {
 		return err
@@ -358,13 +364,22 @@ func (x *indexer) save() error {
 	}
 	name := filepath.Join(x.indexFolder(), index.Name)
 	fresh := fmt.Sprintf("%s.%d", name, time.Now().UnixNano())
+	x.made = append(x.made, fresh)
 	if err := os.WriteFile(fresh, text, 0o666); err != nil {
 		return err
 	}
 	if err := os.Rename(fresh, name); err != nil {
 		return err
 	}
+	x.made = nil // they are the index now
 	return x.clean(next.Segments)
+}
+
+// removeMade removes what an index that cannot be written has made: it would take up the room that is missing.
+func (x *indexer) removeMade() {
+	for _, name := range slices.Backward(x.made) {
+		_ = os.Remove(name)
+	}
 }
 
 // clean removes the files of earlier indexes. A search that reads the old one at this moment finds that

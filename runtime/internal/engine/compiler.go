@@ -217,7 +217,8 @@ func (t *tail) String() string { return strings.ToValidUTF8(string(t.bytes), "\u
 // build compiles a source into a Module, with what its instances have beside them.
 func (e *Engine) build(ctx context.Context, wanted Digest, source *inspected) (_ *Module, err error) {
 	hasKernel := e.kernel.isImported(source.linked.Imports)
-	m, err := e.buildOne(ctx, source.Module, source.linked.Main, hasKernel || len(source.linked.Order) > 0)
+	libraries := len(source.linked.Order)
+	m, err := e.buildOne(ctx, source.Module, source.linked.Main, role{linked: hasKernel || libraries > 0, libraries: libraries})
 	if err != nil {
 		return nil, err
 	}
@@ -238,13 +239,14 @@ func (e *Engine) build(ctx context.Context, wanted Digest, source *inspected) (_
 		m.beside, m.hasKernel = append(m.beside, linkedModule{e.kernel.Module, kernel}), true
 	}
 	for _, name := range source.linked.Order {
-		library, err := e.buildOne(ctx, source.Libraries[name], source.libraries[name], len(m.beside) > 0)
+		library, err := e.buildOne(ctx, source.Libraries[name], source.libraries[name], role{linked: len(m.beside) > 0, libraries: libraries})
 		if err != nil {
 			if failure, ok := errors.AsType[*Error](err); ok {
 				failure.Library = name
 			}
 			return nil, err
 		}
+		library.owner = m
 		m.beside = append(m.beside, linkedModule{name, library})
 		m.residence.bytes += library.residence.bytes
 		if reason := library.rewritten.unrestorable; reason != "" && m.rewritten.unrestorable == "" {
@@ -258,12 +260,15 @@ func (e *Engine) build(ctx context.Context, wanted Digest, source *inspected) (_
 type role struct {
 	trusted bool // in this process, without limits on compilation
 	linked  bool // with the counter of the first module that it is linked with
+	// libraries is how many there are. They and the module that they belong to share the bound on the stack.
+	libraries int
 }
 
 // buildOne compiles a module, without what its instances have beside them.
-func (e *Engine) buildOne(ctx context.Context, source []byte, description *wasm.Module, linked bool) (*Module, error) {
+func (e *Engine) buildOne(ctx context.Context, source []byte, description *wasm.Module, in role) (*Module, error) {
 	wanted := DigestOf(source)
-	made, err := e.obtain(ctx, wanted, source, description, role{trusted: e.trusted[wanted], linked: linked})
+	in.trusted = e.trusted[wanted]
+	made, err := e.obtain(ctx, wanted, source, description, in)
 	if err != nil {
 		return nil, compileError(err)
 	}
@@ -277,7 +282,20 @@ func (e *Engine) buildOne(ctx context.Context, source []byte, description *wasm.
 	}
 	return &Module{engine: e, digest: wanted, description: description,
 		names: wasm.FunctionNames(source, description), rewritten: made.rewritten, compiled: made.code, data: data,
-		residence: residence{bytes: made.bytes}}, nil
+		residence: residence{bytes: made.bytes + decodedBytes(description)}}, nil
+}
+
+// decodedBytes estimates the size of what is kept of a module besides its code and data: its description, and wazero's. The
+// numbers are measured with wazero v1.12.0.
+func decodedBytes(m *wasm.Module) int64 {
+	const function, item, elementByte = 120, 50, 40
+	bytes := function*len(m.Functions) + item*(len(m.Types)+len(m.Imports)+len(m.Globals)+len(m.Exports)+m.ElementSegments)
+	for _, section := range m.Sections {
+		if section.ID == wasm.SectionElement {
+			bytes += elementByte * (section.End - section.Content)
+		}
+	}
+	return int64(bytes)
 }
 
 // made is the result of compiling a module.
@@ -348,7 +366,7 @@ func (e *Engine) validated(source []byte, description *wasm.Module, in role) (re
 	case here:
 		bounds = wasm.ForSize(len(source))
 	}
-	r, err := rewriteWithin(source, description, bounds, in.linked)
+	r, err := rewriteWithin(source, description, bounds, in)
 	if here && errors.Is(err, wasm.ErrLimit) {
 		return r, fmt.Errorf("%w: %w; the limits are higher where a child process compiles it", ErrModule, err)
 	}

@@ -46,6 +46,7 @@ func (i *image) fill(memory []byte, spans []pageSpan) error {
 			if _, err := i.file.file.WriteAt(memory[at:end], int64(at)); err != nil {
 				return err
 			}
+			i.bytes += int64(end - at)
 			at = end + systemPage
 		}
 	}
@@ -69,13 +70,14 @@ func (i *image) close() error {
 	return errors.Join(append(failures, i.file.file.Close())...)
 }
 
-// mapOnto replaces the start of reserved with a private mapping of the image.
-func (i *image) mapOnto(reserved []byte) error {
+// mapOnto replaces the start of reserved with a private mapping of the image. It returns how many bytes
+// of that are not shared.
+func (i *image) mapOnto(reserved []byte) (private int64, err error) {
 	if len(i.memory) == 0 {
-		return nil
+		return 0, nil
 	}
-	_, err := unix.MmapPtr(int(i.file.file.Fd()), 0, unsafe.Pointer(&reserved[0]), uintptr(len(i.memory)),
+	_, err = unix.MmapPtr(int(i.file.file.Fd()), 0, unsafe.Pointer(&reserved[0]), uintptr(len(i.memory)),
 		unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_FIXED|unix.MAP_NORESERVE)
 	choosePages(reserved[:len(i.memory)])
-	return err
+	return 0, err
 }

@@ -8,14 +8,13 @@ import "slices"
 type imageFile struct{}
 
 func (i *image) copyFrom(memory []byte, _ []pageSpan) error {
-	i.memory = slices.Clone(memory)
+	i.memory, i.bytes = slices.Clone(memory), int64(len(memory))
 	return nil
 }
 
 func (i *image) close() error { return nil }
 
-// mapOnto copies the image.
-func (i *image) mapOnto(reserved []byte) error {
-	copy(reserved, i.memory)
-	return nil
+// mapOnto copies the image. It returns its size.
+func (i *image) mapOnto(reserved []byte) (private int64, err error) {
+	return int64(copy(reserved, i.memory)), nil
 }

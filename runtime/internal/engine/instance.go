@@ -36,7 +36,7 @@ type instance struct {
 	passed    [2]uint64   // to a function, and returned by it
 	name      string      // of the function that was called last
 	called    exported    // the last one
-	native    int         // size of its native stack, and of that of start, in bytes
+	heap      int64       // what it takes of the Go heap in wazero, in bytes; 0 if that is not known
 }
 
 // instantiate makes an instance. Its start function has not run. If the memory limit is too low, it
@@ -85,7 +85,7 @@ func (m *Module) assembleOne(ctx context.Context, limit uint64, others []*instan
 		memory.Free()
 		return nil, int64(memory.refused), err
 	}
-	i := &instance{module: m, wasm: made, memory: memory}
+	i := &instance{module: m, wasm: made, memory: memory, heap: heapOf(made)}
 	if m.rewritten.meter != "" {
 		i.meter = made.ExportedGlobal(m.rewritten.meter).(api.MutableGlobal)
 	} else {
@@ -123,6 +123,7 @@ func (m *Module) imprint(i *instance) (err error) {
 			return err
 		}
 		m.data = nil
+		m.imaged(m.image.held())
 	}
 	return i.memory.adopt(m.image)
 }
@@ -321,7 +322,7 @@ const mostNativeStack = 1 << 20
 
 // reset restores the state that the image holds, and that of the instances beside it.
 func (i *instance) reset() error {
-	if !i.measureStacks() {
+	if stacks, known := i.nativeStacks(); !known || stacks > mostNativeStack {
 		return errNotReset
 	}
 	if i.wasm.IsClosed() {
@@ -340,22 +341,6 @@ func (i *instance) reset() error {
 		}
 	}
 	return nil
-}
-
-// measureStacks measures the native stacks that the instance would keep, that of its start function among them.
-// It reports whether they are known and small enough.
-func (i *instance) measureStacks() bool {
-	i.native = 0
-	for _, f := range [...]*exported{&i.start, &i.called} {
-		if f.Function == nil {
-			continue
-		}
-		if !f.stack.IsValid() {
-			return false
-		}
-		i.native += f.stack.Len()
-	}
-	return i.native <= mostNativeStack
 }
 
 func (i *instance) resetGlobals() {

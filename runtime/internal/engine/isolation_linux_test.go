@@ -166,7 +166,8 @@ func imagedMemory(t *testing.T) []byte {
 		release(memory)
 		require.NoError(t, i.close())
 	})
-	require.NoError(t, i.mapOnto(memory))
+	_, err = i.mapOnto(memory)
+	require.NoError(t, err)
 	memory[1*systemPage], memory[4*systemPage] = memory[0]+1, memory[0]+1
 	return memory
 }

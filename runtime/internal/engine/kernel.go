@@ -93,7 +93,7 @@ func (e *Engine) compiledKernel(ctx context.Context) (*Module, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the kernel cannot be read: %w", err)
 	}
-	made, err := e.buildOne(ctx, k.Source, description, false)
+	made, err := e.buildOne(ctx, k.Source, description, role{})
 	if err != nil {
 		return nil, fmt.Errorf("the kernel cannot be compiled: %w", err)
 	}

@@ -67,9 +67,10 @@ func (m *linearMemory) besides() (size uint64) {
 }
 
 // adopt sets the image that reset restores. The memory must have the same contents as the image.
-func (m *linearMemory) adopt(i *image) error {
+func (m *linearMemory) adopt(i *image) (err error) {
 	m.image = i
-	return i.mapOnto(m.reserved)
+	m.kept, err = i.mapOnto(m.reserved)
+	return err
 }
 
 // contents returns the memory that the guest sees.

@@ -26,6 +26,7 @@ type Module struct {
 	beside      []linkedModule // the engine's kernel, if it is imported from, and the libraries, each after those that it imports from
 	hasKernel   bool           // the first of these is the kernel
 	residence   residence
+	owner       *Module // if the module is a library: the one that it belongs to
 
 	mu    sync.Mutex
 	data  []byte // packed data segments for the image; nil once the image exists
@@ -116,7 +117,7 @@ var ErrEvicted = errors.New("module evicted")
 // defaultModuleBytes is the default of Options.ModuleBytes.
 const defaultModuleBytes = 1 << 30
 
-// residents are the modules whose code an engine holds. When their total size exceeds the limit,
+// residents are the modules whose code and images an engine holds. When their total size exceeds the limit,
 // the least recently used ones are evicted, unless they are in use. The engine's lock guards them.
 type residents struct {
 	bytes  int64 // the maximum total size
@@ -126,7 +127,8 @@ type residents struct {
 
 // residence is the state of a module among the residents.
 type residence struct {
-	bytes    int64
+	bytes    int64        // of code, and of images as far as they have been added
+	images   atomic.Int64 // bytes of images that are yet to be added
 	users    int
 	evicted  atomic.Bool
 	place    *list.Element // among the residents
@@ -175,9 +177,21 @@ func (e *Engine) release(m *Module) {
 	defer e.inFlight.Done()
 	e.mu.Lock()
 	m.residence.users--
+	images := m.residence.images.Swap(0)
+	m.residence.bytes += images
+	e.residents.taken += images
 	surplus := e.evict()
 	e.mu.Unlock()
 	e.discard(surplus)
+}
+
+// imaged counts the bytes of an image, which is freed with the module at the latest. The caller is protected from the
+// module's eviction, which may happen as soon as that ends.
+func (m *Module) imaged(bytes int64) {
+	if m.owner != nil {
+		m = m.owner
+	}
+	m.residence.images.Add(bytes)
 }
 
 // Evicted reports whether the module has been evicted. It takes no lock, so the module may be

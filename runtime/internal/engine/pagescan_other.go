@@ -12,6 +12,8 @@ func (*pageScanner) close() error { return nil }
 // written tracks private pages on systems that can report them.
 type written struct{ faults faultWatch }
 
+func (*written) held() int64 { return 0 }
+
 func (m *linearMemory) watch(*pageScanner, *linearMemory) {}
 
 // restore resets the memory to its image. It rewrites and keeps all of it.

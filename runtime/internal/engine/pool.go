@@ -45,9 +45,6 @@ type place struct {
 const (
 	defaultIdleBytes = 256 << 20
 	defaultIdleTime  = time.Minute
-
-	// instanceBytes is the size of an instance without its memory and its stack.
-	instanceBytes = 16 << 10
 )
 
 func newPool(base context.Context, bytes int64, age time.Duration) *pool {
@@ -90,11 +87,11 @@ func (p *pool) remove(i *instance) {
 	i.place = place{}
 }
 
-// put adds an instance that was reset. This may evict others.
+// put adds an instance that was reset. This may evict others. An instance whose size is not known is not kept.
 func (p *pool) put(key poolKey, i *instance) {
-	bytes := i.held()
+	bytes, known := i.held()
 	p.mu.Lock()
-	if p.closed || bytes > p.bytes {
+	if p.closed || !known || bytes > p.bytes {
 		p.mu.Unlock()
 		i.close(p.base)
 		return
@@ -119,15 +116,6 @@ func (p *pool) put(key poolKey, i *instance) {
 	for _, i := range surplus {
 		i.close(p.base)
 	}
-}
-
-// held is how many bytes an idle instance holds that it does not share.
-func (i *instance) held() int64 {
-	held := instanceBytes + i.memory.kept + int64(i.native)
-	for _, b := range i.beside {
-		held += b.held()
-	}
-	return held
 }
 
 // surplus removes and returns the oldest instances while goes reports true. The oldest instance of

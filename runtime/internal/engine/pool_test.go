@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"math/rand/v2"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"github.com/caisson-run/caisson/internal/benchmark/guests"
 	"github.com/caisson-run/caisson/internal/testsize"
 	"github.com/caisson-run/caisson/runtime/internal/wasi"
+	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
 // state is what runs can see of an instance.
@@ -53,7 +55,9 @@ func TestPoolServesRunsAlone(t *testing.T) {
 // TestPoolIsBounded: what is too much goes, the longest idle first, and nothing stays when the
 // engine closes.
 func TestPoolIsBounded(t *testing.T) {
-	e := newEngine(t, Options{IdleBytes: 3*(instanceBytes+4096+10<<10) + 20<<10}, nil)
+	one := newEngine(t, Options{}, nil)
+	mustRun(t, compile(t, one, program{body: []byte{0x41, 0, 0x41, 1, 0x36, 2, 0}, memory: 1}), plain)
+	e := newEngine(t, Options{IdleBytes: 3*one.idle.taken + 1<<10}, nil)
 	var modules []*Module
 	for n := range 5 {
 		// i32.const n; i32.const 1; i32.store: one page is written
@@ -128,13 +132,13 @@ func (e *Engine) loaded() int {
 // back when it is compiled again.
 func TestModulesAreEvicted(t *testing.T) {
 	small := func(n int) []byte { return program{body: nothing, memory: n}.bytes() }
-	e := newEngine(t, Options{ModuleBytes: 3 * codeGrowth * 200}, nil)
+	size := compileSource(t, newEngine(t, Options{}, nil), small(0)).residence.bytes
+	e := newEngine(t, Options{ModuleBytes: 3*size + size/2}, nil)
 	var modules []*Module
 	for n := range 4 {
 		module, err := e.Compile(t.Context(), small(n))
 		require.NoError(t, err)
-		require.Greater(t, module.residence.bytes, int64(codeGrowth*150))
-		require.Less(t, module.residence.bytes, int64(codeGrowth*200))
+		require.InDelta(t, size, module.residence.bytes, float64(size)/10)
 		modules = append(modules, module)
 		mustRun(t, module, plain)
 	}
@@ -316,4 +320,61 @@ func (i *instance) compute(ctx context.Context, name string, size uint64) error 
 	fuel := &meter{}
 	_, err := i.wasm.ExportedFunction(name).Call(fuel.with(ctx), size)
 	return classify(ctx, "run", err)
+}
+
+// TestImagesCountWithTheirModules: what a module or a program keeps for its instances to be copies of counts with the
+// module's code, which it is evicted with.
+func TestImagesCountWithTheirModules(t *testing.T) {
+	large := make([]byte, mebibyte)
+	for i := range large {
+		large[i] = byte(i)
+	}
+	e := newEngine(t, Options{Functions: wasi.Functions()}, nil)
+	code := func(m *Module) int64 {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		assert.Equal(t, e.residents.taken, m.residence.bytes)
+		return m.residence.bytes
+	}
+	module := compileSource(t, e, command(t, guests.C))
+	before := code(module)
+	started, err := module.Start(t.Context(), startOfTool())
+	require.NoError(t, err)
+	assert.GreaterOrEqual(t, code(module)-before, started.image.held())
+	assert.Positive(t, started.image.held())
+
+	limited := newEngine(t, Options{ModuleBytes: 5 * mebibyte, IdleTime: time.Hour}, nil)
+	for n := range 10 {
+		data := []wasm.Segment{{Offset: uint32(n), Bytes: large}}
+		mustRun(t, compile(t, limited, program{body: nothing, memory: 17, data: data}), Run{Function: "run", MemoryLimit: 2 * mebibyte})
+	}
+	limited.mu.Lock()
+	defer limited.mu.Unlock()
+	images := int64(0)
+	for at := limited.residents.oldest.Front(); at != nil; at = at.Next() {
+		images += at.Value.(*Module).image.held()
+	}
+	assert.Positive(t, images)
+	assert.LessOrEqual(t, images, limited.residents.taken)
+	assert.LessOrEqual(t, images, int64(5*mebibyte))
+}
+
+// TestModulesCountWhatIsDecoded: a module counts at least what the Go heap holds more with it, even if it is small for the
+// number of its parts.
+func TestModulesCountWhatIsDecoded(t *testing.T) {
+	const functions = 20_000
+	for what, source := range map[string][]byte{
+		"functions": join([]byte{0, 'a', 's', 'm', 1, 0, 0, 0}, section(1, 1, 0x60, 0, 0), section(3, join(leb(functions), make([]byte, functions))...),
+			section(10, join(leb(functions), bytes.Repeat(function(nil), functions))...)),
+		"globals": join([]byte{0, 'a', 's', 'm', 1, 0, 0, 0}, section(6, join(leb(90_000), bytes.Repeat([]byte{0x7e, 0, 0x42, 0, 0x0b}, 90_000))...)),
+		"elements": join([]byte{0, 'a', 's', 'm', 1, 0, 0, 0}, section(1, 1, 0x60, 0, 0), section(3, 1, 0), section(4, join([]byte{1, 0x70, 0}, leb(100_000))...),
+			section(9, join([]byte{1, 0, 0x41, 0, 0x0b}, leb(100_000), make([]byte, 100_000))...), section(10, join([]byte{1}, function(nil))...)),
+	} {
+		e := newEngine(t, Options{}, nil)
+		before := heap()
+		module := compileSource(t, e, source)
+		held := heap() - before
+		assert.LessOrEqual(t, held, module.residence.bytes+mebibyte, what)
+		t.Logf("%s: %d KiB in the heap, %d KiB counted", what, held>>10, module.residence.bytes>>10)
+	}
 }

@@ -184,6 +184,7 @@ func (p *Program) imprint(i *instance, cost StartCost) error {
 			return err
 		}
 		p.image, p.cost = made, cost
+		p.module.imaged(made.held())
 		return i.adopt(made)
 	}
 	p.cost.Time = min(p.cost.Time, cost.Time)
@@ -292,5 +293,6 @@ func (p *Program) close() error {
 	}
 	made := p.image
 	p.image = nil
+	p.module.imaged(-made.held())
 	return made.free()
 }

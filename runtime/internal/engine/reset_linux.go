@@ -24,6 +24,11 @@ type written struct {
 	faults  faultWatch
 }
 
+// held returns the size of the lists of pages.
+func (w *written) held() int64 {
+	return int64(cap(w.pages))*int64(unsafe.Sizeof(pageSpan{})) + int64(cap(w.regions))*int64(unsafe.Sizeof(pageRegion{}))
+}
+
 // watch prepares for a run. It does not watch memories that may have large pages: the system merges
 // small pages into large ones on its own and so gives a memory private pages without a fault. Another
 // memory of the run, if there is one, must be prepared already.
@@ -174,7 +179,7 @@ func (s *pageScanner) works() bool {
 		return false
 	}
 	defer release(memory)
-	if i.mapOnto(memory) != nil {
+	if _, err := i.mapOnto(memory); err != nil {
 		return false
 	}
 	_ = memory[0] + memory[systemPage] + memory[2*systemPage] // read only

@@ -37,7 +37,7 @@ type rewritten struct {
 // whose counts wazero trusts. The original is validated first, so that no invalid module can become
 // valid.
 func rewrite(source []byte, description *wasm.Module) (rewritten, error) {
-	return rewriteWithin(source, description, wasm.Bounds{}, false)
+	return rewriteWithin(source, description, wasm.Bounds{}, role{})
 }
 
 // unbounded allows modules of any complexity. What costs an instance resources stays bounded.
@@ -55,8 +55,9 @@ func inspectOwn(source []byte) (*wasm.Module, error) {
 		BodyBytes: any, Locals: any, LocalsPerFunction: any})
 }
 
-// rewriteWithin is like rewrite for a module within some bounds, which may share its counter with others.
-func rewriteWithin(source []byte, description *wasm.Module, bounds wasm.Bounds, linked bool) (rewritten, error) {
+// rewriteWithin is like rewrite for a module within some bounds, which may be linked with others. Calls nest through all of
+// them on one stack, so each gets an equal part of it.
+func rewriteWithin(source []byte, description *wasm.Module, bounds wasm.Bounds, in role) (rewritten, error) {
 	analysis, err := wasm.ValidateWithin(source, description, bounds, wasm.Features{})
 	if err != nil {
 		return rewritten{}, err
@@ -64,7 +65,7 @@ func rewriteWithin(source []byte, description *wasm.Module, bounds wasm.Bounds, 
 	if analysis.Overrun != nil { // wazero v1.12.0 accepts this
 		return rewritten{}, analysis.Overrun
 	}
-	passes, err := wasm.Rewrite(source, analysis, wasm.Passes{Meter: true, Linked: linked, Depth: true, Globals: true, Data: true, Fork: true})
+	passes, err := wasm.Rewrite(source, analysis, wasm.Passes{Meter: true, Linked: in.linked, Depth: true, StackBytes: wasm.DefaultStackBytes / int64(1+in.libraries), Globals: true, Data: true, Fork: true})
 	if err != nil {
 		return rewritten{}, err
 	}

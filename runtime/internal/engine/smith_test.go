@@ -61,7 +61,7 @@ func (e *Engine) smith(ctx context.Context, file string, source []byte, ends *sm
 	if err != nil {
 		return err
 	}
-	switch _, err = rewriteWithin(source, description, wasm.Bounds{}, false); {
+	switch _, err = rewriteWithin(source, description, wasm.Bounds{}, role{}); {
 	case errors.Is(err, wasm.ErrLimit):
 		ends.refused++
 		return nil

@@ -165,8 +165,10 @@ func forkedIn(ctx context.Context) *instance {
 // copied back before each restore.
 type savedStack struct {
 	snapshot experimental.Snapshot
-	inUse    []byte // the used part of the snapshot's stack
-	before   []byte // its original contents
+	base     uintptr // the address of the snapshot's stack
+	size     int     // its size in bytes
+	inUse    []byte  // its used part
+	before   []byte  // the original contents of that
 }
 
 // errSnapshot means that a snapshot does not have the layout that this package knows from wazero
@@ -189,30 +191,37 @@ func saveStack(s experimental.Snapshot) (*savedStack, error) {
 		return nil, fmt.Errorf("%w: the used part is outside the stack", errSnapshot)
 	}
 	inUse := bytes[from:to]
-	return &savedStack{snapshot: s, inUse: inUse, before: append([]byte(nil), inUse...)}, nil
+	return &savedStack{snapshot: s, base: stack.Pointer(), size: len(bytes), inUse: inUse, before: slices.Clone(inUse)}, nil
 }
 
 // exported is an exported function of an instance, and its native stack, whose search would take a
 // measurable part of a short run. The zero value is none.
 type exported struct {
 	api.Function
-	stack reflect.Value // see nativeStack
+	stack reflect.Value // a slice of bytes that wazero does not export; the zero value if it cannot be found
+	used  reflect.Value // a pointer into the stack on which the function last called the host
 }
 
-func exportOf(function api.Function) exported { return exported{function, nativeStack(function)} }
+func exportOf(function api.Function) exported {
+	of := structOf(reflect.ValueOf(function))
+	stack, used := field(of, "stack"), field(field(of, "execCtx"), "stackPointerBeforeGoCall")
+	if stack.Kind() != reflect.Slice || stack.Type().Elem().Kind() != reflect.Uint8 || used.Kind() != reflect.Pointer {
+		return exported{Function: function}
+	}
+	return exported{function, stack, used}
+}
 
-// nativeStack returns a function's native stack, a slice of bytes that wazero does not export, or the
-// zero value if it cannot be found. A stack grows with recursion and never shrinks.
-func nativeStack(function api.Function) reflect.Value {
-	value := reflect.ValueOf(function)
-	if value.Kind() != reflect.Pointer || value.Elem().Kind() != reflect.Struct {
-		return reflect.Value{}
+// stackBytes returns the size of the function's native stack, or false if it is not known. A stack grows with recursion, to
+// twice its size, and never shrinks. The one before it stays as long as wazero's pointer into it.
+func (f *exported) stackBytes() (bytes int64, known bool) {
+	if !f.stack.IsValid() {
+		return 0, false
 	}
-	stack := value.Elem().FieldByName("stack")
-	if stack.Kind() != reflect.Slice || stack.Type().Elem().Kind() != reflect.Uint8 {
-		return reflect.Value{}
+	bytes = int64(f.stack.Len())
+	if used := f.used.Pointer(); used != 0 && used-f.stack.Pointer() >= uintptr(bytes) {
+		bytes += bytes / 2
 	}
-	return stack
+	return bytes, true
 }
 
 // restore resumes the guest where the stack was saved. It does not return.
@@ -227,6 +236,7 @@ type image struct {
 	memory  []byte // read-only; its length is the size of linear memory
 	globals []uint64
 	file    imageFile
+	bytes   int64    // what it takes of the host's memory
 	beside  []*image // of the instances beside it, if the module has run; else nil
 }
 
@@ -238,6 +248,15 @@ func newImage(memory []byte, spans []pageSpan, globals []uint64) (*image, error)
 		return nil, err
 	}
 	return i, nil
+}
+
+// held returns how many bytes the image and those beside it take.
+func (i *image) held() int64 {
+	held := i.bytes
+	for _, b := range i.beside {
+		held += b.held()
+	}
+	return held
 }
 
 // free closes the image and those beside it.

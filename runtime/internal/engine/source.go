@@ -10,8 +10,8 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
-// MaxLibraries is how many libraries a module can have. Calls nest through all of them, and the stack of
-// each is bounded on its own (see [wasm.Passes]). Together they stay below the limit of wazero v1.12.0.
+// MaxLibraries is how many libraries a module can have. Calls nest through all of them, so the bound on the
+// stack is divided among them and the module (see [wasm.Passes]).
 const MaxLibraries = 4
 
 // Source is a module, and the libraries that it is linked with. Each instance of the module has an

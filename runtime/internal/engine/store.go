@@ -299,7 +299,7 @@ const entryVersion = 2
 // bounds applied to it, on this program and on the processor.
 func (s store) entry(wanted Digest, in role) string {
 	hash := sha256.New()
-	fmt.Fprintf(hash, "%s %t %t ", wanted, in.trusted, in.linked)
+	fmt.Fprintf(hash, "%s %+v ", wanted, in)
 	fmt.Fprintf(hash, "%d %d %s ", entryVersion, PassesVersion, programVersion())
 	fmt.Fprintf(hash, "%s/%s %+v %+v", goruntime.GOOS, goruntime.GOARCH, cpu.X86, cpu.ARM64)
 	return filepath.Join(s.directory, hex.EncodeToString(hash.Sum(nil)))

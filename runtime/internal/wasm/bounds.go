@@ -53,6 +53,7 @@ type Bounds struct {
 	AllBlockLocals   int // unbounded: the sum, over the functions, of (blocks + 1) × (parameters + locals)
 	BranchTargets    int // 50,000 labels of br_table per function
 	AllBranchTargets int // 2,000,000 in all functions together
+	References       int // 300,000 in element segments, and functions that ref.func names: an instance takes 40 to 130 bytes for each
 	OperandStack     int // 10,000 values at once, per function
 	StackMoves       int // 50,000,000: values moved by blocks, branches and calls, in all functions
 }
@@ -104,6 +105,7 @@ func (b Bounds) withDefaults() (Bounds, error) {
 		{"AllBlockLocals", &b.AllBlockLocals, math.MaxInt},
 		{"BranchTargets", &b.BranchTargets, 50_000},
 		{"AllBranchTargets", &b.AllBranchTargets, 2_000_000},
+		{"References", &b.References, 300_000},
 		{"OperandStack", &b.OperandStack, 10_000},
 		{"StackMoves", &b.StackMoves, 50_000_000},
 	} {

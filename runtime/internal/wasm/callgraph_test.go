@@ -147,6 +147,8 @@ func TestBoundsAreExact(t *testing.T) {
 		{"Globals", 2, module(twice(SectionGlobal, byte(I32), 0, opI32Const, 0, opEnd)), "global section at byte 10: has 2 globals, the limit is 1"},
 		{"Exports", 2, module(oneMemory, section(SectionExport, vector(concat(name("a"), raw(2, 0)), concat(name("b"), raw(2, 0))))), "export section at byte 15: has 2 exports, the limit is 1"},
 		{"ElementSegments", 2, module(twice(SectionElement, 1, 0, 0)), "element section at byte 10: has 2 element segments, the limit is 1"},
+		{"References", 3, module(oneType, oneFunc, section(SectionElement, vector(raw(3, 0, 2, 0, 0))), section(SectionCode, vector(body(noLocals, opRefFunc, 0, 0x1a)))),
+			"code section at byte 31: the module has more than 2 references to functions, in element segments and as ref.func"},
 		{"DataSegments", 2, module(twice(SectionData, 1, 0)), "data section at byte 10: has 2 data segments, the limit is 1"},
 		{"CustomSections", 2, module(custom("a"), custom("b")), "custom section at byte 12: there are more than 1 custom sections"},
 		{"NameBytes", 2, module(custom("ab")), "custom section at byte 10: the name of a custom section has 2 bytes, the limit is 1"},

@@ -117,7 +117,7 @@ func (p *renumberPass) enter(*bodyRewriting) {}
 
 func (p *renumberPass) visit(b *bodyRewriting, in *instruction) {
 	switch in.opcode {
-	case opCall, opReturnCall, opRefFunc:
+	case opCall, opReturnCall:
 		p.move(b, in, p.r.moved(in.index))
 	case opGlobalGet, opGlobalSet:
 		p.move(b, in, p.r.movedGlobal(in.index))

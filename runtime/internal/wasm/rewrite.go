@@ -179,6 +179,8 @@ func Rewrite(source []byte, a *Analysis, passes Passes) (*Rewritten, error) {
 	if r.shift > 0 {
 		r.pipeline = append(r.pipeline, &renumberPass{r: r})
 	}
+	references := &referencePass{globals: map[uint32]uint32{}}
+	r.pipeline = append(r.pipeline, references)
 	if passes.Meter {
 		r.addMeter()
 		if err := r.addBulk(); err != nil {
@@ -188,6 +190,7 @@ func Rewrite(source []byte, a *Analysis, passes Passes) (*Rewritten, error) {
 	if r.fork != nil {
 		r.addFork()
 	}
+	r.addReferences(references)
 	if passes.Globals {
 		r.exportGlobals()
 	}

@@ -49,6 +49,7 @@ type validation struct {
 	hasMemory       bool
 	hasDataCount    bool
 	elements        []ValueType // the types of the element segments
+	references      int         // in all element segments, and of functions that ref.func names in bodies
 	declared        bitSet      // functions that ref.func may name in a body
 	bulkUsed        map[bulkUse]bool
 
@@ -87,7 +88,7 @@ func newValidation(source []byte, m *Module, bounds Bounds, features Features) *
 		v.hasDataCount = v.hasDataCount || section.ID == SectionDataCount
 	}
 	v.declared = newBitSet(len(v.functions))
-	v.analysis.taken = newBitSet(len(v.functions))
+	v.analysis.taken, v.analysis.referenced = newBitSet(len(v.functions)), newBitSet(len(v.functions))
 	for _, export := range m.Exports {
 		if export.Kind == ExternFunction {
 			v.declared.add(export.Index)
@@ -185,9 +186,10 @@ type Analysis struct {
 	// tables that the module defines.
 	Overrun *Error
 
-	taken    bitSet    // functions that a reference can reach: from segments, globals, ref.func
-	bulk     uint32    // which instructions with the prefix 0xfc occur, by number
-	bulkUses []bulkUse // those whose time depends on a length, each once
+	referenced bitSet    // functions that ref.func names in bodies
+	taken      bitSet    // functions that a reference can reach: from segments, globals, ref.func
+	bulk       uint32    // which instructions with the prefix 0xfc occur, by number
+	bulkUses   []bulkUse // those whose time depends on a length, each once
 	// moves has, by the offset of an instruction, what it costs beyond one unit for the values that it
 	// moves: blocks each time that they are entered and loops also each time that they are repeated.
 	moves    map[int]int64

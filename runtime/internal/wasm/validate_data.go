@@ -91,6 +91,10 @@ func (b *bodyValidation) reference(in *instruction) {
 			b.invalid("ref.func refers to function %d, which no export, global or element segment names", in.index)
 		}
 		b.v.analysis.taken.add(in.index)
+		if !b.v.analysis.referenced.has(in.index) {
+			b.v.analysis.referenced.add(in.index)
+			b.v.addReferences(&b.decoder, in.at, 1)
+		}
 		b.push(FuncRef)
 	}
 }
@@ -267,6 +271,7 @@ func (v *validation) elementSegment(d *decoder) {
 	}
 	v.elements = append(v.elements, kind)
 	count := d.count("elements", 1, d.left())
+	v.addReferences(d, at, count)
 	if active && d.err == nil {
 		v.elementsFit(d, at, table, offset, count)
 	}
@@ -281,6 +286,13 @@ func (v *validation) elementSegment(d *decoder) {
 		in := instruction{at: d.at}
 		in.index = d.u32("the index of a function")
 		v.functionReference(d, &in)
+	}
+}
+
+// addReferences counts references that each instance makes.
+func (v *validation) addReferences(d *decoder, at, count int) {
+	if v.references += count; v.references > v.bounds.References {
+		d.fail(ErrLimit, at, "the module has more than %d references to functions, in element segments and as ref.func", v.bounds.References)
 	}
 }
 

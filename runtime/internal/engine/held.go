@@ -1,0 +1,117 @@
+package engine
+
+import (
+	"reflect"
+	"unsafe"
+
+	"github.com/tetratelabs/wazero/api"
+)
+
+const (
+	// instanceBytes is the size of an instance without what is measured: objects of a fixed size, maps and contexts.
+	instanceBytes = 10 << 10
+	pointerBytes  = int64(unsafe.Sizeof(uintptr(0)))
+)
+
+// held returns how many bytes an idle instance holds that it does not share, with those beside it, or false if that is not
+// known.
+func (i *instance) held() (bytes int64, known bool) {
+	stacks, known := i.nativeStacks()
+	if !known || i.heap == 0 {
+		return 0, false
+	}
+	held := instanceBytes + i.heap + stacks + i.savedStacks() + i.memory.held()
+	for _, b := range i.beside {
+		bytes, known := b.held()
+		if !known {
+			return 0, false
+		}
+		held += bytes
+	}
+	return held, true
+}
+
+// nativeStacks returns the size of the native stacks of the functions that the instance keeps, or false if it is not known.
+func (i *instance) nativeStacks() (bytes int64, known bool) {
+	for _, f := range [...]*exported{&i.start, &i.called} {
+		if f.Function == nil {
+			continue
+		}
+		stack, known := f.stackBytes()
+		if !known {
+			return 0, false
+		}
+		bytes += stack
+	}
+	return bytes, true
+}
+
+// savedStacks returns the size of what is saved of a started program's stack, except for the stack on which its function
+// runs: when it is resumed, that becomes a saved one.
+func (i *instance) savedStacks() (bytes int64) {
+	for _, s := range [...]*savedStack{i.stack, i.outermost} {
+		if s == nil {
+			continue
+		}
+		bytes += int64(len(s.before))
+		if i.called.Function == nil || s.base != i.called.stack.Pointer() {
+			bytes += int64(s.size)
+		}
+	}
+	return bytes
+}
+
+// held returns how many private bytes the memory holds, with what finds them.
+func (m *linearMemory) held() int64 { return m.kept + m.written.held() }
+
+// heapOf returns how many bytes of the Go heap an instance of wazero takes for its globals, tables, segments and
+// references to functions, or 0 if that is not known. wazero v1.12.0 does not export them. They do not change, unless
+// instructions change tables or use segments, and then the instance is not kept.
+func heapOf(made api.Module) (bytes int64) {
+	instance := structOf(reflect.ValueOf(made))
+	globals, tables, elements := field(instance, "Globals"), field(instance, "Tables"), field(instance, "ElementInstances")
+	engine := field(instance, "Engine")
+	if engine.Kind() == reflect.Interface {
+		engine = structOf(engine.Elem())
+	}
+	opaque, references, imports := field(engine, "opaque"), field(engine, "localFunctionInstances"), field(engine, "importedFunctions")
+	for _, list := range [...]reflect.Value{globals, tables, elements, opaque, references, imports} {
+		if list.Kind() != reflect.Slice {
+			return 0
+		}
+	}
+	for n := range tables.Len() {
+		held := field(structOf(tables.Index(n)), "References")
+		if held.Kind() != reflect.Slice {
+			return 0
+		}
+		bytes += pointerBytes * int64(held.Cap())
+	}
+	for n := range elements.Len() {
+		bytes += pointerBytes * int64(elements.Index(n).Cap())
+	}
+	for _, list := range [...]reflect.Value{globals, tables, elements, opaque, references, imports} {
+		element := list.Type().Elem()
+		bytes += int64(list.Cap()) * int64(element.Size())
+		if element.Kind() == reflect.Pointer {
+			bytes += int64(list.Len()) * int64(element.Elem().Size())
+		}
+	}
+	return bytes
+}
+
+// structOf returns what a pointer to a struct points to, or the zero value.
+func structOf(pointer reflect.Value) reflect.Value {
+	if pointer.Kind() != reflect.Pointer || pointer.Type().Elem().Kind() != reflect.Struct {
+		return reflect.Value{}
+	}
+	return pointer.Elem()
+}
+
+// field returns a field of a struct, or the zero value.
+func field(of reflect.Value, name string) reflect.Value {
+	if of.Kind() != reflect.Struct {
+		return reflect.Value{}
+	}
+	return of.FieldByName(name)
+}

@@ -1,0 +1,218 @@
+//go:build linux && !race
+
+package engine
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime/debug"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/hostfuncs"
+)
+
+// Idle instances are measured in processes of their own, so that nothing else adds to their memory. A process runs
+// the test of the same name, with this variable.
+const measuringHeld = "CAISSON_TEST_HELD"
+
+// A pool's count must be near what the process holds: within a factor, and a few mebibytes that the Go runtime and
+// the system add. What is allocated in the Go heap need not be resident, such as an empty table, and what is resident may
+// be outside of it, such as linear memory. So the count is at least either, and at most both.
+const (
+	heldFactor = 1.2
+	heldSlack  = 4 * mebibyte
+)
+
+// readAtDepth is a WASI command that calls itself depth times, and then reads its input.
+func readAtDepth(depth int) []byte {
+	return join([]byte{0, 'a', 's', 'm', 1, 0, 0, 0},
+		section(1, 3, 0x60, 4, 0x7f, 0x7f, 0x7f, 0x7f, 1, 0x7f, 0x60, 1, 0x7f, 0, 0x60, 0, 0),
+		section(2, join([]byte{1}, name("wasi_snapshot_preview1"), name("fd_read"), []byte{0, 0})...),
+		section(3, 2, 1, 2),
+		section(5, 1, 0, 1),
+		section(7, join([]byte{1}, name("_start"), []byte{0, 2})...),
+		section(10, join([]byte{2},
+			// if local 0 is 0, read, else call itself with local 0 - 1
+			function(nil, []byte{0x20, 0, 0x45, 0x04, 0x40, 0x41, 0, 0x41, 0, 0x41, 0, 0x41, 0, 0x10, 0, 0x1a,
+				0x05, 0x20, 0, 0x41, 1, 0x6b, 0x10, 1, 0x0b}),
+			function(nil, []byte{0x41}, sleb(int64(depth)), []byte{0x10, 1}))...))
+}
+
+// elements is a module whose segment of so many references to its function fills a table, or is passive.
+func elements(count int, passive bool) []byte {
+	head := []byte{1, 0, 0x41, 0, 0x0b}
+	if passive {
+		head = []byte{1, 1, 0}
+	}
+	return join([]byte{0, 'a', 's', 'm', 1, 0, 0, 0},
+		section(1, 1, 0x60, 0, 0), section(3, 1, 0), section(4, join([]byte{1, 0x70, 0}, leb(count))...),
+		section(7, join([]byte{1}, name("run"), []byte{0, 0})...),
+		section(9, join(head, leb(count), make([]byte, count))...), section(10, join([]byte{1}, function(nil))...))
+}
+
+// globalsOf is a module with so many globals that do not change.
+func globalsOf(count int) []byte {
+	return join([]byte{0, 'a', 's', 'm', 1, 0, 0, 0},
+		section(1, 1, 0x60, 0, 0), section(3, 1, 0),
+		section(6, join(leb(count), bytes.Repeat([]byte{0x7e, 0, 0x42, 0, 0x0b}, count))...),
+		section(7, join([]byte{1}, name("run"), []byte{0, 0})...), section(10, join([]byte{1}, function(nil))...))
+}
+
+// writing is a module that writes to so many pages of 4 KiB.
+func writing(pages int) program {
+	return program{memory: 1 + pages/16, locals: 1, body: join( // loop: memory[local 0] = 1; local 0 += 4096; if local 0 < pages * 4096: again
+		[]byte{0x03, 0x40, 0x20, 0, 0x41, 1, 0x36, 2, 0, 0x20, 0, 0x41}, sleb(4096), []byte{0x6a, 0x22, 0, 0x41}, sleb(int64(pages)*4096), []byte{0x49, 0x0d, 0, 0x0b})}
+}
+
+// idleCase fills the pool of an engine with instances of one kind.
+type idleCase struct {
+	name  string
+	count int
+	make  func(t *testing.T, e *Engine) func() // prepares, and returns what adds an instance
+}
+
+// idleRuns adds instances that have run once.
+func idleRuns(source Source) func(*testing.T, *Engine) func() {
+	return func(t *testing.T, e *Engine) func() {
+		module, run := compileLinked(t, e, source), Run{Function: "run", MemoryLimit: 16 * mebibyte}
+		mustRun(t, module, run)
+		key := poolKey{module, uint64(run.MemoryLimit)}
+		return func() {
+			i, _, err := module.instantiate(t.Context(), key.memory)
+			require.NoError(t, err)
+			_, err = i.run(t.Context(), key, run)
+			require.NoError(t, err)
+		}
+	}
+}
+
+// idleStarts adds instances of a started program, or instances of it that have been resumed once.
+func idleStarts(depth int, resumed bool) func(*testing.T, *Engine) func() {
+	return func(t *testing.T, e *Engine) func() {
+		module := compileSource(t, e, readAtDepth(depth))
+		program, err := module.Start(t.Context(), Start{
+			Context: func(ctx context.Context) context.Context { return ctx }, MemoryLimit: mebibyte, Timeout: time.Minute, Fuel: 1 << 40,
+		})
+		require.NoError(t, err)
+		return func() {
+			i, err := program.begin()
+			require.NoError(t, err)
+			if resumed {
+				_, err = i.run(t.Context(), program.key(), Run{Function: "_start"})
+				require.NoError(t, err)
+			} else {
+				e.idle.put(program.key(), i)
+			}
+		}
+	}
+}
+
+var idleCases = []idleCase{
+	{"small", 500, idleRuns(Source{Module: program{body: nothing, memory: 1}.bytes()})},
+	{"no memory", 500, idleRuns(Source{Module: program{body: nothing, memory: -1}.bytes()})},
+	{"written pages", 50, idleRuns(Source{Module: writing(500).bytes()})},
+	{"a table of a million elements", 10, idleRuns(Source{Module: program{body: nothing, memory: -1, tables: join([]byte{1, 0x70, 0}, leb(1_000_000))}.bytes()})},
+	{"a table of functions", 20, idleRuns(Source{Module: elements(100_000, false)})},
+	{"a passive segment", 20, idleRuns(Source{Module: elements(100_000, true)})},
+	{"globals", 10, idleRuns(Source{Module: globalsOf(90_000)})},
+	{"a stack that grew", 100, idleRuns(Source{Module: recursing(5000).bytes()})},
+	{"libraries", 10, idleRuns(Source{
+		Module: program{memory: -1, libraries: []string{"a", "b"}, body: []byte{0x10, 0, 0x10, 1}}.bytes(),
+		Libraries: map[string][]byte{"a": writing(500).bytes(),
+			"b": program{body: nothing, memory: -1, tables: join([]byte{1, 0x70, 0}, leb(1_000_000))}.bytes()},
+	})},
+	{"a started program", 300, idleStarts(10, false)},
+	{"a started program with a deep stack", 10, idleStarts(50_000, false)},
+	{"a resumed program", 100, idleStarts(5_000, true)},
+}
+
+// anonymous returns the bytes of this process that are not shared, once nothing is left to free.
+func anonymous(t *testing.T) int64 {
+	t.Helper()
+	debug.FreeOSMemory()
+	debug.FreeOSMemory() // what finalizers held
+	status, err := os.ReadFile("/proc/self/status")
+	require.NoError(t, err)
+	_, after, found := strings.Cut(string(status), "RssAnon:")
+	require.True(t, found)
+	var kilobytes int64
+	_, err = fmt.Sscan(after, &kilobytes)
+	require.NoError(t, err)
+	return kilobytes << 10
+}
+
+// inChild runs a subtest in a process of its own, and returns what it printed.
+func inChild(t *testing.T) string {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), os.Args[0], "-test.run="+"^"+strings.ReplaceAll(t.Name(), "/", "$/^")+"$", "-test.count=1", "-test.v")
+	command.Env = append(os.Environ(), measuringHeld+"=1", "GOGC=50")
+	printed, err := command.CombinedOutput()
+	require.NoError(t, err, "%s", printed)
+	return string(printed)
+}
+
+// TestHeldIsWhatTheProcessHolds: the pool counts what idle instances hold, of whatever kind, as much as the process
+// holds more with them.
+func TestHeldIsWhatTheProcessHolds(t *testing.T) {
+	for _, c := range idleCases {
+		t.Run(strings.ReplaceAll(c.name, " ", "_"), func(t *testing.T) {
+			if os.Getenv(measuringHeld) == "" {
+				t.Parallel()
+				t.Log(inChild(t))
+				return
+			}
+			e := newEngine(t, Options{IdleBytes: 1 << 40, IdleTime: time.Hour, Functions: []hostfuncs.Function{readNothing()}}, nil)
+			add := c.make(t, e)
+			residentBefore, heapBefore, before := anonymous(t), heap(), e.idle.taken
+			for range c.count {
+				add()
+			}
+			resident, allocated, counted := anonymous(t)-residentBefore, heap()-heapBefore, e.idle.taken-before
+			t.Logf("%d instances: %d KiB are resident, %d KiB allocated, %d KiB counted", c.count, resident>>10, allocated>>10, counted>>10)
+			assert.LessOrEqual(t, float64(max(resident, allocated)), heldFactor*float64(counted)+heldSlack, "all is counted")
+			assert.LessOrEqual(t, float64(counted), heldFactor*float64(resident+allocated)+heldSlack, "no more is counted")
+		})
+	}
+}
+
+// TestAttackIdleMemory: whatever instances hold, those that are idle hold no more together than IdleBytes.
+func TestAttackIdleMemory(t *testing.T) {
+	const limit = 32 * mebibyte
+	attacks := map[string]bool{"a started program with a deep stack": true, "a table of functions": true}
+	for _, c := range idleCases {
+		if !attacks[c.name] {
+			continue
+		}
+		t.Run(strings.ReplaceAll(c.name, " ", "_"), func(t *testing.T) {
+			if os.Getenv(measuringHeld) == "" {
+				t.Parallel()
+				t.Log(inChild(t))
+				return
+			}
+			e := newEngine(t, Options{IdleBytes: limit, IdleTime: time.Hour, Functions: []hostfuncs.Function{readNothing()}}, nil)
+			add := c.make(t, e)
+			before := anonymous(t)
+			for range 3 * c.count {
+				add()
+			}
+			assert.LessOrEqual(t, float64(anonymous(t)-before), heldFactor*limit+heldSlack)
+		})
+	}
+}
+
+// readNothing is a fd_read that reads nothing.
+func readNothing() hostfuncs.Function {
+	i32 := hostfuncs.I32
+	return hostfuncs.Function{
+		Module: "wasi_snapshot_preview1", Name: "fd_read", Params: []hostfuncs.ValueType{i32, i32, i32, i32}, Results: []hostfuncs.ValueType{i32},
+		Call: func(_ context.Context, _ hostfuncs.Memory, stack []uint64) error { stack[0] = 0; return nil },
+	}
+}
