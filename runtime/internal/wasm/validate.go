@@ -1,6 +1,9 @@
 package wasm
 
-import "crypto/sha256"
+import (
+	"crypto/sha256"
+	"math/bits"
+)
 
 // Features enable proposals beyond core 2.0. The zero value enables none.
 type Features struct {
@@ -208,7 +211,7 @@ type FunctionAnalysis struct {
 	BranchTargets uint32 // labels in all br_table instructions, including defaults
 	Instructions  uint32
 	Moves         uint32 // units that instructions cost beyond one each, see movesPerUnit, without repetitions
-	Globals       uint32 // instructions that use a global
+	Globals       uint32 // instructions that use a global, or refer to a function, which becomes one
 	Loops         bool   // has a loop
 	Calls         bool   // calls a function, directly or indirectly, grows a memory or table, or copies, fills or initializes one
 	CallsIndirect bool   // calls a function through a table
@@ -220,6 +223,12 @@ type bitSet []uint64
 
 func newBitSet(size int) bitSet { return make(bitSet, (size+63)/64) }
 
-func (s bitSet) add(n uint32)      { s[n/64] |= 1 << (n % 64) }
-func (s bitSet) remove(n uint32)   { s[n/64] &^= 1 << (n % 64) }
+func (s bitSet) add(n uint32)    { s[n/64] |= 1 << (n % 64) }
+func (s bitSet) remove(n uint32) { s[n/64] &^= 1 << (n % 64) }
+func (s bitSet) count() (n int64) {
+	for _, word := range s {
+		n += int64(bits.OnesCount64(word))
+	}
+	return n
+}
 func (s bitSet) has(n uint32) bool { return s[n/64]&(1<<(n%64)) != 0 }

@@ -83,6 +83,7 @@ func (b *bodyValidation) reference(in *instruction) {
 		}
 		b.push(I32)
 	case opRefFunc:
+		b.found.Globals++
 		if uint64(in.index) >= uint64(len(b.v.functions)) {
 			b.invalid("ref.func refers to function %d, there are %d", in.index, len(b.v.functions))
 			return

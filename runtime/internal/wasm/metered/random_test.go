@@ -127,7 +127,7 @@ func (b *bodies) statement() {
 		for range b.IntN(200) {
 			b.write(0x23)
 			b.number(b.IntN(manyValues))
-			b.write(0x1a)
+			b.write(0x1a, 0xd2, 2, 0x1a)
 		}
 	case 14:
 		b.write(0x41, 0, 0x41, 0, 0x20, 0, 0xfc, 10, 0, 0)
