@@ -260,7 +260,7 @@ nightly: fuzz smith languages programs ## what takes hours: long fuzzing, twenty
 	$(MAKE) load
 	$(MAKE) knowledge
 	$(MAKE) plugins
-	$(GO) test -run '^$$' -bench '^BenchmarkMetering$$' -benchtime 20x -timeout 1h ./runtime/internal/engine
+	$(GO) test -run '^$$' -bench '^BenchmarkMetering$$' -benchtime 9x -timeout 1h ./runtime/internal/engine
 	$(GO) test -run '^$$' -bench '^BenchmarkThousandTools$$' -benchtime 120s -timeout 1h ./internal/benchmark
 	$(GO) test -run '^$$' -bench '^BenchmarkCallOverHTTP$$' -benchtime 10s ./server/rest
 

@@ -328,7 +328,7 @@ func endedWith(err, want error) error {
 func (g generated) atDeadline(ctx context.Context, callers int) error {
 	latest, err := g.race(ctx, callers)
 	for range 3 {
-		if err != nil || latest <= programSlack || measuresThreads && !*byTheClock {
+		if err != nil || latest <= programSlack || MeasuresThreads && !*byTheClock {
 			break
 		}
 		time.Sleep(programSlack) // what kept it may pass

@@ -8,6 +8,17 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
+var clockStart = time.Now()
+
+// threadTime returns how long the calling thread has used a processor, or the time by the clock where that is not
+// known. The caller must be locked to its thread.
+func threadTime() time.Duration {
+	if used, known := ThreadTime(currentThread()); known {
+		return used
+	}
+	return time.Since(clockStart)
+}
+
 // TestThreadTime: a thread that computes uses a processor, and one that waits does not.
 func TestThreadTime(t *testing.T) {
 	if !MeasuresThreads {
