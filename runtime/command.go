@@ -108,7 +108,11 @@ func checkImports(m *manifests.Manifest, p part, plugin bool, functions []HostFu
 	}
 	if len(mistyped) > 0 {
 		problems = append(problems, fmt.Sprintf("imports %s with the wrong type", listed(mistyped)))
-		fixes = append(fixes, cmp.Or(foreignTo(mistyped), "declare them as WASI preview 1, Extism and ABI.md have them"))
+		host := foreignTo(mistyped)
+		if plugin && slices.ContainsFunc(mistyped, of(extism.Module)) {
+			host = "" // it is for this one
+		}
+		fixes = append(fixes, cmp.Or(host, "declare them as WASI preview 1, Extism and ABI.md have them"))
 	}
 	const request = "request the permission in the manifest, or build the module without the import"
 	for _, k := range kinds() {

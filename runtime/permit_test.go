@@ -283,5 +283,5 @@ func TestGrantErrorNamesTheGrant(t *testing.T) {
 	require.ErrorAs(t, err, &wrong)
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	assert.Equal(t, GrantError{Path: "/100%d", Origin: "caisson.yaml:3", Err: wrong.Err}, *wrong)
-	assert.True(t, strings.HasPrefix(wrong.Error(), `caisson.yaml:3: grant for "/100%d": stat `), wrong.Error())
+	assert.True(t, strings.HasPrefix(wrong.Error(), `caisson.yaml:3: grant for "/100%d": `), wrong.Error())
 }

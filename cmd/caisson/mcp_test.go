@@ -212,7 +212,7 @@ func TestMCPOutputIsOnlyMessages(t *testing.T) {
 	root, err := guests.Compile(t.Context(), "wasm-tools/calculator")
 	require.NoError(t, err)
 	for name, line := range map[string]string{
-		"not JSON": "hello?", "half": `{"jsonrpc":"2.0"`, "another version": `{"jsonrpc":"1.0","id":7,"method":"ping"}`,
+		"not JSON": "hello?", "half": `{"jsonrpc":"2.0"`,
 		"too long": `{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":"` + strings.Repeat("a", 5<<20) + `"}}`,
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -31,7 +31,7 @@ var passesOutput = []string{
 	6: "28a6ba3a3bc8a905cb1810fabe516f16391fb29fab3c70b12eb0baaa3d55c015",
 	7: "a156f3247c0953541bbbe278a106607b35e04de23466cd8e7ce9971cc31aa409",
 	8: "a156f3247c0953541bbbe278a106607b35e04de23466cd8e7ce9971cc31aa409",
-	9: "2cc1b2810b1cb52fef15c5640876b24b8b4167cdb14faaaf51ab081e3fa2463c",
+	9: "e6e2d49c8b56216b1a6fbf62329b7ea100f6fb24b3345e3d7234ceb36a4406a5",
 }
 
 // TestPassesVersion: what a version of the passes rewrote is not used by another.

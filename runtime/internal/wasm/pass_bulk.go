@@ -97,12 +97,12 @@ const (
 	bulkLength
 )
 
-// bulkFunction is an operation in chunks of maxRest units.
+// bulkFunction is an operation in chunks of maxWork units.
 func (r *rewriting) bulkFunction(use bulkUse) []byte {
-	w := &bulkWriter{use: use, meter: r.meter, chunk: maxRest}
+	w := &bulkWriter{use: use, meter: r.meter, chunk: maxWork}
 	switch use.opcode {
 	case opMemoryInit, opMemoryCopy, opMemoryFill:
-		w.perUnit, w.chunk = bytesPerUnit, maxRest<<bytesPerUnit
+		w.perUnit, w.chunk = bytesPerUnit, maxWork<<bytesPerUnit
 	}
 	w.at(opLocalGet, bulkLength).i32(w.chunk).do(opI32LeU).block(opIf)
 	w.rest()
@@ -209,7 +209,7 @@ func (w *bulkWriter) backwards() {
 
 // charge charges for a chunk and tests.
 func (w *bulkWriter) charge() {
-	w.meter.charge(&w.encoder, maxRest)
+	w.meter.charge(&w.encoder, maxWork)
 	w.meter.test(&w.encoder)
 }
 

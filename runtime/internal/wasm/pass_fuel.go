@@ -15,9 +15,9 @@ import "slices"
 // traps is lost. Functions without a local counter charge the meter.
 //
 // A run tests if too much may have been done since the last test. A long run is split. A function
-// also tests where it ends if more than maxRest may have been done since the last test: that is what
-// a caller assumes of any function that tests. So a chain of functions that return one after another
-// tests often, however long it is.
+// also tests where it ends if it has done anything since a callee returned: a caller assumes that up
+// to maxRest was done between a callee's last test and its end, and so that must not add up. So a chain
+// of functions that return one after another tests often, however long it is.
 //
 // A loop's header is often charged by the runs that lead to it, which saves one charge per
 // iteration or at loop entry. Similarly, the cost of one arm of an if is often charged before the
@@ -33,26 +33,38 @@ type fuelPass struct {
 	loops     []fuelLoop
 	forks     []fuelFork
 	frames    []fuelFrame
-	run       int   // the current run; noRun in unreachable code
-	work      int64 // at the end of the last run: the maximum work since a test
-	last      int64 // the maximum work since a test where the function ends
+	run       int     // the current run; noRun in unreachable code
+	way       fuelWay // to the end of the last run
+	owes      bool    // the function does something between the return of a callee and its own end
 }
 
-// maxWork is approximately the maximum work between two tests on one path through a body, without
-// repetitions of loops.
-const maxWork = 1 << 13
+// The bounds on work, in units.
+const (
+	// maxWork is approximately the maximum own work between two tests, or after a callee returned, on one
+	// path through a body without repetitions of loops. It is also that of a piece of a bulk operation,
+	// and of growing memory.
+	maxWork = 1 << 12
+	// maxRest is the maximum work between the last test in a function and its end. A function that calls
+	// none and has loops does maxWork, what its local counter may hold, and maxWork again.
+	maxRest = 1 << 15
+)
 
-// maxRest is the maximum work between the last test in a function and its end. It is also that of a
-// piece of a bulk operation, and of growing memory.
-const maxRest = 1 << 12
+// fuelWay is what was done on the way to a place.
+type fuelWay struct {
+	work int64 // the maximum own work since a test, or since a callee returned
+	owes bool  // a callee may have returned since the last test
+}
+
+func (w fuelWay) join(o fuelWay) fuelWay { return fuelWay{max(w.work, o.work), w.owes || o.owes} }
 
 // fuelRun is a run. A run without instructions is a place where a loop header can be charged.
 type fuelRun struct {
 	edit   int // the edit with the charge
 	cost   int64
-	before int64 // the maximum work before it since a test
+	before fuelWay
 	head   int64 // its work before a callee tests, including the leaf functions it calls
-	rest   int64 // the maximum work since a callee tested
+	rest   int64 // its work since the last callee that tests returned
+	owes   bool  // it calls a function that may test
 	calls  bool  // calls a function of the guest, an imported one, or one that the bulk pass adds
 	resets bool  // one of its callees starts with a test
 	relies bool  // its first callee does
@@ -85,25 +97,25 @@ type fuelFork struct {
 // fuelFrame is an open block.
 type fuelFrame struct {
 	opcode   opcode
-	branched bool  // its end is reached other than from the code before it
-	entered  bool  // of an if: it is reachable
-	loop     int   // of a reachable loop: its index in loops
-	moves    int64 // of a loop: what a branch to it costs
-	fork     int   // of a reachable if: its index in forks
-	there    int64 // the maximum work since a test at the end of the block
-	unless   int64 // the same at the beginning of an if
+	branched bool    // its end is reached other than from the code before it
+	entered  bool    // of an if: it is reachable
+	loop     int     // of a reachable loop: its index in loops
+	moves    int64   // of a loop: what a branch to it costs
+	fork     int     // of a reachable if: its index in forks
+	there    fuelWay // to the end of the block
+	unless   fuelWay // to the beginning of an if
 }
 
 func (p *fuelPass) enter(b *bodyRewriting) {
 	p.runs, p.loops, p.forks, p.frames = p.runs[:0], p.loops[:0], p.forks[:0], p.frames[:0]
-	p.work, p.last = 0, 0
+	p.way, p.owes = fuelWay{}, false
 	p.begin(b, b.entry)
 }
 
 // begin begins a run at an offset.
 func (p *fuelPass) begin(b *bodyRewriting, at int) {
 	p.run = p.add(len(b.edits))
-	p.runs[p.run].before = p.work
+	p.runs[p.run].before = p.way
 	b.insert(at, nil)
 }
 
@@ -118,14 +130,14 @@ func (p *fuelPass) end(b *bodyRewriting) {
 		return
 	}
 	run := &p.runs[p.run]
-	run.tested = run.before+run.head > maxWork || run.calls && !run.relies && b.counted
+	run.tested = run.before.work+run.head > maxWork || run.calls && !run.relies && b.counted
 	switch {
 	case run.resets:
-		p.work = run.rest
+		p.way = fuelWay{run.rest, true}
 	case run.tested:
-		p.work = max(run.head, run.rest)
+		p.way = fuelWay{run.head, run.owes}
 	default:
-		p.work = max(run.before+run.head, run.rest)
+		p.way = fuelWay{run.before.work + run.head, run.before.owes || run.owes}
 	}
 }
 
@@ -150,7 +162,7 @@ func (p *fuelPass) visit(b *bodyRewriting, in *instruction) {
 	case opIf:
 		p.cost(1 + p.moves[in.at])
 		p.end(b)
-		p.frames = append(p.frames, fuelFrame{opcode: opIf, entered: p.run != noRun, unless: p.work, fork: len(p.forks)})
+		p.frames = append(p.frames, fuelFrame{opcode: opIf, entered: p.run != noRun, unless: p.way, fork: len(p.forks)})
 		if before := p.run; before != noRun {
 			p.split(b, in)
 			p.forks = append(p.forks, fuelFork{before: before, then: p.run, other: noRun})
@@ -195,11 +207,10 @@ func (p *fuelPass) cost(units int64) {
 
 // work adds what is done without a test.
 func (r *fuelRun) work(units int64) {
-	if !r.resets {
-		r.head += units
-	}
-	if r.rest > 0 {
+	if r.resets {
 		r.rest += units
+	} else {
+		r.head += units
 	}
 }
 
@@ -220,7 +231,7 @@ func (p *fuelPass) resets() {
 	if p.run != noRun {
 		run := &p.runs[p.run]
 		run.relies = run.relies || !run.calls
-		run.calls, run.resets, run.rest = true, true, maxRest
+		run.calls, run.owes, run.resets, run.rest = true, true, true, 0
 	}
 }
 
@@ -228,9 +239,12 @@ func (p *fuelPass) resets() {
 func (p *fuelPass) returns(b *bodyRewriting) {
 	if p.run != noRun {
 		p.leave(b)
-		p.last = max(p.last, p.work)
+		p.ends()
 	}
 }
+
+// ends records that the function may end after the last run.
+func (p *fuelPass) ends() { p.owes = p.owes || p.way.owes && p.way.work > 0 }
 
 // leave ends the current run where control does not continue.
 func (p *fuelPass) leave(b *bodyRewriting) {
@@ -255,7 +269,7 @@ func (p *fuelPass) call(b *bodyRewriting, in *instruction) {
 		p.resets()
 	default:
 		run.work(leafUnits)
-		run.rest = max(run.rest, maxRest)
+		run.owes = true
 	}
 	run.calls = true
 	p.shorten(b, in)
@@ -276,7 +290,7 @@ func (p *fuelPass) otherwise(b *bodyRewriting, in *instruction) {
 	top.opcode = opElse
 	p.reach(b, top)
 	if p.run = noRun; top.entered {
-		p.work = top.unless
+		p.way = top.unless
 		p.begin(b, in.end)
 		p.forks[top.fork].other = p.run
 	}
@@ -287,7 +301,7 @@ func (p *fuelPass) reach(b *bodyRewriting, frame *fuelFrame) {
 	if p.run != noRun {
 		p.end(b)
 		frame.branched = true
-		frame.there = max(frame.there, p.work)
+		frame.there = frame.there.join(p.way)
 	}
 }
 
@@ -306,8 +320,8 @@ func (p *fuelPass) close(b *bodyRewriting, in *instruction) {
 	p.reach(b, &top)
 	past := top.opcode == opIf && top.entered
 	if past || top.branched {
-		if p.work = top.there; past {
-			p.work = max(p.work, top.unless)
+		if p.way = top.there; past {
+			p.way = p.way.join(top.unless)
 		}
 		p.begin(b, in.end)
 	}
@@ -376,11 +390,11 @@ func (p *fuelPass) target(label uint32, run int, jumps bool) {
 	case p.run == noRun:
 		return
 	case uint64(label) >= uint64(n):
-		p.last = max(p.last, p.work)
+		p.ends()
 		return
 	}
 	top := &p.frames[n-1-int(label)]
-	top.branched, top.there = true, max(top.there, p.work)
+	top.branched, top.there = true, top.there.join(p.way)
 	if top.opcode != opLoop {
 		return
 	}
@@ -403,7 +417,7 @@ func (p *fuelPass) finish(b *bodyRewriting) {
 	for n, run := range p.runs {
 		b.edits[run.edit].with = p.charge(b, n, run)
 	}
-	if b.counted || p.last > maxRest {
+	if p.owes || b.counted && p.functions[b.index].Calls { // a callee may have returned in another iteration
 		var test encoder
 		p.meter.test(&test)
 		b.edits[b.leaving].with = test.bytes

@@ -164,7 +164,7 @@ type exitPass struct {
 // wrapped reports whether code must run when a function ends.
 func (r *rewriting) wrapped(index int) bool {
 	f := &r.analysis.Functions[index]
-	return r.counted(index) || r.passes.Meter && (f.Calls || f.Moves > 0 || f.Instructions > maxRest) || r.depth != nil && r.depth.recursive.has(uint32(index))
+	return r.counted(index) || r.passes.Meter && (f.Calls || f.Moves > 0) || r.depth != nil && r.depth.recursive.has(uint32(index))
 }
 
 // addExits adds the exit pass and the block types that it needs.

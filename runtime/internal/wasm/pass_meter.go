@@ -81,7 +81,7 @@ const leafUnits = 64
 
 // growUnits is the cost of memory.grow and table.grow. They leave the guest's code and take as long
 // as a few thousand other instructions.
-const growUnits = maxRest
+const growUnits = maxWork
 
 // isLeaf reports whether a function does not test the meter on entry.
 func (f *FunctionAnalysis) isLeaf() bool {

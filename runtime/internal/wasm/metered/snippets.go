@@ -73,7 +73,7 @@ var (
 	ascend    = parse("gget DEPTH i32 N sub gset DEPTH")
 )
 
-// The added functions. Those that copy and fill do the work of an instruction in pieces of maxRest
+// The added functions. Those that copy and fill do the work of an instruction in pieces of maxPiece
 // units, each with a charge and a test.
 var templates = map[string]pattern{
 	"more":  parse("gget METER call REFILL gset METER end"),

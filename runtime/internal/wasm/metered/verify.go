@@ -87,7 +87,8 @@ const (
 	maxWork  = 1 << 16 // work that no test sees
 	maxBound = 1 << 14 // the maximum bound of a local counter
 	maxLeaf  = 64      // work of a function that does not test
-	maxRest  = 1 << 12 // work of a function after its last test
+	maxRest  = 1 << 15 // work of a function after its last test
+	maxPiece = 1 << 12 // work of a piece of an operation
 )
 
 // Verify proves that a metered module returns to its host often enough. The module must be valid.

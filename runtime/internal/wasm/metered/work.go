@@ -34,7 +34,7 @@ var unbounded = bounds{math.MaxInt64, math.MaxInt64, math.MaxInt64}
 
 // charged are the bounds of the added functions that charge for a piece of work whose length is known
 // only at run time, test, and do it or leave it to the instruction after them.
-var charged = bounds{first: 0, through: never, last: maxRest}
+var charged = bounds{first: 0, through: never, last: maxPiece}
 
 // join returns the bounds of a call that leads to either of two functions.
 func (b bounds) join(o bounds) bounds {
