@@ -10,7 +10,8 @@ type Attack struct {
 }
 
 const (
-	attackDepth = 40_000 // of recursion; a module and its library share the bound on the stack
+	attackDepth = 90_000 // of recursion
+	linkedDepth = 50_000 // of recursion in a module with a library, with which it shares the bound on the stack
 	// A function may do without a test if it has few instructions, or few after its last call.
 	leafLoads   = 57 // of a leaf: it has 63 instructions
 	returnLoads = 55
@@ -46,8 +47,8 @@ func WayBackAttacks() []Attack {
 		{"between two calls", attackOf(descending(call(attackFirst), slices.Concat(fewer, descending(call(attackFirst), fewer).Body)))},
 		{"through a table", attackOf(descending(indirect(0), loads))},
 		{"leaves through a table", attackOf(descending(call(attackFirst), leafCallsOf(indirect(1))), attackLeaf())},
-		{"leaves of a library", attackOf(descending(call(attackFirst), leafCallsOf(call(attackImport)))).with("a", leafLibrary())},
-		{"in a library", attackOf().with("a", attackOf(descending(call(attackFirst), leafCallsOf(call(attackSecond))), attackLeaf()))},
+		{"leaves of a library", attackOfDepth(linkedDepth, descending(call(attackFirst), leafCallsOf(call(attackImport)))).with("a", leafLibrary())},
+		{"in a library", attackOf().with("a", attackOfDepth(linkedDepth, descending(call(attackFirst), leafCallsOf(call(attackSecond))), attackLeaf()))},
 	}
 }
 
@@ -70,7 +71,9 @@ func LibraryAttacks() []Attack {
 
 // attackOf returns a program whose entry calls the first of the functions, or the import if there are
 // none.
-func attackOf(functions ...*Function) *Program {
+func attackOf(functions ...*Function) *Program { return attackOfDepth(attackDepth, functions...) }
+
+func attackOfDepth(depth int, functions ...*Function) *Program {
 	p := &Program{
 		Shape: "command", Entry: "run", Exports: []Export{{"run", attackEntry}}, Start: -1, Pages: 1, MostPages: 1,
 		Imports: []Import{{WASIModule, Yield, Signature{Results: []Type{I32}}}},
@@ -78,7 +81,7 @@ func attackOf(functions ...*Function) *Program {
 	}
 	entry := &Function{Body: code{call(attackImport)}}
 	if len(functions) > 0 {
-		entry.Body = code{with(globalSet, attackLeft, number(attackDepth)), call(attackFirst)}
+		entry.Body = code{with(globalSet, attackLeft, number(depth)), call(attackFirst)}
 	}
 	p.Functions = append([]*Function{entry}, functions...)
 	for n := range functions {

@@ -108,6 +108,7 @@ var known = map[string][]byte{
 		0x41, 0, 0x40, 0, 0x1a, 0x41, 0, 0x41, 0, 0x41, 0, 0xfc, 11, 0, 0xd2, 2, 0x1a, 0x10, 1, 0x1a}, 5000)),
 	"a long loop of bulk operations": program(loop(slices.Repeat([]byte{0x41, 0, 0xd0, 0x70, 0x41, 0, 0xfc, 17, 0, 0x41, 0, 0x41, 0, 0x41, 0, 0xfc, 10, 0, 0,
 		0x41, 0, 0x40, 0, 0x1a, 0xd2, 2, 0x1a, 0x10, 1, 0x1a}, 5000), br(0))),
+	"very many leaves in a row":                                  module(slices.Repeat(call(3), 2000), slices.Repeat([]byte{0x20, 0, 0x21, 0}, 30)),
 	"a very long body":                                           program(slices.Repeat([]byte{0x20, 0, 0x1a}, 50_000)),
 	"a very long body of conditions":                             program(slices.Repeat(slices.Concat([]byte{0x20, 0, 0x04, 0x40, 0x20, 0, 0x1a, 0x0b}, slices.Repeat([]byte{0x20, 0, 0x1a}, 10)), 5000)),
 	"a very long body in a loop":                                 program(loop(slices.Repeat(slices.Concat([]byte{0x20, 0, 0x04, 0x40, 0x20, 0, 0x1a, 0x0b}, slices.Repeat([]byte{0x20, 0, 0x1a}, 10)), 5000), br(0))),
