@@ -56,8 +56,8 @@ type Passes struct {
 	// or fails and thereby ends the call. Slices must be small, because a guest cannot be preempted
 	// within one, not even by Go's garbage collector, which stops the whole process to wait for it.
 	//
-	// The counter is tested again wherever some 8,000 units may have been used since the last test,
-	// and where a function ends if 4,096 may have been.
+	// The counter is tested again wherever some 4,096 units may have been used since the last test,
+	// and where a function ends that does something after a callee has returned.
 	//
 	// A function with loops counts in a local, which it adds to the counter before it calls another
 	// function and where it ends. A guest uses at most 65,536 units more than it was granted, which
