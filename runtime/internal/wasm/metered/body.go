@@ -35,6 +35,7 @@ type frame struct {
 	loop    int   // of a loop: its number in the function
 	moves   int64 // of a loop: the cost beyond one unit of branching to it
 	work    int64 // of a loop: state.work at its header
+	bound   int64 // of a loop: that its header compares the local counter with
 	balance int64 // of a loop: at its header; of an if: at its beginning
 	reached bool  // a path reaches its end
 	there   state // at its end, on the worst of the paths
@@ -267,7 +268,9 @@ func (b *body) snippet() bool {
 	if ok {
 		b.charge(found[0])
 		b.empty = false
-		b.work.count(found[0])
+		if b.work.count(found[0]); b.counted > math.MaxInt32 {
+			b.fail("a counter may overflow")
+		}
 		return true
 	}
 	if found, ok = b.take(back); !ok {
@@ -282,7 +285,7 @@ func (b *body) snippet() bool {
 	b.bound(found[0])
 	b.jump(arm)
 	b.spend(b.repeat(found[2]))
-	b.back(found[1]-1, found[2])
+	b.back(found[1]-1, found[2], found[0])
 	b.live = false
 	return true
 }
@@ -322,7 +325,7 @@ func (b *body) settle() bool {
 	if _, ok := b.take(ascend); ok {
 		return true
 	}
-	if b.counter == none {
+	if b.counter == none || b.settled {
 		return false
 	}
 	_, ok := b.take(settle)
@@ -378,7 +381,7 @@ func (b *body) loop(t token) {
 		b.headers = append(b.headers, never)
 	}
 	b.work.enterLoop(found[0], b.headers[b.loops])
-	header := frame{op: opLoop, loop: b.loops, moves: int64(t.b), work: b.tested, balance: b.balance}
+	header := frame{op: opLoop, loop: b.loops, moves: int64(t.b), work: b.tested, bound: found[0], balance: b.balance}
 	b.loops++
 	b.frames = append(b.frames, header)
 	header.inner = true
@@ -474,12 +477,16 @@ func (b *body) again(loop frame) {
 	}
 }
 
-// back follows a branch to a loop: to the inner one if the counter is below its bound.
-func (b *body) back(inner, outer int64) {
+// back follows a branch to a loop: to the inner one if the counter is below a bound, which must not be
+// higher than what is known of the counter behind the header.
+func (b *body) back(inner, outer, bound int64) {
 	n := int64(len(b.frames)) - 1 - outer
 	if inner != outer-1 || n < 0 || n+1 >= int64(len(b.frames)) || b.frames[n].op != opLoop || b.frames[n].inner || !b.frames[n+1].inner {
 		b.fail("a test of a counter is not followed by a branch back to its loop")
 		return
+	}
+	if bound > b.frames[n].bound {
+		b.fail("a counter is compared with a higher bound than that of its loop")
 	}
 	b.again(b.frames[n])
 }

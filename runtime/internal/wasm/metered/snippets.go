@@ -197,6 +197,7 @@ func (m *module) identify() {
 	m.added = map[int]string{}
 	const longest = 200 // tokens of the longest template and more
 	var tokens []token
+	var followed []int // what added functions call that are not added themselves
 	// A test is a call of more, so that must be identified first.
 	for _, names := range [][]string{{"more"}, {"take", "grow", "mfill", "mcopy", "minit", "tfill", "tcopy", "tinit", "read", "enter"}} {
 		for _, f := range m.functions {
@@ -214,8 +215,14 @@ func (m *module) identify() {
 					delete(m.added, f.index)
 				} else if name == "read" || name == "enter" {
 					m.outside = append(m.outside, int(found[0]))
+					followed = append(followed, int(found[0]))
 				}
 			}
+		}
+	}
+	for _, index := range followed { // only now are all added functions known
+		if m.added[index] != "" || m.isFork(index) {
+			m.fail("an added function calls another one instead of the module's own")
 		}
 	}
 	for _, global := range m.shown {

@@ -287,20 +287,18 @@ func (m *module) each(read func()) {
 }
 
 func (m *module) functionType() {
-	start := m.at
 	m.skip(1)
-	params := m.u32()
-	m.skip(params)
-	results := m.u32()
-	m.skip(results)
+	params := m.name()
+	results := m.name()
 	if m.err != nil {
 		return
 	}
-	key, n := string(m.source[start:m.at]), len(m.types)
+	// Equal types may differ in how their lengths are encoded.
+	key, n := fmt.Sprint(len(params), " ", params, results), len(m.types)
 	if _, known := m.typed[key]; !known {
 		m.typed[key] = n
 	}
-	m.types = append(m.types, functionType{params: params, values: params + results, same: m.typed[key], callee: callee{bounds: bounds{through: never, last: never}, assumed: unbounded}})
+	m.types = append(m.types, functionType{params: len(params), values: len(params) + len(results), same: m.typed[key], callee: callee{bounds: bounds{through: never, last: never}, assumed: unbounded}})
 }
 
 func (m *module) imported() {

@@ -1,0 +1,108 @@
+package metered_test
+
+import (
+	"encoding/binary"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/caisson-run/caisson/runtime/internal/wasm/metered"
+)
+
+// Metered modules that are written by hand. Function 0 is refill, 1 more, 2 take, 3 the fork's reached. The types are
+// () -> (), (i64) -> (i64), (i32) -> (), (i32) -> (i32), fd_read's, and () -> () again, its lengths in two bytes.
+const (
+	attackTest = "\x23\x00\x42\x00\x59\x04\x40\x05\x10\x01\x0b"
+	attackTake = "\x23\x00\x20\x00\xad\x7d\x24\x00" + attackTest
+)
+
+func leb(n int64) (e []byte) {
+	for {
+		b := byte(n & 0x7f)
+		if n >>= 7; n == 0 && b&0x40 == 0 || n == -1 && b&0x40 != 0 {
+			return append(e, b)
+		}
+		e = append(e, b|0x80)
+	}
+}
+
+func attackCharge(units int64) []byte {
+	return slices.Concat([]byte{0x23, 0, 0x42}, leb(units), []byte{0x7d, 0x24, 0})
+}
+
+func attackCount(local byte, units int64) []byte {
+	return slices.Concat([]byte{0x20, local, 0x41}, leb(units), []byte{0x6a, 0x21, local})
+}
+
+func attackHandOver(local byte, units int64) []byte {
+	return slices.Concat([]byte{0x23, 0, 0x20, local, 0x41}, leb(units), []byte{0x6a, 0xad, 0x7d, 0x24, 0, 0x41, 0, 0x21, local})
+}
+
+func attackBelow(local byte, bound int64) []byte {
+	return slices.Concat([]byte{0x20, local, 0x41}, leb(bound), []byte{0x48, 0x04, 0x40})
+}
+
+// attackLoop is a loop with its two headers.
+func attackLoop(local byte, bound int64, code ...[]byte) []byte {
+	return slices.Concat([]byte{0x03, 0x40}, attackBelow(local, bound), []byte{0x05, 0x20, local, 0x10, 2, 0x41, 0, 0x21, local, 0x0b},
+		[]byte{0x03, 0x40}, slices.Concat(code...), []byte{0x0b, 0x0b})
+}
+
+// attackBack branches back to a loop.
+func attackBack(local byte, bound int64, outer byte) []byte {
+	return slices.Concat(attackBelow(local, bound), []byte{0x0c, outer, 0x0b, 0x0c, outer})
+}
+
+// attackBody is a body with so many locals of type i32, each in a group of its own.
+func attackBody(locals int, code ...[]byte) []byte {
+	b := slices.Concat(unsigned(locals), slices.Repeat([]byte{1, 0x7f}, locals), slices.Concat(code...), []byte{0x0b})
+	return append(unsigned(len(b)), b...)
+}
+
+// attackModule has bodies from function 4 on, with types. The first is in the table, the last is exported as "run".
+func attackModule(types []byte, bodies ...[]byte) []byte {
+	types = slices.Concat([]byte{0, 2}, types)
+	bodies = slices.Concat([][]byte{attackBody(0, []byte("\x23\x00\x10\x00\x24\x00")), attackBody(0, []byte(attackTake))}, bodies)
+	for n := range bodies { // functions 2 and 3 trade places with the import
+		_ = n
+	}
+	return slices.Concat([]byte("\x00asm\x01\x00\x00\x00"),
+		section(1, vector([]byte{0x60, 0, 0}, []byte{0x60, 1, 0x7e, 1, 0x7e}, []byte{0x60, 1, 0x7f, 0}, []byte{0x60, 4, 0x7f, 0x7f, 0x7f, 0x7f, 1, 0x7f}, []byte{0x60, 0x80, 0, 0x80, 0})),
+		section(2, vector(slices.Concat(text("caisson:meter@1"), text("refill"), []byte{0, 1}))),
+		section(3, append(unsigned(len(types)), types...)),
+		section(4, vector([]byte{0x70, 0, 1})),
+		section(6, vector([]byte{0x7e, 1, 0x42, 0, 0x0b})),
+		section(7, vector(slices.Concat(text("caisson:meter@1"), []byte{3, 0}), slices.Concat(text("run"), []byte{0}, binary.AppendUvarint(nil, uint64(len(types)))))),
+		section(9, vector([]byte{0, 0x41, 0, 0x0b, 1, 3})),
+		section(10, append(unsigned(len(bodies)), slices.Concat(bodies...)...)))
+}
+
+// holes are modules that run for much longer than 65,536 units without a test.
+func holes() map[string][]byte {
+	work := func(n int) []byte { return slices.Repeat([]byte{0x41, 0, 0x1a}, n) }
+	return map[string][]byte{
+		// A leaf is called through a table for ever, under a type that is equal but encoded in another way.
+		"equal types that are encoded differently": attackModule([]byte{0, 0},
+			attackBody(0, attackCharge(60), work(30)),
+			attackBody(1, []byte(attackTest), attackLoop(0, 4096, attackHandOver(0, 3), []byte{0x41, 0, 0x11, 4, 0}, attackBack(0, 4096, 1)))),
+		// Each loop is left with up to 16,383 units in the counter, where its header says 1.
+		"a way back with a higher bound than the header's": attackModule([]byte{0},
+			attackBody(2, []byte{0x02, 0x40}, []byte(attackTest), slices.Repeat(slices.Concat(
+				attackHandOver(1, 2), []byte{0x41}, leb(3200), []byte{0x21, 0},
+				attackLoop(1, 1, attackCount(1, 5), []byte{0x20, 0, 0x41, 1, 0x6b, 0x22, 0, 0x04, 0x40}, attackBack(1, 1<<14, 2), []byte{0x0b})), 5000),
+				[]byte{0x0b, 0x23, 0, 0x20, 1, 0xad, 0x7d, 0x24, 0}, []byte(attackTest))),
+		// 2^31 units are counted that are not executed. The counter is negative then.
+		"a counter that overflows": attackModule([]byte{0},
+			attackBody(1, []byte(attackTest), attackCount(0, 2), []byte{0x41, 1, 0x04, 0x40}, attackCount(0, 1<<31-1),
+				attackLoop(0, 4096, []byte{0x41, 1, 0x04, 0x40}, attackCount(0, 2), attackBack(0, 4096, 2), []byte{0x05}, attackCount(0, 3), attackBack(0, 4096, 2), []byte{0x0b}),
+				[]byte{0x05}, attackCount(0, 1), []byte{0x00, 0x0b})),
+	}
+}
+
+// TestHolesAreRefused: modules that run for long without a test.
+func TestHolesAreRefused(t *testing.T) {
+	for name, source := range holes() {
+		assert.ErrorIs(t, metered.Verify(source), metered.ErrUnproved, name)
+	}
+}
