@@ -64,9 +64,6 @@ func attackBody(locals int, code ...[]byte) []byte {
 func attackModule(types []byte, bodies ...[]byte) []byte {
 	types = slices.Concat([]byte{0, 2}, types)
 	bodies = slices.Concat([][]byte{attackBody(0, []byte("\x23\x00\x10\x00\x24\x00")), attackBody(0, []byte(attackTake))}, bodies)
-	for n := range bodies { // functions 2 and 3 trade places with the import
-		_ = n
-	}
 	return slices.Concat([]byte("\x00asm\x01\x00\x00\x00"),
 		section(1, vector([]byte{0x60, 0, 0}, []byte{0x60, 1, 0x7e, 1, 0x7e}, []byte{0x60, 1, 0x7f, 0}, []byte{0x60, 4, 0x7f, 0x7f, 0x7f, 0x7f, 1, 0x7f}, []byte{0x60, 0x80, 0, 0x80, 0})),
 		section(2, vector(slices.Concat(text("caisson:meter@1"), text("refill"), []byte{0, 1}))),

@@ -80,6 +80,9 @@ func (b *body) walk() {
 		}
 		b.step()
 	}
+	if b.next < len(b.tokens) {
+		b.fail("code follows the end of a function")
+	}
 }
 
 // read reads the code and finds the local counter. A function with loops must have one.

@@ -1,0 +1,667 @@
+package metered
+
+import (
+	"encoding/binary"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/caisson-run/caisson/runtime/internal/wasm"
+)
+
+// This file follows random paths through modules that Verify accepts, and counts. It takes nothing from
+// the proof: only where the added sequences are. A guest's conditions are drawn, those of added code are computed.
+
+var pathsFor = flag.Duration("paths", 2*time.Second, "how long TestRandomPathsAreBounded draws mutants of metered modules")
+
+// walker is one run.
+type walker struct {
+	*rand.Rand
+	m        *module
+	code     map[int]*walked // by function index
+	seen     int64           // what the meter had been charged at the last test
+	charged  int64           // to the meter
+	executed int64
+	worst    int64
+	steps    int
+	failure  string
+}
+
+type walked struct {
+	tokens  []token
+	labels  []int
+	counter int64
+	ends    []int // of block, loop, if, else: the index of its end
+	elses   []int
+}
+
+// activation is a function that runs.
+type activation struct {
+	f      *walked
+	at     int
+	c      int32
+	blocks []int // indices of the tokens that begin open blocks
+	arm    bool
+	steer  []int // how branches are drawn
+}
+
+func (w *walker) does(units int64) {
+	w.executed += units
+	if u := w.executed - w.seen; u > w.worst {
+		if w.worst = u; u > maxWork {
+			w.failure = fmt.Sprintf("%d units that no test has seen", u)
+		}
+	}
+}
+
+func (w *walker) test() { w.seen = w.charged }
+
+func (m *module) walkedOf(f *function) *walked {
+	r := reader{source: m.source[:f.end], at: f.start}
+	locals := 0
+	for range r.u32() {
+		locals += r.u32()
+		r.byte()
+	}
+	c := &walked{counter: none}
+	for r.err == nil && r.at < f.end {
+		t := r.token()
+		c.tokens = append(c.tokens, t)
+		if t.op == opLoop {
+			c.counter = int64(m.types[f.typ].params + locals - 1)
+		}
+	}
+	c.labels = r.labels
+	c.ends, c.elses = make([]int, len(c.tokens)), make([]int, len(c.tokens))
+	var open []int
+	for n, t := range c.tokens {
+		switch t.op {
+		case opBlock, opLoop, opIf:
+			open = append(open, n)
+		case opElse:
+			if len(open) == 0 {
+				return nil
+			}
+			c.elses[open[len(open)-1]] = n
+		case opEnd:
+			if len(open) == 0 {
+				return c
+			}
+			top := open[len(open)-1]
+			c.ends[top] = n
+			if e := c.elses[top]; e > 0 {
+				c.ends[e] = n
+			}
+			open = open[:len(open)-1]
+		}
+	}
+	return nil
+}
+
+// run follows a path from a function to its end. It reports whether it ended.
+func (w *walker) run(index, limit int) bool {
+	var stack []*activation
+	enter := func(index int) {
+		if f := w.code[index]; f != nil {
+			stack = append(stack, &activation{f: f})
+		}
+	}
+	enter(index)
+	bias := w.IntN(4)
+	pin := map[*token]int{}
+	draw := func(t *token, n int) int { // sites mostly do what they did before
+		if v, ok := pin[t]; ok && v < n && w.IntN([]int{2, 8, 64, 1024}[bias]) != 0 {
+			return v
+		}
+		pin[t] = w.IntN(n)
+		return pin[t]
+	}
+	for len(stack) > 0 && w.failure == "" {
+		if w.steps++; w.steps > limit || len(stack) > 20000 {
+			return false
+		}
+		a := stack[len(stack)-1]
+		f := a.f
+		if a.at >= len(f.tokens) {
+			stack = stack[:len(stack)-1]
+			continue
+		}
+		rest, t := f.tokens[a.at:], &f.tokens[a.at]
+		take := func(p pattern) ([3]int64, bool) {
+			found, ok := w.m.match(rest, p, f.counter)
+			if ok {
+				a.at += len(p)
+			}
+			return found, ok
+		}
+		branch := func(label int) {
+			n := len(a.blocks) - 1 - label
+			if n < 0 {
+				a.at = len(f.tokens)
+				return
+			}
+			target := a.blocks[n]
+			a.blocks = a.blocks[:n+1]
+			if f.tokens[target].op == opLoop {
+				a.at = target + 1
+				return
+			}
+			a.blocks = a.blocks[:n]
+			a.at = f.ends[target] + 1
+		}
+		if t.op == opGlobalGet && (t.a == int64(w.m.meter) || t.a == int64(w.m.depth)) {
+			if found, ok := take(handOver); ok && f.counter != none {
+				w.charged += int64(uint32(a.c + int32(found[0])))
+				a.c = 0
+			} else if _, ok := take(settle); ok && f.counter != none {
+				w.charged += int64(uint32(a.c))
+			} else if found, ok := take(charge); ok {
+				w.charged += found[0]
+			} else if _, ok := take(tested); ok {
+				w.test()
+			} else if _, ok := take(descend); ok {
+			} else if _, ok := take(ascend); ok {
+			} else {
+				w.failure = fmt.Sprintf("what is this: token %d at %#x of %d, counter %d: %v", a.at, t.at, len(f.tokens), f.counter, f.tokens)
+			}
+			continue
+		}
+		if f.counter != none && t.op == opLocalGet && t.a == f.counter {
+			arm := a.arm
+			if found, ok := take(count); ok {
+				a.c += int32(found[0])
+				continue
+			}
+			if found, ok := take(head); ok {
+				if a.c >= int32(found[0]) {
+					w.charged += int64(uint32(a.c))
+					a.c = 0
+					w.test()
+				}
+				continue
+			}
+			found, ok := take(back)
+			if !ok {
+				if found, ok = take(backTaken); ok {
+					found[1]++
+				}
+			}
+			if ok {
+				if !arm {
+					w.does(1)
+				}
+				a.arm = false
+				if a.c < int32(found[0]) {
+					branch(int(found[1]) - 1)
+				} else {
+					branch(int(found[2]))
+				}
+				continue
+			}
+		}
+		arm := a.arm
+		a.arm = t.op == opIf || arm && t.op == opNop
+		a.at++
+		switch t.op {
+		case opBlock, opLoop:
+			a.blocks = append(a.blocks, a.at-1)
+		case opIf:
+			w.does(1)
+			if len(rest) > 4 && rest[1].op == opLocalGet && rest[2].op == opBrTable && rest[3].op == opEnd && rest[4].op == opBr {
+				a.at += 4
+				a.arm = false
+				labels := f.labels[rest[2].a:rest[2].b]
+				if n := draw(t, len(labels)+1); n == len(labels) {
+					branch(int(rest[4].a))
+				} else {
+					branch(labels[n] - 1)
+				}
+				continue
+			}
+			begin := a.at - 1
+			switch {
+			case draw(t, 2) == 0:
+				a.blocks = append(a.blocks, begin)
+			case f.elses[begin] > 0:
+				a.blocks = append(a.blocks, begin)
+				a.at = f.elses[begin] + 1
+				a.arm = false
+			default:
+				a.at = f.ends[begin] + 1
+				a.arm = false
+			}
+		case opElse: // the first arm ends
+			top := a.blocks[len(a.blocks)-1]
+			a.blocks = a.blocks[:len(a.blocks)-1]
+			a.at = f.ends[top] + 1
+		case opEnd:
+			if len(a.blocks) > 0 {
+				a.blocks = a.blocks[:len(a.blocks)-1]
+			}
+		case opBr:
+			if !arm {
+				w.does(1)
+			}
+			branch(int(t.a))
+		case opBrIf:
+			w.does(1)
+			if draw(t, 2) == 0 {
+				branch(int(t.a))
+			}
+		case opBrTable:
+			w.does(1)
+			labels := f.labels[t.a:t.b]
+			branch(labels[draw(t, len(labels))])
+		case opReturn:
+			w.does(1)
+			a.at = len(f.tokens)
+		case opUnreachable:
+			w.does(1)
+			return false
+		case opCall:
+			name := w.m.added[int(t.a)]
+			switch {
+			case operations[name].op != "":
+				w.does(1)
+				n := int64(w.IntN(4096 * (1 + 4*w.IntN(2))))
+				for ; n > 4096; n -= 4096 {
+					w.charged += 4096
+					w.test()
+					w.does(4096)
+				}
+				w.charged += n
+				w.test()
+				w.does(n)
+			case name == "grow":
+				a.at++
+				w.charged += 4096
+				w.test()
+				w.does(4096)
+			default:
+				w.does(1)
+				enter(int(t.a))
+			}
+		case opCallIndirect:
+			w.does(1)
+			if members := w.m.types[w.m.types[t.a].same].members; len(members) > 0 {
+				enter(w.m.functions[members[draw(t, len(members))]].index)
+			}
+		default:
+			w.does(1)
+		}
+	}
+	return w.failure == ""
+}
+
+// read reads a module.
+func readModule(source []byte) *module {
+	m := &module{reader: reader{source: source}, meter: none, depth: none, refill: none, typed: map[string]int{}}
+	if m.sections(); m.err != nil {
+		return nil
+	}
+	m.collect()
+	return m
+}
+
+// explore follows paths through a module that Verify accepts.
+func explore(source []byte, seed uint64, steps int) (worst int64, ended int, failure string) {
+	m := readModule(source)
+	if m == nil {
+		return 0, 0, "it cannot be read"
+	}
+	code := map[int]*walked{}
+	for n := range m.functions {
+		f := &m.functions[n]
+		if m.added[f.index] == "" {
+			if code[f.index] = m.walkedOf(f); code[f.index] == nil {
+				return 0, 0, ""
+			}
+		}
+	}
+	for round := range uint64(6) {
+		w := &walker{Rand: rand.New(rand.NewPCG(seed, round)), m: m, code: code}
+		finished := w.run(m.outside[int(round)%len(m.outside)], steps)
+		worst = max(worst, w.worst)
+		if w.failure != "" {
+			return worst, ended, w.failure
+		}
+		if finished {
+			ended++
+			if w.charged != w.executed {
+				return worst, ended, fmt.Sprintf("charged %d, executed %d", w.charged, w.executed)
+			}
+		}
+	}
+	return worst, ended, ""
+}
+
+// Modules of random code: function 0 is imported; the functions from 1 on are in the table, the first is exported.
+
+type writer struct {
+	*rand.Rand
+	code   []byte
+	labels int
+	left   int
+	n      int // functions
+	loops  bool
+	calls  bool
+}
+
+func (b *writer) write(c ...byte) { b.code = append(b.code, c...) }
+
+func (b *writer) statements() {
+	for range 1 + b.IntN(4) {
+		if b.left--; b.left < 0 {
+			return
+		}
+		b.statement()
+	}
+}
+
+func (b *writer) nested(op byte) {
+	if op == opIf {
+		b.write(0x20, 0)
+	}
+	b.write(op, 0x40)
+	b.labels++
+	b.statements()
+	if op == opIf && b.IntN(2) == 0 {
+		b.write(0x05)
+		b.statements()
+	}
+	b.labels--
+	b.write(0x0b)
+}
+
+func (b *writer) statement() {
+	label := byte(b.IntN(b.labels + 1))
+	switch b.IntN(14) {
+	case 0:
+		b.nested(opBlock)
+	case 1, 2:
+		if b.loops {
+			b.nested(opLoop)
+		}
+	case 3, 4:
+		b.nested(opIf)
+	case 5:
+		for range b.IntN([]int{8, 40, 400, 3000}[b.IntN(4)]) {
+			b.write(0x20, 0, 0x21, 0)
+		}
+	case 6, 7:
+		b.write(0x20, 0, 0x0d, label)
+	case 8:
+		b.write(0x20, 0, 0x0e, 1, label, byte(b.IntN(b.labels+1)))
+	case 9:
+		b.write(0x0c, label)
+	case 10, 11:
+		if b.calls {
+			b.write(0x10, byte(b.IntN(b.n+1)))
+		}
+	case 12:
+		switch {
+		case !b.calls:
+		case b.IntN(2) == 0:
+			b.write(0x41, 0, 0x11, 0, 0)
+		case b.IntN(2) == 0:
+			b.write(0x41, 0, 0x41, 0, 0x41, 0, 0xfc, 11, 0)
+		default:
+			b.write(0x41, 0, 0x40, 0, 0x1a)
+		}
+	default:
+		b.write(0x20, 0, 0x1a)
+	}
+}
+
+func drawn(r *rand.Rand) []byte {
+	part := func(id byte, content ...[]byte) []byte {
+		joined := slices.Concat(content...)
+		return slices.Concat([]byte{id}, binary.AppendUvarint(nil, uint64(len(joined))), joined)
+	}
+	n := 1 + r.IntN(5)
+	var bodies []byte
+	for range n {
+		b := &writer{Rand: r, left: 3 + r.IntN(30), n: n, loops: r.IntN(3) > 0, calls: r.IntN(3) > 0}
+		b.statements()
+		body := slices.Concat([]byte{1, 1, 0x7f}, b.code, []byte{0x0b})
+		bodies = append(binary.AppendUvarint(bodies, uint64(len(body))), body...)
+	}
+	members := []byte{}
+	for f := range n {
+		if r.IntN(2) == 0 {
+			members = append(members, byte(f+1))
+		}
+	}
+	outside := []byte{1, 'r', 0, 1}
+	return slices.Concat([]byte("\x00asm\x01\x00\x00\x00"), part(1, []byte{1, 0x60, 0, 0}), part(2, []byte{1, 1, 'h', 1, 'h', 0, 0}),
+		part(3, []byte{byte(n)}, make([]byte, n)), part(4, []byte{1, 0x70, 0, 8}), part(5, []byte{1, 0, 1}), part(7, []byte{1}, outside),
+		part(9, []byte{1, 0, 0x41, 0, 0x0b, byte(len(members))}, members), part(10, []byte{byte(n)}, bodies))
+}
+
+// mutate changes the code of a module.
+func mutate(r *rand.Rand, source []byte) []byte {
+	m := readModule(source)
+	if m == nil {
+		return nil
+	}
+	var own []int
+	for n := range m.functions {
+		if m.added[m.functions[n].index] == "" {
+			own = append(own, n)
+		}
+	}
+	mutant := own[r.IntN(len(own))]
+	var bodies []byte
+	for n := range m.functions {
+		f := &m.functions[n]
+		body := source[f.start:f.end]
+		if n == mutant {
+			rd := reader{source: source[:f.end], at: f.start}
+			for range rd.u32() {
+				rd.u32()
+				rd.byte()
+			}
+			begin := rd.at
+			var at []int
+			counter := int64(none)
+			w := m.walkedOf(f)
+			if w == nil {
+				return nil
+			}
+			counter = w.counter
+			for _, t := range w.tokens {
+				at = append(at, int(t.at))
+			}
+			at = append(at, f.end)
+			body = mutateBody(r, m, source, begin, f, w, at, counter)
+		}
+		bodies = append(binary.AppendUvarint(bodies, uint64(len(body))), body...)
+	}
+	// replace the code section, which is followed by nothing or by what is kept
+	rd := reader{source: source, at: 8}
+	var out []byte
+	out = append(out, source[:8]...)
+	for rd.at < len(source) {
+		from := rd.at
+		id := rd.byte()
+		size := rd.u32()
+		end := rd.at + size
+		if id == 10 {
+			content := append(binary.AppendUvarint(nil, uint64(len(m.functions))), bodies...)
+			out = append(binary.AppendUvarint(append(out, 10), uint64(len(content))), content...)
+		} else {
+			out = append(out, source[from:end]...)
+		}
+		rd.at = end
+	}
+	return out
+}
+
+func sleb(e []byte, n int64) []byte {
+	for {
+		b := byte(n & 0x7f)
+		if n >>= 7; n == 0 && b&0x40 == 0 || n == -1 && b&0x40 != 0 {
+			return append(e, b)
+		}
+		e = append(e, b|0x80)
+	}
+}
+
+// encode writes an added sequence with drawn operands.
+func encode(r *rand.Rand, m *module, p pattern, counter int64) (e []byte) {
+	number := func() int64 {
+		switch r.IntN(5) {
+		case 0:
+			return int64(r.IntN(8)) - 4
+		case 1:
+			return int64(r.IntN(100)) - 20
+		case 2:
+			return int64(1) << r.IntN(31)
+		case 3:
+			return -int64(r.IntN(9000))
+		default:
+			return int64(r.IntN(20000))
+		}
+	}
+	label := int64(r.IntN(5))
+	for _, t := range p {
+		a := t.a
+		switch a {
+		case isNumber:
+			a = number()
+		case isLabel:
+			a = label
+		case isMeter:
+			a = int64(m.meter)
+		case isDepth:
+			a = int64(max(m.depth, 0))
+		case isCounter:
+			a = counter
+		case isMore, isTake:
+			for i, name := range m.added {
+				if name == map[int64]string{isMore: "more", isTake: "take"}[a] {
+					a = int64(i)
+				}
+			}
+		}
+		e = append(e, byte(t.op))
+		switch t.op {
+		case opBlock, opLoop, opIf:
+			e = append(e, 0x40)
+		case opI32Const, opI64Const:
+			e = sleb(e, a)
+		case opLocalGet, opLocalSet, opGlobalGet, opGlobalSet, opCall, opBr, opBrIf:
+			e = binary.AppendUvarint(e, uint64(max(a, 0)))
+		}
+	}
+	return e
+}
+
+func mutateBody(r *rand.Rand, m *module, source []byte, begin int, f *function, w *walked, at []int, counter int64) []byte {
+	code := slices.Clone(source[begin:f.end])
+	head, offset := source[f.start:begin], func(n int) int { return at[n] - begin }
+	all := []pattern{charge, tested, handOver, settle, count, back, backTaken}
+	// Where added sequences are.
+	type place struct{ from, to int }
+	var places []place
+	for n := 0; n < len(w.tokens); n++ {
+		for _, p := range all {
+			if _, ok := m.match(w.tokens[n:], p, counter); ok {
+				places = append(places, place{n, n + len(p)})
+				break
+			}
+		}
+	}
+	for range 1 + r.IntN(3) {
+		n := r.IntN(len(w.tokens))
+		switch r.IntN(7) {
+		case 0: // a sequence goes
+			if len(places) > 0 {
+				p := places[r.IntN(len(places))]
+				return slices.Concat(head, code[:offset(p.from)], code[offset(p.to):])
+			}
+		case 1: // moves
+			if len(places) > 0 {
+				p := places[r.IntN(len(places))]
+				if n < p.from {
+					return slices.Concat(head, code[:offset(n)], code[offset(p.from):offset(p.to)], code[offset(n):offset(p.from)], code[offset(p.to):])
+				} else if n >= p.to {
+					return slices.Concat(head, code[:offset(p.from)], code[offset(p.to):offset(n)], code[offset(p.from):offset(p.to)], code[offset(n):])
+				}
+			}
+		case 2: // is doubled
+			if len(places) > 0 {
+				p := places[r.IntN(len(places))]
+				return slices.Concat(head, code[:offset(n)], code[offset(p.from):offset(p.to)], code[offset(n):])
+			}
+		case 3: // is replaced
+			if len(places) > 0 {
+				p := places[r.IntN(len(places))]
+				return slices.Concat(head, code[:offset(p.from)], encode(r, m, all[r.IntN(len(all))], max(counter, 0)), code[offset(p.to):])
+			}
+		case 4: // a new one
+			return slices.Concat(head, code[:offset(n)], encode(r, m, all[r.IntN(len(all))], max(counter, 0)), code[offset(n):])
+		case 5: // an instruction of the guest's
+			more := [][]byte{{0x20, 0, 0x21, 0}, {0x20, 0, 0x1a}, {0x01}, {0x0c, byte(r.IntN(4))}, {0x20, 0, 0x0d, byte(r.IntN(4))}, {0x0f}, {0x20, 0, 0x04, 0x40, 0x0b}}[r.IntN(7)]
+			return slices.Concat(head, code[:offset(n)], more, code[offset(n):])
+		default: // a label or a number
+			if t := w.tokens[n]; t.op == opBr || t.op == opBrIf {
+				c := slices.Clone(code)
+				c[offset(n)+1] = byte(r.IntN(6))
+				return slices.Concat(head, c)
+			} else if t.op == opI32Const || t.op == opI64Const {
+				c := slices.Concat(code[:offset(n)+1], sleb(nil, t.a+int64(r.IntN(9))-4), code[offset(n+1):])
+				return slices.Concat(head, c)
+			}
+		}
+	}
+	return slices.Concat(head, code)
+}
+
+func TestRandomPathsAreBounded(t *testing.T) {
+	start, modules, mutants, accepted, worst, ended := time.Now(), 0, 0, 0, int64(0), 0
+	for seed := uint64(0); time.Since(start) < *pathsFor && !t.Failed(); seed++ {
+		r := rand.New(rand.NewPCG(seed, 3))
+		source := drawn(r)
+		d, err := wasm.Inspect(source)
+		if err != nil {
+			t.Fatal(seed, err)
+		}
+		analysis, err := wasm.Validate(source, d)
+		if err != nil {
+			continue
+		}
+		done, err := wasm.Rewrite(source, analysis, wasm.Passes{Meter: true, Depth: r.IntN(2) == 0, Globals: true, Data: true, Fork: true})
+		if err != nil {
+			continue
+		}
+		modules++
+		current := done.Source
+		for n := range 30 {
+			if err := Verify(current); err != nil {
+				if n == 0 {
+					t.Fatalf("seed %d: %v", seed, err)
+				}
+				current = done.Source
+			} else {
+				if n > 0 {
+					accepted++
+				}
+				w, e, failure := explore(current, seed, 60_000)
+				worst, ended = max(worst, w), ended+e
+				if failure != "" {
+					t.Errorf("seed %d, mutant %d: %s\n%x", seed, n, failure, current)
+					break
+				}
+			}
+			mutants++
+			if next := mutate(r, current); next != nil {
+				current = next
+			}
+		}
+	}
+	t.Logf("%d modules, %d mutants, %d of them accepted, %d runs ended, at most %d units unseen", modules, mutants, accepted, ended, worst)
+}
