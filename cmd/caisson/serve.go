@@ -45,7 +45,8 @@ When the server is told to stop (SIGINT, SIGTERM, SIGHUP), it takes no new calls
 those that run the time of --drain, cancels the rest, and answers every request before it
 ends. Started with nohup, it ignores SIGHUP.
 
-Refused requests are logged to standard error, with --verbose also what is done.
+Errors and a sample of the refused requests are logged to standard error, with --verbose
+also what is done.
 
 ` + keptHelp
 

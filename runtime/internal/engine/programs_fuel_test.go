@@ -127,7 +127,7 @@ func TestProgramsStayWithinTheirFuel(t *testing.T) {
 }
 
 // attackFuel is enough for attacks to descend.
-const attackFuel = 2_000_000
+const attackFuel = 1_000_000
 
 // containAttacks runs attacks with little fuel. As a control, each executes much more if it has enough.
 func containAttacks(t *testing.T, attacks []programs.Attack) {

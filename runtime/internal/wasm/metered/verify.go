@@ -45,8 +45,8 @@
 // Verify knows word for word, which divide them into pieces with a test each.
 //
 // The costs are those of the original: 1 for each instruction, and 0 for block, loop, else, end and
-// added code. Where the original executes something that the rewritten code does not, the passes
-// leave marks: see body.spend.
+// added code. Instructions that move many values cost more: see moves.go. Where the original executes
+// something that the rewritten code does not, the passes leave marks: see body.spend.
 package metered
 
 import (
