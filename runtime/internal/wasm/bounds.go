@@ -55,6 +55,7 @@ type Bounds struct {
 	AllBranchTargets int // 2,000,000 in all functions together
 	References       int // 300,000 in element segments, and functions that ref.func names: an instance takes 40 to 130 bytes for each
 	OperandStack     int // 10,000 values at once, per function
+	FunctionGlobals  int // 2,000,000,000: functions × globals, imports not counted among the functions
 	StackMoves       int // 50,000,000: values moved by blocks, branches and calls, in all functions
 }
 
@@ -71,6 +72,8 @@ func ForSize(bytes int) Bounds {
 		AllBlockLocals: 100_000 + 2*bytes,
 		BranchTargets:  4_000,
 		StackMoves:     min(250_000+bytes/4, 50_000_000),
+		// wazero v1.12.0 looks at each global for each function, for 28 ns.
+		FunctionGlobals: int(min(10_000_000+200*int64(bytes), 2_000_000_000)),
 	}
 }
 
@@ -107,6 +110,7 @@ func (b Bounds) withDefaults() (Bounds, error) {
 		{"AllBranchTargets", &b.AllBranchTargets, 2_000_000},
 		{"References", &b.References, 300_000},
 		{"OperandStack", &b.OperandStack, 10_000},
+		{"FunctionGlobals", &b.FunctionGlobals, 2_000_000_000},
 		{"StackMoves", &b.StackMoves, 50_000_000},
 	} {
 		if *field.value < 0 {

@@ -165,6 +165,10 @@ func (v *validation) dataSection(d *decoder) {
 // codeSection validates function bodies (§3.4.1).
 func (v *validation) codeSection(d *decoder) {
 	v.analysis.Functions = make([]FunctionAnalysis, len(v.module.Functions))
+	if int64(len(v.module.Functions))*int64(len(v.globals)) > int64(v.bounds.FunctionGlobals) {
+		d.fail(ErrLimit, d.at, "%d functions × %d globals, the limit is %d", len(v.module.Functions), len(v.globals), v.bounds.FunctionGlobals)
+		return
+	}
 	b := newBodyValidation(v)
 	for n, function := range v.module.Functions {
 		if v.analysis.Functions[n], d.err = b.function(function); d.err != nil {
