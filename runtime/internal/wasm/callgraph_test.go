@@ -166,7 +166,7 @@ func TestBoundsAreExact(t *testing.T) {
 		{"BranchTargets", 3, inBody(opI32Const, 0, 0x0e, 2, 0, 0, 0), "code section at byte 25: a function has 3 labels in br_table or more, the limit is 2"},
 		{"AllBranchTargets", 4, inBody(opI32Const, 0, 0x0e, 1, 0, 0, opI32Const, 0, 0x0e, 1, 0, 0), "code section at byte 31: the functions have more than 3 labels in br_table together"},
 		{"OperandStack", 2, inBody(opI32Const, 0, opI32Const, 0, 0), "code section at byte 25: the operand stack has 2 values, the limit is 1"},
-		{"FunctionGlobals", 4, module(oneType, twice(SectionFunction, 0), twice(SectionGlobal, byte(I32), 0, opI32Const, 0, opEnd), twice(SectionCode, 2, 0, opEnd)), "2 functions × 2 globals, the limit is 3"},
+		{"FunctionGlobals", 4, module(oneType, twice(SectionFunction, 0), twice(SectionGlobal, byte(I32), 0, opI32Const, 0, opEnd), twice(SectionCode, 2, 0, opEnd)), "code section at byte 34: 2 functions × 2 globals, the limit is 3"},
 		{"StackMoves", 5, inBody(2, 0x7f, opI32Const, 0, opEnd, 0x1a, 2, 0x7f, opI32Const, 0, 0x0c, 0, opEnd, 0), "code section at byte 35: calls, blocks and branches move more than 4 values in all"},
 	}...)
 	require.Len(t, tests, reflect.TypeFor[Bounds]().NumField(), "a case for each bound")
