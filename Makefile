@@ -72,7 +72,7 @@ race: ## run the tests of what is concurrent under the race detector
 	$(GO) test -race -skip '^TestScripts$$|^TestMask' $(CONCURRENT)
 
 # Of how many guards make faults takes out the first. Nightly runs take out each.
-GUARDS ?= 3
+GUARDS ?= 4
 
 .PHONY: faults
 faults: ## make mistakes in what meters and rewrites guests, and take guards out, and see that each is noticed, and that no guest that gets away outlives the command

@@ -165,15 +165,24 @@ func (v *validation) dataSection(d *decoder) {
 // codeSection validates function bodies (§3.4.1).
 func (v *validation) codeSection(d *decoder) {
 	v.analysis.Functions = make([]FunctionAnalysis, len(v.module.Functions))
-	if int64(len(v.module.Functions))*int64(len(v.globals)) > int64(v.bounds.FunctionGlobals) {
-		d.fail(ErrLimit, d.at, "%d functions × %d globals, the limit is %d", len(v.module.Functions), len(v.globals), v.bounds.FunctionGlobals)
-		return
-	}
+	v.functionGlobals(d)
 	b := newBodyValidation(v)
 	for n, function := range v.module.Functions {
-		if v.analysis.Functions[n], d.err = b.function(function); d.err != nil {
+		if d.err != nil {
 			return
 		}
+		v.analysis.Functions[n], d.err = b.function(function)
+	}
+	if d.err == nil {
+		v.functionGlobals(d)
+	}
+}
+
+// functionGlobals checks the bound on functions and globals, among them those that hold references so far.
+func (v *validation) functionGlobals(d *decoder) {
+	functions, globals := int64(len(v.module.Functions)), int64(len(v.globals))+v.analysis.referenced.count()
+	if functions*globals > int64(v.bounds.FunctionGlobals) {
+		d.fail(ErrLimit, d.at, "%d functions × %d globals, the limit is %d", functions, globals, v.bounds.FunctionGlobals)
 	}
 }
 
@@ -235,4 +244,5 @@ func (s bitSet) count() (n int64) {
 	}
 	return n
 }
+
 func (s bitSet) has(n uint32) bool { return s[n/64]&(1<<(n%64)) != 0 }
