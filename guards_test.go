@@ -209,6 +209,8 @@ var guardFaults = []guardFault{
 		edits: in("server/mcp/check.go", "n == 0 || n > maxBatch", "n == 0")},
 	{name: "streams of MCP outlive their tokens", pkg: "server/mcp", attack: "TestAttackStreamsOutliveTokens",
 		edits: in("server/mcp/http.go", "			grace = toTellRefused\n", "")},
+	{name: "the command waits for a client that does not read", pkg: "cmd/caisson", attack: "TestAttackMCPUnread",
+		edits: in("cmd/caisson/mcp.go", "ctx, toClose)", "ctx, 1000*toClose)")},
 	{name: "messages have any number of values", pkg: "server/mcp", attack: "TestAttackManyValues/stateless",
 		edits: in("server/mcp/check.go", "		if c.values <= 0 {\n", "		if c.values <= 0 && false {\n")},
 	{name: "a body gets the memory that it announces", pkg: "server/rest", attack: "TestAttackAnnouncedBodies",
