@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -51,6 +52,10 @@ type answerWriter struct {
 	stall  time.Duration // zero over HTTP/1.1, where a stream is a connection
 	body   *timedBody    // nil without one
 	begin  sync.Once
+
+	// allowed ends when the caller may no longer act. It is nil if that cannot happen, and set before the handler begins.
+	allowed context.Context
+	late    int // bytes that were written after allowed had ended
 }
 
 // newAnswer returns the writer of the answer to a request, and what must be called when the handler has ended.
@@ -96,14 +101,30 @@ func (w *answerWriter) WriteHeader(status int) {
 // Write implements [http.ResponseWriter].
 func (w *answerWriter) Write(p []byte) (int, error) {
 	w.begins()
-	if w.stall == 0 {
-		return w.ResponseWriter.Write(p)
-	}
 	defer w.free()
 	return inPieces(p, func(p []byte) (int, error) {
+		if err := w.mayWrite(len(p)); err != nil {
+			return 0, err
+		}
 		w.bound()
 		return w.ResponseWriter.Write(p)
 	})
+}
+
+// mayWrite returns an error if the caller may no longer act and was sent one more piece, which says so. A client that reads
+// slowly must not get the rest of a long answer.
+func (w *answerWriter) mayWrite(bytes int) error {
+	if w.allowed == nil || w.allowed.Err() == nil {
+		return nil
+	}
+	ended := context.Cause(w.allowed)
+	if !isEnd(ended) {
+		return nil
+	}
+	if w.late += bytes; w.late > piece {
+		return ended
+	}
+	return nil
 }
 
 // Flush implements [http.Flusher].

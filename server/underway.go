@@ -56,6 +56,9 @@ const recheck = time.Second / 2
 // when the handler has ended.
 func (s *Server) whileAllowed(w http.ResponseWriter, r *http.Request, check func() error) (allowed *http.Request, stop func()) {
 	ctx, cancel := context.WithCancelCause(r.Context())
+	if answer, ok := w.(*answerWriter); ok {
+		answer.allowed = ctx
+	}
 	body, stopReading := r.Body, func() {}
 	if timed, ok := body.(*timedBody); ok {
 		timed.check = check
@@ -65,8 +68,7 @@ func (s *Server) whileAllowed(w http.ResponseWriter, r *http.Request, check func
 		look := time.NewTicker(recheck)
 		defer look.Stop()
 		for ctx.Err() == nil {
-			// If the file cannot be read now, such as for lack of descriptors, the token may still work.
-			if err := check(); auth.IsRefusal(err) || errors.Is(err, auth.ErrDamaged) {
+			if err := check(); isEnd(err) {
 				c, _ := auth.From(ctx)
 				s.log.WarnContext(ctx, "request ended", "why", err, "method", r.Method, "path", r.URL.Path, "remote", r.RemoteAddr, "token", c.ID, "tenant", c.Tenant)
 				cancel(err)
@@ -84,6 +86,10 @@ func (s *Server) whileAllowed(w http.ResponseWriter, r *http.Request, check func
 		cancel(nil)
 	}
 }
+
+// isEnd reports whether a check says that the caller may no longer act. If the file cannot be read now, such as for lack of
+// descriptors, the token may still work.
+func isEnd(err error) bool { return auth.IsRefusal(err) || errors.Is(err, auth.ErrDamaged) }
 
 // readUntil ends the reading of a request's body when ctx ends. stop must be called when the handler has ended, since the
 // connection is for other requests then.

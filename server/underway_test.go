@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -232,4 +233,40 @@ func TestAttackFirstToken(t *testing.T) {
 	time.Sleep(600 * time.Millisecond) // Tokens trusts what it has read for half a second
 	assert.True(t, refused())
 	assert.Contains(t, r.log.String(), "requests need a token from now on")
+}
+
+// A client reads a long answer slowly, and its token is revoked meanwhile. It gets what the operating system holds, and no more.
+// The control is a token that works.
+func TestAttackLongAnswersOutliveTokens(t *testing.T) {
+	const long = 16 << 20
+	door := Door{Pattern: "/long", Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", strconv.Itoa(long))
+		_, _ = w.Write(make([]byte, long))
+	})}
+	for _, revoke := range []bool{true, false} {
+		t.Run("revoked: "+strconv.FormatBool(revoke), func(t *testing.T) {
+			of := tokens(t)
+			token, id := issued(t, of, auth.Token{Scopes: []auth.Scope{auth.Read}})
+			r := start(t, Options{Tokens: of, Limits: Limits{Drain: time.Millisecond}}, door)
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.url+"/long", nil)
+			require.NoError(t, err)
+			request.Header.Set("Authorization", "Bearer "+token)
+			response, err := r.client.Do(request)
+			require.NoError(t, err)
+			defer response.Body.Close()
+			if revoke {
+				_, err = auth.In(of.Dir()).Revoke(id) // by another process
+				require.NoError(t, err)
+				time.Sleep(1500 * time.Millisecond) // a second, and what a busy machine takes
+			}
+			n, err := io.Copy(io.Discard, response.Body)
+			if !revoke {
+				require.NoError(t, err)
+				assert.EqualValues(t, long, n)
+				return
+			}
+			require.Error(t, err)
+			assert.Less(t, n, int64(long-long/8))
+		})
+	}
 }

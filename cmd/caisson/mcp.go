@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -83,11 +84,21 @@ func (o *options) mcp(ctx context.Context) (err error) {
 	if failure := h.runaways.failure(); failure != nil {
 		return failure
 	}
-	err = cmp.Or(err, h.session.Close(context.WithoutCancel(ctx)), server.Close(context.WithoutCancel(ctx)))
+	err = cmp.Or(err, h.session.Close(context.WithoutCancel(ctx)), closeLines(context.WithoutCancel(ctx), server))
 	if err != nil {
 		return failed(exitFailed, err.Error())
 	}
 	return nil
+}
+
+// toClose is how long a client that does not read its answers may delay the end of the command.
+const toClose = time.Second
+
+// closeLines closes the server of a client over lines.
+func closeLines(ctx context.Context, server *mcp.Server) error {
+	ctx, cancel := context.WithTimeout(ctx, toClose)
+	defer cancel()
+	return server.Close(ctx)
 }
 
 // agentTools returns a function that reads which tools the chosen agent may call, and adds more. It is nil if no agent is

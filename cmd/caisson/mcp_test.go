@@ -206,6 +206,32 @@ func TestMCPEnds(t *testing.T) {
 	}
 }
 
+// TestAttackMCPUnread: a client sends requests until no more are taken, and reads no answer. A signal ends the command nevertheless.
+func TestAttackMCPUnread(t *testing.T) {
+	p := startMCP(t, "--tools", t.TempDir())
+	p.send(t, initialize...)
+	sent := make(chan struct{})
+	go func() { // it ends when the command has
+		defer close(sent)
+		for i := range 200_000 {
+			_, err := fmt.Fprintf(p.stdin, `{"jsonrpc":"2.0","id":%d,"method":"tools/list"}`+"\n", i+2)
+			if err != nil {
+				return
+			}
+		}
+	}()
+	select {
+	case <-sent:
+		t.Fatal("all requests were taken, although no answer was read")
+	case <-time.After(3 * time.Second):
+	}
+	began := time.Now()
+	require.NoError(t, p.Process.Signal(syscall.SIGTERM))
+	_, err := p.Process.Wait() // p.Wait would close the pipe that the command waits for
+	require.NoError(t, err)
+	assert.Less(t, time.Since(began), 12*time.Second)
+}
+
 // TestMCPOutputIsOnlyMessages: whatever a client sends, standard output has messages alone, and messages to people
 // are on standard error.
 func TestMCPOutputIsOnlyMessages(t *testing.T) {

@@ -20,6 +20,9 @@ const (
 	maxBatch = 1024      // messages; as many as a request of the HTTP API has calls
 	maxDepth = 1000      // of a message; the SDK reads no more
 	maxID    = 1<<53 - 1 // the SDK rounds greater numbers
+	// maxValues is how many values and names the messages may have in all. It does not count what is inside the arguments of
+	// calls, which nothing here decodes. The SDK decodes everything else several times, at hundreds of bytes a value.
+	maxValues = 20_000
 )
 
 // method is a method or a notification that the server knows.
@@ -83,8 +86,9 @@ func check(text string, begun bool) *rejection {
 	if rejected != nil {
 		return rejected
 	}
+	c := checker{begun: begun, values: maxValues}
 	if doc.Root().Kind() != jsontext.Array {
-		_, rejected := checkMessage(doc, begun)
+		_, rejected := c.message(doc)
 		return rejected
 	}
 	if n := doc.Root().Len(); n == 0 || n > maxBatch {
@@ -92,7 +96,7 @@ func check(text string, begun bool) *rejection {
 	}
 	ids := map[string]bool{}
 	for i, message := range doc.Root().Elements() {
-		id, rejected := checkElement(message.Text(), begun)
+		id, rejected := c.element(message.Text())
 		if rejected == nil && id != "" && ids[id] {
 			rejected = reject(jsonrpc.CodeInvalidRequest, "the id is that of another message")
 		}
@@ -104,13 +108,42 @@ func check(text string, begun bool) *rejection {
 	return nil
 }
 
-// checkElement is check for one message of a batch. It returns the id of a request, as JSON.
-func checkElement(text string, begun bool) (id string, rejected *rejection) {
+// checker checks the messages of one batch, or a single message.
+type checker struct {
+	begun  bool // a session has begun
+	values int  // how many more values and names the messages may have
+}
+
+// element checks one message of a batch. It returns the id of a request, as JSON.
+func (c *checker) element(text string) (id string, rejected *rejection) {
 	doc, rejected := parse(text)
 	if rejected != nil {
 		return "", rejected
 	}
-	return checkMessage(doc, begun)
+	return c.message(doc)
+}
+
+// count counts the values in the members of an object, except in the arguments of a call, and rejects too many.
+func (c *checker) count(of jsontext.Value) *rejection {
+	shallow, rejected := parse(of.Text())
+	if rejected != nil || shallow.Root().Kind() != jsontext.Object {
+		return rejected
+	}
+	for name, value := range shallow.Root().Members() {
+		c.values -= 2
+		if name.String() != "arguments" && c.values > 0 {
+			doc, err := jsontext.Parse(value.Text(), jsontext.Limits{Depth: maxDepth, Values: c.values, Repeated: true})
+			if err != nil { // the text is JSON, and not too deep
+				c.values = 0
+			} else {
+				c.values -= doc.Extent().Values
+			}
+		}
+		if c.values <= 0 {
+			return reject(jsonrpc.CodeInvalidRequest, "the messages have more than %d values outside the arguments of calls", maxValues)
+		}
+	}
+	return nil
 }
 
 // parse reads the outermost value of a text.
@@ -125,8 +158,8 @@ func parse(text string) (*jsontext.Document, *rejection) {
 	return doc, nil
 }
 
-// checkMessage is check for one message. It returns the id of a request, as JSON.
-func checkMessage(doc *jsontext.Document, begun bool) (id string, rejected *rejection) {
+// message checks one message. It returns the id of a request, as JSON.
+func (c *checker) message(doc *jsontext.Document) (id string, rejected *rejection) {
 	if doc.Root().Kind() != jsontext.Object {
 		return "", reject(jsonrpc.CodeInvalidRequest, "a message is an object")
 	}
@@ -143,13 +176,21 @@ func checkMessage(doc *jsontext.Document, begun bool) (id string, rejected *reje
 		}
 		id = v.Text()
 	}
+	for _, name := range []string{"params", "result", "error"} {
+		if kindOf(members[name]) == jsontext.Object {
+			if rejected = c.count(members[name]); rejected != nil {
+				rejected.id = id
+				return id, rejected
+			}
+		}
+	}
 	if _, err := jsonrpc.DecodeMessage([]byte(doc.Text())); err != nil {
 		return "", reject(jsonrpc.CodeInvalidRequest, "the message is none of JSON-RPC 2.0")
 	}
 	if _, ok := members["method"]; !ok {
 		return "", nil // an answer to the server
 	}
-	if rejected = checkRequest(members["method"].String(), id, members["params"], begun); rejected != nil {
+	if rejected = checkRequest(members["method"].String(), id, members["params"], c.begun); rejected != nil {
 		rejected.id, rejected.silent = id, id == ""
 	}
 	return id, rejected

@@ -239,3 +239,33 @@ func TestBodies(t *testing.T) {
 	_, err := mcp.New(w.host, mcp.Options{Body: -1})
 	assert.ErrorContains(t, err, "negative")
 }
+
+// Params, results and errors with many small values take hundreds of bytes of memory for each once they are decoded. The arguments of a call are passed on
+// undecoded, and have limits of their own.
+func TestAttackManyValues(t *testing.T) {
+	w := newWorld(t, mcp.Options{}, newFake(t, "hello", nil, func(context.Context, tool.Invocation) tool.Result {
+		return tool.Result{Success: true, Output: "hello"}
+	}))
+	values := func(n int) string { return "[" + strings.Repeat("[],", n-1) + "[]]" }
+	call := func(extra, inArguments int) string {
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":"v","method":"tools/call","params":{"name":"hello","arguments":{"list":%s},%s,"x":%s}}`, values(inArguments), meta, values(extra))
+	}
+	const refused = "the messages have more than 20000 values outside the arguments of calls"
+	for _, by := range raws() {
+		t.Run(by.name, func(t *testing.T) {
+			_, answer := by.send(t, w, call(20_000, 1))
+			assert.Contains(t, answer, refused)
+			_, answer = by.send(t, w, strings.Replace(call(1, 1), `"_meta":{`, `"_meta":{"more":`+values(20_000)+",", 1))
+			assert.Contains(t, answer, refused)
+			_, answer = by.send(t, w, call(1000, 50_000)) // the control
+			assert.Contains(t, answer, `"id":"v"`)
+			assert.NotContains(t, answer, refused)
+		})
+	}
+	half := strings.Replace(call(12_000, 1), `"id":"v"`, `"id":"w"`, 1)
+	c := openLines(t, w)
+	c.send("[" + call(12_000, 1) + "," + half + "]") // together they have too many
+	assert.Contains(t, c.line(), refused)
+	c.send(half)
+	assert.NotContains(t, c.line(), refused)
+}

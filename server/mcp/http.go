@@ -139,9 +139,12 @@ func (r *rejection) write(w http.ResponseWriter, isStateless bool) {
 	_, _ = w.Write(text) // the client may have gone
 }
 
+// toTellRefused is how long a request whose token works no longer lasts, so that the client is told that its call was cancelled.
+const toTellRefused = 100 * time.Millisecond
+
 // present returns a context that ends when the client goes away. If a request is cancelled for another reason, such as that
 // the program stops, the context ends a little later: the request's calls are cancelled at once, and the SDK answers nobody
-// whose request has ended.
+// whose request has ended. If its token works no longer, that time is short, because streams must not outlive tokens.
 func present(request context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(request))
 	stop := context.AfterFunc(request, func() {
@@ -149,7 +152,11 @@ func present(request context.Context) (context.Context, func()) {
 		if errors.Is(context.Cause(request), context.Canceled) {
 			return
 		}
-		late := time.NewTimer(toTell)
+		grace := toTell
+		if auth.IsRefusal(context.Cause(request)) {
+			grace = toTellRefused
+		}
+		late := time.NewTimer(grace)
 		defer late.Stop()
 		select {
 		case <-late.C:

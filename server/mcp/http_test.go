@@ -365,3 +365,41 @@ func TestAttackRevokedBeforeTheEffect(t *testing.T) {
 	}
 	assert.EqualValues(t, 1, calls.Load())
 }
+
+// A client listens, and its token is revoked. Its stream ends at once, and not when the client of a cancelled call has been told.
+// The control is a request that is cancelled for another reason: its stream ends later.
+func TestAttackStreamsOutliveTokens(t *testing.T) {
+	for cause, soon := range map[error]bool{auth.ErrRevoked: true, errors.New("the server is stopping"): false} {
+		t.Run(cause.Error(), func(t *testing.T) {
+			w := newWorld(t, mcp.Options{})
+			caller := auth.Caller{ID: "1", Tenant: "acme", Scopes: everything}
+			ctx, cancel := context.WithCancelCause(auth.With(t.Context(), caller))
+			defer cancel(nil)
+			message := `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},` + meta + `}}`
+			request := httptest.NewRequestWithContext(ctx, http.MethodPost, "/mcp", strings.NewReader(message))
+			for name, value := range map[string]string{
+				"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "subscriptions/listen",
+			} {
+				request.Header.Set(name, value)
+			}
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				w.server.ServeHTTP(httptest.NewRecorder(), request)
+			}()
+			time.Sleep(200 * time.Millisecond)
+			select {
+			case <-ended:
+				t.Fatal("the stream ended by itself")
+			default:
+			}
+			cancel(cause)
+			select {
+			case <-ended:
+				assert.True(t, soon)
+			case <-time.After(time.Second):
+				assert.False(t, soon)
+			}
+		})
+	}
+}

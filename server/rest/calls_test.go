@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -335,4 +337,22 @@ func TestHistory(t *testing.T) {
 		w.request("GET", "/v1/calls/"+id, "reader", nil).refused(404)
 	}
 	w.request("GET", "/v1/calls/"+record.CallID, "mallory", nil).refused(404)
+}
+
+// A client announces a long body and does not send it. Memory is for what has arrived.
+func TestAttackAnnouncedBodies(t *testing.T) {
+	w := newWorld(t, rest.Options{})
+	const clients = 20
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range clients {
+		c, err := net.Dial("tcp", strings.TrimPrefix(w.url, "http://"))
+		require.NoError(t, err)
+		defer c.Close()
+		_, err = fmt.Fprintf(c, "POST /v1/calls HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ada\r\nCaller: ada\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n{", 16<<20)
+		require.NoError(t, err)
+	}
+	time.Sleep(300 * time.Millisecond)
+	runtime.ReadMemStats(&after)
+	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(clients<<20))
 }

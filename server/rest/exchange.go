@@ -163,8 +163,8 @@ func (x *exchange) read() error {
 		return tooLarge(most)
 	}
 	var body bytes.Buffer
-	if r.ContentLength > 0 {
-		body.Grow(int(r.ContentLength) + bytes.MinRead)
+	if r.ContentLength > 0 { // which the client may never send
+		body.Grow(int(min(r.ContentLength, firstGrowth)) + bytes.MinRead)
 	}
 	_, err := body.ReadFrom(http.MaxBytesReader(x.w, r.Body, most))
 	var large *http.MaxBytesError
@@ -180,6 +180,9 @@ func (x *exchange) read() error {
 	x.body = body.Bytes()
 	return nil
 }
+
+// firstGrowth is how much memory a body gets before it has arrived.
+const firstGrowth = 64 << 10
 
 func tooLarge(most int64) error {
 	return refuse(http.StatusRequestEntityTooLarge, "the body is longer than %d bytes", most)
