@@ -48,6 +48,21 @@ var guardFaults = []guardFault{
 		edits: in("runtime/internal/engine/held.go", "instanceBytes + i.heap + stacks", "instanceBytes + stacks")},
 	{name: "images do not count", pkg: "runtime/internal/engine", attack: "TestImagesCountWithTheirModules",
 		edits: in("runtime/internal/engine/module.go", "	m.residence.images.Add(bytes)\n", "")},
+	{name: "values that calls, branches and the ends of blocks move are free", pkg: "runtime/internal/engine", attack: "TestAttackUnitsThatMove",
+		edits: []overlay.Edit{
+			{File: "runtime/internal/wasm/moves.go", Old: "const movesPerUnit = 128", New: "const movesPerUnit = 1 << 40"},
+			{File: "runtime/internal/wasm/metered/moves.go", Old: "const movesPerUnit = 128", New: "const movesPerUnit = 1 << 40"},
+		}},
+	{name: "what blocks move where they end is free", pkg: "runtime/internal/engine", attack: "TestAttackUnitsThatMove",
+		edits: []overlay.Edit{
+			{File: "runtime/internal/wasm/pass_fuel.go", Old: "		p.move(top.moves)\n", New: ""},
+			{File: "runtime/internal/wasm/metered/body.go", Old: "			b.move(top.moves)\n", New: ""},
+		}},
+	{name: "loops begin for free", pkg: "runtime/internal/engine", attack: "TestAttackUnitsThatMove",
+		edits: []overlay.Edit{
+			{File: "runtime/internal/wasm/moves.go", Old: "const loopValues = 16", New: "const loopValues = 0"},
+			{File: "runtime/internal/wasm/metered/moves.go", Old: "const loopValues = 16", New: "const loopValues = 0"},
+		}},
 	{name: "each library may take the whole stack", pkg: "runtime/internal/engine", attack: "TestAttackStacksOfLibraries/small_functions,_libraries:_4",
 		edits: in("runtime/internal/engine/rewrite.go", "wasm.DefaultStackBytes / int64(1+in.libraries)", "wasm.DefaultStackBytes")},
 

@@ -5,14 +5,23 @@ package wasm
 // Where paths join, wazero v1.12.0 moves each local that is assigned on one of them, whether or not the path that is
 // taken assigns it. It moves the parameters and results of blocks and calls, and loads each global that the
 // function uses after every call. An instruction of two bytes can so take as long as thousands of others.
+//
+// A call, an if and a branch cost one unit more for each 128 values that they move. The end of a block where paths
+// join and the beginning of a loop are not instructions that cost a unit anyway, and a path can come to thousands
+// of them one after the other. So what they move is added up in the order of the code until an instruction that
+// costs something, and each 128 values cost one unit. A path that leaves instructions out takes a branch for it.
 const movesPerUnit = 128
+
+// loopValues is how many values could be moved in the time that the test takes with which a loop begins.
+const loopValues = 16
 
 // moves counts what the instructions of a function move. It is reused for all functions.
 type moves struct {
 	locals int
 	open   []openMoves
-	found  map[int]int64 // of all functions: see Analysis.moves
-	total  int64         // in the function
+	found  map[uint32]uint32 // of all functions: see Analysis.moves
+	joined int64             // what blocks move, in the function
+	units  int64             // what is charged elsewhere
 }
 
 // openMoves is an open block.
@@ -21,7 +30,9 @@ type openMoves struct {
 	sets uint32 // how many of its instructions assign a local
 }
 
-func (m *moves) reset(locals int) { m.locals, m.open, m.total = locals, m.open[:0], 0 }
+func (m *moves) reset(locals int) {
+	m.locals, m.open, m.joined, m.units = locals, m.open[:0], 0, 0
+}
 
 // begin begins a block.
 func (m *moves) begin(at int) { m.open = append(m.open, openMoves{at: uint32(at)}) }
@@ -44,13 +55,20 @@ func (m *moves) end(values int) {
 	if n > 0 {
 		m.open[n-1].sets += top.sets
 	}
-	m.add(int(top.at), min(int(top.sets), m.locals)+values)
+	values += min(int(top.sets), m.locals)
+	m.add(int(top.at), values)
+	m.joined += int64(values)
+	if values >= movesPerUnit {
+		m.units += leafUnits // there may be many branches to it, so its function is not a leaf
+	}
 }
 
 // add records what the instruction at an offset moves.
 func (m *moves) add(at, values int) {
-	if units := int64(values / movesPerUnit); units > 0 {
-		m.found[at] = units
-		m.total += units
+	if values > 0 {
+		m.found[uint32(at)] = uint32(values)
 	}
 }
+
+// total is the maximum, in units, of what is charged in a function without calls and loops.
+func (m *moves) total() int64 { return m.joined/movesPerUnit + m.units }

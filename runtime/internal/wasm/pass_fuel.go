@@ -6,8 +6,9 @@ import "slices"
 // executed completely or not at all. A run begins at the entry, the header of a loop, the start of
 // an arm of an if, after a conditional branch, or after the end of a block that is branched to. It
 // ends where the next one begins or where control does not continue. Each run starts with the
-// charge for all of it, one unit per instruction; block, loop, else, end and nop are free. So every
-// path through a body is charged exactly what it executes.
+// charge for all of it: one unit per instruction, plus the values that it moves, see movesPerUnit.
+// Block, loop, else, end and nop cost nothing else. So every path through a body is charged exactly
+// what it executes.
 //
 // In a function with a local counter, runs charge that counter. Runs that contain a call hand the
 // counter over to the meter, so that the meter is complete whenever other code runs, and test the
@@ -26,9 +27,9 @@ import "slices"
 type fuelPass struct {
 	meter     *meter
 	functions []FunctionAnalysis
-	imported  uint32        // number of imported functions
-	moves     map[int]int64 // see Analysis
-	globals   int64         // number of globals
+	imported  uint32            // number of imported functions
+	moves     map[uint32]uint32 // see Analysis
+	globals   int64             // number of globals
 	runs      []fuelRun
 	loops     []fuelLoop
 	forks     []fuelFork
@@ -36,6 +37,7 @@ type fuelPass struct {
 	run       int     // the current run; noRun in unreachable code
 	way       fuelWay // to the end of the last run
 	owes      bool    // the function does something between the return of a callee and its own end
+	moved     int64   // values that were moved at ends and loops since the last instruction that costs something
 }
 
 // The bounds on work, in units.
@@ -100,7 +102,7 @@ type fuelFrame struct {
 	branched bool    // its end is reached other than from the code before it
 	entered  bool    // of an if: it is reachable
 	loop     int     // of a reachable loop: its index in loops
-	moves    int64   // of a loop: what a branch to it costs
+	moves    int64   // of a block or loop: how many values a branch to it moves
 	fork     int     // of a reachable if: its index in forks
 	there    fuelWay // to the end of the block
 	unless   fuelWay // to the beginning of an if
@@ -108,7 +110,7 @@ type fuelFrame struct {
 
 func (p *fuelPass) enter(b *bodyRewriting) {
 	p.runs, p.loops, p.forks, p.frames = p.runs[:0], p.loops[:0], p.forks[:0], p.frames[:0]
-	p.way, p.owes = fuelWay{}, false
+	p.way, p.owes, p.moved = fuelWay{}, false, 0
 	p.begin(b, b.entry)
 }
 
@@ -155,12 +157,11 @@ func (p *fuelPass) visit(b *bodyRewriting, in *instruction) {
 	case opMemoryGrow, opTableGrow: // the bulk pass charges for growth
 		p.resets()
 	case opBlock:
-		p.cost(p.moves[in.at])
-		p.frames = append(p.frames, fuelFrame{opcode: opBlock})
+		p.frames = append(p.frames, fuelFrame{opcode: opBlock, moves: p.movesOf(in)})
 	case opLoop:
 		p.loop(b, in)
 	case opIf:
-		p.cost(1 + p.moves[in.at])
+		p.cost(1 + p.movesOf(in)/movesPerUnit)
 		p.end(b)
 		p.frames = append(p.frames, fuelFrame{opcode: opIf, entered: p.run != noRun, unless: p.way, fork: len(p.forks)})
 		if before := p.run; before != noRun {
@@ -200,6 +201,7 @@ func (p *fuelPass) visit(b *bodyRewriting, in *instruction) {
 // cost adds the cost of an instruction to the current run.
 func (p *fuelPass) cost(units int64) {
 	if p.run != noRun {
+		p.moved = 0
 		p.runs[p.run].cost += units
 		p.runs[p.run].work(units)
 	}
@@ -218,6 +220,18 @@ func (r *fuelRun) work(units int64) {
 func (p *fuelPass) shorten(b *bodyRewriting, in *instruction) {
 	if p.run != noRun && max(p.runs[p.run].head, p.runs[p.run].rest) >= maxWork {
 		p.split(b, in)
+	}
+}
+
+// movesOf returns how many values an instruction moves.
+func (p *fuelPass) movesOf(in *instruction) int64 { return int64(p.moves[uint32(in.at)]) }
+
+// move charges for values that are moved where nothing else is charged.
+func (p *fuelPass) move(values int64) {
+	if p.run != noRun {
+		values += p.moved
+		p.cost(values / movesPerUnit)
+		p.moved = values % movesPerUnit
 	}
 }
 
@@ -255,7 +269,7 @@ func (p *fuelPass) leave(b *bodyRewriting) {
 // call adds a call. A leaf does not test. Other functions that the module defines test where they
 // begin. What is called through a table or imported, perhaps from another module, may do either.
 func (p *fuelPass) call(b *bodyRewriting, in *instruction) {
-	p.cost(1 + p.moves[in.at] + p.reloads(b))
+	p.cost(1 + p.movesOf(in)/movesPerUnit + p.reloads(b))
 	if p.run == noRun {
 		return
 	}
@@ -276,8 +290,9 @@ func (p *fuelPass) call(b *bodyRewriting, in *instruction) {
 }
 
 func (p *fuelPass) loop(b *bodyRewriting, in *instruction) {
-	p.cost(p.moves[in.at])
-	p.frames = append(p.frames, fuelFrame{opcode: opLoop, loop: len(p.loops), moves: p.moves[in.at]})
+	values := p.movesOf(in)
+	p.move(values + loopValues)
+	p.frames = append(p.frames, fuelFrame{opcode: opLoop, loop: len(p.loops), moves: values})
 	if before := p.run; before != noRun {
 		p.split(b, in)
 		p.loops = append(p.loops, fuelLoop{before: before, header: p.run})
@@ -316,6 +331,9 @@ func (p *fuelPass) close(b *bodyRewriting, in *instruction) {
 	p.frames = p.frames[:len(p.frames)-1]
 	if top.opcode == opLoop || top.opcode == opBlock && !top.branched {
 		return
+	}
+	if top.opcode == opBlock {
+		p.move(top.moves)
 	}
 	p.reach(b, &top)
 	past := top.opcode == opIf && top.entered
@@ -368,7 +386,7 @@ func (p *fuelPass) branch(b *bodyRewriting, in *instruction) {
 // repeat returns what a branch to a label costs beyond one unit.
 func (p *fuelPass) repeat(label uint32) int64 {
 	if n := len(p.frames); uint64(label) < uint64(n) {
-		return p.frames[n-1-int(label)].moves
+		return p.frames[n-1-int(label)].moves / movesPerUnit
 	}
 	return 0
 }

@@ -66,7 +66,7 @@ type validation struct {
 }
 
 func newValidation(source []byte, m *Module, bounds Bounds, features Features) *validation {
-	v := &validation{source: source, module: m, bounds: bounds, features: features, bulkUsed: map[bulkUse]bool{}, analysis: &Analysis{module: m, features: features, moves: map[int]int64{}}}
+	v := &validation{source: source, module: m, bounds: bounds, features: features, bulkUsed: map[bulkUse]bool{}, analysis: &Analysis{module: m, features: features, moves: map[uint32]uint32{}}}
 	for n := range m.Imports {
 		imported := &m.Imports[n]
 		switch imported.Kind {
@@ -206,9 +206,9 @@ type Analysis struct {
 	taken      bitSet    // functions that a reference can reach: from segments, globals, ref.func
 	bulk       uint32    // which instructions with the prefix 0xfc occur, by number
 	bulkUses   []bulkUse // those whose time depends on a length, each once
-	// moves has, by the offset of an instruction, what it costs beyond one unit for the values that it
-	// moves: blocks each time that they are entered and loops also each time that they are repeated.
-	moves    map[int]int64
+	// moves has, by the offset of a call or of the beginning of a block, how many values it moves: a block where
+	// it ends, and a loop each time that it begins.
+	moves    map[uint32]uint32
 	module   *Module
 	features Features
 	digest   [sha256.Size]byte // of the module's bytes
@@ -223,7 +223,7 @@ type FunctionAnalysis struct {
 	Branches      uint32 // br, br_if, br_table, return
 	BranchTargets uint32 // labels in all br_table instructions, including defaults
 	Instructions  uint32
-	Moves         uint32 // units that instructions cost beyond one each, see movesPerUnit, without repetitions
+	Moves         uint32 // of a function without calls and loops: the maximum cost of the values that it moves, in units
 	Globals       uint32 // instructions that use a global, or refer to a function, which becomes one
 	Loops         bool   // has a loop
 	Calls         bool   // calls a function, directly or indirectly, grows a memory or table, or copies, fills or initializes one

@@ -65,7 +65,7 @@ func (b *bodyValidation) function(f Function) (FunctionAnalysis, *Error) {
 		}
 	}
 	b.end()
-	b.found.Spilled, b.found.Moves = b.spills.values, uint32(b.moves.total)
+	b.found.Spilled, b.found.Moves = b.spills.values, uint32(b.moves.total())
 	b.complexity(len(b.locals))
 	return b.found, b.err
 }

@@ -12,7 +12,8 @@ type body struct {
 	counter int64 // the local counter, or none
 	reloads int64 // the cost beyond one unit of every call
 	opened  []opened
-	settled bool // the local counter was handed over at the end
+	moved   int64 // values that were moved since the last instruction that costs something, see move
+	settled bool  // the local counter was handed over at the end
 
 	live    bool  // this place is reachable
 	balance int64 // what was charged on the path here, minus what was executed
@@ -33,7 +34,7 @@ type frame struct {
 	op      int32
 	inner   bool
 	loop    int   // of a loop: its number in the function
-	moves   int64 // of a loop: the cost beyond one unit of branching to it
+	moves   int64 // of a block or loop: how many values a branch to it moves
 	work    int64 // of a loop: state.work at its header
 	bound   int64 // of a loop: that its header compares the local counter with
 	balance int64 // of a loop: at its header; of an if: at its beginning
@@ -71,6 +72,7 @@ func (b *body) walk() {
 	b.frames = append(b.frames[:0], frame{op: opBlock})
 	b.next, b.settled, b.live, b.balance, b.arm, b.parted = 0, false, true, 0, false, false
 	b.state = state{empty: true, work: work{fresh: 0, tested: never}}
+	b.moved = 0
 	b.found, b.loops, b.grown = bounds{through: never, last: never}, 0, false
 	b.entry()
 	for b.err == nil && len(b.frames) > 0 {
@@ -176,7 +178,7 @@ func (b *body) step() {
 	case opBlock, opElse, opEnd, opLoop:
 		b.structure(t)
 	case opIf:
-		if b.spend(1 + int64(t.b)); !b.entrance() {
+		if b.spend(1 + int64(t.b)/movesPerUnit); !b.entrance() {
 			b.frames = append(b.frames, frame{op: opIf, balance: b.balance, before: b.state})
 		}
 	case opBr:
@@ -211,6 +213,7 @@ func (b *body) step() {
 // a redirected branch skips or, in an arm of an if, for the branch after it. A branch in such an
 // arm is free, because it may be the rest of a rewritten br_if.
 func (b *body) spend(cost int64) {
+	b.moved = 0
 	if b.balance -= cost; b.balance < 0 {
 		b.fail("more is executed than was charged")
 	}
@@ -358,8 +361,7 @@ func (b *body) jump(arm bool) {
 func (b *body) structure(t token) {
 	switch t.op {
 	case opBlock:
-		b.spend(int64(t.b))
-		b.frames = append(b.frames, frame{op: opBlock})
+		b.frames = append(b.frames, frame{op: opBlock, moves: int64(t.b)})
 	case opLoop:
 		b.loop(t)
 	default:
@@ -374,7 +376,7 @@ func (b *body) loop(t token) {
 		b.fail("a loop does not begin with a test")
 		return
 	}
-	b.spend(int64(t.b))
+	b.move(int64(t.b) + loopValues)
 	if b.bound(found[0]); b.fresh >= 0 {
 		b.fail("a function with a loop does not start with a test")
 	}
@@ -399,6 +401,9 @@ func (b *body) end(t token) {
 		return
 	}
 	if b.live {
+		if top.op == opBlock && top.reached {
+			b.move(top.moves)
+		}
 		if top.reached || top.op != opBlock || len(b.frames) == 1 {
 			b.even()
 		}
@@ -438,7 +443,7 @@ func (b *body) reach(f *frame) {
 // repeat returns what a branch to a label costs beyond one unit.
 func (b *body) repeat(label int64) int64 {
 	if n := int64(len(b.frames)) - 1 - label; n >= 0 && n < int64(len(b.frames)) {
-		return b.frames[n].moves
+		return b.frames[n].moves / movesPerUnit
 	}
 	return 0
 }

@@ -1,11 +1,23 @@
 package metered
 
-// movesPerUnit is how many values an instruction may move for one unit. Where paths join, a compiler may
-// move each local that is assigned on one of them. It may move the parameters and results of blocks and
-// calls, and load each global that a function uses after each call.
+// movesPerUnit is how many values may be moved for one unit. Where paths join, a compiler may move each
+// local that is assigned on one of them. It may move the parameters and results of blocks and calls, and
+// load each global that a function uses after each call.
 const movesPerUnit = 128
 
-// weigh sets the cost beyond one unit of what begins a block, in token.b, and of calls.
+// loopValues is how many values could be moved in the time that the test takes with which a loop begins.
+const loopValues = 16
+
+// move spends what it costs to move values where nothing else is executed: where a path reaches a join of paths
+// from the code before it, and at the beginning of a loop. A path can come to many of them one after the other,
+// so their values are added up until the next instruction that costs something, in the order of the code.
+func (b *body) move(values int64) {
+	values += b.moved
+	b.spend(values / movesPerUnit)
+	b.moved = values % movesPerUnit
+}
+
+// weigh finds how many values are moved by what begins a block, in token.b, and the cost beyond one unit of calls.
 func (b *body) weigh(locals int) {
 	sets, globals := 0, 0
 	for _, t := range b.tokens {
@@ -43,7 +55,7 @@ func (b *body) weigh(locals int) {
 				b.opened[last-1].sets += top.sets
 			}
 			begin := &b.tokens[top.token]
-			begin.b = int32((int(begin.b) + min(top.sets, locals)) / movesPerUnit)
+			begin.b += int32(min(top.sets, locals))
 		}
 	}
 }
