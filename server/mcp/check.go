@@ -35,18 +35,20 @@ type method struct {
 // methods are those of the capabilities that the server declares. The SDK answers others as well, and words its errors for
 // programmers, so that it gets only what is right.
 var methods = map[string]method{
-	"initialize":                       {paramsOf[sdk.InitializeParams], true, true},
-	"ping":                             {paramsOf[sdk.PingParams], false, true},
-	"server/discover":                  {paramsOf[sdk.DiscoverParams], false, true},
-	"tools/list":                       {paramsOf[sdk.ListToolsParams], false, false},
-	"tools/call":                       {paramsOf[sdk.CallToolParamsRaw], true, false},
-	"resources/list":                   {paramsOf[sdk.ListResourcesParams], false, false},
-	"resources/templates/list":         {paramsOf[sdk.ListResourceTemplatesParams], false, false},
-	"resources/read":                   {paramsOf[sdk.ReadResourceParams], true, false},
-	"logging/setLevel":                 {paramsOf[sdk.SetLoggingLevelParams], true, false},
-	listenMethod:                       {paramsOf[sdk.SubscriptionsListenParams], true, false},
-	"notifications/cancelled":          {paramsOf[sdk.CancelledParams], false, true},
-	"notifications/initialized":        {paramsOf[sdk.InitializedParams], false, true},
+	"initialize":               {paramsOf[sdk.InitializeParams], true, true},
+	"ping":                     {paramsOf[sdk.PingParams], false, true},
+	"server/discover":          {paramsOf[sdk.DiscoverParams], false, true},
+	"tools/list":               {paramsOf[sdk.ListToolsParams], false, false},
+	"tools/call":               {paramsOf[sdk.CallToolParamsRaw], true, false},
+	"resources/list":           {paramsOf[sdk.ListResourcesParams], false, false},
+	"resources/templates/list": {paramsOf[sdk.ListResourceTemplatesParams], false, false},
+	"resources/read":           {paramsOf[sdk.ReadResourceParams], true, false},
+	//lint:ignore SA1019 the latest revision keeps log messages for a year
+	"logging/setLevel":          {paramsOf[sdk.SetLoggingLevelParams], true, false},
+	listenMethod:                {paramsOf[sdk.SubscriptionsListenParams], true, false},
+	"notifications/cancelled":   {paramsOf[sdk.CancelledParams], false, true},
+	"notifications/initialized": {paramsOf[sdk.InitializedParams], false, true},
+	//lint:ignore SA1019 the latest revision keeps lists of roots for a year
 	"notifications/roots/list_changed": {paramsOf[sdk.RootsListChangedParams], false, true},
 	"notifications/progress":           {paramsOf[sdk.ProgressNotificationParams], true, true},
 }

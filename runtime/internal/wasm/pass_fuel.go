@@ -17,7 +17,7 @@ import "slices"
 //
 // A run tests if too much may have been done since the last test. A long run is split. A function
 // also tests where it ends if it has done anything since a callee returned: a caller assumes that up
-// to maxRest was done between a callee's last test and its end, and so that must not add up. So a chain
+// to 32,768 units were done between a callee's last test and its end, and so that must not add up. So a chain
 // of functions that return one after another tests often, however long it is.
 //
 // A loop's header is often charged by the runs that lead to it, which saves one charge per
@@ -40,16 +40,11 @@ type fuelPass struct {
 	moved     int64   // values that were moved at ends and loops since the last instruction that costs something
 }
 
-// The bounds on work, in units.
-const (
-	// maxWork is approximately the maximum own work between two tests, or after a callee returned, on one
-	// path through a body without repetitions of loops. It is also that of a piece of a bulk operation,
-	// and of growing memory.
-	maxWork = 1 << 12
-	// maxRest is the maximum work between the last test in a function and its end. A function that calls
-	// none and has loops does maxWork, what its local counter may hold, and maxWork again.
-	maxRest = 1 << 15
-)
+// maxWork is approximately the maximum own work between two tests, or after a callee returned, in units, on
+// one path through a body without repetitions of loops. It is also that of a piece of a bulk operation, and of
+// growing memory. A function that calls none and has loops can do it twice, and in between what its local
+// counter may hold, after its last test.
+const maxWork = 1 << 12
 
 // fuelWay is what was done on the way to a place.
 type fuelWay struct {

@@ -45,7 +45,6 @@ type activation struct {
 	c      int32
 	blocks []int // indices of the tokens that begin open blocks
 	arm    bool
-	steer  []int // how branches are drawn
 }
 
 func (w *walker) does(units int64) {

@@ -17,7 +17,6 @@ type bodies struct {
 	*rand.Rand
 	code   []byte
 	blocks []bool // of those that are open: whether a branch takes no values
-	loops  int    // open ones
 	left   int    // how many more statements there may be
 }
 
