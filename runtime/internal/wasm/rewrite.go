@@ -47,8 +47,8 @@ type Passes struct {
 	// Meter counts the guest's work and lets the host stop the guest. It adds a counter, a global
 	// of type i64 that is initially 0. Each executed instruction deducts 1 unit before it runs,
 	// memory.grow and table.grow 4,096, and bulk operations 1 unit per 16 bytes or per table
-	// element, so equal runs use equal amounts. Block, loop, else, end and nop are free, except that
-	// blocks, calls and branches to loops cost 1 unit per 128 values that they move.
+	// element, so equal runs use equal amounts. Block, loop, else, end and nop are free, but values
+	// that are moved cost 1 unit per 128: by calls and branches, and where blocks end and loops begin.
 	//
 	// At the next function entry, loop iteration or bulk operation at which the counter is negative,
 	// the guest calls the import MeterRefill with the counter and continues with the result as the
