@@ -317,7 +317,7 @@ func TestServeFirstTokenWhereToolsWrite(t *testing.T) {
 	}, 10*time.Second, 100*time.Millisecond, "within a second, give or take a busy machine")
 	status, text := s.do(t, client, "POST", "/v1/calls", token, sevenTimesSix)
 	assert.Equal(t, 403, status, text)
-	assert.Contains(t, s.log(), "it could create a token")
+	assert.Eventually(t, func() bool { return strings.Contains(s.log(), "it could create a token") }, 10*time.Second, 10*time.Millisecond, s.log())
 	assert.Equal(t, 0, s.end(t), s.log())
 }
 
