@@ -18,14 +18,14 @@ import (
 var passFaults = map[string]overlay.Edit{
 	"memory.copy goes in the wrong direction":                {File: "pass_bulk.go", Old: "at(opLocalGet, bulkFrom).do(opI32LeU)", New: "at(opLocalGet, bulkFrom).do(opI32GtU)"},
 	"memory.copy goes one way alone":                         {File: "pass_bulk.go", Old: "at(opLocalGet, bulkFrom).do(opI32LeU)", New: "at(opLocalGet, bulkFrom).do(opDrop, opDrop).i32(1)"},
-	"pieces from the back begin a byte too far":              {File: "pass_bulk.go", Old: ".i32(chunkBytes).do(opI32Sub)\n}\n\n// more", New: ".i32(chunkBytes - 1).do(opI32Sub)\n}\n\n// more"},
-	"pieces from the front leave a byte out":                 {File: "pass_bulk.go", Old: ".i32(chunkBytes).do(opI32Add)", New: ".i32(chunkBytes + 1).do(opI32Add)"},
-	"the address to copy from stays":                         {File: "pass_bulk.go", Old: "e.advance(bulkTo).advance(bulkFrom)", New: "e.advance(bulkTo)"},
-	"the address to fill stays":                              {File: "pass_bulk.go", Old: "	e.advance(bulkTo)\n	e.more()\n", New: "	e.more()\n"},
-	"the last piece of all is done twice":                    {File: "pass_bulk.go", Old: "return e.i32(chunkBytes).do(opI32GtU).at(opBrIf, 0)", New: "return e.i32(0).do(opI32GtU).at(opBrIf, 0)"},
-	"a copy from beyond the end begins":                      {File: "pass_bulk.go", Old: "	e.overEnd(bulkFrom).block(opIf).whole(opMemoryCopy).do(opReturn, opEnd)\n", New: ""},
-	"a fill beyond the end begins":                           {File: "pass_bulk.go", Old: "	e.overEnd(bulkTo).block(opIf).whole(opMemoryFill).do(opReturn, opEnd)\n", New: ""},
-	"whether it is beyond the end is found in 32 bits":       {File: "pass_bulk.go", Old: "e.at(opLocalGet, address).do(opI64ExtendU).at(opLocalGet, bulkLength).do(opI64ExtendU, opI64Add)", New: "e.at(opLocalGet, address).at(opLocalGet, bulkLength).do(opI32Add, opI64ExtendU)"},
+	"pieces from the back begin a byte too far":              {File: "pass_bulk.go", Old: "w.end(start).i32(w.chunk).do(opI32Sub)", New: "w.end(start).i32(w.chunk - 1).do(opI32Sub)"},
+	"pieces from the front leave a byte out":                 {File: "pass_bulk.go", Old: "w.at(opLocalGet, start).i32(w.chunk).do(opI32Add)", New: "w.at(opLocalGet, start).i32(w.chunk + 1).do(opI32Add)"},
+	"the address to copy from stays":                         {File: "pass_bulk.go", Old: "	if w.moves() {\n		w.advance(bulkFrom)\n	}\n", New: ""},
+	"the address to fill stays":                              {File: "pass_bulk.go", Old: "	w.advance(bulkTo)\n", New: "	if w.moves() {\n		w.advance(bulkTo)\n	}\n"},
+	"the last piece of all is done twice":                    {File: "pass_bulk.go", Old: "w.i32(w.chunk).do(opI32GtU).at(opBrIf, 0)", New: "w.i32(0).do(opI32GtU).at(opBrIf, 0)"},
+	"a copy from beyond the end begins":                      {File: "pass_bulk.go", Old: "	if w.moves() {\n		w.end(bulkFrom)\n", New: "	if w.moves() {\n		w.at(opLocalGet, bulkFrom)\n"},
+	"a fill beyond the end begins":                           {File: "pass_bulk.go", Old: "	w.end(bulkTo)\n	if w.moves() {\n", New: "	w.at(opLocalGet, bulkTo)\n	if w.moves() {\n"},
+	"whether it is beyond the end is found in 32 bits":       {File: "pass_bulk.go", Old: "	w.overflow(bulkTo)\n", New: ""},
 	"a dispatch leads to the place behind":                   {File: "pass_meter.go", Old: "	in.index -= uint32(place)\n", New: "	in.index -= uint32(place) - 1\n"},
 	"a return leaves what it took of the stack":              {File: "pass_loop.go", Old: "		p.leave(b, in, meters && alone)\n", New: "		_ = meters && alone\n"},
 	"a branch to the function's end skips what stands there": {File: "pass_depth.go", Old: "	b.leave = append(b.leave, p.leave...)\n", New: ""},
@@ -33,8 +33,8 @@ var passFaults = map[string]overlay.Edit{
 
 // untestedFaults are mistakes that leave out tests of the meter, and charge the same.
 var untestedFaults = map[string]overlay.Edit{
-	"functions do not test where they end": {File: "pass_fuel.go", Old: "	if b.counted || p.last > maxRest {\n", New: "	if b.counted {\n"},
-	"the work of leaves is not counted":    {File: "pass_fuel.go", Old: "run.work(int64(p.functions[in.index-p.imported].Instructions))", New: "run.work(0)"},
+	"functions do not test where they end": {File: "pass_fuel.go", Old: "	if p.owes || b.counted && p.functions[b.index].Calls {", New: "	if b.counted && p.functions[b.index].Calls {"},
+	"the work of leaves is not counted":    {File: "pass_fuel.go", Old: "		run.work(int64(leaf.Instructions + leaf.Moves))\n", New: "		_ = leaf\n"},
 }
 
 // TestFaultsOfPasses: the differential tests notice each, with the verifier out of the way.

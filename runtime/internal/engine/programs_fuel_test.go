@@ -126,15 +126,18 @@ func TestProgramsStayWithinTheirFuel(t *testing.T) {
 	})
 }
 
-// attackFuel is enough for attacks to descend.
-const attackFuel = 1_000_000
+// attackFuel is enough for attacks to descend. Less of it ends between other tests of the meter.
+const (
+	attackFuel     = 1_000_000
+	lessAttackFuel = 900_000
+)
 
 // containAttacks runs attacks with little fuel. As a control, each executes much more if it has enough.
 func containAttacks(t *testing.T, attacks []programs.Attack) {
 	e := engineForPrograms(t)
 	for _, a := range attacks {
 		t.Run(a.Name, func(t *testing.T) {
-			assert.NoError(t, withinFuel(t.Context(), e, a.Program, attackFuel))
+			assert.NoError(t, withinFuel(t.Context(), e, a.Program, lessAttackFuel, attackFuel))
 			g, err := prepare(t.Context(), e, a.Program)
 			require.NoError(t, err)
 			usage, _, err := g.run(t.Context(), 0)
