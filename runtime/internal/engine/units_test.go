@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"os"
 	"regexp"
 	goruntime "runtime"
 	"slices"
@@ -202,7 +203,7 @@ func BenchmarkFirstTouch(b *testing.B) {
 		"write across pages": func(offset int) []byte { return join(get(0), get(0), []byte{0x36, 0}, leb(max(0, offset-2))) },
 	} {
 		b.Run(name, func(b *testing.B) {
-			code := join(each(16, func(n int) []byte { return touch(n * systemPage) }), get(0), number(16*systemPage), add, []byte{0x22, 0}, number(bytes), []byte{0x49, 0x0d, 0})
+			code := join(each(16, func(n int) []byte { return touch(n * os.Getpagesize()) }), get(0), number(16*os.Getpagesize()), add, []byte{0x22, 0}, number(bytes), []byte{0x49, 0x0d, 0})
 			module, err := u.compile(b, shape{pages: bytes>>16 + 1, functions: []shapedFunction{{more: 1, body: join([]byte{0x03, 0x40}, code, end)}}}.bytes())
 			require.NoError(b, err)
 			least := time.Hour
@@ -214,7 +215,7 @@ func BenchmarkFirstTouch(b *testing.B) {
 				least = min(least, took)
 				i.close(b.Context())
 			}
-			b.ReportMetric(float64(least)/(bytes/systemPage), "ns/page")
+			b.ReportMetric(float64(least)/float64(bytes/os.Getpagesize()), "ns/page")
 			b.ReportMetric(0, "ns/op")
 		})
 	}
