@@ -336,7 +336,7 @@ func (r *run) allowed() ([]string, error) {
 	return names, err
 }
 
-// resume goes on with a paused run, which may call the allowed tools, if all that it waits for was submitted. The caller
+// resume continues a paused run, which may call the allowed tools, if all that it waits for was submitted. The caller
 // must hold r.mu.
 func (r *run) resume(ctx context.Context, allowed []string) error {
 	if len(r.answers.missing(r.report.Pending)) > 0 {

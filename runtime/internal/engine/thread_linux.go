@@ -16,7 +16,7 @@ func currentThread() int32 {
 	return int32(id)
 }
 
-// ThreadTime returns how long a thread of this process has used a processor, or false if there is no
+// ThreadTime returns the processor time of a thread of this process, or false if there is no
 // such thread.
 func ThreadTime(thread int32) (time.Duration, bool) {
 	const scheduled = 6 // the clock of one thread, in the kernel's encoding (clock_getcpuclockid(3))

@@ -9,5 +9,5 @@ const MeasuresThreads = false
 
 func currentThread() int32 { return 0 }
 
-// ThreadTime returns how long a thread of this process has used a processor, or false if that is unknown.
+// ThreadTime returns the processor time of a thread of this process, or false if that is unknown.
 func ThreadTime(int32) (time.Duration, bool) { return 0, false }

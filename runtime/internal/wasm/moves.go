@@ -1,6 +1,6 @@
 package wasm
 
-// movesPerUnit is how many values a compiler may move for one unit.
+// movesPerUnit is the number of values that a compiler may move for one unit.
 //
 // Where paths join, wazero v1.12.0 moves each local that is assigned on one of them, whether or not the path that is
 // taken assigns it. It moves the parameters and results of blocks and calls, and loads each global that the
@@ -12,7 +12,7 @@ package wasm
 // costs something, and each 128 values cost one unit. A path that leaves instructions out takes a branch for it.
 const movesPerUnit = 128
 
-// loopValues is how many values could be moved in the time that the test takes with which a loop begins.
+// loopValues is the number of values that could be moved in the time of the test at the start of a loop.
 const loopValues = 16
 
 // moves counts what the instructions of a function move. It is reused for all functions.

@@ -1,11 +1,11 @@
 package metered
 
-// movesPerUnit is how many values may be moved for one unit. Where paths join, a compiler may move each
+// movesPerUnit is the number of values that may be moved for one unit. Where paths join, a compiler may move each
 // local that is assigned on one of them. It may move the parameters and results of blocks and calls, and
 // load each global that a function uses after each call.
 const movesPerUnit = 128
 
-// loopValues is how many values could be moved in the time that the test takes with which a loop begins.
+// loopValues is the number of values that could be moved in the time of the test at the start of a loop.
 const loopValues = 16
 
 // move spends what it costs to move values where nothing else is executed: where a path reaches a join of paths
