@@ -57,7 +57,7 @@ func digests(texts []string) ([]engine.Digest, error) {
 func DefaultCacheDir() (string, error) {
 	base, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("runtime: no directory for compiled code: %w", err)
+		return "", fmt.Errorf("there is no default folder for compiled code: %w", err)
 	}
 	return filepath.Join(base, "caisson", "compiled"), nil
 }

@@ -331,7 +331,7 @@ func (o *options) cacheFolder() (string, error) {
 func (o *options) compiledIn() string {
 	dir, err := o.cacheFolder()
 	if err != nil { // as in a container
-		o.hint("there is no default folder for compiled code: " + unprefixed(err).Error())
+		o.hint(err.Error())
 	}
 	return dir
 }

@@ -304,8 +304,13 @@ func notOpened(ctx context.Context, err error, cacheDir string, opening opening)
 	}
 }
 
-// unprefixed returns the error without the name of the package that returned it, if it is before a single cause.
-func unprefixed(err error) error { return cmp.Or(errors.Unwrap(err), err) }
+// unprefixed returns an error of the package runtime without that name, which says nothing to users.
+func unprefixed(err error) error {
+	if cause := errors.Unwrap(err); cause != nil && err.Error() == "runtime: "+cause.Error() {
+		return cause
+	}
+	return err
+}
 
 // sources returns the folders and manifests to load: those of the flags, then those of the policy.
 // It fails if one does not exist.
