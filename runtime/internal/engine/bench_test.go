@@ -240,9 +240,10 @@ func median(times []time.Duration) float64 {
 }
 
 // BenchmarkMetering shows what metering costs: the kernels in C, Rust and Go, on plain
-// wazero, metered, and with wazero's own way to stop a guest. It reports how
-// many times as long as on plain wazero each takes. "all" sums up the kernels that metering
-// was tuned on, "untuned" those that it was not, and "recursive" those that recurse.
+// wazero, metered with a counter of their own, metered with another module's counter as libraries
+// are, and with wazero's own way to stop a guest. It reports how many times as long as on plain
+// wazero each takes. "all" sums up the kernels that metering was tuned on, "untuned" those that it
+// was not, and "recursive" those that recurse.
 //
 //	go test -bench Metering -benchtime 9x ./runtime/internal/engine
 func BenchmarkMetering(b *testing.B) {
@@ -289,7 +290,7 @@ func benchmarkMetering(b *testing.B, summary string, kernels []guests.Kernel, mo
 }
 
 // meteredForms are what is compared with plain wazero.
-var meteredForms = []string{"metered", "close-on-context-done"}
+var meteredForms = []string{"metered", "linked", "close-on-context-done"}
 
 // kernelInstances instantiates the kernels in each form.
 func kernelInstances(b *testing.B, source []byte) map[string]api.Module {
@@ -300,6 +301,8 @@ func kernelInstances(b *testing.B, source []byte) map[string]api.Module {
 		switch form {
 		case "metered":
 			rewritten, err = rewriteAll(source)
+		case "linked":
+			rewritten, err = rewriteLinked(source)
 		case "close-on-context-done":
 			config = config.WithCloseOnContextDone(true)
 		}
@@ -308,6 +311,7 @@ func kernelInstances(b *testing.B, source []byte) map[string]api.Module {
 		b.Cleanup(func() { require.NoError(b, runtime.Close(context.Background())) })
 		wasi_snapshot_preview1.MustInstantiate(b.Context(), runtime)
 		require.NoError(b, offerPasses(b.Context(), runtime))
+		require.NoError(b, offerCounter(b.Context(), runtime))
 		instances[form], err = runtime.InstantiateWithConfig(new(meter).with(b.Context()), rewritten, wazero.NewModuleConfig().WithStartFunctions("_initialize"))
 		require.NoError(b, err)
 	}

@@ -97,12 +97,18 @@ func newWorld(ctx context.Context, spectest []byte, prepare func([]byte) ([]byte
 	if err := offerPasses(ctx, w.runtime); err != nil {
 		return nil, err
 	}
-	counter := join([]byte("\x00asm\x01\x00\x00\x00"), section(6, 1, 0x7e, 1, 0x42, 0, 0x0b), section(7, join([]byte{1}, name(wasm.CounterName), []byte{3, 0})...))
-	if _, err := w.runtime.InstantiateWithConfig(ctx, counter, wazero.NewModuleConfig().WithName(wasm.CounterModule)); err != nil {
+	if err := offerCounter(ctx, w.runtime); err != nil {
 		return nil, err
 	}
 	_, err := w.runtime.InstantiateWithConfig(ctx, spectest, wazero.NewModuleConfig().WithName("spectest"))
 	return w, err
+}
+
+// offerCounter instantiates a module with the counter that linked modules import.
+func offerCounter(ctx context.Context, runtime wazero.Runtime) error {
+	source := join([]byte("\x00asm\x01\x00\x00\x00"), section(6, 1, 0x7e, 1, 0x42, 0, 0x0b), section(7, join([]byte{1}, name(wasm.CounterName), []byte{3, 0})...))
+	_, err := runtime.InstantiateWithConfig(ctx, source, wazero.NewModuleConfig().WithName(wasm.CounterModule))
+	return err
 }
 
 // instantiate makes an instance; as is what a later command registers it as.
