@@ -37,10 +37,10 @@ var unenforced = []struct {
 
 func checked(m *manifests.Manifest) error {
 	if m.Execution == manifests.ExecutionHost {
-		return fmt.Errorf("runtime: %w: %s is a Go function and has none", ErrModule, m.Name)
+		return fmt.Errorf("%w: %s is a Go function and has none", ErrModule, m.Name)
 	}
 	if problems := Check(m); len(problems) > 0 {
-		return fmt.Errorf("runtime: %w", &manifests.Error{Problems: problems})
+		return &manifests.Error{Problems: problems}
 	}
 	return nil
 }

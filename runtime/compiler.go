@@ -34,7 +34,7 @@ func ChildCompiler(ctx context.Context) Compiler {
 	}
 	executable, err := os.Executable()
 	if err != nil {
-		err = fmt.Errorf("runtime: find this program for the compiler: %w", err)
+		err = fmt.Errorf("find this program for the compiler: %w", err)
 	}
 	return Compiler{child: engine.Compiler{Executable: executable}, err: err}
 }
@@ -45,7 +45,7 @@ func digests(texts []string) ([]engine.Digest, error) {
 	for _, text := range texts {
 		digest, err := hex.DecodeString(text)
 		if err != nil || len(digest) != len(engine.Digest{}) {
-			return nil, fmt.Errorf("runtime: the trusted module %q is not a SHA-256 digest of 64 hex digits", text)
+			return nil, fmt.Errorf("the trusted module %q is not a SHA-256 digest of 64 hex digits", text)
 		}
 		read = append(read, engine.Digest(digest))
 	}

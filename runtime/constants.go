@@ -32,21 +32,21 @@ func (c constants) add(p *permit, m *manifests.Manifest) error {
 	for _, request := range m.Permissions.Files {
 		guest, err := permission.ParseGuestPath(request.Path)
 		if err != nil {
-			return fmt.Errorf("runtime: permission of the manifest: %w", err)
+			return fmt.Errorf("permission of the manifest: %w", err)
 		}
 		taken = append(taken, guest)
 	}
 	for _, own := range c.Files {
 		guest, err := permission.ParseGuestPath(own.Guest)
 		if err != nil {
-			return fmt.Errorf("runtime: constant files of %s: %w", m.Name, err)
+			return fmt.Errorf("constant files of %s: %w", m.Name, err)
 		}
 		if own.Tree == nil {
-			return fmt.Errorf("runtime: constant files of %s at %s: there is no tree; make one with files.NewTree", m.Name, guest)
+			return fmt.Errorf("constant files of %s at %s: there is no tree; make one with files.NewTree", m.Name, guest)
 		}
 		for _, other := range taken {
 			if guest.Covers(other) || other.Covers(guest) {
-				return fmt.Errorf("runtime: constant files of %s at %s overlap its files at %s; choose paths of which none holds the other", m.Name, guest, other)
+				return fmt.Errorf("constant files of %s at %s overlap its files at %s; choose paths of which none holds the other", m.Name, guest, other)
 			}
 		}
 		taken = append(taken, guest)

@@ -93,19 +93,19 @@ func hostFunctions(all []HostFunction) ([]hostfuncs.Function, error) {
 		other, found := seen[f.PermissionName()]
 		switch {
 		case f.Name == "" || f.Call == nil:
-			return nil, fmt.Errorf("runtime: the host function %q of %q has no name or no Call", f.Name, f.namespace())
+			return nil, fmt.Errorf("the host function %q of %q has no name or no Call", f.Name, f.namespace())
 		case slices.Contains(own, f.namespace()) || strings.HasPrefix(f.namespace(), "caisson:"):
-			return nil, fmt.Errorf("runtime: the host function %s cannot be of %s, which is the runtime's", f.Name, f.namespace())
+			return nil, fmt.Errorf("the host function %s cannot be of %s, which is the runtime's", f.Name, f.namespace())
 		case found && other.namespace() == f.namespace():
-			return nil, fmt.Errorf("runtime: there are two host functions %s of %s", f.Name, f.namespace())
+			return nil, fmt.Errorf("there are two host functions %s of %s", f.Name, f.namespace())
 		case found:
-			return nil, fmt.Errorf("runtime: permissions cannot tell the host functions %s of %s and %s of %s apart: both are %q there; give one another name", other.Name, other.namespace(), f.Name, f.namespace(), f.PermissionName())
+			return nil, fmt.Errorf("permissions cannot tell the host functions %s of %s and %s of %s apart: both are %q there; give one another name", other.Name, other.namespace(), f.Name, f.namespace(), f.PermissionName())
 		case len(f.Results) > 1:
-			return nil, fmt.Errorf("runtime: the host function %s of %s has %d results; one is possible", f.Name, f.namespace(), len(f.Results))
+			return nil, fmt.Errorf("the host function %s of %s has %d results; one is possible", f.Name, f.namespace(), len(f.Results))
 		case slices.ContainsFunc(slices.Concat(f.Params, f.Results), isOther):
-			return nil, fmt.Errorf("runtime: the host function %s of %s has a parameter or result that is no number; the types of hostfuncs are possible", f.Name, f.namespace())
+			return nil, fmt.Errorf("the host function %s of %s has a parameter or result that is no number; the types of hostfuncs are possible", f.Name, f.namespace())
 		case !manifests.IsFunctionName(f.PermissionName()):
-			return nil, fmt.Errorf("runtime: the host function %q of %q has a name that permissions cannot have", f.Name, f.namespace())
+			return nil, fmt.Errorf("the host function %q of %q has a name that permissions cannot have", f.Name, f.namespace())
 		}
 		seen[f.PermissionName()] = f
 		functions = append(functions, hostfuncs.Function{Module: f.namespace(), Name: f.Name, Params: f.Params, Results: f.Results, Call: f.adapt()})

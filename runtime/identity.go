@@ -183,11 +183,11 @@ func (p *permit) termsDigest(m *manifests.Manifest, limits Limits, grants manife
 		t.Effective = append(t.Effective, effectiveDecision{d.Permission, d.Requested, effective})
 	}
 	if err := t.permitted(p, m, grants); err != nil {
-		return [sha256.Size]byte{}, fmt.Errorf("runtime: %w", err)
+		return [sha256.Size]byte{}, err
 	}
 	text, err := json.Marshal(t)
 	if err != nil {
-		return [sha256.Size]byte{}, fmt.Errorf("runtime: %w", err)
+		return [sha256.Size]byte{}, err
 	}
 	return sha256.Sum256(text), nil
 }

@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/caisson-run/caisson/manifests"
@@ -120,7 +119,7 @@ func addKernel(to int64, imports []wasm.Import) (int64, error) {
 	}
 	kernel, err := wasm.Inspect(extism.Kernel(nil).Source)
 	if err != nil {
-		return 0, fmt.Errorf("runtime: %w", err)
+		return 0, err
 	}
 	for _, memory := range kernel.Memories {
 		to += int64(memory.Min) << 16

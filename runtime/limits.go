@@ -86,10 +86,10 @@ func smaller[N int | int64 | time.Duration | manifests.Bytes](a, b N) N {
 // complete returns the limits with zeros replaced by the ceilings.
 func (l Limits) complete() (Limits, error) {
 	if l.Timeout < 0 || l.Memory < 0 || l.Output < 0 || l.Stderr < 0 || l.OpenFiles < 0 || l.DiskBytes < 0 || l.HTTPCalls < 0 || l.HTTPBytes < 0 || l.Fuel < 0 {
-		return Limits{}, fmt.Errorf("runtime: %w: %+v", errNegativeLimit, l)
+		return Limits{}, fmt.Errorf("%w: %+v", errNegativeLimit, l)
 	}
 	if l.Memory > manifests.MaxMemory {
-		return Limits{}, fmt.Errorf("runtime: %w: %s", errTooMuchMemory, l.Memory)
+		return Limits{}, fmt.Errorf("%w: %s", errTooMuchMemory, l.Memory)
 	}
 	standard := ceilings()
 	return Limits{

@@ -21,15 +21,6 @@ import (
 // MaxModuleBytes is the maximum size of a module with its libraries, in bytes.
 const MaxModuleBytes = 128 << 20
 
-// Errors for a tool's module, for use with [errors.Is].
-var (
-	// ErrModule means that the file cannot be read or is not a module that this runtime can run.
-	ErrModule = errors.New("module cannot be used")
-	// ErrDigest means that the module is not the one that the manifest pins, or no longer the
-	// one that the tool had.
-	ErrDigest = errors.New("module is not the pinned one")
-)
-
 // readSource reads a manifest's module and its libraries once, as regular files below the manifest's
 // directory. It checks the pin before anything else uses the bytes.
 func readSource(m *manifests.Manifest) (engine.Source, error) {

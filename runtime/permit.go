@@ -38,18 +38,7 @@ type permit struct {
 	decisions []tool.Decision
 }
 
-// PermitError reports grants or denials with which no tool can be loaded, such as a grant of a directory that does not
-// exist. [Runtime.Load] returns it. It is the operator's mistake, and not the tool's: every tool that the grant is for has
-// the same error.
-type PermitError struct {
-	Err error // says which grant, and where it is written
-}
-
-func (e *PermitError) Error() string { return "runtime: " + e.Err.Error() }
-
-func (e *PermitError) Unwrap() error { return e.Err }
-
-// newPermit returns a tool's permit. It fails on an invalid grant, which is the operator's mistake.
+// newPermit returns a tool's permit. It fails with [ErrGrant] on an invalid grant.
 // The module is the digest of the tool's module, or empty if it is not known.
 func (r *Runtime) newPermit(m *manifests.Manifest, grants manifests.Grants, module string) (*permit, error) {
 	if grants.NoNetwork == "" && r.profile.NoNetwork {
@@ -63,7 +52,10 @@ func (r *Runtime) newPermit(m *manifests.Manifest, grants manifests.Grants, modu
 		p.asksHost = p.asksHost || k.module != "" && k.asked(m)
 		e, err := k.decide(p, r, m, grants)
 		if err != nil {
-			return nil, errors.Join(&PermitError{err}, p.close())
+			if _, placed := errors.AsType[*grantError](err); !placed {
+				err = &grantError{err: err}
+			}
+			return nil, errors.Join(err, p.close())
 		}
 		if e != nil {
 			p.decisions = append(p.decisions, e.Decisions()...)

@@ -96,8 +96,8 @@ func checkPart(toolName string, guest permission.GuestPath, denied []permission.
 	for _, deny := range denied {
 		part := deny.Rule.(fileRule).path
 		if guest.Covers(part) && !part.Covers(guest) {
-			return &GrantError{Path: part.String(), Origin: deny.Origin, Denied: true,
-				Err: fmt.Errorf("%s: %s is inside the directory %s, which %s gets; a part cannot be denied: grant narrower directories",
+			return &grantError{GrantPlace{Path: part.String(), Origin: deny.Origin, Denied: true},
+				fmt.Errorf("%s: %s is inside the directory %s, which %s gets; a part cannot be denied: grant narrower directories",
 					or(deny.Origin, "a deny rule"), part, guest, toolName)}
 		}
 	}
@@ -129,7 +129,7 @@ func fileGrants(grants []manifests.FileGrant, module string) (grantedFiles, erro
 			where = fmt.Sprintf("%s: %s", grant.Origin, where)
 		}
 		wrong := func(format string, values ...any) error {
-			return &GrantError{Path: grant.Path, Origin: grant.Origin, Err: fmt.Errorf("%s"+format, append([]any{where}, values...)...)}
+			return &grantError{GrantPlace{Path: grant.Path, Origin: grant.Origin}, fmt.Errorf("%s"+format, append([]any{where}, values...)...)}
 		}
 		guest, err := permission.ParseGuestPath(grant.Path)
 		if err != nil {

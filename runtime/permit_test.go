@@ -279,9 +279,10 @@ func TestGrantErrorNamesTheGrant(t *testing.T) {
 	m := manifest(t, probe, "permissions: {files: [{path: /project, access: read}]}")
 	grant := manifests.FileGrant{Path: "/100%d", Host: filepath.Join(t.TempDir(), "absent"), Binding: manifests.Binding{Origin: "caisson.yaml:3"}}
 	_, err := newRuntime(t, Options{}).Load(t.Context(), m, manifests.Grants{Files: []manifests.FileGrant{grant}})
-	var wrong *GrantError
+	var wrong *Error
 	require.ErrorAs(t, err, &wrong)
 	require.ErrorIs(t, err, fs.ErrNotExist)
-	assert.Equal(t, GrantError{Path: "/100%d", Origin: "caisson.yaml:3", Err: wrong.Err}, *wrong)
-	assert.True(t, strings.HasPrefix(wrong.Error(), `caisson.yaml:3: grant for "/100%d": `), wrong.Error())
+	assert.ErrorIs(t, err, ErrGrant)
+	assert.Equal(t, Error{Op: "load", Tool: m.Name, Grant: GrantPlace{Path: "/100%d", Origin: "caisson.yaml:3"}, Err: wrong.Err}, *wrong)
+	assert.True(t, strings.HasPrefix(wrong.Err.Error(), `caisson.yaml:3: grant for "/100%d": `), wrong.Error())
 }

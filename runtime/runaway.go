@@ -1,16 +1,11 @@
 package runtime
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/caisson-run/caisson/tool"
 )
-
-// ErrRunaway means that a guest could not be stopped. That is a bug in this package; see
-// [Options.OnRunaway].
-var ErrRunaway = errors.New("the guest could not be stopped: this is a bug in Caisson")
 
 // Runaway describes a guest whose own code used a processor for a second after its deadline or the
 // cancellation of its call, or that was in a host function a second after it, or did not return within ten.

@@ -138,7 +138,11 @@ type Runtime struct {
 
 // New starts a runtime.
 func New(ctx context.Context, options Options) (*Runtime, error) {
-	return newWith(ctx, options, offered())
+	r, err := newWith(ctx, options, offered())
+	if err != nil {
+		return nil, &Error{Op: "new", Err: err}
+	}
+	return r, nil
 }
 
 // newWith is like New, but offers these functions to guests.
@@ -151,7 +155,7 @@ func newWith(ctx context.Context, options Options, functions []hostfuncs.Functio
 		return nil, err
 	}
 	if options.Running < 0 {
-		return nil, fmt.Errorf("runtime: %w: Running is %d", errNegativeLimit, options.Running)
+		return nil, fmt.Errorf("%w: Running is %d", errNegativeLimit, options.Running)
 	}
 	logger := options.Logger
 	if logger == nil {
@@ -171,7 +175,7 @@ func newWith(ctx context.Context, options Options, functions []hostfuncs.Functio
 		Functions: functions, Kernel: extism.Kernel(beside), Logger: logger,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("runtime: %w", err)
+		return nil, err
 	}
 	profiles := options.Profiles
 	if profiles == nil {
@@ -193,7 +197,11 @@ func newWith(ctx context.Context, options Options, functions []hostfuncs.Functio
 // Load fails if the manifest requests something that this version does not enforce (the error
 // wraps a [*manifests.Error]), or if the grants are invalid.
 func (r *Runtime) Load(ctx context.Context, m *manifests.Manifest, grants manifests.Grants) (*Tool, error) {
-	return r.loadWith(ctx, m, grants, constants{})
+	t, err := r.loadWith(ctx, m, grants, constants{})
+	if err != nil {
+		return nil, notLoaded(m.Name, err)
+	}
+	return t, nil
 }
 
 // loadWith is like [Runtime.Load], for a tool that has more than its module and its manifest.
@@ -260,7 +268,7 @@ func (r *Runtime) newTool(m *manifests.Manifest, grants manifests.Grants, with p
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.permits == nil {
-		return nil, errors.Join(fmt.Errorf("runtime: %w", engine.ErrClosed), p.close())
+		return nil, errors.Join(engine.ErrClosed, p.close())
 	}
 	r.permits[p] = struct{}{}
 	return t, nil
@@ -286,7 +294,7 @@ func (r *Runtime) Close(ctx context.Context) error {
 	case <-r.closed:
 		return r.closeErr
 	case <-r.watchdog.onlyStuck():
-		return fmt.Errorf("runtime: %w", ErrRunaway)
+		return &Error{Op: "close", Err: ErrRunaway}
 	}
 }
 
@@ -301,5 +309,8 @@ func (r *Runtime) free(ctx context.Context) error {
 	for p := range permits {
 		failures = append(failures, p.close())
 	}
-	return errors.Join(failures...)
+	if err := errors.Join(failures...); err != nil {
+		return &Error{Op: "close", Err: err}
+	}
+	return nil
 }

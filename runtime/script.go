@@ -26,9 +26,6 @@ import (
 	"github.com/caisson-run/caisson/runtime/interpreters"
 )
 
-// ErrInterpreter means that the interpreter of a script tool is not installed, or was changed.
-var ErrInterpreter = errors.New("the interpreter cannot be used")
-
 // script is what a script tool has in place of a module of its own.
 type script struct {
 	interpreter interpreters.Interpreter

@@ -338,7 +338,7 @@ func (o *options) compiledIn() string {
 
 // uncached says why modules are compiled although calls before may have compiled them.
 func (o *options) uncached(reason error) {
-	reason = unprefixed(reason)
+	reason = causeOf(reason)
 	if o.cacheDir == nil {
 		o.hint("modules are compiled each time, unless --cache-dir DIR names a folder: " + reason.Error())
 		return

@@ -122,8 +122,8 @@ func messagesOf(err error) []message {
 // grantMessage returns the message for a grant that cannot be given. Every tool that the grant is for has the same
 // error, whether or not it requests what is granted.
 func grantMessage(err error) (message, bool) {
-	grant, ok := errors.AsType[*runtime.PermitError](err)
-	if !ok {
+	failure, ok := errors.AsType[*runtime.Error](err)
+	if !ok || !errors.Is(failure, runtime.ErrGrant) {
 		return message{}, false
 	}
 	fix := "correct the grant"
@@ -133,7 +133,7 @@ func grantMessage(err error) (message, bool) {
 	case errors.Is(err, fs.ErrNotExist):
 		fix = "make the directory, or correct the path of the grant"
 	}
-	return message{grant.Err.Error(), []string{fix}}, true
+	return message{failure.Err.Error(), []string{fix}}, true
 }
 
 // messageFor returns the message for an error that is one problem.
@@ -148,7 +148,15 @@ func messageFor(err error) message {
 	case isPath && (errors.Is(err, registry.ErrSource) || errors.Is(err, registry.ErrUnread) || errors.Is(err, manifests.ErrFile)):
 		return message{fmt.Sprintf("cannot read %s: %v", inPath.Path, inPath.Err), []string{"name a manifest or a folder that the user who runs this command can read"}}
 	}
-	return message{text: err.Error()}
+	return message{text: textOf(err)}
+}
+
+// textOf returns the text of an error. Of one about a tool that cannot be loaded, it leaves out the operation.
+func textOf(err error) string {
+	if failure, ok := errors.AsType[*runtime.Error](err); ok && failure.Tool != "" {
+		return failure.Tool + ": " + failure.Err.Error()
+	}
+	return err.Error()
 }
 
 // spaceHint says what to do if there is no space for compiled code.

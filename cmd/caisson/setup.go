@@ -192,7 +192,7 @@ func notLoaded(source *registry.Error, leaves []error) []manifests.Problem {
 		case errors.Is(leaf, manifests.ErrFile):
 			all = append(all, problemIn(from, unreadable, leaf.Error(), "make it a regular file of at most 1 MiB that can be read"))
 		default:
-			all = append(all, problemIn(from, unreadable, leaf.Error(), "correct the manifests there"))
+			all = append(all, problemIn(from, unreadable, textOf(leaf), "correct the manifests there"))
 		}
 	}
 	return all
@@ -296,18 +296,19 @@ func notOpened(ctx context.Context, err error, cacheDir string, opening opening)
 	case known.Kind != caisson.ErrRuntime:
 		return &failure{exitUsage, messagesOf(err)}
 	case opening.fills:
-		return failed(exitUsage, "nothing can be stored: "+unprefixed(err).Error(), "name another folder with --cache-dir DIR")
+		return failed(exitUsage, "nothing can be stored: "+causeOf(err).Error(), "name another folder with --cache-dir DIR")
 	case cacheDir != "":
-		return failed(exitUsage, unprefixed(err).Error(), `name another folder with --cache-dir DIR, or disable the cache with --cache-dir ""`)
+		return failed(exitUsage, causeOf(err).Error(), `name another folder with --cache-dir DIR, or disable the cache with --cache-dir ""`)
 	default:
 		return err
 	}
 }
 
-// unprefixed returns an error of the package runtime without that name, which says nothing to users.
-func unprefixed(err error) error {
-	if cause := errors.Unwrap(err); cause != nil && err.Error() == "runtime: "+cause.Error() {
-		return cause
+// causeOf returns the cause of an error of the runtime, since the operation says nothing to users, and other errors as they
+// are.
+func causeOf(err error) error {
+	if failure, ok := err.(*runtime.Error); ok {
+		return failure.Err
 	}
 	return err
 }

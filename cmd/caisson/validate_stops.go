@@ -50,17 +50,18 @@ func stopping(policy *manifests.Policy, reasons []error, prefix string) (warning
 	for _, reason := range reasons {
 		var others []error
 		for _, leaf := range leavesOf(reason) {
-			name, text, granted := strings.Cut(leaf.Error(), ": runtime: ")
-			if !granted {
+			failure, ok := errors.AsType[*runtime.Error](leaf)
+			if !ok || !errors.Is(failure, runtime.ErrGrant) {
 				others = append(others, leaf)
 				continue
 			}
-			if same := strings.ReplaceAll(text, name, ""); known[same] {
+			key := keyOf(policy, failure)
+			if same := cmp.Or(key, failure.Err.Error()); known[same] {
 				continue
 			} else {
 				known[same] = true
 			}
-			warnings = append(warnings, policy.Problem(keyOf(policy, leaf), stopsCalls, fmt.Sprintf("%s%s: %s", noCall, name, text), fixStop))
+			warnings = append(warnings, policy.Problem(key, stopsCalls, fmt.Sprintf("%s%s: %v", noCall, failure.Tool, failure.Err), fixStop))
 		}
 		source, _ := reason.(*registry.Error)
 		for _, problem := range notLoaded(source, others) {
@@ -73,9 +74,9 @@ func stopping(policy *manifests.Policy, reasons []error, prefix string) (warning
 
 // keyOf returns the key of the grant or the denial that an error is about, or "" if there is none. A line may
 // hold several, so the origin is not enough.
-func keyOf(policy *manifests.Policy, err error) string {
+func keyOf(policy *manifests.Policy, err *runtime.Error) string {
 	secret, isSecret := errors.AsType[*secrets.Error](err)
-	directory, isDirectory := errors.AsType[*runtime.GrantError](err)
+	directory, isDirectory := err.Grant, err.Grant != runtime.GrantPlace{}
 	for i, grant := range policy.Grants {
 		for j, s := range grant.Secrets {
 			if isSecret && s.Name == secret.Name && cmp.Or(s.Origin, grant.Origin) == secret.Origin {
