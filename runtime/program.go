@@ -6,7 +6,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -172,6 +171,7 @@ func (t *Tool) startInBackground(ctx context.Context, module *engine.Module) {
 func (l *launch) reason(err error) string {
 	var early *wasi.StartError
 	var earlyHost *abi.StartError
+	var unresumable *engine.NotStartedError
 	switch {
 	case errors.As(err, &early):
 		return early.Error()
@@ -179,8 +179,10 @@ func (l *launch) reason(err error) string {
 		return earlyHost.Error()
 	case startOf(err) != "":
 		return startOf(err)
+	case errors.As(err, &unresumable):
+		return unresumable.Reason
 	case err != nil:
-		return strings.TrimPrefix(err.Error(), engine.ErrNotStarted.Error()+": ")
+		return err.Error()
 	case l.asked.what() != "" && l.tool.manifest.Behavior.Snapshot != manifests.SnapshotStart && l.tool.script == nil:
 		return l.asked.reason()
 	}

@@ -63,9 +63,26 @@ type Start struct {
 	Watch func() (ended func())
 }
 
-// ErrNotStarted means that a module's runs cannot resume a started program. The error text gives
-// the reason.
+// ErrNotStarted means that a module's runs cannot resume a started program. Errors that wrap it are
+// [NotStartedError]s.
 var ErrNotStarted = errors.New("the program cannot be resumed")
+
+// NotStartedError says why runs cannot resume a started program.
+type NotStartedError struct {
+	Reason string // a sentence about the program
+	Err    error  // how the start ended; nil unless it failed
+}
+
+// Error returns the reason.
+func (e *NotStartedError) Error() string { return fmt.Sprintf("%v: %s", ErrNotStarted, e.Reason) }
+
+// Unwrap returns ErrNotStarted and the cause.
+func (e *NotStartedError) Unwrap() []error {
+	if e.Err == nil {
+		return []error{ErrNotStarted}
+	}
+	return []error{ErrNotStarted, e.Err}
+}
 
 // Start starts the module's program. If the error wraps ErrNotStarted, each run must start the
 // program itself.
@@ -89,11 +106,11 @@ func (m *Module) StartInBackground(start Start, done func(*Program, error)) erro
 func (m *Module) begin(base context.Context, start Start) (*Program, error) {
 	switch {
 	case m.rewritten.unrestorable != "":
-		return nil, fmt.Errorf("%w: %s", ErrNotStarted, m.rewritten.unrestorable)
+		return nil, &NotStartedError{Reason: m.rewritten.unrestorable}
 	case len(m.libraries()) > 0 && len(start.Initialize) == 0:
-		return nil, fmt.Errorf("%w: it has libraries, and no function that starts it", ErrNotStarted)
+		return nil, &NotStartedError{Reason: "it has libraries, and no function that starts it"}
 	case !m.rewritten.forks && !isReactor(m.description) && len(start.Initialize) == 0:
-		return nil, fmt.Errorf("%w: it does not read its standard input", ErrNotStarted)
+		return nil, &NotStartedError{Reason: "it does not read its standard input"}
 	}
 	p := &Program{module: m, reactor: !m.rewritten.forks || len(start.Initialize) > 0, start: start, base: base}
 	if p.reactor && len(start.Initialize) == 0 {
@@ -168,9 +185,9 @@ func (p *Program) begin() (_ *instance, err error) {
 		i.forgetRefusals() // only those in runs are reported
 		return i, p.imprint(i, StartCost{time.Since(began), i.fuel.used(int64(i.meter.Get()))})
 	case ended == nil:
-		return nil, fmt.Errorf("%w: it ended before it read its standard input", ErrNotStarted)
+		return nil, &NotStartedError{Reason: "it ended before it read its standard input"}
 	}
-	return nil, fmt.Errorf("%w: %w", ErrNotStarted, ended)
+	return nil, &NotStartedError{Reason: ended.Error(), Err: ended}
 }
 
 // imprint gives a started instance the image to be reset to, which is made from the first one. It
@@ -197,10 +214,10 @@ func (p *Program) imprint(i *instance, cost StartCost) error {
 // equals compares the state after the start with the image.
 func (i *instance) equals(o *image) error {
 	if !slices.Equal(i.values(), o.globals) {
-		return fmt.Errorf("%w: its globals differ between two starts", ErrNotStarted)
+		return &NotStartedError{Reason: "its globals differ between two starts"}
 	}
 	if !bytes.Equal(i.memory.contents(), o.memory) {
-		return fmt.Errorf("%w: its memory differs between two starts", ErrNotStarted)
+		return &NotStartedError{Reason: "its memory differs between two starts"}
 	}
 	for n, made := range o.beside {
 		if err := i.beside[n].equals(made); err != nil {
