@@ -77,7 +77,7 @@ func BenchmarkFirstRun(b *testing.B) {
 // of the image.
 func BenchmarkReactor(b *testing.B) {
 	p := goReactor(b)
-	for name, another := range map[string]func() (*instance, error){"started": p.begin, "copied": p.copy} {
+	for name, another := range map[string]func() (*instance, error){"started": func() (*instance, error) { return p.begin(b.Context()) }, "copied": p.copy} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				i, err := another()

@@ -103,7 +103,7 @@ func idleStarts(depth int, resumed bool) func(*testing.T, *Engine) func() {
 		})
 		require.NoError(t, err)
 		return func() {
-			i, err := program.begin()
+			i, err := program.begin(t.Context())
 			require.NoError(t, err)
 			if resumed {
 				_, err = i.run(t.Context(), program.key(), Run{Function: "_start"})

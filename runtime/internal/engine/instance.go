@@ -167,12 +167,16 @@ func (m *Module) instantiateWith(ctx context.Context, memory *linearMemory) (mad
 func (i *instance) run(ctx context.Context, key poolKey, r Run) (usage Usage, err error) {
 	reuse := false // stays false after a panic or runtime.Goexit
 	defer func() {
+		kept := false
 		if reuse && i.module.rewritten.unrestorable == "" && i.reset() == nil {
-			i.module.engine.idle.put(key, i)
-			return
+			kept = i.module.engine.idle.put(key, i)
+		} else {
+			i.leaveThread()
+			i.close(context.WithoutCancel(ctx))
 		}
-		i.leaveThread()
-		i.close(context.WithoutCancel(ctx))
+		if p, ok := key.owner.(*Program); ok && reuse && !kept {
+			p.lose(r.Fuel)
+		}
 	}()
 	i.fuel, i.watched = meter{limit: r.Fuel}, r.Watched
 	i.meter.Set(uint64(i.fuel.first()))

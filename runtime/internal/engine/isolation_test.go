@@ -76,7 +76,7 @@ func resumedSubject(t *testing.T, module *Module) *subject {
 		run: func(ctx context.Context, fuel int64) (Usage, error) {
 			return p.Run(ctx, Run{Function: "run", Fuel: fuel})
 		},
-		make: func(context.Context) (*instance, error) { return p.another() }}
+		make: func(ctx context.Context) (*instance, error) { return p.another(ctx) }}
 }
 
 // pooled returns the idle instances.

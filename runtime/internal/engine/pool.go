@@ -87,14 +87,15 @@ func (p *pool) remove(i *instance) {
 	i.place = place{}
 }
 
-// put adds an instance that was reset. This may evict others. An instance whose size is not known is not kept.
-func (p *pool) put(key poolKey, i *instance) {
+// put adds an instance that was reset. This may evict others. It reports whether the instance is kept: one whose size
+// is not known, or above the limit, is not.
+func (p *pool) put(key poolKey, i *instance) bool {
 	bytes, known := i.held()
 	p.mu.Lock()
 	if p.closed || !known || bytes > p.bytes {
 		p.mu.Unlock()
 		i.close(p.base)
-		return
+		return false
 	}
 	s := p.shelves[key]
 	if s == nil {
@@ -116,6 +117,7 @@ func (p *pool) put(key poolKey, i *instance) {
 	for _, i := range surplus {
 		i.close(p.base)
 	}
+	return true
 }
 
 // surplus removes and returns the oldest instances while goes reports true. The oldest instance of

@@ -24,7 +24,8 @@ type Program struct {
 	start   Start
 	base    context.Context // of starts; without a run's call, cancellation and deadline
 
-	filling atomic.Bool // an instance is being started in the background
+	filling atomic.Bool  // an instance is being started in the background
+	lost    atomic.Int64 // instances that could not be kept; see mostLost
 
 	mu    sync.Mutex
 	image *image // nil until the first instance has started
@@ -146,11 +147,11 @@ func (p *Program) watched() (*instance, error) {
 	if p.start.Watch != nil {
 		defer p.start.Watch()()
 	}
-	return p.begin()
+	return p.begin(p.base)
 }
 
-// begin makes an instance and starts the program in it.
-func (p *Program) begin() (_ *instance, err error) {
+// begin makes an instance and starts the program in it, until the caller's context ends.
+func (p *Program) begin(caller context.Context) (_ *instance, err error) {
 	i, _, err := p.module.instantiate(p.base, uint64(p.start.MemoryLimit))
 	if err != nil {
 		return nil, err
@@ -164,6 +165,9 @@ func (p *Program) begin() (_ *instance, err error) {
 	defer free()
 	ctx, cancel := context.WithTimeout(ctx, p.start.Timeout)
 	defer cancel()
+	ctx, abandon := context.WithCancelCause(ctx)
+	defer abandon(nil)
+	defer context.AfterFunc(caller, func() { abandon(context.Cause(caller)) })()
 	i.fuel = meter{limit: p.start.Fuel}
 	i.meter.Set(uint64(i.fuel.first()))
 	began := time.Now()
@@ -184,6 +188,8 @@ func (p *Program) begin() (_ *instance, err error) {
 	case errors.Is(ended, errStarted):
 		i.forgetRefusals() // only those in runs are reported
 		return i, p.imprint(i, StartCost{time.Since(began), i.fuel.used(int64(i.meter.Get()))})
+	case caller.Err() != nil:
+		return nil, &Error{Op: "start", Kind: caller.Err(), Err: context.Cause(caller)}
 	case ended == nil:
 		return nil, &NotStartedError{Reason: "it ended before it read its standard input"}
 	}
@@ -240,7 +246,7 @@ func (p *Program) Run(ctx context.Context, run Run) (Usage, error) {
 	i := p.module.engine.idle.take(p.key())
 	if i == nil {
 		var err error
-		if i, err = p.another(); err != nil {
+		if i, err = p.another(ctx); err != nil {
 			return Usage{}, err
 		}
 	}

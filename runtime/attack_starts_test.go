@@ -1,0 +1,156 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/hostfuncs"
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/runtime/internal/abi"
+	"github.com/caisson-run/caisson/runtime/internal/wasi"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// phase is calls of the host that a guest makes some times, or without end if times is 0.
+type phase struct {
+	times int
+	calls []hostCall
+}
+
+// phased assembles a command that makes calls of the host. Texts lie at lateTexts.
+func phased(texts string, pages int, phases ...phase) string {
+	signatures := map[string]hostfuncs.Function{}
+	for _, f := range append(wasi.Functions(), abi.Functions()...) {
+		signatures[lateName(f)] = f
+	}
+	numbers := map[string]int{}
+	var types, imports, code strings.Builder
+	for _, p := range phases {
+		code.WriteString("\x41" + signed(p.times) + "\x21\x00\x03\x40") // i32.const, local.set 0, loop
+		for _, c := range p.calls {
+			f := signatures[c.function]
+			if len(f.Params) != len(c.arguments) {
+				panic(c.function + " takes other arguments")
+			}
+			if _, known := numbers[c.function]; !known {
+				numbers[c.function] = len(numbers)
+				types.WriteString("\x60" + vector(lateTypes(f.Params)) + vector(lateTypes(f.Results)))
+				imports.WriteString(vector(f.Module) + vector(f.Name) + "\x00" + number(numbers[c.function]))
+			}
+			for i, argument := range c.arguments {
+				constant := map[hostfuncs.ValueType]string{hostfuncs.I32: "\x41", hostfuncs.I64: "\x42"}[f.Params[i]]
+				code.WriteString(constant + signed(int(argument)))
+			}
+			code.WriteString("\x10" + number(numbers[c.function]))
+			for range f.Results {
+				code.WriteString("\x1a")
+			}
+		}
+		if p.times == 0 {
+			code.WriteString("\x0c\x00\x0b")
+		} else {
+			code.WriteString("\x20\x00\x41\x01\x6b\x22\x00\x0d\x00\x0b") // local.get 0, 1, sub, local.tee 0, br_if 0, end
+		}
+	}
+	code.WriteString("\x0b")
+	start := number(len(numbers))
+	segment := func(at int, contents string) string { return "\x00\x41" + signed(at) + "\x0b" + vector(contents) }
+	return magic + section(1, number(len(numbers)+1)+types.String()+"\x60\x00\x00") + section(2, number(len(numbers))+imports.String()) +
+		section(3, "\x01"+start) + section(5, "\x01\x00"+number(pages)) +
+		section(7, "\x02"+vector("_start")+"\x00"+start+vector("memory")+"\x02\x00") +
+		section(10, "\x01"+vector("\x01\x01\x7f"+code.String())) +
+		section(11, "\x01"+segment(lateTexts, texts))
+}
+
+// A call for which no started instance is idle starts one, and looks at its own context meanwhile: cancellation and
+// the deadline of a calling tool end it.
+func TestAttackCancelledWhileStarting(t *testing.T) {
+	const rounds = 400 // of filling a mebibyte with random bytes: some seconds
+	r := newRuntime(t, Options{Running: 8, OnRunaway: func(r Runaway) { t.Error("counts as a runaway:", r.Place()) }})
+	subscription := "\x00\x00\x00\x00\x00\x00\x00\x00" + "\x00\x00\x00\x00\x00\x00\x00\x00" + "\x01\x00\x00\x00\x00\x00\x00\x00" +
+		"\x00\xe4\x0b\x54\x02\x00\x00\x00" + strings.Repeat("\x00", 16) // 10 s of the monotonic clock
+	vector := "\x00\x10\x00\x00\x10\x00\x00\x00" // lateTexts + 0
+	body := phased(subscription+vector, latePages,
+		phase{rounds, []hostCall{does("random_get", lateBuffer, lateBufferSize)}},
+		phase{1, []hostCall{does("fd_read", 0, lateTexts+48, 1, lateOut), does("poll_oneoff", lateTexts, lateBuffer, 1, lateOut)}})
+	guest := load(t, r, named(t, "guest", body, "behavior: {snapshot: start}\nlimits: {timeout: 60s, fuel: 100000000000}\n"), manifests.Grants{})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	call := func(ctx context.Context) { _, _ = guest.Invoke(ctx, invocation(t, `{}`, nil)) }
+	require.NoError(t, guest.Prepare(ctx))
+	for range 2 { // the second makes the host start the program for others
+		short, end := context.WithTimeout(ctx, 50*time.Millisecond)
+		defer end()
+		call(short)
+	}
+	require.Eventually(t, func() bool {
+		guest.program.mu.Lock()
+		defer guest.program.mu.Unlock()
+		require.Empty(t, guest.program.reason)
+		return guest.program.started != nil
+	}, time.Minute, 10*time.Millisecond)
+	t.Log("a start takes", guest.program.started.Cost().Time)
+	for range 2 { // the instances that are idle
+		go call(ctx)
+	}
+	time.Sleep(300 * time.Millisecond)
+	const after = 100 * time.Millisecond
+	third, end := context.WithTimeout(ctx, after)
+	defer end()
+	began := time.Now()
+	outcome, _ := guest.Invoke(third, invocation(t, `{}`, nil))
+	assert.Less(t, time.Since(began), guest.program.started.Cost().Time)
+	assert.Equal(t, tool.Deadline, outcome.Result.Kind)
+}
+
+// A guest that leaves a deep stack behind is not reset, so that its program is started for each call. That is not a way
+// to do more work than the fuel of its calls allows: after some calls, they start it themselves.
+func TestAttackFuelOfStarts(t *testing.T) {
+	const fuel, work = 2_000_000, 50_000_000
+	r := newRuntime(t, Options{Running: 8})
+	// Function 2: 2,500 levels of recursion keep 60 values each, so that the native stack grows beyond a mebibyte.
+	kept, after := "", ""
+	for i := range 60 {
+		kept += "\x20\x00\x41" + signed(i+3) + "\x6c" // local.get 0, i32.const, i32.mul
+		after += "\x6a"
+	}
+	read := "\x41\x00\x41" + signed(lateTexts) + "\x41\x01\x41\x10\x10\x00\x1a"
+	body := "\x01\x01\x7f" + loop(work/5) + read + "\x41" + signed(2500) + "\x10\x02\x1a\x0b"
+	module := magic + section(1, "\x03\x60\x04\x7f\x7f\x7f\x7f\x01\x7f\x60\x00\x00\x60\x01\x7f\x01\x7f") +
+		section(2, "\x01"+vector("wasi_snapshot_preview1")+vector("fd_read")+"\x00\x00") + section(3, "\x02\x01\x02") + section(5, "\x01\x00\x01") +
+		section(7, "\x02"+vector("memory")+"\x02\x00"+vector("_start")+"\x00\x01") +
+		section(10, "\x02"+vector(body)+vector("\x00\x20\x00\x45\x04\x7f\x41\x01\x05"+kept+"\x20\x00\x41\x01\x6b\x10\x02"+after+"\x0b\x0b"))
+	guest := load(t, r, named(t, "guest", module, fmt.Sprintf("behavior: {snapshot: start}\nlimits: {timeout: 60s, fuel: %d}\n", fuel)), manifests.Grants{})
+	require.NoError(t, guest.Prepare(t.Context()))
+	for range 2 {
+		outcome, _ := invoke(t, guest, `{}`)
+		assert.Equal(t, tool.Fuel, outcome.Result.Kind, "its start takes more than its fuel")
+	}
+	require.Eventually(t, func() bool {
+		guest.program.mu.Lock()
+		defer guest.program.mu.Unlock()
+		return guest.program.started != nil
+	}, 20*time.Second, 10*time.Millisecond, guest.program.reason)
+	free := 0
+	for ; free < 100; free++ {
+		outcome, err := invoke(t, guest, `{}`)
+		if outcome.Result.Kind == tool.Fuel {
+			break
+		}
+		require.NoError(t, err, outcome.Result.Error)
+	}
+	t.Log(free, "calls got a start for nothing")
+	assert.Positive(t, free, "control: the start of the first calls is free")
+	assert.Less(t, free, 20)
+	assert.Contains(t, guest.program.reason, "cannot be reset")
+	for range 3 {
+		outcome, _ := invoke(t, guest, `{}`)
+		assert.Equal(t, tool.Fuel, outcome.Result.Kind)
+	}
+}
