@@ -62,24 +62,26 @@ slow: ## run the tests of which "make test" runs a sample, whole
 	files=$(SAMPLED) && tests=$$(grep -ohE '^func Test[A-Za-z0-9_]*' $$files | cut -c6- | sort -u | paste -sd '|') && \
 	$(GO) test $(TESTFLAGS) -tags slow -run "^($$tests)\$$" $$(dirname $$files | sort -ur)
 
-# Where goroutines meet. Nightly runs have the race detector look at everything: at masking, which is one
-# long computation, and at the command line's scripts, whose processes it slows down most.
+# Where goroutines meet. Nightly runs have the race detector look at everything: at masking and at what compares or
+# counts what guests compute, which are long computations of one goroutine, and at the command line's scripts, whose
+# processes it slows down most.
+COMPUTATIONS = ^TestMask|^TestRandomModules|^TestMutants|Behaves?TheSame|IsExact$$|^Test(Endless|Bounded)Programs|^TestProgramsStay|^TestAttackUnits|^TestAttackRecursionWith
 CONCURRENT = . ./cmd/caisson ./executor ./hostfuncs/... ./registry/... ./sdk/... ./server/... \
 	$$($(GO) list ./executor/internal/... ./runtime/... | grep -vE '/repair|/internal/wasm')
 
 .PHONY: race
 race: ## run the tests of what is concurrent under the race detector
-	$(GO) test -race -skip '^TestScripts$$|^TestMask' $(CONCURRENT)
+	$(GO) test -race -skip '^TestScripts$$|$(COMPUTATIONS)' $(CONCURRENT)
 
-# Of how many guards make faults takes out the first. Nightly runs take out each.
-GUARDS ?= 4
+# Of how many mistakes and guards make faults makes and takes out the first. Nightly runs do all.
+ONE_IN ?= 4
 
 .PHONY: faults
 faults: ## make mistakes in what meters and rewrites guests, and take guards out, and see that each is noticed, and that no guest that gets away outlives the command
-	$(GO) test -count=1 -tags faults,slow -run '^TestFaults' -v ./runtime/internal/wasm/metered
+	$(GO) test -count=1 -tags faults,slow -run '^TestFaults' -v ./runtime/internal/wasm/metered -one-fault-in $(ONE_IN)
 	$(GO) test -count=1 -tags faults,slow -run '^TestRunaway$$' -v ./cmd/caisson
 	$(GO) test -count=1 -tags faults,slow -run '^TestFaultsOf(Passes|Tests)$$' ./runtime/internal/engine
-	$(GO) test -count=1 -tags faults,slow -run '^TestFaultsOfGuards$$' -timeout 30m . -one-guard-in $(GUARDS)
+	$(GO) test -count=1 -tags faults,slow -run '^TestFaultsOfGuards$$' -timeout 30m . -one-guard-in $(ONE_IN)
 
 # How long "make load" holds its connections.
 LOADTIME ?= 5m
@@ -245,7 +247,7 @@ fuzz: ## fuzz every target for FUZZTIME each
 nightly: FUZZTIME = 10m
 nightly: SMITHCOUNT = 20000
 nightly: fuzz smith languages programs ## what takes hours: long fuzzing, twenty thousand generated modules, repeated races and attacks, sessions under load, the cost of metering and of many tools
-	$(MAKE) faults GUARDS=1
+	$(MAKE) faults ONE_IN=1
 	$(GO) test -race -tags slow -timeout 2h $(PACKAGES)
 	$(GO) test -race -tags slow -count=3 -timeout 2h ./runtime/...
 	$(GO) test -tags slow -run '^TestAttack' -count=5 -timeout 2h ./runtime/...

@@ -3,6 +3,7 @@
 package engine
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -54,12 +55,15 @@ func notice(t *testing.T, faults map[string]overlay.Edit, tests string) {
 	run := func(edits ...overlay.Edit) ([]byte, error) {
 		path, err := overlay.Write(t.TempDir(), filepath.Join("..", "..", ".."), append(edits, unverified))
 		require.NoError(t, err)
-		return exec.CommandContext(t.Context(), "go", "test", "-overlay", path, "-count=1", "-run", tests, ".").CombinedOutput()
+		command := exec.CommandContext(t.Context(), "go", "test", "-overlay", path, "-count=1", "-vet=off", "-ldflags=-s", "-run", tests, ".")
+		command.Env = append(os.Environ(), "CGO_ENABLED=0")
+		return command.CombinedOutput()
 	}
 	out, err := run()
 	require.NoError(t, err, "the control: %s", out)
 	for name, fault := range faults {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			fault.File = "runtime/internal/wasm/" + fault.File
 			out, err := run(fault)
 			require.Error(t, err)
