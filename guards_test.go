@@ -55,9 +55,16 @@ var guardFaults = []guardFault{
 		}},
 	{name: "what blocks move where they end is free", pkg: "runtime/internal/engine", attack: "TestAttackUnitsThatMove",
 		edits: []overlay.Edit{
-			{File: "runtime/internal/wasm/pass_fuel.go", Old: "		p.move(top.moves)\n", New: ""},
-			{File: "runtime/internal/wasm/metered/body.go", Old: "			b.move(top.moves)\n", New: ""},
+			{File: "runtime/internal/wasm/pass_fuel.go", Old: "		p.move(top.moves + joinValues)\n", New: ""},
+			{File: "runtime/internal/wasm/metered/body.go", Old: "			b.move(top.moves + joinValues)\n", New: ""},
 		}},
+	{name: "ends of blocks where paths join are free", pkg: "runtime/internal/engine", attack: "TestAttackUnitsThatMove",
+		edits: []overlay.Edit{
+			{File: "runtime/internal/wasm/moves.go", Old: "const joinValues = 32", New: "const joinValues = 0"},
+			{File: "runtime/internal/wasm/metered/moves.go", Old: "const joinValues = 32", New: "const joinValues = 0"},
+		}},
+	{name: "a proof walks a body once for each of its loops", pkg: "runtime/internal/wasm/metered", attack: "TestAttackNestedLoops",
+		edits: in("runtime/internal/wasm/metered/body.go", "const exactRounds = 8", "const exactRounds = 1 << 30")},
 	{name: "loops begin for free", pkg: "runtime/internal/engine", attack: "TestAttackUnitsThatMove",
 		edits: []overlay.Edit{
 			{File: "runtime/internal/wasm/moves.go", Old: "const loopValues = 16", New: "const loopValues = 0"},

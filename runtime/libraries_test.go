@@ -358,25 +358,33 @@ func TestManifestsAllowAsManyLibrariesAsRun(t *testing.T) {
 // TestManyImportsTakeNoTime: whoever inspects a tool links its modules, without a deadline: thousands of functions of a
 // library, and thousands of modules that could be libraries.
 func TestManyImportsTakeNoTime(t *testing.T) {
-	const count, imported = 90_000, 9_990
-	main, library, lost := piece{exports: []pieceExport{{name: "call"}}}, piece{}, piece{exports: []pieceExport{{name: "call"}}}
-	for i := range count {
-		name := fmt.Sprintf("f%d", i)
-		library.exports = append(library.exports, pieceExport{name: name})
-		if i >= count-imported {
-			main.imports = append(main.imports, pieceImport{"lib", name, nothing})
-			lost.imports = append(lost.imports, pieceImport{name, "f", nothing})
+	shortest := func(count, imported int) time.Duration {
+		main, library, lost := piece{exports: []pieceExport{{name: "call"}}}, piece{}, piece{exports: []pieceExport{{name: "call"}}}
+		for i := range count {
+			name := fmt.Sprintf("f%d", i)
+			library.exports = append(library.exports, pieceExport{name: name})
+			if i >= count-imported {
+				main.imports = append(main.imports, pieceImport{"lib", name, nothing})
+				lost.imports = append(lost.imports, pieceImport{name, "f", nothing})
+			}
 		}
+		linked := linkedWith(t, main, map[string]string{"lib": library.module()}, "")
+		missing := linkedWith(t, lost, map[string]string{"lib": library.module()}, "")
+		least := time.Hour
+		for range 3 {
+			began := time.Now()
+			inspect(t, linked)
+			_, err := InspectModule(missing)
+			require.ErrorIs(t, err, ErrModule)
+			_, err = Recognise([]byte(lost.module()))
+			require.NoError(t, err)
+			least = min(least, time.Since(began))
+		}
+		return least
 	}
-	linked := linkedWith(t, main, map[string]string{"lib": library.module()}, "")
-	missing := linkedWith(t, lost, map[string]string{"lib": library.module()}, "")
-	began := time.Now()
-	inspect(t, linked)
-	_, err := InspectModule(missing)
-	require.ErrorIs(t, err, ErrModule)
-	_, err = Recognise([]byte(lost.module()))
-	require.NoError(t, err)
-	assert.Less(t, time.Since(began), 2*time.Second)
+	few, many := shortest(9_000, 999), shortest(90_000, 9_990)
+	t.Log(few, many)
+	assert.Less(t, many, 40*few, "ten times as many; it would be a hundred if each were looked for among all")
 }
 
 // TestLibrariesAreStartedForAnyEntry: also for that of a command, and that which starts a reactor, before

@@ -31,7 +31,7 @@ var passesOutput = []string{
 	6: "28a6ba3a3bc8a905cb1810fabe516f16391fb29fab3c70b12eb0baaa3d55c015",
 	7: "a156f3247c0953541bbbe278a106607b35e04de23466cd8e7ce9971cc31aa409",
 	8: "a156f3247c0953541bbbe278a106607b35e04de23466cd8e7ce9971cc31aa409",
-	9: "d923d5fd6547f56d9d2a17ff2ca0f0d80fa49030387a6b1b0d8c4c0e2ae6e7cd",
+	9: "da2ee01f2f88ff502d793c473cb2bf4d38a89093d255f2803a02099d1e38dd29",
 }
 
 // TestPassesVersion: what a version of the passes rewrote is not used by another.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -308,6 +309,42 @@ func loopsInARow(n int) unitCase {
 	return unitCase{name: fmt.Sprintf("%d loops in a row", n), source: alone(0, repeat(n, []byte{0x03, 0x40, 0x0b}))}
 }
 
+// joins is a loop around the ends of n blocks in a row, where paths join. The other path to each is never taken, and
+// comes with other values in the registers: it has used all of them for something else, and then some of the locals. So
+// the compiler loads and stores registers between one end and the next. No instruction is executed there.
+func joins(n int) unitCase {
+	const vectors, integers, vectorRegisters, integerRegisters = 40, 24, 15, 12
+	const all, flag = vectors + integers, vectors + integers
+	loadVector, storeVector := []byte{0xfd, 0, 0, 0}, []byte{0xfd, 11, 0, 0}
+	store := func(i int) []byte {
+		if i < vectors {
+			return join(number(resultAt), get(i), storeVector)
+		}
+		return join(number(resultAt), get(i), storeNumber)
+	}
+	loads := each(all, func(i int) []byte {
+		if i < vectors {
+			return join(number(16*i), loadVector, set(i))
+		}
+		return join(number(16*i), loadNumber, set(i))
+	})
+	evict := join(number(resultAt), repeat(vectorRegisters, number(0), loadVector), repeat(vectorRegisters-1, []byte{0xfd, 0x51}), storeVector,
+		number(resultAt), repeat(integerRegisters, number(0), loadNumber), repeat(integerRegisters-1, add), storeNumber)
+	other := func(k int) []byte {
+		random := rand.New(rand.NewPCG(uint64(k), 7))
+		v, i := random.Perm(vectors), random.Perm(integers)
+		return join(evict, each(vectorRegisters, func(n int) []byte { return store(v[n]) }), each(integerRegisters, func(n int) []byte { return store(vectors + i[n]) }),
+			get(flag), []byte{0x0d}, leb(k+1))
+	}
+	body := join(loads, number(neverAt), loadNumber, set(flag), []byte{0x03, 0x40},
+		repeat(n+1, []byte{0x02, 0x40}), get(flag), []byte{0x45, 0x0d, 0}, // br_if to the innermost end
+		each(n, other), repeat(n+1, end),
+		get(flag), []byte{0x04, 0x40}, each(all, store), end, // all are used after the last end
+		[]byte{0x0c, 0, 0x0b})
+	return unitCase{name: fmt.Sprintf("%d ends of blocks in a row", n), source: shape{functions: []shapedFunction{
+		{locals: bytes.Repeat([]byte{typeV128}, vectors), more: integers + 1, body: body}}}.bytes()}
+}
+
 // nestedBlocks is a block, a loop or an if in another, depth times. The innermost has a branch to each of them
 // which is not taken, after n assignments to different locals.
 func nestedBlocks(opcode byte, depth, n int) unitCase {
@@ -420,6 +457,9 @@ func shapeCases() (cases []unitCase) {
 	for _, n := range []int{10, 1000, 5_900} { // there are two of each in the rewritten module
 		cases = append(cases, loopsInARow(n))
 		plain(fmt.Sprintf("%d blocks in a row, each with a branch to its end that is not taken", n), 1, number(neverAt), loadNumber, set(0), repeat(n, []byte{0x02, 0x40}, get(0), []byte{0x0d, 0, 0x0b}))
+	}
+	for _, n := range []int{10, 100, 1000, 4000} {
+		cases = append(cases, joins(n))
 	}
 	for _, n := range []int{1, 16, 127, 128, 1000} {
 		cases = append(cases, called(n, false), called(n, true), chained(n))

@@ -139,6 +139,7 @@ func TestAttackUnitsThatMove(t *testing.T) {
 		{nestedBlocks(0x02, 200, 127), 4 + 200*127/128, 4},
 		{nestedBlocks(0x03, 100, 127), 4 + 100*(127+16)/128, 4},
 		{loopsInARow(1000), 1 + 1000*16/128, 1},
+		{joins(1000), 6 + 1000*32/128, 6},
 		{unitCase: called(1000, false)},
 		{unitCase: afterCall(2000, callTo(2), "call")},
 	} {

@@ -328,7 +328,7 @@ func (p *fuelPass) close(b *bodyRewriting, in *instruction) {
 		return
 	}
 	if top.opcode == opBlock {
-		p.move(top.moves)
+		p.move(top.moves + joinValues)
 	}
 	p.reach(b, &top)
 	past := top.opcode == opIf && top.entered

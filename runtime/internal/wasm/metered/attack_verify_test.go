@@ -1,11 +1,14 @@
 package metered_test
 
 import (
+	"bytes"
 	"encoding/binary"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/runtime/internal/wasm/metered"
 )
@@ -102,4 +105,35 @@ func TestHolesAreRefused(t *testing.T) {
 	for name, source := range holes() {
 		assert.ErrorIs(t, metered.Verify(source), metered.ErrUnproved, name)
 	}
+}
+
+// nestedLoops is n loops in one another. Directly behind the header of each there is a branch back to the one around
+// it, unless the loops are plain, and the innermost ends with work that no test has seen. So what may have been executed at
+// a header becomes known at one more header, the next one outwards, each time that the body is walked.
+func nestedLoops(n int, plain bool) []byte {
+	var code []byte
+	for k := range n {
+		code = append(code, 0x03, 0x40)
+		if k > 0 && !plain {
+			code = append(code, 0x41, 1, 0x0d, 1) // br_if to the loop around
+		}
+	}
+	return program(slices.Concat(code, read(), []byte{0x41, 1, 0x0d, 0}, bytes.Repeat([]byte{0x0b}, n)))
+}
+
+// The time of a proof is in proportion to the module. The control is that of loops that need no second walk.
+func TestAttackNestedLoops(t *testing.T) {
+	perByte := func(plain bool) float64 {
+		source, ok := rewritten(nestedLoops(2000, plain))
+		require.True(t, ok)
+		least := time.Hour
+		for range 5 {
+			began := time.Now()
+			require.NoError(t, metered.Verify(source))
+			least = min(least, time.Since(began))
+		}
+		return float64(least) / float64(len(source))
+	}
+	// Walks without a bound on their number would take hundreds of times as long.
+	assert.Less(t, perByte(false), 50*perByte(true))
 }

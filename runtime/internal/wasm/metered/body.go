@@ -21,11 +21,17 @@ type body struct {
 	arm     bool  // only charges and marks are between here and the preceding if
 	parted  bool  // an arm of an if starts here, where the charge for the other arm is refunded
 
-	found   bounds  // of the function
-	loops   int     // how many loops began before this place
-	headers []int64 // for each loop: the maximum state.work where a path returns to it
-	grown   bool    // one of them is higher than what was assumed at the loop's header
+	found   bounds   // of the function
+	loops   int      // how many loops began before this place
+	headers []header // of each loop
+	grown   bool     // one of them is higher than what was assumed at the loop's header
 	err     *Error
+}
+
+// header is what is known of the paths that return to a loop.
+type header struct {
+	again   int64 // the maximum of state.tested there
+	balance int64 // what is charged ahead there
 }
 
 // frame is an open block. Each loop has two frames: the outer loop, which starts with a test, and
@@ -33,6 +39,7 @@ type body struct {
 type frame struct {
 	op      int32
 	inner   bool
+	wraps   bool  // it was added around the body
 	loop    int   // of a loop: its number in the function
 	moves   int64 // of a block or loop: how many values a branch to it moves
 	work    int64 // of a loop: state.work at its header
@@ -56,18 +63,38 @@ func (b *body) verify(m *module, f *function) {
 	b.reader = reader{source: m.source[:f.end], at: f.start, labels: b.reader.labels[:0]}
 	b.read(m, f)
 	b.headers = b.headers[:0]
-	for rounds := 0; b.err == nil; rounds++ {
+	for rounds := 1; b.err == nil; rounds++ {
 		if b.walk(); b.err != nil || !b.grown {
 			return
 		}
-		if rounds > len(b.headers) {
+		switch {
+		case rounds == exactRounds:
+			b.widen()
+		case rounds > exactRounds:
 			b.fail("a loop does work that it does not count")
 		}
 	}
 }
 
+// exactRounds is how often a body is walked to find what may have been executed at its headers. Each walk can
+// find more at one more header only, so that many loops would take as many walks.
+const exactRounds = 8
+
+// widen assumes the worst header for all of them. A path from one to another executes what it counts, but for what
+// is charged ahead at either. So the next walk finds no more at any, and confirms what was assumed, or
+// there is a loop that does work without counting it.
+func (b *body) widen() {
+	worst := int64(never)
+	for _, h := range b.headers {
+		worst = max(worst, h.again+h.balance)
+	}
+	for n := range b.headers {
+		b.headers[n].again = worst - b.headers[n].balance
+	}
+}
+
 // walk follows all paths through the body. It assumes of each loop that the paths back to its header
-// are as they were when it last walked, and notes if they are not.
+// are as they were when it last walked, or widened, and notes if they are not.
 func (b *body) walk() {
 	b.frames = append(b.frames[:0], frame{op: opBlock})
 	b.next, b.settled, b.live, b.balance, b.arm, b.parted = 0, false, true, 0, false, false
@@ -132,7 +159,7 @@ func (b *body) entry() {
 	b.take(descend)
 	if b.next < len(b.tokens) && b.tokens[b.next].op == opBlock {
 		b.next++
-		b.frames = append(b.frames, frame{op: opBlock})
+		b.frames = append(b.frames, frame{op: opBlock, wraps: true})
 	}
 	if found, ok := b.take(charge); ok {
 		b.charge(found[0])
@@ -383,14 +410,15 @@ func (b *body) loop(t token) {
 	b.next++
 	b.empty, b.own = false, 0
 	if b.loops == len(b.headers) {
-		b.headers = append(b.headers, never)
+		b.headers = append(b.headers, header{again: never})
 	}
-	b.work.enterLoop(found[0], b.headers[b.loops])
-	header := frame{op: opLoop, loop: b.loops, moves: int64(t.b), work: b.tested, bound: found[0], balance: b.balance}
+	b.headers[b.loops].balance = b.balance
+	b.work.enterLoop(found[0], b.headers[b.loops].again)
+	outer := frame{op: opLoop, loop: b.loops, moves: int64(t.b), work: b.tested, bound: found[0], balance: b.balance}
 	b.loops++
-	b.frames = append(b.frames, header)
-	header.inner = true
-	b.frames = append(b.frames, header)
+	b.frames = append(b.frames, outer)
+	outer.inner = true
+	b.frames = append(b.frames, outer)
 }
 
 // end closes a block, or the first arm of an if at else.
@@ -401,8 +429,8 @@ func (b *body) end(t token) {
 		return
 	}
 	if b.live {
-		if top.op == opBlock && top.reached {
-			b.move(top.moves)
+		if top.op == opBlock && top.reached && !top.wraps {
+			b.move(top.moves + joinValues)
 		}
 		if top.reached || top.op != opBlock || len(b.frames) == 1 {
 			b.even()
@@ -480,8 +508,8 @@ func (b *body) again(loop frame) {
 		b.fail("what is charged for a loop differs between two ways to its header")
 	}
 	if b.tested > loop.work {
-		b.headers[loop.loop] = max(b.headers[loop.loop], b.tested)
-		b.grown = true
+		again := &b.headers[loop.loop].again
+		*again, b.grown = max(*again, b.tested), true
 	}
 }
 

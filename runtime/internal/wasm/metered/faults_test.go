@@ -82,7 +82,7 @@ var faults = []fault{
 	{"the bound is out of reach", []edit{{"pass_loop.go", "	minCounterBound = 1 << 12\n	maxCounterBound = 1 << 14", "	minCounterBound = 1 << 30\n	maxCounterBound = 1 << 30"}}},
 	{"the counter is a local of the guest's", []edit{{"rewrite_body.go", "b.counter = uint32(len(r.module.Types[f.Type].Params) + f.Locals)", "b.counter = uint32(len(r.module.Types[f.Type].Params) + f.Locals - 1)"}}},
 	{"the counter is lost where a function ends", []edit{{"pass_loop.go", "	if b.counted {", "	if false {"}}},
-	{"values that move where a block ends are free", []edit{{"pass_fuel.go", "	if top.opcode == opBlock {\n		p.move(top.moves)\n	}\n", ""}}},
+	{"values that move where a block ends are free", []edit{{"pass_fuel.go", "	if top.opcode == opBlock {\n		p.move(top.moves + joinValues)\n	}\n", ""}}},
 	{"loops begin for free", []edit{{"pass_fuel.go", "	p.move(values + loopValues)\n", ""}}},
 	{"branches move values for free", []edit{{"pass_fuel.go", ".moves / movesPerUnit", ".moves / (movesPerUnit << 20)"}}},
 	{"calls move values for free", []edit{{"pass_fuel.go", "p.cost(1 + p.movesOf(in)/movesPerUnit + p.reloads(b))", "p.cost(1 + p.reloads(b))"}}},
