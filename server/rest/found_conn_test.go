@@ -2,6 +2,8 @@ package rest_test
 
 import (
 	"fmt"
+	"io"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -61,4 +63,30 @@ func TestAttackSubmissionsInTheWay(t *testing.T) {
 	submitting.Wait()
 	t.Logf("the first submission took %s, and the slowest answer to another tenant %s", alone, slowest)
 	assert.Less(t, slowest, alone/4)
+}
+
+// TestAttackLongRecords: a tenant whose calls had long arguments cannot have the server read and answer all of them with each request:
+// six calls of 8 MB make 48 MB, a short request for which the server took nine seconds and allocated 360 MB, and 256 such may be made at a time.
+func TestAttackLongRecords(t *testing.T) {
+	w := newWorld(t, rest.Options{})
+	for i := range 6 {
+		body := fmt.Sprintf(`{"name":"none%d","arguments":{"text":"%s"}}`, i, strings.Repeat("a", 8<<20))
+		response := w.open(t.Context(), "POST", "/v1/calls", "mallory", body)
+		require.Equal(t, 200, response.StatusCode)
+		_, err := io.Copy(io.Discard, response.Body)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	began := time.Now()
+	response := w.open(t.Context(), "GET", "/v1/calls?limit=100", "mallory", nil)
+	defer response.Body.Close()
+	bytes, err := io.Copy(io.Discard, response.Body)
+	require.NoError(t, err)
+	require.Equal(t, 200, response.StatusCode)
+	runtime.ReadMemStats(&after)
+	t.Logf("%s, %d MB allocated, an answer of %d MB", time.Since(began), (after.TotalAlloc-before.TotalAlloc)>>20, bytes>>20)
+	assert.Less(t, bytes, int64(17<<20))
+	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(200<<20))
 }
