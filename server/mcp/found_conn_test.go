@@ -1,9 +1,13 @@
 package mcp_test
 
 import (
+	"bufio"
 	"bytes"
+	"context"
+	"encoding/json"
 	"log/slog"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -57,4 +61,57 @@ func TestAttackLogOfClientMistakes(t *testing.T) {
 	}
 	assert.Never(t, func() bool { return log.lines() > 100 }, 2*time.Second, 50*time.Millisecond)
 	assert.Positive(t, log.lines(), "the first are logged")
+}
+
+// TestAttackAbandonedQuestions: the calls of a client that went away while its user was asked leave nothing behind. Their goroutines and
+// arguments, several times each, stayed until the session ended, for which DELETE waited for ever.
+func TestAttackAbandonedQuestions(t *testing.T) {
+	w := newWorld(t, mcp.Options{})
+	mine := auth.Caller{ID: "1", Tenant: "acme", Scopes: everything}
+	status, _, header := post(t, w, mine, http.MethodPost, strings.Replace(initializeBody, `"capabilities":{}`, `"capabilities":{"elicitation":{"form":{}}}`, 1), nil)
+	require.Equal(t, http.StatusOK, status)
+	session := map[string]string{"Mcp-Session-Id": header.Get("Mcp-Session-Id"), "Mcp-Protocol-Version": "2025-11-25"}
+	status, answer, _ := post(t, w, mine, http.MethodPost, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, session)
+	require.Equal(t, http.StatusAccepted, status, answer)
+	token, err := json.Marshal(mine)
+	require.NoError(t, err)
+	w.web.Client().CloseIdleConnections()
+	before := runtime.NumGoroutine()
+	for range 40 {
+		ctx, leave := context.WithCancel(t.Context())
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, w.web.URL, strings.NewReader(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"ask_user","arguments":{"question":"Which one?"}}}`))
+		require.NoError(t, err)
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		r.Header.Set("Authorization", string(token))
+		for name, value := range session {
+			r.Header.Set(name, value)
+		}
+		response, err := w.web.Client().Do(r)
+		require.NoError(t, err)
+		lines, asked := bufio.NewScanner(response.Body), false
+		for !asked && lines.Scan() {
+			asked = strings.Contains(lines.Text(), "elicitation/create")
+		}
+		require.True(t, asked)
+		leave()
+		_ = response.Body.Close()
+		require.Eventually(t, func() bool { return w.requests.Load() == 0 }, 10*time.Second, time.Millisecond)
+	}
+	assert.Eventually(t, func() bool { return runtime.NumGoroutine() < before+20 }, 10*time.Second, 10*time.Millisecond, "%d goroutines, and %d before", runtime.NumGoroutine(), before)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		r, _ := http.NewRequestWithContext(t.Context(), http.MethodDelete, w.web.URL, nil)
+		r.Header.Set("Authorization", string(token))
+		r.Header.Set("Mcp-Session-Id", session["Mcp-Session-Id"])
+		if response, err := w.web.Client().Do(r); err == nil {
+			_ = response.Body.Close()
+		}
+	}()
+	select {
+	case <-ended:
+	case <-time.After(10 * time.Second):
+		t.Error("the session does not end")
+	}
 }
