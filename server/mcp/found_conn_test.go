@@ -18,6 +18,7 @@ import (
 
 	"github.com/caisson-run/caisson/server/auth"
 	"github.com/caisson-run/caisson/server/mcp"
+	"github.com/caisson-run/caisson/tool"
 )
 
 // writtenLog is a log that a test reads.
@@ -114,4 +115,28 @@ func TestAttackAbandonedQuestions(t *testing.T) {
 	case <-time.After(10 * time.Second):
 		t.Error("the session does not end")
 	}
+}
+
+// TestAttackLongQuestions: the calls of a tenant that wait for answers hold bounded memory, whoever's they are. Each holds five times its
+// arguments, of up to a megabyte, for an hour after its client has gone; 1,024 held 5 GB.
+func TestAttackLongQuestions(t *testing.T) {
+	w := newWorld(t, mcp.Options{}, newFake(t, "wipe", fields{"behavior": fields{"destructive": true}}, says(tool.Result{Success: true})))
+	heap := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := heap()
+	body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"wipe","arguments":{"what":"` + strings.Repeat("a", 900<<10) + `"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}}},"io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"}}}}`
+	for token := range 5 {
+		for range 16 {
+			status, answer, _ := post(t, w, auth.Caller{ID: string(rune('a' + token)), Tenant: "acme", Scopes: everything}, http.MethodPost, body, map[string]string{"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "wipe"})
+			require.Equal(t, http.StatusOK, status, answer)
+			require.Contains(t, answer, "requestState")
+		}
+	}
+	held := heap() - before
+	t.Logf("%d MB are held", held>>20)
+	assert.Less(t, held, uint64(150<<20))
 }
