@@ -3,9 +3,12 @@ package server
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -14,7 +17,7 @@ import (
 // authenticated requests, it waits until one does not.
 type connections struct {
 	net.Listener
-	limit   int
+	limit   int           // falls if the system has fewer descriptors
 	refusal time.Duration // [Limits.Refusal]
 	stall   time.Duration // [Limits.Stall]
 
@@ -34,6 +37,9 @@ func newConnections(l net.Listener, limits Limits) *connections {
 // Accept implements [net.Listener].
 func (c *connections) Accept() (net.Conn, error) {
 	accepted, err := c.Listener.Accept()
+	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
+		c.scarce()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -56,6 +62,21 @@ func (c *connections) Accept() (net.Conn, error) {
 	held := &connection{Conn: stallConn{accepted, c.stall}, of: c, since: time.Now()}
 	c.held[held] = struct{}{}
 	return held, nil
+}
+
+// scarce lowers the limit, for good, after the system has run out of descriptors: a quarter of what is held becomes free, for other
+// connections and for what requests open.
+func (c *connections) scarce() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.limit = max(min(c.limit, len(c.held)*3/4), 1)
+	for len(c.held) > c.limit {
+		oldest := c.longest()
+		if oldest == nil {
+			return
+		}
+		oldest.drop()
+	}
 }
 
 // sendBuffer is how many bytes the operating system holds of what a client has not taken. Linux wakes a writer only when a third of
@@ -106,6 +127,7 @@ func (c *connections) follow(of net.Conn, state http.ConnState) {
 		one.active = true
 		one.bound(c.patience(of))
 	case http.StateIdle:
+		one.handled.Store(false)
 		one.active = false
 		one.settle()
 	}
@@ -153,6 +175,8 @@ func connectionFor(r *http.Request) *connection {
 type connection struct {
 	net.Conn
 	of *connections
+	// handled is set while a handler answers, whose answer may read like one of net/http.
+	handled atomic.Bool
 
 	// The lock of connections guards what follows.
 	since    time.Time   // when it was accepted, or when it last had an authenticated request
@@ -161,6 +185,13 @@ type connection struct {
 	answered []func()    // to be called when the connection is idle: of requests that still count as running
 	expiry   *time.Timer // drops it; nil if none is set
 	closed   bool
+}
+
+// handles notes that a handler answers, until the connection is idle.
+func (c *connection) handles() {
+	if c != nil {
+		c.handled.Store(true)
+	}
 }
 
 // begin counts an authenticated request, until the function that it returns is called. That calls left as well, once the
@@ -250,7 +281,7 @@ func (c *connection) forget() {
 
 // Write implements [net.Conn].
 func (c *connection) Write(p []byte) (int, error) {
-	if refusal, ok := asProblem(p); ok {
+	if refusal, ok := asProblem(p); ok && !c.handled.Load() {
 		_, err := c.Conn.Write(refusal)
 		return len(p), err // net/http closes the connection
 	}

@@ -44,6 +44,7 @@ func (s *Server) routes() (http.Handler, error) {
 		underway: newUnderway(s.options.Limits.Requests),
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		connectionFor(r).handles()
 		body := s.newBody(w, r)
 		w, handled := s.newAnswer(w, r, body)
 		defer handled()
@@ -326,8 +327,13 @@ func (s *Server) checkOpen() error {
 	return err
 }
 
+// bearer returns the token that a request shows. If it has several headers, others may read another one, so that none counts.
 func bearer(r *http.Request) (text string, ok bool) {
-	scheme, text, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	given := r.Header.Values("Authorization")
+	if len(given) != 1 {
+		return "", false
+	}
+	scheme, text, _ := strings.Cut(given[0], " ")
 	return strings.TrimSpace(text), strings.EqualFold(scheme, "Bearer")
 }
 

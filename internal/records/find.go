@@ -32,7 +32,11 @@ func (f Folder) Find(id string) (Entry, error) {
 	return f.read(found[0])
 }
 
-// Of returns at most n entries of a tenant, newest first. It omits records that cannot be read, because they are
+// maxListed bounds the records that [Folder.Of] returns, in bytes: one record can have megabytes of arguments.
+const maxListed = 4 << 20
+
+// Of returns at most n entries of a tenant, newest first, and fewer if their records have more than 4 MiB: it returns none after that
+// with which they do. It omits records that cannot be read, because they are
 // damaged or were just removed. tenants has the tenants of ids that are known, and Of returns those of all ids that
 // it has seen, so that a program that keeps it reads each record of other tenants once.
 func (f Folder) Of(tenant string, n int, tenants map[string]string) ([]Entry, map[string]string, error) {
@@ -41,13 +45,14 @@ func (f Folder) Of(tenant string, n int, tenants map[string]string) ([]Entry, ma
 		return nil, nil, err
 	}
 	var found []Entry
+	bytes := 0
 	seen := make(map[string]string, len(ids))
 	for _, id := range ids {
 		owner, known := tenants[id]
 		if known {
 			seen[id] = owner
 		}
-		if len(found) >= n || known && owner != tenant {
+		if len(found) >= n || bytes > maxListed || known && owner != tenant {
 			continue
 		}
 		entry, err := f.read(id)
@@ -56,6 +61,7 @@ func (f Folder) Of(tenant string, n int, tenants map[string]string) ([]Entry, ma
 		}
 		if seen[id] = entry.Tenant; entry.Tenant == tenant {
 			found = append(found, entry)
+			bytes += len(entry.Wire)
 		}
 	}
 	return found, seen, nil

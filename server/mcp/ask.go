@@ -185,16 +185,18 @@ type paused struct {
 const (
 	maxWaiting    = 1024
 	maxWaitingOwn = 16
-	waitFor       = time.Hour
+	// maxWaitingBytes bounds the arguments of a tenant's calls, of which each call holds about five copies.
+	maxWaitingBytes = 16 << 20
+	waitFor         = time.Hour
 )
 
 // put stores a call, and returns under which state it is found, which nobody can guess. If there is no room, the oldest call of
-// the session is forgotten, or that of the tenant that has the most, so that nobody keeps others from being asked. Each call
-// has its own bound on arguments, so that this bounds the memory, too.
+// the session is forgotten, or that of the tenant that has the most, so that nobody keeps others from being asked. Those of a tenant
+// whose calls have too long arguments are forgotten as well.
 func (w *waiting) put(p paused) (state string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	now, own, of := time.Now(), 0, map[string]int{}
+	now, own, of, bytes := time.Now(), 0, map[string]int{}, len(p.arguments)
 	for at, other := range w.calls {
 		if !now.Before(other.until) {
 			delete(w.calls, at)
@@ -203,6 +205,16 @@ func (w *waiting) put(p paused) (state string) {
 		of[other.tenant]++
 		if other.by == p.by {
 			own++
+		}
+		if other.tenant == p.tenant {
+			bytes += len(other.arguments)
+		}
+	}
+	for ; bytes > maxWaitingBytes && of[p.tenant] > 0; of[p.tenant]-- {
+		forgotten := w.forgetOldest(func(other paused) bool { return other.tenant == p.tenant })
+		bytes -= len(forgotten.arguments)
+		if forgotten.by == p.by {
+			own--
 		}
 	}
 	switch {
@@ -216,15 +228,17 @@ func (w *waiting) put(p paused) (state string) {
 	return w.store(p, rand.Text())
 }
 
-// forgetOldest forgets the call that has waited longest of some. The lock is held.
-func (w *waiting) forgetOldest(among func(paused) bool) {
+// forgetOldest forgets the call that has waited longest of some, and returns it. The lock is held.
+func (w *waiting) forgetOldest(among func(paused) bool) (forgotten paused) {
 	oldest := ""
 	for at, one := range w.calls {
 		if among(one) && (oldest == "" || one.until.Before(w.calls[oldest].until)) {
 			oldest = at
 		}
 	}
+	forgotten = w.calls[oldest]
 	delete(w.calls, oldest)
+	return forgotten
 }
 
 // store stores a call under a state. The lock is held.

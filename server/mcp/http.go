@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"mime"
 	"net/http"
 	"sync"
@@ -42,9 +43,9 @@ type web struct {
 	owner map[string]string   // of sessions: the key of the caller who began them, by session id
 }
 
-func newWeb(s *Server) *web {
+func newWeb(s *Server, log *slog.Logger) *web {
 	server := func(*http.Request) *sdk.Server { return s.sdk }
-	options := sdk.StreamableHTTPOptions{Logger: s.log, SessionTimeout: s.options.Idle, PropagateRequestCancellation: true, MaxRequestBodyBytes: s.options.Body}
+	options := sdk.StreamableHTTPOptions{Logger: log, SessionTimeout: s.options.Idle, PropagateRequestCancellation: true, MaxRequestBodyBytes: s.options.Body}
 	without := options
 	without.Stateless = true
 	return &web{

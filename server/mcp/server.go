@@ -29,11 +29,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/time/rate"
 
 	"github.com/caisson-run/caisson"
 	"github.com/caisson-run/caisson/executor"
@@ -98,15 +100,16 @@ func New(host *caisson.Host, options Options) (*Server, error) {
 	options.Most = cmp.Or(options.Most, 100)
 	options.Idle = cmp.Or(options.Idle, time.Hour)
 	s := &Server{host: host, options: options, log: cmp.Or(options.Logger, slog.New(slog.DiscardHandler)), closed: make(chan struct{})}
+	warns := slog.New(newWarnings(s.log.Handler()))
 	s.sdk = sdk.NewServer(&sdk.Implementation{Name: "caisson", Title: "Caisson", Version: cmp.Or(options.Version, "(unknown)")}, &sdk.ServerOptions{
-		Logger: slog.New(warnings{s.log.Handler()}),
+		Logger: warns,
 		//lint:ignore SA1019 the latest revision keeps log messages for a year
 		Capabilities: &sdk.ServerCapabilities{Logging: &sdk.LoggingCapabilities{}, Tools: &sdk.ToolCapabilities{ListChanged: true}, Resources: &sdk.ResourceCapabilities{}},
 		SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) { *c = uncached },
 	})
 	s.sdk.AddReceivingMiddleware(s.receive)
 	s.sdk.AddResourceTemplate(outputTemplate, s.readOutput)
-	s.web = newWeb(s)
+	s.web = newWeb(s, warns)
 	s.follow()
 	return s, nil
 }
@@ -114,11 +117,40 @@ func New(host *caisson.Host, options Options) (*Server, error) {
 // uncached is said of every answer: what a caller sees is nobody else's, and may change at any time.
 var uncached = sdk.Cacheable{CacheScope: "private"}
 
-// warnings drops what the SDK logs of every request and session.
-type warnings struct{ slog.Handler }
+// warnings drops what the SDK logs of every request and session, and logs a sample of the rest: the SDK warns of each mistake of a
+// client, of which one request can have a thousand.
+type warnings struct {
+	slog.Handler
+	sample *rate.Limiter
+}
+
+// Bounds on what the SDK logs: 20 lines, and then one every ten seconds.
+const (
+	warningBurst = 20
+	warningEvery = 10 * time.Second
+)
+
+func newWarnings(to slog.Handler) warnings {
+	return warnings{to, rate.NewLimiter(rate.Every(warningEvery), warningBurst)}
+}
 
 func (w warnings) Enabled(ctx context.Context, level slog.Level) bool {
 	return level >= slog.LevelWarn && w.Handler.Enabled(ctx, level)
+}
+
+func (w warnings) Handle(ctx context.Context, record slog.Record) error {
+	if !w.sample.Allow() {
+		return nil
+	}
+	return w.Handler.Handle(ctx, record)
+}
+
+func (w warnings) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return warnings{w.Handler.WithAttrs(attrs), w.sample}
+}
+
+func (w warnings) WithGroup(name string) slog.Handler {
+	return warnings{w.Handler.WithGroup(name), w.sample}
 }
 
 // receive sees each request before the SDK handles it.
@@ -135,7 +167,7 @@ func (s *Server) receive(next sdk.MethodHandler) sdk.MethodHandler {
 			return result, nil
 		}
 		shown, hides := inWords(err)
-		if hides && ctx.Err() == nil {
+		if hides && ctx.Err() == nil && !strings.HasPrefix(method, "notifications/") { // a notification comes too early or again
 			return nil, s.failed(ctx, method, err)
 		}
 		return nil, shown
@@ -147,6 +179,8 @@ func (s *Server) handle(ctx context.Context, method string, request sdk.Request,
 	case *sdk.ListToolsRequest:
 		return s.list(ctx, r)
 	case *sdk.CallToolRequest:
+		ctx, end := s.present(ctx, r)
+		defer end()
 		return s.named(ctx, method, r, next)
 	case *sdk.ServerRequest[*sdk.InitializeParams]:
 		result, err := next(ctx, method, request)
@@ -159,6 +193,18 @@ func (s *Server) handle(ctx context.Context, method string, request sdk.Request,
 		return result, nil
 	}
 	return next(ctx, method, request)
+}
+
+// present returns a context for a call that also ends when nobody waits for its answer any more: for clients of earlier revisions, the
+// SDK asks the user while the call lasts, and would wait for the user of a client that has gone.
+func (s *Server) present(ctx context.Context, request *sdk.CallToolRequest) (present context.Context, end func()) {
+	by, err := s.by(ctx, request.Session, request.Extra)
+	if err != nil {
+		return ctx, func() {} // the call is refused for the same reason
+	}
+	present, cancel := context.WithCancel(ctx)
+	forget := context.AfterFunc(by.gone, cancel)
+	return present, func() { forget(); cancel() }
 }
 
 // errClosed means that the server is being closed.

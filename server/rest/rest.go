@@ -99,6 +99,7 @@ type API struct {
 	document []byte
 	runs     *runs
 	keys     *keys
+	reading  sync.Map // by tenant: a semaphore for those who read records
 
 	mu       sync.Mutex
 	stopped  bool

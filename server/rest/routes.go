@@ -86,7 +86,7 @@ func (a *API) routes() []*route {
 		},
 		{
 			id: "list_calls", method: http.MethodGet, path: "/v1/calls", scope: auth.Read, tag: "calls", summary: "The newest calls",
-			about: "Newest first. Only the newest calls of the server are kept, and only if it keeps records.",
+			about: "Newest first, and fewer than asked for if their records have more than 4 MiB. Only the newest calls of the server are kept, and only if it keeps records.",
 			query: []string{"limit"}, answers: map[int]string{200: "KeptCalls"}, refused: []int{400}, handle: (*exchange).listCalls,
 		},
 		{

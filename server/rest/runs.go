@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -13,11 +14,31 @@ import (
 type runs struct {
 	api *API
 
-	mu       sync.Mutex
-	byTenant map[string]map[string]*run // by tenant and id
+	mu       sync.Mutex // held for a moment only, and never while another lock is waited for
+	byTenant map[string]*runsOf
 }
 
-func newRuns(a *API) *runs { return &runs{api: a, byTenant: map[string]map[string]*run{}} }
+// runsOf are a tenant's runs. Whoever holds its lock may wait for that of a run, which can be busy with a long answer: no other
+// tenant waits.
+type runsOf struct {
+	mu   sync.Mutex
+	byID map[string]*run
+}
+
+func newRuns(a *API) *runs { return &runs{api: a, byTenant: map[string]*runsOf{}} }
+
+// locked returns the runs of a tenant. The caller must unlock them.
+func (s *runs) locked(tenant string) *runsOf {
+	s.mu.Lock()
+	of := s.byTenant[tenant]
+	if of == nil {
+		of = &runsOf{byID: map[string]*run{}}
+		s.byTenant[tenant] = of
+	}
+	s.mu.Unlock()
+	of.mu.Lock()
+	return of
+}
 
 // add makes a run of the caller's, without starting it. release gives back its session when it has ended.
 func (s *runs) add(x *exchange, asked *batchRequest, release func()) (*run, error) {
@@ -26,17 +47,12 @@ func (s *runs) add(x *exchange, asked *batchRequest, release func()) (*run, erro
 		events: feed{most: s.api.options.Runs.EventBytes}, status: queued, release: release, size: len(x.body),
 	}
 	r.asked.batch.Calls = nil // the batch has them
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	of := s.byTenant[r.tenant]
-	if of == nil {
-		of = map[string]*run{}
-		s.byTenant[r.tenant] = of
+	of := s.locked(r.tenant)
+	defer of.mu.Unlock()
+	if !makeRoom(of.byID, 1, len(x.body), s.api.options.Runs) {
+		return nil, refuse(http.StatusTooManyRequests, "the tenant has %d runs that have not ended, and there is no room for more; cancel one, or wait", len(of.byID))
 	}
-	if !makeRoom(of, 1, len(x.body), s.api.options.Runs) {
-		return nil, refuse(http.StatusTooManyRequests, "the tenant has %d runs that have not ended, and there is no room for more; cancel one, or wait", len(of))
-	}
-	of[r.id] = r
+	of.byID[r.id] = r
 	return r, nil
 }
 
@@ -75,9 +91,9 @@ func makeRoom(of map[string]*run, runs, size int, bounds RunOptions) bool {
 
 // reserve makes room for what is submitted to a run, or refuses it. It must be given back if it is not kept.
 func (s *runs) reserve(r *run, size int) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !makeRoom(s.byTenant[r.tenant], 0, size, s.api.options.Runs) {
+	of := s.locked(r.tenant)
+	defer of.mu.Unlock()
+	if !makeRoom(of.byID, 0, size, s.api.options.Runs) {
 		return refuse(http.StatusTooManyRequests, "the tenant's runs hold %d bytes at most, and there is no room for this; submit less, cancel a run, or wait", s.api.options.Runs.Bytes)
 	}
 	r.hold(size)
@@ -86,18 +102,18 @@ func (s *runs) reserve(r *run, size int) error {
 
 // trim forgets the runs of a tenant that ended first, if its runs have grown over their bounds.
 func (s *runs) trim(tenant string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	makeRoom(s.byTenant[tenant], 0, 0, s.api.options.Runs)
+	of := s.locked(tenant)
+	defer of.mu.Unlock()
+	makeRoom(of.byID, 0, 0, s.api.options.Runs)
 }
 
 // get returns a run of a tenant.
 func (s *runs) get(tenant, id string) (*run, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r := s.byTenant[tenant][id]
+	of := s.locked(tenant)
+	defer of.mu.Unlock()
+	r := of.byID[id]
 	if r != nil && r.isForgotten() {
-		delete(s.byTenant[tenant], id)
+		delete(of.byID, id)
 		r = nil
 	}
 	if r == nil {
@@ -117,11 +133,11 @@ func (r *run) isForgotten() bool {
 
 // list returns a tenant's runs, newest first.
 func (s *runs) list(tenant string) (found []*run) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for id, r := range s.byTenant[tenant] {
+	of := s.locked(tenant)
+	defer of.mu.Unlock()
+	for id, r := range of.byID {
 		if r.isForgotten() {
-			delete(s.byTenant[tenant], id)
+			delete(of.byID, id)
 			continue
 		}
 		found = append(found, r)
@@ -132,9 +148,9 @@ func (s *runs) list(tenant string) (found []*run) {
 
 // remove removes a run that was not started.
 func (s *runs) remove(r *run) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.byTenant[r.tenant], r.id)
+	of := s.locked(r.tenant)
+	defer of.mu.Unlock()
+	delete(of.byID, r.id)
 }
 
 // cancelAll cancels all runs with a batch under way, and returns how many there are.
@@ -161,13 +177,16 @@ func (s *runs) clear() {
 // each visits all runs, locked.
 func (s *runs) each(visit func(*run)) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, of := range s.byTenant {
-		for _, r := range of {
+	tenants := slices.Collect(maps.Keys(s.byTenant))
+	s.mu.Unlock()
+	for _, tenant := range tenants {
+		of := s.locked(tenant)
+		for _, r := range of.byID {
 			r.mu.Lock()
 			visit(r)
 			r.mu.Unlock()
 		}
+		of.mu.Unlock()
 	}
 }
 

@@ -1,0 +1,142 @@
+package mcp_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/server/auth"
+	"github.com/caisson-run/caisson/server/mcp"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// writtenLog is a log that a test reads.
+type writtenLog struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *writtenLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *writtenLog) lines() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return bytes.Count(l.text.Bytes(), []byte("\n"))
+}
+
+// TestAttackLogOfClientMistakes: no client fills the log. The SDK logs each mistake of a client as an error or a warning: one request
+// with a batch of 1,024 notifications writes 2,048 lines, and a token may make 200 such requests a second.
+func TestAttackLogOfClientMistakes(t *testing.T) {
+	log := &writtenLog{}
+	w := newWorld(t, mcp.Options{Logger: slog.New(slog.NewTextHandler(log, nil))})
+	mine := auth.Caller{ID: "1", Tenant: "acme", Scopes: everything}
+	batch := "[" + strings.TrimSuffix(strings.Repeat(`{"jsonrpc":"2.0","method":"notifications/initialized"},`, 1024), ",") + "]"
+
+	status, _, header := post(t, w, mine, http.MethodPost, strings.Replace(initializeBody, "2025-11-25", "2025-03-26", 1), nil)
+	require.Equal(t, http.StatusOK, status)
+	session := map[string]string{"Mcp-Session-Id": header.Get("Mcp-Session-Id")}
+	for range 2 {
+		status, answer, _ := post(t, w, mine, http.MethodPost, batch, nil) // before a session
+		require.Equal(t, http.StatusAccepted, status, answer)
+		status, answer, _ = post(t, w, mine, http.MethodPost, batch, session) // after the first notification
+		require.Equal(t, http.StatusAccepted, status, answer)
+	}
+	for range 100 {
+		post(t, w, mine, http.MethodPost, initializeBody, session)
+		post(t, w, mine, http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`, session)
+	}
+	assert.Never(t, func() bool { return log.lines() > 100 }, 2*time.Second, 50*time.Millisecond)
+	assert.Positive(t, log.lines(), "the first are logged")
+}
+
+// TestAttackAbandonedQuestions: the calls of a client that went away while its user was asked leave nothing behind. Their goroutines and
+// arguments, several times each, stayed until the session ended, for which DELETE waited for ever.
+func TestAttackAbandonedQuestions(t *testing.T) {
+	w := newWorld(t, mcp.Options{})
+	mine := auth.Caller{ID: "1", Tenant: "acme", Scopes: everything}
+	status, _, header := post(t, w, mine, http.MethodPost, strings.Replace(initializeBody, `"capabilities":{}`, `"capabilities":{"elicitation":{"form":{}}}`, 1), nil)
+	require.Equal(t, http.StatusOK, status)
+	session := map[string]string{"Mcp-Session-Id": header.Get("Mcp-Session-Id"), "Mcp-Protocol-Version": "2025-11-25"}
+	status, answer, _ := post(t, w, mine, http.MethodPost, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, session)
+	require.Equal(t, http.StatusAccepted, status, answer)
+	token, err := json.Marshal(mine)
+	require.NoError(t, err)
+	w.web.Client().CloseIdleConnections()
+	before := runtime.NumGoroutine()
+	for range 40 {
+		ctx, leave := context.WithCancel(t.Context())
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, w.web.URL, strings.NewReader(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"ask_user","arguments":{"question":"Which one?"}}}`))
+		require.NoError(t, err)
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		r.Header.Set("Authorization", string(token))
+		for name, value := range session {
+			r.Header.Set(name, value)
+		}
+		response, err := w.web.Client().Do(r)
+		require.NoError(t, err)
+		lines, asked := bufio.NewScanner(response.Body), false
+		for !asked && lines.Scan() {
+			asked = strings.Contains(lines.Text(), "elicitation/create")
+		}
+		require.True(t, asked)
+		leave()
+		_ = response.Body.Close()
+		require.Eventually(t, func() bool { return w.requests.Load() == 0 }, 10*time.Second, time.Millisecond)
+	}
+	assert.Eventually(t, func() bool { return runtime.NumGoroutine() < before+20 }, 10*time.Second, 10*time.Millisecond, "%d goroutines, and %d before", runtime.NumGoroutine(), before)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		r, _ := http.NewRequestWithContext(t.Context(), http.MethodDelete, w.web.URL, nil)
+		r.Header.Set("Authorization", string(token))
+		r.Header.Set("Mcp-Session-Id", session["Mcp-Session-Id"])
+		if response, err := w.web.Client().Do(r); err == nil {
+			_ = response.Body.Close()
+		}
+	}()
+	select {
+	case <-ended:
+	case <-time.After(10 * time.Second):
+		t.Error("the session does not end")
+	}
+}
+
+// TestAttackLongQuestions: the calls of a tenant that wait for answers hold bounded memory, whoever's they are. Each holds five times its
+// arguments, of up to a megabyte, for an hour after its client has gone; 1,024 held 5 GB.
+func TestAttackLongQuestions(t *testing.T) {
+	w := newWorld(t, mcp.Options{}, newFake(t, "wipe", fields{"behavior": fields{"destructive": true}}, says(tool.Result{Success: true})))
+	heap := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := heap()
+	body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"wipe","arguments":{"what":"` + strings.Repeat("a", 900<<10) + `"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}}},"io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"}}}}`
+	for token := range 5 {
+		for range 16 {
+			status, answer, _ := post(t, w, auth.Caller{ID: string(rune('a' + token)), Tenant: "acme", Scopes: everything}, http.MethodPost, body, map[string]string{"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "wipe"})
+			require.Equal(t, http.StatusOK, status, answer)
+			require.Contains(t, answer, "requestState")
+		}
+	}
+	held := heap() - before
+	t.Logf("%d MB are held", held>>20)
+	assert.Less(t, held, uint64(150<<20))
+}
