@@ -294,7 +294,7 @@ var guardFaults = []guardFault{
 		edits: in("server/connections.go", "ok && !c.handled.Load()", "ok")},
 	{name: "the SDK's warnings are all logged", pkg: "server/mcp", attack: "TestAttackLogOfClientMistakes",
 		edits: in("server/mcp/server.go", "if !w.sample.Allow() {", "if false {")},
-	{name: "a call over MCP outlives its request", pkg: "server/mcp", attack: "TestAttackAbandonedQuestions",
+	{name: "a call over MCP outlives its request", pkg: "server/mcp", attack: "TestAttackAbandonedQuestions", hangs: true,
 		edits: in("server/mcp/server.go", "		ctx, end := s.present(ctx, r)\n", "		end := func() {}\n")},
 	{name: "waiting calls hold any number of bytes", pkg: "server/mcp", attack: "TestAttackLongQuestions",
 		edits: in("server/mcp/ask.go", "maxWaitingBytes = 16 << 20", "maxWaitingBytes = 1 << 40")},
