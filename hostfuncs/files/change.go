@@ -98,6 +98,9 @@ func (d *Dir) Symlink(target, name string) error {
 		if sentinel := checkPath(target); sentinel != nil {
 			return p.err(sentinel)
 		}
+		if hasManyElements(target) {
+			return p.err(ErrNameTooLong)
+		}
 		return p.create(manifests.Bytes(len(target)), func() error { return p.root.Symlink(target, p.path) })
 	})
 }
@@ -159,6 +162,9 @@ func (d *Dir) Link(oldName string, target *Dir, newName string, follow bool) (er
 // every step, so none leads outside.
 func (p *place) followLink() error {
 	for range maxLinks {
+		if err := p.view.ctx.Err(); err != nil {
+			return p.fail(err)
+		}
 		info, err := p.stat(false)
 		if err != nil {
 			return err

@@ -77,6 +77,9 @@ func (p place) openOnce(o OpenOptions) (*File, *Dir, error) {
 	if o.Create && o.Exclusive {
 		return nil, nil, p.err(ErrExist)
 	}
+	if err := p.view.ctx.Err(); err != nil { // each look at a path with many elements takes time
+		return nil, nil, err
+	}
 	if kindOf(found.Mode()) == Symlink {
 		if o.NoFollow {
 			return nil, nil, p.err(ErrLoop)
@@ -89,6 +92,9 @@ func (p place) openOnce(o OpenOptions) (*File, *Dir, error) {
 		if err != nil {
 			return nil, nil, err
 		}
+	}
+	if err := p.view.ctx.Err(); err != nil {
+		return nil, nil, err
 	}
 	switch kindOf(found.Mode()) {
 	case Directory:

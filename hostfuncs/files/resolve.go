@@ -20,6 +20,11 @@ const maxElement = 255
 // maxPath is the maximum length of an operation's path in bytes, like PATH_MAX on Linux.
 const maxPath = 4096
 
+// maxElements is the maximum number of elements of an operation's path, and of a link's target that a guest chooses.
+// os.Root opens a directory for each, follows eight links, and goes back to the start for each of eight "..", without
+// a look at the deadline. Guests can take away what makes a tree too deep.
+const maxElements = maxDepth + 16
+
 // place is where a path leads, determined without accessing the host: below a mount, or a directory
 // above the mounts. Below a mount, only os.Root resolves the path.
 type place struct {
@@ -90,6 +95,8 @@ func (d *Dir) follow(op, name string, changes bool) (place, error) {
 // a tree, found resolves the path.
 func (p place) found(changes bool) (place, error) {
 	switch {
+	case p.node == nil && hasManyElements(p.path):
+		return place{}, p.err(ErrNameTooLong)
 	case p.root != nil:
 		return p, nil
 	case p.node != nil:
@@ -115,6 +122,8 @@ func (p place) found(changes bool) (place, error) {
 	}
 	return place{view: p.view, op: p.op, guest: m.guest}, nil
 }
+
+func hasManyElements(path string) bool { return strings.Count(path, "/") >= maxElements }
 
 // isDots reports whether a path leads nowhere but to its directory.
 func isDots(name string) bool {
