@@ -36,7 +36,7 @@ func (s *Server) routes() (http.Handler, error) {
 	})
 	for _, d := range s.doors {
 		if err := handle(mux, d); err != nil {
-			return nil, fmt.Errorf("server: %w", err)
+			return nil, &Error{err}
 		}
 	}
 	g := &gate{
