@@ -239,7 +239,7 @@ func (s *Server) Serve(ctx context.Context, listening func(net.Addr)) error {
 	go func() { served <- h.Serve(l) }()
 	select {
 	case err = <-served: // the network failed
-		return errors.Join(&Error{err}, s.stop(context.WithoutCancel(ctx), h, held, cancel))
+		return &Error{errors.Join(err, s.stop(context.WithoutCancel(ctx), h, held, cancel))}
 	case <-ctx.Done():
 	}
 	err = s.stop(context.WithoutCancel(ctx), h, held, cancel)
