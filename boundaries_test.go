@@ -28,7 +28,7 @@ var layers = map[string][]string{
 	"manifests":             {"tool", "internal/hostfile", "internal/jsontext", "internal/spelling"},
 	"manifests/permission":  {"tool"},
 	"hostfuncs":             {"manifests", "tool", "internal/hostfile", "internal/jsontext"},
-	"registry":              {"manifests", "tool"},
+	"registry":              {"internal/spelling", "manifests", "tool"},
 	"native":                {"manifests", "tool"},
 	"agents":                {"registry", "tool", "internal/folder"},
 	"executor":              {"registry", "manifests", "tool", "internal/jsontext", "internal/planning"},

@@ -3,7 +3,6 @@ package rest
 import (
 	"errors"
 	"net/http"
-	"strings"
 
 	"github.com/caisson-run/caisson/agents"
 	"github.com/caisson-run/caisson/internal/jsontext"
@@ -80,7 +79,7 @@ func (x *exchange) putAgent() (reply, error) {
 	}
 	err = x.api.options.Agents.Save(x.caller.Tenant, agent, x.api.host.Registry())
 	if errors.Is(err, agents.ErrInvalid) {
-		return reply{}, refuse(http.StatusUnprocessableEntity, "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
+		return reply{}, refuse(http.StatusUnprocessableEntity, "%v", err)
 	}
 	if err != nil {
 		return reply{}, err

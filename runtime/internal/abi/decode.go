@@ -2,6 +2,7 @@ package abi
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -69,7 +70,10 @@ func decodeAround(text string, fields ...field) error {
 
 // cause returns what is wrong with a request, given the error of [tool.ParseArguments].
 func cause(err error) string {
-	return strings.TrimPrefix(err.Error(), tool.ErrArguments.Error()+": ")
+	if wrong, ok := errors.AsType[*tool.ArgumentsError](err); ok {
+		return wrong.Err.Error()
+	}
+	return err.Error()
 }
 
 // checkMember refuses an unknown member.
