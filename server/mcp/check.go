@@ -168,7 +168,7 @@ func (c *checker) message(doc *jsontext.Document) (id string, rejected *rejectio
 	members := map[string]jsontext.Value{}
 	for name, value := range doc.Root().Members() {
 		if _, ok := members[name.String()]; ok {
-			return "", reject(jsonrpc.CodeInvalidRequest, "the message has the member %s twice", tool.Shown(name.String(), 64))
+			return "", reject(jsonrpc.CodeInvalidRequest, "the name \"%s\" occurs twice in one object", tool.Shown(name.String(), 64))
 		}
 		members[name.String()] = value
 	}

@@ -34,7 +34,7 @@ func decodeObject(text string, fields members) error {
 	if err != nil {
 		var at *jsontext.Error
 		if errors.As(err, &at) {
-			return refuse(http.StatusBadRequest, "the body cannot be read at byte %d: %s%s", at.Offset, at.Err, within(document.Path(at.Offset)))
+			return refuse(http.StatusBadRequest, "the body cannot be read at byte %d: %s%s", at.Offset, at, within(at.Path))
 		}
 		return refuse(http.StatusBadRequest, "the body cannot be read: %s", err)
 	}
@@ -80,21 +80,9 @@ func within(path []jsontext.Step) string {
 	return ""
 }
 
-// pathOf returns a path as people write it.
+// pathOf writes a path for people.
 func pathOf(path []jsontext.Step) string {
-	var text strings.Builder
-	for _, step := range path {
-		switch {
-		case step.Index >= 0:
-			fmt.Fprintf(&text, "[%d]", step.Index)
-		case text.Len() > 0:
-			text.WriteByte('.')
-			fallthrough
-		default:
-			text.WriteString(tool.Shown(step.Name, 64))
-		}
-	}
-	return text.String()
+	return jsontext.Key(path, func(name string) string { return tool.Shown(name, 64) })
 }
 
 // text takes a string.

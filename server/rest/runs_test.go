@@ -598,7 +598,7 @@ func TestRowS4_8ToolsOfTheRequest(t *testing.T) {
 	for body, detail := range map[string]string{
 		`{"calls":[],"tools":[1]}`: "tools[0] must be an object",
 		`{"calls":[],"tools":{}}`:  "tools must be an array",
-		`{"calls":[],"tools":[{"type":"function","name":"a","parameters":{"a":1,"a":2}}]}`: "a name occurs twice",
+		`{"calls":[],"tools":[{"type":"function","name":"a","parameters":{"a":1,"a":2}}]}`: `the name "a" occurs twice`,
 	} {
 		assert.Contains(t, w.request("POST", "/v1/batches", "ada", body).refused(400), detail)
 	}

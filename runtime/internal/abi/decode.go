@@ -60,7 +60,7 @@ func decodeAround(text string, fields ...field) error {
 			return err
 		}
 		if _, twice := request.Get(name); twice {
-			return invalid("the member " + name + " stands twice")
+			return invalid(fmt.Sprintf("the name %.64q occurs twice in one object", name))
 		}
 		request = request.With(name, json.RawMessage(value.Text()))
 	}
