@@ -137,7 +137,7 @@ func TestWrongAnswers(t *testing.T) {
 		{approvals, `{"approvals":[{"call_id":"c3","approve":true,"scope":"once","for_seconds":1}]}`, 400, "for_seconds"},
 		{approvals, `{"approvals":[{"call_id":"c3","approve":true,"scope":"once","for_seconds":0}]}`, 422, "the fingerprint is missing"},
 		{approvals, `{"approvals":[{"call_id":"","approve":true}]}`, 400, "must have a call_id"},
-		{approvals, `{"approvals":[{"call_id":"c3","approve":true,"until":"2099-01-01T00:00:00Z"}]}`, 400, "until is not known"},
+		{approvals, `{"approvals":[{"call_id":"c3","approve":true,"until":"2099-01-01T00:00:00Z"}]}`, 400, "until is unknown"},
 		{approvals, approval(asks), 422, "another kind of answer"},
 	} {
 		assert.Contains(t, w.request("POST", c.path, "ada", c.body).refused(c.status), c.detail, "%v", c.body)
