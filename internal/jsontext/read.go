@@ -28,6 +28,8 @@ type Limits struct {
 	Shallow bool
 	// Keep selects, by name, which members of the outermost object Shallow keeps; nil keeps all.
 	Keep func(name string) bool
+	// KeepElements is how many elements of the outermost array Shallow keeps; 0 keeps all.
+	KeepElements int
 	// Name and Number reject names of members and numbers, given their text, anywhere in the text; nil
 	// rejects none.
 	Name, Number func(text string) error
@@ -196,7 +198,7 @@ func (r *reader) array(depth int) (count int32, ok bool) {
 		if !r.value(depth) {
 			return 0, false
 		}
-		if count++; r.limits.Shallow && depth > 1 {
+		if count++; r.limits.Shallow && (depth > 1 || r.limits.KeepElements > 0 && int(count) > r.limits.KeepElements) {
 			r.entries = r.entries[:index]
 		}
 	}
