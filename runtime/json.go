@@ -31,7 +31,9 @@ var errNotJSON = errors.New("it is not JSON")
 
 // checkJSON reports what is wrong with JSON that goes to programs and providers.
 func checkJSON(ctx context.Context, text []byte) error {
-	_, err := jsontext.Read(ctx, string(text), jsontext.Limits{Depth: maxResultDepth, Values: len(text) + 1, Shallow: true, Name: checkName, Number: checkNumber})
+	_, err := jsontext.Read(ctx, string(text), jsontext.Limits{
+		Depth: maxResultDepth, Values: len(text) + 1, Shallow: true, Name: checkName, Number: checkNumber,
+	})
 	wrong, ok := errors.AsType[*jsontext.Error](err)
 	if !ok {
 		return err

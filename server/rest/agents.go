@@ -71,7 +71,8 @@ func (x *exchange) putAgent() (reply, error) {
 			return nil
 		},
 		"agent_mode": decode.Text(&agent.Mode), "allowed_tools": decode.Texts(&agent.AllowedTools, maxNames),
-		"max_iterations": decode.Integer(&agent.MaxIterations, 1_000_000), "reflection_enabled": decode.Bool(&agent.Reflection),
+		"max_iterations":     decode.Integer(&agent.MaxIterations, 1_000_000),
+		"reflection_enabled": decode.Bool(&agent.Reflection),
 	})
 	if err != nil {
 		return reply{}, err

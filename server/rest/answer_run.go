@@ -167,7 +167,8 @@ func (s *submission) approval(v jsontext.Value) error {
 	var lasts float64
 	decided := false
 	err := decode.Object(v, decode.Members{
-		"call_id": decode.Text(&a.CallID), "reason": decode.Text(&a.Reason), "fingerprint": decode.Text(&a.Fingerprint), "for_seconds": decode.Number(&lasts, maxApproval),
+		"call_id": decode.Text(&a.CallID), "reason": decode.Text(&a.Reason), "fingerprint": decode.Text(&a.Fingerprint),
+		"for_seconds": decode.Number(&lasts, maxApproval),
 		"approve": func(v jsontext.Value) error {
 			decided = true
 			return decode.Bool(&a.Approve)(v)

@@ -38,7 +38,8 @@ func (x *exchange) callRequest() (batchRequest, error) {
 	var c writtenCall
 	var timeout float64
 	fields := c.fields()
-	fields["session"], fields["timeout_seconds"], fields["requests"] = sessionID(&b.session), decode.Number(&timeout, maxTimeout), requests(&b.batch.Requests)
+	fields["session"], fields["requests"] = sessionID(&b.session), requests(&b.batch.Requests)
+	fields["timeout_seconds"] = decode.Number(&timeout, maxTimeout)
 	if err := x.decode(fields); err != nil {
 		return b, err
 	}
@@ -90,9 +91,10 @@ func (c *writtenCall) fields() decode.Members {
 		}
 	}
 	return decode.Members{
-		"id": decode.Text(&c.ID), "name": beside("name", decode.Text(&c.Function.Name)), "arguments": beside("arguments", arguments(&c.Function.Arguments)),
-		"function": nested(tool.FunctionCall, arguments(&c.Function.Arguments), "arguments"),
-		"custom":   nested(tool.CustomCall, decode.Text(&c.Function.Arguments), "input"),
+		"id": decode.Text(&c.ID), "name": beside("name", decode.Text(&c.Function.Name)),
+		"arguments": beside("arguments", arguments(&c.Function.Arguments)),
+		"function":  nested(tool.FunctionCall, arguments(&c.Function.Arguments), "arguments"),
+		"custom":    nested(tool.CustomCall, decode.Text(&c.Function.Arguments), "input"),
 		"type": func(v jsontext.Value) error {
 			switch v.String() {
 			case tool.FunctionCall, tool.CustomCall, tool.LocalShellCall:
@@ -195,8 +197,8 @@ func (x *exchange) batchRequestOf(tools *registry.Registry) (batchRequest, error
 			}
 			return decode.Raw(&response)(v)
 		},
-		"dialect": decode.Text(&dialect), "session": sessionID(&b.session), "timeout_seconds": decode.Number(&timeout, maxTimeout),
-		"requests": requests(&b.batch.Requests), "tools": decode.Elements(maxCalls, brings.take(tools)),
+		"dialect": decode.Text(&dialect), "session": sessionID(&b.session),
+		"timeout_seconds": decode.Number(&timeout, maxTimeout), "requests": requests(&b.batch.Requests), "tools": decode.Elements(maxCalls, brings.take(tools)),
 	})
 	if err != nil {
 		return b, err

@@ -51,7 +51,8 @@ func (c *call) httpRequest() (network.Request, error) {
 	var r network.Request
 	var timeout uint32
 	members := decode.Members{
-		"method": decode.Text(&r.Method), "url": decode.Text(&r.URL), "headers": pairs(&r.Headers), "timeout_ms": number(&timeout),
+		"method": decode.Text(&r.Method), "url": decode.Text(&r.URL),
+		"headers": pairs(&r.Headers), "timeout_ms": number(&timeout),
 	}
 	err := c.request(members, "method", "url", "headers")
 	if err != nil {

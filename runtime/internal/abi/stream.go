@@ -49,7 +49,8 @@ func decodeEmission(request string) (tool.Emission, error) {
 	var emission tool.Emission
 	err := decodeRequest(request, decode.Members{
 		"type": decode.Text(&kind), "text": decode.Text(&emission.Text), "data": anything(&emission.Data),
-		"fraction": fraction(&emission.Fraction), "mime_type": decode.Text(&emission.MIMEType), "partial": decode.Bool(&emission.Partial),
+		"fraction": fraction(&emission.Fraction), "mime_type": decode.Text(&emission.MIMEType),
+		"partial": decode.Bool(&emission.Partial),
 	}, "type")
 	emission.Type = tool.EmissionType(kind)
 	return emission, err

@@ -51,7 +51,8 @@ func (c *call) toolRequest() (name, text string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	err = decodeCall(string(bytes), decode.Members{"name": decode.Text(&name), "arguments": arguments(&text)}, "name", "arguments")
+	members := decode.Members{"name": decode.Text(&name), "arguments": arguments(&text)}
+	err = decodeCall(string(bytes), members, "name", "arguments")
 	return name, text, err
 }
 
