@@ -24,7 +24,7 @@ const modulePath = "github.com/caisson-run/caisson"
 // imports from its own folder and from the folders named behind it, and no other.
 var layers = map[string][]string{
 	"tool":                  {"internal/jsontext"},
-	"dialects":              {"tool"},
+	"dialects":              {"tool", "internal/jsontext"},
 	"manifests":             {"tool", "internal/hostfile", "internal/jsontext", "internal/spelling"},
 	"manifests/permission":  {"tool"},
 	"hostfuncs":             {"manifests", "tool", "internal/hostfile", "internal/jsontext"},
