@@ -50,7 +50,7 @@ func manyAddresses(n, ifs int) []byte {
 		each(n, func(i int) []byte { return join(get(0), number(i), add, loadNumber, drop) }), repeat(ifs, get(0), []byte{0x04, 0x40, 0x05, 0x0b}))}}}.bytes()
 }
 
-// TestAttackSlowJoins: modules of 2 to 240 KB for which the compiler would take up to hours, or gigabytes, are refused
+// TestAttackSlowJoins: shapes of modules for which the compiler takes up to hours per 100 KB, or gigabytes, are refused
 // in this process. The controls are less in the same shape, and the same where modules are trusted. How long it would
 // take, TestCompilingJoinsGrowsFaster shows.
 func TestAttackSlowJoins(t *testing.T) {
@@ -58,7 +58,7 @@ func TestAttackSlowJoins(t *testing.T) {
 		name, want      string
 		attack, control []byte
 	}{
-		{"a loop of locals", "the squares of the values that come to where paths join", loopOfLocals(10_000, 25), loopOfLocals(500, 25)},
+		{"a loop of locals", "the squares of the values that come to where paths join", loopOfLocals(3_000, 25), loopOfLocals(500, 25)},
 		{"branches back", "the squares of the values that come to where paths join", loopOfLocals(1_000, 1_000), loopOfLocals(1_000, 20)},
 		{"nested loops", "the squares of the values that come to where paths join", nestedLoops(300, 100), nestedLoops(100, 10)},
 		{"redundant values one after another", "the squares of the values that come to where paths join", rotation(3_000), rotation(200)},
@@ -68,7 +68,7 @@ func TestAttackSlowJoins(t *testing.T) {
 		{"ifs in a row", "the squares of the values that come to where paths join",
 			localsAround(1_000, repeat(100, get(0), []byte{0x04, 0x40, 0x05, 0x0b})), localsAround(300, repeat(300, get(0), []byte{0x04, 0x40, 0x05, 0x0b}))},
 		{"values for many branches", "move more than", assignedBehind(150, 1_500), assignedBehind(150, 300)},
-		{"addresses", "pairs of a block and an address", manyAddresses(10_000, 800), manyAddresses(1_000, 80)},
+		{"addresses", "pairs of a block and an address", manyAddresses(5_000, 400), manyAddresses(1_000, 80)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, source := range [][]byte{c.attack, c.control} {
