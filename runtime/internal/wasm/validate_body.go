@@ -15,6 +15,7 @@ type bodyValidation struct {
 	found    FunctionAnalysis
 	spills   spills
 	moves    moves
+	joins    joins
 	alone    [256]ValueType // each type at its own index, so that a single type is a slice
 }
 
@@ -56,6 +57,7 @@ func (b *bodyValidation) function(f Function) (FunctionAnalysis, *Error) {
 	b.found.Vectors = slices.Contains(b.locals, V128)
 	b.spills.reset(len(b.locals))
 	b.moves.reset(len(b.locals))
+	b.joins.reset(len(b.locals))
 	b.operands, b.frames = b.operands[:0], b.frames[:0]
 	b.open(opBlock, nil, functionType.Results)
 	for b.err == nil && len(b.frames) > 0 {
@@ -85,6 +87,28 @@ func (b *bodyValidation) complexity(locals int) {
 	if b.v.controlSquares > int64(b.v.bounds.ControlSquares) {
 		b.fail(ErrLimit, b.at, "the squares of the functions' blocks and branches are more than %d together", b.v.bounds.ControlSquares)
 	}
+	b.joinComplexity()
+}
+
+// joinComplexity checks the bounds on what joining paths costs.
+func (b *bodyValidation) joinComplexity() {
+	looked, moved := b.joins.total()
+	b.v.joinedValues += looked
+	b.v.joinMoves += moved
+	b.v.knownAddresses += float64(b.joins.kept)
+	for _, total := range []struct {
+		value  float64
+		limit  int
+		format string
+	}{
+		{b.v.joinedValues, b.v.bounds.JoinedValues, "the squares of the values that come to where paths join, for each path and loop, are more than %d together"},
+		{b.v.joinMoves, b.v.bounds.JoinMoves, "the functions move more than %d values to where paths join together"},
+		{b.v.knownAddresses, b.v.bounds.KnownAddresses, "the functions have more than %d pairs of a block and an address that is accessed before it together"},
+	} {
+		if total.value > float64(total.limit) {
+			b.fail(ErrLimit, b.at, total.format, total.limit)
+		}
+	}
 }
 
 // declareLocals reads the locals. It rejects more than Inspect counted.
@@ -108,18 +132,22 @@ func (b *bodyValidation) declareLocals(want int) {
 // step validates one instruction.
 func (b *bodyValidation) step() {
 	b.found.Instructions++
+	if b.found.Instructions%instructionsPerTest == 0 {
+		b.joins.test()
+	}
 	in := &b.in
 	if in.operator.immediates >= immediateMemory {
 		b.memoryInstruction(in)
+		b.joins.access(b.origin(len(in.operator.params)))
 	}
 	if in.opcode >= opMemoryInit && in.opcode <= opTableFill {
 		b.v.analysis.bulk |= 1 << in.opcode.number()
 	}
 	if in.opcode == opMemoryGrow || in.opcode == opTableGrow {
-		b.found.Calls = true // they leave the guest's code
+		b.leaves() // they leave the guest's code
 	}
 	if takesLength(in.opcode) {
-		b.found.Calls = true // they become calls
+		b.leaves() // they become calls
 		if use := in.bulkUse(); !b.v.bulkUsed[use] {
 			b.v.bulkUsed[use] = true
 			b.v.analysis.bulkUses = append(b.v.analysis.bulkUses, use)
@@ -134,6 +162,12 @@ func (b *bodyValidation) step() {
 			b.lanes(in)
 		}
 	}
+}
+
+// leaves is where the function calls another.
+func (b *bodyValidation) leaves() {
+	b.found.Calls = true
+	b.joins.test()
 }
 
 // memoryInstruction checks that there is a memory and that the alignment does not exceed the
@@ -195,6 +229,7 @@ func (b *bodyValidation) control(in *instruction) {
 		b.otherwise()
 	case opEnd:
 		b.moves.end(len(b.top().start) + len(b.top().end))
+		b.joins.end(int32(len(b.top().end)), !b.top().unreachable)
 		b.finish()
 	case opBr, opBrIf, opBrTable, opReturn:
 		b.branch(in)
@@ -218,6 +253,7 @@ func (b *bodyValidation) block(in *instruction) {
 	}
 	b.expectAll(start)
 	b.moves.begin(in.at)
+	b.joins.begin(in.opcode, int32(len(start)))
 	b.found.Loops = b.found.Loops || in.opcode == opLoop
 	b.found.Blocks++
 	b.bound("blocks", b.found.Blocks, b.v.bounds.Blocks)
@@ -241,6 +277,7 @@ func (b *bodyValidation) otherwise() {
 		b.invalid("else is outside of an if")
 		return
 	}
+	b.joins.otherwise(!b.top().unreachable)
 	top := b.close()
 	b.open(opElse, top.start, top.end)
 }
@@ -262,9 +299,12 @@ func (b *bodyValidation) branch(in *instruction) {
 	b.bound("branches", b.found.Branches, b.v.bounds.Branches)
 	switch in.opcode {
 	case opBr:
+		b.joins.branch(in.index)
 		b.expectAll(b.target(in.index))
 		b.abandon()
 	case opBrIf:
+		b.joins.branch(in.index)
+		b.joins.next(0, 0, 0)
 		b.expect(I32)
 		types := b.target(in.index)
 		b.expectAll(types)
@@ -272,6 +312,7 @@ func (b *bodyValidation) branch(in *instruction) {
 	case opBrTable:
 		b.branchTable(in)
 	case opReturn:
+		b.joins.test()
 		b.expectAll(b.frames[0].end)
 		b.abandon()
 	}
@@ -309,7 +350,9 @@ func (b *bodyValidation) branchTable(in *instruction) {
 		if b.err != nil {
 			return
 		}
-		frame := b.labelled(labels.u32("a label"))
+		label := labels.u32("a label")
+		b.joins.branch(label)
+		frame := b.labelled(label)
 		if frame == nil || frame.checked == in.at {
 			continue
 		}
@@ -326,7 +369,7 @@ func (b *bodyValidation) branchTable(in *instruction) {
 
 // call validates calls (§3.3.8), and tail calls (tail call proposal).
 func (b *bodyValidation) call(in *instruction) {
-	b.found.Calls = true
+	b.leaves()
 	var callee *FuncType
 	if in.opcode == opCall || in.opcode == opReturnCall {
 		if uint64(in.index) >= uint64(len(b.v.functions)) {
