@@ -50,6 +50,12 @@ func manyAddresses(n, ifs int) []byte {
 		each(n, func(i int) []byte { return join(get(0), number(i), add, loadNumber, drop) }), repeat(ifs, get(0), []byte{0x04, 0x40, 0x05, 0x0b}))}}}.bytes()
 }
 
+// operandsAround keeps operands on the stack across ifs.
+func operandsAround(n, ifs int) []byte {
+	return shape{functions: []shapedFunction{{more: 1, body: join(number(0), repeat(n, get(0), loadNumber),
+		repeat(ifs, get(0), []byte{0x04, 0x40, 0x05, 0x0b}), repeat(n-1, add), storeNumber)}}}.bytes()
+}
+
 // TestAttackSlowJoins: shapes of modules for which the compiler takes up to hours per 100 KB, or gigabytes, are refused
 // in this process. The controls are less in the same shape, and the same where modules are trusted. How long it would
 // take, TestCompilingJoinsGrowsFaster shows.
@@ -68,6 +74,7 @@ func TestAttackSlowJoins(t *testing.T) {
 		{"ifs in a row", "the squares of the values that come to where paths join",
 			localsAround(1_000, repeat(100, get(0), []byte{0x04, 0x40, 0x05, 0x0b})), localsAround(300, repeat(300, get(0), []byte{0x04, 0x40, 0x05, 0x0b}))},
 		{"values for many branches", "move more than", assignedBehind(150, 1_500), assignedBehind(150, 300)},
+		{"operands", "pairs of a block and a local or an operand", operandsAround(9_000, 1_200), operandsAround(500, 100)},
 		{"addresses", "pairs of a block and an address", manyAddresses(5_000, 400), manyAddresses(1_000, 80)},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -162,7 +162,7 @@ func TestBoundsAreExact(t *testing.T) {
 		{"Branches", 2, inBody(0x0c, 0, 0x0f), "code section at byte 25: a function has 2 branches or more, the limit is 1"},
 		{"ControlSquares", 9, inBody(2, 0x40, 0x0c, 0, 0x0f, opEnd), "code section at byte 30: the squares of the functions' blocks and branches are more than 8 together"},
 		{"BlockLocals", 6, module(oneType, oneFunc, section(SectionCode, vector(body(raw(1, 3, byte(I32)), 2, 0x40, opEnd, 2, 0x40, opEnd)))), "code section at byte 32: a function has 2 blocks × 3 locals, the limit is 5"},
-		{"AllBlockLocals", 9, module(oneType, oneFunc, section(SectionCode, vector(body(raw(1, 3, byte(I32)), 2, 0x40, opEnd, 2, 0x40, opEnd)))), "code section at byte 32: the functions have more than 8 pairs of a block and a local together"},
+		{"AllBlockLocals", 9, module(oneType, oneFunc, section(SectionCode, vector(body(raw(1, 3, byte(I32)), 2, 0x40, opEnd, 2, 0x40, opEnd)))), "code section at byte 32: the functions have more than 8 pairs of a block and a local or an operand together"},
 		{"BranchTargets", 3, inBody(opI32Const, 0, 0x0e, 2, 0, 0, 0), "code section at byte 25: a function has 3 labels in br_table or more, the limit is 2"},
 		{"AllBranchTargets", 4, inBody(opI32Const, 0, 0x0e, 1, 0, 0, opI32Const, 0, 0x0e, 1, 0, 0), "code section at byte 31: the functions have more than 3 labels in br_table together"},
 		{"OperandStack", 2, inBody(opI32Const, 0, opI32Const, 0, 0), "code section at byte 25: the operand stack has 2 values, the limit is 1"},

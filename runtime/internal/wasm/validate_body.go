@@ -16,6 +16,7 @@ type bodyValidation struct {
 	spills   spills
 	moves    moves
 	joins    joins
+	carried  int64          // operands that are on the stack at a block or a br_if, together
 	alone    [256]ValueType // each type at its own index, so that a single type is a slice
 }
 
@@ -50,7 +51,7 @@ func (b *bodyValidation) function(f Function) (FunctionAnalysis, *Error) {
 		reader:   reader{source: b.v.source[:f.Offset+f.Size], at: f.Offset, section: SectionCode.String()},
 		features: b.v.features,
 	}
-	b.found = FunctionAnalysis{}
+	b.found, b.carried = FunctionAnalysis{}, 0
 	functionType := &b.v.module.Types[f.Type]
 	b.locals = append(b.locals[:0], functionType.Params...)
 	b.declareLocals(len(functionType.Params) + f.Locals)
@@ -78,9 +79,9 @@ func (b *bodyValidation) complexity(locals int) {
 	if product := int64(b.found.Blocks) * int64(locals); product > int64(b.v.bounds.BlockLocals) {
 		b.fail(ErrLimit, b.at, "a function has %d blocks × %d locals, the limit is %d", b.found.Blocks, locals, b.v.bounds.BlockLocals)
 	}
-	b.v.blockLocals += (int64(b.found.Blocks) + 1) * int64(locals)
+	b.v.blockLocals += (int64(b.found.Blocks)+1)*int64(locals) + b.carried
 	if b.v.blockLocals > int64(b.v.bounds.AllBlockLocals) {
-		b.fail(ErrLimit, b.at, "the functions have more than %d pairs of a block and a local together", b.v.bounds.AllBlockLocals)
+		b.fail(ErrLimit, b.at, "the functions have more than %d pairs of a block and a local or an operand together", b.v.bounds.AllBlockLocals)
 	}
 	size := int64(b.found.Blocks) + int64(b.found.Branches)
 	b.v.controlSquares += size * size
@@ -256,6 +257,7 @@ func (b *bodyValidation) block(in *instruction) {
 	b.joins.begin(in.opcode, int32(len(start)))
 	b.found.Loops = b.found.Loops || in.opcode == opLoop
 	b.found.Blocks++
+	b.carried += int64(len(b.operands))
 	b.bound("blocks", b.found.Blocks, b.v.bounds.Blocks)
 	b.found.MaxDepth = max(b.found.MaxDepth, uint32(len(b.frames)))
 	b.bound("blocks inside one another", b.found.MaxDepth, b.v.bounds.BlockDepth)
@@ -303,6 +305,7 @@ func (b *bodyValidation) branch(in *instruction) {
 		b.expectAll(b.target(in.index))
 		b.abandon()
 	case opBrIf:
+		b.carried += int64(len(b.operands))
 		b.joins.branch(in.index)
 		b.joins.next(0, 0, 0)
 		b.expect(I32)
