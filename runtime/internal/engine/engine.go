@@ -97,6 +97,8 @@ type Engine struct {
 	close   context.CancelCauseFunc
 	starts  chan struct{} // a semaphore for background starts
 
+	retiring chan struct{} // a semaphore for instances that are retired in the background
+
 	uncached   sync.Once // guards onUncached
 	onUncached func(error)
 
@@ -134,7 +136,8 @@ func open(ctx context.Context, options Options) (*Engine, error) {
 		base: base, compiler: options.Compiler, trusted: map[Digest]bool{}, offered: map[string]bool{wasm.MeterModule: true, wasm.ForkModule: true}, logger: options.Logger, onUncached: options.OnUncached,
 		idle:  newPool(base, cmp.Or(options.IdleBytes, defaultIdleBytes), cmp.Or(options.IdleTime, defaultIdleTime)),
 		pages: newPageScanner(), starts: make(chan struct{}, max(1, goruntime.GOMAXPROCS(0)/2)),
-		modules: map[Digest]*compilation{}, residents: residents{bytes: cmp.Or(options.ModuleBytes, defaultModuleBytes)},
+		retiring: make(chan struct{}, max(1, goruntime.GOMAXPROCS(0)/2)),
+		modules:  map[Digest]*compilation{}, residents: residents{bytes: cmp.Or(options.ModuleBytes, defaultModuleBytes)},
 	}
 	e.closing, e.close = context.WithCancelCause(base)
 	if e.logger == nil {

@@ -61,8 +61,14 @@ func (i *instance) savedStacks() (bytes int64) {
 	return bytes
 }
 
-// held returns how many private bytes the memory holds, with what finds them.
-func (m *linearMemory) held() int64 { return m.kept + m.written.held() }
+// held returns how many private bytes the memory holds, with what finds and maps them.
+func (m *linearMemory) held() int64 {
+	held := m.kept + m.written.held()
+	if m.image != nil {
+		held += m.image.mappingsBytes()
+	}
+	return held
+}
 
 // heapOf returns how many bytes of the Go heap an instance of wazero takes for its globals, tables, segments and
 // references to functions, or 0 if that is not known. wazero v1.12.0 does not export them. They do not change, unless

@@ -14,13 +14,29 @@ import (
 
 // imageFile is a sealed in-memory file that holds the image. Memories map it privately, so all
 // instances share the pages that none of them has written.
-type imageFile struct{ file *os.File }
+//
+// Only spans without holes are mapped: the system gives a hole of such a file a page when a private mapping of it is
+// touched, and the file keeps that page.
+type imageFile struct {
+	file  *os.File
+	spans []pageSpan // of the image that the file holds, in ascending order; the rest is zero
+}
 
-const systemPage = imagePage
+const (
+	systemPage = imagePage
+
+	// filledGap is the longest run of zero bytes that an image may hold, where that saves a mapping.
+	filledGap = 64 << 10
+	// mostSpans bounds the mappings of an image, of which a process can have some 65,000. Longer gaps are filled if there
+	// would be more.
+	mostSpans = 16
+	// mappingBytes is what a mapping counts for in an idle instance, so that their number is bounded, too.
+	mappingBytes = 4 << 10
+)
 
 var zeroPage [systemPage]byte
 
-// copyFrom fills the file. Zero pages stay holes, which take no memory.
+// copyFrom fills the file.
 func (i *image) copyFrom(memory []byte, spans []pageSpan) error {
 	descriptor, err := unix.MemfdCreate("caisson", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
@@ -37,47 +53,88 @@ func (i *image) fill(memory []byte, spans []pageSpan) error {
 	if err := i.file.file.Truncate(int64(len(memory))); err != nil || len(memory) == 0 {
 		return err
 	}
-	for _, span := range spans {
-		for at := span.from; at < span.to; {
-			end := at
-			for end < span.to && !bytes.Equal(memory[end:end+systemPage], zeroPage[:]) {
-				end += systemPage
-			}
-			if _, err := i.file.file.WriteAt(memory[at:end], int64(at)); err != nil {
-				return err
-			}
-			i.bytes += int64(end - at)
-			at = end + systemPage
+	i.file.spans = spansToMap(memory, spans)
+	for _, span := range i.file.spans {
+		if _, err := i.file.file.WriteAt(memory[span.from:span.to], int64(span.from)); err != nil {
+			return err
 		}
+		i.bytes += int64(span.to - span.from)
 	}
-	descriptor := int(i.file.file.Fd())
 	const seals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE | unix.F_SEAL_SEAL
-	if _, err := unix.FcntlInt(uintptr(descriptor), unix.F_ADD_SEALS, seals); err != nil {
+	if _, err := unix.FcntlInt(i.file.file.Fd(), unix.F_ADD_SEALS, seals); err != nil {
 		return err
 	}
 	var err error
-	i.memory, err = unix.Mmap(descriptor, 0, len(memory), unix.PROT_READ, unix.MAP_PRIVATE)
-	return err
+	if i.memory, err = reserve(uint64(len(memory))); err != nil {
+		return err
+	}
+	if _, err = i.mapOnto(i.memory, nil); err != nil {
+		return err
+	}
+	return unix.Mprotect(i.memory, unix.PROT_READ)
+}
+
+// spansToMap returns the pages of the spans that are not zero, with gaps that are filled.
+func spansToMap(memory []byte, spans []pageSpan) []pageSpan {
+	var mapped []pageSpan
+	for _, span := range spans {
+		for at := span.from; at < span.to; at += systemPage {
+			if !bytes.Equal(memory[at:at+systemPage], zeroPage[:]) {
+				mapped = fillGap(mapped, pageSpan{at, at + systemPage}, filledGap)
+			}
+		}
+	}
+	for gap := 2 * filledGap; len(mapped) > mostSpans; gap *= 2 {
+		fewer := mapped[:0]
+		for _, span := range mapped {
+			fewer = fillGap(fewer, span, gap)
+		}
+		mapped = fewer
+	}
+	return mapped
+}
+
+// fillGap adds a span. It merges the span into the last one if the gap between them is not longer than gap.
+func fillGap(spans []pageSpan, next pageSpan, gap int) []pageSpan {
+	if last := len(spans) - 1; last >= 0 && next.from-spans[last].to <= gap {
+		spans[last].to = next.to
+		return spans
+	}
+	return append(spans, next)
 }
 
 // close frees the image. Existing mappings of it stay valid.
 func (i *image) close() error {
-	var failures []error
-	if len(i.memory) > 0 {
-		failures = append(failures, unix.Munmap(i.memory))
-	}
+	release(i.memory)
 	i.memory = nil
-	return errors.Join(append(failures, i.file.file.Close())...)
+	return i.file.file.Close()
 }
 
-// mapOnto replaces the start of reserved with a private mapping of the image. It returns how many bytes
-// of that are not shared.
-func (i *image) mapOnto(reserved []byte) (private int64, err error) {
+// mapOnto replaces the start of reserved with the image: private mappings of the file, and zero pages between them. An
+// earlier image may be mapped there. It returns how many bytes are not shared.
+func (i *image) mapOnto(reserved []byte, earlier *image) (private int64, err error) {
 	if len(i.memory) == 0 {
 		return 0, nil
 	}
-	_, err = unix.MmapPtr(int(i.file.file.Fd()), 0, unsafe.Pointer(&reserved[0]), uintptr(len(i.memory)),
-		unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_FIXED|unix.MAP_NORESERVE)
-	choosePages(reserved[:len(i.memory)])
-	return 0, err
+	const (
+		access   = unix.PROT_READ | unix.PROT_WRITE
+		replaced = unix.MAP_PRIVATE | unix.MAP_FIXED | mapNoReserve
+	)
+	if earlier == nil {
+		err = unix.Madvise(reserved[:len(i.memory)], unix.MADV_DONTNEED) // which makes written pages zero
+	} else {
+		_, err = unix.MmapPtr(-1, 0, unsafe.Pointer(&reserved[0]), uintptr(len(i.memory)), access, replaced|unix.MAP_ANON)
+	}
+	for _, span := range i.file.spans {
+		if err == nil {
+			_, err = unix.MmapPtr(int(i.file.file.Fd()), int64(span.from), unsafe.Pointer(&reserved[span.from]), uintptr(span.to-span.from), access, replaced)
+		}
+	}
+	if err != nil {
+		return 0, err
+	}
+	return 0, useSmallPages(reserved[:len(i.memory)])
 }
+
+// mappingsBytes is what the mappings count for in an idle instance.
+func (i *image) mappingsBytes() int64 { return 2 * mappingBytes * int64(len(i.file.spans)) }

@@ -14,7 +14,10 @@ func (i *image) copyFrom(memory []byte, _ []pageSpan) error {
 
 func (i *image) close() error { return nil }
 
+// mappingsBytes is 0: nothing is mapped.
+func (i *image) mappingsBytes() int64 { return 0 }
+
 // mapOnto copies the image. It returns its size.
-func (i *image) mapOnto(reserved []byte) (private int64, err error) {
+func (i *image) mapOnto(reserved []byte, _ *image) (private int64, err error) {
 	return int64(copy(reserved, i.memory)), nil
 }

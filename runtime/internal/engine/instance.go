@@ -167,18 +167,7 @@ func (m *Module) instantiateWith(ctx context.Context, memory *linearMemory) (mad
 // it if it cannot be reset.
 func (i *instance) run(ctx context.Context, key poolKey, r Run) (usage Usage, err error) {
 	reuse := false // stays false after a panic or runtime.Goexit
-	defer func() {
-		kept := false
-		if reuse && i.module.rewritten.unrestorable == "" && i.reset() == nil {
-			kept = i.module.engine.idle.put(key, i)
-		} else {
-			i.leaveThread()
-			i.close(context.WithoutCancel(ctx))
-		}
-		if p, ok := key.owner.(*Program); ok && reuse && !kept {
-			p.lose(r.Fuel)
-		}
-	}()
+	defer func() { i.retire(key, reuse, r.Fuel) }()
 	i.fuel, i.watched = meter{limit: r.Fuel}, r.Watched
 	i.meter.Set(uint64(i.fuel.first()))
 	i.watchPages()
@@ -325,7 +314,7 @@ func (i *instance) values() []uint64 {
 // mostNativeStack is the maximum native stack, in bytes, of an instance that is kept.
 const mostNativeStack = 1 << 20
 
-// reset restores the state that the image holds, and that of the instances beside it.
+// reset restores the state that the image holds, and that of the instances beside it, after a survey.
 func (i *instance) reset() error {
 	if stacks, known := i.nativeStacks(); !known || stacks > mostNativeStack {
 		return errNotReset
@@ -333,10 +322,7 @@ func (i *instance) reset() error {
 	if i.wasm.IsClosed() {
 		return errNotReset
 	}
-	for _, b := range i.beside {
-		i.memory.written.faults.countWith(&b.memory.written.faults)
-	}
-	if err := i.memory.reset(i.wasm, i.module.engine.pages); err != nil {
+	if err := i.memory.reset(i.wasm); err != nil {
 		return err
 	}
 	i.resetGlobals()

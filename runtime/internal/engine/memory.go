@@ -9,9 +9,7 @@ import (
 
 // linearMemory backs the one memory of an instance and enforces its limit. Growing never moves it:
 // address space for the whole limit is reserved at the start, and the system provides pages when
-// the guest first touches them. The first few mebibytes use small pages, so small guests stay
-// small. The rest uses large pages where the system has them, because a guest that touches much
-// memory for the first time spends most of that time in the system, where nothing can stop it.
+// the guest first touches them.
 //
 // It serves one goroutine.
 type linearMemory struct {
@@ -71,8 +69,8 @@ func (m *linearMemory) besides() (size uint64) {
 
 // adopt sets the image that reset restores. The memory must have the same contents as the image.
 func (m *linearMemory) adopt(i *image) (err error) {
+	m.kept, err = i.mapOnto(m.reserved, m.image)
 	m.image = i
-	m.kept, err = i.mapOnto(m.reserved)
 	return err
 }
 
@@ -94,14 +92,13 @@ func (m *linearMemory) leaveThread() { m.written.faults.stop() }
 // errNotReset means that an instance cannot be reused.
 var errNotReset = errors.New("the instance cannot be reset")
 
-// reset restores the memory of the instance from its image.
-func (m *linearMemory) reset(instance api.Module, scanner *pageScanner) error {
+// reset restores the memory of the instance from its image, after a survey.
+func (m *linearMemory) reset(instance api.Module) error {
 	if len(m.reserved) == 0 {
-		m.leaveThread()
 		return nil
 	}
 	var err error
-	if m.kept, err = m.restore(scanner); err != nil {
+	if m.kept, err = m.restore(); err != nil {
 		return err
 	}
 	m.refused = 0

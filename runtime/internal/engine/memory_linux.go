@@ -2,19 +2,21 @@
 
 package engine
 
-import "golang.org/x/sys/unix"
+import (
+	"errors"
+
+	"golang.org/x/sys/unix"
+)
 
 // mapNoReserve keeps reserved address space out of the system's commit accounting.
 const mapNoReserve = unix.MAP_NORESERVE
 
-// smallPagesBelow is the number of bytes that are backed by pages of the ordinary size.
-const smallPagesBelow = 16 << 20
-
-// choosePages requests large pages beyond smallPagesBelow, and small ones below. A kernel without
-// large pages refuses, and all pages stay small.
-func choosePages(memory []byte) {
-	_ = unix.Madvise(memory[:min(len(memory), smallPagesBelow)], unix.MADV_NOHUGEPAGE)
-	if len(memory) > smallPagesBelow {
-		_ = unix.Madvise(memory[smallPagesBelow:], unix.MADV_HUGEPAGE)
+// useSmallPages has the system provide memory in pages of the ordinary size, even where large ones are its default. A
+// store that touches a large page waits until the system has cleared it all, and nothing can stop the guest in a store.
+func useSmallPages(memory []byte) error {
+	err := unix.Madvise(memory, unix.MADV_NOHUGEPAGE)
+	if errors.Is(err, unix.EINVAL) { // the system has no large pages
+		return nil
 	}
+	return err
 }

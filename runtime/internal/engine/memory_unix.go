@@ -11,10 +11,14 @@ func reserve(size uint64) ([]byte, error) {
 		return []byte{}, nil
 	}
 	memory, err := unix.Mmap(-1, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE|mapNoReserve)
-	if err == nil {
-		choosePages(memory)
+	if err != nil {
+		return nil, err
 	}
-	return memory, err
+	if err := useSmallPages(memory); err != nil {
+		release(memory)
+		return nil, err
+	}
+	return memory, nil
 }
 
 func release(memory []byte) {

@@ -16,8 +16,11 @@ func (*written) held() int64 { return 0 }
 
 func (m *linearMemory) watch(*pageScanner, *linearMemory) {}
 
+// survey returns how many bytes a reset rewrites.
+func (m *linearMemory) survey(*pageScanner) int64 { return int64(m.size) }
+
 // restore resets the memory to its image. It rewrites and keeps all of it.
-func (m *linearMemory) restore(*pageScanner) (kept int64, err error) {
+func (m *linearMemory) restore() (kept int64, err error) {
 	n := copy(m.contents(), m.image.memory)
 	clear(m.contents()[n:])
 	return int64(m.size), nil

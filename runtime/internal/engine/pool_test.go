@@ -232,6 +232,7 @@ func testResets(t *testing.T, module *Module) {
 		if !assert.ObjectsAreEqual(want, used.state()) {
 			changed++
 		}
+		used.survey()
 		require.NoError(t, used.reset())
 		require.True(t, assert.ObjectsAreEqual(want, used.state()), "after %s(%d)", kernel.Name, size)
 	}

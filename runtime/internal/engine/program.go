@@ -27,6 +27,8 @@ type Program struct {
 	filling atomic.Bool  // an instance is being started in the background
 	lost    atomic.Int64 // instances that could not be kept; see mostLost
 
+	retiring sync.WaitGroup // instances that are reset in the background
+
 	mu    sync.Mutex
 	image *image // nil until the first instance has started
 	cost  StartCost
@@ -136,6 +138,7 @@ func (p *Program) Drop() error {
 	programs := &p.module.residence.programs
 	*programs = slices.DeleteFunc(*programs, func(other *Program) bool { return other == p })
 	e.mu.Unlock()
+	p.retiring.Wait()
 	e.idle.forget(p)
 	return p.close()
 }

@@ -203,6 +203,7 @@ func TestGoReactorsAreCopied(t *testing.T) {
 		got, err := i.wasm.ExportedFunction(kernel.Name).Call(i.context(ctx), uint64(kernel.Size))
 		require.NoError(t, err)
 		assert.Equal(t, kernel.Checksum, got[0])
+		i.survey()
 		require.NoError(t, i.reset())
 	}
 

@@ -3,8 +3,10 @@
 package engine
 
 import (
+	"bytes"
 	"os"
 	goruntime "runtime"
+	"slices"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -20,20 +22,20 @@ type written struct {
 	pages   []pageSpan
 	known   bool // pages lists all pages written before the last run
 	most    int  // the largest size of the memory since it last had no private pages
+	peak    int  // the largest size of the memory
 	regions []pageRegion
 	faults  faultWatch
 }
 
-// held returns the size of the lists of pages.
+// held returns the size of the lists of pages, and of the system's page tables, which stay when pages are given back.
 func (w *written) held() int64 {
-	return int64(cap(w.pages))*int64(unsafe.Sizeof(pageSpan{})) + int64(cap(w.regions))*int64(unsafe.Sizeof(pageRegion{}))
+	const entryBytes = 8
+	return int64(w.peak/systemPage*entryBytes) + int64(cap(w.pages))*int64(unsafe.Sizeof(pageSpan{})) + int64(cap(w.regions))*int64(unsafe.Sizeof(pageRegion{}))
 }
 
-// watch prepares for a run. It does not watch memories that may have large pages: the system merges
-// small pages into large ones on its own and so gives a memory private pages without a fault. Another
-// memory of the run, if there is one, must be prepared already.
+// watch prepares for a run. Another memory of the run, if there is one, must be prepared already.
 func (m *linearMemory) watch(scanner *pageScanner, other *linearMemory) {
-	if !m.written.known || scanner == nil || !scanner.faults || m.written.most > smallPagesBelow {
+	if !m.written.known || scanner == nil || !scanner.faults {
 		return
 	}
 	if other != nil {
@@ -43,17 +45,30 @@ func (m *linearMemory) watch(scanner *pageScanner, other *linearMemory) {
 	m.written.faults.begin()
 }
 
-// restore resets the memory to its image: written pages are overwritten or cleared, others are not
-// touched. It returns how many private bytes the memory keeps.
-func (m *linearMemory) restore(scanner *pageScanner) (kept int64, err error) {
+// survey ends the watch and finds the pages that were written. It returns how many bytes a reset gives back to the
+// system: 0 if the memory keeps them, at most muchWritten if that many are too many, and otherwise an upper bound.
+func (m *linearMemory) survey(scanner *pageScanner) (returned int64) {
 	w := &m.written
-	w.most = max(w.most, int(m.size))
+	unchanged := w.faults.end()
+	w.most, w.peak = max(w.most, int(m.size)), max(w.peak, int(m.size))
+	if unchanged {
+		return 0
+	}
+	pages := w.find(m.reserved[:min(w.most, len(m.reserved))], scanner)
+	if w.known = pages <= mostKeptPages; w.known {
+		return 0
+	}
+	return int64(pages) * systemPage
+}
+
+// restore resets the memory to its image after a survey: written pages are overwritten or cleared, others are not
+// touched. It returns how many private bytes the memory keeps.
+func (m *linearMemory) restore() (kept int64, err error) {
+	w := &m.written
 	memory := m.reserved[:w.most] // memory beyond the current size may be left from an earlier run
-	if !w.faults.end() || w.most > smallPagesBelow {
-		if w.known, err = w.find(memory, scanner); err != nil || !w.known {
-			w.most = 0
-			return 0, unix.Madvise(memory, unix.MADV_DONTNEED)
-		}
+	if !w.known {
+		w.most = 0
+		return 0, unix.Madvise(memory, unix.MADV_DONTNEED)
 	}
 	for _, span := range w.pages {
 		n := 0
@@ -66,23 +81,27 @@ func (m *linearMemory) restore(scanner *pageScanner) (kept int64, err error) {
 	return kept, nil
 }
 
-// find finds the written pages. It fails, or returns false, if there are too many or they cannot be
-// determined.
-func (w *written) find(memory []byte, scanner *pageScanner) (bool, error) {
+// find lists the written pages, if they are at most mostKeptPages, and returns their number. It counts up to muchWritten
+// bytes. If the pages cannot be determined, it returns the number of all of them, and more than mostKeptPages.
+func (w *written) find(memory []byte, scanner *pageScanner) (pages int) {
 	w.pages = w.pages[:0]
+	all := max(len(memory)/systemPage, mostKeptPages+1)
 	if scanner == nil {
-		return false, nil
+		return all
 	}
 	if w.regions == nil {
 		w.regions = make([]pageRegion, regionsAtOnce)
 	}
-	pages := 0
 	err := scanner.scan(memory, w.regions, func(from, to int) bool {
-		w.pages = append(w.pages, pageSpan{from, to})
-		pages += (to - from) / systemPage
-		return pages <= mostKeptPages
+		if pages += (to - from) / systemPage; pages <= mostKeptPages {
+			w.pages = append(w.pages, pageSpan{from, to})
+		}
+		return pages < muchWritten/systemPage
 	})
-	return err == nil && pages <= mostKeptPages, err
+	if err != nil {
+		return all
+	}
+	return pages
 }
 
 // pageScanner finds the written pages of a private mapping: the kernel copied them, so they no
@@ -133,6 +152,7 @@ const (
 	pageIsFile    = 1 << 2
 	pageIsPresent = 1 << 3
 	pageIsSwapped = 1 << 4
+	pageIsZero    = 1 << 5 // the shared page that the system has for memory that was only read
 
 	pagemapScan = 0xc0606610 // _IOWR('f', 16, struct pm_scan_arg)
 )
@@ -145,8 +165,8 @@ func (s *pageScanner) scan(memory []byte, buffer []pageRegion, visit func(from, 
 	end := base + uint64(len(memory))
 	for at := base; at < end; {
 		a := scanArguments{
-			start: at, end: end, regions: uint64(uintptr(unsafe.Pointer(&buffer[0]))), regionsLength: uint64(len(buffer)),
-			inverted: pageIsFile, all: pageIsFile, anyOf: pageIsPresent | pageIsSwapped, returned: pageIsPresent,
+			start: at, end: end, regions: uint64(uintptr(unsafe.Pointer(&buffer[0]))), regionsLength: uint64(len(buffer)), maxPages: muchWritten / systemPage,
+			inverted: pageIsFile | pageIsZero, all: pageIsFile | pageIsZero, anyOf: pageIsPresent | pageIsSwapped, returned: pageIsPresent,
 		}
 		a.size = uint64(unsafe.Sizeof(a))
 		found, _, errno := unix.Syscall(unix.SYS_IOCTL, s.descriptor, pagemapScan, uintptr(unsafe.Pointer(&a)))
@@ -167,9 +187,10 @@ func (s *pageScanner) scan(memory []byte, buffer []pageRegion, visit func(from, 
 	return nil
 }
 
-// works tests the scanner on a mapping of two pages of which one is written.
+// works tests the scanner on two pages of an image and one after it. All are read, and the second is written.
 func (s *pageScanner) works() bool {
-	i, err := newImage(make([]byte, 2*systemPage), nil, nil)
+	contents := bytes.Repeat([]byte{1}, 2*systemPage)
+	i, err := newImage(contents, allOf(contents), nil)
 	if err != nil {
 		return false
 	}
@@ -179,18 +200,17 @@ func (s *pageScanner) works() bool {
 		return false
 	}
 	defer release(memory)
-	if _, err := i.mapOnto(memory); err != nil {
+	if _, err := i.mapOnto(memory, nil); err != nil {
 		return false
 	}
 	_ = memory[0] + memory[systemPage] + memory[2*systemPage] // read only
-	s.faults = faultsShow(func() { memory[systemPage] = 1 })
+	s.faults = faultsShow(func() { memory[systemPage] = 2 })
 	var found []int
 	err = s.scan(memory, make([]pageRegion, regionsAtOnce), func(from, to int) bool {
 		found = append(found, from, to)
 		return true
 	})
-	// A page beyond the file that was only read may be reported as written.
-	return err == nil && len(found) >= 2 && found[0] == systemPage
+	return err == nil && slices.Equal(found, []int{systemPage, 2 * systemPage})
 }
 
 // faultsShow reports whether the first write to a page shows in the count of faults, and a later
