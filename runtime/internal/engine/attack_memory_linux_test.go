@@ -1,4 +1,4 @@
-//go:build linux && !race
+//go:build linux
 
 package engine
 
@@ -87,7 +87,7 @@ func TestAttackImageFills(t *testing.T) {
 func TestAttackFilledHolesOfPrograms(t *testing.T) {
 	zeroed := []byte{0x41, 0x80, 0x80, 0x08, 0x41, 0, 0x36, 2, 0} // a word at 128 KiB becomes 0
 	touched := touching(64, true)
-	source := program{memory: 64, importing: true, locals: 1, data: []wasm.Segment{{Offset: 2 << 16, Bytes: []byte{1}}, {Offset: 5 << 16, Bytes: []byte{2}}},
+	source := program{memory: 64, importing: true, locals: 1, data: []wasm.Segment{{Offset: 2 << 16, Bytes: []byte{1}}, {Offset: 12 << 16, Bytes: []byte{2}}},
 		body: join([]byte{0x41, 0x80, 0x80, 0x08, 0x28, 2, 0, 0x04, 0x40}, zeroed, []byte{0x05}, touched.body, []byte{0x0b})} // if it is not 0 yet, else touch
 	e := newEngine(t, Options{}, noHost)
 	module := compile(t, e, source)
@@ -133,7 +133,7 @@ func mappings(t *testing.T, memory []byte) (found []string) {
 // TestAttackScatteredData: data in many places of memory would take a mapping for each in every instance, of which a
 // process can have some 65,000. The control has data in two places.
 func TestAttackScatteredData(t *testing.T) {
-	const pages, every = 512, 3
+	const pages, every = 512, 6
 	scattered := program{memory: pages, body: nothing}
 	for at := 0; at < pages; at += every {
 		scattered.data = append(scattered.data, wasm.Segment{Offset: uint32(at<<16 + 17), Bytes: []byte{byte(at), 1}})
@@ -172,8 +172,8 @@ func TestSpansToMap(t *testing.T) {
 		{"nothing", nil, nil},
 		{"one page", []int{3}, []pageSpan{{3, 4}}},
 		{"neighbours", []int{3, 4, 5}, []pageSpan{{3, 6}}},
-		{"the longest gap that is filled", []int{3, 20}, []pageSpan{{3, 21}}},
-		{"a longer gap", []int{3, 21}, []pageSpan{{3, 4}, {21, 22}}},
+		{"the longest gap that is filled", []int{3, 68}, []pageSpan{{3, 69}}},
+		{"a longer gap", []int{3, 69}, []pageSpan{{3, 4}, {69, 70}}},
 		{"the ends", []int{0, 1023}, []pageSpan{{0, 1}, {1023, 1024}}},
 	} {
 		memory := make([]byte, size)

@@ -26,7 +26,7 @@ const (
 	systemPage = imagePage
 
 	// filledGap is the longest run of zero bytes that an image may hold, where that saves a mapping.
-	filledGap = 64 << 10
+	filledGap = 256 << 10
 	// mostSpans bounds the mappings of an image, of which a process can have some 65,000. Longer gaps are filled if there
 	// would be more.
 	mostSpans = 16
