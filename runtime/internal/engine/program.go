@@ -161,7 +161,7 @@ func (p *Program) begin(caller context.Context) (_ *instance, err error) {
 	}
 	defer func() {
 		if err != nil {
-			i.close(p.base)
+			i.retire(p.key(), false, 0)
 		}
 	}()
 	ctx, free := p.module.engine.untilClosed(p.start.Context(p.base))
