@@ -27,7 +27,7 @@ type Program struct {
 	filling atomic.Bool  // an instance is being started in the background
 	lost    atomic.Int64 // instances that could not be kept; see mostLost
 
-	retiring sync.WaitGroup // instances that are reset in the background
+	retiring sync.WaitGroup // instances that are retired in the background
 
 	mu    sync.Mutex
 	image *image // nil until the first instance has started

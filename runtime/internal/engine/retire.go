@@ -4,9 +4,9 @@ package engine
 // to 0.45 ms for a MiB, so a call waits for 15 ms at most.
 const muchWritten = 32 << 20
 
-// retire returns an instance to the pool after a run, or closes it if it is not to be reused or cannot be reset. It does so in the background if
-// that takes long, so that the caller has its result and no call outlives its deadline. Only a few instances at a time
-// wait for that, since each still holds its memory: the caller waits for any others.
+// retire returns an instance to the pool after a run, or closes it if it is not to be reused or cannot be reset. It does
+// so in the background if that takes long, so that no call outlives its deadline. Only a few instances at a time are
+// retired in the background, since each still holds its memory: the caller waits for any others.
 func (i *instance) retire(key poolKey, reuse bool, fuel int64) {
 	finish := func() {
 		kept := false
