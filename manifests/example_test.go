@@ -58,13 +58,13 @@ deny:
 	// [/admin] caisson.yaml:7
 }
 
-func ExampleGrants_Statements() {
+func ExampleGrants_Elements() {
 	grants := manifests.Grants{
 		Files: []manifests.FileGrant{{Path: "/project", Host: "/srv/project"}},
 		Calls: []manifests.CallGrant{{Tool: "fetch"}},
 	}
 	m := &manifests.Manifest{Permissions: manifests.Permissions{Tools: []string{"fetch"}}}
-	for _, s := range grants.Statements() {
+	for _, s := range grants.Elements() {
 		fmt.Println(s.Key, s.Concerns(m))
 	}
 	// Output:

@@ -45,7 +45,7 @@ func TestNoKindIsForgotten(t *testing.T) {
 		}
 	}
 	assert.Equal(t, lists, handed)
-	said := grants.Statements()
+	said := grants.Elements()
 	require.Len(t, said, lists)
 	for _, s := range said {
 		assert.Equal(t, grant.Binding, s.Binding, s.Key)
@@ -61,21 +61,21 @@ func TestNoKindIsForgotten(t *testing.T) {
 		default:
 			field.SetString("A")
 		}
-		assert.NotEmpty(t, deny.Statement().Kind, denial.Field(i).Name)
+		assert.NotEmpty(t, deny.Element().Kind, denial.Field(i).Name)
 	}
-	assert.False(t, Deny{}.Statement().Concerns(&Manifest{}))
+	assert.False(t, Deny{}.Element().Concerns(&Manifest{}))
 }
 
-// TestStatementsConcernWhoAsks, by what their rules have in common and not by how they are spelt; what
+// TestElementsConcernWhoAsks, by what their rules have in common and not by how they are spelt; what
 // cannot be read may be about anything.
-func TestStatementsConcernWhoAsks(t *testing.T) {
+func TestElementsConcernWhoAsks(t *testing.T) {
 	m := &Manifest{Context: []string{"project_id"}, Permissions: Permissions{
 		Files: []FilePermission{{Path: "/project/a", Access: AccessRead}}, Network: []NetworkPermission{{Host: "*.example.com"}},
 		Secrets: []SecretPermission{{Name: "KEY", Host: "api.example.com"}}, Env: []string{"LANG"}, Tools: []string{"other"},
 	}}
 	concern := func(g Grants) []string {
 		var keys []string
-		for _, s := range g.Statements() {
+		for _, s := range g.Elements() {
 			if s.Concerns(m) {
 				keys = append(keys, s.Key)
 			}
@@ -99,7 +99,7 @@ func TestStatementsConcernWhoAsks(t *testing.T) {
 		{Deny{Network: &NetworkDeny{}}, true}, {Deny{Network: &NetworkDeny{Host: "API.example.com"}}, true}, {Deny{Network: &NetworkDeny{Host: "example.org"}}, false},
 		{Deny{Secret: "KEY"}, true}, {Deny{Secret: "OTHER"}, false}, {Deny{Context: "project_id"}, true}, {Deny{Env: "HOME"}, false}, {Deny{Call: "other"}, true},
 	} {
-		assert.Equal(t, c.about, c.deny.Statement().Concerns(m), "%+v", c.deny)
+		assert.Equal(t, c.about, c.deny.Element().Concerns(m), "%+v", c.deny)
 	}
 }
 

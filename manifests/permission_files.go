@@ -92,7 +92,7 @@ func files() kind {
             }
           }`,
 			func(g *Grant) *[]FileGrant { return &g.Files }, func(g *Grants) *[]FileGrant { return &g.Files },
-			(*reader).fileGrants, listing(fileGrantNode), FileGrant.statement),
+			(*reader).fileGrants, listing(fileGrantNode), FileGrant.element),
 		takes: &taking{
 			key: "files",
 			schema: `{
@@ -105,11 +105,11 @@ func files() kind {
             }
           }`,
 			read: func(r *reader, n *node, at string, d *Deny) { d.Files = r.fileDeny(n, at) },
-			say: func(d Deny) (Statement, bool) {
+			say: func(d Deny) (Element, bool) {
 				if d.Files == nil {
-					return Statement{}, false
+					return Element{}, false
 				}
-				return d.Files.statement(), true
+				return d.Files.element(), true
 			},
 		},
 	}
@@ -211,23 +211,23 @@ func accessNode(access Access) *node {
 	return textOf(string(access))
 }
 
-func (f FileGrant) statement() Statement {
-	return directoryStatement(f.Path, func(asked string) bool { return asked == f.Path }, func() (any, error) {
+func (f FileGrant) element() Element {
+	return directoryElement(f.Path, func(asked string) bool { return asked == f.Path }, func() (any, error) {
 		f.Binding = Binding{}
 		return f, absolute(&f.Host)
 	})
 }
 
-// statement returns what is denied: mounts at the path and below it.
-func (d FileDeny) statement() Statement {
+// element returns what is denied: mounts at the path and below it.
+func (d FileDeny) element() Element {
 	denied, err := permission.ParseGuestPath(d.Path)
-	s := directoryStatement(d.Path, func(asked string) bool { return err != nil || denied.Matches(asked) }, func() (any, error) { return d, nil })
+	s := directoryElement(d.Path, func(asked string) bool { return err != nil || denied.Matches(asked) }, func() (any, error) { return d, nil })
 	s.About += " or one below it"
 	return s
 }
 
-func directoryStatement(path string, is func(asked string) bool, canonical func() (any, error)) Statement {
-	return Statement{
+func directoryElement(path string, is func(asked string) bool, canonical func() (any, error)) Element {
+	return Element{
 		About: "the directory " + path, Fix: "write a guest path that a manifest asks for, or remove it", canonical: canonical,
 		asked: func(m *Manifest) bool {
 			return slices.ContainsFunc(m.Permissions.Files, func(p FilePermission) bool { return is(p.Path) })

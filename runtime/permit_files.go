@@ -16,12 +16,12 @@ import (
 // decideFiles computes the mounts. It runs first, so its decisions have the indexes of the
 // manifest's requests.
 func (p *permit) decideFiles(_ *Runtime, m *manifests.Manifest, grants manifests.Grants) (enforcer, error) {
-	granted, err := fileGrants(grants.Files, p.module)
+	rules := permission.Rules{Module: p.module}
+	granted, err := fileGrants(grants.Files, &rules)
 	if err != nil {
 		return nil, err
 	}
-	denied, err := fileDenials(grants)
-	if err != nil {
+	if rules.Denials, err = fileDenials(grants); err != nil {
 		return nil, err
 	}
 	for i, request := range m.Permissions.Files {
@@ -30,20 +30,20 @@ func (p *permit) decideFiles(_ *Runtime, m *manifests.Manifest, grants manifests
 			return nil, fmt.Errorf("permission of the manifest: %w", err)
 		}
 		d := tool.Decision{Permission: string(filesKind), Requested: fmt.Sprintf("%s (%s)", request.Path, request.Access)}
-		outcomes := permission.Decide(accesses(fileRule{path: guest}, request.Access, manifests.Binding{}), granted.statements, denied, p.module)
-		if len(outcomes[0].Granted) == 0 {
+		read := rules.DecideOne(fileRule{path: guest})
+		if len(read.Granted) == 0 {
 			line := m.Line(fmt.Sprintf("permissions.files[%d]", i))
 			d.Reason = fmt.Sprintf("asked for on line %d of the manifest, but no grant has the guest path %s", line, request.Path)
-			d.Reason += elsewhere(outcomes[0], granted.statements, p.module)
+			d.Reason += rules.ForOthers(read, "the grant")
 			d.Allow = fileAllow(m.Name, request.Path, request.Access)
 			p.decisions = append(p.decisions, d)
 			continue
 		}
-		grant := granted.grants[guest]
-		d.Granted = from(fmt.Sprintf("%s (%s)", grant.Path, grant.Access), grant.Origin)
-		access := fileAccess(m.Name, request, grant, outcomes, denied, grants.NoWrites, &d)
+		grant := granted[guest]
+		d.Granted = permission.Written(fmt.Sprintf("%s (%s)", grant.Path, grant.Access), grant.Origin)
+		access := fileAccess(m.Name, request, grant, read, rules, grants.NoWrites, &d)
 		if access != "" {
-			if err := checkPart(m.Name, guest, denied); err != nil {
+			if err := checkPart(m.Name, guest, rules.Denials); err != nil {
 				return nil, err
 			}
 			d.Effective = fmt.Sprintf("%s (%s)", request.Path, access)
@@ -56,10 +56,10 @@ func (p *permit) decideFiles(_ *Runtime, m *manifests.Manifest, grants manifests
 
 // accesses returns a rule for reading and, for read-write access, a second one for writing.
 func accesses(r fileRule, access manifests.Access, from manifests.Binding) []permission.Statement {
-	statements := []permission.Statement{{Rule: r, Origin: from.Origin, SHA256: from.SHA256}}
+	statements := []permission.Statement{{Rule: r, Binding: from}}
 	if access == manifests.AccessReadWrite {
 		r.write = true
-		statements = append(statements, permission.Statement{Rule: r, Origin: from.Origin, SHA256: from.SHA256})
+		statements = append(statements, permission.Statement{Rule: r, Binding: from})
 	}
 	return statements
 }
@@ -107,21 +107,16 @@ func checkPart(toolName string, guest permission.GuestPath, denied []permission.
 // fileGrant is a grant and the parsed host directory that it names.
 type fileGrant struct {
 	manifests.FileGrant
+	guest permission.GuestPath
 	host  permission.HostTemplate
 	quota string // where the quota is written
 }
 
-// grantedFiles are the operator's grants, by guest path, with their rules.
-type grantedFiles struct {
-	grants     map[permission.GuestPath]fileGrant
-	statements []permission.Statement
-}
-
-// fileGrants checks the operator's grants, including those that this tool does not request: a
-// missing directory is probably a mistake. Grants bound to another module are not checked
-// further. Two grants of one directory are merged.
-func fileGrants(grants []manifests.FileGrant, module string) (grantedFiles, error) {
-	granted := grantedFiles{grants: map[permission.GuestPath]fileGrant{}}
+// fileGrants adds the operator's grants to the rules and returns them by guest path. It also checks
+// those that this tool does not request: a missing directory is probably a mistake. Grants bound to
+// another module are not checked further. Two grants of one directory are merged.
+func fileGrants(grants []manifests.FileGrant, rules *permission.Rules) (map[permission.GuestPath]fileGrant, error) {
+	granted := map[permission.GuestPath]fileGrant{}
 	for _, given := range grants {
 		grant := fileGrant{FileGrant: given, quota: given.Origin}
 		where := fmt.Sprintf("grant for %q", grant.Path)
@@ -139,21 +134,21 @@ func fileGrants(grants []manifests.FileGrant, module string) (grantedFiles, erro
 		if grant.Access != manifests.AccessRead && grant.Access != manifests.AccessReadWrite {
 			return granted, wrong(": access %q; want %q or %q", grant.Access, manifests.AccessRead, manifests.AccessReadWrite)
 		}
-		rules := accesses(fileRule{path: guest}, grant.Access, grant.Binding)
-		granted.statements = append(granted.statements, rules...)
-		if !rules[0].Holds(module) {
+		grant.guest = guest
+		rules.Grants = append(rules.Grants, accesses(fileRule{path: guest}, grant.Access, grant.Binding)...)
+		if !grant.Holds(rules.Module) {
 			continue
 		}
 		if grant.host, err = readHost(grant.Host); err != nil {
 			return granted, wrong(": %w", err)
 		}
-		if first, twice := granted.grants[guest]; twice {
+		if first, twice := granted[guest]; twice {
 			if !sameHost(first.host, grant.host) {
 				return granted, wrong(" gives %s, and %s gives %s; keep one of the two", grant.Host, or(first.Origin, "another grant for it"), first.Host)
 			}
 			grant = wider(first, grant)
 		}
-		granted.grants[guest] = grant
+		granted[guest] = grant
 	}
 	return granted, nil
 }
@@ -206,22 +201,21 @@ func readHost(text string) (permission.HostTemplate, error) {
 	return template, nil
 }
 
-// fileAccess returns the effective access, or "" for none, and completes the decision. The first
-// outcome is for reading. The second, if the manifest requests it, is for writing.
-func fileAccess(toolName string, request manifests.FilePermission, grant fileGrant, outcomes []permission.Outcome, denied []permission.Statement, noWrites string, d *tool.Decision) manifests.Access {
-	read := outcomes[0]
+// fileAccess returns the effective access, or "" for none, and completes the decision. read is the
+// outcome for reading.
+func fileAccess(toolName string, request manifests.FilePermission, grant fileGrant, read permission.Outcome, rules permission.Rules, noWrites string, d *tool.Decision) manifests.Access {
 	if len(read.Effective) == 0 {
-		d.Reason = denies(denied[read.Taken[0]].Origin)
+		d.Reason = rules.DeniedBy(read)
 		return ""
 	}
-	if len(outcomes) == 1 {
+	if request.Access != manifests.AccessReadWrite {
 		d.Reason = "granted"
 		if grant.Access == manifests.AccessReadWrite {
 			d.Reason = "granted; the manifest asks only for read"
 		}
 		return manifests.AccessRead
 	}
-	switch write := outcomes[1]; {
+	switch write := rules.DecideOne(fileRule{path: grant.guest, write: true}); {
 	case len(write.Effective) > 0:
 		d.Reason = "granted"
 		return manifests.AccessReadWrite
@@ -231,7 +225,7 @@ func fileAccess(toolName string, request manifests.FilePermission, grant fileGra
 	case noWrites != "" && write.Taken[0] == 0:
 		d.Reason = "the profile " + noWrites + " allows no writing"
 	default:
-		d.Reason = denies(denied[write.Taken[0]].Origin) + " for writing"
+		d.Reason = rules.DeniedBy(write) + " for writing"
 	}
 	return manifests.AccessRead
 }

@@ -14,10 +14,10 @@ import (
 // requests adds a finding if a grant is for a host that its tools ask for, but for none of the requests that
 // they ask for there.
 func (a *applied) requests(at string, grant manifests.NetworkGrant, origin string, receivers []*manifests.Manifest) {
-	statement := manifests.Grants{Network: []manifests.NetworkGrant{grant}}.Statements()[0]
+	element := manifests.Grants{Network: []manifests.NetworkGrant{grant}}.Elements()[0]
 	var asking []string
 	for _, m := range receivers {
-		if !statement.Concerns(m) {
+		if !element.Concerns(m) {
 			continue
 		}
 		meets, err := meetsRequests(m, grant.NetworkPermission)
