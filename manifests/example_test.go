@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/permission"
 )
 
 func ExampleParse() {
@@ -60,7 +61,7 @@ deny:
 
 func ExampleGrants_Elements() {
 	grants := manifests.Grants{
-		Files: []manifests.FileGrant{{Path: "/project", Host: "/srv/project"}},
+		Files: []manifests.FileGrant{manifests.GrantDirectory("/project", "/srv/project", manifests.AccessRead)},
 		Calls: []manifests.CallGrant{{Tool: "fetch"}},
 	}
 	m := &manifests.Manifest{Permissions: manifests.Permissions{Tools: []string{"fetch"}}}
@@ -73,7 +74,7 @@ func ExampleGrants_Elements() {
 }
 
 func ExamplePolicyLine() {
-	rule := manifests.Grant{Tools: []string{"fetch"}, Files: []manifests.FileGrant{{Path: "/project"}}}.Rule()
+	rule := manifests.Grant{Tools: []string{"fetch"}, Files: []manifests.FileGrant{{Path: permission.NewGuestPath("/project")}}}.Rule()
 	fmt.Println(string(rule))
 	fmt.Println(manifests.PolicyLine(rule))
 	// Output:

@@ -25,8 +25,8 @@ func (p *permit) decideFiles(_ *Runtime, m *manifests.Manifest, grants manifests
 		return nil, err
 	}
 	for i, request := range m.Permissions.Files {
-		guest, err := permission.ParseGuestPath(request.Path)
-		if err != nil {
+		guest := request.Path
+		if err := guest.Err(); err != nil {
 			return nil, fmt.Errorf("permission of the manifest: %w", err)
 		}
 		d := tool.Decision{Permission: string(filesKind), Requested: fmt.Sprintf("%s (%s)", request.Path, request.Access)}
@@ -47,7 +47,7 @@ func (p *permit) decideFiles(_ *Runtime, m *manifests.Manifest, grants manifests
 				return nil, err
 			}
 			d.Effective = fmt.Sprintf("%s (%s)", request.Path, access)
-			p.mounts = append(p.mounts, mountOf(guest, request, grant, access, d.Reason))
+			p.mounts = append(p.mounts, mountOf(request, grant, access, d.Reason))
 		}
 		p.decisions = append(p.decisions, d)
 	}
@@ -68,21 +68,17 @@ func accesses(r fileRule, access manifests.Access, from manifests.Binding) []per
 func fileDenials(grants manifests.Grants) ([]permission.Statement, error) {
 	var denied []permission.Statement
 	if grants.NoWrites != "" {
-		everything, err := permission.ParseGuestPath("/")
-		if err != nil {
-			return nil, err
-		}
+		everything := permission.NewGuestPath("/")
 		denied = append(denied, permission.Statement{Rule: fileRule{path: everything, write: true, below: true}})
 	}
 	for _, deny := range grants.Deny {
 		if deny.Files == nil {
 			continue
 		}
-		path, err := permission.ParseGuestPath(deny.Files.Path)
-		if err != nil {
+		if err := deny.Files.Path.Err(); err != nil {
 			return nil, fmt.Errorf("%s: %w", or(deny.Origin, "a deny rule"), err)
 		}
-		rules := accesses(fileRule{path: path, below: true}, manifests.AccessReadWrite, manifests.Binding{Origin: deny.Origin})
+		rules := accesses(fileRule{path: deny.Files.Path, below: true}, manifests.AccessReadWrite, manifests.Binding{Origin: deny.Origin})
 		if deny.Files.Access == manifests.AccessReadWrite {
 			rules = rules[1:] // only writing
 		}
@@ -104,11 +100,9 @@ func checkPart(toolName string, guest permission.GuestPath, denied []permission.
 	return nil
 }
 
-// fileGrant is a grant and the parsed host directory that it names.
+// fileGrant is a grant, or several of one directory.
 type fileGrant struct {
 	manifests.FileGrant
-	guest permission.GuestPath
-	host  permission.HostTemplate
 	quota string // where the quota is written
 }
 
@@ -119,36 +113,34 @@ func fileGrants(grants []manifests.FileGrant, rules *permission.Rules) (map[perm
 	granted := map[permission.GuestPath]fileGrant{}
 	for _, given := range grants {
 		grant := fileGrant{FileGrant: given, quota: given.Origin}
-		where := fmt.Sprintf("grant for %q", grant.Path)
+		where := fmt.Sprintf("grant for %q", grant.Path.String())
 		if grant.Origin != "" {
 			where = fmt.Sprintf("%s: %s", grant.Origin, where)
 		}
 		wrong := func(format string, values ...any) error {
-			return &grantError{GrantPlace{Path: grant.Path, Origin: grant.Origin}, fmt.Errorf("%s"+format, append([]any{where}, values...)...)}
+			return &grantError{GrantPlace{Path: grant.Path.String(), Origin: grant.Origin}, fmt.Errorf("%s"+format, append([]any{where}, values...)...)}
 		}
-		guest, err := permission.ParseGuestPath(grant.Path)
-		if err != nil {
+		if err := grant.Path.Err(); err != nil {
 			return granted, wrong(": %w", err)
 		}
 		grant.Access = or(grant.Access, manifests.AccessRead)
 		if grant.Access != manifests.AccessRead && grant.Access != manifests.AccessReadWrite {
 			return granted, wrong(": access %q; want %q or %q", grant.Access, manifests.AccessRead, manifests.AccessReadWrite)
 		}
-		grant.guest = guest
-		rules.Grants = append(rules.Grants, accesses(fileRule{path: guest}, grant.Access, grant.Binding)...)
+		rules.Grants = append(rules.Grants, accesses(fileRule{path: grant.Path}, grant.Access, grant.Binding)...)
 		if !grant.Holds(rules.Module) {
 			continue
 		}
-		if grant.host, err = readHost(grant.Host); err != nil {
+		if err := checkHost(grant.Host); err != nil {
 			return granted, wrong(": %w", err)
 		}
-		if first, twice := granted[guest]; twice {
-			if !sameHost(first.host, grant.host) {
+		if first, twice := granted[grant.Path]; twice {
+			if !sameHost(first.Host, grant.Host) {
 				return granted, wrong(" gives %s, and %s gives %s; keep one of the two", grant.Host, or(first.Origin, "another grant for it"), first.Host)
 			}
 			grant = wider(first, grant)
 		}
-		granted[guest] = grant
+		granted[grant.Path] = grant
 	}
 	return granted, nil
 }
@@ -183,22 +175,22 @@ func narrower[N int | manifests.Bytes](a, b N) N {
 	return min(or(a, b), or(b, a))
 }
 
-func readHost(text string) (permission.HostTemplate, error) {
-	template, err := permission.ParseHostTemplate(text)
-	if err != nil {
-		return template, err
+// checkHost reports a template that is invalid, or whose literal part is not a directory.
+func checkHost(template permission.HostTemplate) error {
+	if err := template.Err(); err != nil {
+		return err
 	}
 	info, err := os.Stat(template.Base())
 	if wrong, ok := errors.AsType[*fs.PathError](err); ok {
-		return template, fmt.Errorf("%s: %w", wrong.Path, wrong.Err)
+		return fmt.Errorf("%s: %w", wrong.Path, wrong.Err)
 	}
 	if err != nil {
-		return template, err
+		return err
 	}
 	if !info.IsDir() {
-		return template, fmt.Errorf("%s is not a directory", template.Base())
+		return fmt.Errorf("%s is not a directory", template.Base())
 	}
-	return template, nil
+	return nil
 }
 
 // fileAccess returns the effective access, or "" for none, and completes the decision. read is the
@@ -215,7 +207,7 @@ func fileAccess(toolName string, request manifests.FilePermission, grant fileGra
 		}
 		return manifests.AccessRead
 	}
-	switch write := rules.DecideOne(fileRule{path: grant.guest, write: true}); {
+	switch write := rules.DecideOne(fileRule{path: grant.Path, write: true}); {
 	case len(write.Effective) > 0:
 		d.Reason = "granted"
 		return manifests.AccessReadWrite
@@ -230,9 +222,9 @@ func fileAccess(toolName string, request manifests.FilePermission, grant fileGra
 	return manifests.AccessRead
 }
 
-func mountOf(guest permission.GuestPath, request manifests.FilePermission, grant fileGrant, access manifests.Access, reason string) files.Mount {
+func mountOf(request manifests.FilePermission, grant fileGrant, access manifests.Access, reason string) files.Mount {
 	m := files.Mount{
-		Guest: guest, Host: grant.host, Access: access, Quota: files.Quota(grant.Quota), Grant: grant.quota,
+		Guest: request.Path, Host: grant.Host, Access: access, Quota: files.Quota(grant.Quota), Grant: grant.quota,
 		Requested: request.Access, Granted: grant.Access,
 	}
 	if access == manifests.AccessRead && request.Access == manifests.AccessReadWrite && grant.Access == manifests.AccessReadWrite {
@@ -241,7 +233,7 @@ func mountOf(guest permission.GuestPath, request manifests.FilePermission, grant
 	return m
 }
 
-func fileAllow(toolName, guest string, access manifests.Access) tool.Allow {
+func fileAllow(toolName string, guest permission.GuestPath, access manifests.Access) tool.Allow {
 	return tool.Allow{Grant: manifests.Grant{Tools: []string{toolName}, Files: []manifests.FileGrant{{Path: guest, Access: access}}}.Rule()}
 }
 
@@ -251,8 +243,7 @@ func (p *permit) explain(m *manifests.Manifest, denials []tool.Denial) []tool.De
 	for i, denial := range denials {
 		for j, request := range m.Permissions.Files {
 			d := p.decisions[j] // decisions on files come first
-			asked, err := permission.ParseGuestPath(request.Path)
-			if err == nil && d.Effective == "" && asked.Matches(denial.Value) {
+			if d.Effective == "" && request.Path.Matches(denial.Value) {
 				denials[i].Rule, denials[i].Allow = d.Reason, d.Allow
 			}
 		}
@@ -283,7 +274,7 @@ func (r fileRule) Covers(with permission.Rule) bool {
 	if r.below {
 		return r.path.Covers(other.path)
 	}
-	return !other.below && r.path == other.path && r.path != permission.GuestPath{}
+	return !other.below && r.path == other.path && r.path.Err() == nil
 }
 
 // Intersect returns a rule for the mounts that both rules apply to. One of two rules covers the
