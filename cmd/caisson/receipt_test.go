@@ -122,7 +122,7 @@ func TestFlagsAreRead(t *testing.T) {
 		require.True(t, found, flag)
 		require.NoError(t, command.Flags().Set(name, strings.Trim(value, "'")), flag)
 	}
-	assert.Equal(t, "/a b", o.mounts[0].Path)
+	assert.Equal(t, "/a b", o.mounts[0].Path.String())
 	assert.Equal(t, manifests.AccessReadWrite, o.mounts[0].Access)
 	assert.Equal(t, "b", o.calls[0].Tool)
 	assert.Equal(t, "::1", o.secrets[0].Host)
