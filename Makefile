@@ -114,6 +114,10 @@ CLIENTS = internal/clients
 # What fails with advice if a program is missing.
 HASVENV = python3 -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' || \
 	{ echo 'Python 3.11 or later with venv is missing: Debian: apt-get install python3 python3-venv'; exit 1; }
+# What installs the packages of a file that lists all that are needed, by their hashes, and checks that none is missing.
+# pip would look for others first where a newer version has come out since.
+PIPINSTALL = $(1)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: --no-deps -r $(2) && \
+	$(1)/bin/python -m pip check --disable-pip-version-check
 HASNPM = command -v npm >/dev/null || { echo 'npm is missing: it comes with Node.js, Debian: apt-get install npm'; exit 1; }
 
 .PHONY: clients
@@ -124,7 +128,7 @@ clients: bin/clients/installed ## check what the dialects write and read against
 bin/clients/installed: $(CLIENTS)/requirements.txt
 	@$(HASVENV)
 	rm -rf bin/clients && python3 -m venv bin/clients
-	bin/clients/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: -r $(CLIENTS)/requirements.txt
+	$(call PIPINSTALL,bin/clients,$(CLIENTS)/requirements.txt)
 	touch $@
 
 .PHONY: openapi-clients
@@ -135,7 +139,7 @@ openapi-clients: bin/openapi/python/installed bin/openapi/typescript/installed b
 bin/openapi/python/installed: $(GENERATORS)/python/requirements.txt
 	@$(HASVENV)
 	rm -rf bin/openapi/python && python3 -m venv bin/openapi/python
-	bin/openapi/python/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: -r $<
+	$(call PIPINSTALL,bin/openapi/python,$<)
 	touch $@
 
 bin/openapi/typescript/installed: $(GENERATORS)/typescript/package.json $(GENERATORS)/typescript/package-lock.json

@@ -24,11 +24,11 @@ const modulePath = "github.com/caisson-run/caisson"
 // imports from its own folder and from the folders named behind it, and no other.
 var layers = map[string][]string{
 	"tool":                  {"internal/jsontext"},
-	"dialects":              {"tool"},
+	"dialects":              {"tool", "internal/jsontext"},
 	"manifests":             {"tool", "internal/hostfile", "internal/jsontext", "internal/spelling"},
 	"manifests/permission":  {"tool"},
 	"hostfuncs":             {"manifests", "tool", "internal/hostfile", "internal/jsontext"},
-	"registry":              {"manifests", "tool"},
+	"registry":              {"internal/spelling", "manifests", "tool"},
 	"native":                {"manifests", "tool"},
 	"agents":                {"registry", "tool", "internal/folder"},
 	"executor":              {"registry", "manifests", "tool", "internal/jsontext", "internal/planning"},

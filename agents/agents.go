@@ -26,6 +26,15 @@ var (
 	ErrDamaged  = errors.New("the agent's file is damaged")
 )
 
+// Error lists the problems of an agent that cannot be stored. It wraps [ErrInvalid].
+type Error struct{ Problems []string }
+
+// Error returns the problems in one line.
+func (e *Error) Error() string { return ErrInvalid.Error() + ": " + strings.Join(e.Problems, "; ") }
+
+// Unwrap returns [ErrInvalid].
+func (e *Error) Unwrap() error { return ErrInvalid }
+
 // Agent is the configuration of one agent.
 type Agent struct {
 	// Name has 1 to 64 lower-case letters, digits, _ or -.
@@ -64,12 +73,10 @@ type Tools interface {
 	Replacement(retired string) (name string, ok bool)
 }
 
-// check returns the agent with registered names, each once, in the given order. All problems are in the error.
+// check returns the agent with registered names, each once, in the given order. The error is an [*Error] with all problems.
 func (a Agent) check(tools Tools) (Agent, error) {
-	var problems []error
-	invalid := func(format string, arguments ...any) {
-		problems = append(problems, fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, arguments...)))
-	}
+	var problems []string
+	invalid := func(format string, arguments ...any) { problems = append(problems, fmt.Sprintf(format, arguments...)) }
 	if !agentName.MatchString(a.Name) {
 		invalid("the name %s is not 1 to 64 lower-case letters, digits, _ or -", shown(a.Name))
 	}
@@ -84,7 +91,7 @@ func (a Agent) check(tools Tools) (Agent, error) {
 	}
 	if len(a.AllowedTools) > maxTools {
 		invalid("%d tools are more than %d", len(a.AllowedTools), maxTools)
-		return Agent{}, errors.Join(problems...)
+		return Agent{}, &Error{problems}
 	}
 	known, unknown := resolve(a.AllowedTools, tools, false)
 	for _, name := range unknown {
@@ -101,8 +108,11 @@ func (a Agent) check(tools Tools) (Agent, error) {
 			invalid("there is no tool %s", shown(name))
 		}
 	}
+	if len(problems) > 0 {
+		return Agent{}, &Error{problems}
+	}
 	a.AllowedTools = known
-	return a, errors.Join(problems...)
+	return a, nil
 }
 
 // shown returns a name as it is shown to people.

@@ -74,8 +74,9 @@ func TestUnknownTools(t *testing.T) {
 	wrong.AllowedTools = []string{"web_serch", "fetch_page", "nothing"}
 	err := store.Save("", wrong, tools)
 	require.ErrorIs(t, err, agents.ErrInvalid)
-	assert.ErrorContains(t, err, "there is no tool web_serch; did you mean web_search?")
-	assert.ErrorContains(t, err, "there is no tool nothing")
+	var invalid *agents.Error
+	require.ErrorAs(t, err, &invalid)
+	assert.Equal(t, []string{"there is no tool web_serch; did you mean web_search?", "there is no tool nothing"}, invalid.Problems)
 	_, _, err = store.Load("", "researcher", tools)
 	require.ErrorIs(t, err, agents.ErrNotFound, "nothing was stored")
 	for name, want := range map[string]string{

@@ -40,11 +40,11 @@ type stored struct {
 	Agent
 }
 
-// Save checks and stores an agent, in place of any with its name. The error wraps [ErrInvalid] if something in it is
-// wrong, such as the name of a tool that there is not, and then has all the problems; nothing is stored.
+// Save checks and stores an agent, in place of any with its name. The error is an [*Error] with all problems if
+// something in the agent is wrong, such as an unknown tool. Then nothing is stored.
 func (s Store) Save(tenant string, agent Agent, tools Tools) error {
 	if !utf8.ValidString(tenant) {
-		return fmt.Errorf("%w: the tenant's name is not valid UTF-8", ErrInvalid)
+		return &Error{[]string{"the tenant's name is not valid UTF-8"}}
 	}
 	agent, err := agent.check(tools)
 	if err != nil {
@@ -55,7 +55,7 @@ func (s Store) Save(tenant string, agent Agent, tools Tools) error {
 		return err
 	}
 	if len(content) > maxFile {
-		return fmt.Errorf("%w: it has %d bytes, more than %d", ErrInvalid, len(content), maxFile)
+		return &Error{[]string{fmt.Sprintf("it has %d bytes, more than %d", len(content), maxFile)}}
 	}
 	root, err := s.root(folder.Make, tenant)
 	if err != nil {

@@ -26,7 +26,7 @@ func Detect(document []byte) (name string, ok bool) {
 	isList := exact.First(document) == '['
 	if isList {
 		errFirst := errors.New("one is enough")
-		if _, err := exact.Elements(document, func(_ int, element json.RawMessage) error {
+		if _, err := exact.Elements(document, 1, func(_ int, element json.RawMessage) error {
 			document = element
 			return errFirst
 		}); err != errFirst {

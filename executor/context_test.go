@@ -50,7 +50,7 @@ func TestRowS33Forging(t *testing.T) {
 		for _, arguments := range []string{`{"project_id":"a","project_id":"evil"}`, `{"path":"a","path":"b"}`, `{"o":{"x":1,"\u0078":2}}`} {
 			record := execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "file_read", arguments)}, Session: withContext(t, e, map[string]string{"project_id": "mine"})})
 			assert.Equal(t, tool.InvalidArguments, record.Result.Kind)
-			assert.Contains(t, record.Result.Error, "stands twice")
+			assert.Contains(t, record.Result.Error, "occurs twice")
 		}
 	})
 

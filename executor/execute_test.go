@@ -108,7 +108,7 @@ func TestRowS07Refusals(t *testing.T) {
 		{name: "two values", tool: "calculator", arguments: `{}{}`, kind: tool.InvalidArguments, message: "text follows"},
 		{name: "not UTF-8", tool: "calculator", arguments: "{\"n\": \"\xff\"}", kind: tool.InvalidArguments, message: "UTF-8"},
 		{name: "deep", tool: "calculator", arguments: strings.Repeat("[", 1000), kind: tool.InvalidArguments, message: "nested"},
-		{name: "doubled key", tool: "calculator", arguments: `{"n":1,"n":2}`, kind: tool.InvalidArguments, message: `"n" stands twice`},
+		{name: "doubled key", tool: "calculator", arguments: `{"n":1,"n":2}`, kind: tool.InvalidArguments, message: `"n" occurs twice`},
 		{name: "wrong type", tool: "calculator", arguments: `{"n":"x"}`, kind: tool.InvalidArguments, message: "n: "},
 		{name: "missing", tool: "calculator", arguments: ``, kind: tool.InvalidArguments, message: "n: "},
 		{name: "unknown", tool: "calculater", kind: tool.UnknownTool, message: `there is no tool "calculater"; did you mean calculator?`},

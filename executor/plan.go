@@ -158,6 +158,9 @@ func (c *call) unknown() string {
 	return message
 }
 
+// availabilityPermission is the permission in the denial of a call whose tool is unavailable.
+const availabilityPermission = "availability"
+
 // permitted refuses a call of a tool that the agent may not call or that is unavailable.
 func (c *call) permitted() bool {
 	denial := tool.Denial{Value: c.record.Function.Name}
@@ -167,11 +170,13 @@ func (c *call) permitted() bool {
 	case !c.batch.allows(c.tool):
 		denial.Permission = "allowed_tools"
 		denial.Rule = c.tool + " is not among the tools that this agent may call"
-	case c.entry.Unavailable != "":
-		denial.Permission = "availability"
-		denial.Rule = "the tool is unavailable: " + c.entry.Unavailable
 	default:
-		return true
+		reason := c.entry.Unavailable()
+		if reason == "" {
+			return true
+		}
+		denial.Permission = availabilityPermission
+		denial.Rule = "the tool is unavailable: " + reason
 	}
 	c.refuse(tool.Denied, denial.Rule, denial)
 	return false

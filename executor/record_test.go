@@ -69,7 +69,7 @@ func TestRowS26InvalidJSON(t *testing.T) {
 		`{"a": 1, "b": }`:  "not JSON: want a value, not '}', at byte 14",
 		`{"a": 1`:          "the JSON ends too early, at byte 7",
 		`[1, 2]`:           "want a JSON object",
-		`{"a":1,"a":2}`:    `"a" stands twice`,
+		`{"a":1,"a":2}`:    `"a" occurs twice`,
 		"{\"a\":\"\xff\"}": "UTF-8",
 		`{} {}`:            "text follows",
 	} {

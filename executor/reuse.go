@@ -69,7 +69,7 @@ func (c *call) ask() error {
 		if called.Manifest == nil {
 			return nil
 		}
-		callees = appendText(append(callees, called.Registration[:]...), called.Unavailable)
+		callees = appendText(append(callees, called.Registration[:]...), called.Unavailable())
 		callees = b.requests[called.Name].append(callees)
 		files = files || len(called.Manifest.Permissions.Files) > 0
 		if own := called.Manifest.Behavior.Cache; own > 0 {
@@ -180,7 +180,7 @@ func (c *call) passing() bool {
 	case "", tool.ToolFailed, tool.InvalidArguments, tool.Memory, tool.Output: // but not Fuel, which may be its caller's
 		return false
 	case tool.Denied:
-		return c.entry.Unavailable != "" || !c.record.Skipped
+		return !c.record.Skipped || slices.ContainsFunc(c.record.Denials, func(d tool.Denial) bool { return d.Permission == availabilityPermission })
 	}
 	return true
 }

@@ -221,9 +221,18 @@ var templateParam = regexp.MustCompile(`^[^{}|\s]+$`)
 // ParseArgTemplate parses one element of an argv template: literal text with {param} or
 // {param|dash} in it. {{ and }} are escaped braces. The error wraps [ErrTemplate].
 func ParseArgTemplate(source string) (ArgTemplate, error) {
+	t, err := parseTemplate(source)
+	if err != nil {
+		return ArgTemplate{}, fmt.Errorf("%w: %w", ErrTemplate, err)
+	}
+	return t, nil
+}
+
+// parseTemplate is ParseArgTemplate. The error says only what is wrong.
+func parseTemplate(source string) (ArgTemplate, error) {
 	t := ArgTemplate{source: source}
 	if strings.ContainsRune(source, 0) {
-		return ArgTemplate{}, fmt.Errorf("%w: it has a NUL character", ErrTemplate)
+		return ArgTemplate{}, errors.New("it has a NUL character")
 	}
 	var literal strings.Builder
 	flush := func() {
@@ -240,7 +249,7 @@ func ParseArgTemplate(source string) (ArgTemplate, error) {
 		case rest[0] == '{':
 			inside, after, closed := strings.Cut(rest[1:], "}")
 			if !closed {
-				return ArgTemplate{}, fmt.Errorf("%w: %q opens a brace and does not close it", ErrTemplate, source)
+				return ArgTemplate{}, fmt.Errorf("%q opens a brace and does not close it", source)
 			}
 			part, err := parsePart(inside)
 			if err != nil {
@@ -250,7 +259,7 @@ func ParseArgTemplate(source string) (ArgTemplate, error) {
 			t.parts = append(t.parts, part)
 			rest = after
 		case rest[0] == '}':
-			return ArgTemplate{}, fmt.Errorf("%w: %q has a } without a {", ErrTemplate, source)
+			return ArgTemplate{}, fmt.Errorf("%q has a } without a {", source)
 		default:
 			end := strings.IndexAny(rest, "{}")
 			if end < 0 {
@@ -267,10 +276,10 @@ func ParseArgTemplate(source string) (ArgTemplate, error) {
 func parsePart(inside string) (templatePart, error) {
 	name, filter, filtered := strings.Cut(inside, "|")
 	if !templateParam.MatchString(name) {
-		return templatePart{}, fmt.Errorf("%w: {%s} names no parameter", ErrTemplate, inside)
+		return templatePart{}, fmt.Errorf("{%s} names no parameter", inside)
 	}
 	if filtered && filter != "dash" {
-		return templatePart{}, fmt.Errorf("%w: {%s} has the unknown filter %q; the only one is dash", ErrTemplate, inside, filter)
+		return templatePart{}, fmt.Errorf("{%s} has the unknown filter %q; the only one is dash", inside, filter)
 	}
 	return templatePart{param: name, dash: filtered}, nil
 }

@@ -5,7 +5,6 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
-	"strings"
 )
 
 // PolicyV1 is the required value of a policy's schema key.
@@ -181,7 +180,7 @@ func (r *reader) pattern(n *node, at string) string {
 	const fix = `write a tool's name, or a glob such as "file_*": * stands for any text, ? for one character, [ab] for one of several`
 	text := r.word(toolPattern, fix)(n, at)
 	if _, err := path.Match(text, ""); err != nil {
-		r.invalid(n, at, fmt.Sprintf("%q is not a glob: %s", clip(text), strings.TrimSuffix(err.Error(), " in pattern")), fix)
+		r.invalid(n, at, fmt.Sprintf("%q is not a glob: syntax error", clip(text)), fix)
 		return ""
 	}
 	return text

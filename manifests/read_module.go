@@ -175,12 +175,12 @@ func (r *reader) arg(n *node, path string) ArgTemplate {
 	if !r.kind(n, path, textNode, fix) {
 		return ArgTemplate{}
 	}
-	template, err := ParseArgTemplate(n.text)
+	template, err := parseTemplate(n.text)
 	switch {
 	case len(n.text) > maxArgBytes:
 		r.outOfRange(n, path, fmt.Sprintf("%d bytes are over the limit of %d", len(n.text), maxArgBytes), "make the element shorter")
 	case err != nil:
-		r.invalid(n, path, strings.TrimPrefix(err.Error(), ErrTemplate.Error()+": "), "write {param} for a parameter, and {{ or }} for a brace")
+		r.invalid(n, path, err.Error(), "write {param} for a parameter, and {{ or }} for a brace")
 	}
 	return template
 }
@@ -194,7 +194,7 @@ func (r *reader) stdin(n *node, path string) Stdin {
 	case string(StdinArguments), string(StdinNone):
 		return Stdin{Mode: StdinMode(n.text)}
 	}
-	template, err := ParseArgTemplate(n.text)
+	template, err := parseTemplate(n.text)
 	if part, alone := template.alone(); err == nil && alone && !part.dash {
 		return Stdin{Mode: StdinParam, Param: part.param}
 	}

@@ -52,7 +52,7 @@ func (r *Registry) Catalogue(allowed []string) Catalogue {
 	c := Catalogue{Tools: []Listing{}, Duplicates: []*DuplicateError{}}
 	has := map[string]bool{}
 	for _, name := range allowed {
-		if _, e, ok := r.lookUp(name); ok {
+		if e, ok := r.Get(name); ok {
 			has[e.Name] = true
 		}
 	}
@@ -90,7 +90,7 @@ func (r *Registry) listing(e Entry) Listing {
 	return Listing{
 		Name: e.Name, Label: m.Label, Summary: cmp.Or(m.Summary, m.Description), Description: m.Description,
 		Version: m.Version, Category: m.Category, Source: e.Source, File: m.File,
-		Aliases: filled(e.Aliases), Retired: filled(e.Retired), Allowed: true, Unavailable: e.Unavailable,
+		Aliases: filled(e.Aliases), Retired: filled(e.Retired), Allowed: true, Unavailable: e.Unavailable(),
 		Type: cmp.Or(m.Type, manifests.FunctionTool), Execution: m.Execution, ReadOnly: m.Behavior.ReadOnly, Destructive: m.Behavior.Destructive,
 		Asks: e.Asks(), Final: m.Behavior.Final, Hidden: m.Behavior.Hidden, Deprecated: m.Deprecated,
 		Permissions: filled(r.decisions(e)), Shadowed: filled(e.Shadowed), definition: define(e.Name, m),
@@ -106,7 +106,7 @@ func (r *Registry) decisions(e Entry) []tool.Decision {
 		if d.Permission != "tools" || d.Effective == "" {
 			continue
 		}
-		if _, _, loaded := r.lookUp(d.Requested); !loaded {
+		if _, loaded := r.Get(d.Requested); !loaded {
 			d.Effective, d.Reason = "", "no tool of that name is loaded"
 		}
 	}

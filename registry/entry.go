@@ -25,8 +25,6 @@ type Entry struct {
 	Aliases []string // the aliases it holds, in its manifest's order
 	Retired []string // the names of former tools that it holds, in its manifest's order
 	Source  string   // the source; "" for tools that a program adds
-	// Unavailable says why the tool cannot be used now, or is "".
-	Unavailable string
 	// Shadowed holds the origins that this tool kept from registering, sorted.
 	Shadowed []Origin
 	// Registration distinguishes this tool from any other that has or had its name.
@@ -38,8 +36,7 @@ func newRegistration() (r tool.Registration) {
 	return r
 }
 
-// describe returns an entry without the fields that require calling the tool. The caller must hold
-// r.mu.
+// describe returns an entry. The caller must hold r.mu.
 func (r *Registry) describe(e *entry) Entry {
 	aliases, retired := r.names.others(e)
 	return Entry{
@@ -50,21 +47,17 @@ func (r *Registry) describe(e *entry) Entry {
 
 // Get returns the tool with exactly this name or alias.
 func (r *Registry) Get(name string) (Entry, bool) {
-	held, found, ok := r.lookUp(name)
-	if ok && held.origin.Alias {
-		found.Alias = name
-	}
-	found.Unavailable = unavailable(found.Tool)
-	return found, ok
-}
-
-func (r *Registry) lookUp(name string) (held claim, found Entry, ok bool) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	if held, ok = r.names.findTool(name); ok {
-		found = r.describe(held.entry)
+	held, ok := r.names.findTool(name)
+	if !ok {
+		return Entry{}, false
 	}
-	return held, found, ok
+	found := r.describe(held.entry)
+	if held.origin.Alias {
+		found.Alias = name
+	}
+	return found, true
 }
 
 // Replacement returns the name of the tool that replaces a former tool with exactly this name, if there
@@ -88,9 +81,6 @@ func (r *Registry) List() []Entry {
 		list[i] = r.describe(e)
 	}
 	r.mu.RUnlock()
-	for i := range list {
-		list[i].Unavailable = unavailable(list[i].Tool)
-	}
 	return list
 }
 
@@ -101,7 +91,7 @@ func (r *Registry) offered() []*entry {
 	r.mu.RUnlock()
 	var offered []*entry
 	for _, e := range entries {
-		if unavailable(e.tool) == "" {
+		if (Entry{Tool: e.tool}).Unavailable() == "" {
 			offered = append(offered, e)
 		}
 	}
@@ -148,6 +138,21 @@ func (r *Registry) Duplicates() []*DuplicateError {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	return r.names.duplicates()
+}
+
+// Unavailable returns why the tool cannot be used now, or "" if it can. It asks the tool if it is
+// [Availability]. If that panics, the tool cannot be used.
+func (e Entry) Unavailable() (reason string) {
+	a, ok := e.Tool.(Availability)
+	if !ok {
+		return ""
+	}
+	defer func() {
+		if recover() != nil {
+			reason = "it failed when it was asked whether it can be used"
+		}
+	}()
+	return a.Unavailable()
 }
 
 // Asks returns why calls of the tool must be approved, or "" if they need not be. It asks the tool
@@ -317,21 +322,6 @@ type Approver interface {
 type Explainer interface {
 	// Decisions returns a list that the caller may keep. It must return at once.
 	Decisions() []tool.Decision
-}
-
-// unavailable returns why a tool cannot be used, or "". It recovers from panics in the tool, so
-// that one tool cannot break listing the others.
-func unavailable(t Tool) (reason string) {
-	a, ok := t.(Availability)
-	if !ok {
-		return ""
-	}
-	defer func() {
-		if recover() != nil {
-			reason = "it failed when it was asked whether it can be used"
-		}
-	}()
-	return a.Unavailable()
 }
 
 // closeTool closes a tool if it is a [Closer].

@@ -75,8 +75,8 @@ func TestUnavailableHoldsItsName(t *testing.T) {
 	entry, ok := r.Get("web_search")
 	require.True(t, ok)
 	assert.Equal(t, "a", entry.Source)
-	assert.Equal(t, "no key", entry.Unavailable)
-	assert.Equal(t, "no key", r.List()[0].Unavailable)
+	assert.Equal(t, "no key", entry.Unavailable())
+	assert.Equal(t, "no key", r.List()[0].Unavailable())
 	assert.Empty(t, r.Definitions())
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/caisson-run/caisson/internal/spelling"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -254,7 +255,7 @@ func (r *Registry) Nearest(name string, n int) []string {
 		names := slices.Concat(aliases, retired, []string{e.origin.Name})
 		distance := limit + 1
 		for _, known := range names {
-			distance = min(distance, editDistance(wanted, tool.Outline(known)))
+			distance = min(distance, spelling.Distance(wanted, tool.Outline(known)))
 		}
 		// If every letter differs, the names are not alike, however short they are.
 		if distance <= limit && distance < len(name) {
@@ -284,30 +285,4 @@ func (r *Registry) unknown(name string) string {
 		message += "; did you mean " + strings.Join(near, ", ") + "?"
 	}
 	return message
-}
-
-// editDistance returns how many insertions, deletions, replacements and swaps of neighbours turn a
-// into b (optimal string alignment). It compares bytes, which is exact for tool names.
-func editDistance(a, b string) int {
-	before := make([]int, len(b)+1)
-	above := make([]int, len(b)+1)
-	row := make([]int, len(b)+1)
-	for j := range above {
-		above[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			replace := above[j-1]
-			if a[i-1] != b[j-1] {
-				replace++
-			}
-			row[j] = min(replace, above[j]+1, row[j-1]+1)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-		}
-		before, above, row = above, row, before
-	}
-	return above[len(b)]
 }

@@ -160,7 +160,7 @@ func (r *Registry) admit(name string, expected tool.Registration) (*entry, *tool
 	if expected != (tool.Registration{}) && expected != e.registration {
 		return refused(tool.Busy, "the tool was replaced after the call was checked; call it again", nil)
 	}
-	if reason := unavailable(e.tool); reason != "" {
+	if reason := (Entry{Tool: e.tool}).Unavailable(); reason != "" {
 		return refused(tool.Denied, "the tool is unavailable: "+reason, nil)
 	}
 	if !e.gate.enter() {

@@ -31,7 +31,9 @@ var errNotJSON = errors.New("it is not JSON")
 
 // checkJSON reports what is wrong with JSON that goes to programs and providers.
 func checkJSON(ctx context.Context, text []byte) error {
-	doc, err := jsontext.Read(ctx, string(text), jsontext.Limits{Depth: maxResultDepth, Values: len(text) + 1, Shallow: true, Name: checkName, Number: checkNumber})
+	_, err := jsontext.Read(ctx, string(text), jsontext.Limits{
+		Depth: maxResultDepth, Values: len(text) + 1, Shallow: true, Name: checkName, Number: checkNumber,
+	})
 	wrong, ok := errors.AsType[*jsontext.Error](err)
 	if !ok {
 		return err
@@ -40,8 +42,7 @@ func checkJSON(ctx context.Context, text []byte) error {
 	case ok:
 		return unusable
 	case wrong.Err == jsontext.ErrRepeated:
-		path := doc.Path(wrong.Offset)
-		return unusableJSON(fmt.Sprintf("it has the key %q twice in one object; print it once", tool.Shown(path[len(path)-1].Name, maxShown)))
+		return unusableJSON(tool.Shown(wrong.Error(), 2*maxShown) + "; print it once")
 	case wrong.Err == jsontext.ErrDepth:
 		return unusableJSON(fmt.Sprintf("it is nested deeper than %d levels", maxResultDepth))
 	}

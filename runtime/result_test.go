@@ -329,8 +329,8 @@ func printing(t *testing.T, text string) string {
 func TestDataThatReadersDisagreeOn(t *testing.T) {
 	deep := strings.Repeat("[", maxResultDepth+1) + strings.Repeat("]", maxResultDepth+1)
 	for value, says := range map[string]string{
-		`{"a":1,"a":2}`:              `it has the key "a" twice in one object`,
-		`[{"b":{"a":1,"\u0061":2}}]`: `it has the key "a" twice in one object`,
+		`{"a":1,"a":2}`:              `the name "a" occurs twice in one object`,
+		`[{"b":{"a":1,"\u0061":2}}]`: `the name "a" occurs twice in one object`,
 		`{"\ud800":1,"\udbff":2}`:    "twice in one object",
 		"{\"\xff\":1}":               "it has a key that is not valid UTF-8",
 		`[1e999999]`:                 "it has the number 1e999999, which is too large",

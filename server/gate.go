@@ -36,7 +36,7 @@ func (s *Server) routes() (http.Handler, error) {
 	})
 	for _, d := range s.doors {
 		if err := handle(mux, d); err != nil {
-			return nil, fmt.Errorf("server: %w", err)
+			return nil, &Error{err}
 		}
 	}
 	g := &gate{
@@ -350,7 +350,9 @@ func clip(text string) string {
 	return text
 }
 
-// rates are rates by key, of the keys that were used last. It is safe for concurrent use.
+// rates are rates by key, of the keys that were used last. It is safe for concurrent use. The executor's rates
+// keep every key whose bucket is not full, so they need more memory the more keys there are. Here any client can
+// add keys, because an address that shows a refused token is one.
 type rates struct {
 	perSecond rate.Limit
 	burst     int

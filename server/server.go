@@ -33,6 +33,15 @@ var (
 	ErrUnfinished = errors.New("requests were cut off")
 )
 
+// Error is a failure of a server. It wraps one of this package's errors or one of the network.
+type Error struct{ Err error }
+
+// Error returns the cause's text after the package's name.
+func (e *Error) Error() string { return "server: " + e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
 // DefaultAddr is the address of a server that names none.
 const DefaultAddr = "localhost:8711"
 
@@ -143,14 +152,14 @@ type Server struct {
 func New(options Options, doors ...Door) (*Server, error) {
 	var err error
 	if options.Limits, err = options.Limits.withDefaults(); err != nil {
-		return nil, fmt.Errorf("server: %w", err)
+		return nil, &Error{err}
 	}
 	options.Addr = cmp.Or(options.Addr, DefaultAddr)
 	if len(options.Local.Scopes) == 0 {
 		options.Local.Scopes = auth.Scopes()
 	}
 	if err := options.check(); err != nil {
-		return nil, fmt.Errorf("server: %w", err)
+		return nil, &Error{err}
 	}
 	s := &Server{options: options, log: options.Logger, doors: doors}
 	if s.log == nil {
@@ -230,7 +239,7 @@ func (s *Server) Serve(ctx context.Context, listening func(net.Addr)) error {
 	go func() { served <- h.Serve(l) }()
 	select {
 	case err = <-served: // the network failed
-		return errors.Join(fmt.Errorf("server: %w", err), s.stop(context.WithoutCancel(ctx), h, held, cancel))
+		return &Error{errors.Join(err, s.stop(context.WithoutCancel(ctx), h, held, cancel))}
 	case <-ctx.Done():
 	}
 	err = s.stop(context.WithoutCancel(ctx), h, held, cancel)
@@ -242,12 +251,12 @@ func (s *Server) listen(ctx context.Context) (net.Listener, error) {
 	var config net.ListenConfig
 	l, err := config.Listen(ctx, "tcp", s.options.Addr)
 	if err != nil {
-		return nil, fmt.Errorf("server: %w", err)
+		return nil, &Error{err}
 	}
 	// The address may have been a name, and what it resolves to decides.
 	if host, _, err := net.SplitHostPort(l.Addr().String()); s.options.isOpen() && (err != nil || !isLoopback(host)) {
 		_ = l.Close()
-		return nil, fmt.Errorf("server: %w: %s is %s, which is no loopback address", ErrOpen, s.options.Addr, l.Addr())
+		return nil, &Error{fmt.Errorf("%w: %s is %s, which is no loopback address", ErrOpen, s.options.Addr, l.Addr())}
 	}
 	return l, nil
 }
@@ -327,5 +336,5 @@ func (s *Server) shutDown(ctx context.Context, h *http.Server, cancel context.Ca
 		}
 	}
 	<-stopped
-	return fmt.Errorf("server: %w: %s after their calls were cancelled", ErrUnfinished, cancelTime)
+	return &Error{fmt.Errorf("%w: %s after their calls were cancelled", ErrUnfinished, cancelTime)}
 }

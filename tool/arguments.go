@@ -23,6 +23,15 @@ const (
 // ErrArguments is wrapped by every error of [ParseArguments].
 var ErrArguments = errors.New("invalid arguments")
 
+// ArgumentsError is the error of [ParseArguments].
+type ArgumentsError struct{ Err error }
+
+// Error returns the cause, worded for a model.
+func (e *ArgumentsError) Error() string { return ErrArguments.Error() + ": " + e.Err.Error() }
+
+// Unwrap returns [ErrArguments] and the cause.
+func (e *ArgumentsError) Unwrap() []error { return []error{ErrArguments, e.Err} }
+
 // Arguments is a JSON object whose members keep their order and their text, so that numbers are
 // passed on unchanged. The zero value is an empty object. It is immutable: With and Without
 // return changed copies.
@@ -40,21 +49,21 @@ type member struct {
 // models call a tool without parameters.
 //
 // It rejects anything but one JSON object in UTF-8, duplicate keys in any object (parsers disagree
-// on which one wins), keys with invisible characters, and text over the limits. The error wraps
-// [ErrArguments] and is worded for a model.
+// on which one wins), keys with invisible characters, and text over the limits. The error is an
+// [*ArgumentsError] and is worded for a model.
 func ParseArguments(text string) (Arguments, error) {
 	if len(text) > MaxArgumentsBytes {
-		return Arguments{}, fmt.Errorf("%w: %d bytes are over the limit of %d", ErrArguments, len(text), MaxArgumentsBytes)
+		return Arguments{}, &ArgumentsError{fmt.Errorf("%d bytes are over the limit of %d", len(text), MaxArgumentsBytes)}
 	}
 	if !utf8.ValidString(text) {
-		return Arguments{}, fmt.Errorf("%w: the text is not valid UTF-8", ErrArguments)
+		return Arguments{}, &ArgumentsError{errors.New("the text is not valid UTF-8")}
 	}
 	if strings.TrimSpace(text) == "" {
 		return Arguments{}, nil
 	}
 	arguments, err := read(text)
 	if err != nil {
-		return Arguments{}, fmt.Errorf("%w: %w", ErrArguments, err)
+		return Arguments{}, &ArgumentsError{err}
 	}
 	return arguments, nil
 }

@@ -17,7 +17,7 @@ func read(text string) (Arguments, error) {
 	limits := jsontext.Limits{Depth: MaxArgumentsDepth, Values: len(text) + 1, Name: checkSeen}
 	doc, err := jsontext.Parse(source, limits)
 	if unread, ok := errors.AsType[*jsontext.Error](err); ok {
-		return Arguments{}, refusal(text, doc, unread)
+		return Arguments{}, refusal(text, unread)
 	}
 	if err != nil {
 		return Arguments{}, err
@@ -43,11 +43,10 @@ func checkSeen(name string) error {
 }
 
 // refusal words the reason why a text was rejected.
-func refusal(text string, doc *jsontext.Document, unread *jsontext.Error) error {
+func refusal(text string, unread *jsontext.Error) error {
 	switch {
 	case unread.Err == jsontext.ErrRepeated:
-		path := doc.Path(unread.Offset)
-		return fmt.Errorf("the key %q stands twice in one object; give it once", path[len(path)-1].Name)
+		return fmt.Errorf("%w; give it once", unread)
 	case unread.Err == jsontext.ErrDepth:
 		return fmt.Errorf("nested deeper than %d levels", MaxArgumentsDepth)
 	case unread.Err == jsontext.ErrBehind:

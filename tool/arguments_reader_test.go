@@ -52,7 +52,7 @@ func FuzzParseArguments(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
-	refusals := regexp.MustCompile(`over the limit|not valid UTF-8|want a JSON object|stands twice|cannot be seen|nested deeper`)
+	refusals := regexp.MustCompile(`over the limit|not valid UTF-8|want a JSON object|occurs twice|cannot be seen|nested deeper`)
 	f.Fuzz(func(t *testing.T, text string) {
 		got, err := ParseArguments(text)
 		if err != nil {

@@ -90,7 +90,7 @@ func TestRowS2_5NoListIsNull(t *testing.T) {
 		Calls{}, References{}, Arguments{},
 	}
 	var nulls []string
-	known := map[string]bool{"Invocation": true, "Outcome": true, "Error": true} // these have no JSON
+	known := map[string]bool{"Invocation": true, "Outcome": true, "Error": true, "ArgumentsError": true} // these have no JSON
 	for _, value := range values {
 		kind := reflect.TypeOf(value)
 		known[kind.Name()] = true

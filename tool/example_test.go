@@ -36,7 +36,7 @@ func ExampleParseArguments() {
 	// Output:
 	// [b a] 1.50
 	// {"b":2,"a":12345678901234567890} <nil>
-	// invalid arguments: the key "a" stands twice in one object; give it once
+	// invalid arguments: the name "a" occurs twice in one object; give it once
 }
 
 // LookAlike finds names that people take for one another.

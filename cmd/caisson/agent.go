@@ -182,6 +182,7 @@ func (o *options) agents() (agents.Store, error) {
 
 // agentProblem explains an error of the store.
 func (o *options) agentProblem(err error) error {
+	invalid, isInvalid := errors.AsType[*agents.Error](err)
 	switch {
 	case err == nil:
 		return nil
@@ -189,12 +190,8 @@ func (o *options) agentProblem(err error) error {
 		return failed(exitUsage, err.Error(), toRun(o.again("caisson agent list", "state-dir", "tenant"))+" to see which there are")
 	case errors.Is(err, agents.ErrDamaged):
 		return failed(exitUsage, err.Error(), `replace it with "caisson agent set", or remove it with "caisson agent remove"`)
-	case errors.Is(err, agents.ErrInvalid):
-		all := &failure{code: exitUsage}
-		for _, m := range messagesOf(err) {
-			all.messages = append(all.messages, message{strings.TrimPrefix(m.text, agents.ErrInvalid.Error()+": "), append(m.hints, toRun("caisson agent set --help"))})
-		}
-		return all
+	case isInvalid:
+		return failedEach(invalid.Problems, toRun("caisson agent set --help"))
 	}
 	return failed(exitFailed, err.Error(), "name another folder with --state-dir DIR")
 }

@@ -11,9 +11,8 @@ import (
 const benchHelp = `Compare Caisson's speed with the alternatives on this machine. One small tool runs
 natively, in plain wazero, in Extism's Go SDK and in Caisson's sandbox, with guests written
 in C, Rust and Go, and an Extism plug-in in AssemblyScript. The report also covers the cost
-of metering, start-up time and memory, and compares calls of script tools with starting the
-native Python and Node. Runs of the configurations being compared are interleaved, and every
-result is checked.
+of metering, and compares calls of script tools with starting the native Python and Node.
+Runs of the configurations being compared are interleaved, and every result is checked.
 
 A full run takes a few minutes, --short less than half a minute on an idle machine.
 Compare ratios rather than times: ratios carry over to other machines.
@@ -35,7 +34,7 @@ func newBench(o options) *cobra.Command {
 			return o.bench(command.Context(), run)
 		},
 	}
-	command.Flags().BoolVar(&run.Short, "short", false, "run smaller workloads, and skip two measurements: the memory use of Go guests, and 64 parallel callers with 64 KiB arguments")
+	command.Flags().BoolVar(&run.Short, "short", false, "run smaller workloads, and skip one measurement: 64 parallel callers with 64 KiB arguments")
 	command.Flags().Func("time", "measure each line of the report for `DURATION`, such as 5s (default 1s, or 30ms with --short)", parsedInto(&run.Time, parseDuration))
 	o.interpreterFlag(command)
 	o.outputFlags(command, "print one JSON object")

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -260,7 +259,7 @@ func notInstalled(i interpreters.Interpreter, err error) error {
 	case errors.Is(err, context.Canceled):
 		return err
 	case errors.Is(err, interpreters.ErrFetch):
-		return failed(exitFailed, strings.TrimSpace(err.Error()), "installing "+i.Name+" needs "+i.Needs+"; without them, take the file from another machine: caisson interpreters install "+i.Language+" --from FILE")
+		return failed(exitFailed, err.Error(), "installing "+i.Name+" needs "+i.Needs+"; without them, take the file from another machine: caisson interpreters install "+i.Language+" --from FILE")
 	case errors.Is(err, interpreters.ErrDigest):
 		return failed(exitUsage, err.Error(), "it comes from "+i.Origin)
 	}

@@ -44,6 +44,15 @@ func failed(code int, text string, hints ...string) *failure {
 	return &failure{code, []message{{text, hints}}}
 }
 
+// failedEach returns a failure of usage with a message for each problem, all with the same hints.
+func failedEach(problems []string, hints ...string) *failure {
+	f := &failure{code: exitUsage}
+	for _, problem := range problems {
+		f.messages = append(f.messages, message{problem, hints})
+	}
+	return f
+}
+
 // report prints the error of a command and returns the exit code.
 func report(ctx context.Context, env environment, err error, quiet bool) int {
 	if err == nil {

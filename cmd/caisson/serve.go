@@ -309,7 +309,10 @@ func (o *serveOptions) serverProblem(err error) error {
 	if err == nil {
 		return nil
 	}
-	text := strings.TrimPrefix(err.Error(), "server: ")
+	text := err.Error()
+	if failure, ok := errors.AsType[*server.Error](err); ok {
+		text = failure.Err.Error()
+	}
 	socket, isSocket := errors.AsType[*net.OpError](err)
 	switch {
 	case errors.Is(err, server.ErrOpen):

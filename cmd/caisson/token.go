@@ -151,17 +151,14 @@ func (o *options) tokens() (*auth.Tokens, error) {
 
 // tokenProblem explains an error of the tokens.
 func tokenProblem(err error) error {
+	invalid, isInvalid := errors.AsType[*auth.Error](err)
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, auth.ErrUnknown):
 		return failed(exitUsage, "there is no token with this id", `"caisson token list" shows the ids`)
-	case errors.Is(err, auth.ErrInvalid):
-		all := &failure{code: exitUsage}
-		for _, m := range messagesOf(err) {
-			all.messages = append(all.messages, message{strings.TrimPrefix(m.text, auth.ErrInvalid.Error()+": "), m.hints})
-		}
-		return all
+	case isInvalid:
+		return failedEach(invalid.Problems)
 	case errors.Is(err, auth.ErrDamaged):
 		return failed(exitFailed, err.Error(), "remove the file, which is in the folder \"tokens\" of the state folder, and create the token again")
 	}

@@ -1,6 +1,6 @@
 // Package benchmark compares Caisson with its alternatives on the current machine: the same small
 // tool natively, on plain wazero, on Extism's Go SDK and in Caisson's sandbox. It also measures the
-// overhead of metering, memory and start-up time, and compares script tools with starting the native interpreter.
+// overhead of metering, and compares script tools with starting the native interpreter.
 //
 //	report, err := benchmark.Run(ctx, benchmark.Options{Compiler: compiler})
 //	_, err = io.WriteString(w, report.Text())
@@ -13,7 +13,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	goruntime "runtime"
 	"time"
@@ -31,8 +30,7 @@ type Options struct {
 	Interpreters interpreters.Folder
 	// Time is how long each row is measured. Zero means 1 s, or 30 ms if Short.
 	Time time.Duration
-	// Short reduces the work of the kernels and leaves out what takes longest: the memory of the
-	// Go guests, and 64 callers with 64 KiB each.
+	// Short reduces the work of the kernels and leaves out 64 callers with 64 KiB each, which take longest.
 	Short bool
 	// Progress must run one step of the work, and may show its name. Nil shows nothing.
 	Progress func(what string, work func())
@@ -60,7 +58,7 @@ func Run(ctx context.Context, options Options) (_ *Report, err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	b := newBench(options, dir)
-	for _, step := range []func(context.Context) error{b.build, b.startups, b.rows, b.executors, b.scripts, b.meterings, b.memories} {
+	for _, step := range []func(context.Context) error{b.build, b.rows, b.executors, b.scripts, b.meterings} {
 		if err := errors.Join(step(ctx), ctx.Err()); err != nil {
 			return nil, err
 		}
@@ -89,8 +87,8 @@ func newBench(options Options, dir string) *bench {
 	}
 	b.report = &Report{
 		Machine: Machine{goruntime.GOOS, goruntime.GOARCH, goruntime.GOMAXPROCS(0), goruntime.Version()},
-		Rows:    []Row{}, Metering: []Metering{}, MeteringUntuned: []Metering{}, MeteringRecursive: []Metering{}, Memory: []Memory{},
-		Startup: []Startup{}, Executor: []Executor{}, Scripts: []Script{}, LeftOut: []LeftOut{},
+		Rows:    []Row{}, Metering: []Metering{}, MeteringUntuned: []Metering{}, MeteringRecursive: []Metering{},
+		Executor: []Executor{}, Scripts: []Script{}, LeftOut: []LeftOut{},
 	}
 	return b
 }
@@ -145,31 +143,6 @@ func (b *bench) build(ctx context.Context) error {
 		}
 		return nil
 	})
-}
-
-// startups must come first: it measures compilation, which the other steps find cached on disk.
-func (b *bench) startups(ctx context.Context) error {
-	in, err := newInput(smallPayload)
-	if err != nil {
-		return err
-	}
-	for _, s := range b.subjects {
-		for _, c := range s.compiled(b.dir) {
-			if c.name == ExtismFresh && s.language == guests.GoWarm {
-				continue // the same plug-in as Go's
-			}
-			err := b.step(fmt.Sprintf("start-up of %s on %s", s.language, c.name), func() error {
-				measured, err := measureStartup(ctx, c.backend, c.dir, in)
-				measured.Guest, measured.Scheme = s.language, c.name
-				b.report.Startup = append(b.report.Startup, measured)
-				return err
-			})
-			if err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 func (b *bench) rows(ctx context.Context) error {
@@ -267,70 +240,4 @@ func (b *bench) metering(ctx context.Context, group kernelGroup, language guests
 		*group.into = append(*group.into, measured)
 	}
 	return nil
-}
-
-func (b *bench) memories(ctx context.Context) error {
-	if _, err := resident(); errors.Is(err, fs.ErrNotExist) {
-		b.leaveOut("memory", fmt.Errorf("%s does not say what is resident: %w", goruntime.GOOS, err))
-		return nil
-	}
-	for _, s := range b.subjects {
-		if s.command == nil || s.language == guests.GoWarm || s.language == guests.Go && b.Short {
-			continue
-		}
-		err := b.step("memory of "+string(s.language), func() error { return b.memory(ctx, s) })
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (b *bench) memory(ctx context.Context, s *subject) error {
-	in, err := newInput(smallPayload)
-	if err != nil {
-		return err
-	}
-	for _, c := range s.compiled(b.dir) {
-		if c.name == ExtismFresh { // which keeps no instances
-			c = contender{ExtismReused, extismPlugin{module: s.plugin, reused: true}, c.dir}
-		}
-		measured := Memory{Guest: s.language, Scheme: c.name}
-		if measured.Instance, err = b.instanceMemory(ctx, c, in); err != nil {
-			return err
-		}
-		if measured.Tool, err = b.toolMemory(ctx, s, c); err != nil {
-			return err
-		}
-		b.report.Memory = append(b.report.Memory, measured)
-	}
-	return nil
-}
-
-func (b *bench) instanceMemory(ctx context.Context, c contender, in input) (bytes int64, err error) {
-	opened, err := c.backend.open(ctx, c.dir)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, opened.close(ctx)) }()
-	return instanceMemory(ctx, opened, in)
-}
-
-// toolMemory loads fewer copies of a large tool.
-func (b *bench) toolMemory(ctx context.Context, s *subject, c contender) (int64, error) {
-	count, module := 16, s.command
-	switch {
-	case len(s.command) > 1<<20:
-		count = 1
-	case b.Short:
-		count = 4
-	}
-	if c.name == ExtismReused {
-		module = s.plugin
-	}
-	held, err := s.library(ctx, c)
-	if err != nil {
-		return 0, err
-	}
-	return toolMemory(ctx, held, module, count)
 }

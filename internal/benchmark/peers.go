@@ -103,9 +103,8 @@ func (s *wazeroSession) run(ctx context.Context, stdin io.Reader, args ...string
 // the memory of calls.
 type extismPlugin struct {
 	module []byte
-	// reused keeps one instance for each caller, or, if shared, one for each processor that all
-	// callers share. Otherwise each call has its own.
-	reused, shared bool
+	// reused keeps one instance for each processor, which all callers share. Otherwise each call has its own.
+	reused bool
 }
 
 func (p extismPlugin) open(ctx context.Context, dir string) (session, error) {
@@ -119,8 +118,8 @@ func (p extismPlugin) open(ctx context.Context, dir string) (session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("benchmark: extism: %w", errors.Join(err, cache.Close(ctx)))
 	}
-	s := &extismSession{cache: cache, compiled: compiled, reused: p.reused}
-	if p.shared {
+	s := &extismSession{cache: cache, compiled: compiled}
+	if p.reused {
 		s.pool = make(chan *extismShared, goruntime.GOMAXPROCS(0))
 		for range cap(s.pool) {
 			instance, err := s.instance(ctx)
@@ -136,16 +135,12 @@ func (p extismPlugin) open(ctx context.Context, dir string) (session, error) {
 type extismSession struct {
 	cache    wazero.CompilationCache
 	compiled *extism.CompiledPlugin
-	reused   bool
-	pool     chan *extismShared // nil if callers do not share instances
+	pool     chan *extismShared // nil if each call has its own instance
 }
 
-func (s *extismSession) caller(ctx context.Context) (caller, error) {
-	switch {
-	case s.pool != nil:
+func (s *extismSession) caller(context.Context) (caller, error) {
+	if s.pool != nil {
 		return &extismPooled{session: s}, nil
-	case s.reused:
-		return s.instance(ctx)
 	}
 	return callFunc(s.callFresh), nil
 }

@@ -30,8 +30,6 @@ type Report struct {
 	MeteringUntuned []Metering `json:"metering_untuned"`
 	// MeteringRecursive is of kernels that mostly call themselves.
 	MeteringRecursive []Metering `json:"metering_recursive"`
-	Memory            []Memory   `json:"memory"`
-	Startup           []Startup  `json:"startup"`
 	Executor          []Executor `json:"executor"`
 	Scripts           []Script   `json:"scripts"`
 	LeftOut           []LeftOut  `json:"left_out"`
@@ -101,27 +99,6 @@ var pluginBars = map[guests.Language]pluginBar{
 	guests.C:    {fresh: 1.0 / 20, reused: 1},
 	guests.Rust: {fresh: 1.0 / 20, reused: 1},
 	guests.Go:   {fresh: 1.0 / 13, reused: 5},
-}
-
-// Memory is what stays resident, in bytes. It is measured over the whole process, so that
-// a few KiB of difference mean nothing.
-type Memory struct {
-	Guest  guests.Language `json:"guest"`
-	Scheme Scheme          `json:"scheme"`
-	// Instance is for each of several callers: a plug-in that waits to be reused (extism), a
-	// program that waits for its input (wazero), or what the calls leave behind (caisson).
-	Instance int64 `json:"instance_bytes"`
-	// Tool is for each tool that is compiled and not called.
-	Tool int64 `json:"tool_bytes"`
-}
-
-// Startup is the time from nothing to the first answer.
-type Startup struct {
-	Guest  guests.Language `json:"guest"`
-	Scheme Scheme          `json:"scheme"`
-	// Cold compiles; Warm finds the compiled code on disk.
-	Cold float64 `json:"cold_us"`
-	Warm float64 `json:"warm_us"`
 }
 
 // Executor is what executor, registry and the check of the arguments add to a call.

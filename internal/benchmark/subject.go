@@ -81,8 +81,8 @@ type contender struct {
 	dir     string
 }
 
-// compiled returns the contenders that compile the guest, ours first.
-func (s *subject) compiled(dir string) []contender {
+// contenders returns all contenders, ours first.
+func (s *subject) contenders(dir string) []contender {
 	found := []contender{{CaissonPlugin, s.plugged, filepath.Join(dir, "caisson")}}
 	if s.command != nil {
 		found = []contender{
@@ -93,17 +93,11 @@ func (s *subject) compiled(dir string) []contender {
 	if s.plugin != nil {
 		found = append(found, contender{ExtismFresh, extismPlugin{module: s.plugin}, filepath.Join(dir, "extism")})
 	}
-	return found
-}
-
-// contenders returns all contenders.
-func (s *subject) contenders(dir string) []contender {
-	found := s.compiled(dir)
 	if s.plugin != nil && s.command != nil && s.language != guests.GoWarm { // which is the same plug-in as Go's
 		found = append(found, contender{CaissonPlugin, s.plugged, filepath.Join(dir, "caisson")})
 	}
 	if s.plugin != nil {
-		found = append(found, contender{ExtismReused, extismPlugin{module: s.plugin, reused: true, shared: true}, filepath.Join(dir, "extism")})
+		found = append(found, contender{ExtismReused, extismPlugin{module: s.plugin, reused: true}, filepath.Join(dir, "extism")})
 	}
 	found = append(found, contender{name: Native, backend: callFunc(callNative)})
 	if s.program != "" {

@@ -21,8 +21,6 @@ func (r *Report) Text() string {
 	meteringTable(&b, "Metering, × plain wazero (WithCloseOnContextDone is wazero's own way to stop a guest)", r.Metering, tunedBar)
 	meteringTable(&b, "Metering of kernels that it was not tuned on, × plain wazero", r.MeteringUntuned, untunedBar)
 	meteringTable(&b, "Metering of kernels that recurse, × plain wazero", r.MeteringRecursive, recursiveBar)
-	r.startupTable(&b)
-	r.memoryTable(&b)
 	r.executorTable(&b)
 	r.scriptTables(&b)
 	for i, left := range r.LeftOut {
@@ -140,22 +138,6 @@ func meteringTable(b *strings.Builder, title string, rows []Metering, most bar) 
 	summary("geometric mean", most.mean, geometricMean)
 	summary("worst", most.worst, slices.Max[[]float64])
 	t.write(b, title)
-}
-
-func (r *Report) startupTable(b *strings.Builder) {
-	t := newTable(2, "guest", "scheme", "cold", "compiled code on disk")
-	for _, s := range r.Startup {
-		t.line(string(s.Guest), string(s.Scheme), number(s.Cold/1000), number(s.Warm/1000))
-	}
-	t.write(b, "Start-up, ms from nothing to the first answer")
-}
-
-func (r *Report) memoryTable(b *strings.Builder) {
-	t := newTable(2, "guest", "scheme", "for each caller", "for each loaded tool")
-	for _, m := range r.Memory {
-		t.line(string(m.Guest), string(m.Scheme), number(float64(m.Instance)/1024), number(float64(m.Tool)/1024))
-	}
-	t.write(b, "Memory that stays resident, KiB")
 }
 
 func (r *Report) executorTable(b *strings.Builder) {

@@ -45,8 +45,6 @@ func TestText(t *testing.T) {
 		Metering:          []Metering{{"spin", guests.C, 1, 1, 9}, {"json", guests.Go, 1.21, 1.21, 4}},
 		MeteringUntuned:   []Metering{{"regex", guests.Rust, 1.3, 1.3, 5}},
 		MeteringRecursive: []Metering{{"fib", guests.C, 1.2, 1.2, 2}},
-		Startup:           []Startup{{guests.C, Caisson, 20000, 1500}},
-		Memory:            []Memory{{guests.C, Caisson, 29 << 10, 60 << 10}},
 		Executor:          []Executor{{ExecutorRun, 100, 8.5}},
 		Scripts:           scripts,
 		LeftOut:           []LeftOut{{"guest go", "no toolchain"}},
@@ -88,14 +86,6 @@ Metering of kernels that recurse, × plain wazero
   fib             c         1.20                           2.0
   geometric mean            1.20  1.25                     2.0
   worst                     1.20                           2.0
-
-Start-up, ms from nothing to the first answer
-  guest  scheme   cold  compiled code on disk
-  c      caisson  20.0                   1.50
-
-Memory that stays resident, KiB
-  guest  scheme   for each caller  for each loaded tool
-  c      caisson             29.0                  60.0
 
 Overhead of a call: executor, registry and validation of the arguments
   call  bytes    µs

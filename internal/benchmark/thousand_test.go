@@ -6,13 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
+	goruntime "runtime"
+	"runtime/debug"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/tetratelabs/wazero"
 
 	"github.com/caisson-run/caisson/internal/benchmark/guests"
 	"github.com/caisson-run/caisson/manifests"
@@ -192,4 +197,92 @@ func anyTool(tools []*caissonSession, random *rand.Rand) caller {
 		output, err := tools[random.IntN(len(tools))].invoke(ctx, in.arguments)
 		return []byte(output), err
 	})
+}
+
+// resident returns the resident size of this process in bytes, without garbage.
+func resident() (int64, error) {
+	goruntime.GC() // runs finalizers and cleanups, which create more garbage
+	debug.FreeOSMemory()
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0, fmt.Errorf("benchmark: memory: %w", err)
+	}
+	fields := strings.Fields(string(text))
+	if len(fields) < 2 {
+		return 0, fmt.Errorf("benchmark: memory: /proc/self/statm says %q", text)
+	}
+	pages, err := strconv.ParseInt(fields[1], 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("benchmark: memory: %w", err)
+	}
+	return pages * int64(os.Getpagesize()), nil
+}
+
+var errNoExports = errors.New("benchmark: the module has no export section")
+
+const (
+	preambleBytes = 8 // magic number and version
+	exportSection = 7
+	exportMemory  = 2
+)
+
+// variant returns a module that does the same but is compiled separately: it exports its memory once
+// more, under a name made from number. A custom section would not do, because runtimes may drop it
+// and then consider two modules equal.
+func variant(module []byte, number int) ([]byte, error) {
+	for at := preambleBytes; at < len(module); {
+		size, width := binary.Uvarint(module[at+1:])
+		start := at + 1 + width
+		if width <= 0 || size > uint64(len(module)-start) {
+			return nil, errNoExports
+		}
+		end := start + int(size)
+		if module[at] != exportSection {
+			at = end
+			continue
+		}
+		count, width := binary.Uvarint(module[start:end])
+		if width <= 0 {
+			return nil, errNoExports
+		}
+		section := binary.AppendUvarint(nil, count+1)
+		section = append(section, module[start+width:end]...)
+		name := "variant" + strconv.Itoa(number)
+		section = append(binary.AppendUvarint(section, uint64(len(name))), name...)
+		section = append(section, exportMemory, 0)
+		head := binary.AppendUvarint(slices.Clone(module[:at+1]), uint64(len(section)))
+		return slices.Concat(head, section, module[end:]), nil
+	}
+	return nil, errNoExports
+}
+
+func TestVariant(t *testing.T) {
+	for _, language := range []guests.Language{guests.C, guests.Rust} {
+		module, err := guests.Command(t.Context(), language, "")
+		require.NoError(t, err)
+		plugin, err := guests.Plugin(t.Context(), language, "")
+		require.NoError(t, err)
+		for _, source := range [][]byte{module, plugin} {
+			seen := map[string]bool{string(source): true}
+			for _, number := range []int{0, 1, 9, 10, 999, 1_000_000} {
+				other, err := variant(source, number)
+				require.NoError(t, err)
+				require.False(t, seen[string(other)])
+				seen[string(other)] = true
+				runtime := wazero.NewRuntimeWithConfig(t.Context(), wazero.NewRuntimeConfigInterpreter())
+				compiled, err := runtime.CompileModule(t.Context(), other)
+				require.NoError(t, err)
+				require.Len(t, compiled.ExportedMemories(), 2)
+				require.NoError(t, runtime.Close(t.Context()))
+			}
+		}
+	}
+}
+
+func TestVariantRefuses(t *testing.T) {
+	preamble := "\x00asm\x01\x00\x00\x00"
+	for _, module := range []string{"", preamble, preamble + "\x01", preamble + "\x07\x80", preamble + "\x07\x05\x00", preamble + "\x07\x00", preamble + "\x01\x01\x00"} {
+		_, err := variant([]byte(module), 0)
+		require.ErrorIs(t, err, errNoExports, "%q", module)
+	}
 }

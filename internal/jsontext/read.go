@@ -3,6 +3,7 @@ package jsontext
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"math/bits"
 	"slices"
@@ -27,6 +28,8 @@ type Limits struct {
 	Shallow bool
 	// Keep selects, by name, which members of the outermost object Shallow keeps; nil keeps all.
 	Keep func(name string) bool
+	// KeepElements is how many elements of the outermost array Shallow keeps; 0 keeps all.
+	KeepElements int
 	// Name and Number reject names of members and numbers, given their text, anywhere in the text; nil
 	// rejects none.
 	Name, Number func(text string) error
@@ -43,22 +46,27 @@ var (
 )
 
 // Error says why a text was rejected, with one of the errors above or that of a function in [Limits],
-// and at which byte.
+// and where.
 type Error struct {
 	Err    error
-	Offset int
+	Offset int    // in bytes
+	Path   []Step // to the innermost value or name at Offset
 	want   string // for ErrSyntax: what should be there
 }
 
-// Error returns the reason.
-func (e *Error) Error() string { return e.Err.Error() }
+// Error returns the reason. For a repeated name, it says which one.
+func (e *Error) Error() string {
+	if e.Err == ErrRepeated && len(e.Path) > 0 {
+		return fmt.Sprintf("the name %.64q occurs twice in one object", e.Path[len(e.Path)-1].Name)
+	}
+	return e.Err.Error()
+}
 
 // Unwrap returns the reason.
 func (e *Error) Unwrap() error { return e.Err }
 
 // Read parses one JSON value, which white space may surround. A nil ctx is never done. The error is an
-// [*Error] or the context's; the document then holds what was parsed before the error, for
-// [Document.Path].
+// [*Error] or the context's.
 func Read(ctx context.Context, text string, limits Limits) (*Document, error) {
 	if limits.Depth == 0 {
 		limits.Depth = DefaultDepth
@@ -68,10 +76,10 @@ func Read(ctx context.Context, text string, limits Limits) (*Document, error) {
 	}
 	d := &Document{text: text}
 	if limits.Depth < 0 || limits.Values < 0 {
-		return d, &Error{Err: ErrLimits}
+		return nil, &Error{Err: ErrLimits}
 	}
 	if len(text) > math.MaxInt32 {
-		return d, &Error{Err: ErrValues}
+		return nil, &Error{Err: ErrValues}
 	}
 	estimate := 8 + strings.Count(text, ",") + strings.Count(text, ":")
 	if limits.Shallow {
@@ -80,13 +88,16 @@ func Read(ctx context.Context, text string, limits Limits) (*Document, error) {
 	d.entries = make([]entry, 0, min(limits.Values, estimate+estimate/4, 8+len(text)/4))
 	r := reader{Document: d, ctx: ctx, limits: limits}
 	r.space()
-	if !r.value(0) {
-		return d, r.err
-	}
-	if r.space(); r.at < len(text) {
+	if r.value(0) {
+		if r.space(); r.at == len(text) {
+			return d, nil
+		}
 		r.fail(ErrBehind)
 	}
-	return d, r.err
+	if wrong, ok := r.err.(*Error); ok { //nolint:errorlint // the reader has set it
+		wrong.Path = d.path(wrong.Offset)
+	}
+	return nil, r.err
 }
 
 // Parse is [Read] without a context.
@@ -187,7 +198,7 @@ func (r *reader) array(depth int) (count int32, ok bool) {
 		if !r.value(depth) {
 			return 0, false
 		}
-		if count++; r.limits.Shallow && depth > 1 {
+		if count++; r.limits.Shallow && (depth > 1 || r.limits.KeepElements > 0 && int(count) > r.limits.KeepElements) {
 			r.entries = r.entries[:index]
 		}
 	}

@@ -4,7 +4,9 @@
 package jsontext
 
 import (
+	"fmt"
 	"iter"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -112,7 +114,7 @@ func (v Value) Path() []Step {
 	if v.doc == nil {
 		return nil
 	}
-	return v.doc.Path(int(v.doc.entries[v.at].start))
+	return v.doc.path(int(v.doc.entries[v.at].start))
 }
 
 // Span returns the start and the end of the value in the text.
@@ -192,8 +194,28 @@ type Step struct {
 	Index int
 }
 
-// Path returns the path to the innermost value at an offset of the text. A member starts at its name.
-func (d *Document) Path(offset int) []Step {
+// Key writes a path as a key, such as calls[0].name, with each name as show returns it; nil keeps names
+// unchanged.
+func Key(path []Step, show func(name string) string) string {
+	var key strings.Builder
+	for _, step := range path {
+		if step.Index >= 0 {
+			fmt.Fprintf(&key, "[%d]", step.Index)
+			continue
+		}
+		if key.Len() > 0 {
+			key.WriteByte('.')
+		}
+		if show != nil {
+			step.Name = show(step.Name)
+		}
+		key.WriteString(step.Name)
+	}
+	return key.String()
+}
+
+// path returns the path to the innermost value at an offset of the text. A member starts at its name.
+func (d *Document) path(offset int) []Step {
 	var path []Step
 	for at := 0; at < len(d.entries); {
 		step, inner := d.child(at, int32(offset))

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/caisson-run/caisson/internal/folder"
+	"github.com/caisson-run/caisson/tool"
 )
 
 // pruned is the number of records after which a [Keeper] prunes its folder. In between, the folder may exceed its limit by
@@ -73,12 +74,10 @@ func write(root *os.Root, entry Entry) error {
 	if !folder.IsID(id) {
 		return fmt.Errorf("%q: %w", id, ErrID)
 	}
-	wire, err := json.Marshal(entry.Record)
-	if err != nil {
-		return err
-	}
-	entry.Wire = wire
-	content, err := json.Marshal(entry)
+	content, err := json.Marshal(struct {
+		Entry
+		Record tool.Record `json:"record"` // in place of Wire, for which it would be encoded twice
+	}{entry, entry.Record})
 	if err != nil {
 		return err
 	}

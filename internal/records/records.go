@@ -55,7 +55,7 @@ type Entry struct {
 	// Cause is why the host failed, which the record leaves out, since others read it; empty if the host did not fail.
 	Cause string `json:"cause,omitempty"`
 	// Wire is the record's JSON, byte for byte as kept. Decoding it rounds times. It is set when an
-	// entry is kept or found.
+	// entry is found.
 	Wire json.RawMessage `json:"record"`
 	// Whole is the result before parts of it were cut, or nil if nothing was cut.
 	Whole *tool.Result `json:"whole,omitempty"`

@@ -10,27 +10,27 @@ func Distance(a, b string) int {
 	if len(a) > 64 || len(b) > 64 {
 		return far
 	}
-	rows := make([][]int, len(a)+1)
-	for i := range rows {
-		rows[i] = make([]int, len(b)+1)
-		rows[i][0] = i
-	}
-	for j := range rows[0] {
-		rows[0][j] = j
+	before := make([]int, len(b)+1)
+	above := make([]int, len(b)+1)
+	row := make([]int, len(b)+1)
+	for j := range above {
+		above[j] = j
 	}
 	for i := 1; i <= len(a); i++ {
+		row[0] = i
 		for j := 1; j <= len(b); j++ {
-			change := 1
-			if a[i-1] == b[j-1] {
-				change = 0
+			replace := above[j-1]
+			if a[i-1] != b[j-1] {
+				replace++
 			}
-			rows[i][j] = min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+change)
+			row[j] = min(replace, above[j]+1, row[j-1]+1)
 			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
+				row[j] = min(row[j], before[j-2]+1)
 			}
 		}
+		before, above, row = above, row, before
 	}
-	return rows[len(a)][len(b)]
+	return above[len(b)]
 }
 
 // Nearest returns the word that a misspelt one was probably meant to be, or "".

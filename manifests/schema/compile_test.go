@@ -18,7 +18,7 @@ func TestCompileReportsEveryProblem(t *testing.T) {
 	}{
 		"not JSON":            {`{`, []schema.Problem{{"", "not JSON: it ends too early, at byte 1"}}},
 		"not a schema":        {`5`, []schema.Problem{{"", "want a JSON Schema, which is an object; got integer"}}},
-		"a key twice":         {`{"type":"object","type":"string"}`, []schema.Problem{{"type", "the key appears twice in one object; give it once"}}},
+		"a key twice":         {`{"type":"object","type":"string"}`, []schema.Problem{{"type", `the name "type" occurs twice in one object; give it once`}}},
 		"unknown type":        {`{"type":"strin"}`, []schema.Problem{{"type", `unknown type "strin"; want one of string, number, integer, boolean, object, array, null`}}},
 		"empty enum":          {`{"properties":{"a":{"enum":[]}}}`, []schema.Problem{{"properties.a.enum", "an empty list allows nothing; list the allowed values or leave enum out"}}},
 		"several at once":     {`{"required":"a","minLength":-1,"minimum":"x","title":4}`, []schema.Problem{{"minLength", "want a whole number from 0 to 2147483647, got -1"}, {"minimum", "want number, got string"}, {"required", "want array, got string"}, {"title", "want string, got number"}}},

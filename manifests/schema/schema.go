@@ -166,7 +166,7 @@ func read(ctx context.Context, text string, maxBytes, maxNameBytes int) (jsontex
 	}
 	doc, err := jsontext.Read(ctx, text, jsontext.Limits{Depth: MaxDepth, Values: maxValues, Name: checkName, Number: checkNumber})
 	if unread, ok := errors.AsType[*jsontext.Error](err); ok {
-		return jsontext.Value{}, describe(text, doc, unread, maxNameBytes)
+		return jsontext.Value{}, describe(text, unread, maxNameBytes)
 	}
 	if err != nil {
 		return jsontext.Value{}, err
@@ -175,14 +175,14 @@ func read(ctx context.Context, text string, maxBytes, maxNameBytes int) (jsontex
 }
 
 // describe explains why a text was rejected. Invalid JSON takes precedence.
-func describe(text string, doc *jsontext.Document, unread *jsontext.Error, maxNameBytes int) *defect {
+func describe(text string, unread *jsontext.Error, maxNameBytes int) *defect {
 	if fault := jsontext.FaultIn(text); fault != nil {
 		return &defect{"", "not JSON: " + fault.Error()}
 	}
-	path := pathOf(doc.Path(unread.Offset), maxNameBytes)
+	path := pathOf(unread.Path, maxNameBytes)
 	switch unread.Err {
 	case jsontext.ErrRepeated:
-		return &defect{path, "the key appears twice in one object; give it once"}
+		return &defect{path, unread.Error() + "; give it once"}
 	case jsontext.ErrDepth:
 		return &defect{path, fmt.Sprintf("nested deeper than %d levels", MaxDepth)}
 	case jsontext.ErrValues:

@@ -64,7 +64,7 @@ func TestValidateTellsAModelWhatToDo(t *testing.T) {
 		"draft 7 tuple":       {`{"$schema":"http://json-schema.org/draft-07/schema#","items":[{}],"additionalItems":false}`, `[1,2]`, `has too many items`},
 		"draft 7 dependency":  {`{"$schema":"http://json-schema.org/draft-07/schema#","dependencies":{"a":["b"]}}`, `{"a":2}`, `b: required beside the others, but missing`},
 		"syntax":              {`{}`, `{"a":}`, `not JSON: want a value, not '}', at byte 5`},
-		"twice":               {`{}`, `{"a":{"b":1,"b":2}}`, `a.b: the key appears twice in one object; give it once`},
+		"twice":               {`{}`, `{"a":{"b":1,"b":2}}`, `a.b: the name "b" occurs twice in one object; give it once`},
 		"number":              {`{"type":"integer"}`, `[1,1e1000001]`, `[1]: the number 1e1000001 is too large`},
 	}
 	for name, c := range cases {

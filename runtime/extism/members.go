@@ -32,7 +32,7 @@ func (t *translation) readMembers() error {
 	var never context.Context // is it done: the text is short
 	document, err := jsontext.Read(never, t.source, jsontext.Limits{})
 	if err != nil {
-		return t.unread(document, err)
+		return t.unread(err)
 	}
 	root := document.Root()
 	problems := t.members(root, "", known)
@@ -93,35 +93,18 @@ func moduleOf(given jsontext.Value) string {
 }
 
 // unread returns the error for a text that is not JSON, or has a member twice.
-func (t *translation) unread(document *jsontext.Document, err error) error {
+func (t *translation) unread(err error) error {
 	problem := t.problem("", manifests.Syntax, "this is no manifest of Extism: "+err.Error(), example)
 	wrong, ok := errors.AsType[*jsontext.Error](err)
 	if !ok {
 		return &manifests.Error{Problems: []manifests.Problem{problem}}
 	}
-	if path := document.Path(wrong.Offset); errors.Is(wrong, jsontext.ErrRepeated) && len(path) > 0 {
-		name := path[len(path)-1].Name
-		problem.Path, problem.Kind = keyOf(path), manifests.DuplicateKey
-		problem.Message, problem.Fix = fmt.Sprintf("the key %q occurs twice in one object", name), "keep one of them"
+	if wrong.Err == jsontext.ErrRepeated {
+		problem.Path, problem.Kind = jsontext.Key(wrong.Path, nil), manifests.DuplicateKey
+		problem.Message, problem.Fix = wrong.Error(), "keep one of them"
 	}
 	problem.Line, problem.Column = t.position(wrong.Offset)
 	return &manifests.Error{Problems: []manifests.Problem{problem}}
-}
-
-// keyOf returns the key of a value, such as wasm[0].path.
-func keyOf(path []jsontext.Step) string {
-	var key strings.Builder
-	for _, step := range path {
-		switch {
-		case step.Index >= 0:
-			fmt.Fprintf(&key, "[%d]", step.Index)
-		case key.Len() > 0:
-			key.WriteString("." + step.Name)
-		default:
-			key.WriteString(step.Name)
-		}
-	}
-	return key.String()
 }
 
 // members records the members of an object. It notes those that Extism ignores. Those that Extism

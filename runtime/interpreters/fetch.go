@@ -126,6 +126,9 @@ func (r runner) in(ctx context.Context, dir string, environment []string, args .
 	if output = bytes.TrimSpace(output); len(output) > most {
 		output = append([]byte("… "), output[len(output)-most:]...)
 	}
+	if len(output) == 0 {
+		return fmt.Errorf("%s: %w", shown, err)
+	}
 	return fmt.Errorf("%s: %w\n%s", shown, err, bytes.ToValidUTF8(output, []byte("\uFFFD")))
 }
 

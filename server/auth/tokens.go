@@ -36,6 +36,15 @@ var (
 	errNotToken = errors.New("it does not have the form of a token")
 )
 
+// Error lists the problems of a token that cannot be created. It wraps [ErrInvalid].
+type Error struct{ Problems []string }
+
+// Error returns the problems in one line.
+func (e *Error) Error() string { return ErrInvalid.Error() + ": " + strings.Join(e.Problems, "; ") }
+
+// Unwrap returns [ErrInvalid].
+func (e *Error) Unwrap() error { return ErrInvalid }
+
 // Token is what is stored of a token: whom it stands for, not the text that a caller shows.
 type Token struct {
 	// ID names the token to people and in logs. It is not secret.
@@ -113,8 +122,8 @@ func In(path string) *Tokens {
 func (t *Tokens) Dir() string { return t.path }
 
 // Create stores a token and returns its text, which is not kept and cannot be had again. Its ID and
-// times but Expires are set here. The error wraps [ErrInvalid] or [ErrTooMany] if nothing was stored
-// for that reason.
+// times but Expires are set here. Nothing was stored if the error is an [*Error] or wraps
+// [ErrTooMany].
 func (t *Tokens) Create(token Token) (text string, created Token, err error) {
 	now := t.now().UTC().Truncate(time.Second)
 	if err := token.check(now); err != nil {
@@ -150,10 +159,8 @@ func digestOf(secret string) string {
 
 // check reports everything that is wrong with a token to be created.
 func (t Token) check(now time.Time) error {
-	var problems []error
-	invalid := func(format string, arguments ...any) {
-		problems = append(problems, fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, arguments...)))
-	}
+	var problems []string
+	invalid := func(format string, arguments ...any) { problems = append(problems, fmt.Sprintf(format, arguments...)) }
 	for name, text := range map[string]string{"name": t.Name, "tenant": t.Tenant, "user": t.User, "agent": t.Agent} {
 		if !isLine(text) {
 			invalid("the %s is not one line of at most %d bytes", name, maxText)
@@ -175,8 +182,11 @@ func (t Token) check(now time.Time) error {
 	if !t.Expires.IsZero() && !t.Expires.After(now) {
 		invalid("it would expire at once")
 	}
-	slices.SortFunc(problems, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
-	return errors.Join(problems...)
+	if len(problems) == 0 {
+		return nil
+	}
+	slices.Sort(problems)
+	return &Error{problems}
 }
 
 func isLine(text string) bool {
@@ -189,7 +199,7 @@ func write(root *os.Root, s stored) error {
 		return err
 	}
 	if len(content) > maxFile {
-		return fmt.Errorf("%w: it has %d bytes, more than %d", ErrInvalid, len(content), maxFile)
+		return &Error{[]string{fmt.Sprintf("it has %d bytes, more than %d", len(content), maxFile)}}
 	}
 	return folder.Write(root, fileOf(s.ID), content)
 }

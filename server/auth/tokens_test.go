@@ -145,6 +145,10 @@ func TestTokensThatAreRefused(t *testing.T) {
 		require.ErrorIs(t, err, ErrInvalid, want)
 		assert.ErrorContains(t, err, want)
 	}
+	_, _, err := tokens.Create(Token{Name: "a\nb", Expires: now.time()})
+	var invalid *Error
+	require.ErrorAs(t, err, &invalid)
+	assert.Equal(t, []string{"a token needs at least one scope", "it would expire at once", "the name is not one line of at most 200 bytes"}, invalid.Problems)
 	list, err := tokens.List()
 	require.NoError(t, err)
 	assert.Empty(t, list)

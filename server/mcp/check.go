@@ -168,7 +168,8 @@ func (c *checker) message(doc *jsontext.Document) (id string, rejected *rejectio
 	members := map[string]jsontext.Value{}
 	for name, value := range doc.Root().Members() {
 		if _, ok := members[name.String()]; ok {
-			return "", reject(jsonrpc.CodeInvalidRequest, "the message has the member %s twice", tool.Shown(name.String(), 64))
+			repeated := &jsontext.Error{Err: jsontext.ErrRepeated, Path: name.Path()}
+			return "", reject(jsonrpc.CodeInvalidRequest, "%s", tool.Shown(repeated.Error(), 256))
 		}
 		members[name.String()] = value
 	}

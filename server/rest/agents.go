@@ -3,10 +3,10 @@ package rest
 import (
 	"errors"
 	"net/http"
-	"strings"
 
 	"github.com/caisson-run/caisson/agents"
 	"github.com/caisson-run/caisson/internal/jsontext"
+	"github.com/caisson-run/caisson/internal/jsontext/decode"
 )
 
 // storedAgent is an agent with the names in it of tools that there are no longer.
@@ -59,18 +59,19 @@ func (x *exchange) putAgent() (reply, error) {
 		return reply{}, err
 	}
 	agent := agents.Agent{Name: x.request.PathValue("agent")}
-	err := x.decode(members{
+	err := x.decode(decode.Members{
 		"name": func(v jsontext.Value) error {
 			switch {
 			case v.Kind() != jsontext.String:
-				return mistake(v, "must be a string")
+				return decode.Wrong(v, "must be a string")
 			case v.String() != agent.Name:
-				return refuseValue(http.StatusUnprocessableEntity, v, "must be that in the path")
+				return refuseValue(http.StatusUnprocessableEntity, v.Path(), "must be that in the path")
 			}
 			return nil
 		},
-		"agent_mode": text(&agent.Mode), "allowed_tools": texts(&agent.AllowedTools, maxNames),
-		"max_iterations": whole(&agent.MaxIterations, 1_000_000), "reflection_enabled": flag(&agent.Reflection),
+		"agent_mode": decode.Text(&agent.Mode), "allowed_tools": decode.Texts(&agent.AllowedTools, maxNames),
+		"max_iterations":     decode.Integer(&agent.MaxIterations, 1_000_000),
+		"reflection_enabled": decode.Bool(&agent.Reflection),
 	})
 	if err != nil {
 		return reply{}, err
@@ -80,7 +81,7 @@ func (x *exchange) putAgent() (reply, error) {
 	}
 	err = x.api.options.Agents.Save(x.caller.Tenant, agent, x.api.host.Registry())
 	if errors.Is(err, agents.ErrInvalid) {
-		return reply{}, refuse(http.StatusUnprocessableEntity, "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
+		return reply{}, refuse(http.StatusUnprocessableEntity, "%v", err)
 	}
 	if err != nil {
 		return reply{}, err

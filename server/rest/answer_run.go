@@ -11,6 +11,7 @@ import (
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/internal/jsontext"
+	"github.com/caisson-run/caisson/internal/jsontext/decode"
 	"github.com/caisson-run/caisson/server/auth"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -76,12 +77,12 @@ func (x *exchange) submitToolOutputs() (reply, error) {
 	var s submission
 	var dialect string
 	given := false
-	err := x.decode(members{
+	err := x.decode(decode.Members{
 		"tool_outputs": func(v jsontext.Value) error {
 			given = true
-			return elements(maxCalls, s.output)(v)
+			return decode.Elements(maxCalls, s.output)(v)
 		},
-		"dialect": text(&dialect), "results": raw(&s.document),
+		"dialect": decode.Text(&dialect), "results": decode.Raw(&s.document),
 	})
 	if err != nil {
 		return reply{}, err
@@ -103,38 +104,38 @@ func (s *submission) output(v jsontext.Value) error {
 	var output string
 	var whole json.RawMessage
 	given := false
-	err := object(v, members{
-		"tool_call_id": text(&a.CallID), "result": rawObject(&whole),
+	err := decode.Object(v, decode.Members{
+		"tool_call_id": decode.Text(&a.CallID), "result": decode.RawObject(&whole),
 		"output": func(v jsontext.Value) error {
 			given = true
-			return text(&output)(v)
+			return decode.Text(&output)(v)
 		},
 	})
 	switch {
 	case err != nil:
 		return err
 	case a.CallID == "":
-		return mistake(v, "has no tool_call_id: the id of a call that waits")
+		return decode.Wrong(v, "has no tool_call_id: the id of a call that waits")
 	case given == (whole != nil):
-		return mistake(v, "must have either an output, which is the text of a success, or a result")
+		return decode.Wrong(v, "must have either an output, which is the text of a success, or a result")
 	}
 	a.Result = tool.Result{Success: true, Output: output}
 	if whole != nil {
 		if v.Get("result").Get("success").Kind() != jsontext.Bool {
-			return mistake(v, "has a result that does not say whether it is a success: success must be true or false")
+			return decode.Wrong(v, "has a result that does not say whether it is a success: success must be true or false")
 		}
 		for _, part := range v.Get("result").Get("content").Elements() {
 			if part.Kind() != jsontext.Object {
-				return mistake(part, "must be an object")
+				return decode.Wrong(part, "must be an object")
 			}
 		}
 		a.Result = tool.Result{}
 		var corrupt base64.CorruptInputError
 		switch err := json.Unmarshal(whole, &a.Result); {
 		case errors.As(err, &corrupt):
-			return refuseValue(http.StatusUnprocessableEntity, v, "has a result with content whose data is not base64")
+			return refuseValue(http.StatusUnprocessableEntity, v.Path(), "has a result with content whose data is not base64")
 		case err != nil:
-			return mistake(v, "has a result that is none: it is {success, output, data, content, error}")
+			return decode.Wrong(v, "has a result that is none: it is {success, output, data, content, error}")
 		}
 	}
 	s.outputs = append(s.outputs, a)
@@ -144,9 +145,9 @@ func (s *submission) output(v jsontext.Value) error {
 func (x *exchange) approve() (reply, error) {
 	var s submission
 	given := false
-	err := x.decode(members{"approvals": func(v jsontext.Value) error {
+	err := x.decode(decode.Members{"approvals": func(v jsontext.Value) error {
 		given = true
-		return elements(maxCalls, s.approval)(v)
+		return decode.Elements(maxCalls, s.approval)(v)
 	}})
 	if err != nil {
 		return reply{}, err
@@ -165,18 +166,19 @@ func (s *submission) approval(v jsontext.Value) error {
 	var a tool.Approval
 	var lasts float64
 	decided := false
-	err := object(v, members{
-		"call_id": text(&a.CallID), "reason": text(&a.Reason), "fingerprint": text(&a.Fingerprint), "for_seconds": number(&lasts, maxApproval),
+	err := decode.Object(v, decode.Members{
+		"call_id": decode.Text(&a.CallID), "reason": decode.Text(&a.Reason), "fingerprint": decode.Text(&a.Fingerprint),
+		"for_seconds": decode.Number(&lasts, maxApproval),
 		"approve": func(v jsontext.Value) error {
 			decided = true
-			return flag(&a.Approve)(v)
+			return decode.Bool(&a.Approve)(v)
 		},
 		"scope": func(v jsontext.Value) error {
 			switch a.Scope = tool.ApprovalScope(v.String()); a.Scope {
 			case tool.ApproveOnce, tool.ApproveSession, tool.ApproveFor:
 				return nil
 			}
-			return mistake(v, "must be once, session or time")
+			return decode.Wrong(v, "must be once, session or time")
 		},
 	})
 	a.For = seconds(lasts)
@@ -184,9 +186,9 @@ func (s *submission) approval(v jsontext.Value) error {
 	case err != nil:
 		return err
 	case a.CallID == "" || !decided:
-		return mistake(v, "must have a call_id, and approve, which is true or false")
+		return decode.Wrong(v, "must have a call_id, and approve, which is true or false")
 	case (a.Scope == tool.ApproveFor) != (a.For > 0):
-		return mistake(v, "must have for_seconds if its scope is time, and only then")
+		return decode.Wrong(v, "must have for_seconds if its scope is time, and only then")
 	}
 	s.approvals = append(s.approvals, a)
 	return nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/internal/jsontext"
+	"github.com/caisson-run/caisson/internal/jsontext/decode"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -22,10 +23,10 @@ type offered struct {
 
 // take reads one tool, in the form of the Responses API or of chat completions. Tools of the provider's own, which have no
 // namesake here, are left to it.
-func (o *offered) take(tools *registry.Registry) func(jsontext.Value) error {
+func (o *offered) take(tools *registry.Registry) decode.Reader {
 	return func(v jsontext.Value) error {
 		if v.Kind() != jsontext.Object {
-			return mistake(v, "must be an object")
+			return decode.Wrong(v, "must be an object")
 		}
 		kind := v.Get("type").String()
 		if kind != tool.FunctionCall && kind != tool.CustomCall {
@@ -64,7 +65,7 @@ func broughtTool(v jsontext.Value, kind string) (tool.Definition, error) {
 			*to = given.String()
 		case absent, jsontext.Null:
 		default:
-			return d, refuseValue(http.StatusUnprocessableEntity, given, "must be a string")
+			return d, refuseValue(http.StatusUnprocessableEntity, given.Path(), "must be a string")
 		}
 	}
 	for name, to := range map[string]*json.RawMessage{"parameters": &d.Parameters, "format": &d.Format} {
@@ -73,11 +74,11 @@ func broughtTool(v jsontext.Value, kind string) (tool.Definition, error) {
 			*to = json.RawMessage(given.Text())
 		case absent, jsontext.Null:
 		default:
-			return d, refuseValue(http.StatusUnprocessableEntity, given, "must be an object")
+			return d, refuseValue(http.StatusUnprocessableEntity, given.Path(), "must be an object")
 		}
 	}
 	if d.Name == "" {
-		return d, refuseValue(http.StatusUnprocessableEntity, v, "has no name")
+		return d, refuseValue(http.StatusUnprocessableEntity, v.Path(), "has no name")
 	}
 	return d, nil
 }
@@ -104,15 +105,15 @@ func (x *exchange) postDefinitions() (reply, error) {
 	var name, agent string
 	var strict bool
 	var brings offered
-	err := x.decode(members{
-		"dialect": text(&name), "strict": flag(&strict),
+	err := x.decode(decode.Members{
+		"dialect": decode.Text(&name), "strict": decode.Bool(&strict),
 		"agent": func(v jsontext.Value) error {
 			if v.Kind() == jsontext.String && v.String() == "" {
-				return mistake(v, noAgent)
+				return decode.Wrong(v, noAgent)
 			}
-			return text(&agent)(v)
+			return decode.Text(&agent)(v)
 		},
-		"tools": elements(maxCalls, brings.take(x.api.host.Registry())),
+		"tools": decode.Elements(maxCalls, brings.take(x.api.host.Registry())),
 	})
 	if err != nil {
 		return reply{}, err

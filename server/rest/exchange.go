@@ -16,6 +16,7 @@ import (
 
 	"github.com/caisson-run/caisson/agents"
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/jsontext/decode"
 	"github.com/caisson-run/caisson/server/auth"
 	"github.com/caisson-run/caisson/server/problem"
 )
@@ -271,7 +272,7 @@ func newID(prefix string) string {
 }
 
 // decode reads the body strictly.
-func (x *exchange) decode(fields members) error { return decodeObject(string(x.body), fields) }
+func (x *exchange) decode(members decode.Members) error { return decodeObject(string(x.body), members) }
 
 // wantsEvents reports whether the client asks for server-sent events.
 func (x *exchange) wantsEvents() bool {

@@ -12,6 +12,7 @@ import (
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/internal/jsontext"
+	"github.com/caisson-run/caisson/internal/jsontext/decode"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -45,8 +46,8 @@ func FuzzBodies(f *testing.F) {
 		judge(t, body, many, err)
 		var s submission
 		for _, err := range []error{
-			decodeObject(body, members{"tool_outputs": elements(maxCalls, s.output), "dialect": text(new(string)), "results": raw(&s.document)}),
-			decodeObject(body, members{"approvals": elements(maxCalls, s.approval)}),
+			decodeObject(body, decode.Members{"tool_outputs": decode.Elements(maxCalls, s.output), "dialect": decode.Text(new(string)), "results": decode.Raw(&s.document)}),
+			decodeObject(body, decode.Members{"approvals": decode.Elements(maxCalls, s.approval)}),
 		} {
 			judge(t, body, batchRequest{}, err)
 		}

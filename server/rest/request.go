@@ -13,6 +13,7 @@ import (
 	"github.com/caisson-run/caisson/dialects/known"
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/internal/jsontext"
+	"github.com/caisson-run/caisson/internal/jsontext/decode"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/server/sessions"
 	"github.com/caisson-run/caisson/tool"
@@ -37,7 +38,8 @@ func (x *exchange) callRequest() (batchRequest, error) {
 	var c writtenCall
 	var timeout float64
 	fields := c.fields()
-	fields["session"], fields["timeout_seconds"], fields["requests"] = sessionID(&b.session), number(&timeout, maxTimeout), requests(&b.batch.Requests)
+	fields["session"], fields["requests"] = sessionID(&b.session), requests(&b.batch.Requests)
+	fields["timeout_seconds"] = decode.Number(&timeout, maxTimeout)
 	if err := x.decode(fields); err != nil {
 		return b, err
 	}
@@ -49,13 +51,13 @@ func (x *exchange) callRequest() (batchRequest, error) {
 }
 
 // sessionID takes the id of a session. An empty one is more likely an empty variable than no session.
-func sessionID(to *string) func(jsontext.Value) error {
+func sessionID(to *string) decode.Reader {
 	return func(v jsontext.Value) error {
-		if err := text(to)(v); err != nil {
+		if err := decode.Text(to)(v); err != nil {
 			return err
 		}
 		if *to == "" {
-			return mistake(v, "is empty; leave it out for a session of this request's own")
+			return decode.Wrong(v, "is empty; leave it out for a session of this request's own")
 		}
 		return nil
 	}
@@ -70,8 +72,8 @@ type writtenCall struct {
 }
 
 // fields are the members of a call.
-func (c *writtenCall) fields() members {
-	beside := func(name string, take func(jsontext.Value) error) func(jsontext.Value) error {
+func (c *writtenCall) fields() decode.Members {
+	beside := func(name string, take decode.Reader) decode.Reader {
 		return func(v jsontext.Value) error {
 			if c.beside == "" {
 				c.beside = name
@@ -79,26 +81,27 @@ func (c *writtenCall) fields() members {
 			return take(v)
 		}
 	}
-	nested := func(kind string, take func(jsontext.Value) error, input string) func(jsontext.Value) error {
+	nested := func(kind string, take decode.Reader, input string) decode.Reader {
 		return func(v jsontext.Value) error {
 			if c.nested != "" {
-				return mistake(v, "cannot stand beside %s", c.nested)
+				return decode.Wrong(v, "cannot stand beside %s", c.nested)
 			}
 			c.nested = kind
-			return object(v, members{"name": text(&c.Function.Name), input: take})
+			return decode.Object(v, decode.Members{"name": decode.Text(&c.Function.Name), input: take})
 		}
 	}
-	return members{
-		"id": text(&c.ID), "name": beside("name", text(&c.Function.Name)), "arguments": beside("arguments", arguments(&c.Function.Arguments)),
-		"function": nested(tool.FunctionCall, arguments(&c.Function.Arguments), "arguments"),
-		"custom":   nested(tool.CustomCall, text(&c.Function.Arguments), "input"),
+	return decode.Members{
+		"id": decode.Text(&c.ID), "name": beside("name", decode.Text(&c.Function.Name)),
+		"arguments": beside("arguments", arguments(&c.Function.Arguments)),
+		"function":  nested(tool.FunctionCall, arguments(&c.Function.Arguments), "arguments"),
+		"custom":    nested(tool.CustomCall, decode.Text(&c.Function.Arguments), "input"),
 		"type": func(v jsontext.Value) error {
 			switch v.String() {
 			case tool.FunctionCall, tool.CustomCall, tool.LocalShellCall:
 				c.Type = v.String()
 				return nil
 			}
-			return mistake(v, "must be function, custom or local_shell")
+			return decode.Wrong(v, "must be function, custom or local_shell")
 		},
 	}
 }
@@ -121,7 +124,7 @@ func (c *writtenCall) problem() string {
 
 // arguments takes an object, which is passed on as it is written, or the text that a model wrote. Null, which some providers
 // write for none, is none.
-func arguments(to *string) func(jsontext.Value) error {
+func arguments(to *string) decode.Reader {
 	return func(v jsontext.Value) error {
 		switch v.Kind() {
 		case jsontext.Object:
@@ -130,22 +133,22 @@ func arguments(to *string) func(jsontext.Value) error {
 			*to = v.String()
 		case jsontext.Null:
 		default:
-			return mistake(v, "must be an object, or the text that a model wrote")
+			return decode.Wrong(v, "must be an object, or the text that a model wrote")
 		}
 		return nil
 	}
 }
 
 // requests takes what the request says to tools, by name.
-func requests(to *map[string]tool.Request) func(jsontext.Value) error {
+func requests(to *map[string]tool.Request) decode.Reader {
 	*to = map[string]tool.Request{}
-	return dictionary(func(name string, v jsontext.Value) error {
+	return decode.Map(func(name string, v jsontext.Value) error {
 		var said tool.Request
-		err := object(v, members{
-			"definition": rawObject(&said.Definition),
-			"values": dictionary(func(key string, v jsontext.Value) error {
+		err := decode.Object(v, decode.Members{
+			"definition": decode.RawObject(&said.Definition),
+			"values": decode.Map(func(key string, v jsontext.Value) error {
 				var value string
-				err := text(&value)(v)
+				err := decode.Text(&value)(v)
 				if said.Values == nil {
 					said.Values = map[string]string{}
 				}
@@ -172,16 +175,16 @@ func (x *exchange) batchRequestOf(tools *registry.Registry) (batchRequest, error
 	var timeout float64
 	var brings offered
 	given := false
-	err := x.decode(members{
+	err := x.decode(decode.Members{
 		"calls": func(v jsontext.Value) error {
 			given = true
-			return elements(maxCalls, func(v jsontext.Value) error {
+			return decode.Elements(maxCalls, func(v jsontext.Value) error {
 				var c writtenCall
-				if err := object(v, c.fields()); err != nil {
+				if err := decode.Object(v, c.fields()); err != nil {
 					return err
 				}
 				if problem := c.problem(); problem != "" {
-					return mistake(v, "%s", problem)
+					return decode.Wrong(v, "%s", problem)
 				}
 				calls = append(calls, c.Call)
 				return nil
@@ -192,10 +195,10 @@ func (x *exchange) batchRequestOf(tools *registry.Registry) (batchRequest, error
 				response = json.RawMessage(v.String())
 				return nil
 			}
-			return raw(&response)(v)
+			return decode.Raw(&response)(v)
 		},
-		"dialect": text(&dialect), "session": sessionID(&b.session), "timeout_seconds": number(&timeout, maxTimeout),
-		"requests": requests(&b.batch.Requests), "tools": elements(maxCalls, brings.take(tools)),
+		"dialect": decode.Text(&dialect), "session": sessionID(&b.session),
+		"timeout_seconds": decode.Number(&timeout, maxTimeout), "requests": requests(&b.batch.Requests), "tools": decode.Elements(maxCalls, brings.take(tools)),
 	})
 	if err != nil {
 		return b, err

@@ -245,13 +245,24 @@ func (r *run) settle(report executor.Report, err error, last []dialects.Event) {
 	}
 }
 
-// sizeOf returns about how many bytes records hold. The rest of a report, such as its state, is mostly what the request has.
+// sizeOf returns about how many bytes records hold. The rest of a report, such as its state, mostly repeats the request.
 func sizeOf(records []tool.Record) int {
-	text, err := json.Marshal(records)
-	if err != nil { // what cannot be written is not shown either
-		return 0
+	const fixed = 64 // about the numbers and names in each element
+	size := 0
+	for i := range records {
+		r := &records[i]
+		size += 8*fixed + len(r.ID) + len(r.Function.Name) + len(r.Function.Arguments) + len(r.Signature) + r.Result.Size() + len(r.Log)
+		for _, repair := range r.Repairs {
+			size += fixed + len(repair.Path) + len(repair.From) + len(repair.To)
+		}
+		for _, d := range r.Denials {
+			size += fixed + len(d.Value) + len(d.Rule) + len(d.Allow.Manifest) + len(d.Allow.Grant)
+		}
+		for _, call := range r.HostCalls {
+			size += 2*fixed + len(call.Target) + len(call.Status)
+		}
 	}
-	return len(text)
+	return size
 }
 
 // bytes returns how many bytes are held for the run.

@@ -137,7 +137,7 @@ func TestWrongAnswers(t *testing.T) {
 		{approvals, `{"approvals":[{"call_id":"c3","approve":true,"scope":"once","for_seconds":1}]}`, 400, "for_seconds"},
 		{approvals, `{"approvals":[{"call_id":"c3","approve":true,"scope":"once","for_seconds":0}]}`, 422, "the fingerprint is missing"},
 		{approvals, `{"approvals":[{"call_id":"","approve":true}]}`, 400, "must have a call_id"},
-		{approvals, `{"approvals":[{"call_id":"c3","approve":true,"until":"2099-01-01T00:00:00Z"}]}`, 400, "until is not known"},
+		{approvals, `{"approvals":[{"call_id":"c3","approve":true,"until":"2099-01-01T00:00:00Z"}]}`, 400, "until is unknown"},
 		{approvals, approval(asks), 422, "another kind of answer"},
 	} {
 		assert.Contains(t, w.request("POST", c.path, "ada", c.body).refused(c.status), c.detail, "%v", c.body)
@@ -598,7 +598,7 @@ func TestRowS4_8ToolsOfTheRequest(t *testing.T) {
 	for body, detail := range map[string]string{
 		`{"calls":[],"tools":[1]}`: "tools[0] must be an object",
 		`{"calls":[],"tools":{}}`:  "tools must be an array",
-		`{"calls":[],"tools":[{"type":"function","name":"a","parameters":{"a":1,"a":2}}]}`: "a name occurs twice",
+		`{"calls":[],"tools":[{"type":"function","name":"a","parameters":{"a":1,"a":2}}]}`: `the name "a" occurs twice`,
 	} {
 		assert.Contains(t, w.request("POST", "/v1/batches", "ada", body).refused(400), detail)
 	}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/internal/jsontext"
 )
 
 type inner struct {
@@ -70,10 +72,11 @@ func TestWhatStandsTwiceIsRefused(t *testing.T) {
 		`{"tool_calls":[{},{"raw":[],"raw":[]}]}`:      "raw",
 		`{"index":1,"index":1}`:                        "index",
 	} {
-		var twice *RepeatedError
+		var twice *jsontext.Error
 		require.ErrorAs(t, Unmarshal([]byte(text), new(outer)), &twice, text)
-		assert.Equal(t, name, twice.Name)
-		assert.ErrorContains(t, twice, `"`+name+`" occurs twice`)
+		assert.Equal(t, jsontext.ErrRepeated, twice.Err)
+		assert.EqualError(t, twice, `the name "`+name+`" occurs twice in one object`)
+		assert.Equal(t, strings.LastIndex(text, `"`+name[:1]), twice.Offset)
 	}
 }
 
@@ -95,9 +98,9 @@ func TestASecondName(t *testing.T) {
 		assert.Equal(t, want, read, text)
 		assert.Equal(t, text, string(document), "what is read is not changed")
 	}
-	var twice *RepeatedError
+	var twice *jsontext.Error
 	require.ErrorAs(t, Unmarshal([]byte(`{"finishReason":"a","finish_reason":"b"}`), new(named)), &twice)
-	assert.Equal(t, "finish_reason", twice.Name)
+	assert.EqualError(t, twice, `the name "finish_reason" occurs twice in one object`)
 }
 
 func TestFaultsAreThoseOfTheStandardLibrary(t *testing.T) {

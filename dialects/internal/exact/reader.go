@@ -1,22 +1,16 @@
-// Package exact reads JSON without the losses of the standard library: it matches member names exactly,
+// Package exact decodes JSON without the losses of the standard library: it matches member names exactly,
 // refuses duplicates, and keeps the order of members and the digits of numbers. Clients of providers in
-// other languages read documents in this way, and so does any filter in front of this program. The grammar
-// is the standard library's, so that there is one opinion on what is JSON.
+// other languages read documents in this way, and so does any filter in front of this program. The reader
+// is internal/jsontext, whose grammar is the standard library's.
 package exact
 
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
+	"math"
+
+	"github.com/caisson-run/caisson/internal/jsontext"
 )
-
-// RepeatedError is returned for an object with a duplicate member.
-type RepeatedError struct{ Name string }
-
-// Error names the member.
-func (e *RepeatedError) Error() string {
-	return fmt.Sprintf("%q occurs twice in one object; parsers differ in which one they use", e.Name)
-}
 
 // Trimmed returns a document without surrounding white space and without the byte order mark that some
 // shells prepend to what they pipe.
@@ -45,115 +39,27 @@ func Leading(document []byte) (value json.RawMessage, rest []byte) {
 	return value, bytes.TrimSpace(document[decoder.InputOffset():])
 }
 
-// Elements calls visit with each element of an array until a call fails. It returns false for JSON that is
-// not an array, and the standard library's error for text that is not JSON.
-func Elements(array []byte, visit func(index int, element json.RawMessage) error) (isArray bool, err error) {
-	if err := json.Unmarshal(array, new(json.RawMessage)); err != nil {
-		return true, err
+// Elements calls visit with the elements of an array until a call fails. After the first most elements, it calls visit
+// for only one more. It returns false for JSON that is not an array, and the standard library's error for text that is
+// not JSON.
+func Elements(array []byte, most int, visit func(index int, element json.RawMessage) error) (isArray bool, err error) {
+	limits := shallow
+	limits.KeepElements = most + 1
+	document, err := jsontext.Parse(string(array), limits)
+	if err != nil {
+		return true, json.Unmarshal(array, new(json.RawMessage))
 	}
-	r := reader{text: array}
-	if r.space(); r.text[r.at] != '[' {
-		return false, nil
-	}
-	for i := 0; r.next(']'); i++ {
-		start := r.at
-		r.skip()
-		if err := visit(i, bytes.TrimRight(array[start:r.at], " \t\r\n")); err != nil {
+	for i, element := range document.Root().Elements() {
+		start, end := element.Span()
+		if err := visit(i, array[start:end]); err != nil {
 			return true, err
 		}
 	}
-	return true, nil
+	return document.Root().Kind() == jsontext.Array, nil
 }
 
-// reader is a cursor over JSON that is known to be valid.
-type reader struct {
-	text []byte
-	at   int // of the next byte that is looked at
-}
-
-// unquoted returns the text of a JSON string.
-func unquoted(literal []byte) string {
-	if bytes.IndexByte(literal, '\\') < 0 {
-		return string(literal[1 : len(literal)-1])
-	}
-	var text string
-	if json.Unmarshal(literal, &text) != nil {
-		return ""
-	}
-	return text
-}
-
-// next moves to the next element of a container, from its opening bracket or from the previous element. If
-// there is none, it moves past the container and returns false.
-func (r *reader) next(closing byte) bool {
-	r.space()
-	if r.text[r.at] != closing {
-		r.at++ // what opens the container, or a comma
-		r.space()
-		if r.text[r.at] != closing {
-			return true
-		}
-	}
-	r.at++
-	return false
-}
-
-// name moves past a member's name and colon, and returns the position of the name.
-func (r *reader) name() (start, end int) {
-	start = r.at
-	r.string()
-	end = r.at
-	r.space()
-	r.at++ // the colon
-	return start, end
-}
-
-// skip moves past a value.
-func (r *reader) skip() {
-	for depth := 0; r.at < len(r.text); {
-		switch r.text[r.at] {
-		case '"':
-			r.string()
-		case '{', '[':
-			depth++
-			r.at++
-		case '}', ']':
-			if depth--; depth < 0 {
-				return // the end of the container around the value
-			}
-			r.at++
-		case ',':
-			if depth == 0 {
-				return
-			}
-			r.at++
-		default:
-			r.at++
-			continue
-		}
-		if depth == 0 {
-			return
-		}
-	}
-}
-
-// string moves past a string.
-func (r *reader) string() {
-	for r.at++; ; r.at++ {
-		r.at += bytes.IndexAny(r.text[r.at:], `"\`)
-		if r.text[r.at] == '"' {
-			r.at++
-			return
-		}
-		r.at++ // what is escaped
-	}
-}
-
-func (r *reader) space() {
-	for r.at < len(r.text) && bytes.IndexByte([]byte(" \t\r\n"), r.text[r.at]) >= 0 {
-		r.at++
-	}
-}
+// shallow are the limits of the standard library, for the outermost value.
+var shallow = jsontext.Limits{Depth: 10_000, Values: math.MaxInt32, Repeated: true, Shallow: true}
 
 // IsTranscript returns whether a document is a stream of events rather than JSON, judging by its first byte.
 // An empty document counts as JSON, and is then refused as such.

@@ -4,14 +4,17 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"reflect"
 	"strings"
+
+	"github.com/caisson-run/caisson/internal/jsontext"
 )
 
 // Unmarshal is [json.Unmarshal], except that a member belongs to a field only if the names are equal, where
 // the standard library accepts "Tool_Calls" for tool_calls too, and that a duplicate of a field's member, or
-// of any member of a map, is a [*RepeatedError]. Values with an UnmarshalJSON method, such as
-// [json.RawMessage], are not looked into.
+// of any member of a map, is an [*jsontext.Error] with [jsontext.ErrRepeated]. Values with an UnmarshalJSON
+// method, such as [json.RawMessage], are not looked into.
 //
 // A field may have a second name, in the tag "alias". It must be longer than the first.
 func Unmarshal(data []byte, value any) error {
@@ -25,80 +28,103 @@ func Unmarshal(data []byte, value any) error {
 // Plain returns the JSON with similar names overwritten, for decoders with settings of their own. Text that
 // is not JSON is returned unchanged.
 func Plain(data []byte, value any) ([]byte, error) {
-	if !json.Valid(data) {
+	t := reflect.TypeOf(value)
+	if !hasNames(t) {
 		return data, nil
 	}
-	r := namer{reader{text: data}, data}
-	if err := r.value(reflect.TypeOf(value)); err != nil {
-		return nil, err
+	n := namer{text: string(data), plain: data}
+	err := n.value(0, len(data), t)
+	if err != nil && !errors.Is(err, jsontext.ErrRepeated) {
+		return data, nil
 	}
-	return r.plain, nil
+	return n.plain, err
 }
 
 // namer checks the names in objects that are decoded into structs and maps.
 type namer struct {
-	reader
-	plain []byte // the text, or a copy with some names overwritten
+	text    string
+	plain   []byte // the text, or a copy with some names overwritten
+	changed bool   // plain is a copy
 }
 
-var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
+// hasNames returns whether names in a value that is decoded into a type matter.
+func hasNames(t reflect.Type) bool {
+	switch unmarshaler := reflect.TypeFor[json.Unmarshaler](); {
+	case t.Implements(unmarshaler) || reflect.PointerTo(t).Implements(unmarshaler):
+		return false
+	case t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Array:
+		return hasNames(t.Elem())
+	}
+	return t.Kind() == reflect.Struct || t.Kind() == reflect.Map
+}
 
-// value moves past a value that is decoded into a type.
-func (r *namer) value(t reflect.Type) error {
-	for t.Kind() == reflect.Pointer && !t.Implements(unmarshaler) {
+// value checks the part of the text from start to end, which is decoded into a type that has names. It
+// reads one level of the text at a time, so that it keeps nothing of members that are not decoded.
+func (n *namer) value(start, end int, t reflect.Type) error {
+	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	r.space()
-	first, own := r.text[r.at], t.Implements(unmarshaler) || reflect.PointerTo(t).Implements(unmarshaler)
-	switch {
-	case !own && first == '{' && (t.Kind() == reflect.Struct || t.Kind() == reflect.Map):
-		return r.object(t)
-	case !own && first == '[' && (t.Kind() == reflect.Slice || t.Kind() == reflect.Array):
-		for r.next(']') {
-			if err := r.value(t.Elem()); err != nil {
+	limits, known := shallow, map[string]field(nil)
+	if t.Kind() == reflect.Struct {
+		known = fields(t)
+		limits.Keep = func(name string) bool { return known[name].name != "" || similar(known, name) }
+	}
+	document, err := jsontext.Parse(n.text[start:end], limits)
+	if err != nil {
+		return err
+	}
+	if t.Kind() == reflect.Slice || t.Kind() == reflect.Array {
+		for _, element := range document.Root().Elements() {
+			if err := n.part(start, element, t.Elem()); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	r.skip()
-	return nil
-}
-
-// object moves past an object that is decoded into a struct, or into a map, where every name is a field.
-func (r *namer) object(t reflect.Type) error {
-	var known map[string]field
-	if t.Kind() == reflect.Struct {
-		known = fields(t)
-	}
 	seen := map[string]bool{}
-	for r.next('}') {
-		start, end := r.name()
-		name := unquoted(r.text[start:end])
+	for key, value := range document.Root().Members() {
+		name := key.String()
 		found, isField := known[name]
 		switch {
 		case t.Kind() == reflect.Map:
 			found = field{name, t.Elem()}
-		case !isField:
-			if similar(known, name) {
-				r.hide(start, end)
-			}
-			r.space()
-			r.skip()
+		case !isField: // a similar one
+			n.overwrite(start, key, "")
 			continue
+		case found.name != name:
+			n.overwrite(start, key, found.name)
 		}
 		if seen[found.name] {
-			return &RepeatedError{name}
+			at, _ := key.Span()
+			return &jsontext.Error{Err: jsontext.ErrRepeated, Offset: start + at, Path: key.Path()}
 		}
 		seen[found.name] = true
-		if isField && found.name != name {
-			r.overwrite(start, end, found.name)
-		}
-		if err := r.value(found.holds); err != nil {
+		if err := n.part(start, value, found.holds); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// part checks a value of a document that starts at an offset of the text.
+func (n *namer) part(offset int, v jsontext.Value, t reflect.Type) error {
+	if !hasNames(t) || v.Kind() != jsontext.Object && v.Kind() != jsontext.Array {
+		return nil
+	}
+	start, end := v.Span()
+	return n.value(offset+start, offset+end, t)
+}
+
+// overwrite replaces a name in a document that starts at an offset of the text with another one that is not
+// longer. An empty one stands for a name that no field has.
+func (n *namer) overwrite(offset int, key jsontext.Value, name string) {
+	start, end := key.Span()
+	name = cmp.Or(name, strings.Repeat("-", end-start-len(`""`)))
+	if !n.changed {
+		n.plain, n.changed = bytes.Clone(n.plain), true
+	}
+	written := append(Quote(name), bytes.Repeat([]byte(" "), end-start)...)
+	copy(n.plain[offset+start:offset+end], written)
 }
 
 // field is a field by its JSON name, which is not its alias.
@@ -135,16 +161,4 @@ func similar(known map[string]field, name string) bool {
 		}
 	}
 	return false
-}
-
-// hide overwrites a name with one that no field has.
-func (r *namer) hide(start, end int) { r.overwrite(start, end, strings.Repeat("-", end-start-2)) }
-
-// overwrite replaces a name with another one that is not longer.
-func (r *namer) overwrite(start, end int, name string) {
-	if &r.plain[0] == &r.text[0] {
-		r.plain = bytes.Clone(r.text)
-	}
-	written := append(Quote(name), bytes.Repeat([]byte(" "), end-start)...)
-	copy(r.plain[start:end], written)
 }

@@ -3,8 +3,12 @@ package exact
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
+
+	"github.com/caisson-run/caisson/internal/jsontext"
 )
 
 // Value is a JSON value that keeps the order of members, and strings and numbers as they were written. A nil
@@ -22,62 +26,47 @@ type Member struct {
 	Value *Value
 }
 
-// Parse reads one JSON value of at most that depth and number of values. Duplicate members are a
-// [*RepeatedError].
+// Parse reads one JSON value of at most that depth and number of values. Duplicate members are an
+// [*jsontext.Error] with [jsontext.ErrRepeated].
 func Parse(text []byte, depth, values int) (*Value, error) {
-	if err := json.Unmarshal(text, new(json.RawMessage)); err != nil {
+	document, err := jsontext.Parse(string(text), jsontext.Limits{Depth: depth, Values: 2 * values}) // with names
+	if err != nil {
+		if invalid := json.Unmarshal(text, new(json.RawMessage)); invalid != nil {
+			return nil, invalid
+		}
+	}
+	left := values
+	switch {
+	case errors.Is(err, jsontext.ErrDepth):
+		return nil, fmt.Errorf("nested deeper than %d levels", depth)
+	case err == nil:
+		if v := valueOf(document.Root(), &left); left >= 0 {
+			return v, nil
+		}
+	case !errors.Is(err, jsontext.ErrValues):
 		return nil, err
 	}
-	p := parser{reader{text: text}, depth, values, values}
-	return p.value(0)
+	return nil, fmt.Errorf("more than %d values", values)
 }
 
-type parser struct {
-	reader
-	depth, values int // bounds
-	left          int // values that may still come
-}
-
-func (p *parser) value(depth int) (*Value, error) {
-	if p.left--; p.left < 0 {
-		return nil, fmt.Errorf("more than %d values", p.values)
-	}
-	p.space()
-	first := p.text[p.at]
-	if first != '{' && first != '[' {
-		start := p.at
-		p.skip()
-		return &Value{literal: string(bytes.TrimRight(p.text[start:p.at], " \t\r\n"))}, nil
-	}
-	if depth == p.depth {
-		return nil, fmt.Errorf("nested deeper than %d levels", p.depth)
-	}
-	v := &Value{object: first == '{'}
-	if !v.object {
-		for p.next(']') {
-			element, err := p.value(depth + 1)
-			if err != nil {
-				return nil, err
-			}
-			v.elements = append(v.elements, element)
+// valueOf returns a value of a document, and subtracts the number of values in it from left.
+func valueOf(v jsontext.Value, left *int) *Value {
+	*left--
+	switch v.Kind() {
+	case jsontext.Object:
+		object := &Value{object: true}
+		for name, member := range v.Members() {
+			object.members = append(object.members, Member{name.String(), valueOf(member, left)})
 		}
-		return v, nil
-	}
-	seen := map[string]bool{}
-	for p.next('}') {
-		start, end := p.name()
-		name := unquoted(p.text[start:end])
-		if seen[name] {
-			return nil, &RepeatedError{name}
+		return object
+	case jsontext.Array:
+		array := &Value{}
+		for _, element := range v.Elements() {
+			array.elements = append(array.elements, valueOf(element, left))
 		}
-		seen[name] = true
-		value, err := p.value(depth + 1)
-		if err != nil {
-			return nil, err
-		}
-		v.members = append(v.members, Member{name, value})
+		return array
 	}
-	return v, nil
+	return &Value{literal: v.Text()}
 }
 
 // Literal returns the value of a JSON string, number, true, false or null. It must be JSON.
@@ -111,7 +100,11 @@ func (v *Value) Text() (text string, ok bool) {
 	if v == nil || v.literal == "" || v.literal[0] != '"' {
 		return "", false
 	}
-	return unquoted([]byte(v.literal)), true
+	if strings.IndexByte(v.literal, '\\') < 0 {
+		return v.literal[1 : len(v.literal)-1], true
+	}
+	err := json.Unmarshal([]byte(v.literal), &text)
+	return text, err == nil
 }
 
 // Members returns the members of an object in order; nil for other values.

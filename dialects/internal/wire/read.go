@@ -14,6 +14,7 @@ import (
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/exact"
+	"github.com/caisson-run/caisson/internal/jsontext"
 )
 
 // Reader decodes one part of a document, and reports what is wrong with it and where.
@@ -58,8 +59,8 @@ func (r Reader) decode(data []byte, value any) error {
 	if err == nil {
 		return nil
 	}
-	if _, ok := errors.AsType[*exact.RepeatedError](err); ok {
-		return r.fail("", "has a member twice", err)
+	if errors.Is(err, jsontext.ErrRepeated) {
+		return r.fail("", "is ambiguous", err)
 	}
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return r.Fail(wrong.Field, "is a JSON %s; want %s", wrong.Value, wanted(wrong.Type.Kind()))
@@ -122,7 +123,7 @@ func Each[T any](r Reader, path string, array json.RawMessage, most int, visit f
 		return nil
 	}
 	var failed error
-	isArray, err := exact.Elements(array, func(index int, element json.RawMessage) error {
+	isArray, err := exact.Elements(array, most, func(index int, element json.RawMessage) error {
 		at := r.In(fmt.Sprintf("%s[%d]", path, index))
 		var value T
 		if index == most {

@@ -87,7 +87,7 @@ func TestDocuments(t *testing.T) {
 	}
 	assert.ErrorContains(t, reader.Into("a.b", []byte(`{"id":1,"id":2}`), &struct {
 		ID int `json:"id"`
-	}{}), `openai response: a.b: has a member twice: "id" occurs twice in one object`)
+	}{}), `openai response: a.b: is ambiguous: the name "id" occurs twice in one object`)
 }
 
 func TestSumsStopAtTheLargestNumber(t *testing.T) {

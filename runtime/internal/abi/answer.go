@@ -99,7 +99,7 @@ type wireAbout struct {
 
 // contextGet returns what the guest may know about its call. It encodes the response once per call.
 func contextGet(c *call) (answer, error) {
-	if err := c.request(); err != nil {
+	if err := c.request(nil); err != nil {
 		return answer{}, err
 	}
 	if c.session.About == nil {

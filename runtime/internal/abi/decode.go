@@ -2,162 +2,127 @@ package abi
 
 import (
 	"encoding/json"
-	"fmt"
-	"slices"
+	"errors"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/caisson-run/caisson/internal/jsontext"
+	"github.com/caisson-run/caisson/internal/jsontext/decode"
 	"github.com/caisson-run/caisson/tool"
 )
 
-// field is one member of a request.
-type field struct {
-	name     string
-	optional bool
-	read     reader
-}
-
-// reader reads the JSON of a member. If the value is invalid, it returns what it wanted.
-type reader func(value json.RawMessage) (wanted string)
-
-// decode reads a request: a JSON object that has all required fields, no unknown ones and no
-// duplicates. The error is a [problem].
-func decode(text string, fields ...field) error {
+// decodeRequest reads a request: a JSON object that has all required members, no unknown ones and no
+// duplicates. No text stands for an empty object. The error is a [problem].
+func decodeRequest(text string, members decode.Members, required ...string) error {
+	if strings.TrimSpace(text) == "" {
+		text = "{}"
+	}
 	request, err := tool.ParseArguments(text) // strict, and bounded
 	if err != nil {
 		return invalid(cause(err))
 	}
-	for _, name := range request.Names() {
-		if err := checkMember(name, fields); err != nil {
-			return err
-		}
-	}
-	return readFields(request, fields)
+	return decodeMembers(request.Document().Root(), members, required)
 }
 
-// deepest is how deeply the members of such a request may nest, which their readers limit further.
-const deepest = 10_000
+// maxDepth is how deeply the members of a call of another tool may nest, which their readers limit further.
+const maxDepth = 10_000
 
-// decodeAround is like decode, for a request with a member that may be nested as deeply as a tool's
+// decodeCall is like decodeRequest, for a request with a member that may be nested as deeply as a tool's
 // arguments. It parses only the outermost object. Members keep their text.
-func decodeAround(text string, fields ...field) error {
+func decodeCall(text string, members decode.Members, required ...string) error {
 	if !utf8.ValidString(text) {
 		return invalid("the text is not valid UTF-8")
 	}
-	document, err := jsontext.Parse(text, jsontext.Limits{Depth: deepest, Shallow: true, Repeated: true})
-	if err != nil {
+	document, err := jsontext.Parse(text, jsontext.Limits{Depth: maxDepth, Shallow: true})
+	switch {
+	case errors.Is(err, jsontext.ErrRepeated):
+		return invalid(err.Error())
+	case err != nil:
 		return invalid("not JSON: " + err.Error())
-	}
-	if document.Root().Kind() != jsontext.Object {
+	case document.Root().Kind() != jsontext.Object:
 		return invalid("not a JSON object")
 	}
-	var request tool.Arguments
-	for key, value := range document.Root().Members() {
-		name := key.String()
-		if err := checkMember(name, fields); err != nil {
-			return err
-		}
-		if _, twice := request.Get(name); twice {
-			return invalid("the member " + name + " stands twice")
-		}
-		request = request.With(name, json.RawMessage(value.Text()))
+	return decodeMembers(document.Root(), members, required)
+}
+
+func decodeMembers(request jsontext.Value, members decode.Members, required []string) error {
+	err := decode.Object(request, members, required...)
+	if wrong, ok := errors.AsType[*decode.Error](err); ok {
+		key := jsontext.Key(wrong.Path, func(name string) string { return tool.Shown(name, 64) })
+		return invalid("the member " + key + " " + wrong.Problem)
 	}
-	return readFields(request, fields)
+	return err
 }
 
 // cause returns what is wrong with a request, given the error of [tool.ParseArguments].
 func cause(err error) string {
-	return strings.TrimPrefix(err.Error(), tool.ErrArguments.Error()+": ")
-}
-
-// checkMember refuses an unknown member.
-func checkMember(name string, fields []field) error {
-	if slices.ContainsFunc(fields, func(f field) bool { return f.name == name }) {
-		return nil
+	if wrong, ok := errors.AsType[*tool.ArgumentsError](err); ok {
+		return wrong.Err.Error()
 	}
-	if len(fields) == 0 {
-		return invalid(fmt.Sprintf("unknown member %.64q; the request has none", name))
-	}
-	return invalid(fmt.Sprintf("unknown member %.64q; the members are %s", name, names(fields)))
-}
-
-func readFields(request tool.Arguments, fields []field) error {
-	for _, f := range fields {
-		value, there := request.Get(f.name)
-		switch {
-		case !there && f.optional:
-			continue
-		case !there:
-			return invalid("the member " + f.name + " is missing")
-		}
-		if wanted := f.read(value); wanted != "" {
-			return invalid("the member " + f.name + " must be " + wanted)
-		}
-	}
-	return nil
-}
-
-func names(fields []field) string {
-	list := make([]string, len(fields))
-	for i, f := range fields {
-		list[i] = f.name
-	}
-	return strings.Join(list, ", ")
-}
-
-// text reads a string.
-func text(into *string) reader {
-	return func(value json.RawMessage) string {
-		var read *string // nil for null
-		if json.Unmarshal(value, &read) != nil || read == nil {
-			return "a string"
-		}
-		*into = *read
-		return ""
-	}
+	return err.Error()
 }
 
 // number reads an integer that fits 32 bits and has no sign, fraction or exponent.
-func number(into *uint32) reader {
-	return func(value json.RawMessage) string {
-		read, err := strconv.ParseUint(string(value), 10, 32)
+func number(to *uint32) decode.Reader {
+	return func(v jsontext.Value) error {
+		read, err := strconv.ParseUint(v.Text(), 10, 32)
 		if err != nil {
-			return "a whole number from 0 to 4294967295"
+			return decode.Wrong(v, "must be a whole number from 0 to 4294967295")
 		}
-		*into = uint32(read)
-		return ""
+		*to = uint32(read)
+		return nil
+	}
+}
+
+// fraction reads a number. The stream checks its range.
+func fraction(to **float64) decode.Reader {
+	return func(v jsontext.Value) error {
+		read, err := strconv.ParseFloat(v.Text(), 64)
+		if v.Kind() != jsontext.Number || err != nil {
+			return decode.Wrong(v, "must be a number from 0 to 1")
+		}
+		*to = &read
+		return nil
+	}
+}
+
+// anything reads any JSON value.
+func anything(to *json.RawMessage) decode.Reader {
+	return func(v jsontext.Value) error {
+		*to = json.RawMessage(v.Text())
+		return nil
 	}
 }
 
 // pairs reads a list of pairs of strings.
-func pairs(into *[][2]string) reader {
-	const wanted = `a list of pairs of strings, such as [["Accept","text/html"]]`
-	return func(value json.RawMessage) string {
-		var read [][]*string // nil for null
-		if json.Unmarshal(value, &read) != nil || read == nil {
-			return wanted
-		}
-		list := make([][2]string, len(read))
-		for i, pair := range read {
-			if len(pair) != 2 || pair[0] == nil || pair[1] == nil {
-				return wanted
+func pairs(to *[][2]string) decode.Reader {
+	return func(list jsontext.Value) error {
+		ok := list.Kind() == jsontext.Array
+		*to = make([][2]string, list.Len())
+		for i, pair := range list.Elements() {
+			ok = ok && pair.Kind() == jsontext.Array && pair.Len() == 2
+			for j, text := range pair.Elements() {
+				if ok = ok && text.Kind() == jsontext.String; !ok {
+					break
+				}
+				(*to)[i][j] = text.String()
 			}
-			list[i] = [2]string{*pair[0], *pair[1]}
 		}
-		*into = list
-		return ""
+		if !ok {
+			return decode.Wrong(list, `must be a list of pairs of strings, such as [["Accept","text/html"]]`)
+		}
+		return nil
 	}
 }
 
-// object reads the arguments of a tool and keeps their text.
-func object(into *string) reader {
-	return func(value json.RawMessage) string {
-		if _, err := tool.ParseArguments(string(value)); err != nil {
-			return "an object of arguments, which it is not: " + cause(err)
+// arguments reads the arguments of a tool and keeps their text.
+func arguments(to *string) decode.Reader {
+	return func(v jsontext.Value) error {
+		if _, err := tool.ParseArguments(v.Text()); err != nil {
+			return decode.Wrong(v, "must be an object of arguments, which it is not: %s", cause(err))
 		}
-		*into = string(value)
-		return ""
+		*to = v.Text()
+		return nil
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/hostfuncs/network"
 	"github.com/caisson-run/caisson/hostfuncs/stream"
+	"github.com/caisson-run/caisson/internal/jsontext/decode"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -25,10 +26,10 @@ func TestRefusedRequests(t *testing.T) {
 		{request, `{}`, "the member method is missing"},
 		{request, `{"method":"GET"}`, "the member url is missing"},
 		{request, `{"method":"GET","url":"u"}`, "the member headers is missing"},
-		{request, `{"method":"GET","url":"u","headers":[],"body":"x"}`, `unknown member "body"; the members are method, url, headers, timeout_ms`},
-		{request, `{"Method":"GET","url":"u","headers":[]}`, `unknown member "Method"`},
-		{request, `{"method":"GET","url":"u","headers":[],"url":"v"}`, `the key "url" stands twice`},
-		{request, `{"method":"GET","url":"u","headers":[],"u\u0072l":"v"}`, `the key "url" stands twice`},
+		{request, `{"method":"GET","url":"u","headers":[],"body":"x"}`, `the member body is unknown; the members are headers, method, timeout_ms, url`},
+		{request, `{"Method":"GET","url":"u","headers":[]}`, `the member Method is unknown`},
+		{request, `{"method":"GET","url":"u","headers":[],"url":"v"}`, `the name "url" occurs twice`},
+		{request, `{"method":"GET","url":"u","headers":[],"u\u0072l":"v"}`, `the name "url" occurs twice`},
 		{request, `{"method":1,"url":"u","headers":[]}`, "the member method must be a string"},
 		{request, `{"method":null,"url":"u","headers":[]}`, "the member method must be a string"},
 		{request, `{"method":"GET","url":["u"],"headers":[]}`, "the member url must be a string"},
@@ -52,17 +53,17 @@ func TestRefusedRequests(t *testing.T) {
 		{request, `{"method":"GET","url":"u","headers":[]} {}`, "text follows the JSON value"},
 		{request, `{"method":"GET",`, "ends too early"},
 		{request, "{\"method\":\"G\xffT\",\"url\":\"u\",\"headers\":[]}", "not valid UTF-8"},
-		{send, `{"method":"GET","url":"u","headers":[],"id":1}`, `unknown member "id"`},
+		{send, `{"method":"GET","url":"u","headers":[],"id":1}`, `the member id is unknown`},
 		{receive, `{}`, "the member id is missing"},
 		{receive, `{"id":"1"}`, "the member id must be a whole number"},
 		{receive, `{"id":-1}`, "the member id must be a whole number"},
 		{receive, `{"id":18446744073709551616}`, "the member id must be a whole number"},
-		{receive, `{"id":1,"timeout_ms":1}`, `unknown member "timeout_ms"; the members are id`},
-		{get, `{"call_id":"1"}`, `unknown member "call_id"; the request has none`},
+		{receive, `{"id":1,"timeout_ms":1}`, `the member timeout_ms is unknown; the members are id`},
+		{get, `{"call_id":"1"}`, `the member call_id is unknown; the object has no members`},
 		{get, `[]`, "want a JSON object"},
 		{exists, `{}`, "the member name is missing"},
 		{exists, `{"name":true}`, "the member name must be a string"},
-		{exists, `{"name":"A","value":"x"}`, `unknown member "value"; the members are name`},
+		{exists, `{"name":"A","value":"x"}`, `the member value is unknown; the members are name`},
 	} {
 		refuses(t, test.function, test.request, test.message)
 	}
@@ -88,11 +89,8 @@ func TestRequestsAreReadAsTheyAreWritten(t *testing.T) {
 	var name string
 	var id uint32
 	var headers [][2]string
-	err := decode(` { "id" : 4294967295 , "headers":[["a\u0000","\ud83d\ude00"],["",""]],"na\u006de":"" } `,
-		field{name: "name", read: text(&name)},
-		field{name: "id", read: number(&id)},
-		field{name: "headers", read: pairs(&headers)},
-		field{name: "other", read: text(&name), optional: true})
+	err := decodeRequest(` { "id" : 4294967295 , "headers":[["a\u0000","\ud83d\ude00"],["",""]],"na\u006de":"" } `,
+		decode.Members{"name": decode.Text(&name), "id": number(&id), "headers": pairs(&headers), "other": decode.Text(&name)}, "name", "id", "headers")
 	require.NoError(t, err)
 	assert.Empty(t, name)
 	assert.Equal(t, uint32(4294967295), id)
@@ -113,11 +111,9 @@ func FuzzDecode(f *testing.F) {
 			Headers     [][2]string
 			Timeout     uint32
 		}
-		err := decode(input,
-			field{name: "method", read: text(&got.Method)},
-			field{name: "url", read: text(&got.URL)},
-			field{name: "headers", read: pairs(&got.Headers)},
-			field{name: "timeout_ms", read: number(&got.Timeout), optional: true})
+		err := decodeRequest(input, decode.Members{
+			"method": decode.Text(&got.Method), "url": decode.Text(&got.URL), "headers": pairs(&got.Headers), "timeout_ms": number(&got.Timeout),
+		}, "method", "url", "headers")
 		if err != nil {
 			var refused problem
 			require.True(t, errors.As(err, &refused))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/hostfuncs/network"
+	"github.com/caisson-run/caisson/internal/jsontext/decode"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -114,12 +115,12 @@ func (c *call) u32(i int) uint32 { return uint32(c.stack[i]) }
 const maxRequest = 256 << 10
 
 // request reads the request, whose pointer and length are parameters 0 and 1.
-func (c *call) request(fields ...field) error {
+func (c *call) request(members decode.Members, required ...string) error {
 	bytes, err := c.view(0, "request", "request_bytes", maxRequest)
 	if err != nil {
 		return err
 	}
-	return decode(string(bytes), fields...)
+	return decodeRequest(string(bytes), members, required...)
 }
 
 // body copies the body, whose pointer and length are parameters 2 and 3.

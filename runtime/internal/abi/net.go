@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/caisson-run/caisson/hostfuncs/network"
+	"github.com/caisson-run/caisson/internal/jsontext/decode"
 )
 
 func netRequest(c *call) (answer, error) {
@@ -35,7 +36,7 @@ func netSend(c *call) (answer, error) {
 
 func netReceive(c *call) (answer, error) {
 	var id uint32
-	if err := c.request(field{name: "id", read: number(&id)}); err != nil {
+	if err := c.request(decode.Members{"id": number(&id)}, "id"); err != nil {
 		return answer{}, err
 	}
 	if c.session.Network == nil {
@@ -49,12 +50,11 @@ func netReceive(c *call) (answer, error) {
 func (c *call) httpRequest() (network.Request, error) {
 	var r network.Request
 	var timeout uint32
-	err := c.request(
-		field{name: "method", read: text(&r.Method)},
-		field{name: "url", read: text(&r.URL)},
-		field{name: "headers", read: pairs(&r.Headers)},
-		field{name: "timeout_ms", read: number(&timeout), optional: true},
-	)
+	members := decode.Members{
+		"method": decode.Text(&r.Method), "url": decode.Text(&r.URL),
+		"headers": pairs(&r.Headers), "timeout_ms": number(&timeout),
+	}
+	err := c.request(members, "method", "url", "headers")
 	if err != nil {
 		return network.Request{}, err
 	}

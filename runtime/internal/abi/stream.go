@@ -2,10 +2,10 @@ package abi
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	"github.com/caisson-run/caisson/hostfuncs/stream"
+	"github.com/caisson-run/caisson/internal/jsontext/decode"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -47,14 +47,11 @@ func streamEmit(c *call) (answer, error) {
 func decodeEmission(request string) (tool.Emission, error) {
 	var kind string
 	var emission tool.Emission
-	err := decode(request,
-		field{name: "type", read: text(&kind)},
-		field{name: "text", read: text(&emission.Text), optional: true},
-		field{name: "data", read: anything(&emission.Data), optional: true},
-		field{name: "fraction", read: fraction(&emission.Fraction), optional: true},
-		field{name: "mime_type", read: text(&emission.MIMEType), optional: true},
-		field{name: "partial", read: truth(&emission.Partial), optional: true},
-	)
+	err := decodeRequest(request, decode.Members{
+		"type": decode.Text(&kind), "text": decode.Text(&emission.Text), "data": anything(&emission.Data),
+		"fraction": fraction(&emission.Fraction), "mime_type": decode.Text(&emission.MIMEType),
+		"partial": decode.Bool(&emission.Partial),
+	}, "type")
 	emission.Type = tool.EmissionType(kind)
 	return emission, err
 }
@@ -74,36 +71,4 @@ func emitFailure(err error) error {
 		return unavailable(failure.Message)
 	}
 	return err
-}
-
-// anything reads any JSON value. The value may alias the request's text.
-func anything(into *json.RawMessage) reader {
-	return func(value json.RawMessage) string {
-		*into = value
-		return ""
-	}
-}
-
-// fraction reads a number.
-func fraction(into **float64) reader {
-	return func(value json.RawMessage) string {
-		var read *float64 // nil for null
-		if json.Unmarshal(value, &read) != nil || read == nil {
-			return "a number from 0 to 1"
-		}
-		*into = read
-		return ""
-	}
-}
-
-// truth reads true or false.
-func truth(into *bool) reader {
-	return func(value json.RawMessage) string {
-		var read *bool // nil for null
-		if json.Unmarshal(value, &read) != nil || read == nil {
-			return "true or false"
-		}
-		*into = *read
-		return ""
-	}
 }

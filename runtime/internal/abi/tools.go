@@ -7,6 +7,7 @@ import (
 	"errors"
 
 	"github.com/caisson-run/caisson/hostfuncs/calls"
+	"github.com/caisson-run/caisson/internal/jsontext/decode"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -45,13 +46,14 @@ func toolsCall(c *call) (answer, error) {
 }
 
 // toolRequest reads the request. The arguments keep their text.
-func (c *call) toolRequest() (name, arguments string, err error) {
+func (c *call) toolRequest() (name, text string, err error) {
 	bytes, err := c.view(0, "request", "request_bytes", maxRequest)
 	if err != nil {
 		return "", "", err
 	}
-	err = decodeAround(string(bytes), field{name: "name", read: text(&name)}, field{name: "arguments", read: object(&arguments)})
-	return name, arguments, err
+	members := decode.Members{"name": decode.Text(&name), "arguments": arguments(&text)}
+	err = decodeCall(string(bytes), members, "name", "arguments")
+	return name, text, err
 }
 
 // callFailure returns the failure of a call as the guest may see it.
@@ -134,7 +136,7 @@ func tryEncode(value any) ([]byte, error) {
 // secretsExists reports whether the tool has a secret.
 func secretsExists(c *call) (answer, error) {
 	var name string
-	if err := c.request(field{name: "name", read: text(&name)}); err != nil {
+	if err := c.request(decode.Members{"name": decode.Text(&name)}, "name"); err != nil {
 		return answer{}, err
 	}
 	if c.session.Secrets == nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/hostfuncs/calls"
+	"github.com/caisson-run/caisson/internal/jsontext/decode"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -31,16 +32,16 @@ func TestRefusedCallsOfTools(t *testing.T) {
 		{`{"arguments":{}}`, "the member name is missing"},
 		{`{"name":1,"arguments":{}}`, "the member name must be a string"},
 		{`{"name":null,"arguments":{}}`, "the member name must be a string"},
-		{`{"Name":"a","arguments":{}}`, `unknown member "Name"; the members are name, arguments`},
-		{`{"name":"a","arguments":{},"tenant":"b"}`, `unknown member "tenant"`},
-		{`{"name":"a","arguments":{},"name":"b"}`, "the member name stands twice"},
-		{`{"name":"a","arguments":{},"n\u0061me":"b"}`, "the member name stands twice"},
+		{`{"Name":"a","arguments":{}}`, `the member Name is unknown; the members are arguments, name`},
+		{`{"name":"a","arguments":{},"tenant":"b"}`, `the member tenant is unknown`},
+		{`{"name":"a","arguments":{},"name":"b"}`, `the name "name" occurs twice`},
+		{`{"name":"a","arguments":{},"n\u0061me":"b"}`, `the name "name" occurs twice`},
 		{calling(`[]`), "must be an object of arguments"},
 		{calling(`null`), "must be an object of arguments"},
 		{calling(`"{}"`), "must be an object of arguments"},
 		{calling(`1`), "must be an object of arguments"},
-		{calling(`{"b":1,"b":2}`), `the key "b" stands twice`},
-		{calling(`{"b":{"c":1,"\u0063":2}}`), `the key "c" stands twice`},
+		{calling(`{"b":1,"b":2}`), `the name "b" occurs twice`},
+		{calling(`{"b":{"c":1,"\u0063":2}}`), `the name "c" occurs twice`},
 		{calling("{\"b\u202e\":1}"), "must be an object of arguments"},
 		{calling(deep), "nested deeper than 64 levels"},
 		{calling(strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000)), "not JSON"},
@@ -123,8 +124,8 @@ func FuzzCallRequest(f *testing.F) {
 	f.Add(`{"name":"a","name":"b","arguments":{}}`)
 	f.Add(`{"name":"a","arguments":{}}{}`)
 	f.Fuzz(func(t *testing.T, request string) {
-		var name, arguments string
-		err := decodeAround(request, field{name: "name", read: text(&name)}, field{name: "arguments", read: object(&arguments)})
+		var name, text string
+		err := decodeCall(request, decode.Members{"name": decode.Text(&name), "arguments": arguments(&text)}, "name", "arguments")
 		if err != nil {
 			var refused problem
 			require.ErrorAs(t, err, &refused)
@@ -135,14 +136,14 @@ func FuzzCallRequest(f *testing.F) {
 		var members map[string]json.RawMessage
 		require.NoError(t, json.Unmarshal([]byte(request), &members))
 		require.ElementsMatch(t, []string{"name", "arguments"}, slices.Collect(maps.Keys(members)))
-		require.Equal(t, string(members["arguments"]), arguments)
-		require.Contains(t, request, arguments)
+		require.Equal(t, string(members["arguments"]), text)
+		require.Contains(t, request, text)
 		var read string
 		require.NoError(t, json.Unmarshal(members["name"], &read))
 		require.Equal(t, read, name)
-		_, err = tool.ParseArguments(arguments)
+		_, err = tool.ParseArguments(text)
 		require.NoError(t, err)
-		require.True(t, strings.HasPrefix(arguments, "{"))
+		require.True(t, strings.HasPrefix(text, "{"))
 	})
 }
 

@@ -80,23 +80,23 @@ func (c Compiler) compile(ctx context.Context, source []byte, directory string) 
 	case err == nil:
 		return nil
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return fmt.Errorf("%w: compiling it takes longer than %s", ErrModule, c.Wall)
+		return &moduleError{fmt.Errorf("compiling it takes longer than %s", c.Wall)}
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case !errors.As(err, &exit):
 		return fmt.Errorf("%w: the compiler did not start: %w", ErrHost, err)
 	case exit.ExitCode() == exitInvalid:
-		return fmt.Errorf("%w: %s", ErrModule, strings.TrimSpace(said.String()))
+		return &moduleError{errors.New(strings.TrimSpace(said.String()))}
 	case exit.ExitCode() == exitFailed:
 		return fmt.Errorf("%w: the compiler failed: %s", ErrHost, strings.TrimSpace(said.String()))
 	case exit.ExitCode() == exitFull:
 		return &fullError{strings.TrimSpace(said.String())}
 	case exit.Exited():
 		// The Go runtime gave up: it ran out of memory or hit a bug in the compiler.
-		return fmt.Errorf("%w: the compiler crashed; its memory limit is %d MiB", ErrModule, c.Memory>>20)
+		return &moduleError{fmt.Errorf("the compiler crashed; its memory limit is %d MiB", c.Memory>>20)}
 	}
 	// The child was killed by a signal.
-	return fmt.Errorf("%w: compiling it takes more than %s of processor time or %d MiB of memory", ErrModule, c.CPU, c.Memory>>20)
+	return &moduleError{fmt.Errorf("compiling it takes more than %s of processor time or %d MiB of memory", c.CPU, c.Memory>>20)}
 }
 
 // The exit codes of the child.
@@ -368,10 +368,10 @@ func (e *Engine) validated(source []byte, description *wasm.Module, in role) (re
 	}
 	r, err := rewriteWithin(source, description, bounds, in)
 	if here && errors.Is(err, wasm.ErrLimit) {
-		return r, fmt.Errorf("%w: %w; the limits are higher where a child process compiles it", ErrModule, err)
+		return r, &moduleError{fmt.Errorf("%w; the limits are higher where a child process compiles it", err)}
 	}
 	if err != nil {
-		return r, fmt.Errorf("%w: %w", ErrModule, err)
+		return r, &moduleError{err}
 	}
 	return r, nil
 }
@@ -437,8 +437,11 @@ func (e *Engine) load(ctx context.Context, entry string) (made, error) {
 
 // compileError reports whether the module or the host caused a failed compilation.
 func compileError(err error) error {
-	if errors.Is(err, errInvalid) || errors.Is(err, ErrModule) {
-		return &Error{Op: "compile", Kind: ErrModule, Reason: strings.TrimPrefix(err.Error(), ErrModule.Error()+": "), Err: err}
+	if invalid, ok := errors.AsType[*moduleError](err); ok {
+		return &Error{Op: "compile", Kind: ErrModule, Reason: invalid.reason.Error(), Err: invalid.reason}
+	}
+	if errors.Is(err, errInvalid) {
+		return &Error{Op: "compile", Kind: ErrModule, Reason: err.Error(), Err: err}
 	}
 	return &Error{Op: "compile", Kind: ErrHost, Reason: "the module could not be compiled", Err: noSpace(err)}
 }

@@ -43,8 +43,8 @@ func (e *Error) Error() string {
 	if e.Reason != "" {
 		text += ": " + e.Reason
 	}
-	if e.Err != nil && !strings.Contains(e.Err.Error(), e.Reason) {
-		text += ": " + strings.TrimPrefix(e.Err.Error(), fmt.Sprint(e.Kind, ": ")) // the kind has been said
+	if e.Err != nil && e.Err.Error() != e.Reason {
+		text += ": " + e.Err.Error()
 	}
 	return text
 }
@@ -56,6 +56,13 @@ func (e *Error) Unwrap() []error {
 	}
 	return []error{e.Kind, e.Err}
 }
+
+// moduleError is the reason why this engine does not run a module.
+type moduleError struct{ reason error }
+
+func (e *moduleError) Error() string { return fmt.Sprintf("%v: %v", ErrModule, e.reason) }
+
+func (e *moduleError) Unwrap() []error { return []error{ErrModule, e.reason} }
 
 // hostError carries the error of a host function through wazero, which recovers it.
 type hostError struct{ err error }

@@ -150,11 +150,12 @@ func (m *Module) instantiateWith(ctx context.Context, memory *linearMemory) (mad
 	}
 	defer func() {
 		if value := recover(); value != nil {
-			failure, ok := value.(error)
-			if !ok || !errors.Is(failure, errReserve) {
+			failure, _ := value.(error)
+			refused, ok := errors.AsType[*reserveError](failure)
+			if !ok {
 				panic(value)
 			}
-			err = &Error{Op: "instantiate", Kind: ErrHost, Reason: errReserve.Error(), Err: failure}
+			err = &Error{Op: "instantiate", Kind: ErrHost, Reason: cannotReserve, Err: refused.cause}
 		}
 	}()
 	config := wazero.NewModuleConfig().WithName("").WithStartFunctions()

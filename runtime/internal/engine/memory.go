@@ -2,7 +2,6 @@ package engine
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/experimental"
@@ -28,15 +27,19 @@ type linearMemory struct {
 	written  written
 }
 
-// errReserve is the error of the panic with which Allocate fails: wazero gives an allocator no
-// other way to fail during instantiation. instantiateWith recovers it.
-var errReserve = errors.New("cannot reserve address space for the guest's memory")
+// reserveError is the panic with which Allocate fails: wazero gives an allocator no other way to fail
+// during instantiation. instantiateWith recovers it.
+type reserveError struct{ cause error }
+
+const cannotReserve = "cannot reserve address space for the guest's memory"
+
+func (e *reserveError) Error() string { return cannotReserve + ": " + e.cause.Error() }
 
 // Allocate implements experimental.MemoryAllocator.
 func (m *linearMemory) Allocate(_, maximum uint64) experimental.LinearMemory {
 	reserved, err := reserve(min(maximum, m.limit))
 	if err != nil {
-		panic(fmt.Errorf("%w: %w", errReserve, err))
+		panic(&reserveError{err})
 	}
 	m.reserved = reserved
 	return m

@@ -16,7 +16,7 @@ type Features struct {
 // [Inspect] for source. Errors are of type [*Error].
 //
 // Validate never panics and does not keep source. It takes time proportional to the length of
-// source and to Bounds.StackMoves, and allocates at most 128 times that length plus 512 KiB.
+// source and to Bounds.StackMoves, and allocates at most 192 times that length plus 3 MiB.
 func Validate(source []byte, m *Module) (*Analysis, error) {
 	return ValidateWithin(source, m, Bounds{}, Features{})
 }
@@ -61,6 +61,9 @@ type validation struct {
 	branchTargets  int
 	controlSquares int64
 	blockLocals    int64
+	joinedValues   float64 // these do not fit an integer
+	joinMoves      float64
+	knownAddresses float64
 
 	analysis *Analysis
 }

@@ -15,6 +15,8 @@ type bodyValidation struct {
 	found    FunctionAnalysis
 	spills   spills
 	moves    moves
+	joins    joins
+	carried  int64          // operands that are on the stack at a block or a br_if, together
 	alone    [256]ValueType // each type at its own index, so that a single type is a slice
 }
 
@@ -49,13 +51,14 @@ func (b *bodyValidation) function(f Function) (FunctionAnalysis, *Error) {
 		reader:   reader{source: b.v.source[:f.Offset+f.Size], at: f.Offset, section: SectionCode.String()},
 		features: b.v.features,
 	}
-	b.found = FunctionAnalysis{}
+	b.found, b.carried = FunctionAnalysis{}, 0
 	functionType := &b.v.module.Types[f.Type]
 	b.locals = append(b.locals[:0], functionType.Params...)
 	b.declareLocals(len(functionType.Params) + f.Locals)
 	b.found.Vectors = slices.Contains(b.locals, V128)
 	b.spills.reset(len(b.locals))
 	b.moves.reset(len(b.locals))
+	b.joins.reset(len(b.locals))
 	b.operands, b.frames = b.operands[:0], b.frames[:0]
 	b.open(opBlock, nil, functionType.Results)
 	for b.err == nil && len(b.frames) > 0 {
@@ -76,14 +79,36 @@ func (b *bodyValidation) complexity(locals int) {
 	if product := int64(b.found.Blocks) * int64(locals); product > int64(b.v.bounds.BlockLocals) {
 		b.fail(ErrLimit, b.at, "a function has %d blocks × %d locals, the limit is %d", b.found.Blocks, locals, b.v.bounds.BlockLocals)
 	}
-	b.v.blockLocals += (int64(b.found.Blocks) + 1) * int64(locals)
+	b.v.blockLocals += (int64(b.found.Blocks)+1)*int64(locals) + b.carried
 	if b.v.blockLocals > int64(b.v.bounds.AllBlockLocals) {
-		b.fail(ErrLimit, b.at, "the functions have more than %d pairs of a block and a local together", b.v.bounds.AllBlockLocals)
+		b.fail(ErrLimit, b.at, "the functions have more than %d pairs of a block and a local or an operand together", b.v.bounds.AllBlockLocals)
 	}
 	size := int64(b.found.Blocks) + int64(b.found.Branches)
 	b.v.controlSquares += size * size
 	if b.v.controlSquares > int64(b.v.bounds.ControlSquares) {
 		b.fail(ErrLimit, b.at, "the squares of the functions' blocks and branches are more than %d together", b.v.bounds.ControlSquares)
+	}
+	b.joinComplexity()
+}
+
+// joinComplexity checks the bounds on what joining paths costs.
+func (b *bodyValidation) joinComplexity() {
+	looked, moved := b.joins.total()
+	b.v.joinedValues += looked
+	b.v.joinMoves += moved
+	b.v.knownAddresses += float64(b.joins.kept)
+	for _, total := range []struct {
+		value  float64
+		limit  int
+		format string
+	}{
+		{b.v.joinedValues, b.v.bounds.JoinedValues, "the squares of the values that come to where paths join, for each path and loop, are more than %d together"},
+		{b.v.joinMoves, b.v.bounds.JoinMoves, "the functions move more than %d values to where paths join together"},
+		{b.v.knownAddresses, b.v.bounds.KnownAddresses, "the functions have more than %d pairs of a block and an address that is accessed before it together"},
+	} {
+		if total.value > float64(total.limit) {
+			b.fail(ErrLimit, b.at, total.format, total.limit)
+		}
 	}
 }
 
@@ -108,18 +133,22 @@ func (b *bodyValidation) declareLocals(want int) {
 // step validates one instruction.
 func (b *bodyValidation) step() {
 	b.found.Instructions++
+	if b.found.Instructions%instructionsPerTest == 0 {
+		b.joins.test()
+	}
 	in := &b.in
 	if in.operator.immediates >= immediateMemory {
 		b.memoryInstruction(in)
+		b.joins.access(b.origin(len(in.operator.params)))
 	}
 	if in.opcode >= opMemoryInit && in.opcode <= opTableFill {
 		b.v.analysis.bulk |= 1 << in.opcode.number()
 	}
 	if in.opcode == opMemoryGrow || in.opcode == opTableGrow {
-		b.found.Calls = true // they leave the guest's code
+		b.leaves() // they leave the guest's code
 	}
 	if takesLength(in.opcode) {
-		b.found.Calls = true // they become calls
+		b.leaves() // they become calls
 		if use := in.bulkUse(); !b.v.bulkUsed[use] {
 			b.v.bulkUsed[use] = true
 			b.v.analysis.bulkUses = append(b.v.analysis.bulkUses, use)
@@ -134,6 +163,12 @@ func (b *bodyValidation) step() {
 			b.lanes(in)
 		}
 	}
+}
+
+// leaves is where the function calls another.
+func (b *bodyValidation) leaves() {
+	b.found.Calls = true
+	b.joins.test()
 }
 
 // memoryInstruction checks that there is a memory and that the alignment does not exceed the
@@ -195,6 +230,7 @@ func (b *bodyValidation) control(in *instruction) {
 		b.otherwise()
 	case opEnd:
 		b.moves.end(len(b.top().start) + len(b.top().end))
+		b.joins.end(int32(len(b.top().end)), !b.top().unreachable)
 		b.finish()
 	case opBr, opBrIf, opBrTable, opReturn:
 		b.branch(in)
@@ -218,8 +254,10 @@ func (b *bodyValidation) block(in *instruction) {
 	}
 	b.expectAll(start)
 	b.moves.begin(in.at)
+	b.joins.begin(in.opcode, int32(len(start)))
 	b.found.Loops = b.found.Loops || in.opcode == opLoop
 	b.found.Blocks++
+	b.carried += int64(len(b.operands))
 	b.bound("blocks", b.found.Blocks, b.v.bounds.Blocks)
 	b.found.MaxDepth = max(b.found.MaxDepth, uint32(len(b.frames)))
 	b.bound("blocks inside one another", b.found.MaxDepth, b.v.bounds.BlockDepth)
@@ -241,6 +279,7 @@ func (b *bodyValidation) otherwise() {
 		b.invalid("else is outside of an if")
 		return
 	}
+	b.joins.otherwise(!b.top().unreachable)
 	top := b.close()
 	b.open(opElse, top.start, top.end)
 }
@@ -262,9 +301,13 @@ func (b *bodyValidation) branch(in *instruction) {
 	b.bound("branches", b.found.Branches, b.v.bounds.Branches)
 	switch in.opcode {
 	case opBr:
+		b.joins.branch(in.index)
 		b.expectAll(b.target(in.index))
 		b.abandon()
 	case opBrIf:
+		b.carried += int64(len(b.operands))
+		b.joins.branch(in.index)
+		b.joins.next(0, 0, 0)
 		b.expect(I32)
 		types := b.target(in.index)
 		b.expectAll(types)
@@ -272,6 +315,7 @@ func (b *bodyValidation) branch(in *instruction) {
 	case opBrTable:
 		b.branchTable(in)
 	case opReturn:
+		b.joins.test()
 		b.expectAll(b.frames[0].end)
 		b.abandon()
 	}
@@ -309,7 +353,9 @@ func (b *bodyValidation) branchTable(in *instruction) {
 		if b.err != nil {
 			return
 		}
-		frame := b.labelled(labels.u32("a label"))
+		label := labels.u32("a label")
+		b.joins.branch(label)
+		frame := b.labelled(label)
 		if frame == nil || frame.checked == in.at {
 			continue
 		}
@@ -326,7 +372,7 @@ func (b *bodyValidation) branchTable(in *instruction) {
 
 // call validates calls (§3.3.8), and tail calls (tail call proposal).
 func (b *bodyValidation) call(in *instruction) {
-	b.found.Calls = true
+	b.leaves()
 	var callee *FuncType
 	if in.opcode == opCall || in.opcode == opReturnCall {
 		if uint64(in.index) >= uint64(len(b.v.functions)) {

@@ -45,13 +45,16 @@ func (b *bodyValidation) variable(in *instruction) {
 	t := b.locals[in.index]
 	if in.opcode == opLocalGet {
 		b.spills.get(in.index)
+		b.joins.get(in.index)
 	} else {
 		b.spills.set(in.index)
 		b.moves.set()
+		b.joins.set(in.index, b.origin(1))
 		b.expect(t)
 	}
 	if in.opcode != opLocalSet {
 		b.push(t)
+		b.from(b.joins.origin(in.index))
 	}
 }
 

@@ -14,6 +14,7 @@ func (b *bodyValidation) top() *frame { return &b.frames[len(b.frames)-1] }
 
 func (b *bodyValidation) push(t ValueType) {
 	b.operands = append(b.operands, t)
+	b.joins.origins = append(b.joins.origins, origin{})
 	b.found.Vectors = b.found.Vectors || t == V128
 	b.spills.push(len(b.operands))
 	if n := uint32(len(b.operands)); n > b.found.MaxStack {
@@ -34,9 +35,20 @@ func (b *bodyValidation) pop() ValueType {
 		return unknown
 	}
 	t := b.operands[n]
-	b.operands = b.operands[:n]
+	b.operands, b.joins.origins = b.operands[:n], b.joins.origins[:n]
 	b.spills.shrink(n)
 	return t
+}
+
+// from notes where the value at the top of the stack comes from.
+func (b *bodyValidation) from(o origin) { b.joins.origins[len(b.joins.origins)-1] = o }
+
+// origin returns where the value comes from that has a position in the stack, counted from the top.
+func (b *bodyValidation) origin(position int) origin {
+	if n := len(b.joins.origins) - position; n >= 0 && position > 0 {
+		return b.joins.origins[n]
+	}
+	return origin{}
 }
 
 // expect removes a value of a given type from the stack.
@@ -63,6 +75,7 @@ func (b *bodyValidation) pushAll(types []ValueType) {
 	}
 	for _, t := range types {
 		b.push(t)
+		b.from(origin{local: anywhere, passed: true})
 	}
 }
 
@@ -127,7 +140,7 @@ func (b *bodyValidation) close() frame {
 // abandon marks the rest of the block as unreachable.
 func (b *bodyValidation) abandon() {
 	top := b.top()
-	b.operands = b.operands[:top.height]
+	b.operands, b.joins.origins = b.operands[:top.height], b.joins.origins[:top.height]
 	b.spills.shrink(top.height)
 	top.unreachable = true
 }

@@ -70,11 +70,7 @@ func explain(text string, err error) error {
 	offset, what := min(wrong.Offset, len(text)), wrong.Error()
 	switch {
 	case errors.Is(err, jsontext.ErrRepeated):
-		name := text[offset:]
-		if end := strings.IndexByte(name[1:], '"'); end >= 0 {
-			name = name[:end+2]
-		}
-		what = "the name " + clip(name) + " occurs twice in one object; remove one of the members"
+		what += "; remove one of the members"
 	case errors.Is(err, jsontext.ErrDepth):
 		what = fmt.Sprintf("arrays and objects are nested deeper than %d levels", MaxDepth)
 	case errors.Is(err, jsontext.ErrBehind):

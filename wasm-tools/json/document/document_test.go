@@ -41,7 +41,7 @@ func TestSyntaxErrors(t *testing.T) {
 		`{"a": undefined}`: `line 1, column 7: want a value, not 'u'; write null`,
 		`1 2`:              `line 1, column 3: text follows the value; send one JSON value`,
 		"{\"a\": 1,\n \"b\": {\"c\": 1, \"c\": 2}}": `line 2, column 16: the name "c" occurs twice in one object; remove one of the members`,
-		`{"a": 1, "\u0061": 2}`:                     `line 1, column 10: the name "\u0061" occurs twice in one object; remove one of the members`,
+		`{"a": 1, "\u0061": 2}`:                     `line 1, column 10: the name "a" occurs twice in one object; remove one of the members`,
 		`01`:                                        `line 1, column 2: text follows the value; send one JSON value`,
 		strings.Repeat("[", 201):                    `line 1, column 201: arrays and objects are nested deeper than 200 levels`,
 		`{"a": "x` + "\n" + `"}`:                    "line 1, column 9: want an escape such as \\n, not '\\n'",
