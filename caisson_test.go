@@ -309,7 +309,7 @@ func TestAttackForgedRecords(t *testing.T) {
 	})
 	policy := &manifests.Policy{Grants: []manifests.Grant{{
 		Tools: []string{"greet"}, Context: manifests.GrantContext("project_id"),
-		Files: []manifests.FileGrant{{Path: "/project", Host: filepath.Join(dir, "{project_id}"), Access: manifests.AccessReadWrite}},
+		Files: []manifests.FileGrant{manifests.GrantDirectory("/project", filepath.Join(dir, "{project_id}"), manifests.AccessReadWrite)},
 	}}}
 	host := open(t, caisson.Options{Policies: []*manifests.Policy{policy}, Tools: []string{dir}, StateDir: filepath.Join(dir, "state")})
 	_, err := host.NewSession(executor.SessionOptions{Context: map[string]string{"project_id": "state"}})
@@ -342,7 +342,7 @@ func TestAttackForgedCode(t *testing.T) {
 	require.NoError(t, os.MkdirAll(filepath.Join(cache, "compiled"), 0o700))
 	policy := &manifests.Policy{Grants: []manifests.Grant{{
 		Tools: []string{"greet"}, Context: manifests.GrantContext("project_id"),
-		Files: []manifests.FileGrant{{Path: "/project", Host: dir + "/{project_id}", Access: manifests.AccessReadWrite}},
+		Files: []manifests.FileGrant{manifests.GrantDirectory("/project", dir+"/{project_id}", manifests.AccessReadWrite)},
 	}}}
 	exposed := map[string]bool{"cache": true, "p": false}
 	if err := os.Symlink(cache, filepath.Join(dir, "linked")); err == nil {
@@ -358,7 +358,7 @@ func TestAttackForgedCode(t *testing.T) {
 	}
 	for granted, want := range map[string]bool{dir: true, filepath.Join(cache, "compiled"): true, filepath.Join(dir, "p"): false} {
 		policy := &manifests.Policy{Grants: []manifests.Grant{{
-			Tools: []string{"greet"}, Context: manifests.GrantContext("project_id"), Files: []manifests.FileGrant{{Path: "/project", Host: granted, Access: manifests.AccessReadWrite}},
+			Tools: []string{"greet"}, Context: manifests.GrantContext("project_id"), Files: []manifests.FileGrant{manifests.GrantDirectory("/project", granted, manifests.AccessReadWrite)},
 		}}}
 		options.Policies = []*manifests.Policy{policy}
 		_, err := open(t, options).NewSession(executor.SessionOptions{Context: map[string]string{"project_id": "p"}})
@@ -462,7 +462,7 @@ func BenchmarkNewSession(b *testing.B) {
 	require.NoError(b, os.WriteFile(tools, []byte(header+"name: greet\npermissions: {files: [{path: /project, access: read-write}]}\n"), 0o600))
 	require.NoError(b, os.Mkdir(filepath.Join(dir, "p"), 0o700))
 	policy := &manifests.Policy{Grants: []manifests.Grant{{
-		Tools: []string{"greet"}, Files: []manifests.FileGrant{{Path: "/project", Host: filepath.Join(dir, "p"), Access: manifests.AccessReadWrite}},
+		Tools: []string{"greet"}, Files: []manifests.FileGrant{manifests.GrantDirectory("/project", filepath.Join(dir, "p"), manifests.AccessReadWrite)},
 	}}}
 	for name, options := range map[string]caisson.Options{"cache": {Runtime: runtime.Options{CacheDir: filepath.Join(dir, "cache")}}, "no cache": {NoCache: true}} {
 		b.Run(name, func(b *testing.B) {

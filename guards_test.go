@@ -140,7 +140,7 @@ var guardFaults = []guardFault{
 	{name: "a module is settled for each profile by itself", pkg: "runtime", attack: "TestAttackSwappedModuleUnderAProfile",
 		edits: in("runtime/identity.go", "if t.whole != nil {", "if t.whole != nil && false {")},
 	{name: "grants for other modules hold", pkg: "runtime", attack: "TestEveryKindOfGrantIsBoundToAModule",
-		edits: in("manifests/permission/rule.go", "return s.SHA256 == \"\" || module != \"\" && s.SHA256 == module", "return true")},
+		edits: in("manifests/permission/rule.go", "return b.SHA256 == \"\" || module != \"\" && b.SHA256 == module", "return true")},
 	{name: "denials have no effect", pkg: "runtime", attack: "TestDecideFiles",
 		edits: in("manifests/permission/decide.go", "o.Effective = slices.DeleteFunc(o.Effective, covered)", "")},
 	{name: "grants apply without a request", pkg: "hostfuncs/secrets", attack: "TestDecideSecrets",

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/permission"
 )
 
 func ExampleParse() {
@@ -58,13 +59,13 @@ deny:
 	// [/admin] caisson.yaml:7
 }
 
-func ExampleGrants_Statements() {
+func ExampleGrants_Elements() {
 	grants := manifests.Grants{
-		Files: []manifests.FileGrant{{Path: "/project", Host: "/srv/project"}},
+		Files: []manifests.FileGrant{manifests.GrantDirectory("/project", "/srv/project", manifests.AccessRead)},
 		Calls: []manifests.CallGrant{{Tool: "fetch"}},
 	}
 	m := &manifests.Manifest{Permissions: manifests.Permissions{Tools: []string{"fetch"}}}
-	for _, s := range grants.Statements() {
+	for _, s := range grants.Elements() {
 		fmt.Println(s.Key, s.Concerns(m))
 	}
 	// Output:
@@ -73,7 +74,7 @@ func ExampleGrants_Statements() {
 }
 
 func ExamplePolicyLine() {
-	rule := manifests.Grant{Tools: []string{"fetch"}, Files: []manifests.FileGrant{{Path: "/project"}}}.Rule()
+	rule := manifests.Grant{Tools: []string{"fetch"}, Files: []manifests.FileGrant{{Path: permission.NewGuestPath("/project")}}}.Rule()
 	fmt.Println(string(rule))
 	fmt.Println(manifests.PolicyLine(rule))
 	// Output:

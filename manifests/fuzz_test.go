@@ -98,7 +98,7 @@ func checkManifest(t *testing.T, m *manifests.Manifest) {
 	assert.False(t, m.Behavior.Cache > 0 && !m.Behavior.ReadOnly)
 	assert.True(t, m.Behavior.Cache >= 0 || m.Behavior.Cache == manifests.CacheOff)
 	for _, mount := range m.Permissions.Files {
-		assert.True(t, mount.Path[0] == '/')
+		assert.True(t, mount.Path.Err() == nil)
 		assert.False(t, m.Behavior.ReadOnly && mount.Access == manifests.AccessReadWrite)
 	}
 	for _, p := range m.Permissions.Network {

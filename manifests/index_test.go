@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/manifests/permission"
 	"github.com/caisson-run/caisson/manifests/schema"
 )
 
@@ -119,6 +120,9 @@ func fill(t *testing.T, v reflect.Value, path string) {
 	switch to := v.Addr().Interface().(type) {
 	case **schema.Schema:
 		*to = schema.Known([]byte(`{"title":"` + path + `"}`))
+		return
+	case *permission.GuestPath:
+		*to = permission.NewGuestPath("/" + path)
 		return
 	case *ArgTemplate:
 		template, err := ParseArgTemplate("--{" + path + "}")

@@ -110,7 +110,7 @@ type giving struct {
 	// bind copies the elements and sets the grant's binding on each that does not have its own.
 	bind func(g *Grant)
 	hand func(from Grant, to *Grants)
-	say  func(g Grants) []Statement
+	say  func(g Grants) []Element
 }
 
 // taking is the part of a kind in an element of a policy's deny list.
@@ -119,14 +119,14 @@ type taking struct {
 	schema string
 	read   func(r *reader, n *node, at string, d *Deny)
 	// say returns what a denial covers, without its origin, or false if it is of another kind.
-	say func(d Deny) (Statement, bool)
+	say func(d Deny) (Element, bool)
 }
 
 // grants returns a giving for a kind of which a grant has a list.
 func grants[G any, P interface {
 	*G
-	binding() *Binding
-}](key, schema string, in func(*Grant) *[]G, of func(*Grants) *[]G, read func(*reader, *node, string) []G, write func([]G) *node, about func(G) Statement) *giving {
+	Inherit(Binding) Binding
+}](key, schema string, in func(*Grant) *[]G, of func(*Grants) *[]G, read func(*reader, *node, string) []G, write func([]G) *node, about func(G) Element) *giving {
 	return &giving{
 		key: key, schema: schema,
 		read:  func(r *reader, n *node, at string, g *Grant) { *in(g) = read(r, n, at) },
@@ -134,18 +134,17 @@ func grants[G any, P interface {
 		bind: func(g *Grant) {
 			elements := slices.Clone(*in(g))
 			for i := range elements {
-				own := P(&elements[i]).binding()
-				own.Origin, own.SHA256 = cmp.Or(own.Origin, g.Origin), cmp.Or(own.SHA256, g.SHA256)
+				P(&elements[i]).Inherit(g.Binding)
 			}
 			*in(g) = elements
 		},
 		hand: func(from Grant, to *Grants) { *of(to) = append(*of(to), *in(&from)...) },
-		say: func(g Grants) []Statement {
-			var said []Statement
+		say: func(g Grants) []Element {
+			var said []Element
 			for i, element := range *of(&g) {
-				s := about(element)
-				s.Binding, s.Key = *P(&element).binding(), cmp.Or(s.Key, keypath.Index(key, i))
-				said = append(said, s)
+				e := about(element)
+				e.Binding, e.Key = P(&element).Inherit(Binding{}), cmp.Or(e.Key, keypath.Index(key, i))
+				said = append(said, e)
 			}
 			return said
 		},
@@ -153,20 +152,10 @@ func grants[G any, P interface {
 }
 
 // Binding says where a grant is written, and to which module it is restricted.
-type Binding struct {
-	// Origin is where the operator wrote the grant, for display: "caisson.yaml:14" or one of the
-	// program's flags. It may be empty. Receipts include it, and guests and models read receipts,
-	// so it should not contain a host path.
-	Origin string
-	// SHA256 restricts the grant to the module with this digest, in 64 lower-case hex digits. Empty
-	// means any module.
-	SHA256 string
-}
+type Binding = permission.Binding
 
-func (b *Binding) binding() *Binding { return b }
-
-// Statement is one element of what an operator grants or denies, of any kind.
-type Statement struct {
+// Element is one element of what an operator grants or denies, of any kind.
+type Element struct {
 	Binding // of a denial, Origin only
 	Kind    permission.Kind
 	// Key is its place in the grant, such as "files[0]". It is empty for a denial.
@@ -175,52 +164,83 @@ type Statement struct {
 	// write if no manifest requests that. Both are empty for calls of a tool, which Tool names.
 	About, Fix, Tool string
 
+	name      string // for kinds that are a plain name; empty for others
 	asked     func(*Manifest) bool
 	canonical func() (any, error)
 }
 
-// Concerns reports whether a manifest requests any of what the statement covers, or something that
+// Concerns reports whether a manifest requests any of what the element covers, or something that
 // cannot be parsed.
-func (s Statement) Concerns(m *Manifest) bool { return s.asked(m) }
+func (e Element) Concerns(m *Manifest) bool { return e.asked(m) }
 
-// Canonical returns a text that is equal for statements with the same meaning, whatever their place
+// Canonical returns a text that is equal for elements with the same meaning, whatever their place
 // and the order of their lists. Host paths in it are absolute, resolved against the working
-// directory. Different texts do not prove that two statements differ.
-func (s Statement) Canonical() (string, error) {
-	value, err := s.canonical()
+// directory. Different texts do not prove that two elements differ.
+func (e Element) Canonical() (string, error) {
+	value, err := e.canonical()
 	if err != nil {
 		return "", err
 	}
 	text, err := json.Marshal(value)
-	return fmt.Sprintf("%s %s", s.Kind, text), err
+	return fmt.Sprintf("%s %s", e.Kind, text), err
 }
 
-// Statements returns what is granted, by kind in the table's order.
-func (g Grants) Statements() []Statement {
-	var all []Statement
+// Elements returns what is granted, by kind in the table's order.
+func (g Grants) Elements() []Element {
+	var all []Element
 	for _, k := range kinds() {
 		if k.gives != nil {
-			for _, s := range k.gives.say(g) {
-				s.Kind = k.name
-				all = append(all, s)
-			}
+			all = append(all, k.elements(g)...)
 		}
 	}
 	return all
 }
 
-// Statement returns what is denied. For the zero value, the statement covers nothing.
-func (d Deny) Statement() Statement {
+func (k kind) elements(g Grants) []Element {
+	elements := k.gives.say(g)
+	for i := range elements {
+		elements[i].Kind = k.name
+	}
+	return elements
+}
+
+// Element returns what is denied. For the zero value, the element covers nothing.
+func (d Deny) Element() Element {
 	for _, k := range kinds() {
 		if k.takes == nil {
 			continue
 		}
-		if s, found := k.takes.say(d); found {
-			s.Kind, s.Origin = k.name, d.Origin
-			return s
+		if e, found := k.takes.say(d); found {
+			e.Kind, e.Origin = k.name, d.Origin
+			return e
 		}
 	}
-	return Statement{asked: func(*Manifest) bool { return false }, canonical: func() (any, error) { return nil, nil }}
+	return Element{asked: func(*Manifest) bool { return false }, canonical: func() (any, error) { return nil, nil }}
+}
+
+// NameRules returns the rules of a kind of permission that is a plain name, such as "context" or
+// "tools", for the names that a manifest requests. Grants in the result have the indexes that they
+// have in the field of the kind.
+func (g Grants) NameRules(kind permission.Kind, requests []string, module string) permission.Rules {
+	rules := permission.Rules{Module: module}
+	for _, name := range requests {
+		rules.Requests = append(rules.Requests, permission.NewName(kind, name))
+	}
+	for _, e := range g.Elements() {
+		if e.Kind == kind {
+			rules.Grants = append(rules.Grants, e.named())
+		}
+	}
+	for _, deny := range g.Deny {
+		if e := deny.Element(); e.Kind == kind {
+			rules.Denials = append(rules.Denials, e.named())
+		}
+	}
+	return rules
+}
+
+func (e Element) named() permission.Statement {
+	return permission.Statement{Binding: e.Binding, Rule: permission.NewName(e.Kind, e.name)}
 }
 
 // requestMembers returns the requested permissions as members of an object.

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/manifests/permission"
 )
 
 // TestKindsAreWhole: what can be granted can be denied, and each kind has a name of its own.
@@ -45,7 +47,7 @@ func TestNoKindIsForgotten(t *testing.T) {
 		}
 	}
 	assert.Equal(t, lists, handed)
-	said := grants.Statements()
+	said := grants.Elements()
 	require.Len(t, said, lists)
 	for _, s := range said {
 		assert.Equal(t, grant.Binding, s.Binding, s.Key)
@@ -61,21 +63,21 @@ func TestNoKindIsForgotten(t *testing.T) {
 		default:
 			field.SetString("A")
 		}
-		assert.NotEmpty(t, deny.Statement().Kind, denial.Field(i).Name)
+		assert.NotEmpty(t, deny.Element().Kind, denial.Field(i).Name)
 	}
-	assert.False(t, Deny{}.Statement().Concerns(&Manifest{}))
+	assert.False(t, Deny{}.Element().Concerns(&Manifest{}))
 }
 
-// TestStatementsConcernWhoAsks, by what their rules have in common and not by how they are spelt; what
+// TestElementsConcernWhoAsks, by what their rules have in common and not by how they are spelt; what
 // cannot be read may be about anything.
-func TestStatementsConcernWhoAsks(t *testing.T) {
+func TestElementsConcernWhoAsks(t *testing.T) {
 	m := &Manifest{Context: []string{"project_id"}, Permissions: Permissions{
-		Files: []FilePermission{{Path: "/project/a", Access: AccessRead}}, Network: []NetworkPermission{{Host: "*.example.com"}},
+		Files: []FilePermission{{Path: permission.NewGuestPath("/project/a"), Access: AccessRead}}, Network: []NetworkPermission{{Host: "*.example.com"}},
 		Secrets: []SecretPermission{{Name: "KEY", Host: "api.example.com"}}, Env: []string{"LANG"}, Tools: []string{"other"},
 	}}
 	concern := func(g Grants) []string {
 		var keys []string
-		for _, s := range g.Statements() {
+		for _, s := range g.Elements() {
 			if s.Concerns(m) {
 				keys = append(keys, s.Key)
 			}
@@ -83,7 +85,7 @@ func TestStatementsConcernWhoAsks(t *testing.T) {
 		return keys
 	}
 	assert.Equal(t, []string{"files[1]", "network[0]", "network[1]", "network[3]", "secrets[0]", "secrets[3]", "context[1]", "env.LANG", "calls[0]"}, concern(Grants{
-		Files: []FileGrant{{Path: "/project"}, {Path: "/project/a"}},
+		Files: []FileGrant{{Path: permission.NewGuestPath("/project")}, {Path: permission.NewGuestPath("/project/a")}},
 		Network: []NetworkGrant{
 			{NetworkPermission: NetworkPermission{Host: "API.Example.com"}}, {NetworkPermission: NetworkPermission{Host: "*"}},
 			{NetworkPermission: NetworkPermission{Host: "example.com"}}, {NetworkPermission: NetworkPermission{Host: "a b"}},
@@ -95,11 +97,11 @@ func TestStatementsConcernWhoAsks(t *testing.T) {
 		deny  Deny
 		about bool
 	}{
-		{Deny{Files: &FileDeny{Path: "/project"}}, true}, {Deny{Files: &FileDeny{Path: "/project/a/b"}}, false}, {Deny{Files: &FileDeny{Path: "x"}}, true},
+		{Deny{Files: &FileDeny{Path: permission.NewGuestPath("/project")}}, true}, {Deny{Files: &FileDeny{Path: permission.NewGuestPath("/project/a/b")}}, false}, {Deny{Files: &FileDeny{Path: permission.NewGuestPath("x")}}, true},
 		{Deny{Network: &NetworkDeny{}}, true}, {Deny{Network: &NetworkDeny{Host: "API.example.com"}}, true}, {Deny{Network: &NetworkDeny{Host: "example.org"}}, false},
 		{Deny{Secret: "KEY"}, true}, {Deny{Secret: "OTHER"}, false}, {Deny{Context: "project_id"}, true}, {Deny{Env: "HOME"}, false}, {Deny{Call: "other"}, true},
 	} {
-		assert.Equal(t, c.about, c.deny.Statement().Concerns(m), "%+v", c.deny)
+		assert.Equal(t, c.about, c.deny.Element().Concerns(m), "%+v", c.deny)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/permission"
 	"github.com/caisson-run/caisson/manifests/schema"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -39,7 +40,7 @@ func TestLoadReadsEveryKey(t *testing.T) {
 	}, m.Module)
 	assert.JSONEq(t, `{"type":"object"}`, string(m.Result.JSON()))
 	assert.Equal(t, manifests.Permissions{
-		Files:   []manifests.FilePermission{{Path: "/project", Access: manifests.AccessRead}},
+		Files:   []manifests.FilePermission{{Path: permission.NewGuestPath("/project"), Access: manifests.AccessRead}},
 		Network: []manifests.NetworkPermission{{Host: "*.example.com", Ports: []int{443}, Methods: []string{"GET"}, Schemes: []string{"https"}, Paths: []string{"/api/"}}},
 		Secrets: []manifests.SecretPermission{{Name: "SEARCH_KEY", Place: manifests.SecretPlace{Header: "X-Api-Key"}, Host: "api.search.example"}},
 		Env:     []string{"LANG"},
@@ -302,7 +303,7 @@ func TestRequirementsMayBeAlternatives(t *testing.T) {
 
 func TestGuestPaths(t *testing.T) {
 	for _, path := range []string{"/", "/project", "/a/b.c"} {
-		assert.Equal(t, path, parse(t, `permissions: {files: [{path: "`+path+`"}]}`).Permissions.Files[0].Path)
+		assert.Equal(t, path, parse(t, `permissions: {files: [{path: "`+path+`"}]}`).Permissions.Files[0].Path.String())
 	}
 	for _, path := range []string{"", "project", "/project/", "//", "/a/../b", "/..", "/a/./b", "/a//b", `/a\\b`, `/a\nb`, `/a\u202eb`, "~"} {
 		found := problems(t, `permissions: {files: [{path: "`+path+`"}]}`)

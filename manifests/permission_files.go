@@ -17,22 +17,29 @@ const (
 	AccessReadWrite Access = "read-write"
 )
 
-// FilePermission requests a directory at the guest path Path, which is absolute and clean.
+// FilePermission requests a directory at a guest path.
 type FilePermission struct {
-	Path   string
+	Path   permission.GuestPath
 	Access Access
 }
 
 // FileGrant grants a host directory to the tools that request its guest path.
 type FileGrant struct {
 	Binding
-	Path string // the guest path, absolute and clean: "/project"
+	Path permission.GuestPath // such as "/project"
 	// Host is the directory. An element of the path may be "{key}", which is replaced by the call's
 	// context value with that name: "./workspaces/{project_id}".
-	Host   string
+	Host   permission.HostTemplate
 	Access Access // empty means read
 	// Quota limits the directory over all calls.
 	Quota Quota
+}
+
+// GrantDirectory grants a host directory, with access, to the tools that request its guest path:
+// GrantDirectory("/project", "./workspaces/{project_id}", AccessReadWrite). A relative host path
+// starts at the working directory. Loading a tool fails if a path is invalid.
+func GrantDirectory(path, host string, access Access) FileGrant {
+	return FileGrant{Path: permission.NewGuestPath(path), Host: permission.NewHostTemplate(host), Access: access}
 }
 
 // Quota limits a directory with its contents. A zero field means the runtime's default.
@@ -44,7 +51,7 @@ type Quota struct {
 // FileDeny denies a directory completely or, if Access is ReadWrite, denies writing to it.
 type FileDeny struct {
 	// Path is a guest path. Mounts at and below it are denied.
-	Path   string
+	Path   permission.GuestPath
 	Access Access // ReadWrite denies only writing; Read or empty denies everything
 }
 
@@ -92,7 +99,7 @@ func files() kind {
             }
           }`,
 			func(g *Grant) *[]FileGrant { return &g.Files }, func(g *Grants) *[]FileGrant { return &g.Files },
-			(*reader).fileGrants, listing(fileGrantNode), FileGrant.statement),
+			(*reader).fileGrants, listing(fileGrantNode), FileGrant.element),
 		takes: &taking{
 			key: "files",
 			schema: `{
@@ -105,11 +112,11 @@ func files() kind {
             }
           }`,
 			read: func(r *reader, n *node, at string, d *Deny) { d.Files = r.fileDeny(n, at) },
-			say: func(d Deny) (Statement, bool) {
+			say: func(d Deny) (Element, bool) {
 				if d.Files == nil {
-					return Statement{}, false
+					return Element{}, false
 				}
-				return d.Files.statement(), true
+				return d.Files.element(), true
 			},
 		},
 	}
@@ -135,29 +142,16 @@ func (r *reader) checkOverlap(n *node, at string, mounts []FilePermission) {
 	if n.kind != listNode {
 		return
 	}
-	paths := mountPaths(mounts)
-	for i, path := range paths {
-		for _, earlier := range paths[:i] {
-			if _, overlap := path.Intersect(earlier); !overlap {
+	for i, mount := range mounts {
+		for _, earlier := range mounts[:i] {
+			if _, overlap := mount.Path.Intersect(earlier.Path); !overlap {
 				continue
 			}
 			inner := keypath.Index(at, i) + ".path"
-			r.conflict(inner, fmt.Sprintf("%s overlaps %s", path, earlier), "use paths that do not lie inside each other")
+			r.conflict(inner, fmt.Sprintf("%s overlaps %s", mount.Path, earlier.Path), "use paths that do not lie inside each other")
 			break
 		}
 	}
-}
-
-// mountPaths returns the guest paths of mounts. An invalid path is returned as zero, which overlaps
-// nothing.
-func mountPaths(mounts []FilePermission) []permission.GuestPath {
-	paths := make([]permission.GuestPath, len(mounts))
-	for i, mount := range mounts {
-		if path, err := permission.ParseGuestPath(mount.Path); err == nil {
-			paths[i] = path
-		}
-	}
-	return paths
 }
 
 // fileGrants reads grants of directories. Overlapping grants may be for different tools, but a
@@ -166,9 +160,9 @@ func (r *reader) fileGrants(n *node, path string) []FileGrant {
 	var grants []FileGrant
 	r.list(n, path, maxList, func(n *node, path string) {
 		grant := r.fileGrant(n, path)
-		if grant.Path != "" && slices.ContainsFunc(grants, func(g FileGrant) bool { return g.Path == grant.Path }) {
+		if grant.Path.Err() == nil && slices.ContainsFunc(grants, func(g FileGrant) bool { return g.Path == grant.Path }) {
 			inner := keypath.Key(path, "path")
-			r.add(r.place(inner), inner, DuplicateKey, clip(grant.Path)+" appears twice in the grant", "keep one of the two")
+			r.add(r.place(inner), inner, DuplicateKey, clip(grant.Path.String())+" appears twice in the grant", "keep one of the two")
 		}
 		grants = append(grants, grant)
 	})
@@ -197,11 +191,11 @@ func (r *reader) fileDeny(n *node, path string) *FileDeny {
 }
 
 func fileNode(f FilePermission) *node {
-	return objectOf(keyed("path", textOf(f.Path)), keyed("access", accessNode(f.Access)))
+	return objectOf(keyed("path", textOf(f.Path.String())), keyed("access", accessNode(f.Access)))
 }
 
 func fileGrantNode(f FileGrant) *node {
-	return objectOf(keyed("path", textOf(f.Path)), keyed("host", &node{}), keyed("access", accessNode(f.Access)))
+	return objectOf(keyed("path", textOf(f.Path.String())), keyed("host", &node{}), keyed("access", accessNode(f.Access)))
 }
 
 func accessNode(access Access) *node {
@@ -211,24 +205,31 @@ func accessNode(access Access) *node {
 	return textOf(string(access))
 }
 
-func (f FileGrant) statement() Statement {
-	return directoryStatement(f.Path, func(asked string) bool { return asked == f.Path }, func() (any, error) {
-		f.Binding = Binding{}
-		return f, absolute(&f.Host)
+func (f FileGrant) element() Element {
+	return directoryElement(f.Path, func(asked permission.GuestPath) bool { return asked == f.Path }, func() (any, error) {
+		host := f.Host.String()
+		err := absolute(&host)
+		return struct {
+			Binding
+			Path   permission.GuestPath
+			Host   string
+			Access Access
+			Quota  Quota
+		}{Binding{}, f.Path, host, f.Access, f.Quota}, err
 	})
 }
 
-// statement returns what is denied: mounts at the path and below it.
-func (d FileDeny) statement() Statement {
-	denied, err := permission.ParseGuestPath(d.Path)
-	s := directoryStatement(d.Path, func(asked string) bool { return err != nil || denied.Matches(asked) }, func() (any, error) { return d, nil })
+// element returns what is denied: mounts at the path and below it.
+func (d FileDeny) element() Element {
+	concerns := func(asked permission.GuestPath) bool { return d.Path.Err() != nil || d.Path.Matches(asked.String()) }
+	s := directoryElement(d.Path, concerns, func() (any, error) { return d, nil })
 	s.About += " or one below it"
 	return s
 }
 
-func directoryStatement(path string, is func(asked string) bool, canonical func() (any, error)) Statement {
-	return Statement{
-		About: "the directory " + path, Fix: "write a guest path that a manifest asks for, or remove it", canonical: canonical,
+func directoryElement(path permission.GuestPath, is func(asked permission.GuestPath) bool, canonical func() (any, error)) Element {
+	return Element{
+		About: "the directory " + path.String(), Fix: "write a guest path that a manifest asks for, or remove it", canonical: canonical,
 		asked: func(m *Manifest) bool {
 			return slices.ContainsFunc(m.Permissions.Files, func(p FilePermission) bool { return is(p.Path) })
 		},

@@ -53,17 +53,17 @@ func contextValues() kind {
 			func(r *reader, n *node, at string) []ContextGrant {
 				return namedGrants(r, n, at, maxContext, r.parameter, func(b Binding, name string) ContextGrant { return ContextGrant{b, name} })
 			},
-			listing(func(c ContextGrant) *node { return textOf(c.Name) }), func(c ContextGrant) Statement { return contextStatement(c.Name) }),
+			listing(func(c ContextGrant) *node { return textOf(c.Name) }), func(c ContextGrant) Element { return contextElement(c.Name) }),
 		takes: &taking{
 			key: "context", schema: `{"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]{0,63}$"}`,
 			read: func(r *reader, n *node, at string, d *Deny) { d.Context = r.parameter(n, at) },
-			say:  func(d Deny) (Statement, bool) { return contextStatement(d.Context), d.Context != "" },
+			say:  func(d Deny) (Element, bool) { return contextElement(d.Context), d.Context != "" },
 		},
 	}
 }
 
-func contextStatement(name string) Statement {
-	return namedStatement("the context value ", name, "write a name that a manifest has under context, or remove it", func(m *Manifest) []string { return m.Context })
+func contextElement(name string) Element {
+	return namedElement("the context value ", name, "write a name that a manifest has under context, or remove it", func(m *Manifest) []string { return m.Context })
 }
 
 func environment() kind {
@@ -81,8 +81,8 @@ func environment() kind {
             "additionalProperties": {"type": "string", "maxLength": 32768}
           }`,
 			func(g *Grant) *[]EnvGrant { return &g.Env }, func(g *Grants) *[]EnvGrant { return &g.Env },
-			(*reader).envGrants, variablesNode, func(e EnvGrant) Statement {
-				s := envStatement(e.Name)
+			(*reader).envGrants, variablesNode, func(e EnvGrant) Element {
+				s := envElement(e.Name)
 				s.Key = keypath.Key("env", e.Name)
 				s.canonical = func() (any, error) { return []string{e.Name, strconv.Quote(e.Value)}, nil }
 				return s
@@ -90,7 +90,7 @@ func environment() kind {
 		takes: &taking{
 			key: "env", schema: `{"$ref": "#/$defs/setting"}`,
 			read: func(r *reader, n *node, at string, d *Deny) { d.Env = r.setting(n, at) },
-			say:  func(d Deny) (Statement, bool) { return envStatement(d.Env), d.Env != "" },
+			say:  func(d Deny) (Element, bool) { return envElement(d.Env), d.Env != "" },
 		},
 	}
 }
@@ -115,8 +115,8 @@ func variablesNode(variables []EnvGrant) *node {
 	return n
 }
 
-func envStatement(name string) Statement {
-	return namedStatement("the variable ", name, "write a name that a manifest asks for, or remove it", func(m *Manifest) []string { return m.Permissions.Env })
+func envElement(name string) Element {
+	return namedElement("the variable ", name, "write a name that a manifest asks for, or remove it", func(m *Manifest) []string { return m.Permissions.Env })
 }
 
 // tools is the kind for calls of other tools. It has no globs, so that a tool added later is not
@@ -140,17 +140,17 @@ func tools() kind {
 			func(r *reader, n *node, at string) []CallGrant {
 				return namedGrants(r, n, at, maxList, r.name, func(b Binding, name string) CallGrant { return CallGrant{b, name} })
 			},
-			listing(func(c CallGrant) *node { return textOf(c.Tool) }), func(c CallGrant) Statement { return callStatement(c.Tool) }),
+			listing(func(c CallGrant) *node { return textOf(c.Tool) }), func(c CallGrant) Element { return callElement(c.Tool) }),
 		takes: &taking{
 			key: "call", schema: `{"$ref": "#/$defs/toolName", "description": "A tool that other tools must not call."}`,
 			read: func(r *reader, n *node, at string, d *Deny) { d.Call = r.name(n, at) },
-			say:  func(d Deny) (Statement, bool) { return callStatement(d.Call), d.Call != "" },
+			say:  func(d Deny) (Element, bool) { return callElement(d.Call), d.Call != "" },
 		},
 	}
 }
 
-func callStatement(name string) Statement {
-	s := namedStatement("", name, "", func(m *Manifest) []string { return m.Permissions.Tools })
+func callElement(name string) Element {
+	s := namedElement("", name, "", func(m *Manifest) []string { return m.Permissions.Tools })
 	s.About, s.Tool = "", name
 	return s
 }
@@ -164,9 +164,9 @@ func namedGrants[G any](r *reader, n *node, path string, most int, read parser[s
 	return grants
 }
 
-func namedStatement(what, name, fix string, asked func(*Manifest) []string) Statement {
-	return Statement{
-		About: what + name, Fix: fix, canonical: func() (any, error) { return name, nil },
+func namedElement(what, name, fix string, asked func(*Manifest) []string) Element {
+	return Element{
+		name: name, About: what + name, Fix: fix, canonical: func() (any, error) { return name, nil },
 		asked: func(m *Manifest) bool { return slices.Contains(asked(m), name) },
 	}
 }
@@ -212,15 +212,15 @@ func functions() kind {
 			func(r *reader, n *node, at string) []FunctionGrant {
 				return namedGrants(r, n, at, maxList, read(r), func(b Binding, name string) FunctionGrant { return FunctionGrant{b, name} })
 			},
-			listing(func(f FunctionGrant) *node { return textOf(f.Name) }), func(f FunctionGrant) Statement { return functionStatement(f.Name) }),
+			listing(func(f FunctionGrant) *node { return textOf(f.Name) }), func(f FunctionGrant) Element { return functionElement(f.Name) }),
 		takes: &taking{
 			key: "function", schema: pattern,
 			read: func(r *reader, n *node, at string, d *Deny) { d.Function = read(r)(n, at) },
-			say:  func(d Deny) (Statement, bool) { return functionStatement(d.Function), d.Function != "" },
+			say:  func(d Deny) (Element, bool) { return functionElement(d.Function), d.Function != "" },
 		},
 	}
 }
 
-func functionStatement(name string) Statement {
-	return namedStatement("the function ", name, "write a name that a manifest asks for, or remove it", func(m *Manifest) []string { return m.Permissions.Functions })
+func functionElement(name string) Element {
+	return namedElement("the function ", name, "write a name that a manifest asks for, or remove it", func(m *Manifest) []string { return m.Permissions.Functions })
 }

@@ -110,7 +110,7 @@ func network() kind {
             }
           }`,
 			func(g *Grant) *[]NetworkGrant { return &g.Network }, func(g *Grants) *[]NetworkGrant { return &g.Network },
-			(*reader).networkGrants, listing(networkGrantNode), NetworkGrant.statement),
+			(*reader).networkGrants, listing(networkGrantNode), NetworkGrant.element),
 		takes: &taking{
 			key: "network",
 			schema: `{
@@ -127,11 +127,11 @@ func network() kind {
             }
           }`,
 			read: func(r *reader, n *node, at string, d *Deny) { d.Network = r.networkDeny(n, at) },
-			say: func(d Deny) (Statement, bool) {
+			say: func(d Deny) (Element, bool) {
 				if d.Network == nil {
-					return Statement{}, false
+					return Element{}, false
 				}
-				return d.Network.statement(), true
+				return d.Network.element(), true
 			},
 		},
 	}
@@ -273,8 +273,8 @@ func portsNode(ports []int) *node {
 
 func portNode(port int) *node { return &node{kind: numberNode, text: strconv.Itoa(port)} }
 
-func (g NetworkGrant) statement() Statement {
-	return hostStatement(g.Host, func() (any, error) {
+func (g NetworkGrant) element() Element {
+	return hostElement(g.Host, func() (any, error) {
 		g.Binding = Binding{}
 		g.Host = canonicalHost(g.Host)
 		g.Ports, g.Methods, g.Schemes, g.Paths = inOrder(g.Ports), inOrder(g.Methods), inOrder(g.Schemes), inOrder(g.Paths)
@@ -286,8 +286,8 @@ func (g NetworkGrant) statement() Statement {
 	})
 }
 
-func (d NetworkDeny) statement() Statement {
-	return hostStatement(cmp.Or(d.Host, "*"), func() (any, error) {
+func (d NetworkDeny) element() Element {
+	return hostElement(cmp.Or(d.Host, "*"), func() (any, error) {
 		d.Host = canonicalHost(d.Host)
 		d.Ports, d.Methods, d.Schemes, d.Paths = inOrder(d.Ports), inOrder(d.Methods), inOrder(d.Schemes), inOrder(d.Paths)
 		d.Addresses = prefixesInOrder(d.Addresses)
@@ -295,12 +295,12 @@ func (d NetworkDeny) statement() Statement {
 	})
 }
 
-func hostStatement(text string, canonical func() (any, error)) Statement {
+func hostElement(text string, canonical func() (any, error)) Element {
 	about := "requests to " + text
 	if text == "*" {
 		about = "the network"
 	}
-	return Statement{
+	return Element{
 		About: about, Fix: "write a host that a manifest asks for, or remove it", canonical: canonical,
 		asked: func(m *Manifest) bool {
 			return slices.ContainsFunc(m.Permissions.Network, func(p NetworkPermission) bool { return mayOverlap(p.Host, text) })

@@ -136,11 +136,11 @@ func secrets() kind {
             }
           }`,
 			func(g *Grant) *[]SecretGrant { return &g.Secrets }, func(g *Grants) *[]SecretGrant { return &g.Secrets },
-			(*reader).secretGrants, listing(secretGrantNode), SecretGrant.statement),
+			(*reader).secretGrants, listing(secretGrantNode), SecretGrant.element),
 		takes: &taking{
 			key: "secret", schema: `{"$ref": "#/$defs/secretName"}`,
 			read: func(r *reader, n *node, at string, d *Deny) { d.Secret = r.secret(n, at) },
-			say:  func(d Deny) (Statement, bool) { return secretStatement(d.Secret, ""), d.Secret != "" },
+			say:  func(d Deny) (Element, bool) { return secretElement(d.Secret, ""), d.Secret != "" },
 		},
 	}
 }
@@ -289,8 +289,8 @@ func orNull(text string) *node {
 	return textOf(text)
 }
 
-func (g SecretGrant) statement() Statement {
-	s := secretStatement(g.Name, g.Host)
+func (g SecretGrant) element() Element {
+	s := secretElement(g.Name, g.Host)
 	s.canonical = func() (any, error) {
 		g.Binding = Binding{}
 		g.Host = canonicalHost(g.Host)
@@ -305,10 +305,10 @@ func (g SecretGrant) statement() Statement {
 	return s
 }
 
-// secretStatement returns a statement about a secret for one host, or for any host if host is
+// secretElement returns an element about a secret for one host, or for any host if host is
 // empty.
-func secretStatement(name, host string) Statement {
-	s := Statement{
+func secretElement(name, host string) Element {
+	s := Element{
 		About: "the secret " + name, Fix: "write a name and a host that a manifest asks for, or remove it",
 		canonical: func() (any, error) { return name, nil },
 		asked: func(m *Manifest) bool {

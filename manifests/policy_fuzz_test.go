@@ -103,9 +103,9 @@ func checkGrant(t *testing.T, file string, grant manifests.Grant) {
 	checkOrigin(t, file, grant.Origin)
 	for _, g := range grant.Files {
 		checkOrigin(t, file, g.Origin)
-		assert.Equal(t, path.Clean(g.Path), g.Path)
-		assert.True(t, path.IsAbs(g.Path))
-		assert.Equal(t, filepath.Clean(g.Host), g.Host)
+		assert.Equal(t, path.Clean(g.Path.String()), g.Path.String())
+		assert.True(t, path.IsAbs(g.Path.String()))
+		assert.Equal(t, filepath.Clean(g.Host.String()), g.Host.String())
 		assert.Equal(t, grant.SHA256, g.SHA256)
 	}
 	for _, g := range grant.Network {
@@ -212,7 +212,7 @@ func renderGrant(g manifests.Grant) any {
 		"calls":   each(g.Calls, func(c manifests.CallGrant) any { return c.Tool }),
 		"context": each(g.Context, func(c manifests.ContextGrant) any { return c.Name }),
 		"files": each(g.Files, func(f manifests.FileGrant) any {
-			return object{"path": f.Path, "host": hostPath(f.Host), "access": f.Access, "quota": f.Quota.Bytes, "quota_files": f.Quota.Files}
+			return object{"path": f.Path, "host": hostPath(f.Host.String()), "access": f.Access, "quota": f.Quota.Bytes, "quota_files": f.Quota.Files}
 		}),
 		"network": each(g.Network, func(n manifests.NetworkGrant) any {
 			return object{

@@ -33,11 +33,11 @@ func (p *Policy) For(tool, source string) Grants {
 	return given
 }
 
-// Statements returns what the grant gives to its tools.
-func (g Grant) Statements() []Statement {
+// Elements returns what the grant gives to its tools.
+func (g Grant) Elements() []Element {
 	var given Grants
 	g.addTo(&given)
-	return given.Statements()
+	return given.Elements()
 }
 
 func (g Grant) addTo(all *Grants) {

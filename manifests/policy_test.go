@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/permission"
 )
 
 const policyHead = "schema: caisson-config/v1\n"
@@ -86,8 +87,8 @@ func TestLoadPolicyReadsGrants(t *testing.T) {
 		Context: []manifests.ContextGrant{{Binding: pinned("24"), Name: "project_id"}, {Binding: pinned("24"), Name: "tenant"}},
 		Env:     []manifests.EnvGrant{{Binding: pinned("26"), Name: "LANG", Value: "C"}, {Binding: pinned("27"), Name: "GREETING", Value: "hello,\n world "}},
 		Files: []manifests.FileGrant{
-			{Binding: pinned("29"), Path: "/project", Host: host("testdata/policy/valid/workspaces/{project_id}"), Access: manifests.AccessReadWrite, Quota: manifests.Quota{Bytes: 256 << 20, Files: 1000}},
-			{Binding: pinned("30"), Path: "/shared", Host: host("/srv/shared"), Access: manifests.AccessRead},
+			{Binding: pinned("29"), Path: permission.NewGuestPath("/project"), Host: permission.NewHostTemplate(host("testdata/policy/valid/workspaces/{project_id}")), Access: manifests.AccessReadWrite, Quota: manifests.Quota{Bytes: 256 << 20, Files: 1000}},
+			{Binding: pinned("30"), Path: permission.NewGuestPath("/shared"), Host: permission.NewHostTemplate(host("/srv/shared")), Access: manifests.AccessRead},
 		},
 	}, p.Grants[0])
 	assert.Equal(t, []manifests.NetworkGrant{
@@ -122,8 +123,8 @@ func TestLoadPolicyReadsDenials(t *testing.T) {
 	}
 	assert.Equal(t, []manifests.PolicyDeny{
 		{Deny: manifests.Deny{Origin: "full.yaml:50", Network: network}},
-		{Tools: []string{"web_*"}, Deny: manifests.Deny{Origin: "full.yaml:51", Files: &manifests.FileDeny{Path: "/shared", Access: manifests.AccessReadWrite}}},
-		{Deny: manifests.Deny{Origin: "full.yaml:52", Files: &manifests.FileDeny{Path: "/etc", Access: manifests.AccessRead}}},
+		{Tools: []string{"web_*"}, Deny: manifests.Deny{Origin: "full.yaml:51", Files: &manifests.FileDeny{Path: permission.NewGuestPath("/shared"), Access: manifests.AccessReadWrite}}},
+		{Deny: manifests.Deny{Origin: "full.yaml:52", Files: &manifests.FileDeny{Path: permission.NewGuestPath("/etc"), Access: manifests.AccessRead}}},
 		{Deny: manifests.Deny{Origin: "full.yaml:53", Secret: "OLD_KEY"}},
 		{Tools: []string{"fetch_page"}, Deny: manifests.Deny{Origin: "full.yaml:54", Context: "user"}},
 		{Deny: manifests.Deny{Origin: "full.yaml:55", Env: "LD_PRELOAD"}},
@@ -191,7 +192,7 @@ func TestPolicyHostPaths(t *testing.T) {
 		if err != nil {
 			return "", err
 		}
-		return p.Grants[0].Files[0].Host, nil
+		return p.Grants[0].Files[0].Host.String(), nil
 	}
 	for _, c := range []struct{ file, written, want string }{
 		{"caisson.yaml", ".", "."},
@@ -365,7 +366,7 @@ func TestForPinsEveryElement(t *testing.T) {
 	b := manifests.Binding{Origin: "somewhere", SHA256: "9f"}
 	own := manifests.Binding{Origin: "elsewhere"}
 	p := &manifests.Policy{Grants: []manifests.Grant{{
-		Binding: b, Tools: []string{"a"}, Context: manifests.GrantContext("x"), Files: []manifests.FileGrant{{Binding: own, Path: "/a"}},
+		Binding: b, Tools: []string{"a"}, Context: manifests.GrantContext("x"), Files: []manifests.FileGrant{{Binding: own, Path: permission.NewGuestPath("/a")}},
 		Network: make([]manifests.NetworkGrant, 1), Secrets: make([]manifests.SecretGrant, 1), Env: make([]manifests.EnvGrant, 1), Calls: make([]manifests.CallGrant, 1),
 	}}}
 	given := p.For("a", "")

@@ -157,7 +157,7 @@ func (r *reader) checkTogether(root *node, m *Manifest) {
 func (r *reader) checkRequirements(m *Manifest) {
 	for i, required := range m.Requires {
 		for alternative := range strings.SplitSeq(required, "|") {
-			isRequest := func(f FilePermission) bool { return f.Path == alternative }
+			isRequest := func(f FilePermission) bool { return f.Path.String() == alternative }
 			if strings.HasPrefix(alternative, "/") && !slices.ContainsFunc(m.Permissions.Files, isRequest) {
 				r.conflict(fmt.Sprintf("requires[%d]", i), "the manifest does not request the directory "+alternative,
 					fmt.Sprintf("add permissions: {files: [{path: %s}]}", alternative))
@@ -215,7 +215,7 @@ func (r *reader) checkBehavior(root *node, m *Manifest) {
 	for i, mount := range m.Permissions.Files {
 		path := keypath.Index("permissions.files", i)
 		if b.ReadOnly && mount.Access == AccessReadWrite {
-			r.conflict(path+".access", "a tool that is read_only asks to write below "+mount.Path, "ask for access: read, or remove behavior.read_only")
+			r.conflict(path+".access", "a tool that is read_only asks to write below "+mount.Path.String(), "ask for access: read, or remove behavior.read_only")
 		}
 	}
 }

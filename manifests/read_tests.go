@@ -109,10 +109,9 @@ func (r *reader) checkTests(root *node, m *Manifest) {
 }
 
 func (r *reader) checkTestFiles(files *node, path string, mounts []FilePermission) {
-	paths := mountPaths(mounts)
 	for _, file := range files.members {
 		guest, err := permission.ParseGuestPath(file.key)
-		covered := slices.ContainsFunc(paths, func(mount permission.GuestPath) bool { return mount.Covers(guest) })
+		covered := slices.ContainsFunc(mounts, func(mount FilePermission) bool { return mount.Path.Covers(guest) })
 		if err == nil && !covered {
 			r.add(file.at, keypath.Key(path, file.key), Conflict, fmt.Sprintf("%s lies outside of permissions.files", clip(file.key)), "use a path below one of them, or ask for that folder")
 		}

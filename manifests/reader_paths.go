@@ -48,22 +48,24 @@ func joinPath(file, path string) string {
 	return filepath.Join(filepath.Dir(file), path)
 }
 
-// hostTemplate reads a host path whose elements may be context values. It is checked before it is
+// hostTemplate reads a host path whose elements may be context values. It is parsed before it is
 // cleaned, because cleaning would let a ".." remove a context value.
-func (r *reader) hostTemplate(n *node, at string) string {
+func (r *reader) hostTemplate(n *node, at string) permission.HostTemplate {
+	none := permission.HostTemplate{}
 	path := r.hostPath(n, at)
 	if path == "" {
-		return ""
+		return none
 	}
-	if _, err := permission.ParseHostTemplate(n.text); err != nil {
+	template, err := permission.ParseHostTemplate(n.text)
+	if err != nil {
 		r.unreadable(n.at, at, n.text, err)
-		return ""
+		return none
 	}
 	if path != filepath.Clean(n.text) && strings.ContainsAny(filepath.Dir(r.file), "{}") {
 		r.invalid(n, at, "the folder of this file has braces in its name, which would stand for a context value", "move the file, or write an absolute path")
-		return ""
+		return none
 	}
-	return path
+	return template.In(filepath.Dir(r.file))
 }
 
 // absolute makes a path independent of the working directory. It quotes the result, because JSON
@@ -77,20 +79,29 @@ func absolute(path *string) error {
 	return err
 }
 
-// canonical reads a value of a permission and returns its canonical form.
-func canonical[V fmt.Stringer](r *reader, parse func(string) (V, error)) parser[string] {
-	return func(n *node, at string) string {
+// valueOf reads a value of a permission.
+func valueOf[V any](r *reader, parse func(string) (V, error)) parser[V] {
+	return func(n *node, at string) (none V) {
 		text := r.text(n, at)
 		if n.kind != textNode {
-			return ""
+			return none
 		}
 		value, err := parse(text)
 		if err != nil {
 			r.unreadable(n.at, at, text, err)
-			return ""
+			return none
 		}
-		return value.String()
+		return value
 	}
+}
+
+// canonical reads a value of a permission and returns its canonical form.
+func canonical[V fmt.Stringer](r *reader, parse func(string) (V, error)) parser[string] {
+	read := valueOf(r, func(text string) (string, error) {
+		value, err := parse(text)
+		return value.String(), err
+	})
+	return read
 }
 
 // unreadable reports a text that package permission rejected.
@@ -102,6 +113,6 @@ func (r *reader) unreadable(at position, path, text string, err error) {
 	r.add(at, path, InvalidValue, fmt.Sprintf("%q %s", clip(text), problem), fix)
 }
 
-func (r *reader) guestPath(n *node, at string) string {
-	return canonical(r, permission.ParseGuestPath)(n, at)
+func (r *reader) guestPath(n *node, at string) permission.GuestPath {
+	return valueOf(r, permission.ParseGuestPath)(n, at)
 }

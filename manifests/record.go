@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/caisson-run/caisson/manifests/permission"
 	"github.com/caisson-run/caisson/manifests/schema"
 )
 
@@ -99,6 +100,8 @@ func appendValue(b []byte, v reflect.Value) []byte {
 		return appendValue(b, reflect.ValueOf(text))
 	case ArgTemplate:
 		return appendValue(b, reflect.ValueOf(value.source))
+	case permission.GuestPath:
+		return appendValue(b, reflect.ValueOf(value.String()))
 	}
 	switch v.Kind() {
 	case reflect.String:
@@ -195,6 +198,12 @@ func (d *decoder) value(v reflect.Value) {
 	case *ArgTemplate:
 		var err error
 		if *to, err = ParseArgTemplate(d.take(d.length())); err != nil {
+			d.err = err
+		}
+		return
+	case *permission.GuestPath:
+		var err error
+		if *to, err = permission.ParseGuestPath(d.take(d.length())); err != nil {
 			d.err = err
 		}
 		return

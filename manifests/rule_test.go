@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/permission"
 )
 
 // pasteManifest reads what a rule asks for, as JSON and as a line of YAML.
@@ -47,11 +48,11 @@ func requestGrant(tool string, p manifests.NetworkPermission) json.RawMessage {
 }
 
 func fileRule(path string, access manifests.Access) json.RawMessage {
-	return manifests.Permissions{Files: []manifests.FilePermission{{Path: path, Access: access}}}.Rule()
+	return manifests.Permissions{Files: []manifests.FilePermission{{Path: permission.NewGuestPath(path), Access: access}}}.Rule()
 }
 
 func fileGrant(tool, path string, access manifests.Access) json.RawMessage {
-	return manifests.Grant{Tools: []string{tool}, Files: []manifests.FileGrant{{Path: path, Access: access, Host: "/srv/never-shown"}}}.Rule()
+	return manifests.Grant{Tools: []string{tool}, Files: []manifests.FileGrant{manifests.GrantDirectory(path, "/srv/never-shown", access)}}.Rule()
 }
 
 func secretRule(p manifests.SecretPermission) json.RawMessage {
@@ -127,12 +128,12 @@ func TestRulesForFiles(t *testing.T) {
 			manifest := fileRule(path, access)
 			assert.Equal(t, `{"files":[{"path":"`+path+`","access":"`+string(word)+`"}]}`, string(manifest))
 			assert.Equal(t, "permissions: {files: [{path: "+shown+", access: "+string(word)+"}]}", manifests.ManifestLine(manifest))
-			assert.Equal(t, []manifests.FilePermission{{Path: path, Access: word}}, pasteManifest(t, manifest).Files)
+			assert.Equal(t, []manifests.FilePermission{{Path: permission.NewGuestPath(path), Access: word}}, pasteManifest(t, manifest).Files)
 			grant := fileGrant("file_read", path, access)
 			assert.Equal(t, `{"tools":["file_read"],"files":[{"path":"`+path+`","host":null,"access":"`+string(word)+`"}]}`, string(grant))
 			assert.Equal(t, "- {tools: [file_read], files: [{path: "+shown+", host: HOSTDIR, access: "+string(word)+"}]}", manifests.PolicyLine(grant))
 			given := pasteGrant(t, grant, "file_read").Files
-			assert.Equal(t, []manifests.FileGrant{{Binding: given[0].Binding, Path: path, Host: "HOSTDIR", Access: word}}, given)
+			assert.Equal(t, []manifests.FileGrant{{Binding: given[0].Binding, Path: permission.NewGuestPath(path), Host: permission.NewHostTemplate("HOSTDIR"), Access: word}}, given)
 		}
 	}
 }

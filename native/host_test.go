@@ -33,7 +33,7 @@ func beside(t *testing.T, project string, functions ...registry.Tool) *caisson.H
 	require.NoError(t, err)
 	policy := &manifests.Policy{Grants: []manifests.Grant{{
 		Tools: []string{"*"}, Context: manifests.GrantContext("project_id"),
-		Files: []manifests.FileGrant{{Path: "/project", Host: filepath.Join(project, "{project_id}"), Access: manifests.AccessReadWrite}},
+		Files: []manifests.FileGrant{manifests.GrantDirectory("/project", filepath.Join(project, "{project_id}"), manifests.AccessReadWrite)},
 		Calls: []manifests.CallGrant{{Tool: "fetch_page"}},
 	}}}
 	var sources []string

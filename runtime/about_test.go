@@ -14,6 +14,7 @@ import (
 
 	"github.com/caisson-run/caisson/hostfuncs/journal"
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/permission"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -35,7 +36,7 @@ func TestRowS4_2(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(host, "tides.txt"), []byte("high water"), 0o600))
 	m := manifest(t, streamprobe, "permissions: {files: [{path: /files, access: read}]}\ncontext: [project_id]\naliases: [speak]")
 	loaded := load(t, newRuntime(t, Options{}), m, manifests.Grants{
-		Files: []manifests.FileGrant{{Path: "/files", Host: host}}, Context: manifests.GrantContext("project_id"),
+		Files: []manifests.FileGrant{manifests.GrantDirectory("/files", host, manifests.AccessRead)}, Context: manifests.GrantContext("project_id"),
 	})
 	const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	done := about(t, loaded, tool.Invocation{
@@ -91,13 +92,13 @@ func TestAttackFilesOutsideOfMounts(t *testing.T) {
 	grant := func(paths ...string) manifests.Grants {
 		var grants manifests.Grants
 		for _, path := range paths {
-			grants.Files = append(grants.Files, manifests.FileGrant{Path: path, Host: t.TempDir()})
+			grants.Files = append(grants.Files, manifests.GrantDirectory(path, t.TempDir(), manifests.AccessRead))
 		}
 		return grants
 	}
 	const files, both = "permissions: {files: [{path: /files, access: read}]}", "permissions: {files: [{path: /files, access: read}, {path: /other, access: read}]}"
 	denied := grant("/files", "/other")
-	denied.Deny = []manifests.Deny{{Files: &manifests.FileDeny{Path: "/other"}}}
+	denied.Deny = []manifests.Deny{{Files: &manifests.FileDeny{Path: permission.NewGuestPath("/other")}}}
 	for name, test := range map[string]struct {
 		asks   string
 		grants manifests.Grants
@@ -165,7 +166,7 @@ func asksEverything(t *testing.T) *Tool {
 	r := newRuntime(t, Options{LookupEnv: func(string) (string, bool) { return "a value of some length", true }})
 	return load(t, r, manifest(t, netprobe, everyHostCall), manifests.Grants{
 		Network: []manifests.NetworkGrant{grant},
-		Files:   []manifests.FileGrant{{Path: "/project", Host: t.TempDir()}},
+		Files:   []manifests.FileGrant{manifests.GrantDirectory("/project", t.TempDir(), manifests.AccessRead)},
 		Secrets: []manifests.SecretGrant{{Name: "KEY", Host: "api.example.com", From: manifests.SecretSource{Env: "KEY"}}},
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/permission"
 )
 
 const destructive = "behavior: {destructive: true}\n"
@@ -45,10 +46,10 @@ func TestAsks(t *testing.T) {
 func TestCallsThatCanOnlyBeDeniedDoNotAsk(t *testing.T) {
 	r := newRuntime(t, Options{})
 	wants := manifest(t, netprobe, destructive+"permissions: {files: [{path: /project, access: read-write}], network: [{host: a.example}]}\n")
-	folder := []manifests.FileGrant{{Path: "/project", Host: t.TempDir(), Access: manifests.AccessReadWrite}}
+	folder := []manifests.FileGrant{manifests.GrantDirectory("/project", t.TempDir(), manifests.AccessReadWrite)}
 	const asks = "the tool says that it is destructive"
 	assert.Empty(t, load(t, r, wants, manifests.Grants{}).Asks())
-	assert.Empty(t, load(t, r, wants, manifests.Grants{Files: folder, Deny: []manifests.Deny{{Files: &manifests.FileDeny{Path: "/"}}}}).Asks())
+	assert.Empty(t, load(t, r, wants, manifests.Grants{Files: folder, Deny: []manifests.Deny{{Files: &manifests.FileDeny{Path: permission.NewGuestPath("/")}}}}).Asks())
 	assert.Equal(t, asks, load(t, r, wants, manifests.Grants{Files: folder}).Asks())
 	assert.Equal(t, asks, load(t, r, manifest(t, probe, destructive), manifests.Grants{}).Asks())
 	assert.Equal(t, "the operator asks for approval of each call", load(t, r, wants, manifests.Grants{Ask: []string{""}}).Asks())

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/permission"
 )
 
 // These are the rows of attacks on files that take a guest and are not in files_test.go.
@@ -130,7 +131,7 @@ func TestTenantsOfOneToolNeverMeet(t *testing.T) {
 	s := newScene(t)
 	m := manifest(t, probe, "permissions: {files: [{path: /project, access: read-write}]}")
 	guest := load(t, newRuntime(t, Options{}), m, manifests.Grants{Files: []manifests.FileGrant{{
-		Path: "/project", Host: filepath.Join(s.outside, "workspaces", "{project_id}"), Access: manifests.AccessReadWrite, Quota: manifests.Quota{Bytes: 20_000},
+		Path: permission.NewGuestPath("/project"), Host: permission.NewHostTemplate(filepath.Join(s.outside, "workspaces", "{project_id}")), Access: manifests.AccessReadWrite, Quota: manifests.Quota{Bytes: 20_000},
 	}}})
 	call := func(tenant, seenAs string) (crossed bool) {
 		request, err := json.Marshal(map[string]any{"do": "raw", "calls": []step{

@@ -39,7 +39,7 @@ func TestPipeOpenEndsWithinTheDeadline(t *testing.T) {
 // TestDevicesAreNotOpenedByGuests: not even where /dev itself is granted.
 func TestDevicesAreNotOpenedByGuests(t *testing.T) {
 	m := manifest(t, probe, "permissions: {files: [{path: /project, access: read}]}")
-	guest := load(t, newRuntime(t, Options{}), m, manifests.Grants{Files: []manifests.FileGrant{{Path: "/project", Host: "/dev", Access: manifests.AccessRead}}})
+	guest := load(t, newRuntime(t, Options{}), m, manifests.Grants{Files: []manifests.FileGrant{manifests.GrantDirectory("/project", "/dev", manifests.AccessRead)}})
 	answers, outcome := alice(t, guest, open("zero", 0, reads), open("null", 0, reads), open("tty", 0, 0), open("random", 0, reads))
 	for _, a := range answers {
 		assert.EqualValues(t, eperm, a.Errno)

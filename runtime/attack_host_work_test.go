@@ -24,6 +24,7 @@ import (
 	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/internal/testsize"
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/permission"
 	"github.com/caisson-run/caisson/runtime/internal/abi"
 	"github.com/caisson-run/caisson/runtime/internal/wasi"
 	"github.com/caisson-run/caisson/tool"
@@ -228,8 +229,8 @@ func newLateWorld(t *testing.T) *lateWorld {
 			Connect:           server.Listener.Addr().String(),
 		}},
 		Files: []manifests.FileGrant{
-			{Path: "/data", Host: data, Access: manifests.AccessReadWrite, Quota: manifests.Quota{Bytes: 1 << 30, Files: 20_000}},
-			{Path: "/full", Host: full, Access: manifests.AccessReadWrite},
+			{Path: permission.NewGuestPath("/data"), Host: permission.NewHostTemplate(data), Access: manifests.AccessReadWrite, Quota: manifests.Quota{Bytes: 1 << 30, Files: 20_000}},
+			manifests.GrantDirectory("/full", full, manifests.AccessReadWrite),
 		},
 		Secrets: []manifests.SecretGrant{{Binding: manifests.Binding{Origin: "caisson.yaml:9"}, Name: "KEY", From: manifests.SecretSource{Env: "KEY"}, Host: "api.example.com", Schemes: []string{"http"}}},
 		Calls:   calling("guest").Calls,

@@ -84,7 +84,7 @@ func (r *run) names(reason string, d tool.Denial) bool {
 	case filesKind:
 		directories := []string{"/", path.Dir(d.Value) + "/"}
 		for _, request := range r.tool.manifest.Permissions.Files {
-			directories = append(directories, strings.TrimSuffix(request.Path, "/")+"/")
+			directories = append(directories, strings.TrimSuffix(request.Path.String(), "/")+"/")
 		}
 		for _, directory := range directories {
 			if relative, inside := strings.CutPrefix(d.Value, directory); inside && mentions(reason, relative, isOpened) {

@@ -16,7 +16,7 @@ import (
 // to which the path leads. Control: the same path, written as an absolute one, gets that suggestion.
 func TestPathsThatClimbOut(t *testing.T) {
 	guest := load(t, newRuntime(t, Options{}), manifest(t, "internal/guests/failing/failing.wasm", "permissions: {files: [{path: /project}]}"),
-		manifests.Grants{Files: []manifests.FileGrant{{Path: "/project", Host: t.TempDir()}}})
+		manifests.Grants{Files: []manifests.FileGrant{manifests.GrantDirectory("/project", t.TempDir(), manifests.AccessRead)}})
 	const climbs = "the path leaves the granted directory /project; paths are relative to it"
 	for path, want := range map[string]struct {
 		value, rule string

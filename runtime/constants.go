@@ -30,11 +30,7 @@ type constantTree struct {
 func (c constants) add(p *permit, m *manifests.Manifest) error {
 	var taken []permission.GuestPath
 	for _, request := range m.Permissions.Files {
-		guest, err := permission.ParseGuestPath(request.Path)
-		if err != nil {
-			return fmt.Errorf("permission of the manifest: %w", err)
-		}
-		taken = append(taken, guest)
+		taken = append(taken, request.Path)
 	}
 	for _, own := range c.Files {
 		guest, err := permission.ParseGuestPath(own.Guest)

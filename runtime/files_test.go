@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/permission"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -100,9 +101,7 @@ func fingerprint(t testing.TB, dir, except string) string {
 func (s scene) guest(t testing.TB, access manifests.Access, more string) *Tool {
 	t.Helper()
 	m := manifest(t, probe, fmt.Sprintf("permissions: {files: [{path: /project, access: %s}]}\n%s", access, more))
-	return load(t, newRuntime(t, Options{}), m, manifests.Grants{Files: []manifests.FileGrant{{
-		Path: "/project", Host: filepath.Join(s.outside, "workspaces", "{project_id}"), Access: access,
-	}}})
+	return load(t, newRuntime(t, Options{}), m, manifests.Grants{Files: []manifests.FileGrant{manifests.GrantDirectory("/project", filepath.Join(s.outside, "workspaces", "{project_id}"), access)}})
 }
 
 func alice(t testing.TB, guest *Tool, steps ...step) ([]answer, tool.Outcome) {
@@ -329,9 +328,7 @@ func TestNewProject(t *testing.T) {
 	s := newScene(t)
 	m := manifest(t, probe, "permissions: {files: [{path: /project, access: read}]}")
 	for access, want := range map[manifests.Access]error{manifests.AccessReadWrite: nil, manifests.AccessRead: tool.Denied} {
-		guest := load(t, newRuntime(t, Options{}), m, manifests.Grants{Files: []manifests.FileGrant{{
-			Path: "/project", Host: filepath.Join(s.outside, "workspaces", "{project_id}"), Access: access,
-		}}})
+		guest := load(t, newRuntime(t, Options{}), m, manifests.Grants{Files: []manifests.FileGrant{manifests.GrantDirectory("/project", filepath.Join(s.outside, "workspaces", "{project_id}"), access)}})
 		outcome, err := guest.Invoke(t.Context(), invocation(t, `{}`, map[string]string{"project_id": "new-" + string(access)}))
 		assert.ErrorIs(t, err, want, "a grant to %s", access)
 		assert.Len(t, outcome.Denials, len(outcome.Result.Kind)/len(tool.Denied))
@@ -342,7 +339,7 @@ func TestQuotaIsTheDirectorysNotTheCalls(t *testing.T) {
 	s := newScene(t)
 	m := manifest(t, probe, "permissions: {files: [{path: /project, access: read-write}]}")
 	guest := load(t, newRuntime(t, Options{}), m, manifests.Grants{Files: []manifests.FileGrant{{
-		Path: "/project", Host: filepath.Join(s.outside, "workspaces", "{project_id}"), Access: manifests.AccessReadWrite,
+		Path: permission.NewGuestPath("/project"), Host: permission.NewHostTemplate(filepath.Join(s.outside, "workspaces", "{project_id}")), Access: manifests.AccessReadWrite,
 		Quota: manifests.Quota{Bytes: 10_000},
 	}}})
 	for i := range 4 {

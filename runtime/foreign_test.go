@@ -31,7 +31,7 @@ func TestProgramsForOtherHosts(t *testing.T) {
 	require.NoError(t, os.Chtimes(file, modified, modified))
 	foreign := func(module string) *Tool {
 		m := manifestIn(t, dir, "guest", "module: {path: guest.wasm, stdin: none, stdout: text"+module+"}\npermissions: {files: [{path: /project, access: read}]}\n")
-		return load(t, newRuntime(t, Options{}), m, manifests.Grants{Files: []manifests.FileGrant{{Path: "/project", Host: project, Access: manifests.AccessRead}}})
+		return load(t, newRuntime(t, Options{}), m, manifests.Grants{Files: []manifests.FileGrant{manifests.GrantDirectory("/project", project, manifests.AccessRead)}})
 	}
 	outcome := mustInvoke(t, foreign(""), `{}`)
 	require.True(t, outcome.Result.Success, "%s", outcome.Log)

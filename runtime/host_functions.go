@@ -146,7 +146,7 @@ func (f HostFunction) adapt() func(context.Context, hostfuncs.Memory, []uint64) 
 // functionsPermit is which functions of the embedding program a tool may call. It is immutable.
 type functionsPermit struct {
 	tool      string
-	allowed   map[string]bool
+	allowed   map[string]int // the indexes of the grants
 	decisions []tool.Decision
 }
 
@@ -154,18 +154,9 @@ func (p *permit) decideFunctions(_ *Runtime, m *manifests.Manifest, grants manif
 	if len(m.Permissions.Functions) == 0 {
 		return nil, nil
 	}
-	names := nameRules{kind: "functions", module: p.module}
-	for _, name := range m.Permissions.Functions {
-		names.request(name)
-	}
-	for _, grant := range grants.Functions {
-		names.grant(grant.Name, grant.Binding)
-	}
-	for _, deny := range grants.Deny {
-		names.deny(deny.Function, deny.Origin)
-	}
-	f := &functionsPermit{tool: m.Name, allowed: map[string]bool{}}
-	f.decisions = names.decide(func(name string, _ int) { f.allowed[name] = true }, func(name string) tool.Allow { return functionAllow(m.Name, name) })
+	rules := grants.NameRules("functions", m.Permissions.Functions, p.module)
+	f := &functionsPermit{tool: m.Name}
+	f.decisions, f.allowed = rules.DecideNames(notNamed, func(name string) tool.Allow { return functionAllow(m.Name, name) })
 	return f, nil
 }
 
@@ -195,7 +186,7 @@ type functionCalls struct {
 // begin records a call of a function, and fails if it is denied.
 func (c *functionCalls) begin(name string) (journal.Entry, error) {
 	call := tool.HostCall{Kind: "functions.call", Target: tool.Shown(name, maxShown), Began: c.now(), Allowed: true, Status: "unfinished"}
-	if c.permit.allowed[name] {
+	if _, allowed := c.permit.allowed[name]; allowed {
 		entry, _ := c.journal.Begin(call)
 		return entry, nil
 	}

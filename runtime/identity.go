@@ -34,19 +34,15 @@ func (p *permit) asks(m *manifests.Manifest, grants manifests.Grants) string {
 		return ""
 	}
 	call := permission.NewName("approval", "each call")
-	var approved []permission.Statement
+	rules := permission.Rules{Module: p.module}
 	for _, approval := range grants.Approved {
-		approved = append(approved, permission.Statement{Rule: call, Origin: approval.Origin, SHA256: approval.SHA256})
+		rules.Grants = append(rules.Grants, permission.Statement{Rule: call, Binding: approval.Binding})
 	}
-	outcome := permission.Decide([]permission.Statement{{Rule: call}}, approved, nil, p.module)[0]
+	outcome := rules.DecideOne(call)
 	if len(outcome.Effective) > 0 {
 		return ""
 	}
-	reason := "the tool says that it is destructive"
-	for _, i := range outcome.Elsewhere {
-		reason += "; " + approved[i].OtherModule("the approval", p.module)
-	}
-	return reason
+	return "the tool says that it is destructive" + rules.ForOthers(outcome, "the approval")
 }
 
 // isPowerless reports whether the tool requests permissions and gets none. Its calls can destroy
@@ -211,10 +207,10 @@ func (t *terms) permitted(p *permit, m *manifests.Manifest, grants manifests.Gra
 		// Quoted, since JSON replaces bytes that are not UTF-8: two paths would look equal.
 		t.Mounts = append(t.Mounts, effectiveMount{mount.Guest.String(), strconv.Quote(host), mount.Access, manifests.Quota(mount.Quota)})
 	}
-	given := slices.DeleteFunc(grants.Statements(), func(s manifests.Statement) bool { return !p.holds(s.Binding) })
-	var denied []manifests.Statement
+	given := slices.DeleteFunc(grants.Elements(), func(e manifests.Element) bool { return !e.Holds(p.module) })
+	var denied []manifests.Element
 	for _, deny := range grants.Deny {
-		denied = append(denied, deny.Statement())
+		denied = append(denied, deny.Element())
 	}
 	var err error
 	if t.Given, err = canonical(m, given); err != nil {
@@ -224,15 +220,15 @@ func (t *terms) permitted(p *permit, m *manifests.Manifest, grants manifests.Gra
 	return err
 }
 
-// canonical returns the canonical form of the statements that concern a tool, sorted and without
+// canonical returns the canonical form of the elements that concern a tool, sorted and without
 // duplicates.
-func canonical(m *manifests.Manifest, statements []manifests.Statement) ([]string, error) {
+func canonical(m *manifests.Manifest, elements []manifests.Element) ([]string, error) {
 	var texts []string
-	for _, s := range statements {
-		if !s.Concerns(m) {
+	for _, e := range elements {
+		if !e.Concerns(m) {
 			continue
 		}
-		text, err := s.Canonical()
+		text, err := e.Canonical()
 		if err != nil {
 			return nil, err
 		}

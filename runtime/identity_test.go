@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/permission"
 )
 
 const everything = `module: {path: guest.wasm}
@@ -46,7 +47,7 @@ func granted(dir string, change func(*manifests.Grants)) manifests.Grants {
 	b := manifests.Binding{Origin: "caisson.yaml:3"}
 	g := manifests.Grants{
 		Network: []manifests.NetworkGrant{{Binding: b, NetworkPermission: manifests.NetworkPermission{Host: "*.example.com", Methods: []string{"GET"}, Schemes: []string{"https"}, Paths: []string{"/"}}}},
-		Files:   []manifests.FileGrant{{Binding: b, Path: "/project", Host: dir, Access: manifests.AccessReadWrite}},
+		Files:   []manifests.FileGrant{{Binding: b, Path: permission.NewGuestPath("/project"), Host: permission.NewHostTemplate(dir), Access: manifests.AccessReadWrite}},
 		Secrets: []manifests.SecretGrant{{Binding: b, Name: "KEY", Host: "api.example.com", From: manifests.SecretSource{Env: "KEY"}}},
 		Env:     []manifests.EnvGrant{{Binding: b, Name: "LANG", Value: "C"}},
 		Calls:   []manifests.CallGrant{{Binding: b, Tool: "other"}},
@@ -74,9 +75,11 @@ func TestIdentityIsOfWhatIsPermitted(t *testing.T) {
 	}
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "below"), 0o700))
 	for name, change := range map[string]func(*manifests.Grants){
-		"another folder":     func(g *manifests.Grants) { g.Files[0].Host = filepath.Join(dir, "below") },
-		"a folder of a call": func(g *manifests.Grants) { g.Files[0].Host = filepath.Join(dir, "{project_id}") },
-		"no folder":          func(g *manifests.Grants) { g.Files = nil },
+		"another folder": func(g *manifests.Grants) { g.Files[0].Host = permission.NewHostTemplate(filepath.Join(dir, "below")) },
+		"a folder of a call": func(g *manifests.Grants) {
+			g.Files[0].Host = permission.NewHostTemplate(filepath.Join(dir, "{project_id}"))
+		},
+		"no folder": func(g *manifests.Grants) { g.Files = nil },
 		"more paths": func(g *manifests.Grants) {
 			g.Network = append(g.Network, g.Network[0])
 			g.Network[1].Paths = []string{"/v1"}
@@ -200,7 +203,7 @@ func full(t *testing.T, dir string) *fullTerms {
 			ParameterAliases: []manifests.ParameterAlias{{Name: "b", Parameter: "a", Values: []manifests.AliasValue{{Written: "true", Means: json.RawMessage(`1`)}}}},
 			ModelParameters:  json.RawMessage(`{}`), Format: json.RawMessage(`{}`),
 			Permissions: manifests.Permissions{
-				Files:   []manifests.FilePermission{{Path: "/project", Access: manifests.AccessReadWrite}, {Path: "/data", Access: manifests.AccessRead}},
+				Files:   []manifests.FilePermission{{Path: permission.NewGuestPath("/project"), Access: manifests.AccessReadWrite}, {Path: permission.NewGuestPath("/data"), Access: manifests.AccessRead}},
 				Network: []manifests.NetworkPermission{requests},
 				Secrets: []manifests.SecretPermission{{Name: "KEY", Place: manifests.SecretPlace{Header: "X-Key", Prefix: "Bearer ", Query: "q", Body: "b"}, Host: "api.example.com"}, {Name: "KEY", Place: inHeader, Host: "file.example.com"}, {Name: "KEY", Place: inHeader, Host: "age.example.com"}},
 				Env:     []string{"LANG"}, KV: &manifests.KVPermission{Bytes: 1}, Tools: []string{"other"}, Functions: []string{"lookup"}, LLM: &manifests.LLMPermission{Tokens: 1},
@@ -210,7 +213,7 @@ func full(t *testing.T, dir string) *fullTerms {
 			Limits:   manifests.Limits{Memory: 1, Timeout: 1, Fuel: 1, Output: 1, Stderr: 1, HTTPCalls: 1, HTTPBytes: 1, OpenFiles: 1, DiskBytes: 1},
 		},
 		Grants: manifests.Grants{
-			Files: []manifests.FileGrant{{Binding: b, Path: "/project", Host: dir, Access: manifests.AccessReadWrite, Quota: manifests.Quota{Bytes: 1 << 20, Files: 10}}, {Binding: b, Path: "/data", Host: dir}},
+			Files: []manifests.FileGrant{{Binding: b, Path: permission.NewGuestPath("/project"), Host: permission.NewHostTemplate(dir), Access: manifests.AccessReadWrite, Quota: manifests.Quota{Bytes: 1 << 20, Files: 10}}, {Binding: b, Path: permission.NewGuestPath("/data"), Host: permission.NewHostTemplate(dir)}},
 			Network: []manifests.NetworkGrant{{
 				Binding: b, NetworkPermission: requests, Addresses: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, Connect: "127.0.0.1:8443",
 				Authorities: filepath.Join(dir, "authorities"),
@@ -232,7 +235,7 @@ func full(t *testing.T, dir string) *fullTerms {
 					Addresses: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")},
 				}},
 				{Origin: "d", Secret: "KEY2"}, {Origin: "d", Context: "project_id2"}, {Origin: "d", Env: "LANG2"}, {Origin: "d", Call: "other2"}, {Origin: "d", Function: "lookup2"},
-				{Origin: "d", Files: &manifests.FileDeny{Path: "/data", Access: manifests.AccessReadWrite}},
+				{Origin: "d", Files: &manifests.FileDeny{Path: permission.NewGuestPath("/data"), Access: manifests.AccessReadWrite}},
 			},
 		},
 		Limits: Limits{Timeout: 1, Memory: 1, Output: 1, Stderr: 1, OpenFiles: 1, DiskBytes: 1, HTTPCalls: 1, HTTPBytes: 1, Fuel: 1},

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/permission"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -179,7 +180,7 @@ func TestProfileTakesAway(t *testing.T) {
 	m := manifest(t, netprobe, "permissions: {secrets: [{name: UNUSED, header: X-Unused, host: unused.example}], network: [{host: api.example.com}], files: [{path: /project, access: read-write}]}")
 	guest := load(t, r, m, manifests.Grants{
 		Network: []manifests.NetworkGrant{grant},
-		Files:   []manifests.FileGrant{{Path: "/project", Host: dir, Access: manifests.AccessReadWrite}},
+		Files:   []manifests.FileGrant{manifests.GrantDirectory("/project", dir, manifests.AccessReadWrite)},
 	})
 	assert.EqualValues(t, 64<<20, guest.Limits().Memory)
 	decisions := guest.Decisions()
@@ -194,7 +195,7 @@ func TestProfileTakesAway(t *testing.T) {
 	assert.Zero(t, replies[0].Error.Denial.Allow, "nothing that a tool or its grants could say helps")
 
 	writer := load(t, r, manifest(t, probe, "permissions: {files: [{path: /project, access: read-write}]}"), manifests.Grants{
-		Files: []manifests.FileGrant{{Path: "/project", Host: dir, Access: manifests.AccessReadWrite}},
+		Files: []manifests.FileGrant{manifests.GrantDirectory("/project", dir, manifests.AccessReadWrite)},
 	})
 	outcome := mustInvoke(t, writer, `{"do":"raw","calls":[{"call":"path_create_directory","fd":4,"path":"sub"}]}`)
 	require.Len(t, outcome.Denials, 1)
@@ -217,15 +218,15 @@ context: [project_id]`)
 		Env:     []manifests.EnvGrant{{Name: "LANG", Value: "C"}},
 		Secrets: []manifests.SecretGrant{{Name: "KEY", Host: "api.example.com", From: manifests.SecretSource{Env: "KEY"}}},
 		Files: []manifests.FileGrant{
-			{Path: "/project", Host: dir, Access: manifests.AccessReadWrite}, {Path: "/other", Host: dir, Access: manifests.AccessReadWrite},
+			manifests.GrantDirectory("/project", dir, manifests.AccessReadWrite), manifests.GrantDirectory("/other", dir, manifests.AccessReadWrite),
 		},
 	}
 	for _, d := range load(t, r, m, grants).Decisions() {
 		assert.NotEmpty(t, d.Effective, "without rules: %+v", d)
 	}
 	grants.Deny = []manifests.Deny{
-		{Origin: "p:1", Files: &manifests.FileDeny{Path: "/project"}},
-		{Origin: "p:2", Files: &manifests.FileDeny{Path: "/", Access: manifests.AccessReadWrite}},
+		{Origin: "p:1", Files: &manifests.FileDeny{Path: permission.NewGuestPath("/project")}},
+		{Origin: "p:2", Files: &manifests.FileDeny{Path: permission.NewGuestPath("/"), Access: manifests.AccessReadWrite}},
 		{Origin: "p:3", Network: &manifests.NetworkDeny{Host: "*.example.com"}},
 		{Origin: "p:4", Secret: "KEY"}, {Origin: "p:5", Context: "project_id"}, {Origin: "p:6", Env: "LANG"},
 	}
@@ -243,7 +244,7 @@ context: [project_id]`)
 	for what, got := range effective {
 		assert.Empty(t, got, what)
 	}
-	grants.Deny = []manifests.Deny{{Origin: "p:9", Files: &manifests.FileDeny{Path: "/project/private"}}}
+	grants.Deny = []manifests.Deny{{Origin: "p:9", Files: &manifests.FileDeny{Path: permission.NewGuestPath("/project/private")}}}
 	_, err := r.Load(t.Context(), m, grants)
 	assert.ErrorContains(t, err, "a part cannot be denied")
 }
@@ -293,13 +294,13 @@ func TestRowS1_7DirectoriesMayBeRequired(t *testing.T) {
 	r := newRuntime(t, Options{})
 	grants := manifests.Grants{}
 	assert.Equal(t, "needs a granted directory at /skills, the setting KEY or a granted directory at /data", load(t, r, m, grants).Unavailable())
-	grants.Files = []manifests.FileGrant{{Path: "/skills", Host: t.TempDir(), Access: manifests.AccessRead}}
+	grants.Files = []manifests.FileGrant{manifests.GrantDirectory("/skills", t.TempDir(), manifests.AccessRead)}
 	assert.Equal(t, "needs the setting KEY or a granted directory at /data", load(t, r, m, grants).Unavailable())
 	assert.Empty(t, load(t, newRuntime(t, Options{Settings: []string{"KEY"}}), m, grants).Unavailable())
-	grants.Files = append(grants.Files, manifests.FileGrant{Path: "/data", Host: t.TempDir(), Access: manifests.AccessRead})
+	grants.Files = append(grants.Files, manifests.GrantDirectory("/data", t.TempDir(), manifests.AccessRead))
 	guest := load(t, r, m, grants)
 	assert.Empty(t, guest.Unavailable())
-	grants.Deny = []manifests.Deny{{Files: &manifests.FileDeny{Path: "/skills", Access: manifests.AccessRead}}}
+	grants.Deny = []manifests.Deny{{Files: &manifests.FileDeny{Path: permission.NewGuestPath("/skills"), Access: manifests.AccessRead}}}
 	denied := load(t, r, m, grants)
 	assert.Equal(t, "needs a granted directory at /skills", denied.Unavailable())
 	_, err := invoke(t, denied, `{}`)

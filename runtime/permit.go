@@ -11,7 +11,6 @@ import (
 	"github.com/caisson-run/caisson/hostfuncs/network"
 	"github.com/caisson-run/caisson/hostfuncs/secrets"
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/manifests/permission"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -24,7 +23,7 @@ type permit struct {
 	module      string
 	mounts      []files.Mount
 	environment []string
-	context     map[string]bool
+	context     map[string]int // the context values in effect, with the indexes of their grants
 	network     *network.Client
 	secrets     *secrets.Set
 	calls       *calls.Permission
@@ -47,7 +46,7 @@ func (r *Runtime) newPermit(m *manifests.Manifest, grants manifests.Grants, modu
 	if grants.NoWrites == "" && r.profile.NoWrites {
 		grants.NoWrites = r.profile.Name
 	}
-	p := &permit{context: map[string]bool{}, module: module}
+	p := &permit{module: module}
 	for _, k := range kinds() {
 		p.asksHost = p.asksHost || k.module != "" && k.asked(m)
 		e, err := k.decide(p, r, m, grants)
@@ -66,11 +65,9 @@ func (r *Runtime) newPermit(m *manifests.Manifest, grants manifests.Grants, modu
 }
 
 func (p *permit) decideSecrets(r *Runtime, m *manifests.Manifest, grants manifests.Grants) (_ enforcer, err error) {
-	options := secrets.Options{Tool: m.Name, Module: p.module, Requests: m.Permissions.Secrets, Grants: grants.Secrets, Network: m.Permissions.Network, LookupEnv: r.lookupEnv}
-	for _, deny := range grants.Deny {
-		if deny.Secret != "" {
-			options.Deny = append(options.Deny, secrets.Denied{Origin: deny.Origin, Name: deny.Secret})
-		}
+	options := secrets.Options{
+		Tool: m.Name, Module: p.module, Requests: m.Permissions.Secrets, Grants: grants.Secrets, Deny: grants.Deny,
+		Network: m.Permissions.Network, LookupEnv: r.lookupEnv,
 	}
 	if p.secrets, err = secrets.New(options); err != nil {
 		return nil, err
@@ -83,13 +80,8 @@ func (p *permit) decideSecrets(r *Runtime, m *manifests.Manifest, grants manifes
 // decideNetwork must run after decideSecrets, since requests carry secrets.
 func (p *permit) decideNetwork(r *Runtime, m *manifests.Manifest, grants manifests.Grants) (_ enforcer, err error) {
 	options := network.Options{
-		Tool: m.Name, Module: p.module, Requests: m.Permissions.Network, Grants: grants.Network, NoNetwork: grants.NoNetwork,
-		Secrets: p.secrets, Resolver: r.resolver, Logger: r.logger,
-	}
-	for _, deny := range grants.Deny {
-		if deny.Network != nil {
-			options.Deny = append(options.Deny, network.Denied{Origin: deny.Origin, NetworkDeny: *deny.Network})
-		}
+		Tool: m.Name, Module: p.module, Requests: m.Permissions.Network, Grants: grants.Network, Deny: grants.Deny,
+		NoNetwork: grants.NoNetwork, Secrets: p.secrets, Resolver: r.resolver, Logger: r.logger,
 	}
 	if p.network, err = network.New(options); err != nil {
 		if wrong, ok := errors.AsType[*network.Error](err); ok {
@@ -102,13 +94,7 @@ func (p *permit) decideNetwork(r *Runtime, m *manifests.Manifest, grants manifes
 }
 
 func (p *permit) decideCalls(_ *Runtime, m *manifests.Manifest, grants manifests.Grants) (_ enforcer, err error) {
-	options := calls.Options{Tool: m.Name, Module: p.module, Requests: m.Permissions.Tools, Grants: grants.Calls}
-	for _, deny := range grants.Deny {
-		if deny.Call != "" {
-			options.Deny = append(options.Deny, calls.Denied{Origin: deny.Origin, Tool: deny.Call})
-		}
-	}
-	if p.calls, err = calls.New(options); err != nil {
+	if p.calls, err = calls.New(m.Name, m.Permissions.Tools, grants, p.module); err != nil {
 		if wrong, ok := errors.AsType[*calls.Error](err); ok {
 			return nil, errors.New(wrong.Message)
 		}
@@ -126,20 +112,13 @@ func (p *permit) close() error {
 	return p.network.Close()
 }
 
+// notNamed is the reason why a name is not in effect if no grant has it.
+const notNamed = "no grant names it"
+
 func (p *permit) decideContext(_ *Runtime, m *manifests.Manifest, grants manifests.Grants) (enforcer, error) {
-	names := nameRules{kind: "context", module: p.module}
-	for _, name := range m.Context {
-		names.request(name)
-	}
-	for _, grant := range grants.Context {
-		names.grant(grant.Name, grant.Binding)
-	}
-	for _, deny := range grants.Deny {
-		names.deny(deny.Context, deny.Origin)
-	}
-	p.decisions = append(p.decisions, names.decide(
-		func(name string, _ int) { p.context[name] = true },
-		func(name string) tool.Allow { return contextAllow(m.Name, name) })...)
+	rules := grants.NameRules("context", m.Context, p.module)
+	decisions, effective := rules.DecideNames(notNamed, func(name string) tool.Allow { return contextAllow(m.Name, name) })
+	p.context, p.decisions = effective, append(p.decisions, decisions...)
 	return nil, nil
 }
 
@@ -153,37 +132,18 @@ func (p *permit) decideEnv(_ *Runtime, m *manifests.Manifest, grants manifests.G
 			return nil, fmt.Errorf("grant for the variable %q: NUL is not allowed in environment variables", grant.Name)
 		}
 	}
-	names := nameRules{kind: "env", module: p.module}
-	for _, name := range m.Permissions.Env {
-		names.request(name)
+	decisions, effective := grants.NameRules("env", m.Permissions.Env, p.module).DecideNames(notNamed, func(name string) tool.Allow {
+		return tool.Allow{Grant: manifests.Grant{Tools: []string{m.Name}, Env: []manifests.EnvGrant{{Name: name}}}.Rule()}
+	})
+	for _, d := range decisions {
+		if grant, granted := effective[d.Requested]; granted {
+			p.environment = append(p.environment, d.Requested+"="+grants.Env[grant].Value)
+			p.settings = append(p.settings, d.Requested)
+		}
 	}
-	for _, grant := range grants.Env {
-		names.grant(grant.Name, grant.Binding)
-	}
-	for _, deny := range grants.Deny {
-		names.deny(deny.Env, deny.Origin)
-	}
-	p.decisions = append(p.decisions, names.decide(
-		func(name string, grant int) {
-			p.environment = append(p.environment, name+"="+grants.Env[grant].Value)
-			p.settings = append(p.settings, name)
-		},
-		func(name string) tool.Allow {
-			return tool.Allow{Grant: manifests.Grant{Tools: []string{m.Name}, Env: []manifests.EnvGrant{{Name: name}}}.Rule()}
-		})...)
+	p.decisions = append(p.decisions, decisions...)
 	return nil, nil
 }
-
-// from describes what is granted and where the grant is written.
-func from(what, origin string) string {
-	if origin == "" {
-		return what
-	}
-	return what + " (" + origin + ")"
-}
-
-// denies names the rule that denied something.
-func denies(origin string) string { return "denied by " + or(origin, "the operator") }
 
 // digestOfBound returns the digest of the tool's module if some grant is bound to a digest. It
 // returns zero if none is, or if the module cannot be read. Then no bound grant holds.
@@ -208,70 +168,6 @@ func moduleText(digest engine.Digest) string {
 
 // isBound reports whether any grant is bound to a digest.
 func isBound(g manifests.Grants) bool {
-	return slices.ContainsFunc(g.Statements(), func(s manifests.Statement) bool { return s.SHA256 != "" }) ||
+	return slices.ContainsFunc(g.Elements(), func(e manifests.Element) bool { return e.SHA256 != "" }) ||
 		slices.ContainsFunc(g.Approved, func(a manifests.ApprovalGrant) bool { return a.SHA256 != "" })
-}
-
-// holds reports whether a grant with this binding holds for the permit's module.
-func (p *permit) holds(binding manifests.Binding) bool {
-	return permission.Statement{SHA256: binding.SHA256}.Holds(p.module)
-}
-
-// nameRules holds the rules of a kind of permission that is a plain name, such as env or context.
-type nameRules struct {
-	kind                      permission.Kind
-	module                    string // its digest, or empty if unknown
-	requests, grants, denials []permission.Statement
-}
-
-func (n *nameRules) rule(name string) permission.Rule { return permission.NewName(n.kind, name) }
-
-func (n *nameRules) request(name string) {
-	n.requests = append(n.requests, permission.Statement{Rule: n.rule(name)})
-}
-
-func (n *nameRules) grant(name string, binding manifests.Binding) {
-	n.grants = append(n.grants, permission.Statement{Rule: n.rule(name), Origin: binding.Origin, SHA256: binding.SHA256})
-}
-
-// deny adds a denial. The name is empty for denials of other kinds, which match no request.
-func (n *nameRules) deny(name, origin string) {
-	n.denials = append(n.denials, permission.Statement{Rule: n.rule(name), Origin: origin})
-}
-
-// decide returns the decisions in the order of the requests. It calls give for each effective name,
-// with the first grant that covers it. For each name without a grant, allow returns the rule that
-// would grant it.
-func (n *nameRules) decide(give func(name string, grant int), allow func(name string) tool.Allow) []tool.Decision {
-	var decisions []tool.Decision
-	for i, outcome := range permission.Decide(n.requests, n.grants, n.denials, n.module) {
-		name := n.requests[i].Rule.(permission.Name).String()
-		d := tool.Decision{Permission: string(n.kind), Requested: name}
-		if len(outcome.Granted) > 0 {
-			d.Granted = from(name, n.grants[outcome.Granted[0].Grant].Origin)
-		}
-		switch {
-		case len(outcome.Taken) > 0:
-			d.Reason = denies(n.denials[outcome.Taken[0]].Origin)
-		case len(outcome.Effective) > 0:
-			give(name, outcome.Effective[0].Grant)
-			d.Effective, d.Reason = name, "granted"
-		default:
-			d.Reason, d.Allow = "no grant names it", allow(name)
-		}
-		if d.Effective == "" {
-			d.Reason += elsewhere(outcome, n.grants, n.module)
-		}
-		decisions = append(decisions, d)
-	}
-	return decisions
-}
-
-// elsewhere names the grants that are bound to other modules. The text is appended to a reason.
-func elsewhere(outcome permission.Outcome, grants []permission.Statement, module string) string {
-	text := ""
-	for _, i := range outcome.Elsewhere {
-		text += "; " + grants[i].OtherModule("the grant", module)
-	}
-	return text
 }

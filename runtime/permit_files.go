@@ -16,38 +16,38 @@ import (
 // decideFiles computes the mounts. It runs first, so its decisions have the indexes of the
 // manifest's requests.
 func (p *permit) decideFiles(_ *Runtime, m *manifests.Manifest, grants manifests.Grants) (enforcer, error) {
-	granted, err := fileGrants(grants.Files, p.module)
+	rules := permission.Rules{Module: p.module}
+	granted, err := fileGrants(grants.Files, &rules)
 	if err != nil {
 		return nil, err
 	}
-	denied, err := fileDenials(grants)
-	if err != nil {
+	if rules.Denials, err = fileDenials(grants); err != nil {
 		return nil, err
 	}
 	for i, request := range m.Permissions.Files {
-		guest, err := permission.ParseGuestPath(request.Path)
-		if err != nil {
+		guest := request.Path
+		if err := guest.Err(); err != nil {
 			return nil, fmt.Errorf("permission of the manifest: %w", err)
 		}
 		d := tool.Decision{Permission: string(filesKind), Requested: fmt.Sprintf("%s (%s)", request.Path, request.Access)}
-		outcomes := permission.Decide(accesses(fileRule{path: guest}, request.Access, manifests.Binding{}), granted.statements, denied, p.module)
-		if len(outcomes[0].Granted) == 0 {
+		read := rules.DecideOne(fileRule{path: guest})
+		if len(read.Granted) == 0 {
 			line := m.Line(fmt.Sprintf("permissions.files[%d]", i))
 			d.Reason = fmt.Sprintf("asked for on line %d of the manifest, but no grant has the guest path %s", line, request.Path)
-			d.Reason += elsewhere(outcomes[0], granted.statements, p.module)
+			d.Reason += rules.ForOthers(read, "the grant")
 			d.Allow = fileAllow(m.Name, request.Path, request.Access)
 			p.decisions = append(p.decisions, d)
 			continue
 		}
-		grant := granted.grants[guest]
-		d.Granted = from(fmt.Sprintf("%s (%s)", grant.Path, grant.Access), grant.Origin)
-		access := fileAccess(m.Name, request, grant, outcomes, denied, grants.NoWrites, &d)
+		grant := granted[guest]
+		d.Granted = permission.Written(fmt.Sprintf("%s (%s)", grant.Path, grant.Access), grant.Origin)
+		access := fileAccess(m.Name, request, grant, read, rules, grants.NoWrites, &d)
 		if access != "" {
-			if err := checkPart(m.Name, guest, denied); err != nil {
+			if err := checkPart(m.Name, guest, rules.Denials); err != nil {
 				return nil, err
 			}
 			d.Effective = fmt.Sprintf("%s (%s)", request.Path, access)
-			p.mounts = append(p.mounts, mountOf(guest, request, grant, access, d.Reason))
+			p.mounts = append(p.mounts, mountOf(request, grant, access, d.Reason))
 		}
 		p.decisions = append(p.decisions, d)
 	}
@@ -56,10 +56,10 @@ func (p *permit) decideFiles(_ *Runtime, m *manifests.Manifest, grants manifests
 
 // accesses returns a rule for reading and, for read-write access, a second one for writing.
 func accesses(r fileRule, access manifests.Access, from manifests.Binding) []permission.Statement {
-	statements := []permission.Statement{{Rule: r, Origin: from.Origin, SHA256: from.SHA256}}
+	statements := []permission.Statement{{Rule: r, Binding: from}}
 	if access == manifests.AccessReadWrite {
 		r.write = true
-		statements = append(statements, permission.Statement{Rule: r, Origin: from.Origin, SHA256: from.SHA256})
+		statements = append(statements, permission.Statement{Rule: r, Binding: from})
 	}
 	return statements
 }
@@ -68,21 +68,17 @@ func accesses(r fileRule, access manifests.Access, from manifests.Binding) []per
 func fileDenials(grants manifests.Grants) ([]permission.Statement, error) {
 	var denied []permission.Statement
 	if grants.NoWrites != "" {
-		everything, err := permission.ParseGuestPath("/")
-		if err != nil {
-			return nil, err
-		}
+		everything := permission.NewGuestPath("/")
 		denied = append(denied, permission.Statement{Rule: fileRule{path: everything, write: true, below: true}})
 	}
 	for _, deny := range grants.Deny {
 		if deny.Files == nil {
 			continue
 		}
-		path, err := permission.ParseGuestPath(deny.Files.Path)
-		if err != nil {
+		if err := deny.Files.Path.Err(); err != nil {
 			return nil, fmt.Errorf("%s: %w", or(deny.Origin, "a deny rule"), err)
 		}
-		rules := accesses(fileRule{path: path, below: true}, manifests.AccessReadWrite, manifests.Binding{Origin: deny.Origin})
+		rules := accesses(fileRule{path: deny.Files.Path, below: true}, manifests.AccessReadWrite, manifests.Binding{Origin: deny.Origin})
 		if deny.Files.Access == manifests.AccessReadWrite {
 			rules = rules[1:] // only writing
 		}
@@ -104,56 +100,47 @@ func checkPart(toolName string, guest permission.GuestPath, denied []permission.
 	return nil
 }
 
-// fileGrant is a grant and the parsed host directory that it names.
+// fileGrant is a grant, or several of one directory.
 type fileGrant struct {
 	manifests.FileGrant
-	host  permission.HostTemplate
 	quota string // where the quota is written
 }
 
-// grantedFiles are the operator's grants, by guest path, with their rules.
-type grantedFiles struct {
-	grants     map[permission.GuestPath]fileGrant
-	statements []permission.Statement
-}
-
-// fileGrants checks the operator's grants, including those that this tool does not request: a
-// missing directory is probably a mistake. Grants bound to another module are not checked
-// further. Two grants of one directory are merged.
-func fileGrants(grants []manifests.FileGrant, module string) (grantedFiles, error) {
-	granted := grantedFiles{grants: map[permission.GuestPath]fileGrant{}}
+// fileGrants adds the operator's grants to the rules and returns them by guest path. It also checks
+// those that this tool does not request: a missing directory is probably a mistake. Grants bound to
+// another module are not checked further. Two grants of one directory are merged.
+func fileGrants(grants []manifests.FileGrant, rules *permission.Rules) (map[permission.GuestPath]fileGrant, error) {
+	granted := map[permission.GuestPath]fileGrant{}
 	for _, given := range grants {
 		grant := fileGrant{FileGrant: given, quota: given.Origin}
-		where := fmt.Sprintf("grant for %q", grant.Path)
+		where := fmt.Sprintf("grant for %q", grant.Path.String())
 		if grant.Origin != "" {
 			where = fmt.Sprintf("%s: %s", grant.Origin, where)
 		}
 		wrong := func(format string, values ...any) error {
-			return &grantError{GrantPlace{Path: grant.Path, Origin: grant.Origin}, fmt.Errorf("%s"+format, append([]any{where}, values...)...)}
+			return &grantError{GrantPlace{Path: grant.Path.String(), Origin: grant.Origin}, fmt.Errorf("%s"+format, append([]any{where}, values...)...)}
 		}
-		guest, err := permission.ParseGuestPath(grant.Path)
-		if err != nil {
+		if err := grant.Path.Err(); err != nil {
 			return granted, wrong(": %w", err)
 		}
 		grant.Access = or(grant.Access, manifests.AccessRead)
 		if grant.Access != manifests.AccessRead && grant.Access != manifests.AccessReadWrite {
 			return granted, wrong(": access %q; want %q or %q", grant.Access, manifests.AccessRead, manifests.AccessReadWrite)
 		}
-		rules := accesses(fileRule{path: guest}, grant.Access, grant.Binding)
-		granted.statements = append(granted.statements, rules...)
-		if !rules[0].Holds(module) {
+		rules.Grants = append(rules.Grants, accesses(fileRule{path: grant.Path}, grant.Access, grant.Binding)...)
+		if !grant.Holds(rules.Module) {
 			continue
 		}
-		if grant.host, err = readHost(grant.Host); err != nil {
+		if err := checkHost(grant.Host); err != nil {
 			return granted, wrong(": %w", err)
 		}
-		if first, twice := granted.grants[guest]; twice {
-			if !sameHost(first.host, grant.host) {
+		if first, twice := granted[grant.Path]; twice {
+			if !sameHost(first.Host, grant.Host) {
 				return granted, wrong(" gives %s, and %s gives %s; keep one of the two", grant.Host, or(first.Origin, "another grant for it"), first.Host)
 			}
 			grant = wider(first, grant)
 		}
-		granted.grants[guest] = grant
+		granted[grant.Path] = grant
 	}
 	return granted, nil
 }
@@ -188,40 +175,39 @@ func narrower[N int | manifests.Bytes](a, b N) N {
 	return min(or(a, b), or(b, a))
 }
 
-func readHost(text string) (permission.HostTemplate, error) {
-	template, err := permission.ParseHostTemplate(text)
-	if err != nil {
-		return template, err
+// checkHost reports a template that is invalid, or whose literal part is not a directory.
+func checkHost(template permission.HostTemplate) error {
+	if err := template.Err(); err != nil {
+		return err
 	}
 	info, err := os.Stat(template.Base())
 	if wrong, ok := errors.AsType[*fs.PathError](err); ok {
-		return template, fmt.Errorf("%s: %w", wrong.Path, wrong.Err)
+		return fmt.Errorf("%s: %w", wrong.Path, wrong.Err)
 	}
 	if err != nil {
-		return template, err
+		return err
 	}
 	if !info.IsDir() {
-		return template, fmt.Errorf("%s is not a directory", template.Base())
+		return fmt.Errorf("%s is not a directory", template.Base())
 	}
-	return template, nil
+	return nil
 }
 
-// fileAccess returns the effective access, or "" for none, and completes the decision. The first
-// outcome is for reading. The second, if the manifest requests it, is for writing.
-func fileAccess(toolName string, request manifests.FilePermission, grant fileGrant, outcomes []permission.Outcome, denied []permission.Statement, noWrites string, d *tool.Decision) manifests.Access {
-	read := outcomes[0]
+// fileAccess returns the effective access, or "" for none, and completes the decision. read is the
+// outcome for reading.
+func fileAccess(toolName string, request manifests.FilePermission, grant fileGrant, read permission.Outcome, rules permission.Rules, noWrites string, d *tool.Decision) manifests.Access {
 	if len(read.Effective) == 0 {
-		d.Reason = denies(denied[read.Taken[0]].Origin)
+		d.Reason = rules.DeniedBy(read)
 		return ""
 	}
-	if len(outcomes) == 1 {
+	if request.Access != manifests.AccessReadWrite {
 		d.Reason = "granted"
 		if grant.Access == manifests.AccessReadWrite {
 			d.Reason = "granted; the manifest asks only for read"
 		}
 		return manifests.AccessRead
 	}
-	switch write := outcomes[1]; {
+	switch write := rules.DecideOne(fileRule{path: grant.Path, write: true}); {
 	case len(write.Effective) > 0:
 		d.Reason = "granted"
 		return manifests.AccessReadWrite
@@ -231,14 +217,14 @@ func fileAccess(toolName string, request manifests.FilePermission, grant fileGra
 	case noWrites != "" && write.Taken[0] == 0:
 		d.Reason = "the profile " + noWrites + " allows no writing"
 	default:
-		d.Reason = denies(denied[write.Taken[0]].Origin) + " for writing"
+		d.Reason = rules.DeniedBy(write) + " for writing"
 	}
 	return manifests.AccessRead
 }
 
-func mountOf(guest permission.GuestPath, request manifests.FilePermission, grant fileGrant, access manifests.Access, reason string) files.Mount {
+func mountOf(request manifests.FilePermission, grant fileGrant, access manifests.Access, reason string) files.Mount {
 	m := files.Mount{
-		Guest: guest, Host: grant.host, Access: access, Quota: files.Quota(grant.Quota), Grant: grant.quota,
+		Guest: request.Path, Host: grant.Host, Access: access, Quota: files.Quota(grant.Quota), Grant: grant.quota,
 		Requested: request.Access, Granted: grant.Access,
 	}
 	if access == manifests.AccessRead && request.Access == manifests.AccessReadWrite && grant.Access == manifests.AccessReadWrite {
@@ -247,7 +233,7 @@ func mountOf(guest permission.GuestPath, request manifests.FilePermission, grant
 	return m
 }
 
-func fileAllow(toolName, guest string, access manifests.Access) tool.Allow {
+func fileAllow(toolName string, guest permission.GuestPath, access manifests.Access) tool.Allow {
 	return tool.Allow{Grant: manifests.Grant{Tools: []string{toolName}, Files: []manifests.FileGrant{{Path: guest, Access: access}}}.Rule()}
 }
 
@@ -257,8 +243,7 @@ func (p *permit) explain(m *manifests.Manifest, denials []tool.Denial) []tool.De
 	for i, denial := range denials {
 		for j, request := range m.Permissions.Files {
 			d := p.decisions[j] // decisions on files come first
-			asked, err := permission.ParseGuestPath(request.Path)
-			if err == nil && d.Effective == "" && asked.Matches(denial.Value) {
+			if d.Effective == "" && request.Path.Matches(denial.Value) {
 				denials[i].Rule, denials[i].Allow = d.Reason, d.Allow
 			}
 		}
@@ -289,7 +274,7 @@ func (r fileRule) Covers(with permission.Rule) bool {
 	if r.below {
 		return r.path.Covers(other.path)
 	}
-	return !other.below && r.path == other.path && r.path != permission.GuestPath{}
+	return !other.below && r.path == other.path && r.path.Err() == nil
 }
 
 // Intersect returns a rule for the mounts that both rules apply to. One of two rules covers the

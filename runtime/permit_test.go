@@ -34,12 +34,12 @@ func TestRequestMeetsGrant(t *testing.T) {
 	}{
 		{name: "nothing granted", asks: "read", gives: "read"},
 		{name: "nothing granted to a writer", asks: "read-write", gives: "read-write"},
-		{name: "another path granted", asks: "read", grant: []manifests.FileGrant{{Path: "/other", Host: dir}}, gives: "read"},
-		{name: "read for read", asks: "read", grant: []manifests.FileGrant{{Path: "/project", Host: dir}}, effective: "/project (read)"},
-		{name: "more than was asked for", asks: "read", grant: []manifests.FileGrant{{Path: "/project", Host: dir, Access: manifests.AccessReadWrite}}, effective: "/project (read)"},
-		{name: "less than was asked for", asks: "read-write", grant: []manifests.FileGrant{{Path: "/project", Host: dir}}, effective: "/project (read)", gives: "read-write"},
-		{name: "two grants for one directory", asks: "read-write", grant: []manifests.FileGrant{{Path: "/project", Host: dir}, {Path: "/project", Host: dir + "/.", Access: manifests.AccessReadWrite}}, effective: "/project (read-write)"},
-		{name: "write for write", asks: "read-write", grant: []manifests.FileGrant{{Path: "/project", Host: dir, Access: manifests.AccessReadWrite}}, effective: "/project (read-write)"},
+		{name: "another path granted", asks: "read", grant: []manifests.FileGrant{manifests.GrantDirectory("/other", dir, manifests.AccessRead)}, gives: "read"},
+		{name: "read for read", asks: "read", grant: []manifests.FileGrant{manifests.GrantDirectory("/project", dir, manifests.AccessRead)}, effective: "/project (read)"},
+		{name: "more than was asked for", asks: "read", grant: []manifests.FileGrant{manifests.GrantDirectory("/project", dir, manifests.AccessReadWrite)}, effective: "/project (read)"},
+		{name: "less than was asked for", asks: "read-write", grant: []manifests.FileGrant{manifests.GrantDirectory("/project", dir, manifests.AccessRead)}, effective: "/project (read)", gives: "read-write"},
+		{name: "two grants for one directory", asks: "read-write", grant: []manifests.FileGrant{manifests.GrantDirectory("/project", dir, manifests.AccessRead), manifests.GrantDirectory("/project", dir+"/.", manifests.AccessReadWrite)}, effective: "/project (read-write)"},
+		{name: "write for write", asks: "read-write", grant: []manifests.FileGrant{manifests.GrantDirectory("/project", dir, manifests.AccessReadWrite)}, effective: "/project (read-write)"},
 	}
 	r := newRuntime(t, Options{})
 	for _, c := range cases {
@@ -66,7 +66,7 @@ func TestTwoGrantsKeepTheNarrowerQuota(t *testing.T) {
 	r := newRuntime(t, Options{})
 	m := manifest(t, probe, "permissions: {files: [{path: /project, access: read-write}]}")
 	grant := func(access manifests.Access, bytes manifests.Bytes, files int) manifests.FileGrant {
-		return manifests.FileGrant{Path: "/project", Host: dir, Access: access, Quota: manifests.Quota{Bytes: bytes, Files: files}}
+		return manifests.FileGrant{Path: permission.NewGuestPath("/project"), Host: permission.NewHostTemplate(dir), Access: access, Quota: manifests.Quota{Bytes: bytes, Files: files}}
 	}
 	for _, c := range []struct{ a, b, want manifests.FileGrant }{
 		{grant(manifests.AccessRead, 100, 9), grant(manifests.AccessReadWrite, 200, 5), grant(manifests.AccessReadWrite, 100, 5)},
@@ -87,13 +87,13 @@ func TestGrantsThatMakeNoSense(t *testing.T) {
 	r := newRuntime(t, Options{})
 	m := manifest(t, probe, "permissions: {files: [{path: /project, access: read}]}")
 	for name, grants := range map[string][]manifests.FileGrant{
-		"relative guest path":       {{Path: "project", Host: dir}},
-		"unclean guest path":        {{Path: "/project/", Host: dir}},
-		"two of one path":           {{Path: "/project", Host: dir}, {Path: "/project", Host: t.TempDir()}},
-		"unknown access":            {{Path: "/project", Host: dir, Access: "all"}},
-		"placeholder in an element": {{Path: "/project", Host: dir + "/x-{project_id}"}},
-		"no directory":              {{Path: "/project", Host: filepath.Join(dir, "absent")}},
-		"no directory above":        {{Path: "/project", Host: filepath.Join(dir, "absent", "{project_id}")}},
+		"relative guest path":       {manifests.GrantDirectory("project", dir, manifests.AccessRead)},
+		"unclean guest path":        {manifests.GrantDirectory("/project/", dir, manifests.AccessRead)},
+		"two of one path":           {manifests.GrantDirectory("/project", dir, manifests.AccessRead), manifests.GrantDirectory("/project", t.TempDir(), manifests.AccessRead)},
+		"unknown access":            {manifests.GrantDirectory("/project", dir, "all")},
+		"placeholder in an element": {manifests.GrantDirectory("/project", dir+"/x-{project_id}", manifests.AccessRead)},
+		"no directory":              {manifests.GrantDirectory("/project", filepath.Join(dir, "absent"), manifests.AccessRead)},
+		"no directory above":        {manifests.GrantDirectory("/project", filepath.Join(dir, "absent", "{project_id}"), manifests.AccessRead)},
 	} {
 		_, err := r.Load(t.Context(), m, manifests.Grants{Files: grants})
 		assert.Error(t, err, name)
@@ -146,7 +146,7 @@ permissions: {files: [{path: /project, access: read}]}`)
 func TestReceiptOfAnEscapeGrantsNothing(t *testing.T) {
 	s := newScene(t)
 	m := manifest(t, probe, "permissions: {files: [{path: /project, access: read-write}]}")
-	guest := load(t, newRuntime(t, Options{}), m, manifests.Grants{Files: []manifests.FileGrant{{Path: "/project", Host: s.project}}})
+	guest := load(t, newRuntime(t, Options{}), m, manifests.Grants{Files: []manifests.FileGrant{manifests.GrantDirectory("/project", s.project, manifests.AccessRead)}})
 	_, outcome := alice(t, guest, open("relative", 0, reads), open("a.txt", 0, writes))
 	require.Len(t, outcome.Denials, 2)
 	assert.Contains(t, outcome.Denials[0].Rule, "leaves")
@@ -214,7 +214,7 @@ func TestGrantsOfOtherModulesAreNotLookedAt(t *testing.T) {
 	dir, absent := t.TempDir(), t.TempDir()+"/absent"
 	requests := manifests.NetworkPermission{Host: "api.example.com"}
 	grants := manifests.Grants{
-		Files: []manifests.FileGrant{{Binding: other, Path: "/project", Host: absent}, {Binding: own, Path: "/project", Host: dir}},
+		Files: []manifests.FileGrant{{Binding: other, Path: permission.NewGuestPath("/project"), Host: permission.NewHostTemplate(absent)}, {Binding: own, Path: permission.NewGuestPath("/project"), Host: permission.NewHostTemplate(dir)}},
 		Network: []manifests.NetworkGrant{
 			{Binding: other, NetworkPermission: requests, Authorities: absent}, {Binding: own, NetworkPermission: requests},
 		},
@@ -277,7 +277,7 @@ func TestDecideFiles(t *testing.T) {
 // TestGrantErrorNamesTheGrant: the error says which grant is wrong, whatever characters its path has.
 func TestGrantErrorNamesTheGrant(t *testing.T) {
 	m := manifest(t, probe, "permissions: {files: [{path: /project, access: read}]}")
-	grant := manifests.FileGrant{Path: "/100%d", Host: filepath.Join(t.TempDir(), "absent"), Binding: manifests.Binding{Origin: "caisson.yaml:3"}}
+	grant := manifests.FileGrant{Path: permission.NewGuestPath("/100%d"), Host: permission.NewHostTemplate(filepath.Join(t.TempDir(), "absent")), Binding: manifests.Binding{Origin: "caisson.yaml:3"}}
 	_, err := newRuntime(t, Options{}).Load(t.Context(), m, manifests.Grants{Files: []manifests.FileGrant{grant}})
 	var wrong *Error
 	require.ErrorAs(t, err, &wrong)

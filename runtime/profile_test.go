@@ -60,7 +60,7 @@ func TestCallsNameAProfile(t *testing.T) {
 func TestAttackWritesUnderAProfile(t *testing.T) {
 	dir := t.TempDir()
 	m := manifest(t, probe, strictness+"permissions: {files: [{path: /project, access: read-write}]}\n")
-	grants := manifests.Grants{Files: []manifests.FileGrant{{Path: "/project", Host: dir, Access: manifests.AccessReadWrite}}}
+	grants := manifests.Grants{Files: []manifests.FileGrant{manifests.GrantDirectory("/project", dir, manifests.AccessReadWrite)}}
 	loaded := load(t, newRuntime(t, Options{}), m, grants)
 	for strictly, want := range map[string]bool{"": true, "standard": true, "strict": false} {
 		request := map[string]any{"do": "raw", "calls": []step{open("new.txt", creates, writes)}}

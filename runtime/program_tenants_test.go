@@ -365,7 +365,7 @@ func loadEarly(t *testing.T, r *Runtime, module string, s start) *Tool {
 	}
 	return load(t, r, m, manifests.Grants{
 		Context: manifests.GrantContext("project_id"), Env: []manifests.EnvGrant{{Name: "SETTING", Value: "setting"}},
-		Files: []manifests.FileGrant{{Path: "/project", Host: filepath.Join(directories(t), "{project_id}"), Access: manifests.AccessRead}},
+		Files: []manifests.FileGrant{manifests.GrantDirectory("/project", filepath.Join(directories(t), "{project_id}"), manifests.AccessRead)},
 	})
 }
 

@@ -141,10 +141,10 @@ func (l *looked) Err() error {
 func TestWritable(t *testing.T) {
 	spaces, data := t.TempDir(), t.TempDir()
 	grants := manifests.Grants{Files: []manifests.FileGrant{
-		{Path: "/project", Host: filepath.Join(spaces, "{project_id}"), Access: manifests.AccessReadWrite},
-		{Path: "/data", Host: data, Access: manifests.AccessReadWrite},
-		{Path: "/granted", Host: t.TempDir(), Access: manifests.AccessReadWrite},
-		{Path: "/seen", Host: t.TempDir(), Access: manifests.AccessRead},
+		manifests.GrantDirectory("/project", filepath.Join(spaces, "{project_id}"), manifests.AccessReadWrite),
+		manifests.GrantDirectory("/data", data, manifests.AccessReadWrite),
+		manifests.GrantDirectory("/granted", t.TempDir(), manifests.AccessReadWrite),
+		manifests.GrantDirectory("/seen", t.TempDir(), manifests.AccessRead),
 	}}
 	m := manifest(t, probe, `permissions:
   files:

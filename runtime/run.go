@@ -62,7 +62,7 @@ func (r *run) do(ctx context.Context) (tool.Outcome, error) {
 		return r.fail(tool.Denied, "the tool is unavailable: "+condemned, nil)
 	}
 	for _, name := range t.manifest.Context {
-		if !t.permit.context[name] {
+		if _, granted := t.permit.context[name]; !granted {
 			return r.deny(tool.Denial{Permission: "context", Value: name, Rule: "no grant lets this tool have it", Allow: contextAllow(t.manifest.Name, name)})
 		}
 	}

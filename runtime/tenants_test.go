@@ -34,7 +34,7 @@ func twoTenants(t *testing.T, r *Runtime, m *manifests.Manifest, grant manifests
 		one := &tenant{name: name, secret: name + "-has-a-secret-of-her-own", dir: t.TempDir()}
 		require.NoError(t, os.WriteFile(filepath.Join(one.dir, "whose.txt"), []byte("the file of "+name), 0o600))
 		one.guest = load(t, r, m, manifests.Grants{
-			Files:   []manifests.FileGrant{{Path: "/project", Host: one.dir}},
+			Files:   []manifests.FileGrant{manifests.GrantDirectory("/project", one.dir, manifests.AccessRead)},
 			Network: []manifests.NetworkGrant{grant},
 			Secrets: []manifests.SecretGrant{{Name: "KEY", From: manifests.SecretSource{Env: name}, Host: "api.example.com"}},
 			Env:     []manifests.EnvGrant{{Name: "TENANT", Value: "variable of " + name}},

@@ -361,7 +361,7 @@ parameters: {type: object, properties: {folder: {type: string}, archive: {type: 
 	const pack = `
 module: {path: guest.wasm, args: ["/project/{folder}"], stdin: none, stdout: text}
 parameters: {type: object, properties: {folder: {type: string}}, required: [folder]}`
-	writable := manifests.FileGrant{Path: "/project", Host: project, Access: manifests.AccessReadWrite}
+	writable := manifests.GrantDirectory("/project", project, manifests.AccessReadWrite)
 
 	const archive = `-- docs/one.txt --\none\n-- two.txt --\ntwo\n`
 	outcome := mustInvoke(t, thirdParty("txtar-x", unpack, manifests.AccessReadWrite, writable), `{"folder":"new","archive":"`+archive+`"}`)

@@ -59,7 +59,7 @@ func TestToolsKeepTheirContracts(t *testing.T) {
 			require.NotNil(t, m)
 			project := manifests.Test{Context: map[string]string{"project_id": "demo"}, Files: map[string]string{}}
 			for _, mount := range m.Permissions.Files {
-				switch mount.Path {
+				switch mount.Path.String() {
 				case "/project":
 					project.Files["/project/notes.txt"] = "hello\n"
 					project.Files["/project/prices.csv"] = "code,price\ntea,4.5\npot,29.95\n"

@@ -62,7 +62,7 @@ func openSQLTools(t testing.TB, found []registry.Found, timeout time.Duration, d
 		require.Nil(t, f.Broken)
 		f.Manifest.Limits.Timeout = timeout
 		loaded, err := rt.Load(t.Context(), f.Manifest, manifests.Grants{
-			Files:   []manifests.FileGrant{{Path: "/project", Host: s.project, Access: manifests.AccessRead}},
+			Files:   []manifests.FileGrant{manifests.GrantDirectory("/project", s.project, manifests.AccessRead)},
 			Context: manifests.GrantContext("project_id"),
 		})
 		require.NoError(t, err)

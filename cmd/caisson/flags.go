@@ -165,7 +165,7 @@ func pointedTo(value **string) func(string) error {
 // flags are parsed twice when a shell completes a command.
 func (o *options) addMount(text string) error {
 	grant, err := parseMount(text)
-	if err != nil || slices.Contains(o.mounts, grant) {
+	if err != nil || slices.ContainsFunc(o.mounts, func(other manifests.FileGrant) bool { return reflect.DeepEqual(other, grant) }) {
 		return err
 	}
 	if slices.ContainsFunc(o.mounts, func(other manifests.FileGrant) bool { return other.Path == grant.Path }) {
@@ -183,7 +183,7 @@ func parseMount(text string) (manifests.FileGrant, error) {
 	if !strings.HasPrefix(guest, "/") {
 		return manifests.FileGrant{}, fmt.Errorf("the guest path %q must be absolute, such as /project", guest)
 	}
-	grant := manifests.FileGrant{Path: guest, Access: manifests.AccessRead}
+	grant := manifests.FileGrant{Path: permission.NewGuestPath(guest), Access: manifests.AccessRead}
 	grant.Origin = "--mount " + guest
 	if rest, ok := strings.CutSuffix(host, ":rw"); ok {
 		host, grant.Access = rest, manifests.AccessReadWrite
@@ -193,18 +193,17 @@ func parseMount(text string) (manifests.FileGrant, error) {
 		// If the name of a directory has a colon, other than that of a Windows drive, the access must follow it.
 		return manifests.FileGrant{}, fmt.Errorf("the access %q is neither ro nor rw", host[i+1:])
 	}
-	template, err := permission.ParseHostTemplate(host)
-	if err != nil {
+	var err error
+	if grant.Host, err = permission.ParseHostTemplate(host); err != nil {
 		return manifests.FileGrant{}, err
 	}
-	if len(template.Keys()) == 0 {
+	if len(grant.Host.Keys()) == 0 {
 		if info, err := os.Stat(host); err != nil {
 			return manifests.FileGrant{}, fmt.Errorf("the directory %s: %s", host, reasonOf(err))
 		} else if !info.IsDir() {
 			return manifests.FileGrant{}, fmt.Errorf("%s is not a directory", host)
 		}
 	}
-	grant.Host = host
 	return grant, nil
 }
 

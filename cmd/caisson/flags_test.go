@@ -13,6 +13,7 @@ import (
 	"github.com/caisson-run/caisson"
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/permission"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -56,7 +57,7 @@ func TestParseMount(t *testing.T) {
 		}
 		require.NoError(t, err, test.flag)
 		binding := manifests.Binding{Origin: "--mount " + test.path}
-		assert.Equal(t, manifests.FileGrant{Binding: binding, Path: test.path, Host: test.host, Access: test.access}, grant, test.flag)
+		assert.Equal(t, manifests.FileGrant{Binding: binding, Path: permission.NewGuestPath(test.path), Host: permission.NewHostTemplate(test.host), Access: test.access}, grant, test.flag)
 	}
 }
 

@@ -118,7 +118,7 @@ func requirementsOf(m *manifests.Manifest) []requirement {
 		requested = append(requested, secret.Name)
 	}
 	for _, files := range m.Permissions.Files {
-		requested = append(requested, files.Path)
+		requested = append(requested, files.Path.String())
 	}
 	all := []requirement{}
 	for _, required := range m.Requires {

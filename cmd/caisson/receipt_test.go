@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/permission"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -107,7 +108,7 @@ func TestFlagsAreRead(t *testing.T) {
 	rule := manifests.Grant{
 		Tools: []string{"a"}, Network: []manifests.NetworkGrant{{NetworkPermission: network}}, Calls: []manifests.CallGrant{{Tool: "b"}},
 		Secrets: []manifests.SecretGrant{{Name: "K", From: manifests.SecretSource{Env: "K"}, Host: "::1"}},
-		Files:   []manifests.FileGrant{{Path: "/a b", Access: manifests.AccessReadWrite}},
+		Files:   []manifests.FileGrant{{Path: permission.NewGuestPath("/a b"), Access: manifests.AccessReadWrite}},
 		Context: manifests.GrantContext("p"),
 	}.Rule()
 	var o options
@@ -121,7 +122,7 @@ func TestFlagsAreRead(t *testing.T) {
 		require.True(t, found, flag)
 		require.NoError(t, command.Flags().Set(name, strings.Trim(value, "'")), flag)
 	}
-	assert.Equal(t, "/a b", o.mounts[0].Path)
+	assert.Equal(t, "/a b", o.mounts[0].Path.String())
 	assert.Equal(t, manifests.AccessReadWrite, o.mounts[0].Access)
 	assert.Equal(t, "b", o.calls[0].Tool)
 	assert.Equal(t, "::1", o.secrets[0].Host)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/caisson-run/caisson"
 	"github.com/caisson-run/caisson/hostfuncs/secrets"
@@ -84,13 +83,13 @@ func keyOf(policy *manifests.Policy, err *runtime.Error) string {
 			}
 		}
 		for j, f := range grant.Files {
-			if isDirectory && !directory.Denied && f.Path == directory.Path && cmp.Or(f.Origin, grant.Origin) == directory.Origin {
+			if isDirectory && !directory.Denied && f.Path.String() == directory.Path && cmp.Or(f.Origin, grant.Origin) == directory.Origin {
 				return fmt.Sprintf("grants[%d].files[%d]", i, j)
 			}
 		}
 	}
 	for i, deny := range policy.Deny {
-		if isDirectory && directory.Denied && deny.Files != nil && deny.Files.Path == directory.Path && deny.Origin == directory.Origin {
+		if isDirectory && directory.Denied && deny.Files != nil && deny.Files.Path.String() == directory.Path && deny.Origin == directory.Origin {
 			return fmt.Sprintf("deny[%d]", i)
 		}
 	}
@@ -139,11 +138,8 @@ func keyOfMount(policy *manifests.Policy, tools *registry.Registry, writer caiss
 			continue // the grant is for other tools
 		}
 		for j, mount := range grant.Files {
-			host := mount.Host
-			for name, value := range values {
-				host = strings.ReplaceAll(host, "{"+name+"}", value)
-			}
-			if mount.Access == manifests.AccessReadWrite && absolute(host) == absolute(writer.Dir) {
+			host, err := mount.Host.Path(values)
+			if err == nil && mount.Access == manifests.AccessReadWrite && absolute(host) == absolute(writer.Dir) {
 				return fmt.Sprintf("grants[%d].files[%d]", i, j)
 			}
 		}

@@ -115,14 +115,13 @@ func prepare(ctx context.Context, host *caisson.Host, calls []tool.Call, progres
 
 // policy grants file tools the project's directory and nothing else, as a caisson.yaml could.
 func policy(workspaces string) *manifests.Policy {
+	project := manifests.GrantDirectory("/project", filepath.Join(workspaces, "{project_id}"), manifests.AccessReadWrite)
+	project.Quota.Bytes = 16 << 20
 	return &manifests.Policy{
 		Context: []manifests.ContextSource{{Name: "project_id", From: manifests.FromFixed, Value: "household"}},
 		Grants: []manifests.Grant{{
 			Tools: []string{"*"}, Context: manifests.GrantContext("project_id"),
-			Files: []manifests.FileGrant{{
-				Path: "/project", Host: filepath.Join(workspaces, "{project_id}"), Access: manifests.AccessReadWrite,
-				Quota: manifests.Quota{Bytes: 16 << 20},
-			}},
+			Files: []manifests.FileGrant{project},
 		}},
 	}
 }

@@ -1,7 +1,7 @@
 // Package calls lets a tool call other tools. Its manifest must request each one, and the
 // operator must grant it, by its exact name.
 //
-//	permission, err := calls.New(calls.Options{Tool: "research", Requests: requests, Grants: grants})
+//	permission, err := calls.New("research", requests, grants, module)
 //	session := permission.Open(host.Call, time.Now)
 //	record, err := session.Call(ctx, "web_search", `{"query":"caisson"}`)
 //

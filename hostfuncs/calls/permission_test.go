@@ -24,20 +24,24 @@ func grants(names ...string) []manifests.CallGrant {
 	return all
 }
 
-func permission(t testing.TB, options calls.Options) *calls.Permission {
+// options are what a manifest requests and the operator says.
+type options struct {
+	requests []string
+	manifests.Grants
+}
+
+func permission(t testing.TB, o options) *calls.Permission {
 	t.Helper()
-	options.Tool = "research"
-	p, err := calls.New(options)
+	p, err := calls.New("research", o.requests, o.Grants, "")
 	require.NoError(t, err)
 	return p
 }
 
 func TestDecisions(t *testing.T) {
-	p := permission(t, calls.Options{
-		Requests: []string{"search", "read", "write", "clock", "research"},
-		Grants:   append(grants("search", "write", "unasked", "search"), manifests.CallGrant{Tool: "research"}),
-		Deny:     []calls.Denied{{"caisson.yaml:9", "write"}, {"", "clock"}, {"caisson.yaml:10", "write"}},
-	})
+	p := permission(t, options{[]string{"search", "read", "write", "clock", "research"}, manifests.Grants{
+		Calls: append(grants("search", "write", "unasked", "search"), manifests.CallGrant{Tool: "research"}),
+		Deny:  []manifests.Deny{{Origin: "caisson.yaml:9", Call: "write"}, {Call: "clock"}, {Origin: "caisson.yaml:10", Call: "write"}},
+	}})
 	assert.Equal(t, []tool.Decision{
 		{Permission: "tools", Requested: "search", Granted: "search (caisson.yaml:3)", Effective: "search", Reason: "granted"},
 		{Permission: "tools", Requested: "read", Reason: "no grant lets it be called",
@@ -46,18 +50,18 @@ func TestDecisions(t *testing.T) {
 		{Permission: "tools", Requested: "clock", Reason: "denied by the operator"},
 		{Permission: "tools", Requested: "research", Granted: "research", Effective: "research", Reason: "granted"},
 	}, p.Decisions())
-	assert.Empty(t, permission(t, calls.Options{}).Decisions())
+	assert.Empty(t, permission(t, options{}).Decisions())
 }
 
 func TestReceiptsAreTheCallersToKeep(t *testing.T) {
-	p := permission(t, calls.Options{})
+	p := permission(t, options{})
 	p.Check("a").Rule = "changed"
 	assert.NotEqual(t, "changed", p.Check("a").Rule)
 }
 
 func TestGrantsThatMakeNoSense(t *testing.T) {
 	for _, name := range []string{"", "*", "file_*", "a b", "é", strings.Repeat("a", 65)} {
-		_, err := calls.New(calls.Options{Grants: grants("fine", name)})
+		_, err := calls.New("research", nil, manifests.Grants{Calls: grants("fine", name)}, "")
 		require.ErrorIs(t, err, calls.ErrInvalid, name)
 		assert.ErrorContains(t, err, "caisson.yaml:3")
 	}
@@ -71,12 +75,14 @@ func FuzzCheck(f *testing.F) {
 		f.Add(name, false)
 	}
 	f.Fuzz(func(t *testing.T, name string, asked bool) {
-		options := calls.Options{Requests: []string{"search", "denied"}, Grants: grants("search", "write", "denied"), Deny: []calls.Denied{{"", "denied"}}}
-		if (manifests.Permissions{Tools: []string{name}}).Rule() != nil && asked && !slices.Contains(options.Requests, name) {
-			options.Requests = append(options.Requests, name)
+		given := options{[]string{"search", "denied"}, manifests.Grants{
+			Calls: grants("search", "write", "denied"), Deny: []manifests.Deny{{Call: "denied"}},
+		}}
+		if (manifests.Permissions{Tools: []string{name}}).Rule() != nil && asked && !slices.Contains(given.requests, name) {
+			given.requests = append(given.requests, name)
 		}
-		receipt := permission(t, options).Check(name)
-		allowed := slices.Contains(options.Requests, name) && (name == "search" || name == "write")
+		receipt := permission(t, given).Check(name)
+		allowed := slices.Contains(given.requests, name) && (name == "search" || name == "write")
 		require.Equal(t, allowed, receipt == nil)
 		if allowed {
 			return
@@ -87,7 +93,7 @@ func FuzzCheck(f *testing.F) {
 		if receipt.Allow.Manifest == nil && receipt.Allow.Grant == nil {
 			return
 		}
-		pasted := permission(t, paste(t, options, receipt.Allow))
+		pasted := permission(t, paste(t, given, receipt.Allow))
 		require.Nil(t, pasted.Check(name))
 		for _, other := range []string{"other", name + "x", strings.ToUpper(name) + "_"} {
 			require.NotNil(t, pasted.Check(other))
@@ -96,17 +102,17 @@ func FuzzCheck(f *testing.F) {
 }
 
 // paste returns the options with what a receipt says is missing.
-func paste(t *testing.T, options calls.Options, allow tool.Allow) calls.Options {
+func paste(t *testing.T, o options, allow tool.Allow) options {
 	t.Helper()
 	if allow.Manifest != nil {
 		m, err := manifests.Parse("tool.json", []byte(`{"schema":"caisson/v1","name":"research","description":"a","module":{"path":"a.wasm"},"permissions":`+string(allow.Manifest)+`}`))
 		require.NoError(t, err)
-		options.Requests = append(slices.Clone(options.Requests), m.Permissions.Tools...)
+		o.requests = append(slices.Clone(o.requests), m.Permissions.Tools...)
 	}
 	if allow.Grant != nil {
 		p, err := manifests.ParsePolicy("caisson.json", []byte(`{"schema":"caisson-config/v1","grants":[`+string(allow.Grant)+`]}`))
 		require.NoError(t, err)
-		options.Grants = append(slices.Clone(options.Grants), p.For("research", "").Calls...)
+		o.Calls = append(slices.Clone(o.Calls), p.For("research", "").Calls...)
 	}
-	return options
+	return o
 }

@@ -12,12 +12,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/hostfuncs/calls"
+	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
 )
 
 func search(t *testing.T) *calls.Permission {
 	t.Helper()
-	return permission(t, calls.Options{Requests: []string{"search"}, Grants: grants("search")})
+	return permission(t, options{[]string{"search"}, manifests.Grants{Calls: grants("search")}})
 }
 
 // TestGuestSeesLess of a record than there is.

@@ -4,6 +4,7 @@ import (
 	"path"
 
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/permission"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -64,12 +65,13 @@ func (w wanted) allow(name string) tool.Allow {
 	if w.guest == "" || len(w.guest) > maxShown {
 		return tool.Allow{}
 	}
+	guest := permission.NewGuestPath(w.guest) // if it is invalid, there are no rules
 	var allow tool.Allow
 	if !w.asked {
-		allow.Manifest = manifests.Permissions{Files: []manifests.FilePermission{{Path: w.guest, Access: w.access}}}.Rule()
+		allow.Manifest = manifests.Permissions{Files: []manifests.FilePermission{{Path: guest, Access: w.access}}}.Rule()
 	}
 	if !w.granted {
-		allow.Grant = manifests.Grant{Tools: []string{name}, Files: []manifests.FileGrant{{Path: w.guest, Access: w.access}}}.Rule()
+		allow.Grant = manifests.Grant{Tools: []string{name}, Files: []manifests.FileGrant{{Path: guest, Access: w.access}}}.Rule()
 	}
 	return allow
 }

@@ -133,7 +133,7 @@ func pasted(t *testing.T, allow tool.Allow, host string, mounts ...files.Mount) 
 	granted := policy.For("guest", "").Files
 	require.Len(t, granted, 1)
 	assert.Equal(t, asked, manifests.FilePermission{Path: granted[0].Path, Access: granted[0].Access})
-	return append(mounts, files.Mount{Guest: guestPath(asked.Path), Host: template(t, granted[0].Host), Access: granted[0].Access})
+	return append(mounts, files.Mount{Guest: asked.Path, Host: granted[0].Host, Access: granted[0].Access})
 }
 
 // TestWhatIsSuggestedWorks repeats what was refused with what the receipt suggests.

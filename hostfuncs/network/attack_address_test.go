@@ -153,7 +153,7 @@ func TestAttackSharedConnection(t *testing.T) {
 				all := grantAt(t, inside, "example.com", "GET", "POST")
 				s := open(t, Options{
 					Requests: everything(inside.port), Resolver: server.resolver(), Grants: []manifests.NetworkGrant{all},
-					Deny: []Denied{{"policy.yaml:9", manifests.NetworkDeny{Methods: []string{"POST"}, Addresses: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}}},
+					Deny: []manifests.Deny{{Origin: "policy.yaml:9", Network: &manifests.NetworkDeny{Methods: []string{"POST"}, Addresses: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}}},
 				})
 				require.NoError(t, errOf(get(t, s, inside.at("example.com", "/"))))
 				_, err = s.Do(t.Context(), Request{Method: "POST", URL: inside.at("example.com", "/")})
@@ -215,7 +215,7 @@ func TestAddressesOfOnesOwn(t *testing.T) {
 			assert.Equal(t, "page", string(answer.Body))
 			assert.NotContains(t, answer.URL, "ffff")
 
-			options.Deny = []Denied{{"policy.yaml:9", manifests.NetworkDeny{Addresses: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}}}
+			options.Deny = []manifests.Deny{{Origin: "policy.yaml:9", Network: &manifests.NetworkDeny{Addresses: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}}}
 			_, err := get(t, open(t, options), c.target)
 			assert.Contains(t, denied(t, err), "the operator denies at policy.yaml:9")
 		})

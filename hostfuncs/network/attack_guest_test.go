@@ -129,7 +129,7 @@ func TestPathsUnderOtherNames(t *testing.T) {
 	all := s.permission("127.0.0.1")
 	deny := manifests.NetworkDeny{Host: "127.0.0.1", Paths: []string{"/admin"}}
 	less := open(t, Options{
-		Requests: []manifests.NetworkPermission{all}, Grants: []manifests.NetworkGrant{grantOf(all)}, Deny: []Denied{{NetworkDeny: deny}},
+		Requests: []manifests.NetworkPermission{all}, Grants: []manifests.NetworkGrant{grantOf(all)}, Deny: []manifests.Deny{{Network: &deny}},
 	})
 	for path, allowed := range map[string]bool{
 		"/": true, "/administrator": true, "/a;admin": true, "/x?p=/admin": true,

@@ -202,7 +202,7 @@ func TestAttackAmbiguousPath(t *testing.T) {
 	free := open(t, Options{Requests: everything(s.port), Grants: []manifests.NetworkGrant{grantOf(s.permission("127.0.0.1"))}})
 	forbidding := open(t, Options{
 		Requests: everything(s.port), Grants: []manifests.NetworkGrant{grantOf(s.permission("127.0.0.1"))},
-		Deny: []Denied{{"policy.yaml:9", manifests.NetworkDeny{Paths: []string{"/admin"}}}},
+		Deny: []manifests.Deny{{Origin: "policy.yaml:9", Network: &manifests.NetworkDeny{Paths: []string{"/admin"}}}},
 	})
 	for _, path := range []string{
 		"/v1/../admin", "/v1/%2e%2e/admin", "/v1/.%2E/admin", "/v1/..;/admin", "/v1/..;x=y/admin", "/v1/%2fadmin", "/v1%2fx", "/v1/..%2fadmin",

@@ -18,7 +18,7 @@ func BenchmarkDecide(b *testing.B) {
 		options.Requests = append(options.Requests, p)
 		options.Grants = append(options.Grants, grantOf(p, "10.0.0.0/8"))
 	}
-	options.Deny = []Denied{{"policy.yaml:9", manifests.NetworkDeny{Host: "*.evil.example"}}}
+	options.Deny = []manifests.Deny{{Origin: "policy.yaml:9", Network: &manifests.NetworkDeny{Host: "*.evil.example"}}}
 	p, err := readPermission(options)
 	require.NoError(b, err)
 	allowed, err := parseURL("https://localhost/v2/users")

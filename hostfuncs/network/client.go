@@ -95,19 +95,13 @@ type Options struct {
 	Module   string // its module's SHA-256 in lower-case hex; if empty, no grant bound to a module applies
 	Requests []manifests.NetworkPermission
 	Grants   []manifests.NetworkGrant
-	Deny     []Denied
+	Deny     []manifests.Deny // those of other kinds are ignored
 	// NoNetwork is the name of the profile that denies all network access, if any.
 	NoNetwork string
 	Secrets   Secrets          // nil: none
 	Resolver  *net.Resolver    // nil: the system's resolver
 	Logger    *slog.Logger     // for causes that hold addresses; nil: they are dropped
 	Now       func() time.Time // nil: time.Now
-}
-
-// Denied is a denial of the operator.
-type Denied struct {
-	Origin string // where it is written; may be empty
-	manifests.NetworkDeny
 }
 
 // Secrets injects secrets into requests and masks them in responses. Implementations must be safe

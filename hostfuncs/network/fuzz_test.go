@@ -120,7 +120,7 @@ func FuzzRules(f *testing.F) {
 		}
 		for range random.IntN(3) {
 			p := randomPermission(random)
-			options.Deny = append(options.Deny, Denied{"", manifests.NetworkDeny{
+			options.Deny = append(options.Deny, manifests.Deny{Network: &manifests.NetworkDeny{
 				Host: p.Host, Ports: some0(random, p.Ports), Methods: some0(random, p.Methods), Schemes: some0(random, p.Schemes), Paths: some0(random, p.Paths),
 			}})
 		}
@@ -164,7 +164,7 @@ func requireReceipt(t *testing.T, p *effective, l *location, method string) {
 		g := must(readGrant(given, ""))
 		wider.grants = append(append([]grant{}, p.grants...), g)
 	}
-	wider.decide()
+	wider.decide("")
 	require.True(t, wider.allows(l, method), "%+v", receipt)
 }
 

@@ -19,16 +19,11 @@ const maxAuthorities = 1 << 20 // bytes of a PEM file
 // grant is one grant of the operator.
 type grant struct {
 	rule
-	origin string
-	sha256 string // of the module that it is bound to, if any
-	reach  reach
+	manifests.Binding
+	reach reach
 	// elsewhere reports whether the grant is bound to another module. Such a grant has no
 	// effect; it only explains decisions.
 	elsewhere bool
-}
-
-func (g *grant) statement() permission.Statement {
-	return permission.Statement{Rule: &g.rule, Origin: g.origin, SHA256: g.sha256}
 }
 
 // here returns the rule, or nil if the grant is bound to another module.
@@ -49,10 +44,10 @@ type permit struct {
 // minus the denials. It is immutable once read.
 type effective struct {
 	tool     string
-	module   string // its digest, if known
 	requests []rule
 	grants   []grant
 	denials  []denial
+	rules    permission.Rules     // of what is above
 	outcomes []permission.Outcome // of the requests
 	permits  []permit             // of all of them
 	known    *ranges
@@ -61,7 +56,7 @@ type effective struct {
 }
 
 func readPermission(options Options) (*effective, error) {
-	p := &effective{tool: options.Tool, module: options.Module, known: newRanges()}
+	p := &effective{tool: options.Tool, known: newRanges()}
 	for _, requested := range options.Requests {
 		r, err := readRequest(requested)
 		if err != nil {
@@ -79,7 +74,7 @@ func readPermission(options Options) (*effective, error) {
 		p.isSpecial = p.isSpecial || !g.reach.isPublic()
 	}
 	if options.NoNetwork != "" {
-		everything, err := readDenial(Denied{})
+		everything, err := readDenial("", manifests.NetworkDeny{})
 		if err != nil {
 			return nil, err
 		}
@@ -87,14 +82,17 @@ func readPermission(options Options) (*effective, error) {
 		p.denials = append(p.denials, everything)
 	}
 	for _, denied := range options.Deny {
-		d, err := readDenial(denied)
+		if denied.Network == nil {
+			continue
+		}
+		d, err := readDenial(denied.Origin, *denied.Network)
 		if err != nil {
 			return nil, fmt.Errorf("the denial%s: %w", at(denied.Origin), err)
 		}
 		p.denials = append(p.denials, d)
 		p.isSpecial = p.isSpecial || len(d.reach) > 0
 	}
-	p.decide()
+	p.decide(options.Module)
 	return p, nil
 }
 
@@ -118,8 +116,8 @@ func readGrant(granted manifests.NetworkGrant, module string) (grant, error) {
 	if err != nil {
 		return grant{}, err
 	}
-	g := grant{rule: r, origin: granted.Origin, sha256: granted.SHA256}
-	if g.elsewhere = !g.statement().Holds(module); g.elsewhere {
+	g := grant{rule: r, Binding: granted.Binding}
+	if g.elsewhere = !g.Holds(module); g.elsewhere {
 		return g, nil // do not read files on behalf of this module
 	}
 	if g.reach.granted, err = readPrefixes(granted.Addresses); err != nil {
@@ -167,18 +165,19 @@ func readAuthorities(name string) ([]byte, error) {
 }
 
 // decide computes the outcomes and permits.
-func (p *effective) decide() {
-	var requests, grants, denials []permission.Statement
+func (p *effective) decide(module string) {
+	p.rules, p.permits = permission.Rules{Module: module}, nil
 	for i := range p.requests {
-		requests = append(requests, permission.Statement{Rule: &p.requests[i]})
+		p.rules.Requests = append(p.rules.Requests, &p.requests[i])
 	}
 	for i := range p.grants {
-		grants = append(grants, p.grants[i].statement())
+		p.rules.Grants = append(p.rules.Grants, permission.Statement{Rule: &p.grants[i].rule, Binding: p.grants[i].Binding})
 	}
 	for i := range p.denials {
-		denials = append(denials, permission.Statement{Rule: &p.denials[i]})
+		denied := permission.Binding{Origin: p.denials[i].origin}
+		p.rules.Denials = append(p.rules.Denials, permission.Statement{Rule: &p.denials[i], Binding: denied})
 	}
-	p.outcomes, p.permits = permission.Decide(requests, grants, denials, p.module), nil
+	p.outcomes = p.rules.Decide()
 	for i, outcome := range p.outcomes {
 		for _, both := range outcome.Effective {
 			p.permits = append(p.permits, permit{both.Rule.(*rule), i, both.Grant})
@@ -189,15 +188,10 @@ func (p *effective) decide() {
 // reaches reports whether anything is left of the permission for requests to an origin.
 func (p *effective) reaches(origin rule) bool {
 	origin.methods, origin.everyMethod = nil, true
-	narrowed := *p
-	narrowed.requests = nil
-	for i := range p.requests {
-		if both, overlap := p.requests[i].Intersect(&origin); overlap {
-			narrowed.requests = append(narrowed.requests, *both.(*rule))
-		}
-	}
-	narrowed.decide()
-	return len(narrowed.permits) > 0
+	return slices.ContainsFunc(p.requests, func(request rule) bool {
+		narrowed, overlap := request.Intersect(&origin)
+		return overlap && len(p.rules.DecideOne(narrowed).Effective) > 0
+	})
 }
 
 // allows reports whether a request may be sent. The addresses it may be sent to are its reach.

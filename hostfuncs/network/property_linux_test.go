@@ -125,7 +125,7 @@ func (c *cosmos) options() Options {
 		if c.random.IntN(2) == 0 {
 			d.Addresses = c.networks(1)
 		}
-		options.Deny = append(options.Deny, Denied{"", d})
+		options.Deny = append(options.Deny, manifests.Deny{Network: &d})
 	}
 	return options
 }
@@ -194,7 +194,7 @@ func refMay(o Options, a arrival) bool {
 		return false
 	}
 	for _, d := range o.Deny {
-		if refDenies(d.NetworkDeny, a) && (len(d.Addresses) == 0 || refContains(d.Addresses, a.address)) {
+		if refDenies(*d.Network, a) && (len(d.Network.Addresses) == 0 || refContains(d.Network.Addresses, a.address)) {
 			return false
 		}
 	}

@@ -98,7 +98,7 @@ func (p *effective) ruleText(asked, given candidate, l *location, method string)
 	case given.rule == nil:
 		return fmt.Sprintf("no grant covers %s", what)
 	}
-	return fmt.Sprintf("the grant%s covers %s, but not %s", at(p.grants[given.index].origin), what, given.gap.text(l, method))
+	return fmt.Sprintf("the grant%s covers %s, but not %s", at(p.grants[given.index].Origin), what, given.gap.text(l, method))
 }
 
 // hostText returns the host, if it is short enough for a sentence.
@@ -195,9 +195,7 @@ func (p *effective) decisions(requests []manifests.NetworkPermission) []tool.Dec
 	for i := range p.requests {
 		d := p.decision(i, requests[i])
 		if d.Effective == "" {
-			for _, grant := range p.outcomes[i].Elsewhere {
-				d.Reason += "; " + p.grants[grant].statement().OtherModule("the grant", p.module)
-			}
+			d.Reason += p.rules.ForOthers(p.outcomes[i], "the grant")
 		}
 		all = append(all, d)
 	}
@@ -210,7 +208,7 @@ func (p *effective) decision(index int, requested manifests.NetworkPermission) t
 	var granted, effective []string
 	for _, permit := range outcome.Granted {
 		g := &p.grants[permit.Grant]
-		granted = append(granted, g.String()+in(g.origin))
+		granted = append(granted, permission.Written(g.String(), g.Origin))
 	}
 	var cuts []*grant
 	complete := false
@@ -238,14 +236,6 @@ func (p *effective) decision(index int, requested manifests.NetworkPermission) t
 	return decision
 }
 
-// in returns an origin in parentheses.
-func in(origin string) string {
-	if origin == "" {
-		return ""
-	}
-	return " (" + origin + ")"
-}
-
 func reasonText(asked *rule, given []*grant, complete bool) string {
 	switch {
 	case len(given) == 0:
@@ -255,7 +245,7 @@ func reasonText(asked *rule, given []*grant, complete bool) string {
 	}
 	var cuts []string
 	for _, g := range given {
-		cuts = append(cuts, fmt.Sprintf("the grant%s covers fewer %s", at(g.origin), asked.cutBy(&g.rule)))
+		cuts = append(cuts, fmt.Sprintf("the grant%s covers fewer %s", at(g.Origin), asked.cutBy(&g.rule)))
 	}
 	return strings.Join(cuts, "; ")
 }
@@ -294,7 +284,7 @@ func isSubset[T comparable](part, whole []T) bool {
 func (p *effective) deniedText(cut []int) string {
 	var lines []string
 	for _, i := range cut {
-		lines = append(lines, cmp.Or(p.denials[i].origin, operator))
+		lines = append(lines, cmp.Or(p.denials[i].origin, permission.Operator))
 	}
 	if len(lines) == 0 {
 		return ""
@@ -307,7 +297,7 @@ func (d *denial) reason() string {
 	if d.profile != "" {
 		return fmt.Sprintf("the profile %s takes the network away", d.profile)
 	}
-	return "denied by " + cmp.Or(d.origin, operator)
+	return "denied by " + cmp.Or(d.origin, permission.Operator)
 }
 
 // String describes the rule: "GET https://*.example.com below /v1".

@@ -172,7 +172,7 @@ func TestReceiptsOfWhatIsTakenAway(t *testing.T) {
 	assert.Zero(t, s.Denials()[0].Allow)
 
 	all.NoNetwork = ""
-	all.Deny = []Denied{{"policy.yaml:9", manifests.NetworkDeny{Host: "*.internal"}}}
+	all.Deny = []manifests.Deny{{Origin: "policy.yaml:9", Network: &manifests.NetworkDeny{Host: "*.internal"}}}
 	s = open(t, all)
 	_, err = get(t, s, "https://db.internal/")
 	assert.Equal(t, "denied by policy.yaml:9", denied(t, err))
@@ -204,7 +204,7 @@ func TestDecisions(t *testing.T) {
 		"some": {
 			Options{
 				Grants: []manifests.NetworkGrant{narrow},
-				Deny:   []Denied{{"policy.yaml:9", manifests.NetworkDeny{Host: "a.example.com", Paths: []string{"/v1/read/secret"}}}, {"policy.yaml:11", manifests.NetworkDeny{Host: "other.test"}}},
+				Deny:   []manifests.Deny{{Origin: "policy.yaml:9", Network: &manifests.NetworkDeny{Host: "a.example.com", Paths: []string{"/v1/read/secret"}}}, {Origin: "policy.yaml:11", Network: &manifests.NetworkDeny{Host: "other.test"}}},
 			},
 			tool.Decision{
 				Requested: "GET, POST https://*.example.com or http://*.example.com below /v1",
@@ -217,7 +217,7 @@ func TestDecisions(t *testing.T) {
 		"denied": {
 			Options{
 				Grants: []manifests.NetworkGrant{narrow},
-				Deny:   []Denied{{"policy.yaml:9", manifests.NetworkDeny{Host: "a.example.com", Ports: []int{443}, Methods: []string{"GET"}, Paths: []string{"/v1"}}}},
+				Deny:   []manifests.Deny{{Origin: "policy.yaml:9", Network: &manifests.NetworkDeny{Host: "a.example.com", Ports: []int{443}, Methods: []string{"GET"}, Paths: []string{"/v1"}}}},
 			},
 			tool.Decision{
 				Requested: "GET, POST https://*.example.com or http://*.example.com below /v1",
@@ -316,7 +316,7 @@ func TestDecideAgainstReference(t *testing.T) {
 			p := randomPermission(random)
 			p.Paths = slices.DeleteFunc(p.Paths, func(path string) bool { return path == "/a/" })
 			d := manifests.NetworkDeny{Host: oneOf(random, "", p.Host), Ports: p.Ports, Methods: p.Methods, Schemes: p.Schemes, Paths: p.Paths}
-			read := must(readDenial(Denied{NetworkDeny: d}))
+			read := must(readDenial("", d))
 			return permissiontest.Line[plainUse]{Rule: &read, Text: fmt.Sprintf("%+v", d), Matches: func(u plainUse) bool {
 				require.Equal(t, plainDenies(d, u), read.matches(locations[u], u.method), "%+v and %+v", d, u)
 				return plainDenies(d, u)
@@ -332,7 +332,7 @@ func TestDecideAgainstReference(t *testing.T) {
 // TestDenialsByAddressTakeNothingWhole: where a request leads is known when it is sent.
 func TestDenialsByAddressTakeNothingWhole(t *testing.T) {
 	asked := must(readRule(manifests.NetworkPermission{Host: "a.test"}))
-	everything := must(readDenial(Denied{}))
+	everything := must(readDenial("", manifests.NetworkDeny{}))
 	require.True(t, everything.Covers(&asked))
 	everything.reach = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	require.False(t, everything.Covers(&asked))

@@ -10,11 +10,7 @@ import (
 	"github.com/caisson-run/caisson/manifests/permission"
 )
 
-const (
-	kind permission.Kind = "network"
-	// operator stands for the origin of a denial that has none.
-	operator = "the operator"
-)
+const kind permission.Kind = "network"
 
 // rule is a set of requests: those that match the host and an element of each list. An empty list
 // matches nothing.
@@ -193,7 +189,7 @@ type denial struct {
 }
 
 // readDenial parses a denial. An empty field matches everything.
-func readDenial(d Denied) (denial, error) {
+func readDenial(origin string, d manifests.NetworkDeny) (denial, error) {
 	r, err := readRequests(manifests.NetworkPermission{
 		Host: cmp.Or(d.Host, "*"), Ports: d.Ports, Schemes: d.Schemes, Paths: d.Paths,
 	}, []string{"https", "http"}, func(string) int { return everyPort })
@@ -202,7 +198,7 @@ func readDenial(d Denied) (denial, error) {
 	}
 	r.methods, r.everyMethod = slices.Clone(d.Methods), len(d.Methods) == 0
 	reach, err := readPrefixes(d.Addresses)
-	return denial{rule: r, origin: d.Origin, reach: reach}, err
+	return denial{rule: r, origin: origin, reach: reach}, err
 }
 
 // matches reports whether a request is denied, ignoring addresses. A path that a lax server may

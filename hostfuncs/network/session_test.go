@@ -249,8 +249,8 @@ func TestNewRefuses(t *testing.T) {
 		"authorities": {Grants: []manifests.NetworkGrant{{NetworkPermission: valid, Authorities: t.TempDir() + "/none.pem"}}},
 		"no file":     {Grants: []manifests.NetworkGrant{{NetworkPermission: valid, Authorities: t.TempDir()}}},
 		"no PEM":      {Grants: []manifests.NetworkGrant{{NetworkPermission: valid, Authorities: "session_test.go"}}},
-		"denial":      {Deny: []Denied{{"policy.yaml:3", manifests.NetworkDeny{Host: "127.1"}}}},
-		"denied path": {Deny: []Denied{{"policy.yaml:3", manifests.NetworkDeny{Paths: []string{"/a/../b"}}}}},
+		"denial":      {Deny: []manifests.Deny{{Origin: "policy.yaml:3", Network: &manifests.NetworkDeny{Host: "127.1"}}}},
+		"denied path": {Deny: []manifests.Deny{{Origin: "policy.yaml:3", Network: &manifests.NetworkDeny{Paths: []string{"/a/../b"}}}}},
 	} {
 		_, err := New(options)
 		var failed *Error

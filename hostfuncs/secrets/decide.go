@@ -16,6 +16,7 @@ import (
 type decider struct {
 	options   Options
 	grants    []grant
+	rules     permission.Rules
 	sources   *sources
 	bindings  map[origin][]*binding
 	masked    []*binding // bindings whose values are masked
@@ -52,17 +53,21 @@ type given struct {
 
 // decide decides each request and adds the effective ones.
 func (d *decider) decide(requests []request) error {
-	var asked, given, taken []permission.Statement
+	d.rules.Module = d.options.Module
 	for _, r := range requests {
-		asked = append(asked, r.statement())
+		d.rules.Requests = append(d.rules.Requests, r.rule())
 	}
 	for _, g := range d.grants {
-		given = append(given, g.statement())
+		d.rules.Grants = append(d.rules.Grants, g.statement())
 	}
 	for _, deny := range d.options.Deny {
-		taken = append(taken, permission.Statement{Rule: &rule{name: deny.Name, everywhere: true}, Origin: deny.Origin})
+		if deny.Secret != "" {
+			taken := permission.Statement{Rule: &rule{name: deny.Secret, everywhere: true}}
+			taken.Origin = deny.Origin
+			d.rules.Denials = append(d.rules.Denials, taken)
+		}
 	}
-	for i, outcome := range permission.Decide(asked, given, taken, d.options.Module) {
+	for i, outcome := range d.rules.Decide() {
 		if err := d.decideOne(requests[i], outcome); err != nil {
 			return err
 		}
@@ -82,8 +87,8 @@ func (d *decider) decideOne(request request, outcome permission.Outcome) error {
 	v.decision.Granted = describeGrants(grants)
 	switch {
 	case len(outcome.Taken) > 0:
-		by := d.options.Deny[outcome.Taken[0]].Origin
-		v.refuse("denied by "+cmp.Or(by, operator), "denied by "+cmp.Or(shownOrigin(by), operator))
+		by := d.rules.Denials[outcome.Taken[0]].Origin
+		v.refuse(d.rules.DeniedBy(outcome), "denied by "+cmp.Or(shownOrigin(by), permission.Operator))
 	case len(outcome.Effective) == 0:
 		d.explainAbsence(request, &v)
 	default:
@@ -92,9 +97,7 @@ func (d *decider) decideOne(request request, outcome permission.Outcome) error {
 		}
 	}
 	if v.decision.Effective == "" {
-		for _, i := range outcome.Elsewhere {
-			v.decision.Reason += "; " + d.grants[i].statement().OtherModule("the grant", d.options.Module)
-		}
+		v.decision.Reason += d.rules.ForOthers(outcome, "the grant")
 	}
 	if len(grants) > 0 && len(outcome.Taken) == 0 && !v.displaced {
 		d.given = append(d.given, given{request.Name, request.host, v.rule})
@@ -112,7 +115,7 @@ func (d *decider) granted(outcome permission.Outcome) ([]grant, error) {
 		for _, o := range permit.Rule.(*rule).origins {
 			if owner, twice := owners[o]; twice {
 				return nil, &Error{Op: "grant", Name: grant.Name, Origin: grant.Origin, Kind: ErrGrant,
-					Message: fmt.Sprintf("granted for %s already, by %s; keep one of the two", o, cmp.Or(owner.Origin, operator))}
+					Message: fmt.Sprintf("granted for %s already, by %s; keep one of the two", o, cmp.Or(owner.Origin, permission.Operator))}
 			}
 			owners[o] = grant
 		}
@@ -127,14 +130,14 @@ func (d *decider) explainAbsence(request request, v *verdict) {
 	v.refuse("no grant gives it", "no grant gives the secret")
 	v.decision.Allow = d.allowGrant(request)
 	for _, grant := range d.grants {
-		if grant.Name != request.Name || !grant.statement().Holds(d.options.Module) {
+		if grant.Name != request.Name || !grant.Holds(d.options.Module) {
 			continue
 		}
 		if grant.host != request.host {
-			v.refuse(fmt.Sprintf("%s grants it only for %s", cmp.Or(grant.Origin, operator), grant.host), "no grant gives the secret for "+request.Host)
+			v.refuse(fmt.Sprintf("%s grants it only for %s", cmp.Or(grant.Origin, permission.Operator), grant.host), "no grant gives the secret for "+request.Host)
 			continue
 		}
-		v.refuse(fmt.Sprintf("%s grants it only in %s", cmp.Or(grant.Origin, operator), describeGranted(grant.Place)), "no grant gives the secret in "+describePlace(request.Place))
+		v.refuse(fmt.Sprintf("%s grants it only in %s", cmp.Or(grant.Origin, permission.Operator), describeGranted(grant.Place)), "no grant gives the secret in "+describePlace(request.Place))
 		return
 	}
 }
@@ -223,10 +226,7 @@ func describeGrants(grants []grant) string {
 	var texts []string
 	for _, grant := range grants {
 		text := fmt.Sprintf("%s from %s for %s", grant.Name, describeSource(grant.From), describeOrigins(grant))
-		if grant.Origin != "" {
-			text += " (" + grant.Origin + ")"
-		}
-		texts = append(texts, text)
+		texts = append(texts, permission.Written(text, grant.Origin))
 	}
 	return strings.Join(texts, "; ")
 }

@@ -32,7 +32,7 @@ func TestDecisions(t *testing.T) {
 	values := environment{key: "0123456789abcdef", "EMPTY": ""}
 	for name, c := range map[string]struct {
 		grants []manifests.SecretGrant
-		deny   []secrets.Denied
+		deny   []manifests.Deny
 		want   tool.Decision
 		rule   string // of the receipt that the guest gets; empty where the secret exists
 	}{
@@ -57,9 +57,9 @@ func TestDecisions(t *testing.T) {
 		}),
 			want: tool.Decision{Reason: `/etc/caisson/caisson.yaml:14 grants it only in the header X-Api-Key after "Bearer "`, Allow: suggestion},
 			rule: "no grant gives the secret in the header X-Api-Key"},
-		"denied": {grants: []manifests.SecretGrant{grant}, deny: []secrets.Denied{{Origin: "a/b.yaml:3", Name: "OTHER"}, {Origin: "/etc/caisson.yaml:30", Name: key}},
+		"denied": {grants: []manifests.SecretGrant{grant}, deny: []manifests.Deny{{Origin: "a/b.yaml:3", Secret: "OTHER"}, {Origin: "/etc/caisson.yaml:30", Secret: key}},
 			want: tool.Decision{Granted: given, Reason: "denied by /etc/caisson.yaml:30"}, rule: "denied by caisson.yaml:30"},
-		"denied without saying where": {grants: []manifests.SecretGrant{grant}, deny: []secrets.Denied{{Name: key}},
+		"denied without saying where": {grants: []manifests.SecretGrant{grant}, deny: []manifests.Deny{{Secret: key}},
 			want: tool.Decision{Granted: given, Reason: "denied by the operator"}, rule: "denied by the operator"},
 		"not set": {grants: changed(func(g *manifests.SecretGrant) { g.From.Env = "TAVILY_KEY" }),
 			want: tool.Decision{Granted: "SEARCH_KEY from the environment variable TAVILY_KEY for https://api.search.example (/etc/caisson/caisson.yaml:14)",
@@ -285,7 +285,7 @@ func TestUnsent(t *testing.T) {
 			request("OTHER_KEY", inHeader("x-api_key"), host), request("DENIED_KEY", inHeader("X-Denied"), host), request("NO_GRANT", inHeader("X-None"), host),
 		},
 		Grants:    []manifests.SecretGrant{granted(key, host), granted("UNSET_KEY", host), elsewhere, granted("OTHER_KEY", host), granted("DENIED_KEY", host)},
-		Deny:      []secrets.Denied{{Name: "DENIED_KEY"}},
+		Deny:      []manifests.Deny{{Secret: "DENIED_KEY"}},
 		LookupEnv: environment{key: "0123456789abcdef", "PORT_KEY": "0123456789abcdef", "OTHER_KEY": "0123456789abcdef", "DENIED_KEY": "0123456789abcdef"}.lookup,
 	}))
 	const unset, bound, port = "the secret is granted but has no value that can be used here", "the secret is sent only to https://api.search.example", "the secret is sent only to https://api.search.example:8443"

@@ -11,11 +11,7 @@ import (
 	"github.com/caisson-run/caisson/manifests/permission"
 )
 
-const (
-	kind permission.Kind = "secrets"
-	// operator stands for the origin of a grant or a denial that has none.
-	operator = "the operator"
-)
+const kind permission.Kind = "secrets"
 
 // rule says where a secret may go: its name, the origins of requests, and the place in them.
 type rule struct {
@@ -107,9 +103,7 @@ func readRequest(requested manifests.SecretPermission) request {
 	return request{requested, host}
 }
 
-func (r request) statement() permission.Statement {
-	return permission.Statement{Rule: &rule{name: r.Name, host: r.host, place: canonical(r.Place)}}
-}
+func (r request) rule() *rule { return &rule{name: r.Name, host: r.host, place: canonical(r.Place)} }
 
 // grant is a grant of the operator, for one host.
 type grant struct {
@@ -122,9 +116,8 @@ type grant struct {
 // operator must name those places.
 func (g grant) statement() permission.Statement {
 	return permission.Statement{
-		Rule:   &rule{name: g.Name, host: g.host, origins: originsOf(g), place: canonical(g.Place)},
-		Origin: g.Origin,
-		SHA256: g.SHA256,
+		Binding: g.Binding,
+		Rule:    &rule{name: g.Name, host: g.host, origins: originsOf(g), place: canonical(g.Place)},
 	}
 }
 

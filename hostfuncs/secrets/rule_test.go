@@ -36,7 +36,7 @@ func TestDecideSecrets(t *testing.T) {
 	}
 	request := func(random *rand.Rand) permissiontest.Line[secretUse] {
 		p := manifests.SecretPermission{Name: oneOf(random, "A", "B"), Host: oneOf(random, "a.test", "B.test", "*", ""), Place: oneOf(random, append(places, manifests.SecretPlace{})...)}
-		return permissiontest.Line[secretUse]{Rule: readRequest(p).statement().Rule, Text: fmt.Sprintf("%+v", p), Matches: func(u secretUse) bool {
+		return permissiontest.Line[secretUse]{Rule: readRequest(p).rule(), Text: fmt.Sprintf("%+v", p), Matches: func(u secretUse) bool {
 			return u.name == p.Name && u.host == strings.ToLower(p.Host) && u.place == p.Place
 		}}
 	}

@@ -32,19 +32,13 @@ type Options struct {
 	Module   string // its module's SHA-256 in lower-case hex; if empty, no grant bound to a module applies
 	Requests []manifests.SecretPermission
 	Grants   []manifests.SecretGrant
-	Deny     []Denied
+	Deny     []manifests.Deny // denials of other kinds are ignored
 	// Network holds the manifest's network requests. Suggested grants use their schemes and
 	// ports.
 	Network []manifests.NetworkPermission
 	// LookupEnv reads the host's environment, like os.LookupEnv. If it is nil, the environment
 	// is empty.
 	LookupEnv func(name string) (value string, set bool)
-}
-
-// Denied excludes a secret from every grant.
-type Denied struct {
-	Origin string // where the denial is written; may be empty
-	Name   string
 }
 
 // Set holds the secrets of one tool. Create it with [New]. It is immutable and safe for concurrent

@@ -117,7 +117,7 @@ func TestSourcesThatNobodyAsksForAreNotRead(t *testing.T) {
 	require.NoError(t, errOf(secrets.New(options)))
 	options.Requests = []manifests.SecretPermission{request(key, inHeader("X"), host)}
 	require.ErrorIs(t, errOf(secrets.New(options)), secrets.ErrSource, "the control")
-	options.Deny = []secrets.Denied{{Name: key}}
+	options.Deny = []manifests.Deny{{Secret: key}}
 	require.NoError(t, errOf(secrets.New(options)))
 }
 

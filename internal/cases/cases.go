@@ -15,6 +15,7 @@ import (
 
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/permission"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/runtime"
 	"github.com/caisson-run/caisson/tool"
@@ -48,13 +49,13 @@ func Open(ctx context.Context, rt *runtime.Runtime, m *manifests.Manifest, test 
 	w := &Workspace{name: m.Name, dirs: map[string]string{}}
 	// Whoever runs the tests has approved of what is destructive, too.
 	grants := manifests.Grants{Context: manifests.GrantContext(m.Context...), Approved: []manifests.ApprovalGrant{{}}}
-	for i, permission := range m.Permissions.Files {
+	for i, request := range m.Permissions.Files {
 		host := filepath.Join(dir, strconv.Itoa(i))
 		if err := os.Mkdir(host, 0o700); err != nil {
 			return nil, fmt.Errorf("cases: %w", err)
 		}
-		w.dirs[permission.Path] = host
-		grants.Files = append(grants.Files, manifests.FileGrant{Path: permission.Path, Host: host, Access: permission.Access})
+		w.dirs[request.Path.String()] = host
+		grants.Files = append(grants.Files, manifests.FileGrant{Path: request.Path, Host: permission.NewHostTemplate(host), Access: request.Access})
 	}
 	if err := w.write(test.Files); err != nil {
 		return nil, fmt.Errorf("cases: %w", err)

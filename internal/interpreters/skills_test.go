@@ -22,7 +22,7 @@ func skillWorld(t *testing.T) (w *world, m *manifests.Manifest) {
 	w.write("skills/bad/SKILL.md", "---\nname: bad\n---\n")
 	w.write("skills/good/SKILL.md", "---\nname: good\n---\n")
 	require.NoError(t, os.Symlink(filepath.Join(w.dir, "secret.txt"), filepath.Join(w.dir, "skills", "bad", "link.py")))
-	w.grants = manifests.Grants{Files: []manifests.FileGrant{{Path: "/skills", Host: filepath.Join(w.dir, "skills"), Access: manifests.AccessReadWrite}}}
+	w.grants = manifests.Grants{Files: []manifests.FileGrant{manifests.GrantDirectory("/skills", filepath.Join(w.dir, "skills"), manifests.AccessReadWrite)}}
 	m, err := manifests.Load(filepath.Join("..", "..", "wasm-tools", "skills", "execute_skill_script.tool.yaml"))
 	require.NoError(t, err)
 	return w, m
@@ -91,7 +91,7 @@ func TestAttackSkillScriptControl(t *testing.T) {
 	}
 	w, m := skillWorld(t)
 	w.write("project/a.txt", "")
-	w.grants.Files = append(w.grants.Files, manifests.FileGrant{Path: "/project", Host: filepath.Join(w.dir, "project"), Access: manifests.AccessReadWrite})
+	w.grants.Files = append(w.grants.Files, manifests.GrantDirectory("/project", filepath.Join(w.dir, "project"), manifests.AccessReadWrite))
 	reached, outcome := attack(t, w, m, skillAttacks["project without grant"])
 	assert.True(t, reached, outcome.Result.Error)
 	held, err := os.ReadFile(filepath.Join(w.dir, "skills", "bad", "link.py"))

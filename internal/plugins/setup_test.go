@@ -171,7 +171,7 @@ func loadIn(t testing.TB, r *runtime.Runtime, s subject, export string) (*runtim
 		if s.writes {
 			access = manifests.AccessReadWrite
 		}
-		grants.Files = []manifests.FileGrant{{Path: "/mnt", Host: s.files, Access: access}}
+		grants.Files = []manifests.FileGrant{manifests.GrantDirectory("/mnt", s.files, access)}
 	}
 	loaded, err := r.Load(t.Context(), m, grants)
 	if err != nil {

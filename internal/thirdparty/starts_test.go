@@ -107,7 +107,7 @@ func (s startable) load(t *testing.T, w workshop, rt *runtime.Runtime, name, sna
 	if mounted {
 		loaded.dir = t.TempDir()
 		permissions["files"] = []map[string]string{{"path": "/data", "access": "read-write"}}
-		grants.Files = []manifests.FileGrant{{Path: "/data", Host: loaded.dir, Access: manifests.AccessReadWrite}}
+		grants.Files = []manifests.FileGrant{manifests.GrantDirectory("/data", loaded.dir, manifests.AccessReadWrite)}
 	}
 	module := map[string]any{"path": name + ".wasm", "stdin": "{input}", "stdout": "text"}
 	if len(s.codes) > 0 {

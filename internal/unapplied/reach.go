@@ -8,16 +8,15 @@ import (
 
 	"github.com/caisson-run/caisson/hostfuncs/network"
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/manifests/permission"
 )
 
 // requests adds a finding if a grant is for a host that its tools ask for, but for none of the requests that
 // they ask for there.
 func (a *applied) requests(at string, grant manifests.NetworkGrant, origin string, receivers []*manifests.Manifest) {
-	statement := manifests.Grants{Network: []manifests.NetworkGrant{grant}}.Statements()[0]
+	element := manifests.Grants{Network: []manifests.NetworkGrant{grant}}.Elements()[0]
 	var asking []string
 	for _, m := range receivers {
-		if !statement.Concerns(m) {
+		if !element.Concerns(m) {
 			continue
 		}
 		meets, err := meetsRequests(m, grant.NetworkPermission)
@@ -50,10 +49,6 @@ func meetsRequests(m *manifests.Manifest, granted manifests.NetworkPermission) (
 // placeholders adds a finding for each context value in a host path that none of the tools that ask for the
 // directory has. Their calls are denied.
 func (a *applied) placeholders(at string, grant manifests.FileGrant, origin string, receivers []*manifests.Manifest) {
-	template, err := permission.ParseHostTemplate(grant.Host)
-	if err != nil {
-		return // which is reported elsewhere
-	}
 	var has []string
 	asked := false
 	for _, m := range receivers {
@@ -61,7 +56,7 @@ func (a *applied) placeholders(at string, grant manifests.FileGrant, origin stri
 			asked, has = true, append(has, m.Context...)
 		}
 	}
-	for _, key := range template.Keys() {
+	for _, key := range grant.Host.Keys() {
 		if !asked || slices.Contains(has, key) {
 			continue
 		}

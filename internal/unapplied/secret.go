@@ -42,11 +42,7 @@ func (a *applied) networkOf(m *manifests.Manifest) network.Options {
 	for _, policy := range a.policies {
 		given := policy.For(m.Name, m.File)
 		options.Grants = append(options.Grants, given.Network...)
-		for _, deny := range given.Deny {
-			if deny.Network != nil {
-				options.Deny = append(options.Deny, network.Denied{Origin: deny.Origin, NetworkDeny: *deny.Network})
-			}
-		}
+		options.Deny = append(options.Deny, given.Deny...)
 	}
 	if slices.ContainsFunc(options.Grants, func(g manifests.NetworkGrant) bool { return g.SHA256 != "" }) {
 		options.Module = digestOf(m)

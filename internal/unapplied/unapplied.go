@@ -58,14 +58,14 @@ type applied struct {
 
 func (a *applied) policy(policy *manifests.Policy) {
 	for _, source := range policy.Context {
-		if s := (manifests.Deny{Context: source.Name}).Statement(); len(a.tools) > 0 && !slices.ContainsFunc(a.tools, s.Concerns) {
+		if s := (manifests.Deny{Context: source.Name}).Element(); len(a.tools) > 0 && !slices.ContainsFunc(a.tools, s.Concerns) {
 			a.add("context."+source.Name, source.Origin, "no tool asks for "+s.About, s.Fix)
 		}
 	}
 	for i, grant := range policy.Grants {
 		at := fmt.Sprintf("grants[%d]", i)
 		switch {
-		case len(grant.Statements()) == 0:
+		case len(grant.Elements()) == 0:
 			a.add(at, grant.Origin, "the grant gives nothing", "add what its tools should get, such as files or network, or remove the grant")
 		case len(a.tools) > 0:
 			a.grant(at, grant)
@@ -101,11 +101,11 @@ func (a *applied) grant(at string, grant manifests.Grant) {
 		return
 	}
 	alone := manifests.Policy{Grants: []manifests.Grant{grant}}
-	var given []manifests.Statement
+	var given []manifests.Element
 	var receivers []*manifests.Manifest
 	for _, m := range named {
-		if statements := alone.For(m.Name, m.File).Statements(); len(statements) > 0 {
-			given, receivers = statements, append(receivers, m)
+		if elements := alone.For(m.Name, m.File).Elements(); len(elements) > 0 {
+			given, receivers = elements, append(receivers, m)
 		}
 	}
 	if len(receivers) == 0 {
@@ -133,7 +133,7 @@ func (a *applied) deny(at string, deny manifests.PolicyDeny) {
 	case deny.Network != nil:
 		return // a denial for all tools also guards against future grants
 	}
-	s := deny.Statement()
+	s := deny.Element()
 	if len(concerned) == 0 || slices.ContainsFunc(concerned, s.Concerns) {
 		return
 	}
@@ -180,8 +180,8 @@ func (a *applied) fixFor(pattern string) string {
 	return "load the tool, or correct the name"
 }
 
-// elements checks the statements of a grant.
-func (a *applied) elements(at string, given []manifests.Statement, receivers []*manifests.Manifest) {
+// elements checks the elements of a grant.
+func (a *applied) elements(at string, given []manifests.Element, receivers []*manifests.Manifest) {
 	for _, s := range given {
 		asking := slices.DeleteFunc(slices.Clone(receivers), func(m *manifests.Manifest) bool { return !s.Concerns(m) })
 		switch {

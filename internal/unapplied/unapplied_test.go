@@ -9,6 +9,7 @@ import (
 
 	"github.com/caisson-run/caisson/internal/unapplied"
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/permission"
 )
 
 func near(string) []string { return []string{"reader"} }
@@ -35,7 +36,7 @@ deny: [{tools: [reader], env: LANG}]
 `))
 	require.NoError(t, err)
 	program := &manifests.Policy{
-		Grants: []manifests.Grant{{Tools: []string{"*"}, Files: []manifests.FileGrant{{Binding: manifests.Binding{Origin: "main.go"}, Path: "/other", Host: "."}}}},
+		Grants: []manifests.Grant{{Tools: []string{"*"}, Files: []manifests.FileGrant{{Binding: manifests.Binding{Origin: "main.go"}, Path: permission.NewGuestPath("/other"), Host: permission.NewHostTemplate(".")}}}},
 		Ask:    []manifests.PolicyAsk{{Origin: "main.go", Tool: "writer"}},
 	}
 	assert.Equal(t, []unapplied.Finding{

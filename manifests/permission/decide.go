@@ -1,6 +1,11 @@
 package permission
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+
+	"github.com/caisson-run/caisson/tool"
+)
 
 // Outcome is the decision on one request. It refers to grants and denials by their indexes.
 type Outcome struct {
@@ -23,32 +28,45 @@ type Permit struct {
 	Grant int
 }
 
+// Rules are what is requested, granted and denied to one tool, of one kind of permission. For every
+// kind, [Rules.Decide] is the only place where request ∩ grant − deny is computed. The zero value
+// grants nothing.
+type Rules struct {
+	Requests        []Rule
+	Grants, Denials []Statement
+	// Module is the digest of the tool's module in lower-case hex digits, or empty if it is not
+	// known.
+	Module string
+}
+
+// Operator is named in texts in place of an origin that is empty.
+const Operator = "the operator"
+
 // Decide returns what is effective of each request: what grants for the module allow, minus what is
-// denied. module is a digest in lower-case hex digits, or empty if it is not known. For every kind
-// of permission, this is the only place where request ∩ grant − deny is computed. Zero values grant
-// nothing. Decide keeps none of its arguments.
-func Decide(requests, grants, denials []Statement, module string) []Outcome {
-	outcomes := make([]Outcome, len(requests))
-	for i, request := range requests {
-		outcomes[i] = decide(request.Rule, grants, denials, module)
+// denied.
+func (r Rules) Decide() []Outcome {
+	outcomes := make([]Outcome, len(r.Requests))
+	for i, request := range r.Requests {
+		outcomes[i] = r.DecideOne(request)
 	}
 	return outcomes
 }
 
-func decide(request Rule, grants, denials []Statement, module string) Outcome {
+// DecideOne is [Rules.Decide] for one request, which need not be among Requests.
+func (r Rules) DecideOne(request Rule) Outcome {
 	var o Outcome
-	for i, grant := range grants {
+	for i, grant := range r.Grants {
 		both, overlap := request.Intersect(grant.Rule)
 		switch {
 		case !overlap:
-		case !grant.Holds(module):
+		case !grant.Holds(r.Module):
 			o.Elsewhere = append(o.Elsewhere, i)
 		default:
 			o.Granted = append(o.Granted, Permit{both, i})
 		}
 	}
 	o.Effective = slices.Clone(o.Granted)
-	for i, deny := range denials {
+	for i, deny := range r.Denials {
 		if _, overlap := request.Intersect(deny.Rule); !overlap {
 			continue
 		}
@@ -60,4 +78,56 @@ func decide(request Rule, grants, denials []Statement, module string) Outcome {
 		o.Effective = slices.DeleteFunc(o.Effective, covered)
 	}
 	return o
+}
+
+// DeniedBy returns the reason for an outcome in which a denial took something, for receipts.
+func (r Rules) DeniedBy(o Outcome) string {
+	return "denied by " + cmp.Or(r.Denials[o.Taken[0]].Origin, Operator)
+}
+
+// ForOthers describes the grants of an outcome that are restricted to other modules, to follow a
+// reason. The text is empty if there are none.
+func (r Rules) ForOthers(o Outcome, what string) string {
+	text := ""
+	for _, i := range o.Elsewhere {
+		text += r.Grants[i].otherModule(what, r.Module)
+	}
+	return text
+}
+
+// DecideNames returns the decision on each request of a kind whose rules are of type [Name], and the
+// grant, as an index, of each name in effect. missing is the reason if there is no grant, and
+// allow returns what would allow a name.
+func (r Rules) DecideNames(missing string, allow func(name string) tool.Allow) (decisions []tool.Decision, effective map[string]int) {
+	effective = map[string]int{}
+	for i, outcome := range r.Decide() {
+		requested := r.Requests[i].(Name)
+		name := requested.String()
+		d := tool.Decision{Permission: string(requested.Kind()), Requested: name}
+		if len(outcome.Granted) > 0 {
+			d.Granted = Written(name, r.Grants[outcome.Granted[0].Grant].Origin)
+		}
+		switch {
+		case len(outcome.Taken) > 0:
+			d.Reason = r.DeniedBy(outcome)
+		case len(outcome.Effective) > 0:
+			effective[name] = outcome.Effective[0].Grant
+			d.Effective, d.Reason = name, "granted"
+		default:
+			d.Reason, d.Allow = missing, allow(name)
+		}
+		if d.Effective == "" {
+			d.Reason += r.ForOthers(outcome, "the grant")
+		}
+		decisions = append(decisions, d)
+	}
+	return decisions, effective
+}
+
+// Written returns a text followed by its origin in parentheses, if that is not empty.
+func Written(text, origin string) string {
+	if origin == "" {
+		return text
+	}
+	return text + " (" + origin + ")"
 }

@@ -27,9 +27,12 @@ func TestDecideNames(t *testing.T) {
 
 func TestDecideSaysWhy(t *testing.T) {
 	name := func(text, origin, digest string) permission.Statement {
-		return permission.Statement{Rule: permission.NewName("env", text), Origin: origin, SHA256: digest}
+		return permission.Statement{Rule: permission.NewName("env", text), Binding: permission.Binding{Origin: origin, SHA256: digest}}
 	}
-	requests := []permission.Statement{name("A", "", ""), name("B", "", ""), name("C", "", ""), name("D", "", "")}
+	var requests []permission.Rule
+	for _, text := range []string{"A", "B", "C", "D"} {
+		requests = append(requests, permission.NewName("env", text))
+	}
 	grants := []permission.Statement{name("A", "p:1", ""), name("B", "p:2", "other"), name("C", "p:3", ""), name("A", "p:4", "this"), {Rule: permission.NewName("tools", "D")}}
 	denials := []permission.Statement{name("C", "p:9", ""), name("X", "p:10", "")}
 	a := permission.Permit{Rule: permission.NewName("env", "A"), Grant: 0}
@@ -40,9 +43,9 @@ func TestDecideSaysWhy(t *testing.T) {
 		{Elsewhere: []int{1}},
 		{Granted: []permission.Permit{c}, Effective: []permission.Permit{}, Taken: []int{0}, Cut: []int{0}},
 		{},
-	}, permission.Decide(requests, grants, denials, "this"))
-	unknown := permission.Decide(requests[:1], grants, nil, "")
+	}, permission.Rules{Requests: requests, Grants: grants, Denials: denials, Module: "this"}.Decide())
+	unknown := permission.Rules{Requests: requests[:1], Grants: grants}.Decide()
 	assert.Equal(t, []permission.Permit{a}, unknown[0].Granted, "of a module that cannot be read, nothing is known")
 	assert.Equal(t, []int{3}, unknown[0].Elsewhere)
-	assert.Empty(t, permission.Decide(nil, grants, denials, "this"))
+	assert.Empty(t, permission.Rules{Grants: grants, Denials: denials, Module: "this"}.Decide())
 }

@@ -46,15 +46,15 @@ func ExampleParseHostTemplate() {
 	// the value of project_id is a step in a path, not a name
 }
 
-func ExampleDecide() {
-	name := func(variable string) permission.Statement {
-		return permission.Statement{Rule: permission.NewName("env", variable), Origin: "caisson.yaml:3"}
+func ExampleRules_Decide() {
+	name := func(variable string) permission.Rule { return permission.NewName("env", variable) }
+	rules := permission.Rules{
+		Requests: []permission.Rule{name("LANG"), name("HOME"), name("PATH")},
+		Grants:   []permission.Statement{{Rule: name("LANG")}, {Rule: name("HOME")}},
+		Denials:  []permission.Statement{{Rule: name("HOME")}},
 	}
-	requests := []permission.Statement{name("LANG"), name("HOME"), name("PATH")}
-	grants := []permission.Statement{name("LANG"), name("HOME")}
-	denials := []permission.Statement{name("HOME")}
-	for i, outcome := range permission.Decide(requests, grants, denials, "") {
-		fmt.Println(requests[i].Rule, len(outcome.Effective) > 0, len(outcome.Granted), len(outcome.Taken))
+	for i, outcome := range rules.Decide() {
+		fmt.Println(rules.Requests[i], len(outcome.Effective) > 0, len(outcome.Granted), len(outcome.Taken))
 	}
 	// Output:
 	// LANG true 1 0

@@ -21,11 +21,13 @@ const (
 // "./workspaces/{project_id}". For Matches, Covers and Intersect it is the set of directories that
 // it names with all possible values. Paths are compared as written: links and ".." are not
 // followed, and a relative path is never equal to an absolute one. The zero value is no directory
-// and cannot be opened.
+// and cannot be opened, and neither is a value made of an invalid text.
 type HostTemplate struct {
-	// base is the literal part before the first placeholder. It is empty only in the zero value.
-	base string
-	rest []element // from the first placeholder on
+	// base is the literal part before the first placeholder. It is empty if the value is no
+	// directory.
+	base    string
+	rest    []element // from the first placeholder on
+	invalid string    // the text, if it is invalid
 }
 
 // element is one literal path element, or a placeholder if key is set.
@@ -33,15 +35,58 @@ type element struct{ literal, key string }
 
 const hostTemplateFix = "write a path such as ./workspaces/{project_id}, in which an element may be a context value as a whole"
 
-// ParseHostTemplate parses a template. Each element of the path is literal or exactly "{key}",
-// where key is a valid name of a context value. Braces are not allowed anywhere else. After the
-// first placeholder ".." is rejected, so that the directory is always below the literal part.
-func ParseHostTemplate(text string) (HostTemplate, error) {
+// NewHostTemplate returns a template for a grant made in Go. Each element of the path is literal or
+// exactly "{key}", where key is a valid name of a context value. Braces are not allowed anywhere
+// else. After the first placeholder ".." is not allowed, so that the directory is always below the
+// literal part. [HostTemplate.Err] says whether the text is valid; what takes the grant checks it.
+func NewHostTemplate(text string) HostTemplate {
 	t, problem := readHostTemplate(text)
 	if problem != "" {
-		return HostTemplate{}, &Error{What: "host directory", Text: text, Problem: problem, Fix: hostTemplateFix}
+		return HostTemplate{invalid: text}
+	}
+	return t
+}
+
+// ParseHostTemplate is like [NewHostTemplate], but returns the zero value and an error for an invalid
+// text.
+func ParseHostTemplate(text string) (HostTemplate, error) {
+	t := NewHostTemplate(text)
+	if err := t.Err(); err != nil {
+		return HostTemplate{}, err
 	}
 	return t, nil
+}
+
+// Err returns an error, of type [*Error], if the value is no directory.
+func (t HostTemplate) Err() error {
+	if t.base != "" {
+		return nil
+	}
+	_, problem := readHostTemplate(t.invalid)
+	return &Error{What: "host directory", Text: t.invalid, Problem: problem, Fix: hostTemplateFix}
+}
+
+// In returns the template with a clean path that starts at a directory, unless it is absolute. The
+// directory is literal, even if its name has braces.
+func (t HostTemplate) In(dir string) HostTemplate {
+	switch {
+	case t.base == "":
+	case filepath.VolumeName(t.base) != "" || os.IsPathSeparator(t.base[0]):
+		t.base = filepath.Clean(t.base)
+	default:
+		t.base = filepath.Join(dir, t.base)
+	}
+	return t
+}
+
+// MarshalText returns the path with its placeholders. It contains a host path, so it is only for the
+// operator.
+func (t HostTemplate) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
+// UnmarshalText sets the template to a text, as [NewHostTemplate] reads it.
+func (t *HostTemplate) UnmarshalText(text []byte) error {
+	*t = NewHostTemplate(string(text))
+	return nil
 }
 
 var placeholder = regexp.MustCompile(`^\{[A-Za-z_][A-Za-z0-9_]{0,63}\}$`)
@@ -85,9 +130,12 @@ func readHostTemplate(text string) (t HostTemplate, problem string) {
 
 func isSeparator(r rune) bool { return r < utf8.RuneSelf && os.IsPathSeparator(uint8(r)) }
 
-// String returns the path with its placeholders, without "." elements and doubled separators. It
-// contains a host path, so it is only for the operator.
+// String returns the path with its placeholders, without "." elements and doubled separators, or an
+// invalid text as it is. It contains a host path, so it is only for the operator.
 func (t HostTemplate) String() string {
+	if t.invalid != "" {
+		return t.invalid
+	}
 	names := make([]string, len(t.rest))
 	for i, e := range t.rest {
 		names[i] = e.String()

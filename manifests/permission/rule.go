@@ -1,6 +1,9 @@
 package permission
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // Kind is a kind of permission, as named in decisions and receipts: "files", "network".
 type Kind string
@@ -17,33 +20,47 @@ type Rule interface {
 	Intersect(other Rule) (Rule, bool)
 }
 
-// Statement is a rule with its origin.
-type Statement struct {
-	Rule Rule
-	// Origin is where it is written, for display. It may be empty.
+// Binding says where the operator wrote a statement, and to which module a grant is restricted.
+type Binding struct {
+	// Origin is for display: "caisson.yaml:14" or one of the program's flags. It may be empty.
+	// Receipts include it, and guests and models read receipts, so it should not contain a host
+	// path.
 	Origin string
-	// SHA256 restricts a grant to the module with this digest, in lower-case hex digits. Empty
-	// means every module. It is not used for requests and denials.
+	// SHA256 restricts a grant to the module with this digest, in 64 lower-case hex digits. Empty
+	// means any module. Denials do not use it.
 	SHA256 string
+}
+
+// Inherit fills in the empty fields with those of the grant that an element belongs to, and returns
+// the result.
+func (b *Binding) Inherit(from Binding) Binding {
+	b.Origin, b.SHA256 = cmp.Or(b.Origin, from.Origin), cmp.Or(b.SHA256, from.SHA256)
+	return *b
 }
 
 // Holds reports whether a grant applies to the module with this digest, in lower-case hex digits. A
 // restricted grant does not apply to a module whose digest is unknown, given as "".
-func (s Statement) Holds(module string) bool {
-	return s.SHA256 == "" || module != "" && s.SHA256 == module
+func (b Binding) Holds(module string) bool {
+	return b.SHA256 == "" || module != "" && b.SHA256 == module
 }
 
-// OtherModule returns a message for people: a grant, called what, is for a module other than the
+// otherModule returns a message for people: a grant, called what, is for a module other than the
 // one with this digest. The digest is empty if the module cannot be read.
-func (s Statement) OtherModule(what, module string) string {
-	if s.Origin != "" {
-		what += " of " + s.Origin
+func (b Binding) otherModule(what, module string) string {
+	if b.Origin != "" {
+		what += " of " + b.Origin
 	}
 	this := "which cannot be read"
 	if module != "" {
 		this = "which has " + module
 	}
-	return fmt.Sprintf("%s is for the module with sha256 %s and not for this one, %s", what, s.SHA256, this)
+	return fmt.Sprintf("; %s is for the module with sha256 %s and not for this one, %s", what, b.SHA256, this)
+}
+
+// Statement is a rule that the operator grants or denies.
+type Statement struct {
+	Binding
+	Rule Rule
 }
 
 // nested returns the smaller of two values if one covers the other, and false otherwise. Two hosts

@@ -27,27 +27,10 @@ type Permission struct {
 // New decides what a tool may know. The module is its digest; empty where that is not known.
 func New(m *manifests.Manifest, grants manifests.Grants, module string) *Permission {
 	p := &Permission{tool: m.Name, allowed: map[string]bool{}}
-	var requests, given, denials []permission.Statement
-	for _, zone := range m.Permissions.Clock {
-		requests = append(requests, permission.Statement{Rule: permission.NewName(kind, zone)})
-	}
-	for _, grant := range grants.Clock {
-		given = append(given, permission.Statement{Rule: permission.NewName(kind, grant.Zone), Origin: grant.Origin, SHA256: grant.SHA256})
-	}
-	for _, deny := range grants.Deny {
-		denials = append(denials, permission.Statement{Rule: permission.NewName(kind, deny.Clock), Origin: deny.Origin})
-	}
-	for i, outcome := range permission.Decide(requests, given, denials, module) {
-		zone := m.Permissions.Clock[i]
-		d := tool.Decision{Permission: string(kind), Requested: zone, Reason: "no grant names it", Allow: p.allow(zone)}
-		switch {
-		case len(outcome.Effective) > 0:
-			p.allowed[zone] = true
-			d.Effective, d.Reason, d.Allow = zone, "granted", tool.Allow{}
-		case len(outcome.Taken) > 0:
-			d.Reason, d.Allow = "denied by "+denials[outcome.Taken[0]].Origin, tool.Allow{}
-		}
-		p.decisions = append(p.decisions, d)
+	var granted map[string]int
+	p.decisions, granted = grants.NameRules(kind, m.Permissions.Clock, module).DecideNames("no grant names it", p.allow)
+	for zone := range granted {
+		p.allowed[zone] = true
 	}
 	return p
 }

@@ -21,17 +21,18 @@ func clock() kind {
 			func(r *reader, n *node, at string) []ClockGrant {
 				return namedGrants(r, n, at, maxList, r.name, func(b Binding, zone string) ClockGrant { return ClockGrant{b, zone} })
 			},
-			listing(func(c ClockGrant) *node { return textOf(c.Zone) }), func(c ClockGrant) Statement { return zoneStatement(c.Zone) }),
+			listing(func(c ClockGrant) *node { return textOf(c.Zone) }), func(c ClockGrant) Element { return zoneElement(c.Zone) }),
 		takes: &taking{
 			key: "clock", schema: `{"type": "string"}`,
 			read: func(r *reader, n *node, at string, d *Deny) { d.Clock = r.name(n, at) },
-			say:  func(d Deny) (Statement, bool) { return zoneStatement(d.Clock), d.Clock != "" },
+			say:  func(d Deny) (Element, bool) { return zoneElement(d.Clock), d.Clock != "" },
 		},
 	}
 }
 
-func zoneStatement(zone string) Statement {
-	return Statement{
+func zoneElement(zone string) Element {
+	return Element{
+		name:  zone,
 		About: "the time in " + zone, Fix: "write a zone that a manifest asks for, or remove it",
 		canonical: func() (any, error) { return zone, nil },
 		asked:     func(m *Manifest) bool { return slices.Contains(m.Permissions.Clock, zone) },

@@ -1,5 +1,5 @@
 // Package permissiontest checks a kind of permission against a plain reference: whatever random
-// requests, grants and denials say, [permission.Decide] allows what one asks for, another gives, and
+// requests, grants and denials say, [permission.Rules.Decide] allows what one asks for, another gives, and
 // none takes away.
 package permissiontest
 
@@ -43,7 +43,11 @@ func Check[U any](t testing.TB, sample Sample[U], seed uint64) {
 		grants, given := draw(random, sample.Grant, random.IntN(4), true)
 		denials, taken := draw(random, sample.Denial, random.IntN(3), false)
 		world := fmt.Sprintf("requests %s, grants %s, denials %s", texts(asked, requests), texts(given, grants), texts(taken, denials))
-		outcomes := permission.Decide(requests, grants, denials, module)
+		rules := permission.Rules{Grants: grants, Denials: denials, Module: module}
+		for _, request := range requests {
+			rules.Requests = append(rules.Requests, request.Rule)
+		}
+		outcomes := rules.Decide()
 		if len(outcomes) != len(requests) {
 			t.Fatalf("%d outcomes of %s", len(outcomes), world)
 		}
