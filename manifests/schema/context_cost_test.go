@@ -4,6 +4,7 @@ package schema
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -16,10 +17,19 @@ func TestValidationsLookAtTheirContextOften(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			compiled, err := Compile([]byte(c.schema))
 			require.NoError(t, err)
-			for attempt := 0; ; attempt++ { // the machine may be busy
+			// A busy machine stops each attempt at other places, so the shortest time for each place counts.
+			var shortest []time.Duration
+			for attempt := 0; ; attempt++ {
 				ctx := newEnding(t, math.MaxInt)
 				_ = compiled.Validate(ctx, []byte(c.value))
-				longest := max(ctx.longest, time.Since(ctx.last))
+				gaps := append(ctx.gaps, time.Since(ctx.last))
+				if len(shortest) != len(gaps) {
+					shortest = gaps
+				}
+				for i, gap := range gaps {
+					shortest[i] = min(shortest[i], gap)
+				}
+				longest := slices.Max(shortest)
 				t.Log(longest, ctx.looks)
 				if longest < 40*time.Millisecond {
 					return

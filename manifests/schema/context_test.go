@@ -21,7 +21,7 @@ type ending struct {
 	context.Context
 	after, looks int
 	last         time.Time
-	longest      time.Duration // between two looks
+	gaps         []time.Duration // between two looks
 }
 
 func newEnding(t *testing.T, after int) *ending {
@@ -30,7 +30,7 @@ func newEnding(t *testing.T, after int) *ending {
 
 func (e *ending) Err() error {
 	now := time.Now()
-	e.longest, e.last = max(e.longest, now.Sub(e.last)), now
+	e.gaps, e.last = append(e.gaps, now.Sub(e.last)), now
 	if e.looks++; e.looks <= e.after {
 		return nil
 	}
