@@ -227,8 +227,8 @@ func TestDependenciesHaveOneOwner(t *testing.T) {
 	}
 }
 
-// TestVocabularyIsStandard: package tool, the dialects, permissions and the SDK are for everyone, so
-// they bring nothing along. The tools are small, and only what reads HTML, encodings, characters and YAML has a library for it.
+// TestVocabularyIsStandard: package tool, the dialects, permissions and the SDK are for everyone, so they bring nothing
+// along. The tools are small, and only what reads HTML, encodings, characters and YAML has a library for it.
 func TestVocabularyIsStandard(t *testing.T) {
 	for _, s := range sources(t) {
 		bare := slices.ContainsFunc([]string{"dialects", "tool", "manifests/permission", "sdk", "wasm-tools"}, func(folder string) bool { return within(s.folder(), folder) })

@@ -331,8 +331,8 @@ func TestAttackForgedRecords(t *testing.T) {
 	assert.False(t, found, "a file beside it")
 }
 
-// TestAttackForgedCode: the host runs what is in its cache, so no tool may write there: neither to the folder, nor to one
-// above it or below it, nor by a link. The control is a session whose calls may not.
+// TestAttackForgedCode: the host runs what is in its cache, so no tool may write there: neither to the folder, nor to
+// one above it or below it, nor by a link. The control is a session whose calls may not.
 func TestAttackForgedCode(t *testing.T) {
 	dir := files(t, map[string]string{
 		"tools/tool.yaml": header + "name: greet\ncontext: [project_id]\nparameters: {type: object, properties: {project_id: {type: string}}}\npermissions: {files: [{path: /project, access: read-write}]}\n",

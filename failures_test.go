@@ -103,8 +103,8 @@ func read(t *testing.T, d dialects.Dialect, written json.RawMessage) string {
 	return result.Error + "\n" + result.Output + "\n" + string(result.Data)
 }
 
-// TestOnlyTheOperatorReadsWhyTheHostFailed: the reason that a module cannot be used names files of the host. The kept record
-// has it for the operator, and neither the answer nor what a tenant reads of the record has.
+// TestOnlyTheOperatorReadsWhyTheHostFailed: the reason that a module cannot be used names files of the host. The kept
+// record has it for the operator, and neither the answer nor what a tenant reads of the record has.
 func TestOnlyTheOperatorReadsWhyTheHostFailed(t *testing.T) {
 	dir, state := files(t, map[string]string{
 		"lost.tool.yaml": "schema: caisson/v1\nname: lost\ndescription: Has no module.\nmodule: {path: lost.wasm}\nparameters: {type: object}\n",

@@ -73,7 +73,8 @@ type Tools interface {
 	Replacement(retired string) (name string, ok bool)
 }
 
-// check returns the agent with registered names, each once, in the given order. The error is an [*Error] with all problems.
+// check returns the agent with registered names, each once, in the given order. The error is an [*Error] with all
+// problems.
 func (a Agent) check(tools Tools) (Agent, error) {
 	var problems []string
 	invalid := func(format string, arguments ...any) { problems = append(problems, fmt.Sprintf(format, arguments...)) }
@@ -118,8 +119,8 @@ func (a Agent) check(tools Tools) (Agent, error) {
 // shown returns a name as it is shown to people.
 func shown(name string) string { return cmp.Or(tool.Shown(name, 64), `""`) }
 
-// resolve returns the registered names of tools, each once, and the names of no tool. A name that was stored is a tool's
-// own: a tool that has it as an alias now is another one.
+// resolve returns the registered names of tools, each once, and the names of no tool. A name that was stored is a
+// tool's own: a tool that has it as an alias now is another one.
 func resolve(names []string, tools Tools, stored bool) (known, unknown []string) {
 	known, seen := []string{}, map[string]bool{}
 	for _, name := range names {

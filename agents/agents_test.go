@@ -65,8 +65,8 @@ func TestRowS1_4AgentsSurviveTheProcess(t *testing.T) {
 	require.ErrorIs(t, agents.In(dir).Remove("acme", "reader"), agents.ErrNotFound)
 }
 
-// TestUnknownTools: a name of no tool is refused when an agent is saved. When it is loaded, tools may have gone: they are
-// reported, and the rest stays.
+// TestUnknownTools: a name of no tool is refused when an agent is saved. When it is loaded, tools may have gone: they
+// are reported, and the rest stays.
 func TestUnknownTools(t *testing.T) {
 	store := agents.In(t.TempDir())
 	tools := toolsNamed(t, "fetch_page", "web_search")
@@ -263,7 +263,8 @@ func TestRowS1_3DefaultAllowedTools(t *testing.T) {
 	assert.False(t, slices.Contains(allowed, "web_search"), "it needs a setting from elsewhere")
 }
 
-// FuzzLoad: whatever a file holds, what is loaded from it is an agent of that tenant and name, with tools that there are.
+// FuzzLoad: whatever a file holds, what is loaded from it is an agent of that tenant and name, with tools that there
+// are.
 func FuzzLoad(f *testing.F) {
 	tools := toolsNamed(f, "fetch_page")
 	dir := f.TempDir()

@@ -21,8 +21,8 @@ var asking = []tool.Definition{
 	{Name: "look"},
 }
 
-// TestRowS4_8Brought: tools that come with the request are run by the client, are checked by their schema, and need neither a
-// manifest nor to be allowed. A name that the host has is the host's.
+// TestRowS4_8Brought: tools that come with the request are run by the client, are checked by their schema, and need
+// neither a manifest nor to be allowed. A name that the host has is the host's.
 func TestRowS4_8Brought(t *testing.T) {
 	e := newExecutor(t, executor.Options{}, newFake(t, "look", readOnly, echo))
 	session := newSession(t, e, executor.SessionOptions{Allowed: []string{"look"}})
@@ -49,7 +49,8 @@ func TestRowS4_8Brought(t *testing.T) {
 	assert.Equal(t, tool.InvalidArguments, report.Records[3].Result.Kind)
 }
 
-// TestBroughtToolsEndWithTheirBatch: another batch does not have them, and without them a submitted output is not taken.
+// TestBroughtToolsEndWithTheirBatch: another batch does not have them, and without them a submitted output is not
+// taken.
 func TestBroughtToolsEndWithTheirBatch(t *testing.T) {
 	e := newExecutor(t, executor.Options{})
 	session := newSession(t, e, executor.SessionOptions{})
@@ -63,8 +64,8 @@ func TestBroughtToolsEndWithTheirBatch(t *testing.T) {
 	assert.Contains(t, report.Records[0].Result.Error, "its output was rejected")
 }
 
-// TestAttackBroughtToolIsCalled: a tool cannot call what a caller has brought, even without waiting. The control is a tool
-// of the host.
+// TestAttackBroughtToolIsCalled: a tool cannot call what a caller has brought, even without waiting. The control is a
+// tool of the host.
 func TestAttackBroughtToolIsCalled(t *testing.T) {
 	calls := func(name, arguments string) run {
 		return func(ctx context.Context, invocation tool.Invocation) (tool.Outcome, error) {

@@ -36,10 +36,10 @@
 //
 // # Paused batches
 //
-// Calls of tools that the client runs (execution: client, or Batch.Client) need an output, and calls of tools that ask for it
-// ([registry.Approver]; otherwise, destructive tools) need an approval. A call that fails a check is
-// refused without asking anybody. When no other call can run, the batch pauses with [RequiresAction] and
-// a [State], and [Executor.Resume] resumes it, in any process:
+// Calls of tools that the client runs (execution: client, or Batch.Client) need an output, and calls of tools that ask
+// for it ([registry.Approver]; otherwise, destructive tools) need an approval. A call that fails a check is refused
+// without asking anybody. When no other call can run, the batch pauses with [RequiresAction] and a [State], and
+// [Executor.Resume] resumes it, in any process:
 //
 //	report, err := e.Execute(ctx, executor.Batch{Session: session, Calls: calls})
 //	for err == nil && report.Status == executor.RequiresAction {

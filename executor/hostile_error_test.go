@@ -78,8 +78,8 @@ func (e exiting) Error() string {
 	return "words"
 }
 
-// TestAttackErrorsThatExit: what a tool returns or panics with does not end the worker that other calls wait for, whenever
-// its text is read.
+// TestAttackErrorsThatExit: what a tool returns or panics with does not end the worker that other calls wait for,
+// whenever its text is read.
 func TestAttackErrorsThatExit(t *testing.T) {
 	for _, after := range []int{0, 1, 2} {
 		for name, end := range map[string]func(error) error{

@@ -122,8 +122,8 @@ func TestResumeLate(t *testing.T) {
 	})
 }
 
-// TestResumeWithOtherTools: a batch that resumes may call what its session allows by then, and so may new batches. An empty list
-// allows nothing, and nil everything.
+// TestResumeWithOtherTools: a batch that resumes may call what its session allows by then, and so may new batches. An
+// empty list allows nothing, and nil everything.
 func TestResumeWithOtherTools(t *testing.T) {
 	for _, test := range []struct {
 		allowed []string

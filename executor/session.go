@@ -42,10 +42,10 @@ type SessionOptions struct {
 	Approvals []tool.Approval
 }
 
-// Session is one conversation of an agent. Get one from [Executor.NewSession]. It needs no closing unless a
-// tool keeps data of it ([registry.SessionCloser]). It is safe for concurrent use, also by several batches at
-// once, whose barriers do not wait for each other. Sessions of one tenant share cached results, slots, rates and circuit breakers;
-// nothing else is shared.
+// Session is one conversation of an agent. Get one from [Executor.NewSession]. It needs no closing unless a tool keeps
+// data of it ([registry.SessionCloser]). It is safe for concurrent use, also by several batches at once, whose barriers
+// do not wait for each other. Sessions of one tenant share cached results, slots, rates and circuit breakers; nothing
+// else is shared.
 type Session struct {
 	executor *Executor
 	id       string

@@ -42,8 +42,8 @@ type Manifest struct {
 	Type      Type // FunctionTool by default
 	// Format restricts the text of a custom tool; see [tool.Definition]. Nil allows any text.
 	Format json.RawMessage
-	// Requires lists what the tool cannot be called without: settings, and directories such as "/data" that it requests and
-	// the operator has to grant. An entry such as "A|B" requires any one of its parts.
+	// Requires lists what the tool cannot be called without: settings, and directories such as "/data" that it requests
+	// and the operator has to grant. An entry such as "A|B" requires any one of its parts.
 	Requires []string
 	Aliases  []string
 	// Retired are names of former tools that this one replaces. Calls by them fail and are told its name.

@@ -152,8 +152,8 @@ func (r *reader) checkTogether(root *node, m *Manifest) {
 	r.checkRequirements(m)
 }
 
-// checkRequirements checks that directories without which the tool cannot be called are requested: the operator could not
-// grant them otherwise.
+// checkRequirements checks that directories without which the tool cannot be called are requested: the operator could
+// not grant them otherwise.
 func (r *reader) checkRequirements(m *Manifest) {
 	for i, required := range m.Requires {
 		for alternative := range strings.SplitSeq(required, "|") {

@@ -127,7 +127,8 @@ func (r *reader) firstOfItsName(seen map[string]position, key string, at positio
 	return true
 }
 
-// object reads the members of an object. It returns false if n is not an object, or if it is a document of another kind.
+// object reads the members of an object. It returns false if n is not an object, or if it is a document of another
+// kind.
 func (r *reader) object(n *node, path string, fields ...field) bool {
 	keys := make([]string, len(fields))
 	for i, f := range fields {

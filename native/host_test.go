@@ -145,8 +145,8 @@ func kinds(records []tool.Record, n int) (found []tool.Kind) {
 	return found
 }
 
-// TestOfAnAgent: an agent's set holds for functions as for other tools, also for the calls that a function makes and for
-// those that are made to it.
+// TestOfAnAgent: an agent's set holds for functions as for other tools, also for the calls that a function makes and
+// for those that are made to it.
 func TestOfAnAgent(t *testing.T) {
 	var runs atomic.Int32
 	asking := made(t, native.About{Name: "ask_calculator", Tools: []string{"calculator"}}, func(ctx context.Context, a struct {
@@ -223,8 +223,8 @@ func TestStreamed(t *testing.T) {
 	assert.Equal(t, "2", report.Records[1].Result.Output)
 }
 
-// TestApproved: a batch waits for approvals of functions and sandboxed tools alike, and goes on in another process: here,
-// another host. What has changed must be approved again.
+// TestApproved: a batch waits for approvals of functions and sandboxed tools alike, and goes on in another process:
+// here, another host. What has changed must be approved again.
 func TestApproved(t *testing.T) {
 	project := t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(project, "demo"), 0o700))

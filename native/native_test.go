@@ -138,8 +138,8 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// TestAttackNamesInAnotherCase: what a schema says of a parameter holds for what the function gets, though encoding/json
-// takes names in any case and the schema allows others.
+// TestAttackNamesInAnotherCase: what a schema says of a parameter holds for what the function gets, though
+// encoding/json takes names in any case and the schema allows others.
 func TestAttackNamesInAnotherCase(t *testing.T) {
 	type place struct {
 		Path string `json:"path"`

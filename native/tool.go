@@ -80,10 +80,10 @@ type Tool struct {
 // New makes a tool of a function. The error wraps [ErrInvalid].
 //
 // The function gets arguments that match the tool's schema, in fields of exactly these names: unlike encoding/json, New
-// does not take an argument PATH for the field path. It may return a string, which becomes the result's
-// output; a [tool.Result] or a pointer to one, which is the whole result; or any other value, which becomes the result's data, as JSON.
-// Its error is a failure of the tool, whose text the model reads. A [*tool.Error] determines the kind as well; the
-// kind [tool.Internal] keeps the cause from the model and tells the operator.
+// does not take an argument PATH for the field path. It may return a string, which becomes the result's output; a
+// [tool.Result] or a pointer to one, which is the whole result; or any other value, which becomes the result's data, as
+// JSON. Its error is a failure of the tool, whose text the model reads. A [*tool.Error] determines the kind as well;
+// the kind [tool.Internal] keeps the cause from the model and tells the operator.
 func New[Arguments, Result any](about About, do func(ctx context.Context, arguments Arguments) (Result, error)) (*Tool, error) {
 	t, err := about.tool(func() (*jsonschema.Schema, error) {
 		return jsonschema.For[Arguments](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{

@@ -194,8 +194,8 @@ func TestAdviceIsForTheToolchain(t *testing.T) {
 	assert.Contains(t, fix, "without the step that makes a component")
 }
 
-// TestAdviceForProposals: a module that needs what this runtime does not have is refused with the feature's name and how
-// to build it without.
+// TestAdviceForProposals: a module that needs what this runtime does not have is refused with the feature's name and
+// how to build it without.
 func TestAdviceForProposals(t *testing.T) {
 	head := magic + section(1, "\x01\x60\x00\x00")
 	withMemory := func(memory string) string { return head + section(5, memory) }

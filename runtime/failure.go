@@ -127,8 +127,8 @@ func (r *run) deniedBy(result tool.Result, denial tool.Denial) (tool.Outcome, er
 	return r.outcome(result), &tool.Error{Op: "invoke", Tool: r.invocation.Tool, Kind: tool.Denied, Message: message}
 }
 
-// repeats reports whether a tool's words say no more than a message about a value, or a part of that such as a URL that the
-// host has completed.
+// repeats reports whether a tool's words say no more than a message about a value, or a part of that such as a URL that
+// the host has completed.
 func repeats(words, message, value string) bool {
 	rest := strings.Trim(strings.Replace(words, message, "", 1), ":; \n")
 	return rest == "" || rest != words && strings.Contains(value, rest)

@@ -260,8 +260,8 @@ func TestLibrariesAreDescribed(t *testing.T) {
 	assert.NotEqual(t, engine.DigestOf([]byte(main.module())).String(), info.SHA256)
 }
 
-// TestMemoryThatAPluginStartsWith: with the memory that inspecting a plug-in shows, its calls start, and with a page less
-// they do not.
+// TestMemoryThatAPluginStartsWith: with the memory that inspecting a plug-in shows, its calls start, and with a page
+// less they do not.
 func TestMemoryThatAPluginStartsWith(t *testing.T) {
 	main, library := through(pieceImport{"lib", "f", givesI32}), piece{exports: []pieceExport{{name: "f", kind: givesI32}}, memory: 3}
 	main.exports[0].kind, main.memory = givesI32, 2
@@ -282,8 +282,8 @@ func TestMemoryThatAPluginStartsWith(t *testing.T) {
 	}
 }
 
-// TestDigestsCoverLibraries: each file of a linked tool, and the name of each, makes another tool: for pins, for what is
-// granted to a module, and for approvals.
+// TestDigestsCoverLibraries: each file of a linked tool, and the name of each, makes another tool: for pins, for what
+// is granted to a module, and for approvals.
 func TestDigestsCoverLibraries(t *testing.T) {
 	usesLib := through(pieceImport{"lib", "f", nothing}).module()
 	lib, other := answering("f", nothing).module(), piece{exports: []pieceExport{{name: "f"}, {name: "g"}}}.module()

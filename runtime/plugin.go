@@ -39,9 +39,9 @@ func entryOf(m *manifests.Manifest, description *wasm.Module) string {
 	return defaultEntry
 }
 
-// initializers returns the functions with which a plug-in, or a library of it, is started before its entry is called: the
-// first that it exports of those of GHC, of a WASI reactor, and of a linker for C. A plug-in whose
-// entry is a command's, or the reactor's, starts itself. A library has no entry.
+// initializers returns the functions with which a plug-in, or a library of it, is started before its entry is called:
+// the first that it exports of those of GHC, of a WASI reactor, and of a linker for C. A plug-in whose entry is a
+// command's, or the reactor's, starts itself. A library has no entry.
 func initializers(description *wasm.Module, entry string) []string {
 	const initialize, constructors, haskell = "_initialize", "__wasm_call_ctors", "hs_init"
 	takes := func(name string, params int) bool {
@@ -99,8 +99,8 @@ func checkEntry(m *manifests.Manifest, description *wasm.Module) (problem, fix s
 	return "", ""
 }
 
-// entries lists the functions that can be a plug-in's entry: the one that is probably meant first, and none of the language's
-// runtime if there are others.
+// entries lists the functions that can be a plug-in's entry: the one that is probably meant first, and none of the
+// language's runtime if there are others.
 func entries(description *wasm.Module, meant string) string {
 	functions := pluginFunctions(description)
 	if near := spelling.Nearest(meant, functions); near != "" {

@@ -184,8 +184,8 @@ func callingWithoutEnd(f hostfuncs.Function) string {
 		section(3, "\x01\x01") + section(7, "\x01"+vector("call")+"\x00\x01") + section(10, "\x01"+vector(body))
 }
 
-// TestAttackEndlessCallsOfEachFunction: a loop around any function of Extism's ends at the deadline, unless the function
-// ends the call because of its arguments, or the call runs out of what it uses up.
+// TestAttackEndlessCallsOfEachFunction: a loop around any function of Extism's ends at the deadline, unless the
+// function ends the call because of its arguments, or the call runs out of what it uses up.
 func TestAttackEndlessCallsOfEachFunction(t *testing.T) {
 	r := newRuntime(t, Options{})
 	atDeadline := 0

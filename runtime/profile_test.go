@@ -15,7 +15,8 @@ import (
 
 const strictness = "parameters: {type: object, properties: {strictness: {type: string}, do: {type: string}}}\nbehavior: {profile: \"{strictness}\"}\n"
 
-// TestCallsNameAProfile: an argument narrows what a call may do, and never widens what the operator and the manifest allow.
+// TestCallsNameAProfile: an argument narrows what a call may do, and never widens what the operator and the manifest
+// allow.
 func TestCallsNameAProfile(t *testing.T) {
 	lenient := manifests.BuiltinProfiles()[2]
 	own := manifests.Profile{Name: "brief", Limits: manifests.Limits{Timeout: 100 * time.Millisecond}}
@@ -56,7 +57,8 @@ func TestCallsNameAProfile(t *testing.T) {
 	}
 }
 
-// TestAttackWritesUnderAProfile: a profile that forbids writing forbids it to the call that names it. The control names none.
+// TestAttackWritesUnderAProfile: a profile that forbids writing forbids it to the call that names it. The control names
+// none.
 func TestAttackWritesUnderAProfile(t *testing.T) {
 	dir := t.TempDir()
 	m := manifest(t, probe, strictness+"permissions: {files: [{path: /project, access: read-write}]}\n")
@@ -80,8 +82,8 @@ func TestAttackWritesUnderAProfile(t *testing.T) {
 	}
 }
 
-// TestAttackSwappedModuleUnderAProfile: what was approved of one module does not pass to another that takes its place before the
-// call, whatever profile the call names. The control is the call before the module is swapped.
+// TestAttackSwappedModuleUnderAProfile: what was approved of one module does not pass to another that takes its place
+// before the call, whatever profile the call names. The control is the call before the module is swapped.
 func TestAttackSwappedModuleUnderAProfile(t *testing.T) {
 	for _, first := range []string{"{}", `{"strictness": "strict"}`} {
 		for _, second := range []string{"{}", `{"strictness": "strict"}`, `{"strictness": "lenient"}`} {

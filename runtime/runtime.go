@@ -79,12 +79,11 @@ type Options struct {
 	Resolver *net.Resolver
 	// Logger receives the runtime's own failures, with the call's id. Nil discards them.
 	Logger *slog.Logger
-	// OnRunaway is called once for each guest that cannot be stopped (see [Runaway]). That is a bug in this package. The runtime abandons the guest: it
-	// logs the failure, makes the module's tools unavailable, and ends the call with the kind
-	// [tool.Deadline], or [tool.Cancelled] if it was cancelled. It can end the call only if the
-	// call's host has a method Abandon(tool.Outcome, error), as the executor's host does;
-	// otherwise Invoke does not return. Until the guest returns, it occupies its slot in
-	// [Options.Running], a processor and its memory; its result is then discarded. The
+	// OnRunaway is called once for each guest that cannot be stopped (see [Runaway]). That is a bug in this package. The
+	// runtime abandons the guest: it logs the failure, makes the module's tools unavailable, and ends the call with the
+	// kind [tool.Deadline], or [tool.Cancelled] if it was cancelled. It can end the call only if the call's host has a
+	// method Abandon(tool.Outcome, error), as the executor's host does; otherwise Invoke does not return. Until the guest
+	// returns, it occupies its slot in [Options.Running], a processor and its memory; its result is then discarded. The
 	// program should exit soon, once its other calls have ended.
 	//
 	// OnRunaway is not called if a garbage collection is already waiting for the guest, or if

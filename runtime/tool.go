@@ -133,8 +133,8 @@ func (t *Tool) isCondemned() bool {
 	return t.runtime.watchdog.hasCondemned(t.digest)
 }
 
-// has reports whether there is what a manifest requires: a directory that was granted, or a setting that was made, either in
-// [Options.Settings] or as a variable or secret granted to the tool.
+// has reports whether there is what a manifest requires: a directory that was granted, or a setting that was made,
+// either in [Options.Settings] or as a variable or secret granted to the tool.
 func (t *Tool) has(required string) bool {
 	if strings.HasPrefix(required, "/") {
 		return slices.ContainsFunc(t.permit.mounts, func(m files.Mount) bool { return m.Guest.String() == required })

@@ -15,7 +15,8 @@ import (
 // piece is how many bytes of an answer a client has to take within [Limits.Stall].
 const piece = 16 << 10
 
-// inPieces writes with a time limit for each piece, so that a client that reads slowly and steadily gets all of a long answer.
+// inPieces writes with a time limit for each piece, so that a client that reads slowly and steadily gets all of a long
+// answer.
 func inPieces(p []byte, write func([]byte) (int, error)) (n int, err error) {
 	for {
 		written, err := write(p[n:min(n+piece, len(p))])
@@ -44,8 +45,8 @@ func (c stallConn) Write(p []byte) (int, error) {
 
 // answerWriter writes the answer to one request. Before the answer begins, it gives up the rest of the request's body.
 //
-// Over HTTP/2, it also gives the client a limited time to take what is written to it. [stallConn] cannot: while the client
-// grants the stream no window, nothing is written to the connection at all.
+// Over HTTP/2, it also gives the client a limited time to take what is written to it. [stallConn] cannot: while the
+// client grants the stream no window, nothing is written to the connection at all.
 type answerWriter struct {
 	http.ResponseWriter
 	stream *http.ResponseController
@@ -111,8 +112,8 @@ func (w *answerWriter) Write(p []byte) (int, error) {
 	})
 }
 
-// mayWrite returns an error if the caller may no longer act and was sent one more piece, which says so. A client that reads
-// slowly must not get the rest of a long answer.
+// mayWrite returns an error if the caller may no longer act and was sent one more piece, which says so. A client that
+// reads slowly must not get the rest of a long answer.
 func (w *answerWriter) mayWrite(bytes int) error {
 	if w.allowed == nil || w.allowed.Err() == nil {
 		return nil
@@ -141,8 +142,8 @@ func (w *answerWriter) FlushError() error {
 // Unwrap returns the writer of net/http, for its deadlines.
 func (w *answerWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// timedBody is the body of a request, which is bounded in size and must be sent within a time. The time ends with the body, so
-// that it does not bound the rest of the request. Only the request's handler uses it.
+// timedBody is the body of a request, which is bounded in size and must be sent within a time. The time ends with the
+// body, so that it does not bound the rest of the request. Only the request's handler uses it.
 type timedBody struct {
 	io.ReadCloser
 	connection *http.ResponseController
@@ -155,8 +156,8 @@ type timedBody struct {
 	ended   bool
 }
 
-// newBody bounds the body of a request, whether a handler reads it or not: net/http waits for the rest before it answers. It
-// returns nil if there is none.
+// newBody bounds the body of a request, whether a handler reads it or not: net/http waits for the rest before it
+// answers. It returns nil if there is none.
 func (s *Server) newBody(w http.ResponseWriter, r *http.Request) *timedBody {
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil
@@ -169,8 +170,8 @@ func (s *Server) newBody(w http.ResponseWriter, r *http.Request) *timedBody {
 	}
 }
 
-// Read implements [io.Reader]. At the end of the body, or if it did not arrive, it fails if the caller may no longer act: no
-// handler acts on a body without reading it to its end.
+// Read implements [io.Reader]. At the end of the body, or if it did not arrive, it fails if the caller may no longer
+// act: no handler acts on a body without reading it to its end.
 func (b *timedBody) Read(p []byte) (int, error) {
 	b.unasked = false
 	n, err := b.ReadCloser.Read(p)
@@ -189,8 +190,8 @@ func (b *timedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Bounds on the rest of a body that is answered without it. Clients that are still sending it would not read the answer if the
-// connection were closed at once.
+// Bounds on the rest of a body that is answered without it. Clients that are still sending it would not read the answer
+// if the connection were closed at once.
 const (
 	restTime  = time.Second
 	restBytes = 256 << 10

@@ -48,8 +48,8 @@ func TestAttackNoWindow(t *testing.T) {
 	}
 }
 
-// A client with a token grants no window for the answers that net/http writes before any handler sees the request. The connection
-// stays open for its other requests.
+// A client with a token grants no window for the answers that net/http writes before any handler sees the request. The
+// connection stays open for its other requests.
 func TestAttackNoWindowForRefusals(t *testing.T) {
 	known := tokens(t)
 	token, _ := issued(t, known, auth.Token{Scopes: []auth.Scope{auth.Read}})
@@ -89,8 +89,8 @@ func certificate(t *testing.T) *tls.Config {
 	return &tls.Config{Certificates: certified.TLS.Certificates}
 }
 
-// TestSlowReaders: a client that reads a long answer slowly and steadily gets all of it, although that takes much longer than a client
-// may stall.
+// TestSlowReaders: a client that reads a long answer slowly and steadily gets all of it, although that takes much
+// longer than a client may stall.
 func TestSlowReaders(t *testing.T) {
 	const long = 8 << 20
 	const stall = time.Second

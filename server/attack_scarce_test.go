@@ -58,8 +58,9 @@ func (c *scarceConn) Close() error {
 	return c.Conn.Close()
 }
 
-// TestAttackDescriptors: where the system lets the process have fewer descriptors than Limits.Connections (ulimit -n, 1,024 in many
-// places), clients without a token that hold connections keep nobody out, as they do not where it lets it have more.
+// TestAttackDescriptors: where the system lets the process have fewer descriptors than Limits.Connections (ulimit -n,
+// 1,024 in many places), clients without a token that hold connections keep nobody out, as they do not where it lets it
+// have more.
 func TestAttackDescriptors(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -91,8 +92,8 @@ func TestAttackDescriptors(t *testing.T) {
 	}
 }
 
-// TestAttackTwoTokens: a request is read as one thing only. One that shows two tokens is another caller's to a proxy that reads the
-// other, such as to count or to log requests.
+// TestAttackTwoTokens: a request is read as one thing only. One that shows two tokens is another caller's to a proxy
+// that reads the other, such as to count or to log requests.
 func TestAttackTwoTokens(t *testing.T) {
 	tokens := auth.In(t.TempDir() + "/tokens")
 	one, _, err := tokens.Create(auth.Token{Tenant: "acme", Scopes: auth.Scopes()})
@@ -112,7 +113,8 @@ func TestAttackTwoTokens(t *testing.T) {
 	assert.Equal(t, http.StatusOK, s.do(t, "GET", "/echo", "", "Authorization", "Bearer "+one).status) // the control
 }
 
-// TestAttackAnswerAsProblem: what a handler answers reaches the client as it is, also if it reads like an answer of net/http.
+// TestAttackAnswerAsProblem: what a handler answers reaches the client as it is, also if it reads like an answer of
+// net/http.
 func TestAttackAnswerAsProblem(t *testing.T) {
 	body := "HTTP/1.1 400 Bad Request" + unparsedAnswer + strings.Repeat("what a tool wrote ", 1000)
 	s := start(t, Options{}, Door{Pattern: "/text", Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

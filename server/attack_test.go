@@ -42,8 +42,8 @@ func dial2(t *testing.T, address string, window uint32) *client2 {
 	return client
 }
 
-// ask begins a stream with the header fields, given as names and values, after those of GET https://localhost/path. It returns an
-// error once the server has closed the connection.
+// ask begins a stream with the header fields, given as names and values, after those of GET https://localhost/path. It
+// returns an error once the server has closed the connection.
 func (c *client2) ask(path string, end bool, fields ...string) error {
 	var block bytes.Buffer
 	encoder := hpack.NewEncoder(&block)
@@ -67,8 +67,8 @@ func (c *client2) ask(path string, end bool, fields ...string) error {
 	return nil
 }
 
-// attackers are clients without a token that hold a connection. Each returns what it does again and again, until an error says that
-// the server has closed the connection.
+// attackers are clients without a token that hold a connection. Each returns what it does again and again, until an
+// error says that the server has closed the connection.
 var attackers = map[string]func(t *testing.T, address string) (again func() error){
 	"idle": func(t *testing.T, address string) func() error { return waits(dialTLS(t, address)) },
 	"a handshake that stalls": func(t *testing.T, address string) func() error {
@@ -159,8 +159,8 @@ func waits(c net.Conn) func() error {
 	}
 }
 
-// attack has so many attackers of a kind hold connections, until the test ends. It returns when each has begun. ended is closed when
-// the server has closed all their connections.
+// attack has so many attackers of a kind hold connections, until the test ends. It returns when each has begun. ended
+// is closed when the server has closed all their connections.
 func attack(t *testing.T, address string, kind func(*testing.T, string) func() error, connections int) (ended <-chan struct{}) {
 	t.Helper()
 	stop, over := make(chan struct{}), make(chan struct{})
@@ -189,8 +189,8 @@ func attack(t *testing.T, address string, kind func(*testing.T, string) func() e
 // filled is how long attacks take until what they hold is full. On a slow machine they are weaker.
 const filled = time.Second
 
-// TestAttackConnectionsWithoutToken: clients without a token hold all connections, and block no other client. They succeed when
-// their connections count as those of authenticated clients do; see guards_test.go.
+// TestAttackConnectionsWithoutToken: clients without a token hold all connections, and block no other client. They
+// succeed when their connections count as those of authenticated clients do; see guards_test.go.
 func TestAttackConnectionsWithoutToken(t *testing.T) {
 	known := tokens(t)
 	token, _ := issued(t, known, auth.Token{Scopes: []auth.Scope{auth.Read}})
@@ -220,8 +220,8 @@ func TestAttackConnectionsWithoutToken(t *testing.T) {
 	asking.Wait()
 }
 
-// TestAttackRefusalsThatStall: the connection of a request without a token ends if the client does not take the answer, even if the
-// client keeps sending. There are enough connections for all.
+// TestAttackRefusalsThatStall: the connection of a request without a token ends if the client does not take the answer,
+// even if the client keeps sending. There are enough connections for all.
 func TestAttackRefusalsThatStall(t *testing.T) {
 	r := start(t, Options{TLS: certificate(t), Tokens: tokens(t), Limits: Limits{Refusal: 300 * time.Millisecond, Header: 2 * time.Second, Stall: time.Hour, Body: time.Hour, Failures: 1e6}})
 	ended := map[string]<-chan struct{}{}
@@ -243,8 +243,8 @@ func TestAttackRefusalsThatStall(t *testing.T) {
 	}
 }
 
-// TestAttackManyHeaders: clients without a token hold many headers over HTTP/2, which take much more memory than bytes on the way.
-// Only a few have the whole time of a refusal.
+// TestAttackManyHeaders: clients without a token hold many headers over HTTP/2, which take much more memory than bytes
+// on the way. Only a few have the whole time of a refusal.
 func TestAttackManyHeaders(t *testing.T) {
 	const connections, patient = 64, 4
 	r := start(t, Options{TLS: certificate(t), Tokens: tokens(t), Limits: Limits{Connections: connections, Refusal: time.Hour, Stall: time.Hour, Failures: 1e6}})

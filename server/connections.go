@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// connections is a listener that holds a limited number of connections at a time. If there are as many, one more ends the one
-// that has had no authenticated request for longest, so that clients without a token cannot block other clients. If all have
-// authenticated requests, it waits until one does not.
+// connections is a listener that holds a limited number of connections at a time. If there are as many, one more ends
+// the one that has had no authenticated request for longest, so that clients without a token cannot block other
+// clients. If all have authenticated requests, it waits until one does not.
 type connections struct {
 	net.Listener
 	limit   int           // falls if the system has fewer descriptors
@@ -64,8 +64,8 @@ func (c *connections) Accept() (net.Conn, error) {
 	return held, nil
 }
 
-// scarce lowers the limit, for good, after the system has run out of descriptors: a quarter of what is held becomes free, for other
-// connections and for what requests open.
+// scarce lowers the limit, for good, after the system has run out of descriptors: a quarter of what is held becomes
+// free, for other connections and for what requests open.
 func (c *connections) scarce() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -79,12 +79,13 @@ func (c *connections) scarce() {
 	}
 }
 
-// sendBuffer is how many bytes the operating system holds of what a client has not taken. Linux wakes a writer only when a third of
-// them is free, and by default holds megabytes, which a slow reader does not take within [Limits.Stall].
+// sendBuffer is how many bytes the operating system holds of what a client has not taken. Linux wakes a writer only
+// when a third of them is free, and by default holds megabytes, which a slow reader does not take within
+// [Limits.Stall].
 const sendBuffer = 128 << 10
 
-// longest returns the connection that has had no authenticated request for longest, or nil if all have one. The caller must
-// hold c.mu.
+// longest returns the connection that has had no authenticated request for longest, or nil if all have one. The caller
+// must hold c.mu.
 func (c *connections) longest() (found *connection) {
 	for one := range c.held {
 		if one.running == 0 && (found == nil || one.since.Before(found.since)) {
@@ -133,15 +134,16 @@ func (c *connections) follow(of net.Conn, state http.ConnState) {
 	}
 }
 
-// If one in crowd of all connections has requests that are not authenticated, further ones of HTTP/2 have crowdTime to take the
-// answers, in place of [Limits.Refusal]. Each may hold [maxStreams] headers that decompress to [Limits.HeaderBytes], which would be
-// gigabytes in all.
+// If one in crowd of all connections has requests that are not authenticated, further ones of HTTP/2 have crowdTime to
+// take the answers, in place of [Limits.Refusal]. Each may hold [maxStreams] headers that decompress to
+// [Limits.HeaderBytes], which would be gigabytes in all.
 const (
 	crowd     = 16
 	crowdTime = time.Second / 2
 )
 
-// patience returns how long a connection that has become active may be without an authenticated request. The caller must hold c.mu.
+// patience returns how long a connection that has become active may be without an authenticated request. The caller
+// must hold c.mu.
 func (c *connections) patience(of net.Conn) time.Duration {
 	if encrypted, ok := of.(*tls.Conn); !ok || encrypted.ConnectionState().NegotiatedProtocol != "h2" || c.expiring < max(c.limit/crowd, 1) {
 		return c.refusal
@@ -194,11 +196,12 @@ func (c *connection) handles() {
 	}
 }
 
-// begin counts an authenticated request, until the function that it returns is called. That calls left as well, once the
-// request needs the connection no longer.
+// begin counts an authenticated request, until the function that it returns is called. That calls left as well, once
+// the request needs the connection no longer.
 //
-// Over HTTP/1.1, the request needs it until the connection is idle, since the rest of its body and of its answer are still
-// on their way when its handler has ended. Over HTTP/2, other requests share the connection, and net/http waits for no body.
+// Over HTTP/1.1, the request needs it until the connection is idle, since the rest of its body and of its answer are
+// still on their way when its handler has ended. Over HTTP/2, other requests share the connection, and net/http waits
+// for no body.
 func (c *connection) begin(r *http.Request, left func()) (end func()) {
 	if c == nil {
 		return left
@@ -237,8 +240,8 @@ func (c *connection) settle() {
 	}
 }
 
-// bound drops the connection after a time, unless it has become idle or has an authenticated request by then. The caller must
-// hold the lock of connections.
+// bound drops the connection after a time, unless it has become idle or has an authenticated request by then. The
+// caller must hold the lock of connections.
 func (c *connection) bound(wait time.Duration) {
 	if c.running > 0 || c.closed {
 		return

@@ -223,8 +223,8 @@ const dnsLabel = `[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?`
 
 var isHostName = regexp.MustCompile(`^(` + dnsLabel + `\.)*` + dnsLabel + `$`).MatchString
 
-// identified returns the request with its caller in the context, and what must be called when its handler has ended; or answers
-// it and returns nil. The context ends soon after the caller may no longer act.
+// identified returns the request with its caller in the context, and what must be called when its handler has ended; or
+// answers it and returns nil. The context ends soon after the caller may no longer act.
 func (g *gate) identified(w http.ResponseWriter, r *http.Request) (identified *http.Request, left func()) {
 	s := g.server
 	required, err := s.requiresToken()
@@ -256,8 +256,8 @@ func (g *gate) identified(w http.ResponseWriter, r *http.Request) (identified *h
 	}
 }
 
-// showsToken returns the caller whose token the request shows, a check of whether the token still works, and what must be called
-// when the request has been answered; or answers the request and returns nil.
+// showsToken returns the caller whose token the request shows, a check of whether the token still works, and what must
+// be called when the request has been answered; or answers the request and returns nil.
 func (g *gate) showsToken(w http.ResponseWriter, r *http.Request) (caller auth.Caller, check func() error, answered func()) {
 	s := g.server
 	text, ok := bearer(r)
@@ -327,7 +327,8 @@ func (s *Server) checkOpen() error {
 	return err
 }
 
-// bearer returns the token that a request shows. If it has several headers, others may read another one, so that none counts.
+// bearer returns the token that a request shows. If it has several headers, others may read another one, so that none
+// counts.
 func bearer(r *http.Request) (text string, ok bool) {
 	given := r.Header.Values("Authorization")
 	if len(given) != 1 {

@@ -13,8 +13,8 @@ import (
 	"github.com/caisson-run/caisson/server/auth"
 )
 
-// refusals logs refused requests: the first of a kind and, if there are many, a sample of the others with their number. A kind is
-// the status and the token, or no token. It is safe for concurrent use.
+// refusals logs refused requests: the first of a kind and, if there are many, a sample of the others with their number.
+// A kind is the status and the token, or no token. It is safe for concurrent use.
 type refusals struct {
 	to *slog.Logger
 
@@ -34,8 +34,8 @@ type refusalsOf struct {
 	hidden int // that were not logged since the last that was
 }
 
-// Bounds on what is logged of each kind: 20 lines, and then one every ten seconds. The number of kinds is bounded by that of the
-// tokens that work.
+// Bounds on what is logged of each kind: 20 lines, and then one every ten seconds. The number of kinds is bounded by
+// that of the tokens that work.
 const (
 	refusalBurst = 20
 	refusalEvery = 10 * time.Second

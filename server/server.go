@@ -272,7 +272,8 @@ func withHTTP2(config *tls.Config) *tls.Config {
 // errStopping is why the calls of requests that did not end in time are cancelled.
 var errStopping = errors.New("the server is stopping")
 
-// maxStreams is how many requests a client may have in progress over one connection of HTTP/2. Another connection is for more.
+// maxStreams is how many requests a client may have in progress over one connection of HTTP/2. Another connection is
+// for more.
 const maxStreams = 100
 
 // stop ends all requests, and drains the doors.

@@ -520,7 +520,8 @@ func TestFailuresHaveAnID(t *testing.T) {
 	assert.NotContains(t, a.body, "secret")
 }
 
-// TestAttackFloodedLog: refused requests do not fill the log, and none hides the other kinds. The log says how many are not in it.
+// TestAttackFloodedLog: refused requests do not fill the log, and none hides the other kinds. The log says how many are
+// not in it.
 func TestAttackFloodedLog(t *testing.T) {
 	known := tokens(t)
 	works, _ := issued(t, known, auth.Token{Scopes: []auth.Scope{auth.Read}})
@@ -553,10 +554,12 @@ func TestAttackFloodedLog(t *testing.T) {
 	assert.Equal(t, flood+2, logged+hidden)
 }
 
-// TestUnparsedRequests: a request that net/http refuses before any handler sees it gets a problem, as all refused requests do.
+// TestUnparsedRequests: a request that net/http refuses before any handler sees it gets a problem, as all refused
+// requests do.
 func TestUnparsedRequests(t *testing.T) {
 	r := start(t, Options{Limits: Limits{HeaderBytes: 4096}})
-	// net/http reads 4 KiB more. It resets a connection with unread bytes, which may reach the client before the answer is read.
+	// net/http reads 4 KiB more. It resets a connection with unread bytes, which may reach the client before the answer is
+	// read.
 	const long = "GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Long: "
 	for name, test := range map[string]struct {
 		request string

@@ -10,8 +10,8 @@ import (
 	"github.com/caisson-run/caisson/server/auth"
 )
 
-// underway counts the requests that have not been answered, so that nobody takes all connections with streams that only wait.
-// It is safe for concurrent use.
+// underway counts the requests that have not been answered, so that nobody takes all connections with streams that only
+// wait. It is safe for concurrent use.
 type underway struct {
 	most int
 
@@ -51,9 +51,9 @@ func (u *underway) enter(c auth.Caller) (left func(), ok bool) {
 // [auth.Tokens] trusts what it has read, it makes the second within which a revocation has an effect.
 const recheck = time.Second / 2
 
-// whileAllowed returns the request with a context that ends with it, or soon after check reports that the caller may no longer
-// act: a stream of events must not outlive the right to see it. The rest of the body is not waited for then. stop must be called
-// when the handler has ended.
+// whileAllowed returns the request with a context that ends with it, or soon after check reports that the caller may no
+// longer act: a stream of events must not outlive the right to see it. The rest of the body is not waited for then.
+// stop must be called when the handler has ended.
 func (s *Server) whileAllowed(w http.ResponseWriter, r *http.Request, check func() error) (allowed *http.Request, stop func()) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	if answer, ok := w.(*answerWriter); ok {
@@ -87,12 +87,12 @@ func (s *Server) whileAllowed(w http.ResponseWriter, r *http.Request, check func
 	}
 }
 
-// isEnd reports whether a check says that the caller may no longer act. If the file cannot be read now, such as for lack of
-// descriptors, the token may still work.
+// isEnd reports whether a check says that the caller may no longer act. If the file cannot be read now, such as for
+// lack of descriptors, the token may still work.
 func isEnd(err error) bool { return auth.IsRefusal(err) || errors.Is(err, auth.ErrDamaged) }
 
-// readUntil ends the reading of a request's body when ctx ends. stop must be called when the handler has ended, since the
-// connection is for other requests then.
+// readUntil ends the reading of a request's body when ctx ends. stop must be called when the handler has ended, since
+// the connection is for other requests then.
 func (s *Server) readUntil(ctx context.Context, w http.ResponseWriter) (stop func()) {
 	var mu sync.Mutex
 	handled := false

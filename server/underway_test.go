@@ -122,8 +122,8 @@ func TestAttackStreamsOutliveTokens(t *testing.T) {
 	}
 }
 
-// TestAttackRevokedWhileSending: a token is revoked while the body of its request is on its way. The body is not waited for, and the
-// handler gets an error in place of its end, so that it does nothing. The control is a token that works.
+// TestAttackRevokedWhileSending: a token is revoked while the body of its request is on its way. The body is not waited
+// for, and the handler gets an error in place of its end, so that it does nothing. The control is a token that works.
 func TestAttackRevokedWhileSending(t *testing.T) {
 	const half = "0123456789"
 	for _, test := range []struct {
@@ -177,8 +177,8 @@ func TestAttackRevokedWhileSending(t *testing.T) {
 	}
 }
 
-// TestAttackUnreadBodiesOfOneTenant: a tenant leaves the bodies of its requests unsent. The requests count until their connections are
-// idle, although their handlers have ended.
+// TestAttackUnreadBodiesOfOneTenant: a tenant leaves the bodies of its requests unsent. The requests count until their
+// connections are idle, although their handlers have ended.
 func TestAttackUnreadBodiesOfOneTenant(t *testing.T) {
 	known := tokens(t)
 	token, _ := issued(t, known, auth.Token{Tenant: "acme", Scopes: []auth.Scope{auth.Read}})
@@ -204,8 +204,8 @@ func TestAttackUnreadBodiesOfOneTenant(t *testing.T) {
 	}, 10*time.Second, 100*time.Millisecond, "the rest is not waited for")
 }
 
-// TestAttackFirstToken: a server that is open until there is a token accepts no caller without one from then on, and ends what such
-// callers have begun, also if the token is removed.
+// TestAttackFirstToken: a server that is open until there is a token accepts no caller without one from then on, and
+// ends what such callers have begun, also if the token is removed.
 func TestAttackFirstToken(t *testing.T) {
 	known := tokens(t)
 	_, err := New(Options{Addr: ":0", Tokens: known, Open: true})
@@ -235,8 +235,8 @@ func TestAttackFirstToken(t *testing.T) {
 	assert.Contains(t, r.log.String(), "requests need a token from now on")
 }
 
-// A client reads a long answer slowly, and its token is revoked meanwhile. It gets what the operating system holds, and no more.
-// The control is a token that works.
+// A client reads a long answer slowly, and its token is revoked meanwhile. It gets what the operating system holds, and
+// no more. The control is a token that works.
 func TestAttackLongAnswersOutliveTokens(t *testing.T) {
 	const long = 16 << 20
 	door := Door{Pattern: "/long", Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

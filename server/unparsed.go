@@ -10,12 +10,12 @@ import (
 	"github.com/caisson-run/caisson/server/problem"
 )
 
-// unparsedAnswer is how net/http answers a request that it cannot parse, after the status line: no handler sees the request, and no
-// handler's answer has these headers without a date.
+// unparsedAnswer is how net/http answers a request that it cannot parse, after the status line: no handler sees the
+// request, and no handler's answer has these headers without a date.
 const unparsedAnswer = "\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
 
-// asProblem returns the answer of net/http to a request that it cannot parse as a problem document, like all other refusals. It
-// returns false for any other output.
+// asProblem returns the answer of net/http to a request that it cannot parse as a problem document, like all other
+// refusals. It returns false for any other output.
 func asProblem(output []byte) (written []byte, changed bool) {
 	const start = "HTTP/1.1 "
 	if !bytes.HasPrefix(output, []byte(start+"4")) && !bytes.HasPrefix(output, []byte(start+"5")) {

@@ -83,7 +83,8 @@ func TestToolsAreOfferedEverywhere(t *testing.T) {
 	offeredEverywhere(t, definitions)
 }
 
-// offeredEverywhere fails the test if a provider refuses one of the definitions, in any form in which it can be asked for.
+// offeredEverywhere fails the test if a provider refuses one of the definitions, in any form in which it can be asked
+// for.
 func offeredEverywhere(t *testing.T, definitions []tool.Definition) {
 	t.Helper()
 	for _, dialect := range known.Dialects() {
@@ -97,8 +98,8 @@ func offeredEverywhere(t *testing.T, definitions []tool.Definition) {
 	}
 }
 
-// TestRowS1_3DefaultToolsThatAreShipped: a new agent gets those of the default tools that are shipped, and what is not is
-// listed; none of them needs a setting from elsewhere.
+// TestRowS1_3DefaultToolsThatAreShipped: a new agent gets those of the default tools that are shipped, and what is not
+// is listed; none of them needs a setting from elsewhere.
 func TestRowS1_3DefaultToolsThatAreShipped(t *testing.T) {
 	h := host(t)
 	allowed, missing := agents.DefaultAllowedTools(h.Registry())
@@ -176,7 +177,8 @@ grants: [{tools: [web_search], secrets: [{name: TAVILY_API_KEY, from: {env: KEY}
 	assert.True(t, slices.ContainsFunc(c.Definitions(), func(d tool.Definition) bool { return d.Name == tools.WebSearch }))
 }
 
-// TestRowS1_7SkillsAreOfferedWithAFolder: the tools for skills are shown with what they lack, and offered once it is granted.
+// TestRowS1_7SkillsAreOfferedWithAFolder: the tools for skills are shown with what they lack, and offered once it is
+// granted.
 func TestRowS1_7SkillsAreOfferedWithAFolder(t *testing.T) {
 	isOffered := func(c registry.Catalogue) bool {
 		return slices.ContainsFunc(c.Definitions(), func(d tool.Definition) bool { return d.Name == tools.ReadSkill })

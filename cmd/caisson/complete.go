@@ -137,7 +137,8 @@ func parametersOf(m *manifests.Manifest, given []string) (words []cobra.Completi
 // isPlain reports whether a text can be a completion: it is one line without characters that change a terminal.
 func isPlain(text string) bool { return sanitiseLine(text) == text && strings.TrimSpace(text) == text }
 
-// valuesOf completes the values of a parameter that its schema lists, as NAME=VALUE: those that a call takes as written.
+// valuesOf completes the values of a parameter that its schema lists, as NAME=VALUE: those that a call takes as
+// written.
 func valuesOf(ctx context.Context, m *manifests.Manifest, name string) (words []cobra.Completion) {
 	if m.Parameters == nil || slices.Contains(m.Context, name) {
 		return nil

@@ -28,7 +28,8 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], environment{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, compiler: compiler, exit: os.Exit}))
 }
 
-// stopSignals returns the signals that end the work. That of a terminal that is closed is one, unless nohup has it ignored.
+// stopSignals returns the signals that end the work. That of a terminal that is closed is one, unless nohup has it
+// ignored.
 func stopSignals() []os.Signal {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {

@@ -101,8 +101,8 @@ func closeLines(ctx context.Context, server *mcp.Server) error {
 	return server.Close(ctx)
 }
 
-// agentTools returns a function that reads which tools the chosen agent may call, and adds more. It is nil if no agent is
-// chosen. The agent may change while the command runs, and while a call waits for its approval.
+// agentTools returns a function that reads which tools the chosen agent may call, and adds more. It is nil if no agent
+// is chosen. The agent may change while the command runs, and while a call waits for its approval.
 func (h *host) agentTools(more []string) (func() ([]string, error), error) {
 	if h.options.agent == "" {
 		return nil, nil

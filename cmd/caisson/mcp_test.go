@@ -206,7 +206,8 @@ func TestMCPEnds(t *testing.T) {
 	}
 }
 
-// TestAttackMCPUnread: a client sends requests until no more are taken, and reads no answer. A signal ends the command nevertheless.
+// TestAttackMCPUnread: a client sends requests until no more are taken, and reads no answer. A signal ends the command
+// nevertheless.
 func TestAttackMCPUnread(t *testing.T) {
 	p := startMCP(t, "--tools", t.TempDir())
 	p.send(t, initialize...)

@@ -153,8 +153,8 @@ func TestServe(t *testing.T) {
 	assert.Equal(t, 0, s.end(t), s.log())
 }
 
-// TestServeLogsLostRecords: a record that cannot be kept does not fail its call, and is logged without --verbose, as is a
-// folder in which none can be kept.
+// TestServeLogsLostRecords: a record that cannot be kept does not fail its call, and is logged without --verbose, as is
+// a folder in which none can be kept.
 func TestServeLogsLostRecords(t *testing.T) {
 	for name, spoil := range map[string]func(records string) (after func() error){
 		"the folder is lost": func(records string) func() error { return func() error { return os.RemoveAll(records) } },
@@ -304,8 +304,8 @@ func TestServeFirstToken(t *testing.T) {
 	assert.Equal(t, 0, s.end(t), s.log())
 }
 
-// TestServeFirstTokenWhereToolsWrite: a tool that may write to the folder of tokens cannot create one that counts, while the server
-// runs. Requests without a token are refused all the same.
+// TestServeFirstTokenWhereToolsWrite: a tool that may write to the folder of tokens cannot create one that counts,
+// while the server runs. Requests without a token are refused all the same.
 func TestServeFirstTokenWhereToolsWrite(t *testing.T) {
 	state := t.TempDir()
 	s := startServe(t, "--state-dir", state, "--mount", "/project="+state+":rw", "--context", "project_id=demo")
@@ -321,8 +321,9 @@ func TestServeFirstTokenWhereToolsWrite(t *testing.T) {
 	assert.Equal(t, 0, s.end(t), s.log())
 }
 
-// TestServeRevokedWhileSending: a token is revoked while the bodies of its requests are on their way. What they ask for is not done:
-// no approval, no run, no agent, no call, over REST and over MCP. The control is another token, which asks for the same.
+// TestServeRevokedWhileSending: a token is revoked while the bodies of its requests are on their way. What they ask for
+// is not done: no approval, no run, no agent, no call, over REST and over MCP. The control is another token, which asks
+// for the same.
 func TestServeRevokedWhileSending(t *testing.T) {
 	state, work := t.TempDir(), t.TempDir()
 	notes := filepath.Join(work, "notes.txt")
@@ -426,8 +427,8 @@ func TestServeRate(t *testing.T) {
 	assert.Equal(t, 0, s.end(t), s.log())
 }
 
-// TestServeStopsUnderLoad: every request that was accepted is answered or told that its call was cancelled, and no process
-// or file is left behind.
+// TestServeStopsUnderLoad: every request that was accepted is answered or told that its call was cancelled, and no
+// process or file is left behind.
 func TestServeStopsUnderLoad(t *testing.T) {
 	s := startServe(t, "--state-dir", t.TempDir(), "--drain", "300ms", "--no-reuse")
 	client := plain(t)

@@ -304,8 +304,8 @@ func notOpened(ctx context.Context, err error, cacheDir string, opening opening)
 	}
 }
 
-// causeOf returns the cause of an error of the runtime, since the operation says nothing to users, and other errors as they
-// are.
+// causeOf returns the cause of an error of the runtime, since the operation says nothing to users, and other errors as
+// they are.
 func causeOf(err error) error {
 	if failure, ok := err.(*runtime.Error); ok {
 		return failure.Err
@@ -470,9 +470,9 @@ func (op *operator) contextSource(name string) (manifests.ContextSource, bool) {
 	return manifests.ContextSource{}, false
 }
 
-// contextNote returns what would allow a denied request of a tool whose manifest is in a file, and a note on the source of the context
-// value. The remedy has no flag for a value that the policy does not let flags set, and no policy
-// key that the policy already has.
+// contextNote returns what would allow a denied request of a tool whose manifest is in a file, and a note on the source
+// of the context value. The remedy has no flag for a value that the policy does not let flags set, and no policy key
+// that the policy already has.
 func (op *operator) contextNote(denial tool.Denial, file string) (remedy, []string) {
 	r := remedyOf(denial.Allow, file)
 	source, named := op.contextSource(denial.Value)

@@ -96,9 +96,9 @@ func keyOf(policy *manifests.Policy, err *runtime.Error) string {
 	return ""
 }
 
-// exposed returns a warning if a tool may write to the folder of records or to the default cache, so that no call is run
-// unless --state-dir or --cache-dir names another one. Of values in the paths of grants, it knows those that the policy
-// fixes.
+// exposed returns a warning if a tool may write to the folder of records or to the default cache, so that no call is
+// run unless --state-dir or --cache-dir names another one. Of values in the paths of grants, it knows those that the
+// policy fixes.
 func (v *validation) exposed(h *caisson.Host, file string, policy *manifests.Policy) []manifests.Problem {
 	state, err := v.options.stateFolder()
 	if state != "" && err == nil {

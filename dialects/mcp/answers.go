@@ -9,9 +9,9 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Answers reads responses to tools/call requests: one, or an array of them. Requests and notifications among
-// them are ignored; what precedes a tools/call request is Earlier. Each is read as [Answer] does, except that a text that is the JSON of a result, in the
-// form of records, is that result, since the answers are the client's.
+// Answers reads responses to tools/call requests: one, or an array of them. Requests and notifications among them are
+// ignored; what precedes a tools/call request is Earlier. Each is read as [Answer] does, except that a text that is the
+// JSON of a result, in the form of records, is that result, since the answers are the client's.
 func (dialect) Answers(document []byte) (dialects.Answers, error) {
 	return wire.ReadAnswers(reader("answers"), document, "", func(r wire.Reader, a *wire.Answers, m *message) error {
 		err := m.check(r)

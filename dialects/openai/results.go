@@ -59,9 +59,9 @@ type answered struct {
 	Content    json.RawMessage `json:"content"`
 }
 
-// Answers reads messages with the role "tool": one, an array, or a request with them. Of a conversation, it
-// reads those after the assistant's last message. Content that is the JSON of a result, as Results writes it, is that result; any other content is
-// the output of a successful call.
+// Answers reads messages with the role "tool": one, an array, or a request with them. Of a conversation, it reads those
+// after the assistant's last message. Content that is the JSON of a result, as Results writes it, is that result; any
+// other content is the output of a successful call.
 func (dialect) Answers(document []byte) (dialects.Answers, error) {
 	return wire.ReadAnswers(reader("answers"), document, "messages", func(r wire.Reader, a *wire.Answers, m *answered) error {
 		switch m.Role {

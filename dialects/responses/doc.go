@@ -23,10 +23,10 @@
 // tools that Definitions does not offer and the client would have to run (computer_call, shell_call, …).
 // The last two are marked as waiting.
 //
-// If a response is incomplete, calls that may be half are marked as incomplete: those that the provider
-// marks so or as in progress, those with arguments that did not end or are not JSON, and the last call if it is a custom tool's or a local
-// shell's. Empty arguments could otherwise be mistaken for those of a tool without parameters. Those
-// without a name are left out.
+// If a response is incomplete, calls that may be half are marked as incomplete: those that the provider marks so or as
+// in progress, those with arguments that did not end or are not JSON, and the last call if it is a custom tool's or a
+// local shell's. Empty arguments could otherwise be mistaken for those of a tool without parameters. Those without a
+// name are left out.
 //
 // A call's namespace, caller and async, if it has them, are its Origin, and go back with the call; the
 // caller, and a function's namespace, also go back with its result.

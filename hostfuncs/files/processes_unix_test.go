@@ -82,7 +82,8 @@ func say(what string) { fmt.Println("\n" + what) }
 func awaitEnd() { _, _ = io.Copy(io.Discard, os.Stdin) }
 
 // TestAttackQuotaOfSeveralProcesses: processes that write to one directory at once never exceed its quota together, and
-// what fits is written. All keep the directory mounted until the end, so that none measures it only because it is the first.
+// what fits is written. All keep the directory mounted until the end, so that none measures it only because it is the
+// first.
 func TestAttackQuotaOfSeveralProcesses(t *testing.T) {
 	if name, d, _, ok := inProcess(t); ok {
 		require.NoError(t, write(d, name, ""))

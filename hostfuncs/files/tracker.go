@@ -71,8 +71,8 @@ func (t *tracker) take(ctx context.Context) error {
 // give releases the turn.
 func (t *tracker) give() { <-t.turn }
 
-// enter waits for the turn, and then until no other store changes the directory. The error is errNoLock, once, if others
-// cannot be excluded.
+// enter waits for the turn, and then until no other store changes the directory. The error is errNoLock, once, if
+// others cannot be excluded.
 func (t *tracker) enter(ctx context.Context, root *os.Root) error {
 	if err := t.take(ctx); err != nil {
 		return err
@@ -196,8 +196,8 @@ func (t *tracker) opened(info os.FileInfo, handle *os.File) {
 	f.handles = append(f.handles, handle)
 }
 
-// closed removes a handle of a file, which must still be open. It returns the bytes that this frees, and whether the file
-// is gone.
+// closed removes a handle of a file, which must still be open. It returns the bytes that this frees, and whether the
+// file is gone.
 func (t *tracker) closed(info os.FileInfo, handle *os.File) (freed manifests.Bytes, gone bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -82,8 +82,8 @@ func TestHeaderInAnotherSpellingControl(t *testing.T) {
 	assert.True(t, took)
 }
 
-// TestAttackHeaderWithMorePunctuation: a server that ignores punctuation in the names of headers gets the host's credentials alone.
-// The control is a client without the check, with which it gets the guest's in addition.
+// TestAttackHeaderWithMorePunctuation: a server that ignores punctuation in the names of headers gets the host's
+// credentials alone. The control is a client without the check, with which it gets the guest's in addition.
 func TestAttackHeaderWithMorePunctuation(t *testing.T) {
 	var arrived []string
 	s := serve(t, plain, func(_ http.ResponseWriter, r *http.Request) {

@@ -81,8 +81,8 @@ var escapes = map[string]map[string]string{
 	},
 }
 
-// TestAttackEscapes: no script reaches files, processes, the network or the environment of the host. The control is a script that
-// reads what it was granted.
+// TestAttackEscapes: no script reaches files, processes, the network or the environment of the host. The control is a
+// script that reads what it was granted.
 func TestAttackEscapes(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "reached") }))
 	t.Cleanup(server.Close)
@@ -205,8 +205,8 @@ func TestRunaways(t *testing.T) {
 	}
 }
 
-// TestRunawaysLeaveTheInstance: an instance that was stopped at its deadline is reset and serves the next call, which would take
-// as long as a start in a new one.
+// TestRunawaysLeaveTheInstance: an instance that was stopped at its deadline is reset and serves the next call, which
+// would take as long as a start in a new one.
 func TestRunawaysLeaveTheInstance(t *testing.T) {
 	const script = "import json, statistics, time\nSTARTED = time.monotonic_ns()\ndef run(a):\n  while a.get('spin'): pass\n  return {'found': {}, 'started': STARTED, 'random': 0}\n"
 	loaded := newWorld(t).tool("tool.py", script, "limits: {timeout: 2s}\n")

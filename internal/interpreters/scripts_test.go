@@ -105,8 +105,8 @@ func untilResumed(t testing.TB, loaded *runtime.Tool) answer {
 	}
 }
 
-// TestCallsAreIsolated: a thousand calls in a row, and then 64 at once, find nothing of each other. Their random numbers
-// differ, and memory does not grow. The control, a second run in one instance, finds all of it.
+// TestCallsAreIsolated: a thousand calls in a row, and then 64 at once, find nothing of each other. Their random
+// numbers differ, and memory does not grow. The control, a second run in one instance, finds all of it.
 func TestCallsAreIsolated(t *testing.T) {
 	for file, script := range leaky {
 		t.Run(filepath.Ext(file), func(t *testing.T) {
@@ -283,8 +283,8 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// TestDenialsOfCalls: a call's record has what the script was denied in the call, also if it was denied the same before,
-// and nothing of what it was denied before. So it is whether calls start the interpreter or resume it.
+// TestDenialsOfCalls: a call's record has what the script was denied in the call, also if it was denied the same
+// before, and nothing of what it was denied before. So it is whether calls start the interpreter or resume it.
 func TestDenialsOfCalls(t *testing.T) {
 	const script = `
 import time

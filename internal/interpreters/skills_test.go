@@ -78,8 +78,8 @@ func TestAttackSkillScript(t *testing.T) {
 	}
 }
 
-// TestAttackSkillScriptControl: scripts that write reach what they want where the manifest requests to write, and those that read
-// where there is something to read.
+// TestAttackSkillScriptControl: scripts that write reach what they want where the manifest requests to write, and those
+// that read where there is something to read.
 func TestAttackSkillScriptControl(t *testing.T) {
 	for _, name := range []string{"change itself", "change another skill", "add a file", "remove a file", "rename a skill"} {
 		w, m := skillWorld(t)
@@ -115,7 +115,8 @@ func TestAttackBrokenSkillBesideAnother(t *testing.T) {
 	assert.NotEmpty(t, outcome.Denials, "all skills are looked at")
 }
 
-// TestSkillScriptsAreFresh: what a script changes of the interpreter is gone in the next call, and what it prints is its own.
+// TestSkillScriptsAreFresh: what a script changes of the interpreter is gone in the next call, and what it prints is
+// its own.
 func TestSkillScriptsAreFresh(t *testing.T) {
 	w, m := skillWorld(t)
 	w.write("skills/bad/run.py", `

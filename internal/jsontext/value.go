@@ -54,8 +54,8 @@ func (d *Document) Extent() Extent {
 	return e
 }
 
-// Extent is how large the parts of a document are at most. Whoever gets a document that was parsed with wider limits than
-// its own sees from it whether it has to parse the text again.
+// Extent is how large the parts of a document are at most. Whoever gets a document that was parsed with wider limits
+// than its own sees from it whether it has to parse the text again.
 type Extent struct {
 	Values int // values and names
 	Name   int // bytes of a name, with its escapes

@@ -20,8 +20,8 @@ func counters(language Language) []string {
 	return []string{"count_memory", "count_var"}
 }
 
-// TestCallsFindNothingOfEarlierOnes: a counter in memory, in a global or in a variable of the host reads 1 in
-// every call, whether calls start the plug-in or resume it. In the control, the instance of go-sdk that is used again counts.
+// TestCallsFindNothingOfEarlierOnes: a counter in memory, in a global or in a variable of the host reads 1 in every
+// call, whether calls start the plug-in or resume it. In the control, the instance of go-sdk that is used again counts.
 func TestCallsFindNothingOfEarlierOnes(t *testing.T) {
 	for _, language := range languages() {
 		s := pdk(t, language)

@@ -100,8 +100,8 @@ func TestMemoryOfLibrariesIsLimited(t *testing.T) {
 	assert.Equal(t, "code 1", theirs{}.load(t, withNames(t, s), "run")("").Error, "control")
 }
 
-// TestCallsFindNothingInLibraries: a counter in the memory or in a global of a library, or in a variable of the host, reads 1 in
-// every call. In the control, the instance of go-sdk that is used again counts.
+// TestCallsFindNothingInLibraries: a counter in the memory or in a global of a library, or in a variable of the host,
+// reads 1 in every call. In the control, the instance of go-sdk that is used again counts.
 func TestCallsFindNothingInLibraries(t *testing.T) {
 	for _, language := range languages() {
 		s := behind(pdk(t, language), counters(language)...)
@@ -123,8 +123,8 @@ func TestCallsFindNothingInLibraries(t *testing.T) {
 	}
 }
 
-// TestFailedLibrariesLeaveNothing: a library that traps ends the call as the plug-in itself would, and the calls after it
-// count from 1.
+// TestFailedLibrariesLeaveNothing: a library that traps ends the call as the plug-in itself would, and the calls after
+// it count from 1.
 func TestFailedLibrariesLeaveNothing(t *testing.T) {
 	s := behind(pdk(t, C), "trap", "fail", "count_memory")
 	count := ours{}.load(t, s, "count_memory")

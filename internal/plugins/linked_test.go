@@ -157,8 +157,8 @@ func TestLinkedPluginsAnswerTheSame(t *testing.T) {
 	}
 }
 
-// TestRandomLibrariesAnswerTheSame: libraries that call each other in random order, without a cycle, each of which counts its
-// calls in its memory and adds that to what it returns.
+// TestRandomLibrariesAnswerTheSame: libraries that call each other in random order, without a cycle, each of which
+// counts its calls in its memory and adds that to what it returns.
 func TestRandomLibrariesAnswerTheSame(t *testing.T) {
 	random := rand.New(rand.NewPCG(4, 23))
 	answers := map[string]bool{}

@@ -15,8 +15,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// pruned is the number of records after which a [Keeper] prunes its folder. In between, the folder may exceed its limit by
-// as many records, and by those that are kept while it is pruned.
+// pruned is the number of records after which a [Keeper] prunes its folder. In between, the folder may exceed its limit
+// by as many records, and by those that are kept while it is pruned.
 const pruned = 64
 
 // Keeper keeps the records of calls as they end. Create it with [Folder.Open]. It must be closed.
@@ -136,8 +136,8 @@ func isOver(kept map[string]fs.FileInfo) bool {
 	return len(kept) > MaxRecords || bytes > MaxBytes
 }
 
-// fairly orders ids, which are given newest first, so that no tenant's records push out another's that has fewer: a record comes
-// before another if, together with the newer ones of its tenant, it takes less of the limits.
+// fairly orders ids, which are given newest first, so that no tenant's records push out another's that has fewer: a
+// record comes before another if, together with the newer ones of its tenant, it takes less of the limits.
 func fairly(ids []string, kept map[string]fs.FileInfo, tenants map[string]string) {
 	type taken struct{ records, bytes float64 }
 	by, shares := map[string]taken{}, make(map[string]float64, len(ids))

@@ -172,8 +172,8 @@ func TestRoomIsMadeAsCallsEnd(t *testing.T) {
 	assert.Equal(t, id(3*pruned), held[MaxRecords-1], "the oldest go")
 }
 
-// A tenant makes many calls, or calls with long results, so that another's records are removed. The control is a call of its own,
-// which is.
+// A tenant makes many calls, or calls with long results, so that another's records are removed. The control is a call
+// of its own, which is.
 func TestAttackRecordsOfOthers(t *testing.T) {
 	for name, flood := range map[string]struct {
 		Entry

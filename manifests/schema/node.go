@@ -159,7 +159,8 @@ type Node struct {
 	within *resource
 }
 
-// Values returns the values that enum or const lists, as JSON, in the schema's order. It returns none if neither is there.
+// Values returns the values that enum or const lists, as JSON, in the schema's order. It returns none if neither is
+// there.
 func (n *Node) Values() (values []json.RawMessage) {
 	for _, c := range n.checks {
 		switch c.keyword {

@@ -131,8 +131,8 @@ func (t *translation) members(object jsontext.Value, prefix string, known []stri
 	return problems
 }
 
-// nearest returns the member that a name probably means, or "". Extism's libraries write some names in another way, such as
-// allowedHosts, or without the unit, such as timeout.
+// nearest returns the member that a name probably means, or "". Extism's libraries write some names in another way,
+// such as allowedHosts, or without the unit, such as timeout.
 func nearest(name string, known []string) string {
 	var snake strings.Builder
 	for i, c := range name {

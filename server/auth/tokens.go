@@ -23,8 +23,8 @@ import (
 	"github.com/caisson-run/caisson/internal/folder"
 )
 
-// The errors of this package, for errors.Is. Other errors come from the operating system. A caller whose token is refused
-// must not be told which of the first three it was.
+// The errors of this package, for errors.Is. Other errors come from the operating system. A caller whose token is
+// refused must not be told which of the first three it was.
 var (
 	ErrUnknown  = errors.New("no such token")
 	ErrExpired  = errors.New("the token has expired")
@@ -234,8 +234,8 @@ func (t *Tokens) Check(text string) (Token, error) {
 	return s.Token, nil
 }
 
-// Exist reports whether a token was ever created, even one that no longer works. The first token is noticed within half a
-// second. Once Exist has reported true, it always does, also if the files are removed.
+// Exist reports whether a token was ever created, even one that no longer works. The first token is noticed within half
+// a second. Once Exist has reported true, it always does, also if the files are removed.
 func (t *Tokens) Exist() (bool, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -180,8 +180,8 @@ type paused struct {
 	pending   []tool.Action
 }
 
-// Bounds on the calls that wait: in all, and of one caller in one session. Whoever has more waiting most likely has forgotten
-// the oldest.
+// Bounds on the calls that wait: in all, and of one caller in one session. Whoever has more waiting most likely has
+// forgotten the oldest.
 const (
 	maxWaiting    = 1024
 	maxWaitingOwn = 16
@@ -190,9 +190,9 @@ const (
 	waitFor         = time.Hour
 )
 
-// put stores a call, and returns under which state it is found, which nobody can guess. If there is no room, the oldest call of
-// the session is forgotten, or that of the tenant that has the most, so that nobody keeps others from being asked. Those of a tenant
-// whose calls have too long arguments are forgotten as well.
+// put stores a call, and returns under which state it is found, which nobody can guess. If there is no room, the oldest
+// call of the session is forgotten, or that of the tenant that has the most, so that nobody keeps others from being
+// asked. Those of a tenant whose calls have too long arguments are forgotten as well.
 func (w *waiting) put(p paused) (state string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

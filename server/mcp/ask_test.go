@@ -74,8 +74,8 @@ func TestApprovals(t *testing.T) {
 	}
 }
 
-// TestAttackToolTakenFromAnAgent: a tool that was taken from the agent while the user was asked about its call does not run.
-// The control is an agent that keeps it.
+// TestAttackToolTakenFromAnAgent: a tool that was taken from the agent while the user was asked about its call does not
+// run. The control is an agent that keeps it.
 func TestAttackToolTakenFromAnAgent(t *testing.T) {
 	clerk := auth.Caller{ID: "token", Tenant: "acme", Scopes: everything, Agent: "clerk"}
 	for name, connect := range map[string]func(testing.TB, *world, *sdk.ClientOptions) *sdk.ClientSession{

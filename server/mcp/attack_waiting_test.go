@@ -39,8 +39,9 @@ func (l *writtenLog) lines() int {
 	return bytes.Count(l.text.Bytes(), []byte("\n"))
 }
 
-// TestAttackLogOfClientMistakes: no client fills the log. The SDK logs each mistake of a client as an error or a warning: one request
-// with a batch of 1,024 notifications writes 2,048 lines, and a token may make 200 such requests a second.
+// TestAttackLogOfClientMistakes: no client fills the log. The SDK logs each mistake of a client as an error or a
+// warning: one request with a batch of 1,024 notifications writes 2,048 lines, and a token may make 200 such requests a
+// second.
 func TestAttackLogOfClientMistakes(t *testing.T) {
 	log := &writtenLog{}
 	w := newWorld(t, mcp.Options{Logger: slog.New(slog.NewTextHandler(log, nil))})
@@ -64,8 +65,8 @@ func TestAttackLogOfClientMistakes(t *testing.T) {
 	assert.Positive(t, log.lines(), "the first are logged")
 }
 
-// TestAttackAbandonedQuestions: the calls of a client that went away while its user was asked leave nothing behind. Their goroutines and
-// arguments, several times each, stayed until the session ended, for which DELETE waited for ever.
+// TestAttackAbandonedQuestions: the calls of a client that went away while its user was asked leave nothing behind.
+// Their goroutines and arguments, several times each, stayed until the session ended, for which DELETE waited for ever.
 func TestAttackAbandonedQuestions(t *testing.T) {
 	w := newWorld(t, mcp.Options{})
 	mine := auth.Caller{ID: "1", Tenant: "acme", Scopes: everything}
@@ -117,8 +118,8 @@ func TestAttackAbandonedQuestions(t *testing.T) {
 	}
 }
 
-// TestAttackLongQuestions: the calls of a tenant that wait for answers hold bounded memory, whoever's they are. Each holds five times its
-// arguments, of up to a megabyte, for an hour after its client has gone; 1,024 held 5 GB.
+// TestAttackLongQuestions: the calls of a tenant that wait for answers hold bounded memory, whoever's they are. Each
+// holds five times its arguments, of up to a megabyte, for an hour after its client has gone; 1,024 held 5 GB.
 func TestAttackLongQuestions(t *testing.T) {
 	w := newWorld(t, mcp.Options{}, newFake(t, "wipe", fields{"behavior": fields{"destructive": true}}, says(tool.Result{Success: true})))
 	heap := func() uint64 {

@@ -20,8 +20,8 @@ const (
 	maxBatch = 1024      // messages; as many as a request of the HTTP API has calls
 	maxDepth = 1000      // of a message; the SDK reads no more
 	maxID    = 1<<53 - 1 // the SDK rounds greater numbers
-	// maxValues is how many values and names the messages may have in all. It does not count what is inside the arguments of
-	// calls, which nothing here decodes. The SDK decodes everything else several times, at hundreds of bytes a value.
+	// maxValues is how many values and names the messages may have in all. It does not count what is inside the arguments
+	// of calls, which nothing here decodes. The SDK decodes everything else several times, at hundreds of bytes a value.
 	maxValues = 20_000
 )
 
@@ -32,8 +32,8 @@ type method struct {
 	early    bool       // whether it may come before a session has begun
 }
 
-// methods are those of the capabilities that the server declares. The SDK answers others as well, and words its errors for
-// programmers, so that it gets only what is right.
+// methods are those of the capabilities that the server declares. The SDK answers others as well, and words its errors
+// for programmers, so that it gets only what is right.
 var methods = map[string]method{
 	"initialize":               {paramsOf[sdk.InitializeParams], true, true},
 	"ping":                     {paramsOf[sdk.PingParams], false, true},

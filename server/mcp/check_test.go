@@ -91,8 +91,8 @@ func raws() []raw {
 // inner is what the SDK's own errors say.
 var inner = regexp.MustCompile(`json:|jsonrpc2|unmarshal|mcp\.|%!|handling '|is invalid during|unsupported"`)
 
-// TestErrorsAreInWords: a message that is wrong is answered with its code and in words that are not the SDK's, under its id
-// or none, and a request that follows is answered.
+// TestErrorsAreInWords: a message that is wrong is answered with its code and in words that are not the SDK's, under
+// its id or none, and a request that follows is answered.
 func TestErrorsAreInWords(t *testing.T) {
 	const id, none = "2", "null"
 	w := newWorld(t, mcp.Options{}, newFake(t, "hello", nil, says(tool.Result{Success: true, Output: "hello"})))
@@ -193,8 +193,8 @@ func TestMessagesBeforeASession(t *testing.T) {
 	assert.Equal(t, want, answer)
 }
 
-// TestAttackLargeBatch: a batch of more messages than a request of the HTTP API has calls is refused, and none runs. The control
-// is one of as many.
+// TestAttackLargeBatch: a batch of more messages than a request of the HTTP API has calls is refused, and none runs.
+// The control is one of as many.
 func TestAttackLargeBatch(t *testing.T) {
 	var ran atomic.Int64
 	w := newWorld(t, mcp.Options{}, newFake(t, "hello", nil, func(context.Context, tool.Invocation) tool.Result {
@@ -240,8 +240,8 @@ func TestBodies(t *testing.T) {
 	assert.ErrorContains(t, err, "negative")
 }
 
-// Params, results and errors with many small values take hundreds of bytes of memory for each once they are decoded. The arguments of a call are passed on
-// undecoded, and have limits of their own.
+// Params, results and errors with many small values take hundreds of bytes of memory for each once they are decoded.
+// The arguments of a call are passed on undecoded, and have limits of their own.
 func TestAttackManyValues(t *testing.T) {
 	w := newWorld(t, mcp.Options{}, newFake(t, "hello", nil, func(context.Context, tool.Invocation) tool.Result {
 		return tool.Result{Success: true, Output: "hello"}

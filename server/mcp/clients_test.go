@@ -150,8 +150,8 @@ func TestClientsInspector(t *testing.T) {
 	}
 }
 
-// TestClientsOfficial: the official clients for TypeScript and Python list, call, cancel, and see progress, over lines and
-// over HTTP, with a session and without one.
+// TestClientsOfficial: the official clients for TypeScript and Python list, call, cancel, and see progress, over lines
+// and over HTTP, with a session and without one.
 func TestClientsOfficial(t *testing.T) {
 	scripts, err := filepath.Abs(filepath.Join("testdata", "clients"))
 	require.NoError(t, err)

@@ -95,8 +95,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.web.sessions.ServeHTTP(w, r)
 }
 
-// admit reads the messages of a request and leaves them for the SDK, or answers the request and returns false if they are
-// not for it.
+// admit reads the messages of a request and leaves them for the SDK, or answers the request and returns false if they
+// are not for it.
 func (s *Server) admit(w http.ResponseWriter, r *http.Request, isStateless bool) bool {
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if r.Method != http.MethodPost || err != nil || media != "application/json" {
@@ -120,8 +120,8 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, isStateless bool)
 	return true
 }
 
-// write answers a request over HTTP. Before the revision without sessions, an error in a request whose id is known is an
-// answer like any other.
+// write answers a request over HTTP. Before the revision without sessions, an error in a request whose id is known is
+// an answer like any other.
 func (r *rejection) write(w http.ResponseWriter, isStateless bool) {
 	status := http.StatusBadRequest
 	switch {
@@ -140,12 +140,14 @@ func (r *rejection) write(w http.ResponseWriter, isStateless bool) {
 	_, _ = w.Write(text) // the client may have gone
 }
 
-// toTellRefused is how long a request whose token works no longer lasts, so that the client is told that its call was cancelled.
+// toTellRefused is how long a request whose token works no longer lasts, so that the client is told that its call was
+// cancelled.
 const toTellRefused = 100 * time.Millisecond
 
-// present returns a context that ends when the client goes away. If a request is cancelled for another reason, such as that
-// the program stops, the context ends a little later: the request's calls are cancelled at once, and the SDK answers nobody
-// whose request has ended. If its token works no longer, that time is short, because streams must not outlive tokens.
+// present returns a context that ends when the client goes away. If a request is cancelled for another reason, such as
+// that the program stops, the context ends a little later: the request's calls are cancelled at once, and the SDK
+// answers nobody whose request has ended. If its token works no longer, that time is short, because streams must not
+// outlive tokens.
 func present(request context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(request))
 	stop := context.AfterFunc(request, func() {

@@ -268,8 +268,8 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// TestDrainIsOver: a call that does not end in time is cancelled, and its client is told, although the program cancels the
-// request at the same time.
+// TestDrainIsOver: a call that does not end in time is cancelled, and its client is told, although the program cancels
+// the request at the same time.
 func TestDrainIsOver(t *testing.T) {
 	for _, version := range []string{"", "2025-11-25"} {
 		w := newWorld(t, mcp.Options{})
@@ -319,8 +319,8 @@ func TestNobodyCachesAnswers(t *testing.T) {
 	}
 }
 
-// TestAttackRevokedBeforeTheEffect: a token is revoked when its request has passed the server's gate. The tool is not called, and
-// nothing is listed. The control is the same request with a token that works.
+// TestAttackRevokedBeforeTheEffect: a token is revoked when its request has passed the server's gate. The tool is not
+// called, and nothing is listed. The control is the same request with a token that works.
 func TestAttackRevokedBeforeTheEffect(t *testing.T) {
 	var calls atomic.Int32
 	w := newWorld(t, mcp.Options{}, newFake(t, "effect", nil, func(context.Context, tool.Invocation) tool.Result {
@@ -366,8 +366,8 @@ func TestAttackRevokedBeforeTheEffect(t *testing.T) {
 	assert.EqualValues(t, 1, calls.Load())
 }
 
-// A client listens, and its token is revoked. Its stream ends at once, and not when the client of a cancelled call has been told.
-// The control is a request that is cancelled for another reason: its stream ends later.
+// A client listens, and its token is revoked. Its stream ends at once, and not when the client of a cancelled call has
+// been told. The control is a request that is cancelled for another reason: its stream ends later.
 func TestAttackStreamsOutliveTokens(t *testing.T) {
 	for cause, soon := range map[error]bool{auth.ErrRevoked: true, errors.New("the server is stopping"): false} {
 		t.Run(cause.Error(), func(t *testing.T) {

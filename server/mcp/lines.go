@@ -20,8 +20,8 @@ import (
 // maxLine is how many bytes a message on one line may have: the arguments of a call in JSON, and room for the rest.
 const maxLine = 4 << 20
 
-// Bounds of what one connection holds: requests that are not answered, their bytes, and those among them that are not calls.
-// These are answered at once, so that more of them only wait for the client to read.
+// Bounds of what one connection holds: requests that are not answered, their bytes, and those among them that are not
+// calls. These are answered at once, so that more of them only wait for the client to read.
 const (
 	maxOpen      = 1024
 	maxOpenBytes = 64 << 20
@@ -31,9 +31,10 @@ const (
 // toTell is how long a client that has stopped reading may delay the end of its connection.
 const toTell = 2 * time.Second
 
-// ServeLines serves one client, whose messages it reads line by line, until in ends or ctx is done. Calls are
-// made in session. If allowed is not nil, it returns the names of the tools that may be listed and called now; each list
-// and call asks it, and the session allows them from then on. Nothing but messages of the protocol is written to out. Both are closed.
+// ServeLines serves one client, whose messages it reads line by line, until in ends or ctx is done. Calls are made in
+// session. If allowed is not nil, it returns the names of the tools that may be listed and called now; each list and
+// call asks it, and the session allows them from then on. Nothing but messages of the protocol is written to out. Both
+// are closed.
 //
 // At the end, calls that still run are cancelled, and the client is told how they ended. A message that is not
 // JSON, or is too long, ends the connection with an error. A client may have 1,024 requests without an answer; more are

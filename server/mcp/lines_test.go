@@ -121,7 +121,8 @@ func (c *client) line() string {
 	return line
 }
 
-// TestAttackUnreadAnswers: the server reads no more from a client that does not read its answers, and answers all once it does.
+// TestAttackUnreadAnswers: the server reads no more from a client that does not read its answers, and answers all once
+// it does.
 func TestAttackUnreadAnswers(t *testing.T) {
 	const all = 3000
 	c := openLines(t, newWorld(t, mcp.Options{}))
@@ -151,8 +152,8 @@ func TestAttackUnreadAnswers(t *testing.T) {
 	<-done
 }
 
-// TestAttackOpenRequests: a client has so many calls without an answer, of so many bytes, and no more. The control is a call after
-// the answers.
+// TestAttackOpenRequests: a client has so many calls without an answer, of so many bytes, and no more. The control is a
+// call after the answers.
 func TestAttackOpenRequests(t *testing.T) {
 	for _, test := range []struct {
 		most, bytes int

@@ -117,8 +117,8 @@ func New(host *caisson.Host, options Options) (*Server, error) {
 // uncached is said of every answer: what a caller sees is nobody else's, and may change at any time.
 var uncached = sdk.Cacheable{CacheScope: "private"}
 
-// warnings drops what the SDK logs of every request and session, and logs a sample of the rest: the SDK warns of each mistake of a
-// client, of which one request can have a thousand.
+// warnings drops what the SDK logs of every request and session, and logs a sample of the rest: the SDK warns of each
+// mistake of a client, of which one request can have a thousand.
 type warnings struct {
 	slog.Handler
 	sample *rate.Limiter
@@ -195,8 +195,8 @@ func (s *Server) handle(ctx context.Context, method string, request sdk.Request,
 	return next(ctx, method, request)
 }
 
-// present returns a context for a call that also ends when nobody waits for its answer any more: for clients of earlier revisions, the
-// SDK asks the user while the call lasts, and would wait for the user of a client that has gone.
+// present returns a context for a call that also ends when nobody waits for its answer any more: for clients of earlier
+// revisions, the SDK asks the user while the call lasts, and would wait for the user of a client that has gone.
 func (s *Server) present(ctx context.Context, request *sdk.CallToolRequest) (present context.Context, end func()) {
 	by, err := s.by(ctx, request.Session, request.Extra)
 	if err != nil {

@@ -51,7 +51,8 @@ func (x *exchange) createRun() (reply, error) {
 	return x.accepted(r, 0)
 }
 
-// accepted is the answer to a request that has a run go on: the run or, for a client that wants them, its events after one.
+// accepted is the answer to a request that has a run go on: the run or, for a client that wants them, its events after
+// one.
 func (x *exchange) accepted(r *run, after int64) (reply, error) {
 	whole, err := r.answer(http.StatusAccepted)
 	if err != nil || !x.wantsEvents() {

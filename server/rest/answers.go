@@ -6,7 +6,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// answers are what has been submitted for the actions of a paused run, until there is one for each. The zero value has none.
+// answers are what has been submitted for the actions of a paused run, until there is one for each. The zero value has
+// none.
 type answers struct {
 	outputs   []tool.Answer
 	approvals []tool.Approval

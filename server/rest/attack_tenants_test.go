@@ -15,8 +15,9 @@ import (
 	"github.com/caisson-run/caisson/server/rest"
 )
 
-// TestAttackSubmissionsInTheWay: a tenant that submits long documents to a run of its own does not delay what others ask of theirs.
-// Reading such a document takes a second, in which the run is locked; whoever asks for that run waits with the lock of all runs.
+// TestAttackSubmissionsInTheWay: a tenant that submits long documents to a run of its own does not delay what others
+// ask of theirs. Reading such a document takes a second, in which the run is locked; whoever asks for that run waits
+// with the lock of all runs.
 func TestAttackSubmissionsInTheWay(t *testing.T) {
 	w := newWorld(t, rest.Options{})
 	asks := `{"calls":[{"id":"c1","name":"ask","arguments":{}}],"tools":[{"type":"function","name":"ask","parameters":{"type":"object"}}]}`
@@ -65,8 +66,9 @@ func TestAttackSubmissionsInTheWay(t *testing.T) {
 	assert.Less(t, slowest, alone/4)
 }
 
-// TestAttackLongRecords: a tenant whose calls had long arguments cannot have the server read and answer all of them with each request:
-// six calls of 8 MB make 48 MB, a short request for which the server took nine seconds and allocated 360 MB, and 256 such may be made at a time.
+// TestAttackLongRecords: a tenant whose calls had long arguments cannot have the server read and answer all of them
+// with each request: six calls of 8 MB make 48 MB, a short request for which the server took nine seconds and allocated
+// 360 MB, and 256 such may be made at a time.
 func TestAttackLongRecords(t *testing.T) {
 	w := newWorld(t, rest.Options{})
 	for i := range 6 {

@@ -83,10 +83,10 @@ func (c *connection) ask() error {
 // mostOverhead is how much more processor time a call over HTTP may take than a constant.
 const mostOverhead = 3
 
-// BenchmarkCallOverHTTP compares the processor time of a call over HTTP with that of net/http answering a constant of the same
-// length. The tool does nothing and has no sandbox: how long a guest takes depends on what the processor has in its caches, by
-// more than all that is measured here. The executor's work is included, and also shown by itself. Rounds of the three
-// alternate, and medians are compared.
+// BenchmarkCallOverHTTP compares the processor time of a call over HTTP with that of net/http answering a constant of
+// the same length. The tool does nothing and has no sandbox: how long a guest takes depends on what the processor has
+// in its caches, by more than all that is measured here. The executor's work is included, and also shown by itself.
+// Rounds of the three alternate, and medians are compared.
 func BenchmarkCallOverHTTP(b *testing.B) {
 	host, caller := idleHost(b), callers["ada"]
 	kept, err := sessions.New(host, sessions.Options{})

@@ -21,8 +21,8 @@ type offered struct {
 	settings map[string]json.RawMessage
 }
 
-// take reads one tool, in the form of the Responses API or of chat completions. Tools of the provider's own, which have no
-// namesake here, are left to it.
+// take reads one tool, in the form of the Responses API or of chat completions. Tools of the provider's own, which have
+// no namesake here, are left to it.
 func (o *offered) take(tools *registry.Registry) decode.Reader {
 	return func(v jsontext.Value) error {
 		if v.Kind() != jsontext.Object {
@@ -54,8 +54,8 @@ func (o *offered) take(tools *registry.Registry) decode.Reader {
 	}
 }
 
-// broughtTool reads a function or a custom tool. Like a model's response, it is a document in a provider's form, which the
-// OpenAPI document does not describe. What a provider adds to its own format is left to it, and what decides how
+// broughtTool reads a function or a custom tool. Like a model's response, it is a document in a provider's form, which
+// the OpenAPI document does not describe. What a provider adds to its own format is left to it, and what decides how
 // calls are checked must be of the right type: a schema that is ignored would check nothing.
 func broughtTool(v jsontext.Value, kind string) (tool.Definition, error) {
 	d := tool.Definition{Type: kind}

@@ -27,8 +27,8 @@ func (x *exchange) createCall() (reply, error) {
 	return reply{status: http.StatusOK, body: body}, err
 }
 
-// execute runs a batch within the request, so that it ends with its client. done must be called, if there is no error, when
-// the session is not needed any more.
+// execute runs a batch within the request, so that it ends with its client. done must be called, if there is no error,
+// when the session is not needed any more.
 func (x *exchange) execute(asked *batchRequest) (report executor.Report, done func(), err error) {
 	session, done, err := x.session(asked.session)
 	if err != nil {

@@ -187,8 +187,8 @@ func TestTimeout(t *testing.T) {
 	assert.Equal(t, tool.Deadline, record.Result.Kind)
 }
 
-// TestBatch: calls as a list, and the response of a provider as it is, whole or as the transcript of a stream. The results
-// are in the form that the next request has.
+// TestBatch: calls as a list, and the response of a provider as it is, whole or as the transcript of a stream. The
+// results are in the form that the next request has.
 func TestBatch(t *testing.T) {
 	w := newWorld(t, rest.Options{})
 	report := of[run](w.request("POST", "/v1/batches", "ada", `{"calls":[
@@ -272,8 +272,8 @@ func TestSession(t *testing.T) {
 	w.request("GET", path, "ada", nil).refused(404)
 }
 
-// TestAttackSessionsThatAreAskedFor: asking for outputs makes no sessions, so that it cannot end those of the tenant's other
-// tokens. The control are calls, which do make sessions, and end the token's own.
+// TestAttackSessionsThatAreAskedFor: asking for outputs makes no sessions, so that it cannot end those of the tenant's
+// other tokens. The control are calls, which do make sessions, and end the token's own.
 func TestAttackSessionsThatAreAskedFor(t *testing.T) {
 	w := newWorld(t, rest.Options{})
 	long := strings.Repeat("0123456789", 10_000)

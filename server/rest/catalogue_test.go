@@ -44,8 +44,8 @@ func (c catalogue) allowed() (names []string) {
 	return names
 }
 
-// TestRowS1_5Settings: a settings page needs no more than this: what exists, what an agent has, what is unavailable and why.
-// It names nothing of the host.
+// TestRowS1_5Settings: a settings page needs no more than this: what exists, what an agent has, what is unavailable and
+// why. It names nothing of the host.
 func TestRowS1_5Settings(t *testing.T) {
 	w := newWorld(t, rest.Options{})
 	a := w.request("GET", "/v1/tools", "reader", nil)
@@ -147,8 +147,8 @@ func TestAgents(t *testing.T) {
 	w.request("DELETE", "/v1/agents/a1", "ada", nil).refused(404)
 }
 
-// TestAttackOwnAgent: a caller who is limited to an agent's tools does not get more of them by changing agents, even with
-// the scope admin. Its tenant's other tokens may: the control.
+// TestAttackOwnAgent: a caller who is limited to an agent's tools does not get more of them by changing agents, even
+// with the scope admin. Its tenant's other tokens may: the control.
 func TestAttackOwnAgent(t *testing.T) {
 	w := newWorld(t, rest.Options{})
 	call := func(as string) tool.Record {

@@ -34,8 +34,8 @@ type served struct {
 	document   string // the file with its OpenAPI document
 }
 
-// TestClients: clients that generators make from the document compile, and call the server: a tool, a batch, a run that waits
-// for an output and an approval, pages of a result, refusals by their type, and the end of a session.
+// TestClients: clients that generators make from the document compile, and call the server: a tool, a batch, a run that
+// waits for an output and an approval, pages of a result, refusals by their type, and the end of a session.
 func TestClients(t *testing.T) {
 	t.Parallel()
 	require.NotEmpty(t, *generators, `run "make openapi-clients"`)
@@ -52,8 +52,8 @@ func TestClients(t *testing.T) {
 	}
 }
 
-// TestClientsDocumentStatesChecks: the server refuses requests that are not of the document, and refuses none that are as
-// malformed. Its answers are in the document.
+// TestClientsDocumentStatesChecks: the server refuses requests that are not of the document, and refuses none that are
+// as malformed. Its answers are in the document.
 func TestClientsDocumentStatesChecks(t *testing.T) {
 	t.Parallel()
 	server := serveCommand(t)
@@ -111,7 +111,8 @@ func pythonClient(t *testing.T, server served) string {
 	return execute(t, dir, python(), "client.py", server.url, server.token)
 }
 
-// typescriptClient generates types with openapi-typescript, compiles a program that uses them, and returns what it prints.
+// typescriptClient generates types with openapi-typescript, compiles a program that uses them, and returns what it
+// prints.
 func typescriptClient(t *testing.T, server served) string {
 	dir := copied(t, "typescript")
 	modules := filepath.Join(*generators, "typescript", "node_modules")

@@ -25,7 +25,8 @@ import (
 type contract struct {
 	paths map[string]map[string]operation
 	raw   map[string]any
-	// schemas are those of the document, with all objects closed: the server sends nothing that the document does not have.
+	// schemas are those of the document, with all objects closed: the server sends nothing that the document does not
+	// have.
 	schemas map[string]*schema.Schema
 }
 
@@ -173,8 +174,8 @@ func (c *contract) checkBody(t *testing.T, method, path string, body any, a answ
 	}
 }
 
-// TestDocumentAndRoutesAgree: each operation of the document is served, and no path serves a method that the document does
-// not have.
+// TestDocumentAndRoutesAgree: each operation of the document is served, and no path serves a method that the document
+// does not have.
 func TestDocumentAndRoutesAgree(t *testing.T) {
 	w := newWorld(t, rest.Options{})
 	require.Greater(t, len(w.doc.paths), 10)

@@ -11,7 +11,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// maxDepth is how deeply a body may be nested: arguments may be as deep as tools accept, within a list within an object.
+// maxDepth is how deeply a body may be nested: arguments may be as deep as tools accept, within a list within an
+// object.
 const maxDepth = tool.MaxArgumentsDepth + 8
 
 // decodeObject reads an object whose members are all known. The error is a refusal.

@@ -13,8 +13,8 @@ import (
 	"github.com/caisson-run/caisson/server/rest"
 )
 
-// TestDocumentSuitsGenerators: the document has nothing that generators of clients are known to misread. "make openapi-clients"
-// runs the generators themselves.
+// TestDocumentSuitsGenerators: the document has nothing that generators of clients are known to misread. "make
+// openapi-clients" runs the generators themselves.
 func TestDocumentSuitsGenerators(t *testing.T) {
 	text, err := json.Marshal(newWorld(t, rest.Options{}).doc.raw)
 	require.NoError(t, err)

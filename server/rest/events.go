@@ -12,8 +12,8 @@ import (
 	"github.com/caisson-run/caisson/server/problem"
 )
 
-// events writes server-sent events to one client. It begins with the first event, so that an error before it is an ordinary
-// answer, and says something at least once a heartbeat from then on. It is safe for concurrent use.
+// events writes server-sent events to one client. It begins with the first event, so that an error before it is an
+// ordinary answer, and says something at least once a heartbeat from then on. It is safe for concurrent use.
 type events struct {
 	w       http.ResponseWriter
 	control *http.ResponseController

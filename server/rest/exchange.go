@@ -137,8 +137,8 @@ func (x *exchange) serve() (reply, error) {
 	return x.handle()
 }
 
-// handle has the route's handler answer, if the caller may still act: its token may have been revoked while the body arrived,
-// or while an earlier request with the same key was answered.
+// handle has the route's handler answer, if the caller may still act: its token may have been revoked while the body
+// arrived, or while an earlier request with the same key was answered.
 func (x *exchange) handle() (reply, error) {
 	if err := auth.Check(x.request.Context()); err != nil {
 		return reply{}, err
@@ -230,8 +230,8 @@ type failure struct {
 	header  [2]string
 }
 
-// refusalOf returns what the caller is told of an error: the reason for a refusal, and an id of anything else, under which
-// the log has the cause.
+// refusalOf returns what the caller is told of an error: the reason for a refusal, and an id of anything else, under
+// which the log has the cause.
 func (x *exchange) refusalOf(err error) failure {
 	if cause := context.Cause(x.request.Context()); auth.IsRefusal(cause) {
 		err = cause // whatever else followed from it
@@ -248,7 +248,8 @@ func (x *exchange) refusalOf(err error) failure {
 	return failure{problem: problem.Problem{Status: http.StatusInternalServerError, Detail: "the server failed; its log has the cause under this id", ID: id}}
 }
 
-// refusalFor returns the refusal that an error of another package stands for, or nil if the error is the server's own failure.
+// refusalFor returns the refusal that an error of another package stands for, or nil if the error is the server's own
+// failure.
 func refusalFor(err error) *refusal {
 	var wrong *executor.Error
 	switch {

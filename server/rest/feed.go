@@ -6,8 +6,8 @@ import (
 	"github.com/caisson-run/caisson/dialects"
 )
 
-// feed holds the latest events of a run, for readers who come late or come back. Writing never waits for a reader. The zero
-// value has no events and keeps only the latest. It is safe for concurrent use.
+// feed holds the latest events of a run, for readers who come late or come back. Writing never waits for a reader. The
+// zero value has no events and keeps only the latest. It is safe for concurrent use.
 type feed struct {
 	most int // bytes to keep; the latest event is always kept
 
@@ -94,8 +94,8 @@ func (f *feed) end() int64 {
 	return f.next
 }
 
-// after returns the next event after an id. If there is none yet, more is closed when there is; nil means that there never
-// will be. gone is set if the event is no longer kept.
+// after returns the next event after an id. If there is none yet, more is closed when there is; nil means that there
+// never will be. gone is set if the event is no longer kept.
 func (f *feed) after(id int64) (found *frame, more <-chan struct{}, gone bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -30,8 +30,8 @@ var bodies = []string{
 	`{"a":1,"a":2}`, `{"name":null}`, `[`, "\"\xff\"", `{"calls":[[]]}`, `{"calls":{"0":{}}}`,
 }
 
-// FuzzBodies: whatever a client sends, it is read or refused with a status from 400 to 499. What is read is what the body says:
-// a call's arguments are a part of it, byte for byte, and no object in it has a name twice.
+// FuzzBodies: whatever a client sends, it is read or refused with a status from 400 to 499. What is read is what the
+// body says: a call's arguments are a part of it, byte for byte, and no object in it has a name twice.
 func FuzzBodies(f *testing.F) {
 	for _, body := range bodies {
 		f.Add(body)
@@ -82,8 +82,8 @@ func judge(t *testing.T, body string, read batchRequest, err error) {
 	}
 }
 
-// FuzzFeed: whoever reads a feed from any event on, and however late, gets what was added, in order, each event once; or is
-// told that it is gone.
+// FuzzFeed: whoever reads a feed from any event on, and however late, gets what was added, in order, each event once;
+// or is told that it is gone.
 func FuzzFeed(f *testing.F) {
 	f.Add([]byte{1, 2, 3, 255, 4, 200, 200, 0}, uint16(50))
 	f.Fuzz(func(t *testing.T, steps []byte, most uint16) {

@@ -122,8 +122,8 @@ func (c *writtenCall) problem() string {
 	return ""
 }
 
-// arguments takes an object, which is passed on as it is written, or the text that a model wrote. Null, which some providers
-// write for none, is none.
+// arguments takes an object, which is passed on as it is written, or the text that a model wrote. Null, which some
+// providers write for none, is none.
 func arguments(to *string) decode.Reader {
 	return func(v jsontext.Value) error {
 		switch v.Kind() {

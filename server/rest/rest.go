@@ -10,18 +10,18 @@
 //
 // # What happens to a call
 //
-// A call that fails is no failed request: the status is 200, and the record says what happened. A request that is wrong is
-// refused with a status from 400 to 499. If the server itself failed, the status is 500, and the problem has an id, under
-// which the log has the cause.
+// A call that fails is no failed request: the status is 200, and the record says what happened. A request that is wrong
+// is refused with a status from 400 to 499. If the server itself failed, the status is 500, and the problem has an id,
+// under which the log has the cause.
 //
 // Calls and batches end with their request: a client that goes away cancels them. Runs go on without their client. A
 // batch that has to wait for an output or an approval becomes a run.
 //
 // # Who sees what
 //
-// Agents, records and runs belong to a tenant, and are not found by callers of another one. Outputs for a run come from the
-// token that made it, and so does its cancellation, unless the token has the scope admin; approvals come from any token of
-// the tenant with the scope approve. Context values come from the token and never from a request.
+// Agents, records and runs belong to a tenant, and are not found by callers of another one. Outputs for a run come from
+// the token that made it, and so does its cancellation, unless the token has the scope admin; approvals come from any
+// token of the tenant with the scope approve. Context values come from the token and never from a request.
 package rest
 
 import (
@@ -74,7 +74,8 @@ type RunOptions struct {
 	// PerTenant is how many runs of a tenant are kept: 200. One more removes the one that ended first; if none has ended,
 	// it is refused.
 	PerTenant int
-	// Bytes bounds the requests, events and results of a tenant's runs, and what is submitted to them, in the same way: 64 MiB.
+	// Bytes bounds the requests, events and results of a tenant's runs, and what is submitted to them, in the same way: 64
+	// MiB.
 	Bytes int
 	// Keep is how long a run is kept after it has ended: an hour.
 	Keep time.Duration
@@ -195,8 +196,8 @@ func (a *API) isStopped() bool {
 	return a.stopped
 }
 
-// Stop refuses new calls, batches and runs from now on, and ends streams of events that only wait. What is under way goes on,
-// and can be read.
+// Stop refuses new calls, batches and runs from now on, and ends streams of events that only wait. What is under way
+// goes on, and can be read.
 func (a *API) Stop() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

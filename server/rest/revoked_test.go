@@ -29,8 +29,8 @@ func (w *world) expiring(as string) (api *world, revoked *atomic.Bool) {
 	return &world{t: w.t, url: server.URL, doc: w.doc}, revoked
 }
 
-// TestAttackRevokedBeforeTheEffect: a token is revoked when its request has passed the server's gate. Nothing that the request asks for
-// is done, whatever it is. The control is the same request with a token that works.
+// TestAttackRevokedBeforeTheEffect: a token is revoked when its request has passed the server's gate. Nothing that the
+// request asks for is done, whatever it is. The control is the same request with a token that works.
 func TestAttackRevokedBeforeTheEffect(t *testing.T) {
 	w := newWorld(t, rest.Options{})
 	api, revoked := w.expiring("ada")

@@ -152,8 +152,8 @@ func (r *run) end(final status) {
 	}
 }
 
-// start has the first batch run, or the rest of a paused one, without its client, if the caller of ctx may still act. The caller
-// must hold r.mu, and no batch may be in progress.
+// start has the first batch run, or the rest of a paused one, without its client, if the caller of ctx may still act.
+// The caller must hold r.mu, and no batch may be in progress.
 func (r *run) start(ctx context.Context, work func(ctx context.Context, show func(tool.Event) bool) (executor.Report, error)) error {
 	if err := auth.Check(ctx); err != nil {
 		return err
@@ -221,8 +221,8 @@ func (r *run) show(mapped *responses.Events, event tool.Event) (last []dialects.
 	return nil
 }
 
-// settle takes the report of a batch that has ended or paused, or the error with which it was refused, and the events with
-// which its response ends.
+// settle takes the report of a batch that has ended or paused, or the error with which it was refused, and the events
+// with which its response ends.
 func (r *run) settle(report executor.Report, err error, last []dialects.Event) {
 	size := sizeOf(report.Records)
 	defer r.api.runs.trim(r.tenant) // once r.mu is free
@@ -245,7 +245,8 @@ func (r *run) settle(report executor.Report, err error, last []dialects.Event) {
 	}
 }
 
-// sizeOf returns about how many bytes records hold. The rest of a report, such as its state, mostly repeats the request.
+// sizeOf returns about how many bytes records hold. The rest of a report, such as its state, mostly repeats the
+// request.
 func sizeOf(records []tool.Record) int {
 	const fixed = 64 // about the numbers and names in each element
 	size := 0

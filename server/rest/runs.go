@@ -18,8 +18,8 @@ type runs struct {
 	byTenant map[string]*runsOf
 }
 
-// runsOf are a tenant's runs. Whoever holds its lock may wait for that of a run, which can be busy with a long answer: no other
-// tenant waits.
+// runsOf are a tenant's runs. Whoever holds its lock may wait for that of a run, which can be busy with a long answer:
+// no other tenant waits.
 type runsOf struct {
 	mu   sync.Mutex
 	byID map[string]*run
@@ -56,8 +56,8 @@ func (s *runs) add(x *exchange, asked *batchRequest, release func()) (*run, erro
 	return r, nil
 }
 
-// makeRoom forgets runs of a tenant that are no longer kept and, until there is room for more runs and more bytes, those that
-// ended first.
+// makeRoom forgets runs of a tenant that are no longer kept and, until there is room for more runs and more bytes,
+// those that ended first.
 func makeRoom(of map[string]*run, runs, size int, bounds RunOptions) bool {
 	now := time.Now()
 	var over []*run
@@ -310,8 +310,8 @@ func (x *exchange) follow(r *run, after int64) (reply, error) {
 	}
 }
 
-// wait waits for the next event of a run. It returns false if nobody waits for it, or nothing will come: the client has gone,
-// or the API stops and the run only waits.
+// wait waits for the next event of a run. It returns false if nobody waits for it, or nothing will come: the client has
+// gone, or the API stops and the run only waits.
 func (x *exchange) wait(r *run, more <-chan struct{}) bool {
 	select {
 	case <-more:

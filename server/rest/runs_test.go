@@ -25,7 +25,8 @@ func (w *world) start(as, body string, headers ...string) run {
 	return r
 }
 
-// household is a batch with calls of all kinds: two that run here, one that the client runs, one that needs an approval.
+// household is a batch with calls of all kinds: two that run here, one that the client runs, one that needs an
+// approval.
 const household = `{"session":"s1","calls":[
 	{"id":"c1","name":"calculator","arguments":{"expression":"6*7"}},
 	{"id":"c2","name":"ask_user","arguments":{"question":"Which?"}},
@@ -41,8 +42,8 @@ func output(id, text string) map[string]any {
 	return map[string]any{"tool_outputs": []any{map[string]any{"tool_call_id": id, "output": text}}}
 }
 
-// TestRun follows a run through all of its states: it waits for an output and an approval, which come one after the other
-// from different tokens, and then goes on.
+// TestRun follows a run through all of its states: it waits for an output and an approval, which come one after the
+// other from different tokens, and then goes on.
 func TestRun(t *testing.T) {
 	w := newWorld(t, rest.Options{})
 	started := w.start("worker", strings.Replace(household, `"session":"s1",`, "", 1))
@@ -146,7 +147,8 @@ func TestWrongAnswers(t *testing.T) {
 	assert.Empty(t, w.wipes())
 }
 
-// TestAnswersOfAProvider: outputs and approvals in the form of a provider's next request. Approvals need their scope there too.
+// TestAnswersOfAProvider: outputs and approvals in the form of a provider's next request. Approvals need their scope
+// there too.
 func TestAnswersOfAProvider(t *testing.T) {
 	w := newWorld(t, rest.Options{})
 	started := w.start("worker", household)
@@ -255,8 +257,8 @@ func TestRunsExpire(t *testing.T) {
 	require.Eventually(t, func() bool { return w.request("GET", "/v1/runs/"+waits.ID, "ada", nil).status == 404 }, 5*time.Second, 10*time.Millisecond)
 }
 
-// TestRunsAreBounded: a tenant cannot have more runs than its bound. The one that ended first makes room; another tenant's
-// are untouched.
+// TestRunsAreBounded: a tenant cannot have more runs than its bound. The one that ended first makes room; another
+// tenant's are untouched.
 func TestRunsAreBounded(t *testing.T) {
 	w := newWorld(t, rest.Options{Runs: rest.RunOptions{PerTenant: 2}})
 	first := w.start("ada", `{"calls":[]}`)
@@ -285,8 +287,8 @@ func TestRunsAreBoundedInBytes(t *testing.T) {
 	w.start("ada", long)
 }
 
-// TestAttackToolTakenFromAnAgent: a run that waits calls no tool that was taken from its agent meanwhile, whoever approves it.
-// The control is an agent that keeps its tools.
+// TestAttackToolTakenFromAnAgent: a run that waits calls no tool that was taken from its agent meanwhile, whoever
+// approves it. The control is an agent that keeps its tools.
 func TestAttackToolTakenFromAnAgent(t *testing.T) {
 	const both, less = `{"allowed_tools":["wipe","echo"]}`, `{"allowed_tools":["echo"]}`
 	w := newWorld(t, rest.Options{})
@@ -331,8 +333,8 @@ func TestAttackToolTakenFromAnAgent(t *testing.T) {
 	}
 }
 
-// TestAttackSubmissions: outputs for all but one of the calls that wait are held until the last one comes, and so are within the
-// bound. Those that are refused are not counted.
+// TestAttackSubmissions: outputs for all but one of the calls that wait are held until the last one comes, and so are
+// within the bound. Those that are refused are not counted.
 func TestAttackSubmissions(t *testing.T) {
 	const most, calls, long = 1 << 20, 10, 300 << 10
 	for _, test := range []struct {
@@ -367,7 +369,8 @@ func TestAttackSubmissions(t *testing.T) {
 	}
 }
 
-// TestAttackResultsOfRuns: the records of runs that have ended count, so that long results make the oldest be forgotten.
+// TestAttackResultsOfRuns: the records of runs that have ended count, so that long results make the oldest be
+// forgotten.
 func TestAttackResultsOfRuns(t *testing.T) {
 	const long = 40_000
 	for _, test := range []struct {
@@ -417,8 +420,8 @@ func TestSessionOfARunEnds(t *testing.T) {
 	assert.Equal(t, "error", events[len(events)-1].name)
 }
 
-// TestAttackOtherTenant: who is of another tenant, with all scopes and the same user's name, sees, approves, answers, cancels
-// and reads nothing. The control is a token of the tenant.
+// TestAttackOtherTenant: who is of another tenant, with all scopes and the same user's name, sees, approves, answers,
+// cancels and reads nothing. The control is a token of the tenant.
 func TestAttackOtherTenant(t *testing.T) {
 	w := newWorld(t, rest.Options{})
 	started := w.start("ada", household, "Idempotency-Key", "k1")
@@ -501,8 +504,8 @@ func TestIdempotency(t *testing.T) {
 	assert.JSONEq(t, again[0].data, string(whole.body))
 }
 
-// TestAbandonedRequestsAreRepeated: who goes away and asks again with the key is told that the call was cancelled, and it
-// is not run a second time.
+// TestAbandonedRequestsAreRepeated: who goes away and asks again with the key is told that the call was cancelled, and
+// it is not run a second time.
 func TestAbandonedRequestsAreRepeated(t *testing.T) {
 	w := newWorld(t, rest.Options{})
 	response := make(chan error, 1)
@@ -546,8 +549,8 @@ func TestKeysAreBounded(t *testing.T) {
 	}
 }
 
-// TestRowS4_8ToolsOfTheRequest: functions and custom tools of a request to a model need no manifest. They are offered beside the
-// host's own, and answered by the client, which gets them as items of the Responses API.
+// TestRowS4_8ToolsOfTheRequest: functions and custom tools of a request to a model need no manifest. They are offered
+// beside the host's own, and answered by the client, which gets them as items of the Responses API.
 func TestRowS4_8ToolsOfTheRequest(t *testing.T) {
 	w := newWorld(t, rest.Options{})
 	tools := `[{"type":"function","name":"ask_crm","description":"Looks up a customer.","parameters":{"type":"object","properties":{"id":{"type":"integer"}},"required":["id"]}},

@@ -158,8 +158,8 @@ func dialectNamed(name string, status int) (dialects.Dialect, error) {
 // noAgent is why an empty name of an agent is refused: it must not stand for no agent, which may call all tools.
 const noAgent = "is empty: name an agent, or leave it out"
 
-// allowed returns the names of the tools that an agent of the caller's tenant may call, or those of the caller without an
-// agent.
+// allowed returns the names of the tools that an agent of the caller's tenant may call, or those of the caller without
+// an agent.
 func (x *exchange) allowed(agent string) ([]string, error) {
 	if agent == "" {
 		return x.api.options.Sessions.Allowed(x.caller)

@@ -207,9 +207,9 @@ func (s *Sessions) expire(ctx context.Context, now time.Time) {
 	}
 }
 
-// makeRoom ends a session that is not in use, if the tenant of a new one has as many as it may have. With the new one counted,
-// it is a session of the token that has the most, so that no token ends another's that has fewer, and of these the one that
-// was unused for longest. The caller must hold s.mu.
+// makeRoom ends a session that is not in use, if the tenant of a new one has as many as it may have. With the new one
+// counted, it is a session of the token that has the most, so that no token ends another's that has fewer, and of these
+// the one that was unused for longest. The caller must hold s.mu.
 func (s *Sessions) makeRoom(ctx context.Context, added owner) error {
 	count, of := 0, map[string]int{added.token: 1}
 	for o := range s.kept {

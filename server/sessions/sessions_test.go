@@ -144,8 +144,8 @@ func TestFind(t *testing.T) {
 	assert.ErrorIs(t, err, ErrClosed)
 }
 
-// TestAttackSessionsOfOneToken: a token that makes more sessions than its tenant may have ends its own, of which the one
-// that was unused for longest is first: the control.
+// TestAttackSessionsOfOneToken: a token that makes more sessions than its tenant may have ends its own, of which the
+// one that was unused for longest is first: the control.
 func TestAttackSessionsOfOneToken(t *testing.T) {
 	s := newWorld(t).sessions(t, Options{Most: 4})
 	now := time.Now()

@@ -44,7 +44,8 @@ func begin(name string, flags int) (_ *change, err error) {
 	return c, err
 }
 
-// makeDirectories makes a directory and those above it that do not exist, and returns them. If it fails, it removes them.
+// makeDirectories makes a directory and those above it that do not exist, and returns them. If it fails, it removes
+// them.
 func makeDirectories(name string) (made []string, err error) {
 	var missing []string
 	for ; name != project && name != "/"; name = path.Dir(name) {
@@ -83,7 +84,8 @@ func removeMade(made []string) {
 // content if there is no room for the new one.
 //
 // A new file that is renamed would also protect the old content from a call that is stopped here. But it would lack the
-// old file's permissions, which WASI cannot set, replace a link instead of the file that it names, and need room for both.
+// old file's permissions, which WASI cannot set, replace a link instead of the file that it names, and need room for
+// both.
 func replace(name, content string) error {
 	c, err := begin(name, 0)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Command json implements json_process: it reads, changes and compares JSON texts, and keeps the order of members and the
-// digits of numbers.
+// Command json implements json_process: it reads, changes and compares JSON texts, and keeps the order of members and
+// the digits of numbers.
 package main
 
 import (
@@ -24,7 +24,8 @@ type arguments struct {
 	Indent     *float64 `json:"indent"` // a whole number, which may be written as 2.0
 }
 
-// operation is what an operation does, with the part of the document that path names, and the other arguments that it takes.
+// operation is what an operation does, with the part of the document that path names, and the other arguments that it
+// takes.
 type operation struct {
 	run func(part *document.Node, other *document.Node, a arguments) (outcome, error)
 	// takes is patch or target, if it needs that. A query needs path, which names no part then.

@@ -141,7 +141,8 @@ func fits(n *document.Node) bool {
 	return true
 }
 
-// hasHalfOfPair reports whether a string in quotes has an escape that is half of a surrogate pair, which is no character.
+// hasHalfOfPair reports whether a string in quotes has an escape that is half of a surrogate pair, which is no
+// character.
 func hasHalfOfPair(quoted string) bool {
 	high := false // whether the escape before is the first half of a pair
 	for {

@@ -88,8 +88,8 @@ func (t *tools) index(a arguments) (call.Result, error) {
 	return call.Result{Output: x.found.text(), Data: x.found}, nil
 }
 
-// makeIndexFolder makes the folder of the index if there is none. A link in its place, which can come with a project, could
-// lead to a folder with other files.
+// makeIndexFolder makes the folder of the index if there is none. A link in its place, which can come with a project,
+// could lead to a folder with other files.
 func (x *indexer) makeIndexFolder() error {
 	err := os.Mkdir(x.indexFolder(), 0o777)
 	if err == nil {
@@ -139,8 +139,8 @@ func (x *indexer) drop(segment int) {
 	})
 }
 
-// check reads the segments, as far as there is time, and reports whether any was damaged. It starts with another one each
-// time.
+// check reads the segments, as far as there is time, and reports whether any was damaged. It starts with another one
+// each time.
 func (x *indexer) check() (damaged bool) {
 	count := len(x.catalogue.Segments)
 	for i := range count {

@@ -97,7 +97,8 @@ func TestAttackDamagedIndex(t *testing.T) {
 	assert.Equal(t, indexUsed, data.Index.State, "as it was")
 }
 
-// TestAttackFalseIndex: an index with good checksums that says what is not so of the chunks in a result is not believed.
+// TestAttackFalseIndex: an index with good checksums that says what is not so of the chunks in a result is not
+// believed.
 func TestAttackFalseIndex(t *testing.T) {
 	for name, forge := range map[string]func(t *testing.T, tools *tools){
 		"a document that changes without another size or time": func(t *testing.T, tools *tools) {

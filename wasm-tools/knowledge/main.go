@@ -123,8 +123,8 @@ func (s *skipped) notes() (text string) {
 	return text
 }
 
-// label returns a path, or the id of a chunk, as texts show it. A file's name may hold line breaks and invisible characters,
-// with which it could pose as other results.
+// label returns a path, or the id of a chunk, as texts show it. A file's name may hold line breaks and invisible
+// characters, with which it could pose as other results.
 func label(id string) string {
 	if !utf8.ValidString(id) || strings.ContainsFunc(id, func(r rune) bool { return !plain.Visible(r) }) {
 		return strconv.Quote(id)

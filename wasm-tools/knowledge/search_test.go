@@ -105,8 +105,8 @@ func ranked(data searchData) (all []string) {
 	return all
 }
 
-// TestSearchAgainstASecondImplementation: search ranks as the formula of BM25 says, and in the same way with an index, with
-// one that knows only some of the documents, and without.
+// TestSearchAgainstASecondImplementation: search ranks as the formula of BM25 says, and in the same way with an index,
+// with one that knows only some of the documents, and without.
 func TestSearchAgainstASecondImplementation(t *testing.T) {
 	found := 0
 	for seed := range uint64(testsize.Of(12, 200)) {

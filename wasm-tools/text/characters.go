@@ -26,8 +26,8 @@ func length(text string) int {
 	return count
 }
 
-// wordsOf returns the words. Hyphens and apostrophes within a word are part of it. In Chinese and Japanese, which write no spaces
-// between words, ideographs and kana are words of their own.
+// wordsOf returns the words. Hyphens and apostrophes within a word are part of it. In Chinese and Japanese, which write
+// no spaces between words, ideographs and kana are words of their own.
 func wordsOf(text string) []string {
 	found := []string{}
 	each := words.FromString(text)

@@ -16,14 +16,15 @@ import (
 	"github.com/caisson-run/caisson/wasm-tools/internal/plain"
 )
 
-// clean removes characters that nobody sees, makes line feeds of line breaks, and composes accents with their letters (NFC).
+// clean removes characters that nobody sees, makes line feeds of line breaks, and composes accents with their letters
+// (NFC).
 func clean(text string) string { return norm.NFC.String(plain.Lines(text)) }
 
 // latin spells letters that have no accents to remove.
 var latin = strings.NewReplacer("ß", "ss", "æ", "ae", "œ", "oe", "ø", "o", "đ", "d", "ð", "d", "þ", "th", "ł", "l", "ħ", "h", "ı", "i", "ŋ", "ng")
 
-// slug makes a name for an address of a text: letters and digits in lower case, with hyphens between words. Latin letters lose their
-// accents, and other scripts stay.
+// slug makes a name for an address of a text: letters and digits in lower case, with hyphens between words. Latin
+// letters lose their accents, and other scripts stay.
 func slug(text string) string {
 	var made strings.Builder
 	isPending, dropsMarks := false, true // marks are dropped but in scripts that spell with them

@@ -1,5 +1,5 @@
-// Command text implements text_process: it counts, changes and searches texts. A character is what readers take for one: a
-// grapheme cluster of Unicode (UAX #29).
+// Command text implements text_process: it counts, changes and searches texts. A character is what readers take for
+// one: a grapheme cluster of Unicode (UAX #29).
 package main
 
 import (
@@ -12,7 +12,8 @@ import (
 	"github.com/caisson-run/caisson/wasm-tools/internal/call"
 )
 
-// arguments are what the tool takes. What not every operation takes is nil if it is absent. Numbers may be written as 2.0.
+// arguments are what the tool takes. What not every operation takes is nil if it is absent. Numbers may be written as
+// 2.0.
 type arguments struct {
 	Text        string   `json:"text"`
 	Operation   string   `json:"operation"`

@@ -92,8 +92,8 @@ func find(a arguments) (call.Result, error) {
 	return call.Result{Success: true, Output: output.String() + more(data), Data: data}, nil
 }
 
-// placesOf returns a function that finds the character, from 0, and the line and column, from 1, at bytes of a text, which must
-// not decrease.
+// placesOf returns a function that finds the character, from 0, and the line and column, from 1, at bytes of a text,
+// which must not decrease.
 func placesOf(text string) func(at int) (offset, line, column int) {
 	each := graphemes.FromString(text)
 	isMore := each.Next()

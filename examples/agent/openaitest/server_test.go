@@ -46,8 +46,8 @@ func serveRuns(t *testing.T) *httptest.Server {
 	return server
 }
 
-// TestTheirClientFollowsARun: the client starts a run, reads its events with its own reader until it waits, answers in its own
-// types, and reads on until the run has ended.
+// TestTheirClientFollowsARun: the client starts a run, reads its events with its own reader until it waits, answers in
+// its own types, and reads on until the run has ended.
 func TestTheirClientFollowsARun(t *testing.T) {
 	client := openai.NewClient(option.WithBaseURL(serveRuns(t).URL+"/v1"), option.WithAPIKey("none"), option.WithMaxRetries(0))
 	var calls []map[string]string

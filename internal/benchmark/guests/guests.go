@@ -1,6 +1,6 @@
-// Package guests holds the guests that the benchmarks run: compute kernels and one small
-// JSON tool, each in C, Rust and Go, and the tool as a plug-in in AssemblyScript. All modules but
-// those in Go are committed and embedded; the Go ones are compiled on demand by the Go toolchain, from inside a checkout.
+// Package guests holds the guests that the benchmarks run: compute kernels and one small JSON tool, each in C, Rust and
+// Go, and the tool as a plug-in in AssemblyScript. All modules but those in Go are committed and embedded; the Go ones
+// are compiled on demand by the Go toolchain, from inside a checkout.
 package guests
 
 import (
@@ -36,8 +36,8 @@ var committed embed.FS
 // each of [AllKernels] as a function NAME(size i32) -> i64. A module that exports
 // _initialize wants it called first; Go's imports WASI, the others import nothing.
 //
-// Kernels, KernelCommand, Untuned, UntunedCommand, Recursive, RecursiveCommand, Command and Plugin write a Go module below dir and read it from
-// there; what other languages give is the same bytes each time and needs no dir. Calls at
+// Kernels, KernelCommand, Untuned, UntunedCommand, Recursive, RecursiveCommand, Command and Plugin write a Go module
+// below dir and read it from there; what other languages give is the same bytes each time and needs no dir. Calls at
 // the same time need different folders.
 func Kernels(ctx context.Context, language Language, dir string) ([]byte, error) {
 	if language == Go {

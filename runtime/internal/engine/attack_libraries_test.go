@@ -80,8 +80,8 @@ func TestAttackTextOfADigest(t *testing.T) {
 	}
 }
 
-// TestAttackReadPassedOn: a library that passes on the host's fd_read leads it to the memory of the module that calls it,
-// whether or not the library is a command, in which reads are replaced.
+// TestAttackReadPassedOn: a library that passes on the host's fd_read leads it to the memory of the module that calls
+// it, whether or not the library is a command, in which reads are replaced.
 func TestAttackReadPassedOn(t *testing.T) {
 	i32 := hostfuncs.I32
 	var seen []byte
@@ -115,8 +115,8 @@ func TestAttackReadPassedOn(t *testing.T) {
 	}
 }
 
-// TestAttackChargesOfLibraries: a library that has the host do work for which it is charged, again and again, ends where
-// the module itself would.
+// TestAttackChargesOfLibraries: a library that has the host do work for which it is charged, again and again, ends
+// where the module itself would.
 func TestAttackChargesOfLibraries(t *testing.T) {
 	calls := 0
 	e := newEngine(t, Options{}, func(ctx context.Context, _ hostfuncs.Memory, _ []uint64) error {

@@ -29,8 +29,8 @@ func (i *image) taken(t *testing.T) int64 {
 	return info.Sys().(*syscall.Stat_t).Blocks * 512
 }
 
-// touching is a module that reads each page of its memory, and writes what it has read into it if it writes. Then it calls
-// the host. It has data in the middle and near the end.
+// touching is a module that reads each page of its memory, and writes what it has read into it if it writes. Then it
+// calls the host. It has data in the middle and near the end.
 func touching(pages int, writes bool) program {
 	touch := []byte{0x20, 0, 0x28, 2, 0, 0x1a} // local.get 0, i32.load, drop
 	if writes {
@@ -44,9 +44,9 @@ func touching(pages int, writes bool) program {
 
 func noHost(context.Context, hostfuncs.Memory, []uint64) error { return nil }
 
-// TestAttackImageFills: guests touch the holes of the image that all instances of their module share. The system gives a
-// hole of a file in memory a page when a private mapping of it is touched, and the page stays when the call has ended.
-// The control maps a file with a hole.
+// TestAttackImageFills: guests touch the holes of the image that all instances of their module share. The system gives
+// a hole of a file in memory a page when a private mapping of it is touched, and the page stays when the call has
+// ended. The control maps a file with a hole.
 func TestAttackImageFills(t *testing.T) {
 	for _, pages := range []int{32, 1024} { // the instance keeps what is written, or returns it
 		for _, writes := range []bool{false, true} {
@@ -83,7 +83,8 @@ func TestAttackImageFills(t *testing.T) {
 	require.NoError(t, control.close())
 }
 
-// TestAttackFilledHolesOfPrograms is TestAttackImageFills for the image of a started program, which replaces the module's.
+// TestAttackFilledHolesOfPrograms is TestAttackImageFills for the image of a started program, which replaces the
+// module's.
 func TestAttackFilledHolesOfPrograms(t *testing.T) {
 	zeroed := []byte{0x41, 0x80, 0x80, 0x08, 0x41, 0, 0x36, 2, 0} // a word at 128 KiB becomes 0
 	touched := touching(64, true)
@@ -243,9 +244,10 @@ func (e *Engine) settled() {
 	}
 }
 
-// TestAttackMuchWritten: the system takes a quarter of a second to take back a gigabyte, so no call waits for that after
-// its deadline. In this test an instance cannot enter the pool until the call has returned, so a call that waited would
-// never return. The controls write little, or find that as many instances as allowed are being retired: their calls wait.
+// TestAttackMuchWritten: the system takes a quarter of a second to take back a gigabyte, so no call waits for that
+// after its deadline. In this test an instance cannot enter the pool until the call has returned, so a call that waited
+// would never return. The controls write little, or find that as many instances as allowed are being retired: their
+// calls wait.
 func TestAttackMuchWritten(t *testing.T) {
 	const much = muchWritten >> 16
 	for _, c := range []struct {
@@ -297,8 +299,8 @@ func TestAttackMuchWritten(t *testing.T) {
 	}
 }
 
-// TestRetiredInTheBackground: closing the engine and dropping a program wait for instances that are being retired, also for
-// those that cannot be kept.
+// TestRetiredInTheBackground: closing the engine and dropping a program wait for instances that are being retired, also
+// for those that cannot be kept.
 func TestRetiredInTheBackground(t *testing.T) {
 	var mu sync.Mutex
 	var used []*instance

@@ -13,8 +13,8 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
-// nested is a module that asks the host how deep to go, goes there, and then calls the same of a library, or the host if
-// there is no library.
+// nested is a module that asks the host how deep to go, goes there, and then calls the same of a library, or the host
+// if there is no library.
 func nested(library string, d descent) []byte {
 	imports, below := join([]byte{1}, name("test"), name("host"), []byte{0, 0}), byte(0)
 	if library != "" {
@@ -31,8 +31,8 @@ func nested(library string, d descent) []byte {
 			function(join([]byte{1}, leb(d.locals), []byte{0x7f}), before, step, after))...))
 }
 
-// TestAttackStacksOfLibraries: a plug-in and its libraries that call one another at the bottom of deep recursions take no
-// more of the host's stack together than one module may.
+// TestAttackStacksOfLibraries: a plug-in and its libraries that call one another at the bottom of deep recursions take
+// no more of the host's stack together than one module may.
 func TestAttackStacksOfLibraries(t *testing.T) {
 	for _, d := range []descent{{name: "small functions", frame: 128}, {name: "functions with 1,000 locals", locals: 1000, frame: 17 << 10}} {
 		for _, libraries := range []int{0, 1, MaxLibraries} {

@@ -82,8 +82,8 @@ func (i *instance) leaveThread() {
 	}
 }
 
-// survey ends the watch of pages, which releases the run from its thread, and finds the written ones. It returns how many
-// bytes a reset gives back to the system.
+// survey ends the watch of pages, which releases the run from its thread, and finds the written ones. It returns how
+// many bytes a reset gives back to the system.
 func (i *instance) survey() (returned int64) {
 	for _, b := range i.beside {
 		i.memory.written.faults.countWith(&b.memory.written.faults)

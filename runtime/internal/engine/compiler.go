@@ -285,8 +285,8 @@ func (e *Engine) buildOne(ctx context.Context, source []byte, description *wasm.
 		residence: residence{bytes: made.bytes + decodedBytes(description)}}, nil
 }
 
-// decodedBytes estimates the size of what is kept of a module besides its code and data: its description, and wazero's. The
-// numbers are measured with wazero v1.12.0.
+// decodedBytes estimates the size of what is kept of a module besides its code and data: its description, and wazero's.
+// The numbers are measured with wazero v1.12.0.
 func decodedBytes(m *wasm.Module) int64 {
 	const function, item, elementByte = 120, 50, 40
 	bytes := function*len(m.Functions) + item*(len(m.Types)+len(m.Imports)+len(m.Globals)+len(m.Exports)+m.ElementSegments)

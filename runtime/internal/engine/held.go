@@ -13,8 +13,8 @@ const (
 	pointerBytes  = int64(unsafe.Sizeof(uintptr(0)))
 )
 
-// held returns how many bytes an idle instance holds that it does not share, with those beside it, or false if that is not
-// known.
+// held returns how many bytes an idle instance holds that it does not share, with those beside it, or false if that is
+// not known.
 func (i *instance) held() (bytes int64, known bool) {
 	stacks, known := i.nativeStacks()
 	if !known || i.heap == 0 {
@@ -31,7 +31,8 @@ func (i *instance) held() (bytes int64, known bool) {
 	return held, true
 }
 
-// nativeStacks returns the size of the native stacks of the functions that the instance keeps, or false if it is not known.
+// nativeStacks returns the size of the native stacks of the functions that the instance keeps, or false if it is not
+// known.
 func (i *instance) nativeStacks() (bytes int64, known bool) {
 	for _, f := range [...]*exported{&i.start, &i.called} {
 		if f.Function == nil {
@@ -46,8 +47,8 @@ func (i *instance) nativeStacks() (bytes int64, known bool) {
 	return bytes, true
 }
 
-// savedStacks returns the size of what is saved of a started program's stack, except for the stack on which its function
-// runs: when it is resumed, that becomes a saved one.
+// savedStacks returns the size of what is saved of a started program's stack, except for the stack on which its
+// function runs: when it is resumed, that becomes a saved one.
 func (i *instance) savedStacks() (bytes int64) {
 	for _, s := range [...]*savedStack{i.stack, i.outermost} {
 		if s == nil {

@@ -23,8 +23,8 @@ import (
 // the test of the same name, with this variable.
 const measuringHeld = "CAISSON_TEST_HELD"
 
-// A pool's count must be near what the process holds: within a factor, and a few mebibytes that the Go runtime and
-// the system add. What is allocated in the Go heap need not be resident, such as an empty table, and what is resident may
+// A pool's count must be near what the process holds: within a factor, and a few mebibytes that the Go runtime and the
+// system add. What is allocated in the Go heap need not be resident, such as an empty table, and what is resident may
 // be outside of it, such as linear memory. So the count is at least either, and at most both.
 const (
 	heldFactor = 1.2

@@ -244,8 +244,8 @@ func (i *instance) call(ctx context.Context, name string, result *uint64) error 
 	return err
 }
 
-// contained calls a function with as many parameters and results as the stack has room for. wazero recovers panics in guests and
-// host functions. A panic in wazero itself must not end the process either.
+// contained calls a function with as many parameters and results as the stack has room for. wazero recovers panics in
+// guests and host functions. A panic in wazero itself must not end the process either.
 func contained(ctx context.Context, function api.Function, stack []uint64) (err error) {
 	defer func() {
 		if value := recover(); value != nil {

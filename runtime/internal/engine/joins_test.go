@@ -28,7 +28,8 @@ func loopOfLocals(n, branches int) []byte {
 	return localsAround(n, []byte{0x03, 0x40}, used(n), repeat(branches, get(0), []byte{0x0d, 0}), end)
 }
 
-// rotation is a loop in which each local takes the value of the next, so that one after the other turns out to be redundant.
+// rotation is a loop in which each local takes the value of the next, so that one after the other turns out to be
+// redundant.
 func rotation(n int) []byte {
 	return localsAround(n, each(n-1, func(i int) []byte { return join(get(0), set(i+1)) }), []byte{0x03, 0x40},
 		each(n-1, func(i int) []byte { return join(get(i+1), set(i)) }), get(0), []byte{0x0d, 0}, end)

@@ -360,8 +360,8 @@ func TestImagesCountWithTheirModules(t *testing.T) {
 	assert.LessOrEqual(t, images, int64(5*mebibyte))
 }
 
-// TestModulesCountWhatIsDecoded: a module counts at least what the Go heap holds more with it, even if it is small for the
-// number of its parts.
+// TestModulesCountWhatIsDecoded: a module counts at least what the Go heap holds more with it, even if it is small for
+// the number of its parts.
 func TestModulesCountWhatIsDecoded(t *testing.T) {
 	const functions = 20_000
 	for what, source := range map[string][]byte{

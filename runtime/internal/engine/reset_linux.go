@@ -81,8 +81,9 @@ func (m *linearMemory) restore() (kept int64, err error) {
 	return kept, nil
 }
 
-// find lists the written pages, if they are at most mostKeptPages, and returns their number. It counts up to muchWritten
-// bytes. If the pages cannot be determined, it returns the number of all of them, and more than mostKeptPages.
+// find lists the written pages, if they are at most mostKeptPages, and returns their number. It counts up to
+// muchWritten bytes. If the pages cannot be determined, it returns the number of all of them, and more than
+// mostKeptPages.
 func (w *written) find(memory []byte, scanner *pageScanner) (pages int) {
 	w.pages = w.pages[:0]
 	all := max(len(memory)/systemPage, mostKeptPages+1)

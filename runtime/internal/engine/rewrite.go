@@ -56,8 +56,8 @@ func inspectOwn(source []byte) (*wasm.Module, error) {
 		BodyBytes: any, Locals: any, LocalsPerFunction: any})
 }
 
-// rewriteWithin is like rewrite for a module within some bounds, which may be linked with others. Calls nest through all of
-// them on one stack, so each gets an equal part of it.
+// rewriteWithin is like rewrite for a module within some bounds, which may be linked with others. Calls nest through
+// all of them on one stack, so each gets an equal part of it.
 func rewriteWithin(source []byte, description *wasm.Module, bounds wasm.Bounds, in role) (rewritten, error) {
 	analysis, err := wasm.ValidateWithin(source, description, bounds, wasm.Features{})
 	if err != nil {

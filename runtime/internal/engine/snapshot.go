@@ -211,8 +211,8 @@ func exportOf(function api.Function) exported {
 	return exported{function, stack, used}
 }
 
-// stackBytes returns the size of the function's native stack, or false if it is not known. A stack grows with recursion, to
-// twice its size, and never shrinks. The one before it stays as long as wazero's pointer into it.
+// stackBytes returns the size of the function's native stack, or false if it is not known. A stack grows with
+// recursion, to twice its size, and never shrinks. The one before it stays as long as wazero's pointer into it.
 func (f *exported) stackBytes() (bytes int64, known bool) {
 	if !f.stack.IsValid() {
 		return 0, false

@@ -224,8 +224,8 @@ func (h *forkHost) call(ctx context.Context, input []byte) ([]byte, error) {
 	return bytes.Clone(h.output.Bytes()), err
 }
 
-// Commands of several compilers, one of which answers a call before it reads, started once and resumed where they first read: each call
-// finds what the start left, and nothing of the calls before it.
+// Commands of several compilers, one of which answers a call before it reads, started once and resumed where they first
+// read: each call finds what the start left, and nothing of the calls before it.
 func TestCommandsResumeWhereTheyRead(t *testing.T) {
 	for _, language := range testsize.Sample([]guests.Language{guests.C, guests.Rust, guests.GoWarm}, 2) {
 		t.Run(string(language), func(t *testing.T) {

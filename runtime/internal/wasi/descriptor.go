@@ -160,8 +160,8 @@ func (c *call) putFilestat(pointer uint32, info files.Info) Errno {
 	return Success
 }
 
-// nanoseconds returns a timestamp, which has no sign and ends in the year 2554. Earlier and later times become the first
-// and the last one: a file that cannot be described could not be listed.
+// nanoseconds returns a timestamp, which has no sign and ends in the year 2554. Earlier and later times become the
+// first and the last one: a file that cannot be described could not be listed.
 func nanoseconds(t time.Time) uint64 {
 	const last = math.MaxUint64/1_000_000_000 - 1
 	switch seconds := t.Unix(); {

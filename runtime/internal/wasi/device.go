@@ -12,8 +12,8 @@ import (
 // an interpreter, opens them in a preopened directory of its own.
 //
 // A guest writes its result to "result" and reads random bytes from "random". It calls host functions through "host":
-// it writes a line "FUNCTION REQUEST BODY\n", where REQUEST and BODY are lengths in bytes, followed by these bytes. Then it
-// reads a line "STATUS LENGTH\n", followed by a response of that length.
+// it writes a line "FUNCTION REQUEST BODY\n", where REQUEST and BODY are lengths in bytes, followed by these bytes.
+// Then it reads a line "STATUS LENGTH\n", followed by a response of that length.
 type Devices struct {
 	// Folder is the guest path of the directory, which must be preopened. Its files of the same names are hidden.
 	Folder string

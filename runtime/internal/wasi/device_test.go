@@ -149,8 +149,8 @@ func TestDevices(t *testing.T) {
 	_, _ = fd, err
 }
 
-// TestAttackManyDevices: a guest cannot make the host keep more than one request, or any number of descriptors. The control
-// opens as many as it may.
+// TestAttackManyDevices: a guest cannot make the host keep more than one request, or any number of descriptors. The
+// control opens as many as it may.
 func TestAttackManyDevices(t *testing.T) {
 	g, _ := withDevices(t, &System{})
 	first := uint64(0)

@@ -62,13 +62,12 @@ type Bounds struct {
 	StackMoves       int // 50,000,000: values moved by blocks, branches and calls, in all functions
 }
 
-// ForSize returns bounds that keep the compiler's time proportional to a module's size in bytes.
-// Bounds on superlinear costs consist of a constant for small modules and a part that grows with
-// the size. They are meant for compilations that cannot be interrupted. At each of these bounds wazero
-// v1.12.0 takes at worst 7 µs per byte plus one second, and less than twice that at all of them, compared with 0.6 µs per byte for the
-// output of Go, Rust and C compilers. Those modules, 60 of up to 5 MB, need at most 18
-// ControlSquares and 0.9 AllBlockLocals per byte, and 965 BranchTargets. The Go compiler, with
-// 12,049 labels, is rejected.
+// ForSize returns bounds that keep the compiler's time proportional to a module's size in bytes. Bounds on superlinear
+// costs consist of a constant for small modules and a part that grows with the size. They are meant for compilations
+// that cannot be interrupted. At each of these bounds wazero v1.12.0 takes at worst 7 µs per byte plus one second, and
+// less than twice that at all of them, compared with 0.6 µs per byte for the output of Go, Rust and C compilers. Those
+// modules, 60 of up to 5 MB, need at most 18 ControlSquares and 0.9 AllBlockLocals per byte, and 965 BranchTargets. The
+// Go compiler, with 12,049 labels, is rejected.
 //
 // Of 240 modules measured, the largest values where paths join are those of a SQL engine of 1.4 MB, with 1.09 × 10⁹
 // JoinedValues and 0.9 KnownAddresses per byte. CPython has 0.98 × 10⁹ and 0.6 per byte, and C programs of 20 to 35 KB

@@ -86,7 +86,8 @@ func Link(main *Module, libraries map[string]*Module) (*Linked, error) {
 	return linked, nil
 }
 
-// resolve returns the imports of a module, or of a library, that no library has, and the libraries that it imports from.
+// resolve returns the imports of a module, or of a library, that no library has, and the libraries that it imports
+// from.
 func resolve(name string, importing *Module, libraries map[string]exports) (outside []Import, needed map[string]bool, err error) {
 	needed = map[string]bool{}
 	for _, i := range importing.Imports {

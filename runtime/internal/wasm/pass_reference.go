@@ -1,7 +1,7 @@
 package wasm
 
-// referencePass replaces ref.func in bodies by global.get of an added global with the reference. wazero v1.12.0 makes an
-// object of 24 bytes each time it executes ref.func, and keeps it as long as the instance.
+// referencePass replaces ref.func in bodies by global.get of an added global with the reference. wazero v1.12.0 makes
+// an object of 24 bytes each time it executes ref.func, and keeps it as long as the instance.
 type referencePass struct {
 	globals map[uint32]uint32 // by function
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/caisson-run/caisson/internal/jsontext"
 )
 
-// Equal reports whether two values are the same: strings by their characters, numbers by their value, arrays in order and
-// objects in any order.
+// Equal reports whether two values are the same: strings by their characters, numbers by their value, arrays in order
+// and objects in any order.
 func Equal(a, b *Node) bool {
 	if a.Kind != b.Kind || len(a.Elements) != len(b.Elements) || len(a.Members) != len(b.Members) {
 		return false
@@ -45,7 +45,8 @@ func Equal(a, b *Node) bool {
 	return true
 }
 
-// sameString compares strings. Escapes that are half a character all read as U+FFFD, and are the same only if written the same.
+// sameString compares strings. Escapes that are half a character all read as U+FFFD, and are the same only if written
+// the same.
 func sameString(written, content, otherWritten, otherContent string) bool {
 	return content == otherContent && (written == otherWritten || !strings.ContainsRune(content, '\uFFFD'))
 }
@@ -59,8 +60,8 @@ func (n *Node) byName() map[string]*Node {
 	return members
 }
 
-// CompareNumbers compares two numbers of JSON by their value, however they are written, and exactly. Exponents beyond 64
-// bits count as the largest that has 64.
+// CompareNumbers compares two numbers of JSON by their value, however they are written, and exactly. Exponents beyond
+// 64 bits count as the largest that has 64.
 func CompareNumbers(a, b string) int {
 	if a == b {
 		return 0

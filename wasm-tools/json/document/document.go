@@ -51,8 +51,8 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("line %d, column %d: %s", e.Line, e.Column, e.What)
 }
 
-// Parse reads a JSON text. Names that occur twice in an object are an error, as is nesting deeper than [MaxDepth]. The error
-// is a [*SyntaxError].
+// Parse reads a JSON text. Names that occur twice in an object are an error, as is nesting deeper than [MaxDepth]. The
+// error is a [*SyntaxError].
 func Parse(text string) (*Node, error) {
 	doc, err := jsontext.Parse(text, jsontext.Limits{Depth: MaxDepth, Values: len(text) + 1})
 	if err != nil {

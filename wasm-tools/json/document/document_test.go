@@ -351,8 +351,8 @@ func checkDiffs(t *testing.T, from, to string, merged, empty *int) {
 	require.True(t, document.Equal(target, got), "%s %s %s", from, to, write(t, patch))
 }
 
-// FuzzDiff: also of texts that nobody thought of. What is read is what the standard library reads, and what is written reads as
-// the same.
+// FuzzDiff: also of texts that nobody thought of. What is read is what the standard library reads, and what is written
+// reads as the same.
 func FuzzDiff(f *testing.F) {
 	f.Add(`{"a":[1,{"b":"\ud800"}]}`, `{"a":[{"b":"\ud801"},1e1]}`)
 	f.Add(`[[],[[]]]`, `[[[]],{}]`)

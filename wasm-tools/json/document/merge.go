@@ -7,8 +7,8 @@ import (
 	"github.com/caisson-run/caisson/internal/jsontext"
 )
 
-// MergePatch returns what a merge patch (RFC 7396) makes of a document, which is changed and must not be used any more: members
-// of the patch replace those of the document, null removes them, and objects are merged.
+// MergePatch returns what a merge patch (RFC 7396) makes of a document, which is changed and must not be used any more:
+// members of the patch replace those of the document, null removes them, and objects are merged.
 func MergePatch(n, patch *Node) *Node {
 	if patch.Kind != jsontext.Object {
 		return patch
@@ -48,8 +48,8 @@ func MergePatch(n, patch *Node) *Node {
 // errNull means that no merge patch makes the target.
 var errNull = errors.New("a merge patch cannot set a member to null, since null removes members there; use diff")
 
-// MergeDiff returns a merge patch that makes the target of a document. There is none if the target has a null that would have
-// to be set.
+// MergeDiff returns a merge patch that makes the target of a document. There is none if the target has a null that
+// would have to be set.
 func MergeDiff(n, target *Node) (*Node, error) {
 	if target.Kind != jsontext.Object {
 		return target, nil

@@ -9,8 +9,8 @@ import (
 	"github.com/caisson-run/caisson/internal/jsontext"
 )
 
-// Write returns the text of a value: on one line without white space, or with a line for each element and member, indented
-// by that many spaces. It fails if the text would have more than 1 MiB.
+// Write returns the text of a value: on one line without white space, or with a line for each element and member,
+// indented by that many spaces. It fails if the text would have more than 1 MiB.
 func (n *Node) Write(indent int) (string, error) {
 	w := writer{indent: strings.Repeat(" ", indent)}
 	if !w.value(n, 0) {

@@ -1,7 +1,7 @@
 // Package jsonpath finds values in JSON documents by queries of JSONPath (RFC 9535).
 //
-// It differs from the standard in one place: a regular expression that stands in the query and cannot be compiled is an error,
-// where the standard has it match nothing. Regular expressions are those of Go, of which RFC 9485's are a part.
+// It differs from the standard in one place: a regular expression that stands in the query and cannot be compiled is an
+// error, where the standard has it match nothing. Regular expressions are those of Go, of which RFC 9485's are a part.
 package jsonpath
 
 import (

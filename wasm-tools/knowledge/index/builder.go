@@ -19,10 +19,10 @@ import (
 var ErrDamaged = errors.New("the index is damaged")
 
 // A segment is a header, with the number of chunks, the size of the parts, the size of the directory and a checksum
-// over all three and the header; the length of each chunk, in two bytes; parts; and a directory of these. A part is the places of
-// some words, as pairs of a chunk, counted from the one before, and how often it has the word; and behind them the words
-// themselves, in the order of their hashes, each with how many bytes its places have and their checksum. Numbers are uvarints
-// or little-endian.
+// over all three and the header; the length of each chunk, in two bytes; parts; and a directory of these. A part is the
+// places of some words, as pairs of a chunk, counted from the one before, and how often it has the word; and behind
+// them the words themselves, in the order of their hashes, each with how many bytes its places have and their checksum.
+// Numbers are uvarints or little-endian.
 const (
 	segmentMagic = "caisson segment1"
 	headerSize   = len(segmentMagic) + 3*4 + 4

@@ -80,7 +80,8 @@ func isName(name string) bool {
 
 const nameLength = 32
 
-// IsOwn reports whether a file of this name, in the folder of an index, is a segment or a catalogue that was not finished.
+// IsOwn reports whether a file of this name, in the folder of an index, is a segment or a catalogue that was not
+// finished.
 func IsOwn(name string) bool { return isName(name) || strings.HasPrefix(name, Name+".") }
 
 // Load reads the catalogue of a folder. If there is none, the error is [fs.ErrNotExist].

@@ -1,4 +1,5 @@
-// Package skill finds skills: folders with a SKILL.md, which starts with front matter in YAML that has a name and a description.
+// Package skill finds skills: folders with a SKILL.md, which starts with front matter in YAML that has a name and a
+// description.
 package skill
 
 import (
@@ -37,8 +38,8 @@ type Skill struct {
 	Problem string
 }
 
-// Find returns the skill in the folder of a name or, if there is none, the skill whose front matter has the name. The error lists
-// the skills that there are.
+// Find returns the skill in the folder of a name or, if there is none, the skill whose front matter has the name. The
+// error lists the skills that there are.
 func Find(skills fs.FS, name string) (Skill, error) {
 	// A skill that has the name needs no look at the others, of which some may be broken.
 	if fs.ValidPath(name) && !strings.HasPrefix(name, ".") && !strings.Contains(name, "/") {
@@ -166,8 +167,8 @@ func decode(text string) (front frontMatter, err error) {
 	return front, nil
 }
 
-// Files returns the files of a skill, by their paths from its folder, and whether there are more. It leaves out hidden ones and
-// compiled Python.
+// Files returns the files of a skill, by their paths from its folder, and whether there are more. It leaves out hidden
+// ones and compiled Python.
 func (s Skill) Files(skills fs.FS) (files []string, more bool, err error) {
 	files = []string{}
 	err = fs.WalkDir(skills, s.Folder, func(name string, entry fs.DirEntry, err error) error {

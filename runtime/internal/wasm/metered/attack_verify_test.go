@@ -108,8 +108,8 @@ func TestHolesAreRefused(t *testing.T) {
 }
 
 // nestedLoops is n loops in one another. Directly behind the header of each there is a branch back to the one around
-// it, unless the loops are plain, and the innermost ends with work that no test has seen. So what may have been executed at
-// a header becomes known at one more header, the next one outwards, each time that the body is walked.
+// it, unless the loops are plain, and the innermost ends with work that no test has seen. So what may have been
+// executed at a header becomes known at one more header, the next one outwards, each time that the body is walked.
 func nestedLoops(n int, plain bool) []byte {
 	var code []byte
 	for k := range n {
