@@ -89,7 +89,7 @@ func (p *Program) execute(limit int64, begins func(*run)) (all []*machine, err e
 
 // machines returns the machines of the libraries and, at the end, the one of the program.
 func (p *Program) machines(limit int64) (all []*machine) {
-	shared := &run{limit: limit, frames: map[*Function]int{}}
+	shared := &run{limit: limit, frames: map[*Function]int{}, costs: map[*Function]map[*Node]int64{}}
 	linked := map[string]*machine{}
 	for _, library := range append(slices.Clip(p.Libraries), Library{"", p}) {
 		m := library.machine(shared, linked)
@@ -125,7 +125,8 @@ type run struct {
 	fuel, limit int64
 	observed    Observer
 	endless     bool
-	frames      map[*Function]int // the stack that a call of each takes
+	frames      map[*Function]int             // the stack that a call of each takes
+	costs       map[*Function]map[*Node]int64 // of blocks and loops, see costsOf
 }
 
 // machine is the abstract machine of the specification (chapter 4), with a fuel counter.
@@ -136,6 +137,7 @@ type machine struct {
 	linked         map[string]*machine // the modules that it may import from
 	stack, globals []uint64
 	locals         []uint64
+	costs          map[*Node]int64 // of the blocks and loops of the function
 	memory         []byte
 	tables         [2][]int
 	depth, deepest int     // of the calls, in bytes of the stack
@@ -179,10 +181,13 @@ func (m *machine) call(function int) {
 	locals := make([]uint64, len(f.Type.Params)+len(f.Locals))
 	copy(locals, m.stack[base:])
 	m.stack = m.stack[:base]
-	caller := m.locals
-	m.locals = locals
+	if m.run.costs[f] == nil {
+		m.run.costs[f] = costsOf(f)
+	}
+	callersLocals, callersCosts := m.locals, m.costs
+	m.locals, m.costs = locals, m.run.costs[f]
 	m.sequence(f.Body)
-	m.locals = caller
+	m.locals, m.costs = callersLocals, callersCosts
 	m.keep(base, len(f.Type.Results))
 	m.depth -= frame
 }
@@ -278,8 +283,14 @@ func (m *machine) block(n *Node) branch {
 	}
 	m.endless = m.endless || n.endless
 	base := len(m.stack) - len(n.Block.Params)
+	if n.Op == loopOp {
+		m.charge(m.costs[n])
+	}
 	for {
 		b := m.sequence(body)
+		if !b.taken && n.Op == blockOp {
+			m.charge(m.costs[n])
+		}
 		if !b.taken || b.target != n {
 			return b
 		}
