@@ -63,18 +63,18 @@ slow: ## run the tests of which "make test" runs a sample, whole
 	$(GO) test $(TESTFLAGS) -tags slow -run "^($$tests)\$$" $$(dirname $$files | sort -ur)
 
 # Where goroutines meet. Nightly runs have the race detector look at everything: at masking and at what compares or
-# counts what guests compute, which are long computations of one goroutine, and at the command line's scripts, whose
-# processes it slows down most.
+# counts what guests compute, which are long computations of one goroutine, and at the command line, whose processes it
+# slows down most.
 COMPUTATIONS = ^TestMask|^TestRandomModules|^TestMutants|Behaves?TheSame|IsExact$$|^Test(Endless|Bounded)Programs|^TestProgramsStay|^TestAttackUnits|^TestAttackRecursionWith
-CONCURRENT = . ./cmd/caisson ./executor ./hostfuncs/... ./registry/... ./sdk/... ./server/... \
+CONCURRENT = . ./executor ./hostfuncs/... ./registry/... ./sdk/... ./server/... \
 	$$($(GO) list ./executor/internal/... ./runtime/... | grep -vE '/repair|/internal/wasm')
 
 .PHONY: race
 race: ## run the tests of what is concurrent under the race detector
-	$(GO) test -race -skip '^TestScripts$$|$(COMPUTATIONS)' $(CONCURRENT)
+	$(GO) test -race -skip '$(COMPUTATIONS)' $(CONCURRENT)
 
 # Of how many mistakes and guards make faults makes and takes out the first. Nightly runs do all.
-ONE_IN ?= 4
+ONE_IN ?= 8
 
 .PHONY: faults
 faults: ## make mistakes in what meters and rewrites guests, and take guards out, and see that each is noticed, and that no guest that gets away outlives the command
