@@ -326,7 +326,7 @@ func TestAttackToolTakenFromAnAgent(t *testing.T) {
 					return
 				}
 				assert.Equal(t, before, w.wipes())
-				assert.Equal(t, tool.Denied, ended.Records[0].Result.Kind)
+				require.Equal(t, tool.Denied, ended.Records[0].Result.Kind)
 				assert.Equal(t, "allowed_tools", ended.Records[0].Denials[0].Permission)
 			})
 		}
