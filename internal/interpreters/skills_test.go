@@ -84,7 +84,7 @@ func TestAttackSkillScriptControl(t *testing.T) {
 	for _, name := range []string{"change itself", "change another skill", "add a file", "remove a file", "rename a skill"} {
 		w, m := skillWorld(t)
 		m.Permissions.Files = slices.Clone(m.Permissions.Files)
-		require.Equal(t, "/skills", m.Permissions.Files[0].Path)
+		require.Equal(t, "/skills", m.Permissions.Files[0].Path.String())
 		m.Permissions.Files[0].Access = manifests.AccessReadWrite
 		reached, outcome := attack(t, w, m, skillAttacks[name])
 		assert.True(t, reached, "%s: %s", name, outcome.Result.Error)
