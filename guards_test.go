@@ -78,7 +78,7 @@ var guardFaults = []guardFault{
 			{File: "runtime/internal/wasm/metered/moves.go", Old: "const joinValues = 32", New: "const joinValues = 0"},
 		}},
 	{name: "a proof walks a body once for each of its loops", pkg: "runtime/internal/wasm/metered", attack: "TestAttackNestedLoops",
-		edits: in("runtime/internal/wasm/metered/body.go", "const exactRounds = 8", "const exactRounds = 1 << 30")},
+		edits: in("runtime/internal/wasm/metered/rounds.go", "const exactRounds = 8", "const exactRounds = 1 << 30")},
 	{name: "operands on the stack are not counted at blocks", pkg: "runtime/internal/engine", attack: "TestAttackSlowJoins/operands",
 		edits: in("runtime/internal/wasm/validate_body.go", "int64(locals) + b.carried", "int64(locals)")},
 	{name: "loops begin for free", pkg: "runtime/internal/engine", attack: "TestAttackUnitsThatMove",

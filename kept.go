@@ -16,8 +16,8 @@ type KeptCall struct {
 	Whole  *tool.Result    // the result before parts of it were cut; nil if none was
 }
 
-// KeptCalls returns the newest kept calls of a tenant, newest first, and at most most of them, or fewer if their
-// records have more than 4 MiB. All tenants share the space for records evenly: what some do not use, others do.
+// KeptCalls returns the newest kept calls of a tenant, newest first: most of them at most, and no more once their
+// records have over 4 MiB. All tenants share the space for records evenly: what some do not use, others do.
 func (h *Host) KeptCalls(tenant string, most int) ([]KeptCall, error) {
 	l := h.ledger
 	if l.folder == "" {

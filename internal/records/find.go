@@ -35,10 +35,10 @@ func (f Folder) Find(id string) (Entry, error) {
 // maxListed bounds the records that [Folder.Of] returns, in bytes: one record can have megabytes of arguments.
 const maxListed = 4 << 20
 
-// Of returns at most n entries of a tenant, newest first, and fewer if their records have more than 4 MiB: it returns
-// none after that with which they do. It omits records that cannot be read, because they are damaged or were just
-// removed. tenants has the tenants of ids that are known, and Of returns those of all ids that it has seen, so that a
-// program that keeps it reads each record of other tenants once.
+// Of returns the newest entries of a tenant, newest first: n at most, and no more once their records have over 4 MiB.
+// It omits records that cannot be read, because they are damaged or were just removed. tenants has the tenants of ids
+// that are known, and Of returns those of all ids that it has seen, so that a program that keeps it reads each record
+// of other tenants once.
 func (f Folder) Of(tenant string, n int, tenants map[string]string) ([]Entry, map[string]string, error) {
 	ids, err := f.Newest("", math.MaxInt)
 	if err != nil {
