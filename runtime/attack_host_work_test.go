@@ -248,14 +248,28 @@ permissions:
 
 // module assembles a row's guest.
 func (w *lateWorld) module(row lateRow) string {
+	buffer := binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(nil, lateBuffer), lateBufferSize)
+	data := []string{lateSegment(lateVectors, strings.Repeat(string(buffer), lateVectorCount)), lateSegment(lateTexts, w.texts)}
+	return phased(data, phase{1, row.before}, phase{0, row.calls})
+}
+
+// phase is calls of the host that a guest makes some times, or without end if times is 0.
+type phase struct {
+	times int
+	calls []hostCall
+}
+
+// phased assembles a command that makes calls of the host, with data segments.
+func phased(data []string, phases ...phase) string {
 	signatures := map[string]hostfuncs.Function{}
 	for _, f := range slices.Concat(wasi.Functions(), abi.Functions()) {
 		signatures[lateName(f)] = f
 	}
 	numbers := map[string]int{}
 	var types, imports, code strings.Builder
-	push := func(calls []hostCall) {
-		for _, c := range calls {
+	for _, p := range phases {
+		code.WriteString("\x41" + signed(p.times) + "\x21\x00\x03\x40") // i32.const, local.set 0, loop
+		for _, c := range p.calls {
 			f := signatures[c.function]
 			if len(f.Params) != len(c.arguments) {
 				panic(c.function + " takes other arguments")
@@ -269,20 +283,29 @@ func (w *lateWorld) module(row lateRow) string {
 				constant := map[hostfuncs.ValueType]string{hostfuncs.I32: "\x41", hostfuncs.I64: "\x42"}[f.Params[i]]
 				code.WriteString(constant + signed(int(argument)))
 			}
-			code.WriteString("\x10" + number(numbers[c.function]) + strings.Repeat("\x1a", len(f.Results))) // call, drop
+			code.WriteString("\x10" + number(numbers[c.function]))
+			for range f.Results {
+				code.WriteString("\x1a")
+			}
+		}
+		if p.times == 0 {
+			code.WriteString("\x0c\x00\x0b")
+		} else {
+			code.WriteString("\x20\x00\x41\x01\x6b\x22\x00\x0d\x00\x0b") // local.get 0, 1, sub, local.tee 0, br_if 0, end
 		}
 	}
-	push(row.before)
-	code.WriteString("\x03\x40")
-	push(row.calls)
-	code.WriteString("\x0c\x00\x0b\x0b")
-	start := number(len(numbers)) // its type, too
-	buffer := binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(nil, lateBuffer), lateBufferSize)
-	segment := func(at int, contents string) string { return "\x00\x41" + signed(at) + "\x0b" + vector(contents) }
+	code.WriteString("\x0b")
+	start := number(len(numbers))
 	return magic + section(1, number(len(numbers)+1)+types.String()+"\x60\x00\x00") + section(2, number(len(numbers))+imports.String()) +
 		section(3, "\x01"+start) + section(5, "\x01\x00"+number(latePages)) +
-		section(7, "\x02"+vector("_start")+"\x00"+start+vector("memory")+"\x02\x00") + section(10, "\x01"+vector("\x00"+code.String())) +
-		section(11, "\x02"+segment(lateVectors, strings.Repeat(string(buffer), lateVectorCount))+segment(lateTexts, w.texts))
+		section(7, "\x02"+vector("_start")+"\x00"+start+vector("memory")+"\x02\x00") +
+		section(10, "\x01"+vector("\x01\x01\x7f"+code.String())) +
+		section(11, number(len(data))+strings.Join(data, ""))
+}
+
+// lateSegment is a data segment.
+func lateSegment(at int, contents string) string {
+	return "\x00\x41" + signed(at) + "\x0b" + vector(contents)
 }
 
 // lateName is what rows call a function.

@@ -12,63 +12,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/runtime/internal/abi"
-	"github.com/caisson-run/caisson/runtime/internal/wasi"
 	"github.com/caisson-run/caisson/tool"
 )
-
-// phase is calls of the host that a guest makes some times, or without end if times is 0.
-type phase struct {
-	times int
-	calls []hostCall
-}
-
-// phased assembles a command that makes calls of the host. Texts lie at lateTexts.
-func phased(texts string, pages int, phases ...phase) string {
-	signatures := map[string]hostfuncs.Function{}
-	for _, f := range append(wasi.Functions(), abi.Functions()...) {
-		signatures[lateName(f)] = f
-	}
-	numbers := map[string]int{}
-	var types, imports, code strings.Builder
-	for _, p := range phases {
-		code.WriteString("\x41" + signed(p.times) + "\x21\x00\x03\x40") // i32.const, local.set 0, loop
-		for _, c := range p.calls {
-			f := signatures[c.function]
-			if len(f.Params) != len(c.arguments) {
-				panic(c.function + " takes other arguments")
-			}
-			if _, known := numbers[c.function]; !known {
-				numbers[c.function] = len(numbers)
-				types.WriteString("\x60" + vector(lateTypes(f.Params)) + vector(lateTypes(f.Results)))
-				imports.WriteString(vector(f.Module) + vector(f.Name) + "\x00" + number(numbers[c.function]))
-			}
-			for i, argument := range c.arguments {
-				constant := map[hostfuncs.ValueType]string{hostfuncs.I32: "\x41", hostfuncs.I64: "\x42"}[f.Params[i]]
-				code.WriteString(constant + signed(int(argument)))
-			}
-			code.WriteString("\x10" + number(numbers[c.function]))
-			for range f.Results {
-				code.WriteString("\x1a")
-			}
-		}
-		if p.times == 0 {
-			code.WriteString("\x0c\x00\x0b")
-		} else {
-			code.WriteString("\x20\x00\x41\x01\x6b\x22\x00\x0d\x00\x0b") // local.get 0, 1, sub, local.tee 0, br_if 0, end
-		}
-	}
-	code.WriteString("\x0b")
-	start := number(len(numbers))
-	segment := func(at int, contents string) string { return "\x00\x41" + signed(at) + "\x0b" + vector(contents) }
-	return magic + section(1, number(len(numbers)+1)+types.String()+"\x60\x00\x00") + section(2, number(len(numbers))+imports.String()) +
-		section(3, "\x01"+start) + section(5, "\x01\x00"+number(pages)) +
-		section(7, "\x02"+vector("_start")+"\x00"+start+vector("memory")+"\x02\x00") +
-		section(10, "\x01"+vector("\x01\x01\x7f"+code.String())) +
-		section(11, "\x01"+segment(lateTexts, texts))
-}
 
 // A call for which no started instance is idle starts one, and looks at its own context meanwhile: cancellation and
 // the deadline of a calling tool end it.
@@ -78,7 +24,7 @@ func TestAttackCancelledWhileStarting(t *testing.T) {
 	subscription := "\x00\x00\x00\x00\x00\x00\x00\x00" + "\x00\x00\x00\x00\x00\x00\x00\x00" + "\x01\x00\x00\x00\x00\x00\x00\x00" +
 		"\x00\xe4\x0b\x54\x02\x00\x00\x00" + strings.Repeat("\x00", 16) // 10 s of the monotonic clock
 	vector := "\x00\x10\x00\x00\x10\x00\x00\x00" // lateTexts + 0
-	body := phased(subscription+vector, latePages,
+	body := phased([]string{lateSegment(lateTexts, subscription+vector)},
 		phase{rounds, []hostCall{does("random_get", lateBuffer, lateBufferSize)}},
 		phase{1, []hostCall{does("fd_read", 0, lateTexts+48, 1, lateOut), does("poll_oneoff", lateTexts, lateBuffer, 1, lateOut)}})
 	guest := load(t, r, named(t, "guest", body, "behavior: {snapshot: start}\nlimits: {timeout: 60s, fuel: 100000000000}\n"), manifests.Grants{})
