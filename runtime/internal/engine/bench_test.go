@@ -241,9 +241,9 @@ func median(times []time.Duration) float64 {
 
 // BenchmarkMetering shows what metering costs: the kernels in C, Rust and Go, on plain
 // wazero, metered with a counter of their own, metered with another module's counter as libraries
-// are, and with wazero's own way to stop a guest. It reports how many times as long as on plain
-// wazero each takes. "all" sums up the kernels that metering was tuned on, "untuned" those that it
-// was not, and "recursive" those that recurse.
+// are, and with wazero's own way to stop a guest. Each run is at another place in memory. It reports
+// how many times as long as on plain wazero each takes on average. "all" sums up the kernels that
+// metering was tuned on, "untuned" those that it was not, and "recursive" those that recurse.
 //
 //	go test -bench Metering -benchtime 9x ./runtime/internal/engine
 func BenchmarkMetering(b *testing.B) {
@@ -260,7 +260,10 @@ func benchmarkMetering(b *testing.B, summary string, kernels []guests.Kernel, mo
 	for _, language := range []guests.Language{guests.C, guests.Rust, guests.Go} {
 		source, err := module(b.Context(), language, b.TempDir())
 		require.NoError(b, err)
-		instances := kernelInstances(b, source)
+		instances := make([]map[string]api.Module, placements)
+		for n := range instances {
+			instances[n] = kernelInstances(b, placed(b, source, n))
+		}
 		for _, kernel := range kernels {
 			b.Run(fmt.Sprintf("%s/%s", language, kernel.Name), func(b *testing.B) {
 				took := timeKernel(b, instances, kernel)
@@ -318,31 +321,37 @@ func kernelInstances(b *testing.B, source []byte) map[string]api.Module {
 	return instances
 }
 
-// timeKernel returns the median time of the kernel in each form, in processor time of the thread where that is known.
-// They take turns, so that what else the machine does meets all of them.
-func timeKernel(b *testing.B, instances map[string]api.Module, kernel guests.Kernel) map[string]time.Duration {
+// timeKernel returns the time of the kernel in each form, in processor time of the thread where that is known: the
+// average over the places in memory of the median at each. The forms take turns, so that what else the machine does
+// meets all of them.
+func timeKernel(b *testing.B, instances []map[string]api.Module, kernel guests.Kernel) map[string]time.Duration {
 	ctx, cancel := context.WithCancel(b.Context()) // close-on-context-done does nothing without
 	defer cancel()
 	goruntime.LockOSThread()
 	defer goruntime.UnlockOSThread()
-	times := map[string][]time.Duration{}
-	for b.Loop() {
-		for form, instance := range instances {
+	times := make([]map[string][]time.Duration, len(instances))
+	for n := 0; b.Loop(); n = (n + 1) % len(instances) {
+		if times[n] == nil {
+			times[n] = map[string][]time.Duration{}
+		}
+		for form, instance := range instances[n] {
 			function := instance.ExportedFunction(kernel.Name)
 			start := threadTime()
 			result, err := function.Call(new(meter).with(ctx), uint64(kernel.Size))
 			took := threadTime() - start
 			require.NoError(b, err)
 			require.Equal(b, kernel.Checksum, result[0])
-			times[form] = append(times[form], took)
+			times[n][form] = append(times[n][form], took)
 		}
 	}
-	medians := map[string]time.Duration{}
-	for form, all := range times {
-		slices.Sort(all)
-		medians[form] = all[len(all)/2]
+	averages := map[string]time.Duration{}
+	for _, byForm := range times {
+		for form, all := range byForm {
+			slices.Sort(all)
+			averages[form] += all[len(all)/2] / placements
+		}
 	}
-	return medians
+	return averages
 }
 
 // ratios sums up what several kernels took.
