@@ -235,6 +235,8 @@ var guardFaults = []guardFault{
 		edits: in("runtime/log.go", "Tail: maxWords + longest", "Tail: maxWords")},
 	{name: "a tool's reason may begin like the host's", pkg: "runtime", attack: "TestAttackForgedDenial",
 		edits: in("runtime/result.go", "return theToolSays + reason", "return reason")},
+	{name: "functions of the embedding program begin after the deadline", pkg: "runtime", attack: "TestAttackHostFunctionAfterTheDeadline",
+		edits: in("runtime/host_functions.go", "if ctx.Err() != nil { //", "if false { //")},
 	{name: "reasons are searched whole", pkg: "runtime", attack: "TestReasonsAreSearchedInPart",
 		edits: in("runtime/cause.go", "if len(reason) > maxReason {", "if len(reason) < 0 {")},
 

@@ -59,7 +59,8 @@ func (f HostFunction) namespace() string {
 // exchange bytes. It must be used in the goroutine of the call, until that returns.
 type CurrentPlugin struct{ blocks *extism.Blocks }
 
-// ReadBytes returns a copy of the bytes of a block. Offset 0 is an empty block.
+// ReadBytes returns a copy of the bytes of a block. Offset 0 is an empty block. A block may be as large as the plug-in's
+// memory limit, which does not count the copy: a function that reads less asks for the Length first.
 func (p *CurrentPlugin) ReadBytes(offset uint64) ([]byte, error) { return p.blocks.Read(offset) }
 
 // ReadString is like ReadBytes, for text.
@@ -120,6 +121,9 @@ func (f HostFunction) adapt() func(context.Context, hostfuncs.Memory, []uint64) 
 		called, ok := ctx.Value(functionsKey{}).(*functionCalls)
 		if !ok {
 			return &extism.StartError{Function: name}
+		}
+		if ctx.Err() != nil { // each call may read a large block, so the engine's look at every few calls is not enough
+			return context.Cause(ctx)
 		}
 		entry, err := called.begin(name)
 		if err != nil {

@@ -3,6 +3,8 @@ package runtime
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -187,6 +189,34 @@ func TestAttackSecretInTheErrorOfAHostFunction(t *testing.T) {
 		assert.Contains(t, o.Result.Error, "no upper case for ")
 		assert.Equal(t, holds, strings.Contains(o.Result.Error, secretValue), o.Result.Error)
 	}
+}
+
+// TestAttackHostFunctionAfterTheDeadline: no function of the embedding program begins after the deadline. Each may read
+// a block of 100 MiB, which takes longer than the guest has then.
+func TestAttackHostFunctionAfterTheDeadline(t *testing.T) {
+	calls := 0
+	r := newRuntime(t, Options{HostFunctions: []HostFunction{{Name: "f", Call: func(ctx context.Context, _ *CurrentPlugin, _ []uint64) error {
+		calls++
+		<-ctx.Done()
+		return nil // as if it had not noticed
+	}}}})
+	module := magic + section(1, "\x02\x60\x00\x00\x60\x00\x01\x7f") + section(2, "\x01"+vector(HostNamespace)+vector("f")+"\x00\x00") +
+		section(3, "\x01\x01") + section(7, "\x01"+vector("run")+"\x00\x01") +
+		section(10, "\x01"+vector("\x00\x03\x40\x10\x00\x0c\x00\x0b\x00\x0b")) // loop, call 0, br 0
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "plugin.wasm"), []byte(module), 0o600))
+	m, err := manifests.Parse(filepath.Join(dir, "tool.yaml"), []byte(`schema: caisson/v1
+name: plugin
+description: A plug-in.
+module: {path: plugin.wasm, abi: extism, entry: run}
+limits: {timeout: 100ms}
+permissions: {functions: [f]}
+`))
+	require.NoError(t, err)
+	loaded := load(t, r, m, offering("f"))
+	require.NoError(t, loaded.Prepare(t.Context()))
+	assert.Equal(t, tool.Deadline, callPlugin(t, loaded, "").Result.Kind)
+	assert.Equal(t, 1, calls)
 }
 
 func TestHostFunctionsAreChecked(t *testing.T) {
