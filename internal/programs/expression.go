@@ -23,12 +23,20 @@ func (w *writer) leaf(t Type) *Node {
 	}
 	switch t {
 	case I32:
-		return number(oneOf(w.generator, 0, 1, 2, 7, -1, 1<<31-1, w.r.IntN(1000)))
+		return leafOf(t, oneOf(w.generator, 0, 1, 2, 7, -1, 1<<31-1, w.r.IntN(1000)))
 	case I64:
-		return with(i64Const, oneOf(w.generator, 0, 1, -1, 1<<40, w.r.IntN(1000)))
+		return leafOf(t, oneOf(w.generator, 0, 1, -1, 1<<40, w.r.IntN(1000)))
 	default:
 		return with(f64Const, int(math.Float64bits(float64(w.r.IntN(100)))))
 	}
+}
+
+// leafOf pushes a whole number.
+func leafOf(t Type, n int) *Node {
+	if t == I64 {
+		return with(i64Const, n)
+	}
+	return number(n)
 }
 
 // expression generates code that pushes one value.
@@ -43,7 +51,11 @@ func (w *writer) expression(t Type) *Node {
 	switch w.r.IntN(16) {
 	case 0, 1, 2, 3:
 		o := oneOf(w.generator, filter(effectFree, func(o *Op) bool { return o.result == t })...)
-		return node(o, w.expressions(o.params)...)
+		args := w.expressions(o.params)
+		if plus := inFront[o]; plus != nil {
+			args[0] = node(plus, args[0], leafOf(plus.result, 0))
+		}
+		return node(o, args...)
 	case 4:
 		return node(selectOp, w.expression(t), w.expression(t), w.condition())
 	case 5:
