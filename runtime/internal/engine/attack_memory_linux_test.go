@@ -3,6 +3,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -65,7 +66,7 @@ func TestAttackImageFills(t *testing.T) {
 			}
 			i, _, err := module.instantiate(t.Context(), uint64(run.MemoryLimit))
 			require.NoError(t, err)
-			require.NoError(t, i.equals(module.image)) // what the start of a program compares
+			require.NoError(t, i.equals(t.Context(), module.image)) // what the start of a program compares
 			i.close(t.Context())
 			assert.Equal(t, before, module.image.taken(t), "%d pages, writes: %v", pages, writes)
 		}
@@ -98,14 +99,14 @@ func TestAttackFilledHolesOfPrograms(t *testing.T) {
 	require.Len(t, module.image.file.spans, 2)
 	require.Len(t, p.image.file.spans, 1, "where the program's image is zero, the module's is not mapped")
 	started := e.idle.take(p.key())
-	require.NoError(t, started.equals(p.image))
+	require.NoError(t, started.equals(t.Context(), p.image))
 	e.idle.put(p.key(), started)
 	before, beforeStart := p.image.taken(t), module.image.taken(t)
 	for range 3 { // an instance from the start, and a copy of it
 		mustRun(t, p, Run{Function: "run"})
 		i, err := p.copy()
 		require.NoError(t, err)
-		require.NoError(t, i.equals(p.image))
+		require.NoError(t, i.equals(t.Context(), p.image))
 		_, err = i.run(t.Context(), p.key(), Run{Function: "run"})
 		require.NoError(t, err)
 	}
@@ -134,6 +135,46 @@ func mappings(t *testing.T, memory []byte) (found []string) {
 	return found
 }
 
+// TestAttackManyMappings: tools whose data lies in many places would take all mappings that a process may have, 65,530
+// as a rule, without which the Go runtime ends it.
+func TestAttackManyMappings(t *testing.T) {
+	const tools, places = 600, 16
+	inProcess := func() int {
+		maps, err := os.ReadFile("/proc/self/maps")
+		require.NoError(t, err)
+		return bytes.Count(maps, []byte("\n"))
+	}
+	e := newEngine(t, Options{IdleTime: time.Hour}, nil)
+	before := inProcess()
+	for n := range tools {
+		source := program{memory: 6 * places, body: nothing, filler: number(n)}
+		for at := range places {
+			source.data = append(source.data, wasm.Segment{Offset: uint32(at * 6 << 16), Bytes: []byte{1}})
+		}
+		mustRun(t, compile(t, e, source), Run{Function: "run", MemoryLimit: 64 * mebibyte})
+	}
+	e.settled()
+	const code = 4 // mappings of a module's code, and what the Go runtime takes meanwhile
+	assert.LessOrEqual(t, inProcess()-before, 2*mostMappings+code*tools)
+	assert.Greater(t, tools*2*(2*places+1), 2*mostMappings+code*tools, "the control: what it takes to keep all")
+	assert.Positive(t, e.idle.count())
+}
+
+// TestAttackLongComparisons: comparing what a start left with the image ends with the call.
+func TestAttackLongComparisons(t *testing.T) {
+	e := newEngine(t, Options{}, noHost)
+	module := compile(t, e, program{memory: 2 * comparedBytes >> 16, body: nothing, data: []wasm.Segment{{Offset: 1, Bytes: []byte{1}}}})
+	i, _, err := module.instantiate(t.Context(), 64*mebibyte)
+	require.NoError(t, err)
+	defer i.close(t.Context())
+	require.NoError(t, i.equals(t.Context(), module.image), "the control")
+	ended, end := context.WithCancel(t.Context())
+	end()
+	err = i.equals(ended, module.image)
+	assert.ErrorIs(t, err, context.Canceled)
+	assert.ErrorIs(t, err, ErrNotStarted)
+}
+
 // TestAttackScatteredData: data in many places of memory would take a mapping for each in every instance, of which a
 // process can have some 65,000. The control has data in two places.
 func TestAttackScatteredData(t *testing.T) {
@@ -155,7 +196,7 @@ func TestAttackScatteredData(t *testing.T) {
 		assert.LessOrEqual(t, found, c.most)
 		assert.GreaterOrEqual(t, found, c.least)
 		assert.Equal(t, c.module.image.taken(t), c.module.image.held(), "gaps that are filled count")
-		assert.GreaterOrEqual(t, i.memory.held(), int64(found/2*mappingBytes))
+		assert.LessOrEqual(t, found, int(i.mappings()))
 		for _, s := range scattered.data {
 			if c.module != few {
 				require.Equal(t, s.Bytes, i.memory.contents()[s.Offset:][:len(s.Bytes)])
@@ -287,7 +328,7 @@ func TestAttackMuchWritten(t *testing.T) {
 					<-e.retiring
 				}
 			}
-			assert.NoError(t, used.equals(module.image), "it is as new")
+			assert.NoError(t, used.equals(t.Context(), module.image), "it is as new")
 			assert.Equal(t, used.place.bytes, e.idle.taken)
 			assert.GreaterOrEqual(t, e.idle.taken, instanceBytes+int64(c.pages<<16>>9), "page tables stay, and count")
 			again := used

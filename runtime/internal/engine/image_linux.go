@@ -27,11 +27,8 @@ const (
 
 	// filledGap is the longest run of zero bytes that an image may hold, where that saves a mapping.
 	filledGap = 256 << 10
-	// mostSpans bounds the mappings of an image, of which a process can have some 65,000. Longer gaps are filled if there
-	// would be more.
+	// mostSpans bounds the spans of an image. Longer gaps are filled if there would be more.
 	mostSpans = 16
-	// mappingBytes is what a mapping counts for in an idle instance, so that their number is bounded, too.
-	mappingBytes = 4 << 10
 )
 
 var zeroPage [systemPage]byte
@@ -136,5 +133,5 @@ func (i *image) mapOnto(reserved []byte, earlier *image) (private int64, err err
 	return 0, useSmallPages(reserved[:len(i.memory)])
 }
 
-// mappingsBytes is what the mappings count for in an idle instance.
-func (i *image) mappingsBytes() int64 { return 2 * mappingBytes * int64(len(i.file.spans)) }
+// placed returns how many mappings a memory with the image has, or the image itself.
+func (i *image) placed() int64 { return 2*int64(len(i.file.spans)) + 1 }

@@ -14,8 +14,8 @@ func (i *image) copyFrom(memory []byte, _ []pageSpan) error {
 
 func (i *image) close() error { return nil }
 
-// mappingsBytes is 0: nothing is mapped.
-func (i *image) mappingsBytes() int64 { return 0 }
+// placed is the one mapping of a memory: nothing else is mapped.
+func (i *image) placed() int64 { return 1 }
 
 // mapOnto copies the image. It returns its size.
 func (i *image) mapOnto(reserved []byte, _ *image) (private int64, err error) {

@@ -123,7 +123,7 @@ func (m *Module) imprint(i *instance) (err error) {
 			return err
 		}
 		m.data = nil
-		m.imaged(m.image.held())
+		m.imaged(m.image, 1)
 	}
 	return i.memory.adopt(m.image)
 }

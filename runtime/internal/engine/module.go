@@ -117,18 +117,21 @@ var ErrEvicted = errors.New("module evicted")
 // defaultModuleBytes is the default of Options.ModuleBytes.
 const defaultModuleBytes = 1 << 30
 
-// residents are the modules whose code and images an engine holds. When their total size exceeds the limit,
-// the least recently used ones are evicted, unless they are in use. The engine's lock guards them.
+// residents are the modules whose code and images an engine holds. When their total size exceeds the limit, or their
+// mappings mostMappings, the least recently used ones are evicted, unless they are in use. The engine's lock guards them.
 type residents struct {
 	bytes  int64 // the maximum total size
 	taken  int64
+	mapped int64     // the mappings of images
 	oldest list.List // of *Module
 }
 
 // residence is the state of a module among the residents.
 type residence struct {
 	bytes    int64        // of code, and of images as far as they have been added
+	mapped   int64        // mappings of images
 	images   atomic.Int64 // bytes of images that are yet to be added
+	mappings atomic.Int64 // mappings that are yet to be added
 	users    int
 	evicted  atomic.Bool
 	place    *list.Element // among the residents
@@ -143,7 +146,7 @@ func (r *residents) admit(m *Module) {
 
 // surplus removes and returns the modules to evict. The most recently used one stays.
 func (r *residents) surplus() (surplus []*Module) {
-	for at := r.oldest.Front(); at != r.oldest.Back() && r.taken > r.bytes; {
+	for at := r.oldest.Front(); at != r.oldest.Back() && (r.taken > r.bytes || r.mapped > mostMappings); {
 		m := at.Value.(*Module)
 		at = at.Next()
 		if m.residence.users > 0 {
@@ -151,6 +154,7 @@ func (r *residents) surplus() (surplus []*Module) {
 		}
 		r.oldest.Remove(m.residence.place)
 		r.taken -= m.residence.bytes
+		r.mapped -= m.residence.mapped
 		m.residence.evicted.Store(true)
 		surplus = append(surplus, m)
 	}
@@ -180,18 +184,22 @@ func (e *Engine) release(m *Module) {
 	images := m.residence.images.Swap(0)
 	m.residence.bytes += images
 	e.residents.taken += images
+	mapped := m.residence.mappings.Swap(0)
+	m.residence.mapped += mapped
+	e.residents.mapped += mapped
 	surplus := e.evict()
 	e.mu.Unlock()
 	e.discard(surplus)
 }
 
-// imaged counts the bytes of an image, which is freed with the module at the latest. The caller is protected from the
+// imaged adds an image, which is freed with the module at the latest, or with -1 takes it away. The caller is protected from the
 // module's eviction, which may happen as soon as that ends.
-func (m *Module) imaged(bytes int64) {
+func (m *Module) imaged(i *image, times int64) {
 	if m.owner != nil {
 		m = m.owner
 	}
-	m.residence.images.Add(bytes)
+	m.residence.images.Add(times * i.held())
+	m.residence.mappings.Add(times * i.mappings())
 }
 
 // Evicted reports whether the module has been evicted. It takes no lock, so the module may be

@@ -7,8 +7,8 @@ import (
 )
 
 // pool holds the idle instances of all modules of an engine. The least recently used are closed
-// when the pool exceeds its memory limit, or when they have been idle too long. It is safe for
-// concurrent use.
+// when the pool exceeds its memory limit or mostMappings, or when they have been idle too long. It is
+// safe for concurrent use.
 type pool struct {
 	bytes int64           // the maximum size of all idle instances
 	age   time.Duration   // the maximum idle time of an instance
@@ -18,6 +18,7 @@ type pool struct {
 	mu             sync.Mutex
 	closed         bool
 	taken          int64 // size of all idle instances in bytes
+	mapped         int64 // their mappings
 	shelves        map[poolKey]*shelf
 	oldest, newest *instance
 	sweeping       *time.Timer // active while there are idle instances
@@ -38,6 +39,7 @@ type shelf struct{ waiting []*instance }
 type place struct {
 	shelf        *shelf
 	bytes        int64
+	mapped       int64
 	since        time.Duration // after the pool began
 	older, newer *instance
 }
@@ -84,6 +86,7 @@ func (p *pool) remove(i *instance) {
 		p.newest = i.place.older
 	}
 	p.taken -= i.place.bytes
+	p.mapped -= i.place.mapped
 	i.place = place{}
 }
 
@@ -102,7 +105,7 @@ func (p *pool) put(key poolKey, i *instance) bool {
 		s = &shelf{}
 		p.shelves[key] = s
 	}
-	i.place = place{shelf: s, bytes: bytes, since: time.Since(p.began), older: p.newest}
+	i.place = place{shelf: s, bytes: bytes, mapped: i.mappings(), since: time.Since(p.began), older: p.newest}
 	s.waiting = append(s.waiting, i)
 	if p.newest != nil {
 		p.newest.place.newer = i
@@ -112,7 +115,8 @@ func (p *pool) put(key poolKey, i *instance) bool {
 	}
 	p.newest = i
 	p.taken += bytes
-	surplus := p.surplus(func(*instance) bool { return p.taken > p.bytes })
+	p.mapped += i.place.mapped
+	surplus := p.surplus(func(*instance) bool { return p.taken > p.bytes || p.mapped > mostMappings })
 	p.mu.Unlock()
 	for _, i := range surplus {
 		i.close(p.base)

@@ -259,6 +259,15 @@ func (i *image) held() int64 {
 	return held
 }
 
+// mappings returns how many mappings the image and those beside it have.
+func (i *image) mappings() int64 {
+	mappings := i.placed()
+	for _, b := range i.beside {
+		mappings += b.mappings()
+	}
+	return mappings
+}
+
 // free closes the image and those beside it.
 func (i *image) free() error {
 	failures := []error{i.close()}
