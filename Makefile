@@ -74,7 +74,7 @@ race: ## run the tests of what is concurrent under the race detector
 	$(GO) test -race -skip '$(COMPUTATIONS)' $(CONCURRENT)
 
 # Of how many mistakes and guards make faults makes and takes out the first. Nightly runs do all.
-ONE_IN ?= 8
+ONE_IN ?= 12
 
 .PHONY: faults
 faults: ## make mistakes in what meters and rewrites guests, and take guards out, and see that each is noticed, and that no guest that gets away outlives the command
@@ -246,6 +246,14 @@ fuzz: ## fuzz every target for FUZZTIME each
 			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s $$package || exit 1; \
 		done; \
 	done
+
+# What CI runs beside the tests of Go: the longest first, since several run at a time.
+SUITES = interpreters sql openapi-clients mcp clients shells languages openai http
+
+.PHONY: suites
+suites: LANGUAGES = python c assemblyscript
+suites: $(SUITES) ## run the suites that need other languages and programs, a part of the languages and programs
+	$(MAKE) programs ONLY=gojq
 
 .PHONY: nightly
 nightly: FUZZTIME = 10m
