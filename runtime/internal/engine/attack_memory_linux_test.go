@@ -190,7 +190,7 @@ func TestAttackScatteredData(t *testing.T) {
 		module *Module
 		least  int
 		most   int
-	}{{compile(t, e, scattered), 1, 33}, {few, 4, 5}} {
+	}{{compile(t, e, scattered), 1, 2*mostSpans + 1}, {few, 4, 5}} {
 		i, _, err := c.module.instantiate(t.Context(), 64*mebibyte)
 		require.NoError(t, err)
 		found := len(mappings(t, i.memory.reserved))
@@ -204,6 +204,27 @@ func TestAttackScatteredData(t *testing.T) {
 			}
 		}
 		i.close(t.Context())
+	}
+}
+
+// TestAttackDataFarApart: a few bytes of data far apart would make an image as large as the memory, which takes the first
+// call of a module seconds to write. The control has as many places as an image can.
+func TestAttackDataFarApart(t *testing.T) {
+	e := newEngine(t, Options{}, noHost)
+	for _, places := range []int{mostSpans, mostSpans + 1} {
+		source := program{memory: 17 * places, body: nothing}
+		for at := range places {
+			source.data = append(source.data, wasm.Segment{Offset: uint32(at * 17 << 16), Bytes: []byte{1}})
+		}
+		module := compile(t, e, source)
+		_, err := module.Run(t.Context(), Run{Function: "run", MemoryLimit: 128 * mebibyte})
+		if places == mostSpans {
+			require.NoError(t, err)
+			assert.LessOrEqual(t, module.image.held(), int64(places*systemPage))
+			continue
+		}
+		assert.ErrorIs(t, err, ErrModule)
+		assert.ErrorContains(t, err, fmt.Sprintf("data in more than %d places", mostSpans))
 	}
 }
 

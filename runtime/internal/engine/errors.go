@@ -64,6 +64,9 @@ func (e *moduleError) Error() string { return fmt.Sprintf("%v: %v", ErrModule, e
 
 func (e *moduleError) Unwrap() []error { return []error{ErrModule, e.reason} }
 
+// errScattered means that an image would need too many mappings, or zeros between them.
+var errScattered = errors.New("its memory has data in more than 64 places that are a MiB or more apart")
+
 // hostError carries the error of a host function through wazero, which recovers it.
 type hostError struct{ err error }
 

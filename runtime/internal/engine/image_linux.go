@@ -25,10 +25,11 @@ type imageFile struct {
 const (
 	systemPage = imagePage
 
-	// filledGap is the longest run of zero bytes that an image may hold, where that saves a mapping.
-	filledGap = 256 << 10
-	// mostSpans bounds the spans of an image. Longer gaps are filled if there would be more.
-	mostSpans = 16
+	// filledGap is the longest run of zero bytes that an image holds, where that saves a mapping. If there would be more
+	// than mostSpans, longer gaps are filled, up to mostFilledGap.
+	filledGap     = 256 << 10
+	mostFilledGap = 1 << 20
+	mostSpans     = 64
 )
 
 var zeroPage [systemPage]byte
@@ -50,7 +51,9 @@ func (i *image) fill(memory []byte, spans []pageSpan) error {
 	if err := i.file.file.Truncate(int64(len(memory))); err != nil || len(memory) == 0 {
 		return err
 	}
-	i.file.spans = spansToMap(memory, spans)
+	if i.file.spans = spansToMap(memory, spans); len(i.file.spans) > mostSpans {
+		return errScattered
+	}
 	for _, span := range i.file.spans {
 		if _, err := i.file.file.WriteAt(memory[span.from:span.to], int64(span.from)); err != nil {
 			return err
@@ -81,7 +84,7 @@ func spansToMap(memory []byte, spans []pageSpan) []pageSpan {
 			}
 		}
 	}
-	for gap := 2 * filledGap; len(mapped) > mostSpans; gap *= 2 {
+	for gap := 2 * filledGap; len(mapped) > mostSpans && gap <= mostFilledGap; gap *= 2 {
 		fewer := mapped[:0]
 		for _, span := range mapped {
 			fewer = fillGap(fewer, span, gap)

@@ -111,7 +111,10 @@ func (m *Module) imprint(i *instance) (err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	defer func() {
-		if err != nil {
+		switch {
+		case errors.Is(err, errScattered):
+			err = &Error{Op: "instantiate", Kind: ErrModule, Reason: err.Error()}
+		case err != nil:
 			err = &Error{Op: "instantiate", Kind: ErrHost, Reason: "cannot make an image of the instance", Err: err}
 		}
 	}()

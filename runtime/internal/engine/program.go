@@ -211,7 +211,10 @@ func (p *Program) imprint(ctx context.Context, i *instance, cost StartCost) erro
 	if made == nil {
 		defer p.mu.Unlock()
 		made, err := i.capture()
-		if err != nil {
+		switch {
+		case errors.Is(err, errScattered):
+			return &NotStartedError{Reason: errScattered.Error()}
+		case err != nil:
 			return err
 		}
 		p.image, p.cost = made, cost
