@@ -25,8 +25,9 @@ type Limits struct {
 	HTTPCalls int             // requests. Ceiling: 1,000, default 20
 	HTTPBytes manifests.Bytes // bodies in both directions, decompressed. Ceiling: 256 MiB, default 8 MiB
 	// Fuel is the number of instructions that a call may execute. By default only the timeout
-	// bounds it. The count is exact and the same for equal calls. Calls that the tool makes to
-	// other tools use the same fuel.
+	// bounds it. The count is exact and the same for equal calls. But calls that resume a
+	// snapshot do not pay for the program's start, as those do that start it themselves: the first ones, and some after an
+	// eviction. Calls that the tool makes to other tools use the same fuel.
 	Fuel int64
 }
 

@@ -151,7 +151,17 @@ func TestAttackManyMappings(t *testing.T) {
 		for at := range places {
 			source.data = append(source.data, wasm.Segment{Offset: uint32(at * 6 << 16), Bytes: []byte{1}})
 		}
-		mustRun(t, compile(t, e, source), Run{Function: "run", MemoryLimit: 64 * mebibyte})
+		module, run := compile(t, e, source), Run{Function: "run", MemoryLimit: 64 * mebibyte}
+		key := poolKey{module, uint64(run.MemoryLimit)}
+		i, _, err := module.instantiate(t.Context(), key.memory)
+		require.NoError(t, err)
+		mustRun(t, module, run)
+		if n < mostMappings/(2*places+1) { // twice as many idle instances as images, which have all their places as yet
+			_, err = i.run(t.Context(), key, run)
+			require.NoError(t, err)
+		} else {
+			i.close(t.Context())
+		}
 	}
 	e.settled()
 	assert.LessOrEqual(t, e.idle.mapped, int64(mostMappings))

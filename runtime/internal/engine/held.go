@@ -111,6 +111,12 @@ func heapOf(made api.Module) (bytes int64) {
 			return 0
 		}
 		bytes += pointerBytes * int64(held.Cap())
+		// An export of a table makes wazero note the instance with the table once more.
+		involved := field(structOf(tables.Index(n)), "involvingModuleInstances")
+		if involved.Kind() != reflect.Slice {
+			return 0
+		}
+		bytes += pointerBytes * int64(involved.Cap())
 	}
 	for n := range elements.Len() {
 		bytes += pointerBytes * int64(elements.Index(n).Cap())

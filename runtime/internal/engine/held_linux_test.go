@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -72,6 +73,16 @@ func writing(pages int) program {
 		[]byte{0x03, 0x40, 0x20, 0, 0x41, 1, 0x36, 2, 0, 0x20, 0, 0x41}, sleb(4096), []byte{0x6a, 0x22, 0, 0x41}, sleb(int64(pages)*4096), []byte{0x49, 0x0d, 0, 0x0b})}
 }
 
+// exportingTable exports its table under many names.
+func exportingTable(names int) []byte {
+	exports := [][]byte{name("run"), {0, 0}}
+	for n := range names {
+		exports = append(exports, name(strconv.Itoa(n)), []byte{1, 0})
+	}
+	return join([]byte{0, 'a', 's', 'm', 1, 0, 0, 0}, section(1, 1, 0x60, 0, 0), section(3, 1, 0), section(4, 1, 0x70, 0, 1),
+		section(7, join(leb(names+1), join(exports...))...), section(10, join([]byte{1}, function(nil))...))
+}
+
 // idleCase fills the pool of an engine with instances of one kind.
 type idleCase struct {
 	name  string
@@ -123,6 +134,7 @@ var idleCases = []idleCase{
 	{"a table of functions", 20, idleRuns(Source{Module: elements(100_000, false)})},
 	{"a passive segment", 20, idleRuns(Source{Module: elements(100_000, true)})},
 	{"globals", 10, idleRuns(Source{Module: globalsOf(90_000)})},
+	{"exports of a table", 20, idleRuns(Source{Module: exportingTable(50_000)})},
 	{"a stack that grew", 100, idleRuns(Source{Module: recursing(5000).bytes()})},
 	{"libraries", 10, idleRuns(Source{
 		Module: program{memory: -1, libraries: []string{"a", "b"}, body: []byte{0x10, 0, 0x10, 1}}.bytes(),

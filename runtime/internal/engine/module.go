@@ -224,8 +224,25 @@ func (e *Engine) evict() []*Module {
 	return surplus
 }
 
-// discard frees evicted modules.
+// discard frees evicted modules, in the background if that takes long: what evicts them may be a call with a deadline.
+// Something must be in flight, for which Close waits.
 func (e *Engine) discard(modules []*Module) {
+	bytes := int64(0)
+	for _, m := range modules {
+		bytes += m.residence.bytes
+	}
+	if bytes < muchWritten {
+		e.free(modules)
+		return
+	}
+	e.inFlight.Add(1)
+	go func() {
+		defer e.inFlight.Done()
+		e.free(modules)
+	}()
+}
+
+func (e *Engine) free(modules []*Module) {
 	for _, m := range modules {
 		e.logger.DebugContext(e.base, "module evicted", "digest", m.digest.String(), "bytes", m.residence.bytes)
 		if err := m.close(e.base); err != nil {

@@ -1,0 +1,72 @@
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// onMessage is a log that calls a function for one message.
+type onMessage struct {
+	slog.Handler
+	message string
+	do      func()
+}
+
+func (h onMessage) Enabled(context.Context, slog.Level) bool { return true }
+
+func (h onMessage) Handle(_ context.Context, r slog.Record) error {
+	if r.Message == h.message {
+		h.do()
+	}
+	return nil
+}
+
+// TestAttackLargeEvictions: a call does not wait until the system has taken back what other tenants' modules held, whose
+// eviction it brings about. Small ones are freed at once, which is the control.
+func TestAttackLargeEvictions(t *testing.T) {
+	for _, pages := range []int{1, muchWritten >> 16} {
+		freeing, goOn := make(chan struct{}, 1), make(chan struct{})
+		log := slog.New(onMessage{slog.DiscardHandler, "module evicted", func() { freeing <- struct{}{}; <-goOn }})
+		e, err := New(t.Context(), Options{ModuleBytes: 1, Logger: log})
+		require.NoError(t, err)
+		fills := join([]byte{0x41, 0, 0x41, 1, 0x41}, signed(pages<<16), []byte{0xfc, 11, 0}) // memory.fill
+		large := join([]byte{0, 'a', 's', 'm', 1, 0, 0, 0}, section(1, 1, 0x60, 0, 0), section(3, 2, 0, 0), section(5, join([]byte{1, 0}, leb(pages))...),
+			section(7, join([]byte{2}, name("_initialize"), []byte{0, 0}, name("run"), []byte{0, 1})...),
+			section(10, join([]byte{2}, function(nil, fills), function(nil))...))
+		module, other := compileSource(t, e, large), (*Module)(nil)
+		start := startOf(asItIs)
+		start.MemoryLimit, start.Fuel = 64*mebibyte, 1<<40
+		p, err := module.Start(t.Context(), start)
+		require.NoError(t, err)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			other, err = e.Compile(context.WithoutCancel(t.Context()), program{body: nothing, memory: 1}.bytes())
+			if assert.NoError(t, err) {
+				_, err = other.Run(context.WithoutCancel(t.Context()), plain)
+				assert.NoError(t, err)
+			}
+		}()
+		<-freeing
+		if pages > 1 {
+			<-done
+			assert.True(t, module.Evicted())
+		} else {
+			select {
+			case <-done:
+				assert.Fail(t, "the control: it waits")
+			case <-time.After(50 * time.Millisecond):
+			}
+		}
+		close(goOn)
+		<-done
+		_, err = p.Run(t.Context(), Run{Function: "run"})
+		assert.ErrorIs(t, err, ErrEvicted)
+		require.NoError(t, e.Close(t.Context()))
+	}
+}
