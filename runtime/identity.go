@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -29,7 +30,7 @@ func (p *permit) asks(m *manifests.Manifest, grants manifests.Grants) string {
 	case m.Execution == manifests.ExecutionClient:
 		return ""
 	case len(grants.Ask) > 0:
-		return or(grants.Ask[0], "the operator") + " asks for approval of each call"
+		return cmp.Or(grants.Ask[0], "the operator") + " asks for approval of each call"
 	case !m.Behavior.Destructive || p.isPowerless():
 		return ""
 	}

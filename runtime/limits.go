@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -61,9 +62,9 @@ var (
 // under returns the limits with zeros replaced by the profile's limits.
 func (l Limits) under(p manifests.Limits) Limits {
 	return Limits{
-		Timeout: or(l.Timeout, p.Timeout), Memory: or(l.Memory, p.Memory), Output: or(l.Output, p.Output), Stderr: or(l.Stderr, p.Stderr),
-		OpenFiles: or(l.OpenFiles, p.OpenFiles), DiskBytes: or(l.DiskBytes, p.DiskBytes),
-		HTTPCalls: or(l.HTTPCalls, p.HTTPCalls), HTTPBytes: or(l.HTTPBytes, p.HTTPBytes), Fuel: or(l.Fuel, p.Fuel),
+		Timeout: cmp.Or(l.Timeout, p.Timeout), Memory: cmp.Or(l.Memory, p.Memory), Output: cmp.Or(l.Output, p.Output), Stderr: cmp.Or(l.Stderr, p.Stderr),
+		OpenFiles: cmp.Or(l.OpenFiles, p.OpenFiles), DiskBytes: cmp.Or(l.DiskBytes, p.DiskBytes),
+		HTTPCalls: cmp.Or(l.HTTPCalls, p.HTTPCalls), HTTPBytes: cmp.Or(l.HTTPBytes, p.HTTPBytes), Fuel: cmp.Or(l.Fuel, p.Fuel),
 	}
 }
 
@@ -94,14 +95,14 @@ func (l Limits) complete() (Limits, error) {
 	}
 	standard := ceilings()
 	return Limits{
-		Timeout:   or(l.Timeout, standard.Timeout),
-		Memory:    or(l.Memory, standard.Memory),
-		Output:    or(l.Output, standard.Output),
-		Stderr:    or(l.Stderr, standard.Stderr),
-		OpenFiles: or(l.OpenFiles, standard.OpenFiles),
-		DiskBytes: or(l.DiskBytes, standard.DiskBytes),
-		HTTPCalls: or(l.HTTPCalls, standard.HTTPCalls),
-		HTTPBytes: or(l.HTTPBytes, standard.HTTPBytes),
+		Timeout:   cmp.Or(l.Timeout, standard.Timeout),
+		Memory:    cmp.Or(l.Memory, standard.Memory),
+		Output:    cmp.Or(l.Output, standard.Output),
+		Stderr:    cmp.Or(l.Stderr, standard.Stderr),
+		OpenFiles: cmp.Or(l.OpenFiles, standard.OpenFiles),
+		DiskBytes: cmp.Or(l.DiskBytes, standard.DiskBytes),
+		HTTPCalls: cmp.Or(l.HTTPCalls, standard.HTTPCalls),
+		HTTPBytes: cmp.Or(l.HTTPBytes, standard.HTTPBytes),
 		Fuel:      l.Fuel,
 	}, nil
 }
@@ -110,23 +111,14 @@ func (l Limits) complete() (Limits, error) {
 func effective(ceiling Limits, asked manifests.Limits) Limits {
 	standard := defaults(ceiling)
 	return Limits{
-		Timeout:   min(or(asked.Timeout, standard.Timeout), ceiling.Timeout),
-		Memory:    min(or(asked.Memory, standard.Memory), ceiling.Memory),
-		Output:    min(or(asked.Output, standard.Output), ceiling.Output),
-		Stderr:    min(or(asked.Stderr, standard.Stderr), ceiling.Stderr),
-		OpenFiles: min(or(asked.OpenFiles, standard.OpenFiles), ceiling.OpenFiles),
-		DiskBytes: min(or(asked.DiskBytes, standard.DiskBytes), ceiling.DiskBytes),
-		HTTPCalls: min(or(asked.HTTPCalls, standard.HTTPCalls), ceiling.HTTPCalls),
-		HTTPBytes: min(or(asked.HTTPBytes, standard.HTTPBytes), ceiling.HTTPBytes),
-		Fuel:      min(or(asked.Fuel, ceiling.Fuel), or(ceiling.Fuel, asked.Fuel)),
+		Timeout:   min(cmp.Or(asked.Timeout, standard.Timeout), ceiling.Timeout),
+		Memory:    min(cmp.Or(asked.Memory, standard.Memory), ceiling.Memory),
+		Output:    min(cmp.Or(asked.Output, standard.Output), ceiling.Output),
+		Stderr:    min(cmp.Or(asked.Stderr, standard.Stderr), ceiling.Stderr),
+		OpenFiles: min(cmp.Or(asked.OpenFiles, standard.OpenFiles), ceiling.OpenFiles),
+		DiskBytes: min(cmp.Or(asked.DiskBytes, standard.DiskBytes), ceiling.DiskBytes),
+		HTTPCalls: min(cmp.Or(asked.HTTPCalls, standard.HTTPCalls), ceiling.HTTPCalls),
+		HTTPBytes: min(cmp.Or(asked.HTTPBytes, standard.HTTPBytes), ceiling.HTTPBytes),
+		Fuel:      min(cmp.Or(asked.Fuel, ceiling.Fuel), cmp.Or(ceiling.Fuel, asked.Fuel)),
 	}
-}
-
-// or returns value, or fallback if value is zero.
-func or[T comparable](value, fallback T) T {
-	var zero T
-	if value == zero {
-		return fallback
-	}
-	return value
 }

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -76,7 +77,7 @@ func fileDenials(grants manifests.Grants) ([]permission.Statement, error) {
 			continue
 		}
 		if err := deny.Files.Path.Err(); err != nil {
-			return nil, fmt.Errorf("%s: %w", or(deny.Origin, "a deny rule"), err)
+			return nil, fmt.Errorf("%s: %w", cmp.Or(deny.Origin, "a deny rule"), err)
 		}
 		rules := accesses(fileRule{path: deny.Files.Path, below: true}, manifests.AccessReadWrite, manifests.Binding{Origin: deny.Origin})
 		if deny.Files.Access == manifests.AccessReadWrite {
@@ -94,7 +95,7 @@ func checkPart(toolName string, guest permission.GuestPath, denied []permission.
 		if guest.Covers(part) && !part.Covers(guest) {
 			return &grantError{GrantPlace{Path: part.String(), Origin: deny.Origin, Denied: true},
 				fmt.Errorf("%s: %s is inside the directory %s, which %s gets; a part cannot be denied: grant narrower directories",
-					or(deny.Origin, "a deny rule"), part, guest, toolName)}
+					cmp.Or(deny.Origin, "a deny rule"), part, guest, toolName)}
 		}
 	}
 	return nil
@@ -123,7 +124,7 @@ func fileGrants(grants []manifests.FileGrant, rules *permission.Rules) (map[perm
 		if err := grant.Path.Err(); err != nil {
 			return granted, wrong(": %w", err)
 		}
-		grant.Access = or(grant.Access, manifests.AccessRead)
+		grant.Access = cmp.Or(grant.Access, manifests.AccessRead)
 		if grant.Access != manifests.AccessRead && grant.Access != manifests.AccessReadWrite {
 			return granted, wrong(": access %q; want %q or %q", grant.Access, manifests.AccessRead, manifests.AccessReadWrite)
 		}
@@ -136,7 +137,7 @@ func fileGrants(grants []manifests.FileGrant, rules *permission.Rules) (map[perm
 		}
 		if first, twice := granted[grant.Path]; twice {
 			if !sameHost(first.Host, grant.Host) {
-				return granted, wrong(" gives %s, and %s gives %s; keep one of the two", grant.Host, or(first.Origin, "another grant for it"), first.Host)
+				return granted, wrong(" gives %s, and %s gives %s; keep one of the two", grant.Host, cmp.Or(first.Origin, "another grant for it"), first.Host)
 			}
 			grant = wider(first, grant)
 		}
@@ -172,7 +173,7 @@ func wider(a, b fileGrant) fileGrant {
 
 // narrower returns the smaller of two bounds. Zero means no bound.
 func narrower[N int | manifests.Bytes](a, b N) N {
-	return min(or(a, b), or(b, a))
+	return min(cmp.Or(a, b), cmp.Or(b, a))
 }
 
 // checkHost reports a template that is invalid, or whose literal part is not a directory.
@@ -212,7 +213,7 @@ func fileAccess(toolName string, request manifests.FilePermission, grant fileGra
 		d.Reason = "granted"
 		return manifests.AccessReadWrite
 	case len(write.Granted) == 0:
-		d.Reason = or(grant.Origin, "the grant") + " allows only to read it"
+		d.Reason = cmp.Or(grant.Origin, "the grant") + " allows only to read it"
 		d.Allow = fileAllow(toolName, request.Path, manifests.AccessReadWrite)
 	case noWrites != "" && write.Taken[0] == 0:
 		d.Reason = "the profile " + noWrites + " allows no writing"
