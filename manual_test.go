@@ -3,8 +3,6 @@ package caisson_test
 import (
 	"context"
 	"encoding/json"
-	"os"
-	"os/exec"
 	"path/filepath"
 	goruntime "runtime"
 	"strings"
@@ -19,16 +17,6 @@ import (
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/runtime"
 )
-
-// withCaisson returns the variable PATH with the command in front, compiled from this checkout.
-func withCaisson(t *testing.T) string {
-	t.Helper()
-	bin := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags=-s", "-o", filepath.Join(bin, "caisson"), "./cmd/caisson")
-	message, err := build.CombinedOutput()
-	require.NoError(t, err, string(message))
-	return "PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH")
-}
 
 // TestManual follows docs/manifest.md in an empty folder, and runs the tests in the manifests there.
 // Package internal/manual has the rest of the page: its tables, and examples that are only read.

@@ -20,7 +20,8 @@ import (
 func TestServerOfTheREADME(t *testing.T) {
 	root, err := guests.Compile(t.Context(), "wasm-tools/calculator")
 	require.NoError(t, err)
-	dir := commandIn(t)
+	dir, err := command()
+	require.NoError(t, err)
 	shown := readme(t, "From any agent", "From Go")
 	require.Len(t, shown, 3)
 	serve := exec.CommandContext(t.Context(), filepath.Join(dir, "caisson"), "serve", "--addr", "localhost:0", "--tools", filepath.Join(root, "wasm-tools", "calculator"), "--state-dir", "")

@@ -2,12 +2,14 @@ package caisson_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	goruntime "runtime"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -35,10 +37,7 @@ func TestREADME(t *testing.T) {
 		return // the README's commands need a POSIX shell
 	}
 	assert.Equal(t, 2, follow(t, ".", readme(t, "Install", "Five words")))
-	bin, err := filepath.Abs("bin")
-	require.NoError(t, err)
-	path := "PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH")
-	assert.Equal(t, 9, follow(t, t.TempDir(), readme(t, "Your first tool, in five minutes", "What a tool may do"), path))
+	assert.Equal(t, 9, follow(t, t.TempDir(), readme(t, "Your first tool, in five minutes", "What a tool may do"), withCaisson(t)))
 }
 
 // TestFirstScreenOfTheREADME: the two commands that a newcomer is told to run exist. CI runs the second one, and this
@@ -86,14 +85,25 @@ func TestPolicyOfTheREADME(t *testing.T) {
 	assert.Len(t, policy.For("calculator", "wasm-tools/calculator").Deny, 1)
 }
 
-// commandIn builds the command in a folder, and returns the folder.
-func commandIn(t *testing.T) string {
+// command returns the folder with the command. The first test that needs it builds it as "make build" does and where, so
+// that it is linked only if something has changed.
+var command = sync.OnceValues(func() (dir string, err error) {
+	if dir, err = filepath.Abs("bin"); err != nil {
+		return "", err
+	}
+	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s", "-o", filepath.Join(dir, "caisson"), "./cmd/caisson")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return dir, nil
+})
+
+// withCaisson returns the variable PATH with the command's folder in front.
+func withCaisson(t *testing.T) string {
 	t.Helper()
-	dir := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags=-s", "-o", filepath.Join(dir, "caisson"), "./cmd/caisson")
-	out, err := build.CombinedOutput()
-	require.NoError(t, err, string(out))
-	return dir
+	dir, err := command()
+	require.NoError(t, err)
+	return "PATH=" + dir + string(os.PathListSeparator) + os.Getenv("PATH")
 }
 
 // TestAssistantOfTheREADME: the configuration of a desktop assistant starts a server that lists the tools.
@@ -103,7 +113,9 @@ func TestAssistantOfTheREADME(t *testing.T) {
 	}
 	root, err := guests.Compile(t.Context(), "wasm-tools/calculator")
 	require.NoError(t, err)
-	dir := commandIn(t)
+	bin, err := command()
+	require.NoError(t, err)
+	dir := t.TempDir()
 	shown := readme(t, "From any agent", "From Go")
 	require.Len(t, shown, 3)
 
@@ -122,7 +134,7 @@ func TestAssistantOfTheREADME(t *testing.T) {
 			server.Args[i] = policy
 		}
 	}
-	mcp := exec.CommandContext(t.Context(), filepath.Join(dir, server.Command), server.Args...)
+	mcp := exec.CommandContext(t.Context(), filepath.Join(bin, server.Command), server.Args...)
 	mcp.Env = append(os.Environ(), "XDG_STATE_HOME="+t.TempDir())
 	mcp.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}
 {"jsonrpc":"2.0","method":"notifications/initialized"}

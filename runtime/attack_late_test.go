@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	goruntime "runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -68,7 +69,7 @@ func TestLongOutputControl(t *testing.T) {
 	} {
 		began := time.Now()
 		var group sync.WaitGroup
-		for range lateCalls {
+		for range min(lateCalls, 4*goruntime.GOMAXPROCS(0)) { // as many keep each processor busy
 			group.Go(work)
 		}
 		group.Wait()

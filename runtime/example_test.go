@@ -28,10 +28,15 @@ func shipped(folder, name string) *manifests.Manifest {
 	return m
 }
 
-// A runtime makes a tool of a manifest and what is granted to it.
+// A runtime makes a tool of a manifest and what is granted to it. It keeps the machine code in a folder, so that later
+// processes need not compile the module.
 func ExampleRuntime_Load() {
 	ctx := context.Background()
-	rt, err := runtime.New(ctx, runtime.Options{})
+	_, folder, err := guests.CompiledCode()
+	if err != nil {
+		log.Fatal(err)
+	}
+	rt, err := runtime.New(ctx, runtime.Options{CacheDir: folder})
 	if err != nil {
 		log.Fatal(err)
 	}

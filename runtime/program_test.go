@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/internal/benchmark/guests"
+	"github.com/caisson-run/caisson/internal/testsize"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
 	"github.com/caisson-run/caisson/tool"
@@ -88,7 +89,7 @@ func TestProgramsAreStartedOnce(t *testing.T) {
 			var group sync.WaitGroup
 			for n := range 16 {
 				group.Go(func() {
-					for i := range 20 {
+					for i := range testsize.Of(7, 20) {
 						call := guests.NewCall(50 + 100*n + i)
 						if n%4 == 0 && i%5 == 0 { // some are stopped somewhere
 							ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*50*time.Microsecond)
@@ -107,12 +108,12 @@ func TestProgramsAreStartedOnce(t *testing.T) {
 // TestManyToolsInLittleMemory: 64 callers of more tools than there is memory for get the right
 // answers, whatever is evicted beside them.
 func TestManyToolsInLittleMemory(t *testing.T) {
-	const tools = 24
+	tools := testsize.Of(10, 24)
 	r := newRuntime(t, Options{Running: 64, CacheDir: filepath.Join(t.TempDir(), "cache"), Memory: Memory{Instances: 1 << 20, Modules: 1 << 20}})
 	source := command(t, guests.C)
 	var loaded []*Tool
-	for n := range byte(tools) {
-		variant := string(source) + string([]byte{0, 2, 1, 'a' + n}) // a custom section
+	for n := range tools {
+		variant := string(source) + string([]byte{0, 2, 1, byte('a' + n)}) // a custom section
 		m := named(t, fmt.Sprint("tool", n), variant, "parameters: {type: object}\nlimits: {memory: 1MiB}\n")
 		loaded = append(loaded, load(t, r, m, manifests.Grants{}))
 	}
@@ -120,7 +121,7 @@ func TestManyToolsInLittleMemory(t *testing.T) {
 	for caller := range uint64(64) {
 		group.Go(func() {
 			random := rand.New(rand.NewPCG(caller, 0))
-			for range 20 {
+			for range testsize.Of(8, 20) {
 				assert.NoError(t, answered(t.Context(), loaded[random.IntN(tools)], guests.NewCall(20+random.IntN(200))))
 			}
 		})

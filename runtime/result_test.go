@@ -85,9 +85,9 @@ func compareData(t *testing.T, members map[string]json.RawMessage, data json.Raw
 // TestReadResultStopsWithItsContext, whichever part of it is long.
 func TestReadResultStopsWithItsContext(t *testing.T) {
 	for name, text := range map[string]string{
-		"many members": manyMembers(1 << 20),
+		"many members": manyMembers(1 << 18),
 		"long parts":   `{"success":true,"content":[` + strings.Repeat(`{"type":"`+strings.Repeat("a", 5<<10)+`"},`, maxParts-1) + `{}]}`,
-		"long data":    `{"success":true,"data":[` + strings.Repeat(`[1],`, 1<<20) + `1]}`,
+		"long data":    `{"success":true,"data":[` + strings.Repeat(`[1],`, 1<<18) + `1]}`,
 	} {
 		looks := &looked{Context: t.Context(), last: 1 << 30}
 		_, err := readObject(looks, []byte(text))

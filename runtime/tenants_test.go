@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/testsize"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -112,7 +113,7 @@ func tenantRuntime(t *testing.T) *Runtime {
 // variables or records, whatever instances and connections their calls share.
 func TestTenantsDoNotMeet(t *testing.T) {
 	all := twoTenants(t, tenantRuntime(t), manifest(t, netprobe, tenantManifest), serve(t, whose))
-	assert.Empty(t, hammerTenants(t, all, 25))
+	assert.Empty(t, hammerTenants(t, all, testsize.Of(10, 25)))
 	assert.True(t, isolationOf(t, all[0].guest).Resumed, "they share what was started once")
 }
 

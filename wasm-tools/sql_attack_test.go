@@ -248,20 +248,20 @@ func TestAttackSQLResources(t *testing.T) {
 // TestAttackSQLMemory: rows that do not fit to be sorted are a failure with words, at the limit that the tool has.
 func TestAttackSQLMemory(t *testing.T) {
 	s := openSQL(t, "shop.db")
-	const many = "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 100000) "
+	const many = "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 10000) "
 	for _, sql := range testsize.Sample([]string{
-		many + "SELECT i FROM n ORDER BY zeroblob(3000)",
-		many + "SELECT count(*) FROM n GROUP BY randomblob(3000)",
-		many + "SELECT DISTINCT randomblob(3000) FROM n LIMIT 1 OFFSET 90000",
-		many + "SELECT count(*) FROM (SELECT randomblob(3000) AS b FROM n UNION SELECT x'00')",
-		many + "SELECT group_concat(hex(randomblob(900)), '') FROM n",
+		many + "SELECT i FROM n ORDER BY zeroblob(30000)",
+		many + "SELECT count(*) FROM n GROUP BY randomblob(30000)",
+		many + "SELECT DISTINCT randomblob(30000) FROM n LIMIT 1 OFFSET 9000",
+		many + "SELECT count(*) FROM (SELECT randomblob(30000) AS b FROM n UNION SELECT x'00')",
+		many + "SELECT group_concat(hex(randomblob(9000)), '') FROM n",
 	}, 2) {
 		result := s.call(tools.DatabaseQuery, object{"sql": sql})
 		assert.Equal(t, tool.ToolFailed, result.Kind, "%s: %s", sql, result.Error)
 		assert.Regexp(t, "^out of memory: |larger than 32 MiB", result.Error, sql)
 	}
-	fits := s.query(tools.DatabaseQuery, object{"sql": many + "SELECT count(*) FROM (SELECT i FROM n ORDER BY zeroblob(300))"})
-	assert.Equal(t, "100000", fits.text(), "control: ten times less fits")
+	fits := s.query(tools.DatabaseQuery, object{"sql": many + "SELECT count(*) FROM (SELECT i FROM n ORDER BY zeroblob(3000))"})
+	assert.Equal(t, "10000", fits.text(), "control: ten times less fits")
 }
 
 // TestAttackDamagedDatabases: no damage of a database ends in a trap, and none outlives its call.

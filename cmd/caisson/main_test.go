@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/internal/guests"
+	"github.com/caisson-run/caisson/internal/testsize"
 	"github.com/caisson-run/caisson/runtime"
 )
 
@@ -37,6 +38,7 @@ func runScripts(t *testing.T, folder string) {
 	scripts, err := filepath.Glob(filepath.Join("testdata", folder, "*.txtar"))
 	require.NoError(t, err)
 	require.NotEmpty(t, scripts)
+	scripts = testsize.Sample(scripts, 16) // each starts a dozen processes
 	testscript.Run(t, testscript.Params{
 		Files:               scripts,
 		RequireExplicitExec: true,

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/internal/guests"
+	"github.com/caisson-run/caisson/internal/testsize"
 )
 
 // What the README has in places that are different on each machine.
@@ -53,8 +54,9 @@ func install(t *testing.T) installed {
 	root, err := guests.Compile(t.Context())
 	require.NoError(t, err)
 	dir := t.TempDir()
-	m := installed{filepath.Join(dir, "caisson"), filepath.Join(dir, "clone"), filepath.Join(dir, "state")}
-	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s", "-o", m.program, "./cmd/caisson")
+	// The command stays in the checkout, so that it is linked again only if something has changed.
+	m := installed{filepath.Join(root, "bin", "examples-mcp", "caisson"), filepath.Join(dir, "clone"), filepath.Join(dir, "state")}
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags=-s", "-o", m.program, "./cmd/caisson")
 	build.Dir = root
 	output, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", output)
@@ -104,7 +106,7 @@ func TestCommandsOfTheREADME(t *testing.T) {
 	m := install(t)
 	command := regexp.MustCompile(`"?command"?\s*[:=]\s*"([^"]+)"`)
 	arguments := regexp.MustCompile(`"?args"?\s*[:=]\s*(\[[^\]]*\])`)
-	started := map[string]int{}
+	started, tried := map[string]int{}, map[string]bool{}
 	for _, b := range blocks(t) {
 		match := command.FindStringSubmatch(b.text)
 		if match == nil {
@@ -113,6 +115,11 @@ func TestCommandsOfTheREADME(t *testing.T) {
 		var args []string
 		require.NoError(t, json.Unmarshal([]byte(arguments.FindStringSubmatch(b.text)[1]), &args))
 		started[b.language]++
+		line := strings.Join(append([]string{match[1]}, args...), "\x00")
+		if tried[line] || !testsize.Slow && len(tried) > 0 {
+			continue // several assistants start the same command
+		}
+		tried[line] = true
 		answers(t, &sdk.CommandTransport{Command: m.run(t, append([]string{match[1]}, args...)...)})
 	}
 	assert.Equal(t, map[string]int{"json": 3, "toml": 1, "python": 2}, started)

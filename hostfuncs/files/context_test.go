@@ -240,7 +240,7 @@ func TestBytesAreHeldWhileFilesGo(t *testing.T) {
 // TestRemovalsDoNotWalkAgain: in a directory of far more names than it may hold, a change after
 // each removal costs nothing like another look at all of them.
 func TestRemovalsDoNotWalkAgain(t *testing.T) {
-	names, removed := testsize.Of(12_000, 25_000), testsize.Of(60, 300)
+	names, removed := testsize.Of(10_500, 25_000), testsize.Of(40, 300)
 	w := newWorld(t)
 	crowd(t, w.project, names)
 	d := preopen(t, w.open(manifests.AccessReadWrite), "/project")

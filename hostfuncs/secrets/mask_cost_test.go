@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/hostfuncs/secrets"
+	"github.com/caisson-run/caisson/internal/testsize"
 )
 
 // hostileTexts are patterns whose repetition makes some careless matcher slow.
@@ -62,7 +63,7 @@ func TestMaskTakesLinearTime(t *testing.T) {
 // than a few hundred kilobytes of work are done between two looks at the context, and MaskFirst
 // is back soon after it has ended.
 func TestMaskFirstStopsWithItsContext(t *testing.T) {
-	const size = 5 << 20
+	size := testsize.Of(2<<20, 5<<20)
 	set := several(t, map[string]string{"A": value, "B": "b" + value, "C": "c" + value, "D": strings.Repeat("d", secrets.MaxValue)})
 	for name, pattern := range hostileTexts {
 		t.Run(name, func(t *testing.T) {

@@ -9,6 +9,8 @@ package guests
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +21,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/rogpeppe/go-internal/lockedfile"
 )
@@ -87,8 +90,14 @@ func CompiledCode() (home, dir string, err error) {
 	return home, filepath.Join(home, "caisson", "compiled"), nil
 }
 
+// made are the folders whose guests this process has compiled, whose sources do not change while it runs.
+var made = struct {
+	sync.Mutex
+	folders map[string]bool
+}{folders: map[string]bool{}}
+
 // Compile compiles guest programs, by folder below the root; none means all. It returns
-// the repository's root. Several processes may compile at once.
+// the repository's root. Several processes may compile at once, and each compiles a program once.
 func Compile(ctx context.Context, folders ...string) (root string, err error) {
 	return CompileVerbosely(ctx, nil, folders...)
 }
@@ -102,11 +111,15 @@ func CompileVerbosely(ctx context.Context, log io.Writer, folders ...string) (ro
 	if len(folders) == 0 {
 		folders = programs
 	}
-	// Processes take turns, since the toolchain writes its output in place.
-	lock := lockedfile.MutexAt(filepath.Join(os.TempDir(), fmt.Sprintf("caisson-guests-%d.lock", os.Getuid())))
-	unlock, err := lock.Lock()
+	made.Lock()
+	defer made.Unlock()
+	folders = slices.DeleteFunc(slices.Clone(folders), func(folder string) bool { return made.folders[folder] })
+	if len(folders) == 0 {
+		return root, nil
+	}
+	unlock, err := lock()
 	if err != nil {
-		return "", fmt.Errorf("guests: %w", err)
+		return "", err
 	}
 	defer unlock()
 	// One command for all, since the go command takes longer to start than to see that nothing has changed.
@@ -126,6 +139,7 @@ func CompileVerbosely(ctx context.Context, log io.Writer, folders ...string) (ro
 		if err := place(filepath.Join(built, name), filepath.Join(root, filepath.FromSlash(folder), name+".wasm")); err != nil {
 			return "", fmt.Errorf("guests: %w", err)
 		}
+		made.folders[folder] = true
 	}
 	return root, nil
 }
@@ -151,8 +165,42 @@ func place(file, name string) error {
 
 // Build compiles one Go package to a WASI command. Dir is where the package's name is
 // resolved, so it may belong to any module. Flags are more of them for the go command.
+// A copy of the command stays in the checkout, so that it is linked again only if something has changed.
 func Build(ctx context.Context, dir, pkg, output string, flags ...string) error {
-	return build(ctx, nil, dir, []string{pkg}, output, flags...)
+	root, err := Root()
+	if err != nil {
+		return err
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return fmt.Errorf("guests: %w", err)
+	}
+	unlock, err := lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	of := sha256.Sum256([]byte(strings.Join(append([]string{dir, pkg}, flags...), "\x00")))
+	kept := filepath.Join(root, "bin", "guests", hex.EncodeToString(of[:8]))
+	if err := build(ctx, nil, dir, []string{pkg}, kept, flags...); err != nil {
+		return err
+	}
+	module, err := os.ReadFile(kept)
+	if err == nil {
+		err = os.WriteFile(output, module, 0o644)
+	}
+	if err != nil {
+		return fmt.Errorf("guests: %w", err)
+	}
+	return nil
+}
+
+// lock makes processes take turns, since the toolchain writes its output in place.
+func lock() (unlock func(), err error) {
+	unlock, err = lockedfile.MutexAt(filepath.Join(os.TempDir(), fmt.Sprintf("caisson-guests-%d.lock", os.Getuid()))).Lock()
+	if err != nil {
+		return nil, fmt.Errorf("guests: %w", err)
+	}
+	return unlock, nil
 }
 
 func build(ctx context.Context, log io.Writer, dir string, packages []string, output string, flags ...string) error {

@@ -180,7 +180,7 @@ func TestAttackRecordsOfOthers(t *testing.T) {
 		times int
 	}{
 		"many": {entry(0), MaxRecords + pruned},
-		"long": {Entry{Record: tool.Record{Result: tool.Result{Output: strings.Repeat("x", MaxBytes/pruned)}}}, 2 * pruned},
+		"long": {Entry{Record: tool.Record{Result: tool.Result{Output: strings.Repeat("x", MaxBytes/pruned)}}}, pruned + pruned/4},
 	} {
 		for _, restarted := range []bool{false, true} {
 			if restarted && name == "long" {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/testsize"
 	"github.com/caisson-run/caisson/server/rest"
 )
 
@@ -24,7 +25,7 @@ func TestAttackSubmissionsInTheWay(t *testing.T) {
 	mine := w.until(w.start("mallory", asks).ID, "mallory", "requires_action")
 	others := w.until(w.start("ada", asks).ID, "ada", "requires_action")
 	var document strings.Builder
-	for i := range 60_000 {
+	for i := range testsize.Of(40_000, 60_000) {
 		fmt.Fprintf(&document, `,{"type":"function_call_output","call_id":"x%d","output":"%s"}`, i, strings.Repeat("a", 50))
 	}
 	body := `{"dialect":"responses","results":[` + document.String()[1:] + `]}`
@@ -32,7 +33,7 @@ func TestAttackSubmissionsInTheWay(t *testing.T) {
 	var submitting sync.WaitGroup
 	ended := make(chan struct{})
 	took := make(chan time.Duration, 1000)
-	for range 3 {
+	for range testsize.Of(2, 3) {
 		submitting.Go(func() {
 			for {
 				select {

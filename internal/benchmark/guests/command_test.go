@@ -13,6 +13,7 @@ import (
 
 	"github.com/caisson-run/caisson/internal/benchmark/guests"
 	"github.com/caisson-run/caisson/internal/benchmark/guests/go/handler"
+	"github.com/caisson-run/caisson/internal/testsize"
 )
 
 func TestCommands(t *testing.T) {
@@ -33,7 +34,7 @@ func TestCommands(t *testing.T) {
 }
 
 func answers(t *testing.T, command command) {
-	for _, length := range []int{0, 100, 64 << 10} {
+	for _, length := range []int{0, 100, testsize.Of(4<<10, 64<<10)} {
 		call := guests.NewCall(length)
 		output, err := command.run(t, call.Input)
 		require.NoError(t, err)

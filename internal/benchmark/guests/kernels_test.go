@@ -2,6 +2,7 @@ package guests_test
 
 import (
 	"context"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,6 +11,7 @@ import (
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
 	"github.com/caisson-run/caisson/internal/benchmark/guests"
+	compiled "github.com/caisson-run/caisson/internal/guests"
 	"github.com/caisson-run/caisson/internal/testsize"
 )
 
@@ -90,7 +92,12 @@ func (g group) start(t *testing.T, language guests.Language) api.Module {
 	source, err := g.module(t.Context(), language, t.TempDir())
 	require.NoError(t, err)
 	config := wazero.NewModuleConfig().WithStartFunctions("_initialize")
-	module, err := newRuntime(t, wazero.NewRuntimeConfig()).InstantiateWithConfig(t.Context(), source, config)
+	home, _, err := compiled.CompiledCode()
+	require.NoError(t, err)
+	cache, err := wazero.NewCompilationCacheWithDir(filepath.Join(home, "wazero")) // of machine code
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, cache.Close(context.WithoutCancel(t.Context()))) })
+	module, err := newRuntime(t, wazero.NewRuntimeConfig().WithCompilationCache(cache)).InstantiateWithConfig(t.Context(), source, config)
 	require.NoError(t, err)
 	return module
 }

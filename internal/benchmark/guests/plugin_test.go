@@ -11,6 +11,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/caisson-run/caisson/internal/benchmark/guests"
+	"github.com/caisson-run/caisson/internal/testsize"
 )
 
 func TestPluginsAnswer(t *testing.T) {
@@ -23,7 +24,7 @@ func TestPluginsAnswer(t *testing.T) {
 			require.NoError(t, err)
 			host := &extismHost{}
 			host.instantiate(t, runtime, module)
-			for _, length := range []int{0, 100, 64 << 10} {
+			for _, length := range []int{0, 100, testsize.Of(4<<10, 64<<10)} {
 				call := guests.NewCall(length)
 				code := host.call(t, runtime, module, call.Input)
 				require.Zero(t, code, host.text(host.errorAt))

@@ -145,7 +145,7 @@ func closeWhileRunning(t *testing.T, spinning []byte) time.Duration {
 // TestAttackManyCalls: calls beyond those that may run wait, and calls beyond those that
 // may wait are told at once, so that 20,000 at a time take no more memory than a few.
 func TestAttackManyCalls(t *testing.T) {
-	const calls, each = 20_000, 16 // pages
+	const each = 16 // pages
 	hostile := guest{memory: pages(each), body: fill(0, each<<16)}
 	if !performing() {
 		e := perform(t.Context(), t.TempDir(), t.Name(), time.Minute)
@@ -172,7 +172,7 @@ func TestAttackManyCalls(t *testing.T) {
 	begin()
 	var served atomic.Int64
 	var group sync.WaitGroup
-	for range calls {
+	for range testsize.Of(5_000, 20_000) {
 		group.Go(func() {
 			switch err := innocently(t, loaded); {
 			case err == nil:

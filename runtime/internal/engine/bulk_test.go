@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
+
+	"github.com/caisson-run/caisson/internal/testsize"
 )
 
 // tabled is a module with 3 pages of memory, two tables, segments longer than a piece and shorter ones, and an
@@ -78,7 +80,7 @@ func TestBulkOperationsBehaveTheSame(t *testing.T) {
 	prepared, err := rewriteAll(source)
 	require.NoError(t, err)
 	sizes := [][2]int{{memory, bytes}, {memory, 99}, {memory, memory}, {memory, memory}, {elements, elements - 100}, {elements, 77}, {elements, elements}, {elements, elements}, {elements, elements}, {elements, elements}}
-	for seed := range uint64(20) {
+	for seed := range uint64(testsize.Of(8, 20)) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		number := func(size int) uint32 {
 			switch random.IntN(8) {

@@ -94,7 +94,7 @@ func TestChildIsBounded(t *testing.T) {
 		name string
 		set  func(*Compiler)
 	}{
-		{"processor", func(c *Compiler) { c.CPU = 2 * time.Second }},
+		{"processor", func(c *Compiler) { c.CPU = time.Second }},
 		{"clock", func(c *Compiler) { c.Wall = 4 * time.Second }},
 	}
 	for _, limit := range testsize.Sample(limits, 1) {

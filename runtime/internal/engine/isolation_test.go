@@ -273,7 +273,7 @@ func (p *isolation) probe(t *testing.T, peak int64) string {
 // memory under pressure in between. After each the instance is byte for byte as a new one, or
 // gone, and what runs in it next comes to what it comes to in a new one.
 func TestRunsAreIsolated(t *testing.T) {
-	each := testsize.Of(100, 400)
+	each := testsize.Of(50, 400)
 	seed := rand.Uint64()
 	ends, flooded := map[string]int{}, 0
 	for stream, v := range variants() {
@@ -366,7 +366,7 @@ func leaveSize(i *instance, left state) bool {
 // forgets one thing, the instance differs from a new one wherever a run left that, and so does
 // what runs in it next.
 func TestIsolationNoticesMissingResets(t *testing.T) {
-	const each = 60
+	each := testsize.Of(30, 60)
 	seed := rand.Uint64()
 	for _, f := range flaws() {
 		for _, resumed := range []bool{false, true} {

@@ -110,7 +110,7 @@ func TestProgramsStayWithinTheirFuel(t *testing.T) {
 		}
 		return programs.Endless(seed)
 	}
-	runPrograms(t, testsize.Of(60, 500), generate, func(t *testing.T, seed uint64, report func(string)) {
+	runPrograms(t, testsize.Of(30, 500), generate, func(t *testing.T, seed uint64, report func(string)) {
 		p := generate(seed)
 		exceeds := func() error { return withinFuel(t.Context(), e, p, fuelLimits(seed)...) }
 		err := exceeds()
@@ -150,7 +150,7 @@ func containAttacks(t *testing.T, attacks []programs.Attack) {
 // TestAttackRecursionWithWorkOnTheWayBack: a guest that recurses deeply, and executes a little in each
 // of the functions that return, is stopped among them.
 func TestAttackRecursionWithWorkOnTheWayBack(t *testing.T) {
-	containAttacks(t, programs.WayBackAttacks())
+	containAttacks(t, testsize.Sample(programs.WayBackAttacks(), 2))
 }
 
 // TestAttackLeavesInARow: functions that do not test are tested by those that call them, without a loop

@@ -204,7 +204,7 @@ func TestBoundedPrograms(t *testing.T) {
 		p, _ := programs.Bounded(seed)
 		return p
 	}
-	runPrograms(t, testsize.Of(100, 500), bounded, func(t *testing.T, seed uint64, report func(string)) {
+	runPrograms(t, testsize.Of(60, 500), bounded, func(t *testing.T, seed uint64, report func(string)) {
 		p, want := programs.Bounded(seed)
 		err := asInterpreted(t.Context(), e, p, want)
 		if err == nil {
@@ -272,7 +272,7 @@ const (
 func TestEndlessPrograms(t *testing.T) {
 	e := engineForPrograms(t)
 	var once sync.Once
-	runPrograms(t, 200, programs.Endless, func(t *testing.T, seed uint64, report func(string)) {
+	runPrograms(t, testsize.Of(60, 200), programs.Endless, func(t *testing.T, seed uint64, report func(string)) {
 		once.Do(func() { collectAllTheTime(t) })
 		p := programs.Endless(seed)
 		if err := stopped(t.Context(), e, p, seed); err != nil {

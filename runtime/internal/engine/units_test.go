@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/hostfuncs"
+	"github.com/caisson-run/caisson/internal/testsize"
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
@@ -131,10 +132,11 @@ func TestAttackUnitsThatMove(t *testing.T) {
 	}
 	limit := tolerated * measure(additions())
 	const locals = 8_000 // those of 20,000 take 10 s to compile
-	for _, attack := range []struct {
+	type attack struct {
 		unitCase
 		charged, executed int // of one iteration: units, and instructions
-	}{
+	}
+	for _, attack := range testsize.Sample([]attack{
 		{assigned(locals), 4 + locals/128, 4},
 		{nestedBlocks(0x02, 200, 127), 4 + 200*127/128, 4},
 		{nestedBlocks(0x03, 100, 127), 4 + 100*(127+16)/128, 4},
@@ -142,7 +144,7 @@ func TestAttackUnitsThatMove(t *testing.T) {
 		{joins(1000), 6 + 1000*32/128, 6},
 		{unitCase: called(1000, false)},
 		{unitCase: afterCall(2000, callTo(2), "call")},
-	} {
+	}, 3) {
 		per := measure(attack.unitCase)
 		t.Logf("%s: %.2f ns per unit, at most %.2f", attack.name, per, limit)
 		assert.Less(t, per, limit, attack.name)

@@ -108,7 +108,7 @@ func TestSpecificationIsRewritten(t *testing.T) {
 	for suite := range validatedSuites() {
 		t.Run(suite, func(t *testing.T) {
 			dir, rewritten, refused := filepath.Join(root, suite, "testdata"), 0, 0
-			for _, c := range commands(t, dir) {
+			for _, c := range testsize.Sample(commands(t, dir), 600) {
 				source := read(t, filepath.Join(dir, c.Filename))
 				a, err := check(source, Bounds{}, Features{TailCalls: true})
 				if err != nil {
@@ -133,7 +133,7 @@ func TestGoProgramsAreRewritten(t *testing.T) {
 	require.False(t, a.UsesSegments)
 	all := passesOf()
 	slices.Reverse(all) // what calls use is the last
-	for _, passes := range testsize.Sample(all, 4) {
+	for _, passes := range testsize.Sample(all, 2) {
 		t.Run(fmt.Sprintf("%+v", passes), func(t *testing.T) {
 			checkRewritten(t, source, a, passes)
 			got := rewrote(t, source, a, passes)

@@ -113,7 +113,7 @@ func TestTimerEndsWhatStandsStill(t *testing.T) {
 		t.Run("control: "+process, func(t *testing.T) {
 			c := command(t, process)
 			require.NoError(t, c.Start())
-			code, _ := end(t, c, 3*time.Second)
+			code, _ := end(t, c, 1500*time.Millisecond)
 			assert.Equal(t, -1, code, "it had to be killed")
 		})
 	}
