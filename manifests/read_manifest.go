@@ -249,10 +249,10 @@ func (r *reader) checkNames(root *node, m *Manifest) {
 	}
 }
 
-// Bounds of the limits of a call. The maximum memory is 4 GiB less one page, so that its size in bytes fits 32 bits.
+// Bounds of the limits of a call. More memory than 2 GiB is not safe: see maxMemory in runtime/internal/engine.
 const (
 	MinMemory  Bytes = 64 << 10 // one page of WebAssembly's
-	MaxMemory  Bytes = 4<<30 - 64<<10
+	MaxMemory  Bytes = 2 << 30
 	MaxTimeout       = 24 * time.Hour
 )
 

@@ -210,6 +210,33 @@ func lateGuest(t *testing.T, stdout string) *Tool {
 	return guest
 }
 
+// TestAttackLongTraces: the trace of a trap names the types of functions, which may have a thousand parameters and
+// results each. The control has one.
+func TestAttackLongTraces(t *testing.T) {
+	const depth = 35
+	for _, values := range []int{1, 1000} {
+		kinds, bodies := "", ""
+		for n := range depth {
+			kinds += "\x01"
+			body := "\x00" + strings.Repeat("\xd0\x6f", values) + "\x10" + number(n+2) + "\x0b" // ref.null extern, call
+			if n == depth-1 {
+				body = "\x00\x00\x0b" // unreachable
+			}
+			bodies += vector(body)
+		}
+		types := strings.Repeat(number(values)+strings.Repeat("\x6f", values), 2)
+		start := vector("\x00" + strings.Repeat("\xd0\x6f", values) + "\x10\x01" + strings.Repeat("\x1a", values) + "\x0b")
+		module := magic + section(1, "\x02\x60\x00\x00\x60"+types) + section(3, number(depth+1)+"\x00"+kinds) + section(5, "\x01\x00\x01") +
+			section(7, "\x02"+vector("_start")+"\x00\x00"+vector("memory")+"\x02\x00") + section(10, number(depth+1)+start+bodies)
+		guest := load(t, newRuntime(t, Options{}), named(t, "guest", module, "limits: {stderr: 1KiB}\n"), manifests.Grants{})
+		outcome, err := guest.Invoke(t.Context(), tool.Invocation{CallID: "1", Tool: "guest"})
+		require.NoError(t, err)
+		assert.Equal(t, tool.Trap, outcome.Result.Kind)
+		assert.Contains(t, outcome.Log, trapMark)
+		assert.LessOrEqual(t, len(outcome.Log), maxTrace+100)
+	}
+}
+
 // TestAttackSecretsAtTheCut: where a log is cut, no part of a secret can be seen, wherever the cut is.
 func TestAttackSecretsAtTheCut(t *testing.T) {
 	guest := lateGuest(t, "text")

@@ -56,7 +56,7 @@ func defaults(ceiling Limits) Limits {
 
 var (
 	errNegativeLimit = errors.New("a limit is negative")
-	errTooMuchMemory = fmt.Errorf("the memory limit is over %s, the most that WebAssembly can address", manifests.MaxMemory)
+	errTooMuchMemory = fmt.Errorf("the memory limit is over %s, the most that a tool may have", manifests.MaxMemory)
 )
 
 // under returns the limits with zeros replaced by the profile's limits.

@@ -166,6 +166,10 @@ func lastOf(text string, most int, cut bool) string {
 	return strings.ToValidUTF8(text, "\uFFFD")
 }
 
+// maxTrace is how much of a trace is logged, in bytes. It has some thirty frames, each with the types of its function,
+// which may be thousands.
+const maxTrace = 4 << 10
+
 // shown returns the log as records have it, with the host's notes.
 func (r *run) shown() string {
 	if r.log.omitted {
@@ -188,7 +192,7 @@ func (r *run) shown() string {
 		log += leftOutMark + left + "]\n"
 	}
 	if r.trace != "" {
-		log += "\n" + trapMark + "\n" + strings.ToValidUTF8(r.trace, "\uFFFD")
+		log += "\n" + trapMark + "\n" + strings.ToValidUTF8(r.trace[:min(len(r.trace), maxTrace)], "\uFFFD")
 	}
 	return log
 }

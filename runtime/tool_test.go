@@ -332,7 +332,7 @@ func TestLimitsAreRequestsUnderACeiling(t *testing.T) {
 	_, err := New(t.Context(), Options{Limits: Limits{Timeout: -1}})
 	assert.ErrorContains(t, err, "negative")
 	_, err = New(t.Context(), Options{Limits: Limits{Memory: 4 << 30}})
-	assert.ErrorContains(t, err, "the memory limit is over 4194240KiB, the most that WebAssembly can address: 4GiB")
+	assert.ErrorContains(t, err, "the memory limit is over 2GiB, the most that a tool may have: 4GiB")
 }
 
 func TestClosedRuntime(t *testing.T) {

@@ -269,7 +269,7 @@ func parseMemory(text string) (manifests.Bytes, error) {
 	case size < manifests.MinMemory:
 		return 0, fmt.Errorf("want at least %s, since WebAssembly's memory grows by that; write a size such as 64MiB", manifests.MinMemory)
 	case size > manifests.MaxMemory:
-		return 0, fmt.Errorf("want at most %s, since WebAssembly's addresses have 32 bits", manifests.MaxMemory)
+		return 0, fmt.Errorf("want at most %s", manifests.MaxMemory)
 	}
 	return size, nil
 }

@@ -86,7 +86,7 @@ func TestParsedFlags(t *testing.T) {
 		advice             string
 	}{
 		"timeout":    {[]string{"1m30s", "24h"}, []string{"0s", "-1s", "25h", ""}, "want "},
-		"memory":     {[]string{"64MiB", "65536", "64KiB", "4194240KiB"}, []string{"0", "-1", "64MB!", "", "4GiB", "4294901761", "8GiB", "63KiB", "65535B"}, "want "},
+		"memory":     {[]string{"64MiB", "65536", "64KiB", "2GiB"}, []string{"0", "-1", "64MB!", "", "4GiB", "2147483649", "8GiB", "63KiB", "65535B"}, "want "},
 		"memory ":    {nil, []string{"1", "64", "65535"}, "write "},
 		"timeout ":   {nil, []string{"1", "20"}, "write "},
 		"fuel":       {[]string{"1"}, []string{"0", "-1", "1.5", ""}, "want a whole number above 0"},

@@ -100,7 +100,7 @@ func TestWhatHasNoEquivalentIsSaid(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"wasm": [{"path": "noop.wasm"}], "allowed_hosts": ["api-?.example.com"]}`:     `the pattern "api-?.example.com" has no equivalent`,
 		`{"wasm": [{"path": "noop.wasm"}], "memory": {"max_var_bytes": 2097152}}`:       "2097152 is lowered to 1048576",
-		`{"wasm": [{"path": "noop.wasm"}], "memory": {"max_pages": 65536}}`:             "memory.max_pages: 65536 is lowered to 65535",
+		`{"wasm": [{"path": "noop.wasm"}], "memory": {"max_pages": 65536}}`:             "memory.max_pages: 65536 is lowered to 32768",
 		`{"wasm": [{"path": "noop.wasm"}], "timeout_ms": 99999999999999}`:               "timeout_ms: 99999999999999 is more than the 86400000 of a day, which it is lowered to",
 		`{"wasm": [{"path": "noop.wasm"}], "allow_http_response_headers": true}`:        `"allow_http_response_headers" has no equivalent`,
 		`{"wasm": [{"path": "noop.wasm", "sha": "1"}]}`:                                 `wasm[0].sha: "sha" has no equivalent`,

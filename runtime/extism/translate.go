@@ -173,7 +173,7 @@ func (t *translation) limits() (map[string]string, error) {
 	m := t.said.Memory // never nil; a number that is not given is 0 for pages, and else -1
 	if pages := int64(m.MaxPages); pages > 0 {
 		const most = int64(manifests.MaxMemory / pageBytes)
-		if pages == most+1 { // all that 32 bits address; the runtime has a page less
+		if pages > most && pages <= 1<<16 { // all that 32 bits address
 			t.note("memory.max_pages", fmt.Sprintf("%d is lowered to %d", pages, most), fmt.Sprintf("write %d", most))
 			pages = most
 		}

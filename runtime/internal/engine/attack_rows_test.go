@@ -13,7 +13,7 @@ import (
 const (
 	mebibyte   = 1 << 20
 	mostMemory = 4<<30 - 64<<10 // the largest limit that a manifest may have
-	allMemory  = ", memory: 4194240KiB"
+	allMemory  = ", memory: 2GiB"
 )
 
 // attacks are those on a call's time and on the host's memory. Some of their controls have

@@ -79,7 +79,7 @@ func (m *Module) assemble(ctx context.Context, limit uint64) (_ *instance, refus
 
 // assembleOne makes an instance, whose memory is limited together with those of others.
 func (m *Module) assembleOne(ctx context.Context, limit uint64, others []*instance) (_ *instance, refused int64, err error) {
-	memory := &linearMemory{limit: limit, beside: memoriesOf(others, nil)}
+	memory := &linearMemory{limit: min(limit, maxMemory), beside: memoriesOf(others, nil)}
 	made, err := m.instantiateWith(ctx, memory)
 	if err != nil {
 		memory.Free()
