@@ -183,14 +183,13 @@ func (s *Server) handle(ctx context.Context, method string, request sdk.Request,
 		defer end()
 		return s.named(ctx, method, r, next)
 	case *sdk.ServerRequest[*sdk.InitializeParams]:
-		result, err := next(ctx, method, request)
-		if err != nil {
+		if r.Session.InitializeParams() != nil {
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the session has already begun"}
 		}
-		if err := s.web.began(ctx, r); err != nil {
+		if err := s.web.begin(ctx, r); err != nil {
 			return nil, err
 		}
-		return result, nil
+		return next(ctx, method, request)
 	}
 	return next(ctx, method, request)
 }
