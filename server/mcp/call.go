@@ -33,11 +33,50 @@ func (s *Server) named(ctx context.Context, method string, request *sdk.CallTool
 		return nil, refused(fmt.Sprintf("the tool %q is not offered over MCP", tool.Shown(requested, 64)))
 	}
 	request.Params.Name = entry.Name
-	return next(ctx, method, request)
+	var open openQuestion
+	result, err := next(context.WithValue(ctx, questionKey{}, &open), method, request)
+	if err != nil && open.asked != nil {
+		return s.unanswered(ctx, request, open.asked)
+	}
+	return result, err
+}
+
+type questionKey struct{}
+
+// openQuestion is what the client of an earlier revision is asked while its call lasts.
+type openQuestion struct {
+	asked *sdk.CallToolResult // nil once it was answered
+}
+
+// noteQuestion notes what the client is asked now. Nil means that it was answered.
+func noteQuestion(ctx context.Context, asked *sdk.CallToolResult) {
+	if open, ok := ctx.Value(questionKey{}).(*openQuestion); ok {
+		open.asked = asked
+	}
+}
+
+// unanswered ends a call whose client was asked and sent something else than an answer: an error, or a value of
+// another form. It is as if the user had not answered, and no failure of the server. The client's text is for nobody.
+func (s *Server) unanswered(ctx context.Context, request *sdk.CallToolRequest, asked *sdk.CallToolResult) (sdk.Result, error) {
+	if ctx.Err() != nil {
+		if by, err := s.by(ctx, request.Session, request.Extra); err == nil {
+			s.waiting.take(by.key, asked.RequestState)
+		}
+		return nil, refused("the client disconnected before its user answered")
+	}
+	params := *request.Params
+	params.RequestState, params.InputResponses = asked.RequestState, sdk.InputResponseMap{}
+	for id := range asked.InputRequests {
+		params.InputResponses[id] = &sdk.ElicitResult{Action: "cancel"}
+	}
+	again := *request
+	again.Params = &params
+	return s.call(ctx, &again)
 }
 
 // call answers tools/call.
 func (s *Server) call(ctx context.Context, request *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+	noteQuestion(ctx, nil)
 	by, err := s.by(ctx, request.Session, request.Extra)
 	if err != nil {
 		return nil, err
@@ -78,11 +117,11 @@ func (s *Server) call(ctx context.Context, request *sdk.CallToolRequest) (*sdk.C
 		return nil, s.failed(ctx, "tools/call", err)
 	}
 	if report.Status == executor.RequiresAction {
-		return s.ask(&c, report)
+		return s.ask(ctx, &c, report)
 	}
 	record := report.Records[0]
 	if record.Result.Kind == tool.Internal {
-		s.log.ErrorContext(ctx, "a call failed", "call_id", record.CallID, "tool", record.Function.Name)
+		s.failures.ErrorContext(ctx, "a call failed", "call_id", record.CallID, "tool", record.Function.Name)
 	}
 	s.restore(&record, session)
 	return written(record)

@@ -79,6 +79,6 @@ func (s *Server) by(ctx context.Context, session *sdk.ServerSession, extra *sdk.
 // which the operator finds the reason in the log.
 func (s *Server) failed(ctx context.Context, method string, err error) error {
 	id := rand.Text()
-	s.log.ErrorContext(ctx, "a request failed", "id", id, "method", method, "err", err)
+	s.failures.ErrorContext(ctx, "a request failed", "id", id, "method", method, "err", err)
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error " + id}
 }
