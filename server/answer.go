@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/caisson-run/caisson/server/auth"
 )
 
 // piece is how many bytes of an answer a client has to take within [Limits.Stall].
@@ -119,7 +121,7 @@ func (w *answerWriter) mayWrite(bytes int) error {
 		return nil
 	}
 	ended := context.Cause(w.allowed)
-	if !isEnd(ended) {
+	if !auth.IsEnd(ended) {
 		return nil
 	}
 	if w.late += bytes; w.late > piece {

@@ -24,7 +24,8 @@ type connections struct {
 	mu       sync.Mutex
 	changed  sync.Cond
 	held     map[*connection]struct{}
-	expiring int // of those that are held
+	expiring int       // of those that are held
+	lowered  time.Time // when the limit was lowered
 	closed   bool
 }
 
@@ -37,8 +38,8 @@ func newConnections(l net.Listener, limits Limits) *connections {
 // Accept implements [net.Listener].
 func (c *connections) Accept() (net.Conn, error) {
 	accepted, err := c.Listener.Accept()
-	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
-		c.scarce()
+	if isScarce(err) {
+		c.scarce(nil)
 	}
 	if err != nil {
 		return nil, err
@@ -46,7 +47,7 @@ func (c *connections) Accept() (net.Conn, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for len(c.held) >= c.limit && !c.closed {
-		if oldest := c.longest(); oldest != nil {
+		if oldest := c.longest(nil); oldest != nil {
 			oldest.drop()
 			continue
 		}
@@ -64,14 +65,24 @@ func (c *connections) Accept() (net.Conn, error) {
 	return held, nil
 }
 
+// isScarce reports whether an error says that the system has no more descriptors.
+func isScarce(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
+}
+
 // scarce lowers the limit, for good, after the system has run out of descriptors: a quarter of what is held becomes
-// free, for other connections and for what requests open.
-func (c *connections) scarce() {
+// free, for other connections and for what requests open. It keeps the connection of the request that noticed, or nil.
+func (c *connections) scarce(noticed *connection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	now := time.Now()
+	if now.Sub(c.lowered) < scarcePause {
+		return
+	}
+	c.lowered = now
 	c.limit = max(min(c.limit, len(c.held)*3/4), 1)
 	for len(c.held) > c.limit {
-		oldest := c.longest()
+		oldest := c.longest(noticed)
 		if oldest == nil {
 			return
 		}
@@ -79,15 +90,44 @@ func (c *connections) scarce() {
 	}
 }
 
+// scarcePause is how long the limit is not lowered again, since the descriptors of connections become free a little
+// after they were closed.
+const scarcePause = time.Second
+
+// Connections that were closed have scarceWait, so many times, to become descriptors for what a request opens.
+const (
+	scarceTries = 10
+	scarceWait  = 20 * time.Millisecond
+)
+
+// withDescriptors does what opens files for a request. If there are no descriptors, it ends connections that have none
+// of the authenticated requests, and tries again.
+func withDescriptors(r *http.Request, do func() error) error {
+	err := do()
+	for range scarceTries {
+		one := connectionFor(r)
+		if !isScarce(err) || one == nil {
+			return err
+		}
+		one.of.scarce(one)
+		time.Sleep(scarceWait)
+		err = do()
+	}
+	return err
+}
+
 // sendBuffer is how many bytes the operating system holds of what a client has not taken. Linux wakes a writer only
 // when a third of them is free, and by default holds megabytes, which a slow reader does not take within
 // [Limits.Stall].
 const sendBuffer = 128 << 10
 
-// longest returns the connection that has had no authenticated request for longest, or nil if all have one. The caller
-// must hold c.mu.
-func (c *connections) longest() (found *connection) {
+// longest returns the connection that has had no authenticated request for longest, except one, or nil if all have
+// one. The caller must hold c.mu.
+func (c *connections) longest(except *connection) (found *connection) {
 	for one := range c.held {
+		if one == except {
+			continue
+		}
 		if one.running == 0 && (found == nil || one.since.Before(found.since)) {
 			found = one
 		}

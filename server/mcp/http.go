@@ -158,7 +158,7 @@ func present(request context.Context) (context.Context, func()) {
 			return
 		}
 		grace := toTell
-		if auth.IsRefusal(context.Cause(request)) {
+		if auth.IsEnd(context.Cause(request)) {
 			grace = toTellRefused
 		}
 		late := time.NewTimer(grace)
