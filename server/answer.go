@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/caisson-run/caisson/server/auth"
+	"github.com/caisson-run/caisson/server/memory"
 )
 
 // piece is how many bytes of an answer a client has to take within [Limits.Stall].
@@ -151,6 +152,8 @@ type timedBody struct {
 	connection *http.ResponseController
 	// check returns why the caller may no longer act, or nil. It is set once the caller is known.
 	check func() error
+	// held counts the bytes that have arrived. It is set once the caller is known.
+	held *memory.Request
 	// multiplexed is set over HTTP/2, where no other request waits for the body.
 	multiplexed bool
 	// unasked is set while the client waits to be told that it may send the body.
@@ -177,6 +180,11 @@ func (s *Server) newBody(w http.ResponseWriter, r *http.Request) *timedBody {
 func (b *timedBody) Read(p []byte) (int, error) {
 	b.unasked = false
 	n, err := b.ReadCloser.Read(p)
+	if b.held != nil {
+		if full := b.held.Body(n); full != nil {
+			return n, full
+		}
+	}
 	switch {
 	case err == io.EOF: // after another error, the rest must not be waited for
 		b.ended = true
@@ -210,7 +218,7 @@ func (b *timedBody) ignoreRest() {
 	}
 	_ = b.connection.SetReadDeadline(time.Now().Add(restTime))
 	if !b.unasked { // reading would ask for it
-		b.check = nil
+		b.check, b.held = nil, nil
 		_, _ = io.CopyN(io.Discard, b, restBytes) // net/http closes the connection if this is not all
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/caisson-run/caisson/server/auth"
+	"github.com/caisson-run/caisson/server/memory"
 	"github.com/caisson-run/caisson/server/problem"
 )
 
@@ -41,7 +42,7 @@ func (s *Server) routes() (http.Handler, error) {
 	}
 	g := &gate{
 		server: s, callers: newRates(s.options.Limits.Rate, s.options.Limits.Burst), failures: newRates(s.options.Limits.Failures, failureBurst),
-		underway: newUnderway(s.options.Limits.Requests),
+		underway: newUnderway(s.options.Limits.Requests), memory: memory.New(tenantBodies*s.options.Limits.BodyBytes, tenants*tenantBodies*s.options.Limits.BodyBytes),
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		connectionFor(r).handles()
@@ -146,7 +147,15 @@ type gate struct {
 	server            *Server
 	callers, failures *rates
 	underway          *underway
+	memory            *memory.Bound
 }
+
+// Bounds on the bytes of bodies that have arrived, and of answers that clients have not taken, in open requests: of a
+// tenant, in bodies of [Limits.BodyBytes], and of all, in tenants that use all of theirs.
+const (
+	tenantBodies = 4
+	tenants      = 4
+)
 
 // failureBurst is how many refused tokens an address may show before it has to wait.
 const failureBurst = 20
@@ -249,14 +258,29 @@ func (g *gate) identified(w http.ResponseWriter, r *http.Request) (identified *h
 		return nil, nil
 	}
 	end := connectionFor(r).begin(r, answered)
-	if s.options.Tokens == nil { // the caller may act for as long as it likes
-		return r, end
+	held := g.memory.Open(memoryOf(caller))
+	if body, ok := r.Body.(*timedBody); ok {
+		body.held = held
 	}
-	r, stop := s.whileAllowed(w, r, check)
+	r = r.WithContext(memory.With(r.Context(), held))
+	stop := func() {}
+	if s.options.Tokens != nil { // otherwise the caller may act for as long as it likes
+		r, stop = s.whileAllowed(w, r, check)
+	}
 	return r, func() {
 		stop()
+		held.Close()
 		end()
 	}
+}
+
+// memoryOf returns who shares a bound of memory with the caller. Callers without a token and a tenant, on this machine,
+// share that of all.
+func memoryOf(c auth.Caller) string {
+	if c.Tenant == "" && c.ID == "" {
+		return ""
+	}
+	return sharer(c)
 }
 
 // showsToken returns the caller whose token the request shows, a check of whether the token still works, and what must

@@ -54,9 +54,15 @@ func (x *exchange) createRun() (reply, error) {
 // accepted is the answer to a request that has a run go on: the run or, for a client that wants them, its events after
 // one.
 func (x *exchange) accepted(r *run, after int64) (reply, error) {
-	whole, err := r.answer(http.StatusAccepted)
-	if err != nil || !x.wantsEvents() {
-		return whole, err
+	if !x.wantsEvents() {
+		return x.answerRun(r, http.StatusAccepted)
+	}
+	whole := reply{status: http.StatusAccepted, location: r.path()}
+	if len(x.request.Header.Values(keyHeader)) > 0 { // for a repeated request; a stream can be long
+		var err error
+		if whole, err = x.answerRun(r, http.StatusAccepted); err != nil {
+			return reply{}, err
+		}
 	}
 	x.w.Header().Set("Location", whole.location)
 	if _, err := x.follow(r, after); err != nil {

@@ -101,7 +101,7 @@ type API struct {
 	document []byte
 	runs     *runs
 	keys     *keys
-	reading  sync.Map // by tenant: a semaphore for those who read records
+	making   sync.Map // by tenant: a semaphore for those whose answers are made
 
 	mu       sync.Mutex
 	stopped  bool
