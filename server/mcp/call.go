@@ -123,25 +123,39 @@ func (s *Server) call(ctx context.Context, request *sdk.CallToolRequest) (*sdk.C
 	if record.Result.Kind == tool.Internal {
 		s.failures.ErrorContext(ctx, "a call failed", "call_id", record.CallID, "tool", record.Function.Name)
 	}
-	s.restore(&record, session)
+	size := record.Result.Size() + len(record.Result.Data)
+	at, restores := s.droppedData(&record)
+	if restores {
+		size += int(record.Cuts[at].Bytes)
+	}
+	if err := by.reserve(copies * size); err != nil {
+		return nil, err
+	}
+	if restores {
+		restore(&record, session, at)
+	}
 	return written(record)
 }
 
-// restore puts back the data that the executor dropped from a result because it is long, if the tool has a schema of
-// results: clients refuse a result without structured content then. Data that is not kept cannot be put back, which
-// makes the result a failure.
-func (s *Server) restore(record *tool.Record, session *executor.Session) {
+// copies is how many copies of a result its answer takes in the making.
+const copies = 3
+
+// droppedData returns the cut with the data that the executor dropped from a result because it is long, if the tool has
+// a schema of results: clients refuse a result without structured content then.
+func (s *Server) droppedData(record *tool.Record) (cut int, ok bool) {
 	entry, ok := s.host.Registry().Get(record.Function.Name)
 	if !ok || !record.Result.Success || len(record.Result.Data) > 0 {
-		return
+		return 0, false
 	}
 	if offered, ok := s.tools.offered(entry.Name); !ok || offered.OutputSchema == nil {
-		return
+		return 0, false
 	}
-	at := slices.IndexFunc(record.Cuts, func(cut tool.Cut) bool { return cut.Part == "data" })
-	if at < 0 {
-		return // the tool had none
-	}
+	cut = slices.IndexFunc(record.Cuts, func(cut tool.Cut) bool { return cut.Part == "data" })
+	return cut, cut >= 0 // otherwise the tool had none
+}
+
+// restore puts dropped data back. Data that is not kept cannot be, which makes the result a failure.
+func restore(record *tool.Record, session *executor.Session, at int) {
 	page, err := session.Page(record.Cuts[at].Reference, 0, record.Cuts[at].Bytes)
 	if err != nil || !json.Valid([]byte(page.Text)) {
 		record.Result.Success, record.Result.Kind = false, tool.Output
@@ -264,6 +278,9 @@ func (s *Server) readOutput(ctx context.Context, request *sdk.ReadResourceReques
 	defer done()
 	if session == nil {
 		return nil, refused("the session has no results")
+	}
+	if err := by.reserve(copies * int(most)); err != nil {
+		return nil, err
 	}
 	page, err := session.Page(reference, from, most)
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/server/auth"
+	"github.com/caisson-run/caisson/server/memory"
 )
 
 // stateless is the first revision of the protocol without sessions.
@@ -108,6 +109,11 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, isStateless bool)
 	_, err = body.ReadFrom(http.MaxBytesReader(w, r.Body, s.options.Body))
 	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		http.Error(w, fmt.Sprintf("the body is longer than %d bytes", large.Limit), http.StatusRequestEntityTooLarge)
+		return false
+	}
+	if errors.Is(err, memory.ErrFull) {
+		w.Header().Set("Retry-After", "5")
+		http.Error(w, "the bodies of open requests have too many bytes; try again later", http.StatusTooManyRequests)
 		return false
 	}
 	if err != nil {
