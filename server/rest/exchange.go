@@ -163,7 +163,7 @@ func (x *exchange) handle() (reply, error) {
 const maxMaking = 2
 
 // maxWait is how long a request without effects waits until there is room for its answer.
-const maxWait = 10 * time.Second
+const maxWait = 5 * time.Second
 
 // made makes an answer that may be long, as soon as the tenant has few others in the making, and reserves its memory.
 func (x *exchange) made(ctx context.Context, makeReply func() (reply, error)) (reply, error) {
