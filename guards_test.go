@@ -324,6 +324,8 @@ var guardFaults = []guardFault{
 		edits: in("server/connections.go", "		c.scarce(nil)\n", "")},
 	{name: "connections stay when there are no descriptors for tokens", pkg: "cmd/caisson", attack: "TestAttackNoDescriptorForTokens",
 		edits: in("server/connections.go", "		one.of.scarce(one)\n", "		_ = one\n")},
+	{name: "each session keeps as much as it likes", pkg: "executor/internal/output", attack: "TestAttackManyStores/guarded",
+		edits: in("executor/internal/output/store.go", "	s.shared.makeRoom(size)\n", "")},
 	{name: "bodies of open requests have any number of bytes", pkg: "server", attack: "TestAttackUnfinishedBodies/of_one_tenant",
 		edits: in("server/answer.go", "if b.held != nil {", "if b.held != nil && false {")},
 	{name: "answers that are not read have any number of bytes", pkg: "server/rest", attack: "TestAttackUnreadAnswers/a_run",
