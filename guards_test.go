@@ -324,6 +324,8 @@ var guardFaults = []guardFault{
 		edits: in("server/connections.go", "		c.scarce(nil)\n", "")},
 	{name: "connections stay when there are no descriptors for tokens", pkg: "cmd/caisson", attack: "TestAttackNoDescriptorForTokens",
 		edits: in("server/connections.go", "		one.of.scarce(one)\n", "		_ = one\n")},
+	{name: "submitted bodies count whole", pkg: "server/rest", attack: "TestAttackBytesThatNobodyHolds",
+		edits: in("server/rest/answer_run.go", "size := s.size() + len(s.document)", "size := len(x.body)")},
 	{name: "each session keeps as much as it likes", pkg: "executor/internal/output", attack: "TestAttackManyStores/guarded",
 		edits: in("executor/internal/output/store.go", "	s.shared.makeRoom(size)\n", "")},
 	{name: "bodies of open requests have any number of bytes", pkg: "server", attack: "TestAttackUnfinishedBodies/of_one_tenant",

@@ -138,3 +138,21 @@ func TestAnswersWithoutRoom(t *testing.T) {
 	unread.Close()
 	assert.Equal(t, http.StatusOK, <-cancelled)
 }
+
+// TestAttackBytesThatNobodyHolds: bodies full of white space use up nothing of what a tenant's runs may hold. A token
+// that may only approve emptied the list of runs with them. The control is an output, which counts.
+func TestAttackBytesThatNobodyHolds(t *testing.T) {
+	w := newWorld(t, rest.Options{Runs: rest.RunOptions{Bytes: 1 << 20}})
+	over := w.until(w.start("ada", `{"calls":[{"id":"c1","name":"echo","arguments":{}}]}`).ID, "ada", "completed")
+	waits := w.until(w.start("ada", asksOf(4)).ID, "ada", "requires_action")
+	for range 5 {
+		answer := w.request("POST", "/v1/runs/"+waits.ID+"/approvals", "approver", `{"approvals":[]`+strings.Repeat(" ", 512<<10)+`}`)
+		assert.Equal(t, http.StatusAccepted, answer.status)
+	}
+	assert.Equal(t, http.StatusOK, w.request("GET", "/v1/runs/"+over.ID, "ada", nil).status)
+	output := func(call int) answered {
+		return w.request("POST", "/v1/runs/"+waits.ID+"/submit_tool_outputs", "ada", fmt.Sprintf(`{"tool_outputs":[{"tool_call_id":"c%d","output":"%s"}]}`, call, strings.Repeat("a", 600<<10)))
+	}
+	assert.Equal(t, http.StatusAccepted, output(0).status)
+	assert.Equal(t, http.StatusTooManyRequests, output(1).status, "the control")
+}
