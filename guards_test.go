@@ -300,6 +300,8 @@ var guardFaults = []guardFault{
 		edits: in("server/connections.go", "		one.bound(c.patience(of))\n", "")},
 	{name: "any number of refusals may stall", pkg: "server", attack: "TestAttackManyHeaders",
 		edits: in("server/connections.go", "return min(c.refusal, crowdTime)", "return c.refusal")},
+	{name: "there is any number of refusals", pkg: "server", attack: "TestAttackManyRefusals/many",
+		edits: in("server/connections.go", "if c.of.refusing >= maxRefusing {", "if c.of.refusing < 0 {")},
 	{name: "refused requests delay a stop", pkg: "server", attack: "TestAttackStop",
 		edits: in("server/server.go", "held.dropRefused(now.Add(-restTime))", "_ = held")},
 	{name: "requests of one tenant count only until their handlers have ended", pkg: "server", attack: "TestAttackUnreadBodiesOfOneTenant",

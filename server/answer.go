@@ -56,6 +56,9 @@ type answerWriter struct {
 	stall  time.Duration // zero over HTTP/1.1, where a stream is a connection
 	body   *timedBody    // nil without one
 	begin  sync.Once
+	// refusing is the connection of a request over HTTP/2 that is not authenticated.
+	refusing *connection
+	counted  bool // there
 
 	// allowed ends when the caller may no longer act. It is nil if that cannot happen, and set before the handler begins.
 	allowed context.Context
@@ -70,17 +73,29 @@ func (s *Server) newAnswer(w http.ResponseWriter, r *http.Request, body *timedBo
 	}
 	answer.stall = s.options.Limits.Stall
 	answer.free() // of the time limit for the requests that net/http answers itself
+	answer.refusing = connectionFor(r)
 	return answer, func() {
 		answer.begins()
+		if answer.counted {
+			_ = answer.FlushError() // the answer counts until it is on its way
+			answer.refusing.refused()
+		}
 		answer.bound() // net/http writes the rest of the answer after the handler has ended
 	}
 }
 
 // begins gives up the rest of the body, once.
 func (w *answerWriter) begins() {
-	if w.body != nil {
-		w.begin.Do(w.body.ignoreRest)
-	}
+	w.begin.Do(func() {
+		if w.refusing != nil {
+			if w.counted = w.refusing.refuses(); !w.counted {
+				panic(http.ErrAbortHandler) // which resets the stream
+			}
+		}
+		if w.body != nil {
+			w.body.ignoreRest()
+		}
+	})
 }
 
 func (w *answerWriter) bound() {

@@ -25,6 +25,7 @@ type connections struct {
 	changed  sync.Cond
 	held     map[*connection]struct{}
 	expiring int       // of those that are held
+	refusing int       // answers over HTTP/2 to requests that are not authenticated
 	lowered  time.Time // when the limit was lowered
 	closed   bool
 }
@@ -224,6 +225,7 @@ type connection struct {
 	since    time.Time   // when it was accepted, or when it last had an authenticated request
 	active   bool        // a request has arrived and has not been answered whole
 	running  int         // authenticated requests; the connection is not dropped while it has any
+	refusing int         // answers over HTTP/2 to requests that are not authenticated
 	answered []func()    // to be called when the connection is idle: of requests that still count as running
 	expiry   *time.Timer // drops it; nil if none is set
 	closed   bool
@@ -234,6 +236,40 @@ func (c *connection) handles() {
 	if c != nil {
 		c.handled.Store(true)
 	}
+}
+
+// maxRefusing is how many requests over HTTP/2 that are not authenticated may wait for a window for their answers. Each
+// may hold headers that decompress to [Limits.HeaderBytes].
+const maxRefusing = 256
+
+// refuses counts an answer over HTTP/2 to a request that is not authenticated. If there are too many, the connection
+// with the most ends. It returns false if there is none that has no authenticated request.
+func (c *connection) refuses() bool {
+	c.of.mu.Lock()
+	defer c.of.mu.Unlock()
+	if c.of.refusing >= maxRefusing {
+		var most *connection
+		for one := range c.of.held {
+			if one.running == 0 && (most == nil || one.refusing > most.refusing) {
+				most = one
+			}
+		}
+		if most == nil || most.refusing == 0 {
+			return false
+		}
+		most.drop()
+	}
+	c.refusing++
+	c.of.refusing++
+	return true
+}
+
+// refused ends what refuses has counted.
+func (c *connection) refused() {
+	c.of.mu.Lock()
+	defer c.of.mu.Unlock()
+	c.refusing--
+	c.of.refusing--
 }
 
 // begin counts an authenticated request, until the function that it returns is called. That calls left as well, once

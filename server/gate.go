@@ -258,6 +258,9 @@ func (g *gate) identified(w http.ResponseWriter, r *http.Request) (identified *h
 		return nil, nil
 	}
 	end := connectionFor(r).begin(r, answered)
+	if answer, ok := w.(*answerWriter); ok {
+		answer.refusing = nil
+	}
 	held := g.memory.Open(memoryOf(caller))
 	if body, ok := r.Body.(*timedBody); ok {
 		body.held = held
