@@ -307,11 +307,15 @@ func TestAttackManyRefusals(t *testing.T) {
 func TestAttackManyHeaders(t *testing.T) {
 	const connections, patient = 64, 4
 	r := start(t, Options{TLS: certificate(t), Tokens: tokens(t), Limits: Limits{Connections: connections, Refusal: time.Hour, Stall: time.Hour, Failures: 1e6}})
-	refusedByNet := attackers["HTTP/2 without a window, with a header that is too long"]
-	attack(t, r.address, refusedByNet, patient) // they are the patient ones
+	once := func(t *testing.T, address string) (again func() error) {
+		c := dial2(t, address, 0)
+		require.NoError(t, c.ask("/echo", true, "authorization", "Bearer x"))
+		return waits(c.conn)
+	}
+	attack(t, r.address, once, patient) // they are the patient ones
 	time.Sleep(filled)
 	select {
-	case <-attack(t, r.address, refusedByNet, 2*patient):
+	case <-attack(t, r.address, once, 2*patient):
 	case <-time.After(15 * time.Second):
 		t.Error("the connections are still open")
 	}

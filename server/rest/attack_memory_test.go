@@ -72,19 +72,25 @@ func TestAttackUnreadAnswers(t *testing.T) {
 		{"control: a run without a bound", "", 1 << 40, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			w := newWorld(t, rest.Options{Runs: rest.RunOptions{EventBytes: 4 * size}})
+			w := newWorld(t, rest.Options{Runs: rest.RunOptions{EventBytes: 64 << 20, Bytes: 256 << 20}})
 			server := w.bounded(memory.New(test.bound, 4*test.bound))
 			asks := asksOf(size)
 			run := w.until(w.start("mallory", asks).ID, "mallory", "completed")
 			other := w.until(w.start("ada", asksOf(4)).ID, "ada", "requires_action")
 			before := liveHeap()
-			for range requests {
+			for i := range requests {
 				c, err := net.Dial("tcp", server.Listener.Addr().String())
 				require.NoError(t, err)
 				defer c.Close()
 				require.NoError(t, c.(*net.TCPConn).SetReadBuffer(4<<10))
 				_, err = fmt.Fprintf(c, "GET /v1/runs/%s%s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer mallory\r\n\r\n", run.ID, test.path)
 				require.NoError(t, err)
+				if i == 0 { // others wait
+					status := make([]byte, len("HTTP/1.1 200"))
+					_, err = io.ReadFull(c, status)
+					require.NoError(t, err)
+					require.Equal(t, "HTTP/1.1 200", string(status))
+				}
 			}
 			held := func() int64 { return liveHeap() - before }
 			if test.held == 0 {
@@ -146,7 +152,7 @@ func TestAttackBytesThatNobodyHolds(t *testing.T) {
 	over := w.until(w.start("ada", `{"calls":[{"id":"c1","name":"echo","arguments":{}}]}`).ID, "ada", "completed")
 	waits := w.until(w.start("ada", asksOf(4)).ID, "ada", "requires_action")
 	for range 5 {
-		answer := w.request("POST", "/v1/runs/"+waits.ID+"/approvals", "approver", `{"approvals":[]`+strings.Repeat(" ", 512<<10)+`}`)
+		answer := w.request("POST", "/v1/runs/"+waits.ID+"/approvals", "approver", `{"approvals":[]`+strings.Repeat(" ", 1<<20)+`}`)
 		assert.Equal(t, http.StatusAccepted, answer.status)
 	}
 	assert.Equal(t, http.StatusOK, w.request("GET", "/v1/runs/"+over.ID, "ada", nil).status)
