@@ -117,6 +117,7 @@ func TestConnectionsLeaveDescriptors(t *testing.T) {
 		s, err := New(Options{Limits: Limits{Connections: test.asked}, Logger: slog.New(slog.NewTextHandler(r, nil))})
 		require.NoError(t, err)
 		assert.Equal(t, test.want, s.options.Limits.Connections)
+		assert.Equal(t, max(test.want/4, 1), s.options.Limits.Requests, "one tenant takes no more than a quarter")
 		assert.Equal(t, test.want < test.asked, strings.Contains(r.String(), "too few descriptors"), r.String())
 	}
 }
