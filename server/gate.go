@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/url"
@@ -42,7 +43,7 @@ func (s *Server) routes() (http.Handler, error) {
 	}
 	g := &gate{
 		server: s, callers: newRates(s.options.Limits.Rate, s.options.Limits.Burst), failures: newRates(s.options.Limits.Failures, failureBurst),
-		underway: newUnderway(s.options.Limits.Requests), memory: memory.New(tenantBodies*s.options.Limits.BodyBytes, tenants*tenantBodies*s.options.Limits.BodyBytes),
+		underway: newUnderway(s.options.Limits.Requests), memory: newMemory(s.options.Limits.BodyBytes),
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		connectionFor(r).handles()
@@ -156,6 +157,11 @@ const (
 	tenantBodies = 4
 	tenants      = 4
 )
+
+func newMemory(bodyBytes int64) *memory.Bound {
+	perTenant := tenantBodies * min(bodyBytes, math.MaxInt64/tenantBodies/tenants)
+	return memory.New(perTenant, tenants*perTenant)
+}
 
 // failureBurst is how many refused tokens an address may show before it has to wait.
 const failureBurst = 20
