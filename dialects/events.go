@@ -140,8 +140,8 @@ func (p *eventParser) line(line []byte) (event Event, whole bool, err error) {
 	return Event{}, false, nil
 }
 
-// WriteEvent writes one server-sent event, as defined by the HTML standard, with one call of Write. A line
-// feed in the data starts another data line. What [Events] would not read back unchanged is refused with an
+// WriteEvent writes one server-sent event, as defined by the HTML standard. It copies at most 4 KiB of it at a time. A
+// line feed in the data starts another data line. What [Events] would not read back unchanged is refused with an
 // [*Error], and nothing is written: text that is not UTF-8, a name with an end of line, and data with a
 // carriage return. Errors of the writer are returned unchanged.
 func WriteEvent(w io.Writer, event Event) error {
@@ -157,17 +157,15 @@ func WriteEvent(w io.Writer, event Event) error {
 	if fault != "" {
 		return &Error{Op: "events", Message: fault}
 	}
-	var text bytes.Buffer
-	text.Grow(len(event.Data) + len(event.Name) + len("event: \ndata: \n\n"))
+	text := bufio.NewWriter(w) // it keeps the first error for the end
 	if event.Name != "" {
-		text.WriteString("event: " + event.Name + "\n")
+		_, _ = text.WriteString("event: " + event.Name + "\n")
 	}
 	for line := range bytes.SplitSeq(event.Data, []byte("\n")) {
-		text.WriteString("data: ")
-		text.Write(line)
-		text.WriteByte('\n')
+		_, _ = text.WriteString("data: ")
+		_, _ = text.Write(line)
+		_ = text.WriteByte('\n')
 	}
-	text.WriteByte('\n')
-	_, err := w.Write(text.Bytes())
-	return err
+	_ = text.WriteByte('\n')
+	return text.Flush()
 }

@@ -90,6 +90,7 @@ type Executor struct {
 	admission   *admission
 	subscribers subscribers
 	sessions    atomic.Uint64 // created so far
+	kept        keptTexts
 	claims      claims        // on states that were resumed
 	planning    chan struct{} // a semaphore for planning nested calls with long arguments
 }

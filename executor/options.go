@@ -120,6 +120,9 @@ type Output struct {
 	// Kept bounds the bytes of cut results that a session keeps; the oldest are evicted first. Zero
 	// means 16 MiB.
 	Kept int64
+	// KeptPerTenant bounds the bytes that all sessions of a tenant keep. Those of the session that keeps the most are
+	// evicted first. Zero means 64 MiB, or Kept if that is more.
+	KeptPerTenant int64
 	// Unlimited cuts nothing; the other fields must be zero.
 	Unlimited bool
 	// Hint returns the words that tell the model, in what is left of a part, how to read the rest. Nil
@@ -158,6 +161,7 @@ func (o Options) complete() (Options, error) {
 	)
 	running := o.Limits.Running
 	return o, cmp.Or(err,
+		fill("Output.KeptPerTenant", &o.Output.KeptPerTenant, max(64<<20, o.Output.Kept)),
 		fill("Limits.PerTenant", &o.Limits.PerTenant, max(1, running/4*3+running%4*3/4)), // no product that could overflow
 		fill("Limits.PerTool", &o.Limits.PerTool, max(1, running/2)),
 	)
@@ -176,8 +180,8 @@ func (o *Options) contradiction() error {
 		return errors.New("a breaker that is off has no Failures and no Open")
 	case out.PerCall > 0 && out.PerCall < leastOutput:
 		return fmt.Errorf("Output.PerCall is %d; want at least %d, which the note about the cut needs", out.PerCall, leastOutput)
-	case out.Unlimited && (out.PerCall > 0 || out.PerBatch > 0 || out.Kept > 0 || out.Hint != nil):
-		return errors.New("an output that is unlimited has no PerCall, PerBatch, Kept or Hint")
+	case out.Unlimited && (out.PerCall > 0 || out.PerBatch > 0 || out.Kept > 0 || out.KeptPerTenant > 0 || out.Hint != nil):
+		return errors.New("an output that is unlimited has no PerCall, PerBatch, Kept, KeptPerTenant or Hint")
 	}
 	return nil
 }

@@ -10,6 +10,9 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/caisson-run/caisson/server/auth"
+	"github.com/caisson-run/caisson/server/memory"
 )
 
 // piece is how many bytes of an answer a client has to take within [Limits.Stall].
@@ -53,6 +56,9 @@ type answerWriter struct {
 	stall  time.Duration // zero over HTTP/1.1, where a stream is a connection
 	body   *timedBody    // nil without one
 	begin  sync.Once
+	// refusing is the connection of a request over HTTP/2 that is not authenticated.
+	refusing *connection
+	counted  bool // there
 
 	// allowed ends when the caller may no longer act. It is nil if that cannot happen, and set before the handler begins.
 	allowed context.Context
@@ -67,17 +73,29 @@ func (s *Server) newAnswer(w http.ResponseWriter, r *http.Request, body *timedBo
 	}
 	answer.stall = s.options.Limits.Stall
 	answer.free() // of the time limit for the requests that net/http answers itself
+	answer.refusing = connectionFor(r)
 	return answer, func() {
 		answer.begins()
+		if answer.counted {
+			_ = answer.FlushError() // the answer counts until it is on its way
+			answer.refusing.refused()
+		}
 		answer.bound() // net/http writes the rest of the answer after the handler has ended
 	}
 }
 
 // begins gives up the rest of the body, once.
 func (w *answerWriter) begins() {
-	if w.body != nil {
-		w.begin.Do(w.body.ignoreRest)
-	}
+	w.begin.Do(func() {
+		if w.refusing != nil {
+			if w.counted = w.refusing.refuses(); !w.counted {
+				panic(http.ErrAbortHandler) // which resets the stream
+			}
+		}
+		if w.body != nil {
+			w.body.ignoreRest()
+		}
+	})
 }
 
 func (w *answerWriter) bound() {
@@ -119,7 +137,7 @@ func (w *answerWriter) mayWrite(bytes int) error {
 		return nil
 	}
 	ended := context.Cause(w.allowed)
-	if !isEnd(ended) {
+	if !auth.IsEnd(ended) {
 		return nil
 	}
 	if w.late += bytes; w.late > piece {
@@ -149,6 +167,8 @@ type timedBody struct {
 	connection *http.ResponseController
 	// check returns why the caller may no longer act, or nil. It is set once the caller is known.
 	check func() error
+	// held counts the bytes that have arrived. It is set once the caller is known.
+	held *memory.Request
 	// multiplexed is set over HTTP/2, where no other request waits for the body.
 	multiplexed bool
 	// unasked is set while the client waits to be told that it may send the body.
@@ -175,6 +195,11 @@ func (s *Server) newBody(w http.ResponseWriter, r *http.Request) *timedBody {
 func (b *timedBody) Read(p []byte) (int, error) {
 	b.unasked = false
 	n, err := b.ReadCloser.Read(p)
+	if b.held != nil {
+		if full := b.held.Body(n); full != nil {
+			return n, full
+		}
+	}
 	switch {
 	case err == io.EOF: // after another error, the rest must not be waited for
 		b.ended = true
@@ -208,7 +233,7 @@ func (b *timedBody) ignoreRest() {
 	}
 	_ = b.connection.SetReadDeadline(time.Now().Add(restTime))
 	if !b.unasked { // reading would ask for it
-		b.check = nil
+		b.check, b.held = nil, nil
 		_, _ = io.CopyN(io.Discard, b, restBytes) // net/http closes the connection if this is not all
 	}
 }

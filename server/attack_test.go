@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -243,17 +244,78 @@ func TestAttackRefusalsThatStall(t *testing.T) {
 	}
 }
 
+// TestAttackManyRefusals: clients without a token open many streams over HTTP/2 whose answers they give no window, on
+// many connections. Only some hold their headers: 1,000 connections of 100 held 4 GB. The controls are few streams, and
+// answers that are taken.
+func TestAttackManyRefusals(t *testing.T) {
+	for _, test := range []struct {
+		name                 string
+		connections, streams int
+		window               uint32
+		stay                 int // connections, at most
+		ends                 bool
+	}{
+		{"many", 10, 90, 0, maxRefusing/90 + 1, true},
+		{"control: few", 2, 90, 0, 2, false},
+		{"control: answers that are taken", 10, 90, 1 << 20, 10, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			known := tokens(t)
+			token, _ := issued(t, known, auth.Token{Scopes: []auth.Scope{auth.Read}})
+			r := start(t, Options{TLS: certificate(t), Tokens: known, Limits: Limits{Refusal: time.Hour, Stall: time.Hour, Failures: 1e6, Drain: time.Millisecond}})
+			var ended atomic.Int64
+			var reading sync.WaitGroup
+			var clients []*client2
+			for i := range test.connections {
+				c := dial2(t, r.address, test.window)
+				clients = append(clients, c)
+				reading.Go(func() {
+					_, _ = io.Copy(io.Discard, c.conn)
+					ended.Add(1)
+				})
+				for range test.streams {
+					if i%2 == 0 {
+						_ = c.ask("/healthz", true, "cookie", strings.Repeat("a", 3900))
+					} else {
+						_ = c.ask("/echo", true, "authorization", "Bearer x", "cookie", strings.Repeat("a", 3900))
+					}
+				}
+			}
+			if test.ends {
+				assert.Eventually(t, func() bool { return test.connections-int(ended.Load()) <= test.stay }, 15*time.Second, time.Millisecond)
+			} else {
+				time.Sleep(filled / 2)
+				assert.Zero(t, ended.Load())
+			}
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.url+"/echo", nil)
+			require.NoError(t, err)
+			request.Header.Set("Authorization", "Bearer "+token)
+			response, err := r.client.Do(request)
+			require.NoError(t, err)
+			assert.Equal(t, http.StatusOK, response.StatusCode)
+			assert.NoError(t, response.Body.Close())
+			for _, c := range clients {
+				_ = c.conn.Close()
+			}
+			reading.Wait()
+		})
+	}
+}
+
 // TestAttackManyHeaders: clients without a token hold many headers over HTTP/2, which take much more memory than bytes
 // on the way. Only a few have the whole time of a refusal.
 func TestAttackManyHeaders(t *testing.T) {
 	const connections, patient = 64, 4
 	r := start(t, Options{TLS: certificate(t), Tokens: tokens(t), Limits: Limits{Connections: connections, Refusal: time.Hour, Stall: time.Hour, Failures: 1e6}})
-	for _, kind := range []string{"HTTP/2 without a window", "HTTP/2 without a window, with a header that is invalid"} {
-		attack(t, r.address, attackers[kind], patient/2) // they are the patient ones
+	once := func(t *testing.T, address string) (again func() error) {
+		c := dial2(t, address, 0)
+		require.NoError(t, c.ask("/echo", true, "authorization", "Bearer x"))
+		return waits(c.conn)
 	}
+	attack(t, r.address, once, patient) // they are the patient ones
 	time.Sleep(filled)
 	select {
-	case <-attack(t, r.address, attackers["HTTP/2 without a window, with a wrong token"], 2*patient):
+	case <-attack(t, r.address, once, 2*patient):
 	case <-time.After(15 * time.Second):
 		t.Error("the connections are still open")
 	}

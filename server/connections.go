@@ -24,7 +24,9 @@ type connections struct {
 	mu       sync.Mutex
 	changed  sync.Cond
 	held     map[*connection]struct{}
-	expiring int // of those that are held
+	expiring int       // of those that are held
+	refusing int       // answers over HTTP/2 to requests that are not authenticated
+	lowered  time.Time // when the limit was lowered
 	closed   bool
 }
 
@@ -37,8 +39,8 @@ func newConnections(l net.Listener, limits Limits) *connections {
 // Accept implements [net.Listener].
 func (c *connections) Accept() (net.Conn, error) {
 	accepted, err := c.Listener.Accept()
-	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
-		c.scarce()
+	if isScarce(err) {
+		c.scarce(nil)
 	}
 	if err != nil {
 		return nil, err
@@ -46,7 +48,7 @@ func (c *connections) Accept() (net.Conn, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for len(c.held) >= c.limit && !c.closed {
-		if oldest := c.longest(); oldest != nil {
+		if oldest := c.longest(nil); oldest != nil {
 			oldest.drop()
 			continue
 		}
@@ -64,14 +66,24 @@ func (c *connections) Accept() (net.Conn, error) {
 	return held, nil
 }
 
+// isScarce reports whether an error says that the system has no more descriptors.
+func isScarce(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
+}
+
 // scarce lowers the limit, for good, after the system has run out of descriptors: a quarter of what is held becomes
-// free, for other connections and for what requests open.
-func (c *connections) scarce() {
+// free, for other connections and for what requests open. It keeps the connection of the request that noticed, or nil.
+func (c *connections) scarce(noticed *connection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	now := time.Now()
+	if now.Sub(c.lowered) < scarcePause {
+		return
+	}
+	c.lowered = now
 	c.limit = max(min(c.limit, len(c.held)*3/4), 1)
 	for len(c.held) > c.limit {
-		oldest := c.longest()
+		oldest := c.longest(noticed)
 		if oldest == nil {
 			return
 		}
@@ -79,15 +91,44 @@ func (c *connections) scarce() {
 	}
 }
 
+// scarcePause is how long the limit is not lowered again, since the descriptors of connections become free a little
+// after they were closed.
+const scarcePause = time.Second
+
+// Connections that were closed have scarceWait, so many times, to become descriptors for what a request opens.
+const (
+	scarceTries = 10
+	scarceWait  = 20 * time.Millisecond
+)
+
+// withDescriptors does what opens files for a request. If there are no descriptors, it ends connections that have none
+// of the authenticated requests, and tries again.
+func withDescriptors(r *http.Request, do func() error) error {
+	err := do()
+	for range scarceTries {
+		one := connectionFor(r)
+		if !isScarce(err) || one == nil {
+			return err
+		}
+		one.of.scarce(one)
+		time.Sleep(scarceWait)
+		err = do()
+	}
+	return err
+}
+
 // sendBuffer is how many bytes the operating system holds of what a client has not taken. Linux wakes a writer only
 // when a third of them is free, and by default holds megabytes, which a slow reader does not take within
 // [Limits.Stall].
 const sendBuffer = 128 << 10
 
-// longest returns the connection that has had no authenticated request for longest, or nil if all have one. The caller
-// must hold c.mu.
-func (c *connections) longest() (found *connection) {
+// longest returns the connection that has had no authenticated request for longest, except one, or nil if all have
+// one. The caller must hold c.mu.
+func (c *connections) longest(except *connection) (found *connection) {
 	for one := range c.held {
+		if one == except {
+			continue
+		}
 		if one.running == 0 && (found == nil || one.since.Before(found.since)) {
 			found = one
 		}
@@ -184,6 +225,7 @@ type connection struct {
 	since    time.Time   // when it was accepted, or when it last had an authenticated request
 	active   bool        // a request has arrived and has not been answered whole
 	running  int         // authenticated requests; the connection is not dropped while it has any
+	refusing int         // answers over HTTP/2 to requests that are not authenticated
 	answered []func()    // to be called when the connection is idle: of requests that still count as running
 	expiry   *time.Timer // drops it; nil if none is set
 	closed   bool
@@ -194,6 +236,40 @@ func (c *connection) handles() {
 	if c != nil {
 		c.handled.Store(true)
 	}
+}
+
+// maxRefusing is how many requests over HTTP/2 that are not authenticated may wait for a window for their answers. Each
+// may hold headers that decompress to [Limits.HeaderBytes].
+const maxRefusing = 256
+
+// refuses counts an answer over HTTP/2 to a request that is not authenticated. If there are too many, the connection
+// with the most ends. It returns false if there is none that has no authenticated request.
+func (c *connection) refuses() bool {
+	c.of.mu.Lock()
+	defer c.of.mu.Unlock()
+	if c.of.refusing >= maxRefusing {
+		var most *connection
+		for one := range c.of.held {
+			if one.running == 0 && (most == nil || one.refusing > most.refusing) {
+				most = one
+			}
+		}
+		if most == nil || most.refusing == 0 {
+			return false
+		}
+		most.drop()
+	}
+	c.refusing++
+	c.of.refusing++
+	return true
+}
+
+// refused ends what refuses has counted.
+func (c *connection) refused() {
+	c.of.mu.Lock()
+	defer c.of.mu.Unlock()
+	c.refusing--
+	c.of.refusing--
 }
 
 // begin counts an authenticated request, until the function that it returns is called. That calls left as well, once

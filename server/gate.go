@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/url"
@@ -19,6 +20,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/caisson-run/caisson/server/auth"
+	"github.com/caisson-run/caisson/server/memory"
 	"github.com/caisson-run/caisson/server/problem"
 )
 
@@ -41,7 +43,7 @@ func (s *Server) routes() (http.Handler, error) {
 	}
 	g := &gate{
 		server: s, callers: newRates(s.options.Limits.Rate, s.options.Limits.Burst), failures: newRates(s.options.Limits.Failures, failureBurst),
-		underway: newUnderway(s.options.Limits.Requests),
+		underway: newUnderway(s.options.Limits.Requests), memory: newMemory(s.options.Limits.BodyBytes),
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		connectionFor(r).handles()
@@ -131,10 +133,13 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, p problem.Proble
 	problem.Write(w, p)
 }
 
-// failed answers a request that the server cannot handle. The cause is for the log.
+// failed answers a request that the server cannot handle. The cause is for the log, which gets a sample of many.
 func (s *Server) failed(w http.ResponseWriter, r *http.Request, what string, cause ...any) {
 	id := uuid.NewString()
-	s.log.ErrorContext(r.Context(), what, append([]any{"id", id, "method", r.Method, "path", r.URL.Path}, cause...)...)
+	c, _ := auth.From(r.Context())
+	if hidden, ok := s.refusals.take(refusalKind{http.StatusInternalServerError, c.ID}); ok {
+		s.log.ErrorContext(r.Context(), what, append(append([]any{"id", id}, described(r, hidden)...), cause...)...)
+	}
 	problem.Write(w, problem.Problem{Status: http.StatusInternalServerError, Detail: "the server failed; its log says why, under this id", ID: id})
 }
 
@@ -143,6 +148,19 @@ type gate struct {
 	server            *Server
 	callers, failures *rates
 	underway          *underway
+	memory            *memory.Bound
+}
+
+// Bounds on the bytes of bodies that have arrived, and of answers that clients have not taken, in open requests: of a
+// tenant, in bodies of [Limits.BodyBytes], and of all, in tenants that use all of theirs.
+const (
+	tenantBodies = 4
+	tenants      = 4
+)
+
+func newMemory(bodyBytes int64) *memory.Bound {
+	perTenant := tenantBodies * min(bodyBytes, math.MaxInt64/tenantBodies/tenants)
+	return memory.New(perTenant, tenants*perTenant)
 }
 
 // failureBurst is how many refused tokens an address may show before it has to wait.
@@ -227,12 +245,12 @@ var isHostName = regexp.MustCompile(`^(` + dnsLabel + `\.)*` + dnsLabel + `$`).M
 // answers it and returns nil. The context ends soon after the caller may no longer act.
 func (g *gate) identified(w http.ResponseWriter, r *http.Request) (identified *http.Request, left func()) {
 	s := g.server
-	required, err := s.requiresToken()
+	required, err := s.requiresToken(r)
 	if err != nil {
 		s.failed(w, r, "tokens cannot be looked for", "err", err)
 		return nil, nil
 	}
-	caller, check, answered := s.options.Local, s.checkOpen, func() {}
+	caller, check, answered := s.options.Local, func() error { return s.checkOpen(r) }, func() {}
 	if required {
 		if caller, check, answered = g.showsToken(w, r); answered == nil {
 			return nil, nil
@@ -246,14 +264,32 @@ func (g *gate) identified(w http.ResponseWriter, r *http.Request) (identified *h
 		return nil, nil
 	}
 	end := connectionFor(r).begin(r, answered)
-	if s.options.Tokens == nil { // the caller may act for as long as it likes
-		return r, end
+	if answer, ok := w.(*answerWriter); ok {
+		answer.refusing = nil
 	}
-	r, stop := s.whileAllowed(w, r, check)
+	held := g.memory.Open(memoryOf(caller))
+	if body, ok := r.Body.(*timedBody); ok {
+		body.held = held
+	}
+	r = r.WithContext(memory.With(r.Context(), held))
+	stop := func() {}
+	if s.options.Tokens != nil { // otherwise the caller may act for as long as it likes
+		r, stop = s.whileAllowed(w, r, check)
+	}
 	return r, func() {
 		stop()
+		held.Close()
 		end()
 	}
+}
+
+// memoryOf returns who shares a bound of memory with the caller. Callers without a token and a tenant, on this machine,
+// share that of all.
+func memoryOf(c auth.Caller) string {
+	if c.Tenant == "" && c.ID == "" {
+		return ""
+	}
+	return sharer(c)
 }
 
 // showsToken returns the caller whose token the request shows, a check of whether the token still works, and what must
@@ -261,20 +297,17 @@ func (g *gate) identified(w http.ResponseWriter, r *http.Request) (identified *h
 func (g *gate) showsToken(w http.ResponseWriter, r *http.Request) (caller auth.Caller, check func() error, answered func()) {
 	s := g.server
 	text, ok := bearer(r)
-	token, err := s.options.Tokens.Check(text)
+	var token auth.Token
+	err := withDescriptors(r, func() (err error) { token, err = s.options.Tokens.Check(text); return err })
 	r = r.WithContext(auth.With(r.Context(), token.Caller())) // for the log, which names a token that has expired or was revoked
 	switch {
 	case !ok:
 		w.Header().Set("WWW-Authenticate", `Bearer realm="caisson"`)
 		s.refuse(w, r, problem.Problem{Status: http.StatusUnauthorized, Detail: "send a token: Authorization: Bearer TOKEN"}, "no token")
 		return caller, nil, nil
+	case err != nil && g.waits(w, r):
+		return caller, nil, nil
 	case auth.IsRefusal(err):
-		// Only tokens that do not work have to wait: others may come from the same address, such as a proxy's.
-		address, _, _ := net.SplitHostPort(r.RemoteAddr)
-		if wait := g.failures.take(address); wait > 0 {
-			g.tooMany(w, r, wait, "refused tokens")
-			return caller, nil, nil
-		}
 		w.Header().Set("WWW-Authenticate", `Bearer realm="caisson", error="invalid_token"`)
 		s.refuse(w, r, problem.Problem{Status: http.StatusUnauthorized, Detail: "the token is unknown, has expired or was revoked"}, err.Error())
 		return caller, nil, nil
@@ -298,18 +331,33 @@ func (g *gate) showsToken(w http.ResponseWriter, r *http.Request) (caller auth.C
 		g.tooMany(w, r, 0, "requests at a time")
 		return caller, nil, nil
 	}
-	return caller, func() error { _, err := s.options.Tokens.Check(text); return err }, answered
+	return caller, func() error {
+		return withDescriptors(r, func() error { return s.options.Tokens.Recheck(text, token) })
+	}, answered
+}
+
+// waits answers a request whose token does not work, or cannot be read, if its address has shown too many such: both
+// take time and lines of the log. Tokens that work do not wait: others may come from the same address, such as a
+// proxy's.
+func (g *gate) waits(w http.ResponseWriter, r *http.Request) bool {
+	address, _, _ := net.SplitHostPort(r.RemoteAddr)
+	wait := g.failures.take(address)
+	if wait > 0 {
+		g.tooMany(w, r, wait, "refused tokens")
+	}
+	return wait > 0
 }
 
 // requiresToken reports whether callers must show a token now.
-func (s *Server) requiresToken() (bool, error) {
+func (s *Server) requiresToken(r *http.Request) (bool, error) {
 	if !s.options.isOpen() {
 		return true, nil
 	}
 	if s.options.Tokens == nil {
 		return false, nil
 	}
-	exist, err := s.options.Tokens.Exist()
+	exist := false
+	err := withDescriptors(r, func() (err error) { exist, err = s.options.Tokens.Exist(); return err })
 	if exist {
 		s.closing.Do(func() {
 			s.log.Warn("requests need a token from now on, since one was created; start the server again to apply the limits that keep tenants apart")
@@ -319,8 +367,8 @@ func (s *Server) requiresToken() (bool, error) {
 }
 
 // checkOpen returns why a caller without a token may no longer act, or nil.
-func (s *Server) checkOpen() error {
-	required, err := s.requiresToken()
+func (s *Server) checkOpen(r *http.Request) error {
+	required, err := s.requiresToken(r)
 	if required {
 		return auth.ErrRequired
 	}

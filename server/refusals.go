@@ -55,11 +55,17 @@ func (r *refusals) log(request *http.Request, status int, why string) {
 	if !ok {
 		return
 	}
-	fields := []any{"why", why, "status", status, "method", request.Method, "path", request.URL.Path, "remote", request.RemoteAddr, "token", c.ID, "tenant", c.Tenant}
+	r.to.WarnContext(request.Context(), "request refused", append([]any{"why", why, "status", status}, described(request, hidden)...)...)
+}
+
+// described returns the fields of a line about a request, before which some lines like it were not logged.
+func described(r *http.Request, hidden int) []any {
+	c, _ := auth.From(r.Context())
+	fields := []any{"method", clip(r.Method), "path", clip(r.URL.Path), "remote", r.RemoteAddr, "token", c.ID, "tenant", c.Tenant}
 	if hidden > 0 {
 		fields = append(fields, "not_logged", hidden)
 	}
-	r.to.WarnContext(request.Context(), "request refused", fields...)
+	return fields
 }
 
 // take reports whether the next refusal of a kind is to be logged, and how many before it were not.

@@ -81,9 +81,9 @@ type Options struct {
 
 // Limits bounds what callers may use. Zero means the default; negative is an error.
 type Limits struct {
-	BodyBytes   int64         // of one request; 16 MiB
+	BodyBytes   int64         // of one request; 16 MiB. The bodies of a tenant's open requests have four times as many, and so have their answers; those of all requests have 16 times as many.
 	HeaderBytes int           // of one request; 32 KiB
-	Connections int           // at a time; 1,024. One more ends the one that has had no authenticated request for longest, or waits until there is one.
+	Connections int           // at a time; 1,024, and at most three quarters of the descriptors that the process may have. One more ends the one that has had no authenticated request for longest, or waits until there is one.
 	Requests    int           // at a time of one tenant, or of one token without a tenant; a quarter of Connections, so that streams that only wait keep nobody else out. Callers without a token are not limited.
 	Rate        float64       // requests a second of one token; 200. Callers without a token are not limited.
 	Burst       int           // requests of one token at once, beyond the rate; 400
@@ -99,6 +99,12 @@ type Limits struct {
 // cancelTime is how long requests have, once they are cancelled, to tell their callers.
 const cancelTime = 5 * time.Second
 
+const defaultConnections = 1024
+
+// maxConnections returns how many connections may be held at most: a quarter of the descriptors is for what requests
+// open, such as the files of tokens.
+func maxConnections() int { return max(maxDescriptors()/4*3, 1) }
+
 func (l Limits) withDefaults() (Limits, error) {
 	for name, value := range map[string]float64{
 		"BodyBytes": float64(l.BodyBytes), "HeaderBytes": float64(l.HeaderBytes), "Connections": float64(l.Connections), "Requests": float64(l.Requests), "Rate": l.Rate, "Burst": float64(l.Burst),
@@ -110,7 +116,7 @@ func (l Limits) withDefaults() (Limits, error) {
 	}
 	l.BodyBytes = cmp.Or(l.BodyBytes, 16<<20)
 	l.HeaderBytes = cmp.Or(l.HeaderBytes, 32<<10)
-	l.Connections = cmp.Or(l.Connections, 1024)
+	l.Connections = min(cmp.Or(l.Connections, defaultConnections), maxConnections())
 	l.Requests = cmp.Or(l.Requests, max(l.Connections/4, 1))
 	l.Rate = cmp.Or(l.Rate, 200)
 	l.Burst = cmp.Or(l.Burst, 400)
@@ -150,6 +156,7 @@ type Server struct {
 
 // New returns a server that does not listen yet. The error wraps [ErrInvalidOptions] or [ErrOpen].
 func New(options Options, doors ...Door) (*Server, error) {
+	connections := cmp.Or(options.Limits.Connections, defaultConnections)
 	var err error
 	if options.Limits, err = options.Limits.withDefaults(); err != nil {
 		return nil, &Error{err}
@@ -164,6 +171,10 @@ func New(options Options, doors ...Door) (*Server, error) {
 	s := &Server{options: options, log: options.Logger, doors: doors}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
+	}
+	if most := options.Limits.Connections; most < connections {
+		s.log.Warn("the process may have too few descriptors for all connections; raise its limit (ulimit -n), or allow fewer connections",
+			"connections", connections, "held at most", most, "descriptors", maxDescriptors())
 	}
 	s.refusals = newRefusals(s.log)
 	s.handler, err = s.routes()

@@ -2,7 +2,7 @@ package server
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"net/http"
 	"sync"
 	"time"
@@ -51,6 +51,9 @@ func (u *underway) enter(c auth.Caller) (left func(), ok bool) {
 // [auth.Tokens] trusts what it has read, it makes the second within which a revocation has an effect.
 const recheck = time.Second / 2
 
+// maxUnchecked is how many checks in a row may fail because the token cannot be read. It may have been revoked.
+const maxUnchecked = 3
+
 // whileAllowed returns the request with a context that ends with it, or soon after check reports that the caller may no
 // longer act: a stream of events must not outlive the right to see it. The rest of the body is not waited for then.
 // stop must be called when the handler has ended.
@@ -67,10 +70,16 @@ func (s *Server) whileAllowed(w http.ResponseWriter, r *http.Request, check func
 	first := time.AfterFunc(recheck, func() {
 		look := time.NewTicker(recheck)
 		defer look.Stop()
+		unchecked := 0
 		for ctx.Err() == nil {
-			if err := check(); isEnd(err) {
-				c, _ := auth.From(ctx)
-				s.log.WarnContext(ctx, "request ended", "why", err, "method", r.Method, "path", r.URL.Path, "remote", r.RemoteAddr, "token", c.ID, "tenant", c.Tenant)
+			err := check()
+			if err == nil {
+				unchecked = 0
+			} else if unchecked++; unchecked >= maxUnchecked {
+				err = fmt.Errorf("%w: %w", auth.ErrUnchecked, err)
+			}
+			if auth.IsEnd(err) {
+				s.log.WarnContext(ctx, "request ended", append([]any{"why", err}, described(r, 0)...)...)
 				cancel(err)
 				return
 			}
@@ -86,10 +95,6 @@ func (s *Server) whileAllowed(w http.ResponseWriter, r *http.Request, check func
 		cancel(nil)
 	}
 }
-
-// isEnd reports whether a check says that the caller may no longer act. If the file cannot be read now, such as for
-// lack of descriptors, the token may still work.
-func isEnd(err error) bool { return auth.IsRefusal(err) || errors.Is(err, auth.ErrDamaged) }
 
 // readUntil ends the reading of a request's body when ctx ends. stop must be called when the handler has ended, since
 // the connection is for other requests then.

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"bytes"
 	"encoding/json"
 	"math"
 	"time"
@@ -242,7 +243,11 @@ func (r Record) MarshalJSON() ([]byte, error) {
 		Repairs: orEmpty(r.Repairs), Denials: orEmpty(r.Denials), HostCalls: orEmpty(r.HostCalls), Log: r.Log, Usage: r.Usage,
 		Source: r.Source, Parent: r.Parent, Cuts: r.Cuts,
 	}
-	return json.Marshal(wire)
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false) // the arguments may be long, and each such character would take six bytes
+	err = encoder.Encode(wire)
+	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), err
 }
 
 // orEmpty returns a list that is [] in JSON, never null.

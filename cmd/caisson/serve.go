@@ -45,8 +45,8 @@ When the server is told to stop (SIGINT, SIGTERM, SIGHUP), it takes no new calls
 those that run the time of --drain, cancels the rest, and answers every request before it
 ends. Started with nohup, it ignores SIGHUP.
 
-Errors and a sample of the refused requests are logged to standard error, with --verbose
-also what is done.
+A sample of the errors and of the refused requests is logged to standard error, with
+--verbose also what is done.
 
 ` + keptHelp
 
@@ -77,11 +77,11 @@ func newServe(given options) *cobra.Command {
 	flags.StringArrayVar(&o.Origins, "origin", nil, "let pages of `ORIGIN`, such as https://app.example.com, use the server from a browser; repeatable")
 	flags.StringVar(&o.certificate, "tls-cert", "", "encrypt connections with the certificate in the PEM `FILE`")
 	flags.StringVar(&o.key, "tls-key", "", "the key of --tls-cert, in the PEM `FILE`")
-	flags.Func("max-body", "refuse requests of more than `SIZE` (default 16MiB)", parsedInto(&o.Limits.BodyBytes, func(text string) (int64, error) {
+	flags.Func("max-body", "refuse requests of more than `SIZE` (default 16MiB), and more than four times as much in requests of one tenant at a time", parsedInto(&o.Limits.BodyBytes, func(text string) (int64, error) {
 		size, err := parseSize(text)
 		return int64(size), err
 	}))
-	flags.Func("max-connections", "hold at most `N` connections at a time (default 1024)", parsedInto(&o.Limits.Connections, parseCount))
+	flags.Func("max-connections", "hold at most `N` connections at a time, and no more than three quarters of the descriptors that the process may have (default 1024)", parsedInto(&o.Limits.Connections, parseCount))
 	flags.Func("max-requests", "answer at most `N` requests of one tenant at a time, event streams included (default: a quarter of --max-connections)", parsedInto(&o.Limits.Requests, parseCount))
 	flags.Func("rate", "answer at most `N` requests a second of one token, in bursts of twice as many (default 200)", parsedInto(&o.Limits.Rate, parseRate))
 	flags.Func("drain", "when the server stops, give running calls the time `DURATION` (default 20s)", parsedInto(&o.Limits.Drain, parseDuration))

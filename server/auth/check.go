@@ -30,3 +30,9 @@ func Check(ctx context.Context) error {
 func IsRefusal(err error) bool {
 	return errors.Is(err, ErrUnknown) || errors.Is(err, ErrExpired) || errors.Is(err, ErrRevoked) || errors.Is(err, ErrRequired)
 }
+
+// IsEnd reports whether an error of a check ends what a request has begun. After any other error the token may still
+// work: it cannot be read for a moment, such as for lack of descriptors.
+func IsEnd(err error) bool {
+	return IsRefusal(err) || errors.Is(err, ErrDamaged) || errors.Is(err, ErrUnchecked)
+}

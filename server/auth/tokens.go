@@ -32,8 +32,10 @@ var (
 	ErrRequired = errors.New("a token is required")
 	ErrInvalid  = errors.New("invalid token")
 	ErrDamaged  = errors.New("the token's file is damaged")
-	ErrTooMany  = errors.New("there are too many tokens")
-	errNotToken = errors.New("it does not have the form of a token")
+	// ErrUnchecked means that a token could not be read for too long.
+	ErrUnchecked = errors.New("the token cannot be checked")
+	ErrTooMany   = errors.New("there are too many tokens")
+	errNotToken  = errors.New("it does not have the form of a token")
 )
 
 // Error lists the problems of a token that cannot be created. It wraps [ErrInvalid].
@@ -227,11 +229,22 @@ func (t *Tokens) Check(text string) (Token, error) {
 	switch {
 	case !s.Revoked.IsZero():
 		return s.Token, ErrRevoked
-	case !s.Expires.IsZero() && !s.Expires.After(now):
+	case s.hasExpired(now):
 		return s.Token, ErrExpired
 	}
 	t.remember(whole, s.Token, now)
 	return s.Token, nil
+}
+
+func (t Token) hasExpired(now time.Time) bool { return !t.Expires.IsZero() && !t.Expires.After(now) }
+
+// Recheck returns why a token that Check has returned works no longer, or nil. An expiry is known without the file.
+func (t *Tokens) Recheck(text string, token Token) error {
+	if token.hasExpired(t.now()) {
+		return ErrExpired
+	}
+	_, err := t.Check(text)
+	return err
 }
 
 // Exist reports whether a token was ever created, even one that no longer works. The first token is noticed within half

@@ -272,3 +272,23 @@ func TestCheckOfContexts(t *testing.T) {
 	}
 	require.NoError(t, Check(WithCheck(t.Context(), Caller{}, nil)))
 }
+
+// TestExpiryWithoutTheFile: an expiry is noticed although the token's file cannot be read.
+func TestExpiryWithoutTheFile(t *testing.T) {
+	tokens, clock := empty(t)
+	expiring := reader
+	expiring.Expires = clock.now.Add(time.Minute)
+	text, token := created(t, tokens, expiring)
+	require.NoError(t, tokens.Recheck(text, token))
+	file := filepath.Join(tokens.Dir(), fileOf(token.ID))
+	require.NoError(t, os.Remove(file))
+	require.NoError(t, os.Mkdir(file, 0o700))
+	clock.pass(time.Second)
+	err := tokens.Recheck(text, token)
+	require.Error(t, err)
+	assert.False(t, IsEnd(err), "the control: it may still work")
+	clock.pass(time.Minute)
+	err = tokens.Recheck(text, token)
+	assert.ErrorIs(t, err, ErrExpired)
+	assert.True(t, IsEnd(err))
+}

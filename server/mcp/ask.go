@@ -26,14 +26,16 @@ func (*askAgain) Error() string { return "a question was not answered" }
 
 // ask answers a call that waits for an approval or for an output of the client's: with questions to the user, or with
 // a failure that says why there is nobody to ask.
-func (s *Server) ask(c *conversation, report executor.Report) (*sdk.CallToolResult, error) {
+func (s *Server) ask(ctx context.Context, c *conversation, report executor.Report) (*sdk.CallToolResult, error) {
 	for _, action := range report.Pending {
 		if problem := c.cannotAsk(action); problem != "" {
 			return written(refusal(tool.Denied, problem))
 		}
 	}
 	state := s.waiting.put(paused{by: c.key, tenant: c.tenant, name: c.name, arguments: canonical(c.request), state: *report.State, pending: report.Pending})
-	return questions(state, report.Pending), nil
+	asked := questions(state, report.Pending)
+	noteQuestion(ctx, asked)
+	return asked, nil
 }
 
 // questions are those that a paused call waits for.

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"net/http"
 	"runtime"
@@ -13,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -65,10 +67,63 @@ func TestAttackLogOfClientMistakes(t *testing.T) {
 	assert.Positive(t, log.lines(), "the first are logged")
 }
 
+// TestAttackWrongAnswers: a client that is asked sends something else than an answer, or disconnects. It is as if its
+// user had not answered: the call does not run, nothing is logged, and no text of the client's goes anywhere. It was
+// logged as a failure of the server, with up to 16 MiB of the client's text each time.
+func TestAttackWrongAnswers(t *testing.T) {
+	long := strings.Repeat("what the client wrote ", 1<<10)
+	for name, answer := range map[string]func() (*sdk.ElicitResult, error){
+		"an error":          func() (*sdk.ElicitResult, error) { return nil, errors.New(long) },
+		"an unknown action": func() (*sdk.ElicitResult, error) { return &sdk.ElicitResult{Action: long}, nil },
+		"values of the wrong type": func() (*sdk.ElicitResult, error) {
+			return &sdk.ElicitResult{Action: "accept", Content: map[string]any{"approve": long}}, nil
+		},
+	} {
+		for _, over := range transports() {
+			if over.name != "lines 2025-11-25" && over.name != "sessions" {
+				continue // others answer with a call of their own
+			}
+			t.Run(name+"/"+over.name, func(t *testing.T) {
+				log := &writtenLog{}
+				wipe, ran := newWipe(t)
+				w := newWorld(t, mcp.Options{Logger: slog.New(slog.NewTextHandler(log, nil))}, wipe)
+				c := over.connect(t, w, &sdk.ClientOptions{ElicitationHandler: func(context.Context, *sdk.ElicitRequest) (*sdk.ElicitResult, error) { return answer() }})
+				for range 3 {
+					result := call(t, c, "wipe", nil)
+					assert.True(t, result.IsError)
+					assert.NotContains(t, text(t, result, 0), "what the client wrote")
+					assert.Contains(t, text(t, result, 0), "the user d") // did not answer, or declined
+				}
+				assert.Zero(t, ran.Load())
+				assert.Zero(t, log.lines())
+			})
+		}
+	}
+}
+
+// TestAttackLogOfFailures: failures that a client brings about do not fill the log. The control is the first, which is
+// logged.
+func TestAttackLogOfFailures(t *testing.T) {
+	log := &writtenLog{}
+	w := newWorld(t, mcp.Options{Logger: slog.New(slog.NewTextHandler(log, nil))})
+	require.NoError(t, w.sessions.Close(t.Context())) // so that each call fails
+	mine := auth.Caller{ID: "1", Tenant: "acme", Scopes: everything}
+	for i := range 100 {
+		status, answer, _ := post(t, w, mine, http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask_user","arguments":{},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"}}}}`,
+			map[string]string{"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "ask_user"})
+		require.Contains(t, answer, "internal error", status)
+		if i == 0 {
+			assert.Equal(t, 1, log.lines())
+		}
+	}
+	assert.Less(t, log.lines(), 30)
+}
+
 // TestAttackAbandonedQuestions: the calls of a client that went away while its user was asked leave nothing behind.
 // Their goroutines and arguments, several times each, stayed until the session ended, for which DELETE waited for ever.
 func TestAttackAbandonedQuestions(t *testing.T) {
-	w := newWorld(t, mcp.Options{})
+	log := &writtenLog{}
+	w := newWorld(t, mcp.Options{Logger: slog.New(slog.NewTextHandler(log, nil))})
 	mine := auth.Caller{ID: "1", Tenant: "acme", Scopes: everything}
 	status, _, header := post(t, w, mine, http.MethodPost, strings.Replace(initializeBody, `"capabilities":{}`, `"capabilities":{"elicitation":{"form":{}}}`, 1), nil)
 	require.Equal(t, http.StatusOK, status)
@@ -101,6 +156,7 @@ func TestAttackAbandonedQuestions(t *testing.T) {
 		require.Eventually(t, func() bool { return w.requests.Load() == 0 }, 10*time.Second, time.Millisecond)
 	}
 	assert.Eventually(t, func() bool { return runtime.NumGoroutine() < before+20 }, 10*time.Second, 10*time.Millisecond, "%d goroutines, and %d before", runtime.NumGoroutine(), before)
+	assert.Zero(t, log.lines(), "a client that disconnects is not a failure of the server")
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

@@ -33,11 +33,50 @@ func (s *Server) named(ctx context.Context, method string, request *sdk.CallTool
 		return nil, refused(fmt.Sprintf("the tool %q is not offered over MCP", tool.Shown(requested, 64)))
 	}
 	request.Params.Name = entry.Name
-	return next(ctx, method, request)
+	var open openQuestion
+	result, err := next(context.WithValue(ctx, questionKey{}, &open), method, request)
+	if err != nil && open.asked != nil {
+		return s.unanswered(ctx, request, open.asked)
+	}
+	return result, err
+}
+
+type questionKey struct{}
+
+// openQuestion is what the client of an earlier revision is asked while its call lasts.
+type openQuestion struct {
+	asked *sdk.CallToolResult // nil once it was answered
+}
+
+// noteQuestion notes what the client is asked now. Nil means that it was answered.
+func noteQuestion(ctx context.Context, asked *sdk.CallToolResult) {
+	if open, ok := ctx.Value(questionKey{}).(*openQuestion); ok {
+		open.asked = asked
+	}
+}
+
+// unanswered ends a call whose client was asked and sent something else than an answer: an error, or a value of
+// another form. It is as if the user had not answered, and no failure of the server. The client's text is for nobody.
+func (s *Server) unanswered(ctx context.Context, request *sdk.CallToolRequest, asked *sdk.CallToolResult) (sdk.Result, error) {
+	if ctx.Err() != nil {
+		if by, err := s.by(ctx, request.Session, request.Extra); err == nil {
+			s.waiting.take(by.key, asked.RequestState)
+		}
+		return nil, refused("the client disconnected before its user answered")
+	}
+	params := *request.Params
+	params.RequestState, params.InputResponses = asked.RequestState, sdk.InputResponseMap{}
+	for id := range asked.InputRequests {
+		params.InputResponses[id] = &sdk.ElicitResult{Action: "cancel"}
+	}
+	again := *request
+	again.Params = &params
+	return s.call(ctx, &again)
 }
 
 // call answers tools/call.
 func (s *Server) call(ctx context.Context, request *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+	noteQuestion(ctx, nil)
 	by, err := s.by(ctx, request.Session, request.Extra)
 	if err != nil {
 		return nil, err
@@ -78,31 +117,45 @@ func (s *Server) call(ctx context.Context, request *sdk.CallToolRequest) (*sdk.C
 		return nil, s.failed(ctx, "tools/call", err)
 	}
 	if report.Status == executor.RequiresAction {
-		return s.ask(&c, report)
+		return s.ask(ctx, &c, report)
 	}
 	record := report.Records[0]
 	if record.Result.Kind == tool.Internal {
-		s.log.ErrorContext(ctx, "a call failed", "call_id", record.CallID, "tool", record.Function.Name)
+		s.failures.ErrorContext(ctx, "a call failed", "call_id", record.CallID, "tool", record.Function.Name)
 	}
-	s.restore(&record, session)
+	size := record.Result.Size() + len(record.Result.Data)
+	at, restores := s.droppedData(&record)
+	if restores {
+		size += int(record.Cuts[at].Bytes)
+	}
+	if err := by.reserve(copies * size); err != nil {
+		return nil, err
+	}
+	if restores {
+		restore(&record, session, at)
+	}
 	return written(record)
 }
 
-// restore puts back the data that the executor dropped from a result because it is long, if the tool has a schema of
-// results: clients refuse a result without structured content then. Data that is not kept cannot be put back, which
-// makes the result a failure.
-func (s *Server) restore(record *tool.Record, session *executor.Session) {
+// copies is how many copies of a result its answer takes in the making.
+const copies = 3
+
+// droppedData returns the cut with the data that the executor dropped from a result because it is long, if the tool has
+// a schema of results: clients refuse a result without structured content then.
+func (s *Server) droppedData(record *tool.Record) (cut int, ok bool) {
 	entry, ok := s.host.Registry().Get(record.Function.Name)
 	if !ok || !record.Result.Success || len(record.Result.Data) > 0 {
-		return
+		return 0, false
 	}
 	if offered, ok := s.tools.offered(entry.Name); !ok || offered.OutputSchema == nil {
-		return
+		return 0, false
 	}
-	at := slices.IndexFunc(record.Cuts, func(cut tool.Cut) bool { return cut.Part == "data" })
-	if at < 0 {
-		return // the tool had none
-	}
+	cut = slices.IndexFunc(record.Cuts, func(cut tool.Cut) bool { return cut.Part == "data" })
+	return cut, cut >= 0 // otherwise the tool had none
+}
+
+// restore puts dropped data back. Data that is not kept cannot be, which makes the result a failure.
+func restore(record *tool.Record, session *executor.Session, at int) {
 	page, err := session.Page(record.Cuts[at].Reference, 0, record.Cuts[at].Bytes)
 	if err != nil || !json.Valid([]byte(page.Text)) {
 		record.Result.Success, record.Result.Kind = false, tool.Output
@@ -225,6 +278,9 @@ func (s *Server) readOutput(ctx context.Context, request *sdk.ReadResourceReques
 	defer done()
 	if session == nil {
 		return nil, refused("the session has no results")
+	}
+	if err := by.reserve(copies * int(most)); err != nil {
+		return nil, err
 	}
 	page, err := session.Page(reference, from, most)
 	if err != nil {

@@ -4,12 +4,14 @@ import (
 	"context"
 	"crypto/rand"
 	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/server/auth"
+	"github.com/caisson-run/caisson/server/memory"
 )
 
 // by is who makes a request, and in which session.
@@ -28,6 +30,20 @@ type by struct {
 	gone context.Context
 	// answers has a wait group wait until the request has been answered.
 	answers func(*sync.WaitGroup)
+}
+
+// maxWait is how long an answer waits until there is room for it.
+const maxWait = 10 * time.Second
+
+// reserve waits until there is room for as many bytes of the answer, which its client may leave unread. Over lines, the
+// connection bounds them.
+func (b *by) reserve(bytes int) error {
+	ctx, cancel := context.WithTimeout(b.gone, maxWait)
+	defer cancel()
+	if memory.Reserve(ctx, bytes) != nil {
+		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the open requests of the tenant, or of all, have too many bytes in answers that were not taken; try again later"}
+	}
+	return nil
 }
 
 type lineKey struct{}
@@ -79,6 +95,6 @@ func (s *Server) by(ctx context.Context, session *sdk.ServerSession, extra *sdk.
 // which the operator finds the reason in the log.
 func (s *Server) failed(ctx context.Context, method string, err error) error {
 	id := rand.Text()
-	s.log.ErrorContext(ctx, "a request failed", "id", id, "method", method, "err", err)
+	s.failures.ErrorContext(ctx, "a request failed", "id", id, "method", method, "err", err)
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error " + id}
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/server/auth"
+	"github.com/caisson-run/caisson/server/memory"
 )
 
 // stateless is the first revision of the protocol without sessions.
@@ -76,7 +77,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "there is no such session; begin one with initialize", http.StatusNotFound)
 		return
 	case id == "" && s.web.count(caller) >= s.options.Most:
-		http.Error(w, "the caller has too many sessions; end some of them", http.StatusServiceUnavailable)
+		http.Error(w, tooManySessions, http.StatusServiceUnavailable)
 		return
 	}
 	if !s.admit(w, r, isStateless) {
@@ -95,6 +96,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.web.sessions.ServeHTTP(w, r)
 }
 
+const tooManySessions = "the caller has too many sessions; end some of them"
+
 // admit reads the messages of a request and leaves them for the SDK, or answers the request and returns false if they
 // are not for it.
 func (s *Server) admit(w http.ResponseWriter, r *http.Request, isStateless bool) bool {
@@ -106,6 +109,11 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, isStateless bool)
 	_, err = body.ReadFrom(http.MaxBytesReader(w, r.Body, s.options.Body))
 	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		http.Error(w, fmt.Sprintf("the body is longer than %d bytes", large.Limit), http.StatusRequestEntityTooLarge)
+		return false
+	}
+	if errors.Is(err, memory.ErrFull) {
+		w.Header().Set("Retry-After", "5")
+		http.Error(w, "the bodies of open requests have too many bytes; try again later", http.StatusTooManyRequests)
 		return false
 	}
 	if err != nil {
@@ -156,7 +164,7 @@ func present(request context.Context) (context.Context, func()) {
 			return
 		}
 		grace := toTell
-		if auth.IsRefusal(context.Cause(request)) {
+		if auth.IsEnd(context.Cause(request)) {
 			grace = toTellRefused
 		}
 		late := time.NewTimer(grace)
@@ -270,8 +278,10 @@ func tenantOf(c auth.Caller) string {
 	return keyOf(c)
 }
 
-// began notes whose session begins, and waits in the background until it has ended.
-func (w *web) began(ctx context.Context, request *sdk.ServerRequest[*sdk.InitializeParams]) error {
+// begin notes whose session begins, and waits in the background until it has ended. It refuses one too many: when the
+// request arrived, the sessions of requests that were still arriving did not count. The SDK ends a session whose
+// initialize is refused.
+func (w *web) begin(ctx context.Context, request *sdk.ServerRequest[*sdk.InitializeParams]) error {
 	id := request.Session.ID()
 	if _, ok := ctx.Value(lineKey{}).(line); ok || id == "" {
 		return nil
@@ -281,9 +291,9 @@ func (w *web) began(ctx context.Context, request *sdk.ServerRequest[*sdk.Initial
 		return err
 	}
 	caller, _ := auth.From(by.gone)
-	w.mu.Lock()
-	w.owner[id] = keyOf(caller)
-	w.mu.Unlock()
+	if !w.reserve(caller, id) {
+		return refused(tooManySessions)
+	}
 	w.server.background.Go(func() {
 		_ = request.Session.Wait() // how it ended makes no difference
 		w.mu.Lock()
@@ -293,6 +303,18 @@ func (w *web) began(ctx context.Context, request *sdk.ServerRequest[*sdk.Initial
 		w.server.options.Sessions.End(context.WithoutCancel(ctx), caller, "mcp."+id)
 	})
 	return nil
+}
+
+// reserve counts a session of the caller, unless it has too many.
+func (w *web) reserve(caller auth.Caller, id string) bool {
+	key := keyOf(caller)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.countOf(key) >= w.server.options.Most {
+		return false
+	}
+	w.owner[id] = key
+	return true
 }
 
 // owns reports whether a session is the caller's.
@@ -305,9 +327,13 @@ func (w *web) owns(caller auth.Caller, id string) bool {
 
 // count returns how many sessions a caller has.
 func (w *web) count(caller auth.Caller) int {
-	key, count := keyOf(caller), 0
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	return w.countOf(keyOf(caller))
+}
+
+// countOf returns how many sessions the caller with a key has. The caller must hold mu.
+func (w *web) countOf(key string) (count int) {
 	for _, other := range w.owner {
 		if other == key {
 			count++

@@ -1,9 +1,11 @@
 package mcp_test
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -400,6 +402,52 @@ func TestAttackStreamsOutliveTokens(t *testing.T) {
 			case <-time.After(time.Second):
 				assert.False(t, soon)
 			}
+		})
+	}
+}
+
+// TestAttackSessionsWhileBodiesArrive: a caller begins more sessions than it may have, with requests that all arrive
+// before the first body does.
+func TestAttackSessionsWhileBodiesArrive(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		most int
+		want int
+	}{{"guarded", 3, 3}, {"control: the caller may have more", 100, 20}} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t, mcp.Options{Most: test.most})
+			token, err := json.Marshal(auth.Caller{ID: "1", Tenant: "acme", Scopes: everything})
+			require.NoError(t, err)
+			connections := make([]net.Conn, 20)
+			for i := range connections {
+				c, err := net.Dial("tcp", w.web.Listener.Addr().String())
+				require.NoError(t, err)
+				defer c.Close()
+				connections[i] = c
+				_, err = fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: localhost\r\nAuthorization: %s\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: %d\r\n\r\n%s",
+					token, len(initializeBody), initializeBody[:1])
+				require.NoError(t, err)
+			}
+			require.Eventually(t, func() bool { return int(w.requests.Load()) == len(connections) }, 30*time.Second, time.Millisecond)
+			time.Sleep(50 * time.Millisecond) // until each waits for its body; if it does not, the attack is weaker
+			begun := 0
+			for _, c := range connections {
+				_, err := io.WriteString(c, initializeBody[1:])
+				require.NoError(t, err)
+			}
+			for _, c := range connections {
+				response, err := http.ReadResponse(bufio.NewReader(c), nil)
+				require.NoError(t, err)
+				text, err := io.ReadAll(response.Body)
+				require.NoError(t, err)
+				require.NoError(t, response.Body.Close())
+				if strings.Contains(string(text), "serverInfo") {
+					begun++
+				} else {
+					assert.Contains(t, string(text), "too many sessions")
+				}
+			}
+			assert.Equal(t, test.want, begun)
 		})
 	}
 }

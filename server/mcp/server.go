@@ -35,11 +35,11 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-	"golang.org/x/time/rate"
 
 	"github.com/caisson-run/caisson"
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/server/auth"
+	"github.com/caisson-run/caisson/server/sampling"
 )
 
 // Options configures [New]. The zero value is usable for [Server.ServeLines]. Negative numbers are errors.
@@ -79,11 +79,13 @@ type Server struct {
 	host    *caisson.Host
 	options Options
 	log     *slog.Logger
-	sdk     *sdk.Server
-	tools   tools
-	waiting waiting
-	web     *web
-	calls   calls
+	// failures logs what clients can cause without end.
+	failures *slog.Logger
+	sdk      *sdk.Server
+	tools    tools
+	waiting  waiting
+	web      *web
+	calls    calls
 
 	closed     chan struct{}  // closed when Close begins
 	lines      sync.WaitGroup // of connections over lines
@@ -99,8 +101,8 @@ func New(host *caisson.Host, options Options) (*Server, error) {
 	options.Page = cmp.Or(options.Page, 1000)
 	options.Most = cmp.Or(options.Most, 100)
 	options.Idle = cmp.Or(options.Idle, time.Hour)
-	s := &Server{host: host, options: options, log: cmp.Or(options.Logger, slog.New(slog.DiscardHandler)), closed: make(chan struct{})}
-	warns := slog.New(newWarnings(s.log.Handler()))
+	s := &Server{host: host, options: options, log: cmp.Or(options.Logger, slog.New(slog.DiscardHandler)), failures: sampling.Logger(options.Logger), closed: make(chan struct{})}
+	warns := slog.New(warnings{s.failures.Handler()})
 	s.sdk = sdk.NewServer(&sdk.Implementation{Name: "caisson", Title: "Caisson", Version: cmp.Or(options.Version, "(unknown)")}, &sdk.ServerOptions{
 		Logger: warns,
 		//lint:ignore SA1019 the latest revision keeps log messages for a year
@@ -117,41 +119,29 @@ func New(host *caisson.Host, options Options) (*Server, error) {
 // uncached is said of every answer: what a caller sees is nobody else's, and may change at any time.
 var uncached = sdk.Cacheable{CacheScope: "private"}
 
-// warnings drops what the SDK logs of every request and session, and logs a sample of the rest: the SDK warns of each
-// mistake of a client, of which one request can have a thousand.
-type warnings struct {
-	slog.Handler
-	sample *rate.Limiter
-}
-
-// Bounds on what the SDK logs: 20 lines, and then one every ten seconds.
-const (
-	warningBurst = 20
-	warningEvery = 10 * time.Second
-)
-
-func newWarnings(to slog.Handler) warnings {
-	return warnings{to, rate.NewLimiter(rate.Every(warningEvery), warningBurst)}
-}
+// warnings drops what the SDK logs of every request and session. The rest is under one message, of which a sample is
+// logged: the SDK warns of each mistake of a client, of which one request can have a thousand.
+type warnings struct{ slog.Handler }
 
 func (w warnings) Enabled(ctx context.Context, level slog.Level) bool {
 	return level >= slog.LevelWarn && w.Handler.Enabled(ctx, level)
 }
 
 func (w warnings) Handle(ctx context.Context, record slog.Record) error {
-	if !w.sample.Allow() {
-		return nil
-	}
-	return w.Handler.Handle(ctx, record)
+	warning := slog.NewRecord(record.Time, record.Level, "the MCP library warns", record.PC)
+	warning.AddAttrs(slog.String("warning", record.Message))
+	record.Attrs(func(a slog.Attr) bool {
+		warning.AddAttrs(a)
+		return true
+	})
+	return w.Handler.Handle(ctx, warning)
 }
 
 func (w warnings) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return warnings{w.Handler.WithAttrs(attrs), w.sample}
+	return warnings{w.Handler.WithAttrs(attrs)}
 }
 
-func (w warnings) WithGroup(name string) slog.Handler {
-	return warnings{w.Handler.WithGroup(name), w.sample}
-}
+func (w warnings) WithGroup(name string) slog.Handler { return warnings{w.Handler.WithGroup(name)} }
 
 // receive sees each request before the SDK handles it.
 func (s *Server) receive(next sdk.MethodHandler) sdk.MethodHandler {
@@ -183,14 +173,13 @@ func (s *Server) handle(ctx context.Context, method string, request sdk.Request,
 		defer end()
 		return s.named(ctx, method, r, next)
 	case *sdk.ServerRequest[*sdk.InitializeParams]:
-		result, err := next(ctx, method, request)
-		if err != nil {
+		if r.Session.InitializeParams() != nil {
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the session has already begun"}
 		}
-		if err := s.web.began(ctx, r); err != nil {
+		if err := s.web.begin(ctx, r); err != nil {
 			return nil, err
 		}
-		return result, nil
+		return next(ctx, method, request)
 	}
 	return next(ctx, method, request)
 }

@@ -142,7 +142,7 @@ func (s *Server) list(ctx context.Context, request *sdk.ListToolsRequest) (*sdk.
 	if err != nil {
 		return nil, s.failed(ctx, "tools/list", err)
 	}
-	result := &sdk.ListToolsResult{Cacheable: uncached, Tools: []*sdk.Tool{}}
+	result, size := &sdk.ListToolsResult{Cacheable: uncached, Tools: []*sdk.Tool{}}, 0
 	for _, definition := range s.host.Catalogue(allowed).Definitions() { // sorted by name
 		if after != "" && definition.Name <= after {
 			continue
@@ -152,12 +152,13 @@ func (s *Server) list(ctx context.Context, request *sdk.ListToolsRequest) (*sdk.
 		case !ok: // new, and about to be announced; or not to be offered
 		case len(result.Tools) == s.options.Page:
 			result.NextCursor = base64.RawURLEncoding.EncodeToString([]byte(result.Tools[s.options.Page-1].Name))
-			return result, nil
+			return result, by.reserve(size)
 		default:
 			result.Tools = append(result.Tools, offered)
+			size += len(definition.Parameters) + len(definition.Result) + len(definition.Description)
 		}
 	}
-	return result, nil
+	return result, by.reserve(size)
 }
 
 // offered returns a tool as the SDK has it.

@@ -54,9 +54,15 @@ func (x *exchange) createRun() (reply, error) {
 // accepted is the answer to a request that has a run go on: the run or, for a client that wants them, its events after
 // one.
 func (x *exchange) accepted(r *run, after int64) (reply, error) {
-	whole, err := r.answer(http.StatusAccepted)
-	if err != nil || !x.wantsEvents() {
-		return whole, err
+	if !x.wantsEvents() {
+		return x.answerRun(r, http.StatusAccepted)
+	}
+	whole := reply{status: http.StatusAccepted, location: r.path()}
+	if len(x.request.Header.Values(keyHeader)) > 0 { // for a repeated request; a stream can be long
+		var err error
+		if whole, err = x.answerRun(r, http.StatusAccepted); err != nil {
+			return reply{}, err
+		}
 	}
 	x.w.Header().Set("Location", whole.location)
 	if _, err := x.follow(r, after); err != nil {
@@ -206,15 +212,30 @@ func (x *exchange) submit(s *submission) (reply, error) {
 			return reply{}, err
 		}
 	}
-	if err := x.api.runs.reserve(r, len(x.body)); err != nil {
+	size := s.size() + len(s.document)
+	if err := x.api.runs.reserve(r, size); err != nil {
 		return reply{}, err
 	}
 	after, err := r.submit(x, s)
 	if err != nil {
-		r.hold(-len(x.body))
+		r.hold(-size)
 		return reply{}, err
 	}
+	r.hold(s.size() - size) // of the document, what was read from it is kept
 	return x.accepted(r, after)
+}
+
+// size returns about how many bytes the answers hold. The rest of the body, which may be white space, is not kept.
+func (s *submission) size() int {
+	const fixed = 128 // about the numbers and ids in each
+	size := fixed * (len(s.outputs) + len(s.approvals))
+	for i := range s.outputs {
+		size += len(s.outputs[i].CallID) + s.outputs[i].Result.Size() + len(s.outputs[i].Result.Data)
+	}
+	for i := range s.approvals {
+		size += len(s.approvals[i].CallID) + len(s.approvals[i].Reason) + len(s.approvals[i].Fingerprint)
+	}
+	return size
 }
 
 // submit adds answers, and returns the id of the event after which the run goes on.

@@ -50,7 +50,7 @@ func (x *exchange) paused(asked *batchRequest, report executor.Report, done func
 		return reply{}, err
 	}
 	run.settle(report, nil, nil)
-	return run.answer(http.StatusAccepted)
+	return x.answerRun(run, http.StatusAccepted)
 }
 
 // createBatch runs a batch within the request.

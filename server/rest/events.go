@@ -1,8 +1,8 @@
 package rest
 
 import (
-	"bytes"
 	"encoding/json"
+	"io"
 	"net/http"
 	"strconv"
 	"sync"
@@ -38,7 +38,7 @@ func (x *exchange) newEvents() *events {
 func (e *events) begin() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.write(nil)
+	e.write(func() error { return nil })
 }
 
 // begun reports whether the client has been sent anything.
@@ -63,14 +63,13 @@ func (e *events) sendAs(id int64, name string, data []byte) bool {
 }
 
 func (e *events) event(id int64, name string, data []byte) bool {
-	var text bytes.Buffer
-	text.WriteString("id: " + strconv.FormatInt(id, 10) + "\n")
-	if err := dialects.WriteEvent(&text, dialects.Event{Name: name, Data: data}); err != nil {
-		e.broken = true
-		return false
-	}
 	e.last = id
-	return e.write(text.Bytes())
+	return e.write(func() error {
+		if _, err := io.WriteString(e.w, "id: "+strconv.FormatInt(id, 10)+"\n"); err != nil {
+			return err
+		}
+		return dialects.WriteEvent(e.w, dialects.Event{Name: name, Data: data})
+	})
 }
 
 // fail writes an event that says why the stream ends early.
@@ -98,13 +97,14 @@ func (e *events) start() {
 	e.w.WriteHeader(http.StatusOK)
 }
 
-// write writes and flushes. How long a reader may take is up to the HTTP server. The caller must hold e.mu.
-func (e *events) write(text []byte) bool {
+// write has something written, and flushes. How long a reader may take is up to the HTTP server. The caller must hold
+// e.mu.
+func (e *events) write(text func() error) bool {
 	if e.broken || e.ended {
 		return false
 	}
 	e.start()
-	_, err := e.w.Write(text)
+	err := text()
 	if err == nil {
 		err = e.control.Flush()
 	}
@@ -117,7 +117,10 @@ func (e *events) write(text []byte) bool {
 func (e *events) heartbeat() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.write([]byte(": heartbeat\n\n"))
+	e.write(func() error {
+		_, err := io.WriteString(e.w, ": heartbeat\n\n")
+		return err
+	})
 }
 
 // end stops the heartbeat. Nothing is written afterwards.

@@ -13,11 +13,13 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/caisson-run/caisson/agents"
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/internal/jsontext/decode"
 	"github.com/caisson-run/caisson/server/auth"
+	"github.com/caisson-run/caisson/server/memory"
 	"github.com/caisson-run/caisson/server/problem"
 )
 
@@ -39,12 +41,17 @@ type reply struct {
 	location string
 	body     []byte // JSON; none if it is empty. It may be kept, so that it is not changed
 	streamed bool
+	counted  bool // the body's memory is reserved, or kept anyway
 }
 
-// answer returns a reply with a value as JSON.
+// answer returns a reply with a value as JSON. Characters that HTML would escape stay as they are, since each would take
+// six bytes.
 func answer(status int, value any) (reply, error) {
-	body, err := json.Marshal(value)
-	return reply{status: status, body: body}, err
+	var body bytes.Buffer
+	encoder := json.NewEncoder(&body)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(value)
+	return reply{status: status, body: bytes.TrimSuffix(body.Bytes(), lineEnd)}, err
 }
 
 // refusal says why a request is refused, in words for the caller.
@@ -143,7 +150,45 @@ func (x *exchange) handle() (reply, error) {
 	if err := auth.Check(x.request.Context()); err != nil {
 		return reply{}, err
 	}
+	if x.route.method == http.MethodGet && !x.route.onlyEvents || x.route.scope == auth.Read && x.route.body != "" {
+		ctx, cancel := context.WithTimeout(x.request.Context(), maxWait)
+		defer cancel()
+		return x.made(ctx, func() (reply, error) { return x.route.handle(x) })
+	}
 	return x.route.handle(x)
+}
+
+// maxMaking is how many answers of a tenant that may be long are made at a time. Others wait: making megabytes takes a
+// second, and their length is not known before.
+const maxMaking = 2
+
+// maxWait is how long a request without effects waits until there is room for its answer.
+const maxWait = 5 * time.Second
+
+// made makes an answer that may be long, as soon as the tenant has few others in the making, and reserves its memory.
+func (x *exchange) made(ctx context.Context, makeReply func() (reply, error)) (reply, error) {
+	found, _ := x.api.making.LoadOrStore(x.caller.Tenant, make(chan struct{}, maxMaking))
+	slots := found.(chan struct{})
+	select {
+	case slots <- struct{}{}:
+		defer func() { <-slots }()
+	case <-ctx.Done():
+		return reply{}, fmt.Errorf("%w: %w", memory.ErrFull, ctx.Err())
+	}
+	r, err := makeReply()
+	if err == nil {
+		err = r.count(ctx)
+	}
+	return r, err
+}
+
+// count reserves the memory of the body, once.
+func (r *reply) count(ctx context.Context) error {
+	if r.counted {
+		return nil
+	}
+	r.counted = true
+	return memory.Reserve(ctx, len(r.body))
 }
 
 var errStopping = &refusal{status: http.StatusServiceUnavailable, detail: "the server is stopping", header: [2]string{"Retry-After", "5"}}
@@ -172,6 +217,8 @@ func (x *exchange) read() error {
 	switch {
 	case errors.As(err, &large):
 		return tooLarge(large.Limit)
+	case errors.Is(err, memory.ErrFull):
+		return err
 	case err != nil:
 		if ended := auth.Check(r.Context()); ended != nil {
 			return ended
@@ -191,6 +238,10 @@ func tooLarge(most int64) error {
 
 // write writes a reply.
 func (x *exchange) write(r reply) {
+	if err := r.count(x.request.Context()); err != nil {
+		x.fail(err)
+		return
+	}
 	header := x.w.Header()
 	header["Cache-Control"], header["X-Content-Type-Options"] = noStore, noSniff
 	if r.location != "" {
@@ -255,6 +306,8 @@ func refusalFor(err error) *refusal {
 	switch {
 	case auth.IsRefusal(err):
 		return &refusal{status: http.StatusUnauthorized, detail: "the token is unknown, has expired or was revoked", header: [2]string{"WWW-Authenticate", `Bearer realm="caisson", error="invalid_token"`}}
+	case errors.Is(err, memory.ErrFull):
+		return &refusal{status: http.StatusTooManyRequests, detail: "the open requests of the tenant, or of all, have too many bytes in bodies, or in answers that were not taken; try again later", header: [2]string{"Retry-After", "5"}}
 	case errors.Is(err, executor.ErrInvalidBatch) && errors.As(err, &wrong):
 		return refuse(http.StatusUnprocessableEntity, "%s", wrong.Err)
 	case errors.Is(err, agents.ErrNotFound):

@@ -96,7 +96,7 @@ func (x *exchange) first(k *keptAnswer) (answered reply, err error) {
 func (x *exchange) repeat(kept reply) (reply, error) {
 	x.w.Header().Set("Idempotent-Replayed", "true")
 	if !x.wantsEvents() || x.route.events == "" {
-		kept.streamed = false
+		kept.streamed, kept.counted = false, true
 		return kept, nil
 	}
 	if kept.location != "" {

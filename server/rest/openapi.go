@@ -18,7 +18,7 @@ var components []byte
 
 // openapi serves the document.
 func (x *exchange) openapi() (reply, error) {
-	return reply{status: http.StatusOK, body: x.api.document}, nil
+	return reply{status: http.StatusOK, body: x.api.document, counted: true}, nil
 }
 
 // document is an OpenAPI document.

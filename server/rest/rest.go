@@ -37,6 +37,7 @@ import (
 	"github.com/caisson-run/caisson/agents"
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/server/auth"
+	"github.com/caisson-run/caisson/server/sampling"
 )
 
 // Sessions gives out the executor's sessions. A caller must never get another caller's. Sessions must be safe for
@@ -58,7 +59,7 @@ type Options struct {
 	Sessions Sessions
 	// Agents holds the agents of all tenants. If nil, there are none, and none can be stored.
 	Agents *agents.Store
-	// Logger gets the causes of failures that callers see as an id. If nil, they are lost.
+	// Logger gets the causes of failures that callers see as an id, or a sample of many. If nil, they are lost.
 	Logger *slog.Logger
 	Runs   RunOptions
 	// Body bounds a request's body in bytes: 16 MiB, as that of package server.
@@ -100,7 +101,7 @@ type API struct {
 	document []byte
 	runs     *runs
 	keys     *keys
-	reading  sync.Map // by tenant: a semaphore for those who read records
+	making   sync.Map // by tenant: a semaphore for those whose answers are made
 
 	mu       sync.Mutex
 	stopped  bool
@@ -170,9 +171,7 @@ func (o *Options) complete() error {
 	if o.Body == 0 {
 		o.Body = 16 << 20
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = sampling.Logger(o.Logger)
 	return nil
 }
 

@@ -130,9 +130,12 @@ func (r *run) describe() described {
 // answer returns the run as a reply.
 func (r *run) answer(status int) (reply, error) {
 	a, err := answer(status, r.describe())
-	a.location = "/v1/runs/" + r.id
+	a.location = r.path()
 	return a, err
 }
+
+// path returns where the run is.
+func (r *run) path() string { return "/v1/runs/" + r.id }
 
 // expire ends a run that has waited too long. The caller must hold r.mu.
 func (r *run) expire(now time.Time) {

@@ -257,9 +257,14 @@ func (x *exchange) cancelRun() (reply, error) {
 		return reply{}, err
 	}
 	r.stop(x.request.Context())
-	a, err := r.answer(http.StatusOK)
+	a, err := x.answerRun(r, http.StatusOK)
 	a.location = ""
 	return a, err
+}
+
+// answerRun is the answer with a run, for requests with effects: it waits for its memory as long as the request lasts.
+func (x *exchange) answerRun(r *run, status int) (reply, error) {
+	return x.made(x.request.Context(), func() (reply, error) { return r.answer(status) })
 }
 
 // getRunEvents follows a run.

@@ -15,6 +15,7 @@ import (
 	"github.com/caisson-run/caisson/agents"
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/server/auth"
+	"github.com/caisson-run/caisson/server/sampling"
 )
 
 // The errors of this package, for errors.Is.
@@ -37,7 +38,7 @@ type Options struct {
 	Most int
 	// Idle is how long a session is kept after its last use; 0 means an hour.
 	Idle time.Duration
-	// Logger is told of tools that failed when a session ended. If nil, nobody is.
+	// Logger logs tools that failed when a session ended, or a sample of many. Nil disables logging.
 	Logger *slog.Logger
 }
 
@@ -76,6 +77,7 @@ func New(host *caisson.Host, options Options) (*Sessions, error) {
 	if options.Idle == 0 {
 		options.Idle = time.Hour
 	}
+	options.Logger = sampling.Logger(options.Logger)
 	return &Sessions{host: host, options: options, now: time.Now, kept: map[owner]*kept{}}, nil
 }
 
@@ -252,7 +254,7 @@ const closeTime = 10 * time.Second
 func (s *Sessions) end(ctx context.Context, session *executor.Session) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
 	defer cancel()
-	if err := session.Close(ctx); err != nil && s.options.Logger != nil {
+	if err := session.Close(ctx); err != nil {
 		s.options.Logger.WarnContext(ctx, "a session ended with failures", "session", session.ID(), "err", err)
 	}
 }

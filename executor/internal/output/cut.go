@@ -1,7 +1,7 @@
 // Package output decides how much of a tool's result goes to a model, and keeps what does
 // not for a session, so that it can be read page by page.
 //
-//	store, err := output.NewStore(16 << 20)
+//	store, err := output.NewShared(64 << 20).NewStore(16 << 20)
 //	result, cuts := output.Cut(result, 32<<10, store.Keeper(reference), mark)
 //	page, err := store.Page(cuts[0].Reference, 0, 0)
 //

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -27,32 +28,88 @@ const (
 	EntryBytes = 128
 )
 
-// Store keeps the whole texts of one session, and evicts the oldest for new ones. It is safe for concurrent use.
-type Store struct {
+// Shared bounds the bytes that several stores keep together, such as those of a tenant's sessions. Get one from
+// [NewShared]. It is safe for concurrent use.
+type Shared struct {
 	most int64
 
-	mu   sync.Mutex
-	used int64
-	gone bool                           // whether anything was evicted
-	kept *simplelru.LRU[string, string] // never asked with Get, so that the least recent is the oldest
+	mu     sync.Mutex // of all stores
+	used   int64
+	stores map[*texts]struct{}
+}
+
+// NewShared returns a bound in bytes, counted as for [Shared.NewStore]. A full one evicts the oldest text of the store
+// with the most.
+func NewShared(bytes int64) *Shared { return &Shared{most: bytes, stores: map[*texts]struct{}{}} }
+
+// Store keeps the whole texts of one session, and evicts the oldest for new ones. It is safe for concurrent use. Its
+// texts count until nothing refers to it.
+type Store struct{ *texts }
+
+// texts are those of a store.
+type texts struct {
+	most   int64
+	shared *Shared // whose lock guards what follows
+	used   int64
+	gone   bool                           // whether anything was evicted
+	kept   *simplelru.LRU[string, string] // never asked with Get, so that the least recent is the oldest
 }
 
 func sizeOf(reference, text string) int64 {
 	return EntryBytes + int64(len(reference)) + int64(len(text))
 }
 
-// NewStore returns an empty store with a bound in bytes, which counts texts, references and [EntryBytes] for each.
-func NewStore(bytes int64) (*Store, error) {
-	s := &Store{most: bytes}
+// NewStore returns an empty store with a bound of its own in bytes, which counts texts, references and [EntryBytes] for
+// each.
+func (s *Shared) NewStore(bytes int64) (*Store, error) {
+	of := &texts{most: min(bytes, s.most), shared: s}
 	var err error
-	s.kept, err = simplelru.NewLRU(math.MaxInt, func(reference, text string) { s.used -= sizeOf(reference, text) })
-	return s, err
+	of.kept, err = simplelru.NewLRU(math.MaxInt, func(reference, text string) {
+		of.used -= sizeOf(reference, text)
+		s.used -= sizeOf(reference, text)
+	})
+	if err != nil {
+		return nil, err
+	}
+	store := &Store{of}
+	runtime.AddCleanup(store, s.remove, of)
+	return store, nil
+}
+
+// remove takes back what a store has counted.
+func (s *Shared) remove(of *texts) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	of.kept.Purge()
+	delete(s.stores, of)
+}
+
+// makeRoom evicts texts until there is room for as many bytes. The caller must hold s.mu.
+func (s *Shared) makeRoom(bytes int64) {
+	for s.used+bytes > s.most {
+		var largest *texts
+		for of := range s.stores {
+			if largest == nil || of.used > largest.used {
+				largest = of
+			}
+		}
+		largest.evict()
+	}
+}
+
+// evict evicts the oldest text. The caller must hold the lock.
+func (s *texts) evict() {
+	s.kept.RemoveOldest()
+	s.gone = true
+	if s.used == 0 {
+		delete(s.shared.stores, s)
+	}
 }
 
 // Keeper returns a function that keeps the parts of one result for one call of [Cut], under references made from
 // their names. If the parts do not fit together, it keeps the first ones, so that no part is evicted by
 // another of the same result before its mark is read.
-func (s *Store) Keeper(reference func(part string) string) Keep {
+func (s *texts) Keeper(reference func(part string) string) Keep {
 	left := s.most
 	return func(part, text string) string {
 		text, by := validText(text), reference(part)
@@ -67,20 +124,22 @@ func (s *Store) Keeper(reference func(part string) string) Keep {
 
 // Keep keeps a text, made valid UTF-8, in place of any with the same reference. It returns false, and changes
 // nothing, for a text larger than the store and for an empty reference.
-func (s *Store) Keep(reference, text string) bool {
+func (s *texts) Keep(reference, text string) bool {
 	text = validText(text)
 	size := sizeOf(reference, text)
 	if reference == "" || size > s.most {
 		return false
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.shared.mu.Lock()
+	defer s.shared.mu.Unlock()
 	s.kept.Remove(reference)
 	for s.used+size > s.most {
-		s.kept.RemoveOldest()
-		s.gone = true
+		s.evict()
 	}
+	s.shared.makeRoom(size)
+	s.shared.stores[s] = struct{}{}
 	s.used += size
+	s.shared.used += size
 	// A substring would keep the whole string in memory.
 	s.kept.Add(strings.Clone(reference), strings.Clone(text))
 	return true
@@ -92,7 +151,7 @@ func (s *Store) Keep(reference, text string) bool {
 // page at the end of the text is empty and the last.
 //
 // It fails with [ErrUnknown] or [ErrRange], worded for a model.
-func (s *Store) Page(reference string, from, most int64) (tool.Page, error) {
+func (s *texts) Page(reference string, from, most int64) (tool.Page, error) {
 	text, err := s.text(reference)
 	if err != nil {
 		return tool.Page{}, refused(reference, err)
@@ -120,9 +179,9 @@ func (s *Store) Page(reference string, from, most int64) (tool.Page, error) {
 	return page, nil
 }
 
-func (s *Store) text(reference string) (string, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *texts) text(reference string) (string, error) {
+	s.shared.mu.Lock()
+	defer s.shared.mu.Unlock()
 	if text, ok := s.kept.Peek(reference); ok {
 		return text, nil
 	}

@@ -17,7 +17,7 @@ import (
 
 func newStore(t testing.TB, bytes int64) *output.Store {
 	t.Helper()
-	store, err := output.NewStore(bytes)
+	store, err := output.NewShared(bytes).NewStore(bytes)
 	require.NoError(t, err)
 	return store
 }

@@ -1,0 +1,77 @@
+package output_test
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/executor/internal/output"
+)
+
+// TestAttackManyStores: what many sessions keep is bounded together. Each of 40 sessions had 16 MiB of its own. The
+// control is a bound that is large.
+func TestAttackManyStores(t *testing.T) {
+	heap := func() int64 {
+		for range 3 { // what earlier tests left is freed after their stores are noticed
+			runtime.GC()
+			time.Sleep(10 * time.Millisecond)
+		}
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	for name, most := range map[string]int64{"guarded": 8 << 20, "control": 1 << 40} {
+		t.Run(name, func(t *testing.T) {
+			shared, before := output.NewShared(most), heap()
+			var stores []*output.Store
+			for range 40 {
+				store, err := shared.NewStore(1 << 20)
+				require.NoError(t, err)
+				for i := range 4 {
+					require.True(t, store.Keep(fmt.Sprint(i), strings.Repeat("a", 200<<10)))
+				}
+				stores = append(stores, store)
+			}
+			held := heap() - before
+			if name == "control" {
+				assert.Greater(t, held, int64(24<<20))
+			} else {
+				assert.Less(t, held, int64(12<<20))
+			}
+			_, err := stores[39].Page("3", 0, 10)
+			assert.NoError(t, err, "the newest")
+			runtime.KeepAlive(stores)
+		})
+	}
+}
+
+// TestSharedBound: a store that keeps little keeps it, whatever another one keeps, and what no store has does not count.
+func TestSharedBound(t *testing.T) {
+	shared := output.NewShared(1 << 20)
+	small, err := shared.NewStore(1 << 20)
+	require.NoError(t, err)
+	require.True(t, small.Keep("a", "text"))
+	large, err := shared.NewStore(2 << 20)
+	require.NoError(t, err)
+	assert.False(t, large.Keep("a", strings.Repeat("a", 3<<19)), "more than the bound of all")
+	for i := range 20 {
+		require.True(t, large.Keep(fmt.Sprint(i), strings.Repeat("a", 200<<10)))
+	}
+	_, err = large.Page("0", 0, 0)
+	require.ErrorIs(t, err, output.ErrUnknown)
+	assert.ErrorContains(t, err, "evicted")
+	_, err = small.Page("a", 0, 0)
+	require.NoError(t, err)
+	large = nil
+	require.Eventually(t, func() bool { // until the collector has noticed
+		runtime.GC()
+		fits := small.Keep("b", strings.Repeat("a", 1<<20-1000))
+		_, err := small.Page("a", 0, 0)
+		return fits && err == nil
+	}, 30*time.Second, 10*time.Millisecond)
+}

@@ -1,0 +1,87 @@
+package memory
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const kib = 1 << 10
+
+// TestBodies: a tenant's bodies have a bound, which its small ones do not count against, and which is not another's.
+func TestBodies(t *testing.T) {
+	b := New(1000*kib, 1500*kib)
+	long := b.Open("a")
+	require.NoError(t, long.Body(500*kib))
+	require.NoError(t, long.Body(500*kib))
+	other := b.Open("a")
+	require.NoError(t, other.Body(64*kib))
+	require.ErrorIs(t, other.Body(100*kib), ErrFull)
+	other.Close()
+	another := b.Open("b")
+	require.NoError(t, another.Body(600*kib))
+	require.ErrorIs(t, another.Body(100*kib), ErrFull, "the bound of all")
+	long.Close()
+	require.NoError(t, b.Open("a").Body(900*kib))
+	another.Close()
+	assert.NoError(t, another.Body(10_000*kib), "it is closed")
+	assert.Len(t, b.bodies.held, 1)
+	assert.Empty(t, b.answers.held)
+}
+
+// TestAnswers: an answer waits until there is room for it, or its request ends. One that is too long for any room is
+// made by itself.
+func TestAnswers(t *testing.T) {
+	require.NoError(t, Reserve(t.Context(), 1<<40), "without a bound")
+	b := New(1000*kib, 4000*kib)
+	ask := func(ctx context.Context, r *Request, bytes int) error { return Reserve(With(ctx, r), bytes) }
+	long := b.Open("a")
+	require.NoError(t, ask(t.Context(), long, 1<<40))
+	require.NoError(t, ask(t.Context(), long, 1<<40), "it has all already")
+	ended, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, ask(ended, b.Open("a"), 65*kib), ErrFull)
+	require.NoError(t, ask(ended, b.Open("a"), 64*kib))
+	require.NoError(t, ask(t.Context(), b.Open("b"), 65*kib))
+	waiting := b.Open("a")
+	got := make(chan error, 1)
+	go func() { got <- ask(t.Context(), waiting, 100*kib) }()
+	select {
+	case err := <-got:
+		t.Fatal("it does not wait", err)
+	case <-time.After(10 * time.Millisecond):
+	}
+	long.Close()
+	require.NoError(t, <-got)
+	waiting.Close()
+}
+
+// TestNothingIsLost: whatever many requests do at once, all bytes are given back.
+func TestNothingIsLost(t *testing.T) {
+	b := New(500*kib, 1000*kib)
+	var all sync.WaitGroup
+	for i := range 64 {
+		all.Go(func() {
+			for range 20 {
+				r := b.Open([]string{"a", "b", "c", ""}[i%4])
+				ctx, cancel := context.WithTimeout(With(t.Context(), r), time.Duration(i)*time.Millisecond)
+				_ = r.Body(i * 10 * kib)
+				_ = Reserve(ctx, i*10*kib)
+				r.Close()
+				cancel()
+			}
+		})
+	}
+	all.Wait()
+	for _, p := range []*pool{&b.bodies, &b.answers} {
+		assert.Zero(t, p.sum)
+		assert.Empty(t, p.held)
+	}
+}

@@ -1,0 +1,164 @@
+package rest_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/server/auth"
+	"github.com/caisson-run/caisson/server/memory"
+	"github.com/caisson-run/caisson/server/rest"
+)
+
+// bounded is the API behind a bound of memory, as package server puts it.
+func (w *world) bounded(bound *memory.Bound) *httptest.Server {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		caller := callers[strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")]
+		held := bound.Open(caller.Tenant)
+		defer held.Close()
+		w.api.ServeHTTP(rw, r.WithContext(memory.With(auth.With(r.Context(), caller), held)))
+	}))
+	server.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		_ = c.(*net.TCPConn).SetWriteBuffer(64 << 10) // the operating system would hold megabytes
+		return ctx
+	}
+	server.Start()
+	w.t.Cleanup(server.Close)
+	w.t.Cleanup(server.CloseClientConnections)
+	return server
+}
+
+// liveHeap returns how many bytes are in use.
+func liveHeap() int64 {
+	runtime.GC()
+	runtime.GC() // what pools hold lives for one more
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// asksOf is a batch of calls with as many bytes of arguments, which are refused if they are long.
+func asksOf(bytes int) string {
+	const calls = 4
+	var list strings.Builder
+	for i := range calls {
+		fmt.Fprintf(&list, `,{"id":"c%d","name":"ask","arguments":{"text":"%s"}}`, i, strings.Repeat("<", bytes/calls))
+	}
+	return `{"calls":[` + list.String()[1:] + `],"tools":[{"type":"function","name":"ask","parameters":{"type":"object"}}]}`
+}
+
+// TestAttackUnreadAnswers: a client asks for a long answer many times and reads none. What is held is bounded, and
+// other tenants do not wait. Each answer was made at once: 24 requests for a run took 5.5 GB.
+func TestAttackUnreadAnswers(t *testing.T) {
+	const requests, size, most = 32, 2 << 20, 8 << 20
+	for _, test := range []struct {
+		name  string
+		path  string
+		bound int64
+		held  int64 // at most; zero for the control
+	}{
+		{"a run", "", most, 3 * most},
+		{"its events", "/events", most, most},
+		{"control: a run without a bound", "", 1 << 40, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t, rest.Options{Runs: rest.RunOptions{EventBytes: 64 << 20, Bytes: 256 << 20}})
+			server := w.bounded(memory.New(test.bound, 4*test.bound))
+			asks := asksOf(size)
+			run := w.until(w.start("mallory", asks).ID, "mallory", "completed")
+			other := w.until(w.start("ada", asksOf(4)).ID, "ada", "requires_action")
+			before := liveHeap()
+			for i := range requests {
+				c, err := net.Dial("tcp", server.Listener.Addr().String())
+				require.NoError(t, err)
+				defer c.Close()
+				require.NoError(t, c.(*net.TCPConn).SetReadBuffer(4<<10))
+				_, err = fmt.Fprintf(c, "GET /v1/runs/%s%s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer mallory\r\n\r\n", run.ID, test.path)
+				require.NoError(t, err)
+				if i == 0 { // others wait
+					status := make([]byte, len("HTTP/1.1 200"))
+					_, err = io.ReadFull(c, status)
+					require.NoError(t, err)
+					require.Equal(t, "HTTP/1.1 200", string(status))
+				}
+			}
+			held := func() int64 { return liveHeap() - before }
+			if test.held == 0 {
+				require.Eventually(t, func() bool { return held() > requests*size*3/4 }, time.Minute, 10*time.Millisecond, "the attack works")
+				return
+			}
+			assert.Never(t, func() bool { return held() > test.held }, time.Second, 50*time.Millisecond, "%d MB", held()>>20)
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/v1/runs/"+other.ID, nil)
+			require.NoError(t, err)
+			r.Header.Set("Authorization", "Bearer ada")
+			response, err := http.DefaultClient.Do(r)
+			require.NoError(t, err)
+			defer response.Body.Close()
+			_, err = io.Copy(io.Discard, response.Body)
+			require.NoError(t, err)
+			assert.Equal(t, http.StatusOK, response.StatusCode)
+		})
+	}
+}
+
+// TestAnswersWithoutRoom: a request without effects is refused if there is no room for its answer. One with effects
+// waits.
+func TestAnswersWithoutRoom(t *testing.T) {
+	w := newWorld(t, rest.Options{})
+	bound := memory.New(1<<20, 4<<20)
+	server := w.bounded(bound)
+	run := w.until(w.start("mallory", asksOf(1<<20)).ID, "mallory", "completed")
+	unread := bound.Open(callers["mallory"].Tenant)
+	require.NoError(t, memory.Reserve(memory.With(t.Context(), unread), 2<<20))
+	ask := func(method, path string) (status int, header http.Header) {
+		r, err := http.NewRequestWithContext(t.Context(), method, server.URL+path, nil)
+		require.NoError(t, err)
+		r.Header.Set("Authorization", "Bearer mallory")
+		response, err := http.DefaultClient.Do(r)
+		require.NoError(t, err)
+		defer response.Body.Close()
+		_, err = io.Copy(io.Discard, response.Body)
+		require.NoError(t, err)
+		return response.StatusCode, response.Header
+	}
+	cancelled := make(chan int, 1)
+	go func() {
+		status, _ := ask(http.MethodPost, "/v1/runs/"+run.ID+"/cancel")
+		cancelled <- status
+	}()
+	status, header := ask(http.MethodGet, "/v1/runs/"+run.ID)
+	assert.Equal(t, http.StatusTooManyRequests, status)
+	assert.NotEmpty(t, header.Get("Retry-After"))
+	status, _ = ask(http.MethodGet, "/v1/runs?limit=1")
+	assert.Equal(t, http.StatusOK, status, "a short answer")
+	unread.Close()
+	assert.Equal(t, http.StatusOK, <-cancelled)
+}
+
+// TestAttackBytesThatNobodyHolds: bodies full of white space use up nothing of what a tenant's runs may hold. A token
+// that may only approve emptied the list of runs with them. The control is an output, which counts.
+func TestAttackBytesThatNobodyHolds(t *testing.T) {
+	w := newWorld(t, rest.Options{Runs: rest.RunOptions{Bytes: 1 << 20}})
+	over := w.until(w.start("ada", `{"calls":[{"id":"c1","name":"echo","arguments":{}}]}`).ID, "ada", "completed")
+	waits := w.until(w.start("ada", asksOf(4)).ID, "ada", "requires_action")
+	for range 5 {
+		answer := w.request("POST", "/v1/runs/"+waits.ID+"/approvals", "approver", `{"approvals":[]`+strings.Repeat(" ", 1<<20)+`}`)
+		assert.Equal(t, http.StatusAccepted, answer.status)
+	}
+	assert.Equal(t, http.StatusOK, w.request("GET", "/v1/runs/"+over.ID, "ada", nil).status)
+	output := func(call int) answered {
+		return w.request("POST", "/v1/runs/"+waits.ID+"/submit_tool_outputs", "ada", fmt.Sprintf(`{"tool_outputs":[{"tool_call_id":"c%d","output":"%s"}]}`, call, strings.Repeat("a", 600<<10)))
+	}
+	assert.Equal(t, http.StatusAccepted, output(0).status)
+	assert.Equal(t, http.StatusTooManyRequests, output(1).status, "the control")
+}
