@@ -230,7 +230,7 @@ func TestAttackLongTraces(t *testing.T) {
 			section(7, "\x02"+vector("_start")+"\x00\x00"+vector("memory")+"\x02\x00") + section(10, number(depth+1)+start+bodies)
 		guest := load(t, newRuntime(t, Options{}), named(t, "guest", module, "limits: {stderr: 1KiB}\n"), manifests.Grants{})
 		outcome, err := guest.Invoke(t.Context(), tool.Invocation{CallID: "1", Tool: "guest"})
-		require.NoError(t, err)
+		require.Error(t, err)
 		assert.Equal(t, tool.Trap, outcome.Result.Kind)
 		assert.Contains(t, outcome.Log, trapMark)
 		assert.LessOrEqual(t, len(outcome.Log), maxTrace+100)
