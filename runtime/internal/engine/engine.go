@@ -328,7 +328,7 @@ func (e *Engine) begin(ctx context.Context, wanted Digest, source *inspected) (*
 func (e *Engine) compile(ctx context.Context, wanted Digest, source *inspected, c *compilation) {
 	defer e.inFlight.Done()
 	defer close(c.done)
-	ctx, cancel := e.untilClosed(ctx) // closing the engine cancels a compilation in a child
+	ctx, cancel := e.untilClosed(ctx)
 	defer cancel()
 	start := time.Now()
 	if c.module, c.err = e.build(ctx, wanted, source); c.err == nil {
@@ -354,8 +354,8 @@ func (e *Engine) untilClosed(ctx context.Context) (context.Context, context.Canc
 	}
 }
 
-// Close waits for running calls and for compilations in this process, cancels compilations in child
-// processes and starts of programs, and then frees everything. To end runs early, cancel their
+// Close waits for running calls, cancels compilations and starts of programs, and then frees everything. A compilation in
+// this process ends after the functions that are being compiled. To end runs early, cancel their
 // contexts. Further calls do nothing.
 func (e *Engine) Close(ctx context.Context) error {
 	e.mu.Lock()

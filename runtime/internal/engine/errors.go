@@ -81,6 +81,14 @@ type PanicError struct {
 
 func (e *PanicError) Error() string { return fmt.Sprintf("panic in %s: %v", e.Function, e.Value) }
 
+// ended returns an error if the context has ended.
+func ended(ctx context.Context, op string) error {
+	if kind := ctx.Err(); kind != nil {
+		return &Error{Op: op, Kind: kind, Err: context.Cause(ctx)}
+	}
+	return nil
+}
+
 // classify converts wazero's errors to this package's. It is the only place that knows wazero's
 // errors. A trap has an unexported type there and is recognized by its text, which a test pins.
 func classify(ctx context.Context, op string, err error) error {

@@ -79,6 +79,9 @@ func (m *Module) assemble(ctx context.Context, limit uint64) (_ *instance, refus
 
 // assembleOne makes an instance, whose memory is limited together with those of others.
 func (m *Module) assembleOne(ctx context.Context, limit uint64, others []*instance) (_ *instance, refused int64, err error) {
+	if err := ended(ctx, "instantiate"); err != nil { // a module may take tens of milliseconds
+		return nil, 0, err
+	}
 	memory := &linearMemory{limit: limit, beside: memoriesOf(others, nil)}
 	made, err := m.instantiateWith(ctx, memory)
 	if err != nil {
@@ -175,9 +178,12 @@ func (i *instance) run(ctx context.Context, key poolKey, r Run) (usage Usage, er
 	i.meter.Set(uint64(i.fuel.first()))
 	i.watchPages()
 	i.watched.enterGuest(false)
-	if i.stack != nil {
+	switch {
+	case ctx.Err() != nil: // while the instance was made
+		err = ended(ctx, "run")
+	case i.stack != nil:
 		err = i.fork(ctx)
-	} else {
+	default:
 		inside := i.context(ctx)
 		err = i.finish(inside, i.begin(inside, r))
 	}
