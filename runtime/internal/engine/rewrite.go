@@ -44,7 +44,7 @@ func rewrite(source []byte, description *wasm.Module) (rewritten, error) {
 func unbounded() wasm.Bounds {
 	const any = math.MaxInt
 	return wasm.Bounds{BlockDepth: any, Blocks: any, Branches: any, ControlSquares: any, BlockLocals: any, BranchTargets: any,
-		AllBranchTargets: any, StackMoves: any, FunctionGlobals: any}
+		AllBranchTargets: any, StackMoves: any, FunctionGlobals: any, ZeroShifts: any}
 }
 
 // inspectOwn reads a rewritten module. The original was within the bounds, but rewriting adds to

@@ -67,7 +67,7 @@ type Bounds struct {
 	JoinMoves        int // unbounded: the locals of a function that are assigned on paths that join, and results, for each path
 	KnownAddresses   int // unbounded: over all blocks of a function, the addresses that were accessed before
 	CallGlobals      int // unbounded: calls × globals that can change, with what rewriting adds, per function
-	ShiftUses        int // unbounded: shifts that may be by nothing × instructions, per function
+	ZeroShifts       int // 1,000 shifts by a constant that is zero modulo the width, per function
 	FunctionMoves    int // unbounded: values moved by blocks, branches and calls, per function
 	StackMoves       int // 50,000,000: values moved by blocks, branches and calls, in all functions
 }
@@ -78,12 +78,12 @@ type Bounds struct {
 // deadline.
 //
 // The largest values of the 496 modules above are 2,910 blocks, 2,160 branches, 3,420 labels, 284,000 BlockValues,
-// 1.1 × 10⁹ JoinedValues, 122,000 JoinMoves, 1,860,000 KnownAddresses, 264,000 CallGlobals and 2,210,000 ShiftUses. Only
-// an instrumented C program is rejected, for its JoinedValues, and the Go compiler, for its blocks and labels.
+// 1.1 × 10⁹ JoinedValues, 122,000 JoinMoves, 1,860,000 KnownAddresses and 264,000 CallGlobals. Only an instrumented C
+// program is rejected, for its JoinedValues, and the Go compiler, for its blocks and labels.
 //
 // At most, wazero takes 2 µs for each pair of a loop and one around it, 3 ns for one of the JoinedValues, 12 µs for one of
-// the JoinMoves, 70 ns and 40 bytes for one of the KnownAddresses, 200 ns and 170 bytes for one of the CallGlobals, 3 ns
-// for one of the ShiftUses, and 1 µs and 400 bytes for one of the FunctionMoves.
+// the JoinMoves, 70 ns and 40 bytes for one of the KnownAddresses, 200 ns and 170 bytes for one of the CallGlobals, and
+// 1 µs and 400 bytes for one of the FunctionMoves.
 func Uninterruptible() Bounds {
 	return Bounds{
 		LoopDepth:      300,
@@ -95,7 +95,6 @@ func Uninterruptible() Bounds {
 		JoinMoves:      300_000,
 		KnownAddresses: 4_000_000,
 		CallGlobals:    1_000_000,
-		ShiftUses:      1_000_000_000,
 		FunctionMoves:  500_000,
 	}
 }
@@ -141,7 +140,7 @@ func (b Bounds) withDefaults() (Bounds, error) {
 		{"JoinMoves", &b.JoinMoves, math.MaxInt},
 		{"KnownAddresses", &b.KnownAddresses, math.MaxInt},
 		{"CallGlobals", &b.CallGlobals, math.MaxInt},
-		{"ShiftUses", &b.ShiftUses, math.MaxInt},
+		{"ZeroShifts", &b.ZeroShifts, 1_000},
 		{"FunctionMoves", &b.FunctionMoves, math.MaxInt},
 		{"StackMoves", &b.StackMoves, 50_000_000},
 	} {

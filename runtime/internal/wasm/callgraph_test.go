@@ -176,7 +176,7 @@ func TestBoundsAreExact(t *testing.T) {
 			section(SectionExport, vector(concat(name("a"), raw(0, 0)))), twice(SectionCode, 2, 0, opEnd)), "export section at byte 27: 2 functions × 2 exports and globals, the limit is 3"},
 		{"CallGlobals", 12, module(oneType, oneFunc, section(SectionGlobal, vector(raw(byte(I32), 1, opI32Const, 0, opEnd), raw(byte(I32), 0, opI32Const, 0, opEnd))),
 			section(SectionCode, vector(body(noLocals, 0x10, 0)))), "code section at byte 39: a function has more than 11 pairs of a call and a global that can change"},
-		{"ShiftUses", 11, inBody(opI32Const, 0xc0, 0, opI32Const, 1, 0x74, opI32Const, 0xa0, 0x7f, 0x76, 0x1a, 0x42, 0x20, 0x42, 0x20, 0x86, 0x1a), "code section at byte 41: a function has more than 10 pairs of a shift and an instruction"},
+		{"ZeroShifts", 3, inBody(opI32Const, 0xc0, 0, opI32Const, 1, 0x74, opI32Const, 0xa0, 0x7f, 0x76, 0x1a, 0x42, 0x20, 0x42, 0x20, 0x86, 0x42, 0xc0, 0, 0x87, opI32Const, 0, 0x1a, 0x42, 0, 0x88, 0x1a), "code section at byte 48: a function has 3 shifts by nothing or more, the limit is 2"},
 		{"FunctionMoves", 2, module(oneType, twice(SectionFunction, 0), twice(SectionCode, 8, 0, 2, 0x7f, opI32Const, 0, opEnd, 0x1a, opEnd)), "code section at byte 31: calls, blocks and branches of a function move more than 1 values"},
 		{"StackMoves", 5, inBody(2, 0x7f, opI32Const, 0, opEnd, 0x1a, 2, 0x7f, opI32Const, 0, 0x0c, 0, opEnd, 0), "code section at byte 35: calls, blocks and branches move more than 4 values in all"},
 	}...)

@@ -19,7 +19,7 @@ type bodyValidation struct {
 	carried  int64          // operands that are on the stack at a block or a br_if, together
 	moved    int            // validation.stackMoves before the function
 	calls    int64          // places where the guest's code is left, without what rewriting adds
-	shifts   int64          // shifts whose amount may be a constant that shifts by nothing
+	shifts   uint32         // by a constant that is zero modulo the width
 	amount   int            // the low bits of the constant that was pushed last, if no other instruction came after it; or -1
 	alone    [256]ValueType // each type at its own index, so that a single type is a slice
 }
@@ -101,7 +101,6 @@ func (b *bodyValidation) complexity(locals int) {
 		{moved, b.v.bounds.JoinMoves, "a function moves more than %d values to where paths join"},
 		{float64(b.joins.kept), b.v.bounds.KnownAddresses, "a function has more than %d pairs of a block and an address that is accessed before it"},
 		{float64(b.compiledCalls() * b.v.mutableGlobals), b.v.bounds.CallGlobals, "a function has more than %d pairs of a call and a global that can change"},
-		{float64(b.shifts * int64(b.found.Instructions)), b.v.bounds.ShiftUses, "a function has more than %d pairs of a shift and an instruction"},
 	} {
 		if total.value > float64(total.limit) {
 			b.fail(ErrLimit, b.at, total.format, total.limit)
@@ -170,9 +169,9 @@ func (b *bodyValidation) step() {
 	}
 }
 
-// shift counts shifts that may be by nothing. wazero v1.12.0 takes the result of one by a constant that is zero, modulo
-// the width, for another name of the operand. So a row of them is a chain of names, and the compiler follows all of it
-// for each use of the last. A constant can also come from a local.
+// shift counts shifts by nothing. wazero v1.12.0 takes the result of one by a constant that is zero, modulo the width, for
+// another name of the operand. So a row of them is a chain of names, and the compiler follows all of it for each use of
+// the last. A constant from a local counts only up to the next test of the meter, for wazero, and not at all here.
 func (b *bodyValidation) shift(in *instruction) {
 	bits := 0
 	switch in.opcode {
@@ -184,8 +183,9 @@ func (b *bodyValidation) shift(in *instruction) {
 	case opI64Shl, opI64ShrS, opI64ShrU:
 		bits = 64
 	}
-	if bits > 0 && (b.amount < 0 || b.amount%bits == 0) {
+	if bits > 0 && b.amount >= 0 && b.amount%bits == 0 {
 		b.shifts++
+		b.bound("shifts by nothing", b.shifts, b.v.bounds.ZeroShifts)
 	}
 	b.amount = -1
 }
