@@ -377,9 +377,9 @@ func (e *Engine) loadFilled(ctx context.Context, entry string) (made, bool) {
 	return made{}, false
 }
 
-// validated rewrites a module that is within the bounds on what makes compilation slow. A child
-// process can be killed. A compilation in this process must take time bounded by the module's size,
-// unless the module is trusted.
+// validated rewrites a module that is within the bounds on what makes compilation slow. A child process can be killed. In
+// this process, where a compilation can be stopped only between two functions, each function is bounded, unless the
+// module is trusted.
 func (e *Engine) validated(source []byte, description *wasm.Module, in role) (rewritten, error) {
 	bounds, here := wasm.Bounds{}, e.compiler.Executable == ""
 	switch {
@@ -390,7 +390,9 @@ func (e *Engine) validated(source []byte, description *wasm.Module, in role) (re
 	}
 	r, err := rewriteWithin(source, description, bounds, in)
 	if here && errors.Is(err, wasm.ErrLimit) {
-		return r, &moduleError{fmt.Errorf("%w; the limits are higher where a child process compiles it", err)}
+		if _, refused := wasm.ValidateWithin(source, description, wasm.Bounds{}, wasm.Features{}); refused == nil {
+			err = fmt.Errorf("%w; the limits are higher where a child process compiles it", err)
+		}
 	}
 	if err != nil {
 		return r, &moduleError{err}
