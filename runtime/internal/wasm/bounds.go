@@ -51,7 +51,8 @@ type Bounds struct {
 	// The following are checked only by validation.
 
 	BlockDepth       int // 10,000 nested blocks per function
-	LoopDepth        int // unbounded: loops inside one another, per function
+	Loops            int // unbounded: loops per function, each of which becomes several blocks for the compiler
+	Weight           int // unbounded: the instructions of a function, with those that take much code counted several times
 	Blocks           int // 12,000 blocks, loops and ifs per function
 	Branches         int // 12,000 br, br_if, br_table and return per function
 	ControlSquares   int // 2,000,000,000: the sum, over the functions, of (blocks + branches)²
@@ -81,12 +82,13 @@ type Bounds struct {
 // 1.1 × 10⁹ JoinedValues, 122,000 JoinMoves, 1,860,000 KnownAddresses and 264,000 CallGlobals. Only an instrumented C
 // program is rejected, for its JoinedValues, and the Go compiler, for its blocks and labels.
 //
-// At most, wazero takes 2 µs for each pair of a loop and one around it, 3 ns for one of the JoinedValues, 12 µs for one of
+// At most, wazero takes 1 µs for each pair of loops, 250 bytes for one of Weight, 3 ns for one of the JoinedValues, 12 µs for one of
 // the JoinMoves, 70 ns and 40 bytes for one of the KnownAddresses, 200 ns and 170 bytes for one of the CallGlobals, and
 // 1 µs and 400 bytes for one of the FunctionMoves.
 func Uninterruptible() Bounds {
 	return Bounds{
-		LoopDepth:      300,
+		Loops:          1_000,
+		Weight:         1_200_000,
 		Blocks:         4_000,
 		Branches:       4_000,
 		BlockValues:    1_000_000,
@@ -124,7 +126,8 @@ func (b Bounds) withDefaults() (Bounds, error) {
 		{"CustomSections", &b.CustomSections, 1_000},
 		{"NameBytes", &b.NameBytes, 100_000},
 		{"BlockDepth", &b.BlockDepth, 10_000},
-		{"LoopDepth", &b.LoopDepth, math.MaxInt},
+		{"Loops", &b.Loops, math.MaxInt},
+		{"Weight", &b.Weight, math.MaxInt},
 		{"Blocks", &b.Blocks, 12_000},
 		{"Branches", &b.Branches, 12_000},
 		{"ControlSquares", &b.ControlSquares, 2_000_000_000},

@@ -16,7 +16,9 @@ type bodyValidation struct {
 	spills   spills
 	moves    moves
 	joins    joins
-	carried  int64          // operands that are on the stack at a block or a br_if, together
+	carried  int64 // operands that are on the stack at a block or a br_if, together
+	loops    uint32
+	weight   int64          // see [Bounds.Weight]
 	moved    int            // validation.stackMoves before the function
 	calls    int64          // places where the guest's code is left, without what rewriting adds
 	shifts   uint32         // by a constant that is zero modulo the width
@@ -57,6 +59,7 @@ func (b *bodyValidation) function(f Function) (FunctionAnalysis, *Error) {
 	}
 	b.moved = b.v.stackMoves
 	b.found, b.carried, b.calls, b.shifts, b.amount = FunctionAnalysis{}, 0, 0, 0, -1
+	b.loops, b.weight = 0, 0
 	functionType := &b.v.module.Types[f.Type]
 	b.locals = append(b.locals[:0], functionType.Params...)
 	b.declareLocals(len(functionType.Params) + f.Locals)
@@ -96,6 +99,7 @@ func (b *bodyValidation) complexity(locals int) {
 		format string
 	}{
 		{float64((int64(b.found.Blocks)+1)*int64(locals) + b.carried), b.v.bounds.BlockValues, "a function has more than %d pairs of a block and a local or an operand"},
+		{float64(b.weight), b.v.bounds.Weight, "the instructions of a function weigh more than %d together"},
 		{float64(b.v.stackMoves - b.moved), b.v.bounds.FunctionMoves, "calls, blocks and branches of a function move more than %d values"},
 		{looked, b.v.bounds.JoinedValues, "the squares of the values that come to where a function's paths join, for each path and loop, are more than %d together"},
 		{moved, b.v.bounds.JoinMoves, "a function moves more than %d values to where paths join"},
@@ -158,6 +162,7 @@ func (b *bodyValidation) step() {
 		}
 	}
 	b.shift(in)
+	b.weight += weightOf(in.opcode)
 	switch {
 	case in.operator.special:
 		b.special(in)
@@ -167,6 +172,20 @@ func (b *bodyValidation) step() {
 			b.lanes(in)
 		}
 	}
+}
+
+// weightOf returns how much code an instruction takes at most, compared with others: in wazero v1.12.0 on amd64, up to 230
+// bytes for a conversion that traps. While a function is compiled, that takes 10 KB of memory.
+func weightOf(code opcode) int64 {
+	switch {
+	case code == 0xa9, code == 0xab, code == 0xaf, code == 0xb1: // trunc to an unsigned number
+		return 40
+	case code >= 0xa8 && code <= 0xb0: // trunc to a signed number, among others
+		return 10
+	case code >= 0x6d && code <= 0x70, code >= 0x7f && code <= 0x82, code>>8 == opVector: // div and rem
+		return 6
+	}
+	return 1
 }
 
 // shift counts shifts by nothing. wazero v1.12.0 takes the result of one by a constant that is zero, modulo the width, for
@@ -282,7 +301,10 @@ func (b *bodyValidation) block(in *instruction) {
 	b.moves.begin(in.at)
 	b.joins.begin(in.opcode, int32(len(start)))
 	b.found.Loops = b.found.Loops || in.opcode == opLoop
-	b.bound("loops inside one another", uint32(len(b.joins.loops)), b.v.bounds.LoopDepth)
+	if in.opcode == opLoop {
+		b.loops++
+		b.bound("loops", b.loops, b.v.bounds.Loops)
+	}
 	b.found.Blocks++
 	b.carried += int64(len(b.operands))
 	b.bound("blocks", b.found.Blocks, b.v.bounds.Blocks)
