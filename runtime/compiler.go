@@ -11,8 +11,8 @@ import (
 )
 
 // Compiler says where a [Runtime] compiles modules. The zero value compiles in this process, on two processors. It
-// gives up after two minutes, but only between two functions, so modules with a function that would take many seconds or
-// hundreds of MiB are refused. Modules written by compilers take about 0.6 µs per byte.
+// gives up after two minutes, but only between two functions, so modules with a function in a shape that is
+// known to take many seconds or hundreds of MiB are refused. Modules written by compilers take about 0.6 µs per byte.
 type Compiler struct {
 	child engine.Compiler
 	err   error

@@ -245,3 +245,76 @@ func TestReexportsCostMore(t *testing.T) {
 	t.Logf("passed on: %s, defined: %s", passed, defined)
 	assert.Greater(t, passed, 3*defined)
 }
+
+// TestCodeCounts: modules count the native code that their instances show, also if it is many times as long as the module
+// and compiled into memory. The control is what compilers write, for which the estimate is enough.
+func TestCodeCounts(t *testing.T) {
+	for what, c := range map[string]struct {
+		source []byte
+		more   bool
+	}{
+		"conversions": {conversions(20, 10_000), true},
+		"additions":   {bareModule{bodies: repeated(20, repeat(10_000, number(1), drop))}.bytes(), false},
+	} {
+		e := newEngine(t, Options{}, nil)
+		module := compileSource(t, e, c.source)
+		before := module.residence.bytes
+		mustRun(t, module, plain)
+		i := e.idle.newest
+		require.NotNil(t, i, what)
+		code := nativeCodeOf(i.wasm)
+		require.Positive(t, code, what)
+		assert.GreaterOrEqual(t, module.residence.bytes, code, what)
+		assert.Equal(t, c.more, module.residence.bytes-before > module.estimated, what)
+	}
+}
+
+// TestAttackManyCompilations: only so many compilations run at a time, of modules that take much memory. Others wait, and
+// end with the engine.
+func TestAttackManyCompilations(t *testing.T) {
+	e := newEngine(t, Options{}, nil)
+	for range cap(e.compiling) {
+		e.compiling <- struct{}{}
+	}
+	done := make(chan error, 1)
+	source := program{memory: -1}.bytes()
+	go func() {
+		_, err := e.Compile(t.Context(), source)
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		require.Fail(t, "it did not wait", "%v", err)
+	case <-time.After(50 * time.Millisecond):
+	}
+	<-e.compiling
+	require.NoError(t, <-done)
+	for range cap(e.compiling) - 1 {
+		<-e.compiling
+	}
+}
+
+// TestAttackRepeatedCompilations: what took longer than the limit is not tried again in each call. The control is a module
+// that is invalid, which takes no time.
+func TestAttackRepeatedCompilations(t *testing.T) {
+	source := endlessCompilations()["types × functions"]
+	e := newEngine(t, Options{Compiler: Compiler{Wall: time.Millisecond}}, nil)
+	_, err := e.Compile(t.Context(), source)
+	require.ErrorContains(t, err, "compiling it takes longer than 1ms")
+	first := e.modules[DigestOf(source)]
+	_, again := e.Compile(t.Context(), source)
+	require.Equal(t, err, again)
+	assert.Same(t, first, e.modules[DigestOf(source)], "the failure is remembered")
+
+	e.mu.Lock()
+	first.forgotten = time.Now().Add(-time.Second)
+	e.mu.Unlock()
+	_, err = e.Compile(t.Context(), source)
+	require.ErrorContains(t, err, "compiling it takes longer than 1ms")
+	assert.NotSame(t, first, e.modules[DigestOf(source)], "for some time")
+
+	invalid := program{body: []byte{0x6a}, memory: -1}.bytes()
+	_, err = e.Compile(t.Context(), invalid)
+	require.ErrorIs(t, err, ErrModule)
+	assert.NotContains(t, e.modules, DigestOf(invalid), "control")
+}

@@ -49,9 +49,9 @@ func (c Compiler) complete() Compiler {
 	return c
 }
 
-// until returns a context that ends, with a [moduleError], when a compilation takes too long.
+// until returns a context that ends, with a [costError], when a compilation takes too long.
 func (c Compiler) until(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, c.Wall, &moduleError{fmt.Errorf("compiling it takes longer than %s", c.Wall)})
+	return context.WithTimeoutCause(ctx, c.Wall, &costError{moduleError{fmt.Errorf("compiling it takes longer than %s", c.Wall)}})
 }
 
 // The child's environment contains only these variables.
@@ -99,10 +99,10 @@ func (c Compiler) compile(ctx context.Context, source []byte, directory string) 
 		return &fullError{strings.TrimSpace(said.String())}
 	case exit.Exited():
 		// The Go runtime gave up: it ran out of memory or hit a bug in the compiler.
-		return &moduleError{fmt.Errorf("the compiler crashed; its memory limit is %d MiB", c.Memory>>20)}
+		return &costError{moduleError{fmt.Errorf("the compiler crashed; its memory limit is %d MiB", c.Memory>>20)}}
 	}
 	// The child was killed by a signal.
-	return &moduleError{fmt.Errorf("compiling it takes more than %s of processor time or %d MiB of memory", c.CPU, c.Memory>>20)}
+	return &costError{moduleError{fmt.Errorf("compiling it takes more than %s of processor time or %d MiB of memory", c.CPU, c.Memory>>20)}}
 }
 
 // The exit codes of the child.
@@ -302,16 +302,29 @@ func (e *Engine) buildOne(ctx context.Context, source []byte, description *wasm.
 	if made.rewritten.unrestorable == "" {
 		made.rewritten.unrestorable = e.unreliable
 	}
+	names := wasm.FunctionNames(source, description)
 	return &Module{engine: e, digest: wanted, description: description,
-		names: wasm.FunctionNames(source, description), rewritten: made.rewritten, compiled: made.code, data: data,
-		residence: residence{bytes: made.bytes + decodedBytes(description)}}, nil
+		names: names, rewritten: made.rewritten, compiled: made.code, estimated: made.estimated, data: data,
+		residence: residence{bytes: made.bytes + decodedBytes(description) + namesBytes(names)}}, nil
+}
+
+// namesBytes is what the names of functions hold.
+func namesBytes(names map[uint32]string) (bytes int64) {
+	const entry = 48
+	for _, name := range names {
+		bytes += entry + int64(len(name))
+	}
+	return bytes
 }
 
 // decodedBytes estimates the size of what is kept of a module besides its code and data: its description, and wazero's.
 // The numbers are measured with wazero v1.12.0.
 func decodedBytes(m *wasm.Module) int64 {
-	const function, item, elementByte = 300, 50, 40
+	const function, item, elementByte, value = 300, 50, 40, 40
 	bytes := function*len(m.Functions) + item*(len(m.Types)+len(m.Imports)+len(m.Globals)+len(m.Exports)+m.ElementSegments)
+	for _, t := range m.Types {
+		bytes += value * (len(t.Params) + len(t.Results))
+	}
 	for _, section := range m.Sections {
 		if section.ID == wasm.SectionElement {
 			bytes += elementByte * (section.End - section.Content)
@@ -325,9 +338,11 @@ type made struct {
 	rewritten rewritten
 	code      wazero.CompiledModule
 	bytes     int64 // in memory, as far as known
+	estimated int64 // how many of these are an estimate of the native code
 }
 
-// codeGrowth is the number of bytes of native code per byte of a module, at most, by experience.
+// codeGrowth is the number of bytes of native code per byte of a module, at most, in what compilers write. The first
+// instance shows the true number.
 const codeGrowth = 6
 
 // obtain loads a module from the store, or else compiles it. Modules in the store were validated
@@ -400,12 +415,29 @@ func (e *Engine) validated(source []byte, description *wasm.Module, in role) (re
 	return r, nil
 }
 
+// enterCompiler waits until fewer compilations run than may at a time, each with time and memory of its own. The caller
+// must call leaveCompiler.
+func (e *Engine) enterCompiler(ctx context.Context) error {
+	select {
+	case e.compiling <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (e *Engine) leaveCompiler() { <-e.compiling }
+
 // compileHere compiles a module in this process, into memory.
 func (e *Engine) compileHere(ctx context.Context, wanted Digest, source []byte, description *wasm.Module, in role) (made, error) {
 	r, err := e.validated(source, description, in)
 	if err != nil {
 		return made{}, err
 	}
+	if err := e.enterCompiler(ctx); err != nil {
+		return made{}, err
+	}
+	defer e.leaveCompiler()
 	if !in.trusted {
 		var cancel context.CancelFunc
 		ctx, cancel = e.compiler.complete().until(ctx)
@@ -416,7 +448,8 @@ func (e *Engine) compileHere(ctx context.Context, wanted Digest, source []byte, 
 		return made{}, err
 	}
 	define(code)
-	return made{r, code, codeGrowth*int64(len(r.source)) + int64(len(r.data))}, nil
+	estimated := codeGrowth * int64(len(r.source))
+	return made{r, code, estimated + int64(len(r.data)), estimated}, nil
 }
 
 // compileToStore compiles a module, in a child process unless it is trusted, and publishes it.
@@ -425,6 +458,10 @@ func (e *Engine) compileToStore(ctx context.Context, wanted Digest, source []byt
 	if err != nil {
 		return made{}, err
 	}
+	if err := e.enterCompiler(ctx); err != nil {
+		return made{}, err
+	}
+	defer e.leaveCompiler()
 	staging, remove, err := e.store.stage()
 	if err != nil {
 		return made{}, err
@@ -477,6 +514,9 @@ func define(code wazero.CompiledModule) { code.ImportedFunctions() }
 
 // compileError reports whether the module or the host caused a failed compilation.
 func compileError(err error) error {
+	if costly, ok := errors.AsType[*costError](err); ok {
+		return &Error{Op: "compile", Kind: ErrModule, Reason: costly.reason.Error(), Err: costly}
+	}
 	if invalid, ok := errors.AsType[*moduleError](err); ok {
 		return &Error{Op: "compile", Kind: ErrModule, Reason: invalid.reason.Error(), Err: invalid.reason}
 	}

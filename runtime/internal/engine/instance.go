@@ -88,6 +88,9 @@ func (m *Module) assembleOne(ctx context.Context, limit uint64, others []*instan
 		memory.Free()
 		return nil, int64(memory.refused), err
 	}
+	if m.estimated > 0 {
+		m.measured.Do(func() { m.imaged(max(0, nativeCodeOf(made)-m.estimated)) })
+	}
 	i := &instance{module: m, wasm: made, memory: memory, heap: heapOf(made)}
 	if m.rewritten.meter != "" {
 		i.meter = made.ExportedGlobal(m.rewritten.meter).(api.MutableGlobal)

@@ -23,6 +23,8 @@ type Module struct {
 	names       map[uint32]string // of functions, by index, for stack traces
 	rewritten   rewritten
 	compiled    wazero.CompiledModule
+	estimated   int64          // how many bytes of native code count; 0 if the number is true
+	measured    sync.Once      // what is missing counts too
 	beside      []linkedModule // the engine's kernel, if it is imported from, and the libraries, each after those that it imports from
 	hasKernel   bool           // the first of these is the kernel
 	residence   residence

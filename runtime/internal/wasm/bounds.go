@@ -74,8 +74,8 @@ type Bounds struct {
 }
 
 // Uninterruptible returns the bounds for a compilation that can be stopped only between two functions. They limit what
-// one function takes: at each of them wazero v1.12.0 needs up to 4 s and 250 MiB, at several of them together more, and
-// 0.6 µs per byte for the output of Go, Rust and C compilers. What grows with the number of functions is left to a
+// one function takes: at each of them wazero v1.12.0 needs up to some 5 s and 350 MiB, at several of them together more,
+// and 0.6 µs per byte for the output of Go, Rust and C compilers. What grows with the number of functions is left to a
 // deadline.
 //
 // The largest values of the 496 modules above are 2,910 blocks, 2,160 branches, 3,420 labels, 284,000 BlockValues,
