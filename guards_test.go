@@ -71,7 +71,7 @@ var guardFaults = []guardFault{
 	{name: "any number of instances is retired in the background", pkg: "runtime/internal/engine", attack: "TestAttackMuchWritten", hangs: true,
 		edits: in("runtime/internal/engine/retire.go", "	default:\n		return false\n", "")},
 	{name: "images do not count", pkg: "runtime/internal/engine", attack: "TestImagesCountWithTheirModules",
-		edits: in("runtime/internal/engine/module.go", "	m.residence.images.Add(bytes)\n", "")},
+		edits: in("runtime/internal/engine/module.go", "	m.holds(times * i.held())\n", "")},
 	{name: "values that calls, branches and the ends of blocks move are free", pkg: "runtime/internal/engine", attack: "TestAttackUnitsThatMove",
 		edits: []overlay.Edit{
 			{File: "runtime/internal/wasm/moves.go", Old: "const movesPerUnit = 128", New: "const movesPerUnit = 1 << 40"},
@@ -121,7 +121,7 @@ var guardFaults = []guardFault{
 	{name: "any number of functions and exports is described", pkg: "runtime/internal/engine", attack: "TestAttackManyExports",
 		edits: in("runtime/internal/wasm/bounds.go", "&b.FunctionExports, 1_000_000_000}", "&b.FunctionExports, math.MaxInt}")},
 	{name: "descriptions of functions do not count", pkg: "runtime/internal/engine", attack: "TestModulesCountWhatIsDecoded",
-		edits: in("runtime/internal/engine/compiler.go", "item, elementByte = 300,", "item, elementByte = 120,")},
+		edits: in("runtime/internal/engine/compiler.go", "elementByte, value = 300,", "elementByte, value = 120,")},
 	{name: "names of functions do not count", pkg: "runtime/internal/engine", attack: "TestModulesCountWhatIsDecoded",
 		edits: in("runtime/internal/engine/compiler.go", " + namesBytes(names)", "")},
 	{name: "native code counts as estimated", pkg: "runtime/internal/engine", attack: "TestCodeCounts",

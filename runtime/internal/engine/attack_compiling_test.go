@@ -52,13 +52,13 @@ func (m bareModule) bytes() []byte {
 // manyLoops are loops in a row, of which each has several blocks for the compiler.
 func manyLoops(n int) []byte { return repeat(n, []byte{0x03, 0x40, 0x0b}) }
 
-// endlessCompilations are modules of some 100 KB that take several seconds to compile, and minutes at the bounds: wazero does something
-// for each pair of a function and something else.
+// endlessCompilations are modules of some 100 KB that take seconds to compile, and minutes at the bounds: wazero does
+// something for each pair of a function and something else.
 func endlessCompilations() map[string][]byte {
 	return map[string][]byte{
 		"types × functions":   bareModule{types: 9_990, functions: 15_000}.bytes(),
 		"functions × globals": bareModule{globals: 9_900, functions: 15_000}.bytes(),
-		"blocks of the largest function × functions behind it": bareModule{bodies: [][]byte{manyLoops(3_900)}, functions: 60_000}.bytes(),
+		"blocks of the largest function × functions behind it": bareModule{bodies: [][]byte{manyLoops(1_000)}, functions: 60_000}.bytes(),
 	}
 }
 

@@ -63,7 +63,9 @@ type Bounds struct {
 	References       int // 300,000 in element segments, and functions that ref.func names: an instance takes 40 to 130 bytes for each
 	OperandStack     int // 10,000 values at once, per function
 	FunctionGlobals  int // 2,000,000,000: functions × globals, imports not counted among the functions
-	FunctionExports  int // 1,000,000,000: functions × (exports + globals), with imported functions: wazero looks through the exports for each function, for 0.85 ns each
+	// FunctionExports is 1,000,000,000: functions × (exports + globals), with imported functions. To describe functions,
+	// wazero looks through the exports for each of them, for 0.85 ns each.
+	FunctionExports int
 	JoinedValues     int // unbounded: over all places where paths of a function join, paths × values², times repetitions; see joins
 	JoinMoves        int // unbounded: the locals of a function that are assigned on paths that join, and results, for each path
 	KnownAddresses   int // unbounded: over all blocks of a function, the addresses that were accessed before
@@ -82,9 +84,9 @@ type Bounds struct {
 // 1.1 × 10⁹ JoinedValues, 122,000 JoinMoves, 1,860,000 KnownAddresses and 264,000 CallGlobals. Only an instrumented C
 // program is rejected, for its JoinedValues, and the Go compiler, for its blocks and labels.
 //
-// At most, wazero takes 1 µs for each pair of loops, 250 bytes for one of Weight, 3 ns for one of the JoinedValues, 12 µs for one of
-// the JoinMoves, 70 ns and 40 bytes for one of the KnownAddresses, 200 ns and 170 bytes for one of the CallGlobals, and
-// 1 µs and 400 bytes for one of the FunctionMoves.
+// At most, wazero takes 1 µs for each pair of loops, 250 bytes for one of Weight, 3 ns for one of the JoinedValues, 12 µs
+// for one of the JoinMoves, 70 ns and 40 bytes for one of the KnownAddresses, 200 ns and 170 bytes for one of the
+// CallGlobals, and 1 µs and 400 bytes for one of the FunctionMoves.
 func Uninterruptible() Bounds {
 	return Bounds{
 		Loops:          1_000,
