@@ -66,13 +66,13 @@ type Bounds struct {
 	// FunctionExports is 1,000,000,000: functions × (exports + globals), with imported functions. To describe functions,
 	// wazero looks through the exports for each of them, for 0.85 ns each.
 	FunctionExports int
-	JoinedValues     int // unbounded: over all places where paths of a function join, paths × values², times repetitions; see joins
-	JoinMoves        int // unbounded: the locals of a function that are assigned on paths that join, and results, for each path
-	KnownAddresses   int // unbounded: over all blocks of a function, the addresses that were accessed before
-	CallGlobals      int // unbounded: calls × globals that can change, with what rewriting adds, per function
-	ZeroShifts       int // 1,000 shifts by a constant that is zero modulo the width, per function
-	FunctionMoves    int // unbounded: values moved by blocks, branches and calls, per function
-	StackMoves       int // 50,000,000: values moved by blocks, branches and calls, in all functions
+	JoinedValues    int // unbounded: over all places where paths of a function join, paths × values², times repetitions; see joins
+	JoinMoves       int // unbounded: the locals of a function that are assigned on paths that join, and results, for each path
+	KnownAddresses  int // unbounded: over all blocks of a function, the addresses that were accessed before
+	CallGlobals     int // unbounded: calls × globals that can change, with what rewriting adds, per function
+	ZeroShifts      int // 1,000 shifts by a constant that is zero modulo the width, per function
+	FunctionMoves   int // unbounded: values moved by blocks, branches and calls, per function
+	StackMoves      int // 50,000,000: values moved by blocks, branches and calls, in all functions
 }
 
 // Uninterruptible returns the bounds for a compilation that can be stopped only between two functions. They limit what
