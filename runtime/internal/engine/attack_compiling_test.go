@@ -301,20 +301,26 @@ func TestAttackRepeatedCompilations(t *testing.T) {
 	e := newEngine(t, Options{Compiler: Compiler{Wall: time.Millisecond}}, nil)
 	_, err := e.Compile(t.Context(), source)
 	require.ErrorContains(t, err, "compiling it takes longer than 1ms")
-	first := e.modules[DigestOf(source)]
+	remembered := func(source []byte) *compilation {
+		c, err := e.compilation(DigestOf(source))
+		require.NoError(t, err)
+		return c
+	}
+	first := remembered(source)
+	require.NotNil(t, first, "the failure is remembered")
 	_, again := e.Compile(t.Context(), source)
 	require.Equal(t, err, again)
-	assert.Same(t, first, e.modules[DigestOf(source)], "the failure is remembered")
+	assert.Same(t, first, remembered(source))
 
 	e.mu.Lock()
 	first.forgotten = time.Now().Add(-time.Second)
 	e.mu.Unlock()
 	_, err = e.Compile(t.Context(), source)
 	require.ErrorContains(t, err, "compiling it takes longer than 1ms")
-	assert.NotSame(t, first, e.modules[DigestOf(source)], "for some time")
+	assert.NotSame(t, first, remembered(source), "for some time")
 
 	invalid := program{body: []byte{0x6a}, memory: -1}.bytes()
 	_, err = e.Compile(t.Context(), invalid)
 	require.ErrorIs(t, err, ErrModule)
-	assert.NotContains(t, e.modules, DigestOf(invalid), "control")
+	assert.Nil(t, remembered(invalid), "control")
 }
