@@ -10,10 +10,9 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/engine"
 )
 
-// Compiler says where a [Runtime] compiles modules. The zero value compiles in this process.
-// Nothing can interrupt such a compilation, so modules whose compile time would grow faster
-// than their size are refused. Modules written by compilers take about 0.6 µs per byte; the
-// worst known case takes 7 µs per byte plus a second.
+// Compiler says where a [Runtime] compiles modules. The zero value compiles in this process, on two processors. It
+// gives up after two minutes, but only between two functions, so modules with a function in a shape that is
+// known to take many seconds or hundreds of MiB are refused. Modules written by compilers take about 0.6 µs per byte.
 type Compiler struct {
 	child engine.Compiler
 	err   error

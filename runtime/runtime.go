@@ -46,7 +46,7 @@ type Options struct {
 	// Memory bounds what is kept in memory for later calls.
 	Memory Memory
 	// Compiler says where modules are compiled. [ChildCompiler] accepts more complex untrusted
-	// modules than the zero value, since the child process can be stopped.
+	// functions than the zero value, since the child process can be stopped at any time.
 	Compiler Compiler
 	// TrustedModules lists modules, by SHA-256 of their files in hex, whose compilation may take any amount of
 	// time and memory. They are compiled in this process and are not refused for their

@@ -104,7 +104,7 @@ func TestAttackFilledHolesOfPrograms(t *testing.T) {
 	before, beforeStart := p.image.taken(t), module.image.taken(t)
 	for range 3 { // an instance from the start, and a copy of it
 		mustRun(t, p, Run{Function: "run"})
-		i, err := p.copy()
+		i, err := p.copy(t.Context())
 		require.NoError(t, err)
 		require.NoError(t, i.equals(t.Context(), p.image))
 		_, err = i.run(t.Context(), p.key(), Run{Function: "run"})

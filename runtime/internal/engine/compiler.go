@@ -16,21 +16,25 @@ import (
 	"time"
 
 	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/experimental"
 
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
-// Compiler configures where modules are compiled. Compiling an untrusted module takes time and
-// memory that its size does not bound, and cannot be interrupted, so it should happen in a child
-// process that can be killed. The zero value compiles in this process.
+// Compiler configures where modules are compiled. Compiling an untrusted module takes time and memory that its size
+// does not bound. A child process can be killed at any time. In this process, a compilation can only be stopped between
+// two functions, so each function must be within [wasm.Uninterruptible]. The zero value compiles in this process.
 type Compiler struct {
 	// Executable is a program that calls [ServeCompiler] at the start of its main. Usually it is
 	// this program itself.
 	Executable string
 	// Limits of one compilation. Zero means the default given for each field.
-	Memory int64         // address space in bytes; default 4 GiB. Not limited on Windows and in race builds
-	CPU    time.Duration // in whole seconds; default 60 s. Not limited on Windows
-	Wall   time.Duration // default 120 s
+	// Memory and CPU are those of a child process only, and not limited on Windows; Memory not in race builds either.
+	Memory int64         // address space in bytes; default 4 GiB
+	CPU    time.Duration // in whole seconds; default 60 s
+	// Wall is also the limit in this process, where the functions that are being compiled, two at a time, are
+	// finished first. The default is 120 s: busy machines must compile what others do.
+	Wall time.Duration
 }
 
 func (c Compiler) complete() Compiler {
@@ -46,6 +50,11 @@ func (c Compiler) complete() Compiler {
 	return c
 }
 
+// until returns a context that ends, with a [costError], when a compilation takes too long.
+func (c Compiler) until(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, c.Wall, &costError{moduleError{fmt.Errorf("compiling it takes longer than %s", c.Wall)}})
+}
+
 // The child's environment contains only these variables.
 const (
 	compilerDirectory = "CAISSON_COMPILER_DIRECTORY" // where to write the compiled code
@@ -56,12 +65,12 @@ const (
 // compile compiles a module into a directory, which becomes a wazero cache with one entry. The
 // error wraps ErrModule if the module is at fault.
 func (c Compiler) compile(ctx context.Context, source []byte, directory string) error {
-	if c.Executable == "" {
-		return compileInto(ctx, source, directory)
-	}
 	c = c.complete()
-	ctx, cancel := context.WithTimeout(ctx, c.Wall)
+	ctx, cancel := c.until(ctx)
 	defer cancel()
+	if c.Executable == "" {
+		return compileInto(interruptible(ctx), source, directory)
+	}
 	said := &tail{limit: 16 << 10}
 	child := exec.CommandContext(ctx, c.Executable)
 	child.Args = []string{"caisson-compiler"}
@@ -79,8 +88,6 @@ func (c Compiler) compile(ctx context.Context, source []byte, directory string) 
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return &moduleError{fmt.Errorf("compiling it takes longer than %s", c.Wall)}
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case !errors.As(err, &exit):
@@ -93,10 +100,10 @@ func (c Compiler) compile(ctx context.Context, source []byte, directory string) 
 		return &fullError{strings.TrimSpace(said.String())}
 	case exit.Exited():
 		// The Go runtime gave up: it ran out of memory or hit a bug in the compiler.
-		return &moduleError{fmt.Errorf("the compiler crashed; its memory limit is %d MiB", c.Memory>>20)}
+		return &costError{moduleError{fmt.Errorf("the compiler crashed; its memory limit is %d MiB", c.Memory>>20)}}
 	}
 	// The child was killed by a signal.
-	return &moduleError{fmt.Errorf("compiling it takes more than %s of processor time or %d MiB of memory", c.CPU, c.Memory>>20)}
+	return &costError{moduleError{fmt.Errorf("compiling it takes more than %s of processor time or %d MiB of memory", c.CPU, c.Memory>>20)}}
 }
 
 // The exit codes of the child.
@@ -173,10 +180,26 @@ func compileInto(ctx context.Context, source []byte, directory string) (err erro
 	defer func() { err = errors.Join(err, cache.Close(ctx)) }()
 	runtime := wazero.NewRuntimeWithConfig(ctx, runtimeConfig().WithCompilationCache(cache))
 	defer func() { err = errors.Join(err, runtime.Close(ctx)) }()
-	if _, err := runtime.CompileModule(ctx, source); err != nil {
-		return faultOf(err)
+	_, err = compileUntil(ctx, runtime, source)
+	return err
+}
+
+// interruptible returns a context whose end ends a compilation. wazero v1.12.0 looks at it before each function, but only
+// if it compiles with several workers.
+func interruptible(ctx context.Context) context.Context {
+	return experimental.WithCompilationWorkers(ctx, 2)
+}
+
+// compileUntil compiles a module until the context ends. If the context ended the compilation, the error is its cause.
+func compileUntil(ctx context.Context, runtime wazero.Runtime, source []byte) (wazero.CompiledModule, error) {
+	code, err := runtime.CompileModule(ctx, source)
+	switch {
+	case err == nil:
+		return code, nil
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
 	}
-	return nil
+	return nil, faultOf(err)
 }
 
 // faultOf marks an error of wazero's compiler as the module's fault, unless the compiler could not
@@ -280,16 +303,29 @@ func (e *Engine) buildOne(ctx context.Context, source []byte, description *wasm.
 	if made.rewritten.unrestorable == "" {
 		made.rewritten.unrestorable = e.unreliable
 	}
+	names := wasm.FunctionNames(source, description)
 	return &Module{engine: e, digest: wanted, description: description,
-		names: wasm.FunctionNames(source, description), rewritten: made.rewritten, compiled: made.code, data: data,
-		residence: residence{bytes: made.bytes + decodedBytes(description)}}, nil
+		names: names, rewritten: made.rewritten, compiled: made.code, estimated: made.estimated, data: data,
+		residence: residence{bytes: made.bytes + decodedBytes(description) + namesBytes(names)}}, nil
+}
+
+// namesBytes is what the names of functions hold.
+func namesBytes(names map[uint32]string) (bytes int64) {
+	const entry = 48
+	for _, name := range names {
+		bytes += entry + int64(len(name))
+	}
+	return bytes
 }
 
 // decodedBytes estimates the size of what is kept of a module besides its code and data: its description, and wazero's.
 // The numbers are measured with wazero v1.12.0.
 func decodedBytes(m *wasm.Module) int64 {
-	const function, item, elementByte = 120, 50, 40
+	const function, item, elementByte, value = 300, 50, 40, 40
 	bytes := function*len(m.Functions) + item*(len(m.Types)+len(m.Imports)+len(m.Globals)+len(m.Exports)+m.ElementSegments)
+	for _, t := range m.Types {
+		bytes += value * (len(t.Params) + len(t.Results))
+	}
 	for _, section := range m.Sections {
 		if section.ID == wasm.SectionElement {
 			bytes += elementByte * (section.End - section.Content)
@@ -303,9 +339,11 @@ type made struct {
 	rewritten rewritten
 	code      wazero.CompiledModule
 	bytes     int64 // in memory, as far as known
+	estimated int64 // how many of these are an estimate of the native code
 }
 
-// codeGrowth is the number of bytes of native code per byte of a module, at most, by experience.
+// codeGrowth is the number of bytes of native code per byte of a module, at most, in what compilers write. The first
+// instance shows the true number.
 const codeGrowth = 6
 
 // obtain loads a module from the store, or else compiles it. Modules in the store were validated
@@ -355,20 +393,22 @@ func (e *Engine) loadFilled(ctx context.Context, entry string) (made, bool) {
 	return made{}, false
 }
 
-// validated rewrites a module that is within the bounds on what makes compilation slow. A child
-// process can be killed. A compilation in this process must take time bounded by the module's size,
-// unless the module is trusted.
+// validated rewrites a module that is within the bounds on what makes compilation slow. A child process can be killed. In
+// this process, where a compilation can be stopped only between two functions, each function is bounded, unless the
+// module is trusted.
 func (e *Engine) validated(source []byte, description *wasm.Module, in role) (rewritten, error) {
 	bounds, here := wasm.Bounds{}, e.compiler.Executable == ""
 	switch {
 	case in.trusted:
 		bounds = unbounded()
 	case here:
-		bounds = wasm.ForSize(len(source))
+		bounds = wasm.Uninterruptible()
 	}
 	r, err := rewriteWithin(source, description, bounds, in)
 	if here && errors.Is(err, wasm.ErrLimit) {
-		return r, &moduleError{fmt.Errorf("%w; the limits are higher where a child process compiles it", err)}
+		if _, refused := wasm.ValidateWithin(source, description, wasm.Bounds{}, wasm.Features{}); refused == nil {
+			err = fmt.Errorf("%w; the limits are higher where a child process compiles it", err)
+		}
 	}
 	if err != nil {
 		return r, &moduleError{err}
@@ -376,17 +416,41 @@ func (e *Engine) validated(source []byte, description *wasm.Module, in role) (re
 	return r, nil
 }
 
+// enterCompiler waits until fewer compilations run than may at a time, each with time and memory of its own. The caller
+// must call leaveCompiler.
+func (e *Engine) enterCompiler(ctx context.Context) error {
+	select {
+	case e.compiling <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (e *Engine) leaveCompiler() { <-e.compiling }
+
 // compileHere compiles a module in this process, into memory.
 func (e *Engine) compileHere(ctx context.Context, wanted Digest, source []byte, description *wasm.Module, in role) (made, error) {
 	r, err := e.validated(source, description, in)
 	if err != nil {
 		return made{}, err
 	}
-	code, err := e.runtime.CompileModule(ctx, r.source)
-	if err != nil {
-		return made{}, fmt.Errorf("%w: %w", errInvalid, err)
+	if err := e.enterCompiler(ctx); err != nil {
+		return made{}, err
 	}
-	return made{r, code, codeGrowth*int64(len(r.source)) + int64(len(r.data))}, nil
+	defer e.leaveCompiler()
+	if !in.trusted {
+		var cancel context.CancelFunc
+		ctx, cancel = e.compiler.complete().until(ctx)
+		defer cancel()
+	}
+	code, err := compileUntil(interruptible(ctx), e.runtime, r.source)
+	if err != nil {
+		return made{}, err
+	}
+	define(code)
+	estimated := codeGrowth * int64(len(r.source))
+	return made{r, code, estimated + int64(len(r.data)), estimated}, nil
 }
 
 // compileToStore compiles a module, in a child process unless it is trusted, and publishes it.
@@ -395,20 +459,26 @@ func (e *Engine) compileToStore(ctx context.Context, wanted Digest, source []byt
 	if err != nil {
 		return made{}, err
 	}
+	if err := e.enterCompiler(ctx); err != nil {
+		return made{}, err
+	}
+	defer e.leaveCompiler()
 	staging, remove, err := e.store.stage()
 	if err != nil {
 		return made{}, err
 	}
 	defer func() { err = errors.Join(err, remove()) }()
-	compiler := e.compiler
+	compile := e.compiler.compile
 	if in.trusted {
-		compiler = Compiler{}
+		compile = func(ctx context.Context, source []byte, directory string) error {
+			return compileInto(interruptible(ctx), source, directory)
+		}
 	}
 	entry, output := filepath.Join(staging, "entry"), filepath.Join(staging, "output")
 	if err := errors.Join(os.Mkdir(entry, 0o700), os.Mkdir(output, 0o700)); err != nil {
 		return made{}, err
 	}
-	if err := compiler.compile(ctx, r.source, output); err != nil {
+	if err := compile(ctx, r.source, output); err != nil {
 		return made{}, err
 	}
 	if err := writeEntry(entry, r, output); err != nil {
@@ -432,11 +502,22 @@ func (e *Engine) load(ctx context.Context, entry string) (made, error) {
 		loaded.code, err = e.runtime.CompileModule(ctx, r.source)
 		return err
 	})
+	if err == nil {
+		define(loaded.code)
+	}
 	return loaded, err
 }
 
+// define makes wazero v1.12.0 describe a module's functions now. Otherwise it does so, for all of them, when a call traps
+// or is stopped for the first time, which takes time with functions × exports. Each module that the engine makes imports
+// a function, the meter's.
+func define(code wazero.CompiledModule) { code.ImportedFunctions() }
+
 // compileError reports whether the module or the host caused a failed compilation.
 func compileError(err error) error {
+	if costly, ok := errors.AsType[*costError](err); ok {
+		return &Error{Op: "compile", Kind: ErrModule, Reason: costly.reason.Error(), Err: costly}
+	}
 	if invalid, ok := errors.AsType[*moduleError](err); ok {
 		return &Error{Op: "compile", Kind: ErrModule, Reason: invalid.reason.Error(), Err: invalid.reason}
 	}

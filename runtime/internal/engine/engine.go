@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	goruntime "runtime"
 	"runtime/debug"
 	"sync"
@@ -97,6 +98,8 @@ type Engine struct {
 	close   context.CancelCauseFunc
 	starts  chan struct{} // a semaphore for background starts
 
+	compiling chan struct{} // a semaphore for compilations
+
 	retiring chan struct{} // a semaphore for instances that are retired in the background
 
 	uncached   sync.Once // guards onUncached
@@ -115,7 +118,12 @@ type compilation struct {
 	done   chan struct{}
 	module *Module
 	err    error
+
+	forgotten time.Time // when a failure must be forgotten; zero unless it is remembered. The engine's lock guards it
 }
+
+// refusedTime is how long a module is refused at once if compiling it took more than a limit.
+const refusedTime = time.Minute
 
 // New returns an engine that offers the given functions to guests. The caller must close it.
 func New(ctx context.Context, options Options) (*Engine, error) {
@@ -136,8 +144,9 @@ func open(ctx context.Context, options Options) (*Engine, error) {
 		base: base, compiler: options.Compiler, trusted: map[Digest]bool{}, offered: map[string]bool{wasm.MeterModule: true, wasm.ForkModule: true}, logger: options.Logger, onUncached: options.OnUncached,
 		idle:  newPool(base, cmp.Or(options.IdleBytes, defaultIdleBytes), cmp.Or(options.IdleTime, defaultIdleTime)),
 		pages: newPageScanner(), starts: make(chan struct{}, max(1, goruntime.GOMAXPROCS(0)/2)),
-		retiring: make(chan struct{}, max(1, goruntime.GOMAXPROCS(0)/2)),
-		modules:  map[Digest]*compilation{}, residents: residents{bytes: cmp.Or(options.ModuleBytes, defaultModuleBytes)},
+		compiling: make(chan struct{}, max(2, goruntime.GOMAXPROCS(0)/2)),
+		retiring:  make(chan struct{}, max(1, goruntime.GOMAXPROCS(0)/2)),
+		modules:   map[Digest]*compilation{}, residents: residents{bytes: cmp.Or(options.ModuleBytes, defaultModuleBytes)},
 	}
 	e.closing, e.close = context.WithCancelCause(base)
 	if e.logger == nil {
@@ -305,7 +314,16 @@ func (e *Engine) compilation(wanted Digest) (*compilation, error) {
 	if e.closed {
 		return nil, &Error{Op: "compile", Kind: ErrClosed}
 	}
-	return e.modules[wanted], nil
+	c := e.modules[wanted]
+	if c != nil && c.isForgotten(time.Now()) {
+		return nil, nil
+	}
+	return c, nil
+}
+
+// isForgotten reports whether the compilation failed some time ago. The caller must hold the engine's lock.
+func (c *compilation) isForgotten(now time.Time) bool {
+	return !c.forgotten.IsZero() && now.After(c.forgotten)
 }
 
 // begin begins the compilation of a module, unless another caller has begun it since.
@@ -316,7 +334,7 @@ func (e *Engine) begin(ctx context.Context, wanted Digest, source *inspected) (*
 		return nil, &Error{Op: "compile", Kind: ErrClosed}
 	}
 	c, known := e.modules[wanted]
-	if !known {
+	if !known || c.isForgotten(time.Now()) {
 		c = &compilation{done: make(chan struct{})}
 		e.modules[wanted] = c
 		e.inFlight.Add(1)
@@ -328,7 +346,7 @@ func (e *Engine) begin(ctx context.Context, wanted Digest, source *inspected) (*
 func (e *Engine) compile(ctx context.Context, wanted Digest, source *inspected, c *compilation) {
 	defer e.inFlight.Done()
 	defer close(c.done)
-	ctx, cancel := e.untilClosed(ctx) // closing the engine cancels a compilation in a child
+	ctx, cancel := e.untilClosed(ctx)
 	defer cancel()
 	start := time.Now()
 	if c.module, c.err = e.build(ctx, wanted, source); c.err == nil {
@@ -337,11 +355,23 @@ func (e *Engine) compile(ctx context.Context, wanted Digest, source *inspected, 
 	e.logger.DebugContext(ctx, "module compiled", "digest", wanted.String(), "bytes", source.size(),
 		"ms", time.Since(start).Milliseconds(), "ok", c.err == nil)
 	if c.err != nil {
-		// Failures are not cached: a compilation that ran out of memory may succeed next time.
 		e.mu.Lock()
-		delete(e.modules, wanted)
-		e.mu.Unlock()
+		defer e.mu.Unlock()
+		now := time.Now()
+		maps.DeleteFunc(e.modules, func(digest Digest, other *compilation) bool {
+			return digest != wanted && other.isForgotten(now)
+		})
+		// Failures are not cached. One at a limit may not be one the next time, but not in each call.
+		if delete(e.modules, wanted); isCostly(c.err) {
+			c.forgotten = now.Add(refusedTime)
+			e.modules[wanted] = c
+		}
 	}
+}
+
+func isCostly(err error) bool {
+	_, costly := errors.AsType[*costError](err)
+	return costly
 }
 
 // untilClosed returns a copy of ctx that is also canceled when the engine closes.
@@ -354,8 +384,8 @@ func (e *Engine) untilClosed(ctx context.Context) (context.Context, context.Canc
 	}
 }
 
-// Close waits for running calls and for compilations in this process, cancels compilations in child
-// processes and starts of programs, and then frees everything. To end runs early, cancel their
+// Close waits for running calls, cancels compilations and starts of programs, and then frees everything. A compilation in
+// this process ends after the functions that are being compiled. To end runs early, cancel their
 // contexts. Further calls do nothing.
 func (e *Engine) Close(ctx context.Context) error {
 	e.mu.Lock()

@@ -67,6 +67,11 @@ func (e *moduleError) Unwrap() []error { return []error{ErrModule, e.reason} }
 // errScattered means that an image would need too many mappings, or zeros between them.
 var errScattered = errors.New("its memory has data in more than 64 places that are a MiB or more apart")
 
+// costError means that compiling a module takes more than a limit. The next attempt may succeed.
+type costError struct{ moduleError }
+
+func (e *costError) Error() string { return e.reason.Error() }
+
 // hostError carries the error of a host function through wazero, which recovers it.
 type hostError struct{ err error }
 
@@ -80,6 +85,14 @@ type PanicError struct {
 }
 
 func (e *PanicError) Error() string { return fmt.Sprintf("panic in %s: %v", e.Function, e.Value) }
+
+// ended returns an error if the context has ended.
+func ended(ctx context.Context, op string) error {
+	if kind := ctx.Err(); kind != nil {
+		return &Error{Op: op, Kind: kind, Err: context.Cause(ctx)}
+	}
+	return nil
+}
 
 // classify converts wazero's errors to this package's. It is the only place that knows wazero's
 // errors. A trap has an unexported type there and is recognized by its text, which a test pins.

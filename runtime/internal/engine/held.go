@@ -131,6 +131,19 @@ func heapOf(made api.Module) (bytes int64) {
 	return bytes
 }
 
+// nativeCodeOf returns the size of the native code of an instance of wazero, or 0 if that is not known.
+func nativeCodeOf(made api.Module) int64 {
+	engine := field(structOf(reflect.ValueOf(made)), "Engine")
+	if engine.Kind() == reflect.Interface {
+		engine = structOf(engine.Elem())
+	}
+	code := field(structOf(field(structOf(field(engine, "parent")), "executables")), "executable")
+	if code.Kind() != reflect.Slice {
+		return 0
+	}
+	return int64(code.Cap())
+}
+
 // structOf returns what a pointer to a struct points to, or the zero value.
 func structOf(pointer reflect.Value) reflect.Value {
 	if pointer.Kind() != reflect.Pointer || pointer.Type().Elem().Kind() != reflect.Struct {

@@ -134,7 +134,7 @@ var idleCases = []idleCase{
 	{"a table of a million elements", 10, idleRuns(Source{Module: program{body: nothing, memory: -1, tables: join([]byte{1, 0x70, 0}, leb(1_000_000))}.bytes()})},
 	{"a table of functions", 20, idleRuns(Source{Module: elements(100_000, false)})},
 	{"a passive segment", 20, idleRuns(Source{Module: elements(100_000, true)})},
-	{"globals", 10, idleRuns(Source{Module: globalsOf(90_000)})},
+	{"globals", 90, idleRuns(Source{Module: globalsOf(10_000)})},
 	{"exports of a table", 20, idleRuns(Source{Module: exportingTable(50_000)})},
 	{"a stack that grew", 100, idleRuns(Source{Module: recursing(5000).bytes()})},
 	{"libraries", 10, idleRuns(Source{

@@ -79,11 +79,17 @@ func (m *Module) assemble(ctx context.Context, limit uint64) (_ *instance, refus
 
 // assembleOne makes an instance, whose memory is limited together with those of others.
 func (m *Module) assembleOne(ctx context.Context, limit uint64, others []*instance) (_ *instance, refused int64, err error) {
+	if err := ended(ctx, "instantiate"); err != nil { // a module may take tens of milliseconds
+		return nil, 0, err
+	}
 	memory := &linearMemory{limit: min(limit, maxMemory), beside: memoriesOf(others, nil)}
 	made, err := m.instantiateWith(ctx, memory)
 	if err != nil {
 		memory.Free()
 		return nil, int64(memory.refused), err
+	}
+	if m.estimated > 0 {
+		m.measured.Do(func() { m.holds(max(0, nativeCodeOf(made)-m.estimated)) })
 	}
 	i := &instance{module: m, wasm: made, memory: memory, heap: heapOf(made)}
 	if m.rewritten.meter != "" {
@@ -175,9 +181,12 @@ func (i *instance) run(ctx context.Context, key poolKey, r Run) (usage Usage, er
 	i.meter.Set(uint64(i.fuel.first()))
 	i.watchPages()
 	i.watched.enterGuest(false)
-	if i.stack != nil {
+	switch {
+	case ctx.Err() != nil: // while the instance was made
+		err = ended(ctx, "run")
+	case i.stack != nil:
 		err = i.fork(ctx)
-	} else {
+	default:
 		inside := i.context(ctx)
 		err = i.finish(inside, i.begin(inside, r))
 	}

@@ -65,18 +65,18 @@ func TestAttackSlowJoins(t *testing.T) {
 		name, want      string
 		attack, control []byte
 	}{
-		{"a loop of locals", "the squares of the values that come to where paths join", loopOfLocals(3_000, 25), loopOfLocals(500, 25)},
-		{"branches back", "the squares of the values that come to where paths join", loopOfLocals(1_000, 1_000), loopOfLocals(1_000, 20)},
-		{"nested loops", "the squares of the values that come to where paths join", nestedLoops(300, 100), nestedLoops(100, 10)},
-		{"redundant values one after another", "the squares of the values that come to where paths join", rotation(3_000), rotation(200)},
-		{"a table of branches", "the squares of the values that come to where paths join",
+		{"a loop of locals", "the squares of the values that come to where a function's paths join", loopOfLocals(6_000, 25), loopOfLocals(500, 25)},
+		{"branches back", "the squares of the values that come to where a function's paths join", loopOfLocals(1_000, 1_000), loopOfLocals(1_000, 20)},
+		{"nested loops", "the squares of the values that come to where a function's paths join", nestedLoops(300, 100), nestedLoops(100, 10)},
+		{"redundant values one after another", "the squares of the values that come to where a function's paths join", rotation(3_000), rotation(200)},
+		{"a table of branches", "the squares of the values that come to where a function's paths join",
 			localsAround(1_000, []byte{0x03, 0x40}, used(1_000), get(0), []byte{0x0e}, leb(1_000), make([]byte, 1_001), end),
 			localsAround(300, []byte{0x03, 0x40}, used(300), get(0), []byte{0x0e}, leb(300), make([]byte, 301), end)},
-		{"ifs in a row", "the squares of the values that come to where paths join",
-			localsAround(1_000, repeat(100, get(0), []byte{0x04, 0x40, 0x05, 0x0b})), localsAround(300, repeat(300, get(0), []byte{0x04, 0x40, 0x05, 0x0b}))},
-		{"values for many branches", "move more than", assignedBehind(150, 1_500), assignedBehind(150, 300)},
+		{"ifs in a row", "the squares of the values that come to where a function's paths join",
+			localsAround(2_500, repeat(350, get(0), []byte{0x04, 0x40, 0x05, 0x0b})), localsAround(300, repeat(300, get(0), []byte{0x04, 0x40, 0x05, 0x0b}))},
+		{"values for many branches", "a function moves more than", assignedBehind(150, 2_500), assignedBehind(150, 300)},
 		{"operands", "pairs of a block and a local or an operand", operandsAround(9_000, 1_200), operandsAround(500, 100)},
-		{"addresses", "pairs of a block and an address", manyAddresses(5_000, 400), manyAddresses(1_000, 80)},
+		{"addresses", "pairs of a block and an address", manyAddresses(10_000, 450), manyAddresses(1_000, 80)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, source := range [][]byte{c.attack, c.control} {

@@ -23,6 +23,8 @@ type Module struct {
 	names       map[uint32]string // of functions, by index, for stack traces
 	rewritten   rewritten
 	compiled    wazero.CompiledModule
+	estimated   int64          // how many bytes of native code count; 0 if the number is true
+	measured    sync.Once      // what is missing counts too
 	beside      []linkedModule // the engine's kernel, if it is imported from, and the libraries, each after those that it imports from
 	hasKernel   bool           // the first of these is the kernel
 	residence   residence
@@ -130,7 +132,7 @@ type residents struct {
 type residence struct {
 	bytes    int64        // of code, and of images as far as they have been added
 	mapped   int64        // mappings of images
-	images   atomic.Int64 // bytes of images that are yet to be added
+	images   atomic.Int64 // bytes, of images and of code that was not known, that are yet to be added
 	mappings atomic.Int64 // mappings that are yet to be added
 	users    int
 	evicted  atomic.Bool
@@ -195,11 +197,19 @@ func (e *Engine) release(m *Module) {
 // imaged adds an image, which is freed with the module at the latest, or with -1 takes it away. The caller is protected from the
 // module's eviction, which may happen as soon as that ends.
 func (m *Module) imaged(i *image, times int64) {
+	m.holds(times * i.held())
+	m.counted().mappings.Add(times * i.mappings())
+}
+
+// holds adds bytes. The caller is protected from the module's eviction.
+func (m *Module) holds(bytes int64) { m.counted().images.Add(bytes) }
+
+// counted is where the module counts: a library counts with the module that it belongs to.
+func (m *Module) counted() *residence {
 	if m.owner != nil {
-		m = m.owner
+		return &m.owner.residence
 	}
-	m.residence.images.Add(times * i.held())
-	m.residence.mappings.Add(times * i.mappings())
+	return &m.residence
 }
 
 // Evicted reports whether the module has been evicted. It takes no lock, so the module may be

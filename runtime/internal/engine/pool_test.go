@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -360,6 +361,14 @@ func TestImagesCountWithTheirModules(t *testing.T) {
 	assert.LessOrEqual(t, images, int64(5*mebibyte))
 }
 
+// named are names of 200 bytes for so many functions.
+func named(functions int) (entries []byte) {
+	for i := range functions {
+		entries = append(entries, join(leb(i), name(fmt.Sprintf("%0200d", i)))...)
+	}
+	return entries
+}
+
 // TestModulesCountWhatIsDecoded: a module counts at least what the Go heap holds more with it, even if it is small for
 // the number of its parts.
 func TestModulesCountWhatIsDecoded(t *testing.T) {
@@ -367,7 +376,10 @@ func TestModulesCountWhatIsDecoded(t *testing.T) {
 	for what, source := range map[string][]byte{
 		"functions": join([]byte{0, 'a', 's', 'm', 1, 0, 0, 0}, section(1, 1, 0x60, 0, 0), section(3, join(leb(functions), make([]byte, functions))...),
 			section(10, join(leb(functions), bytes.Repeat(function(nil), functions))...)),
-		"globals": join([]byte{0, 'a', 's', 'm', 1, 0, 0, 0}, section(6, join(leb(90_000), bytes.Repeat([]byte{0x7e, 0, 0x42, 0, 0x0b}, 90_000))...)),
+		"wide types": join([]byte{0, 'a', 's', 'm', 1, 0, 0, 0}, section(1, join(leb(40), bytes.Repeat(join([]byte{0x60}, leb(1000), bytes.Repeat([]byte{0x6f}, 1000), leb(1000), bytes.Repeat([]byte{0x6f}, 1000)), 40))...)),
+		"names": join([]byte{0, 'a', 's', 'm', 1, 0, 0, 0}, section(1, 1, 0x60, 0, 0), section(3, join(leb(functions), make([]byte, functions))...),
+			section(10, join(leb(functions), bytes.Repeat(function(nil), functions))...), section(0, join(name("name"), section(1, join(leb(functions), named(functions))...))...)),
+		"globals": join([]byte{0, 'a', 's', 'm', 1, 0, 0, 0}, section(6, join(leb(10_000), bytes.Repeat([]byte{0x7e, 0, 0x42, 0, 0x0b}, 10_000))...)),
 		"elements": join([]byte{0, 'a', 's', 'm', 1, 0, 0, 0}, section(1, 1, 0x60, 0, 0), section(3, 1, 0), section(4, join([]byte{1, 0x70, 0}, leb(100_000))...),
 			section(9, join([]byte{1, 0, 0x41, 0, 0x0b}, leb(100_000), make([]byte, 100_000))...), section(10, join([]byte{1}, function(nil))...)),
 	} {

@@ -155,7 +155,7 @@ func (p *Program) watched() (*instance, error) {
 
 // begin makes an instance and starts the program in it, until the caller's context ends.
 func (p *Program) begin(caller context.Context) (_ *instance, err error) {
-	i, _, err := p.module.instantiate(p.base, uint64(p.start.MemoryLimit))
+	i, _, err := p.module.instantiate(caller, uint64(p.start.MemoryLimit))
 	if err != nil {
 		return nil, err
 	}

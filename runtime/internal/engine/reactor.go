@@ -68,7 +68,7 @@ const mostLost = 8
 // another makes one more instance of a started program. The end of the context ends its start.
 func (p *Program) another(ctx context.Context) (*instance, error) {
 	if p.reactor {
-		return p.copy()
+		return p.copy(ctx)
 	}
 	if p.lost.Load() > mostLost {
 		return nil, &NotStartedError{Reason: "its calls leave instances that cannot be reset, and its start takes more fuel than a call may use"}
@@ -85,8 +85,8 @@ func (p *Program) lose(fuel int64) {
 }
 
 // copy makes an instance from the image without running anything.
-func (p *Program) copy() (*instance, error) {
-	i, _, err := p.module.assemble(p.base, uint64(p.start.MemoryLimit))
+func (p *Program) copy(ctx context.Context) (*instance, error) {
+	i, _, err := p.module.assemble(ctx, uint64(p.start.MemoryLimit))
 	if err != nil {
 		return nil, err
 	}

@@ -106,7 +106,7 @@ func TestReactorsRunAlone(t *testing.T) {
 	group.Wait()
 	assert.EqualValues(t, 2, calls.Load(), "no run has started it")
 
-	i, err := p.copy()
+	i, err := p.copy(t.Context())
 	require.NoError(t, err)
 	defer i.close(t.Context())
 	require.NoError(t, i.begin(i.context(t.Context()), Run{Function: "run"}))
@@ -196,7 +196,7 @@ func TestGoReactorsAreCopied(t *testing.T) {
 	p := goReactor(t)
 	ctx := wasi.With(t.Context(), &wasi.System{Random: zeros{}, Now: time.Now})
 	kernel := guests.AllKernels()[0]
-	i, err := p.copy()
+	i, err := p.copy(t.Context())
 	require.NoError(t, err)
 	defer i.close(t.Context())
 	for range 2 {

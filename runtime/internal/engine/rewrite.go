@@ -43,16 +43,15 @@ func rewrite(source []byte, description *wasm.Module) (rewritten, error) {
 // unbounded allows modules of any complexity. What costs an instance resources stays bounded.
 func unbounded() wasm.Bounds {
 	const any = math.MaxInt
-	return wasm.Bounds{BlockDepth: any, Blocks: any, Branches: any, ControlSquares: any, BlockLocals: any, AllBlockLocals: any,
-		BranchTargets: any, AllBranchTargets: any, StackMoves: any, FunctionGlobals: any,
-		JoinedValues: any, JoinMoves: any, KnownAddresses: any}
+	return wasm.Bounds{BlockDepth: any, Blocks: any, Branches: any, ControlSquares: any, BlockLocals: any, BranchTargets: any,
+		AllBranchTargets: any, StackMoves: any, FunctionGlobals: any, ZeroShifts: any}
 }
 
 // inspectOwn reads a rewritten module. The original was within the bounds, but rewriting adds to
 // it.
 func inspectOwn(source []byte) (*wasm.Module, error) {
 	const any = math.MaxInt32
-	return wasm.InspectWithin(source, wasm.Bounds{Types: any, Imports: any, Functions: any, Globals: any, Exports: any,
+	return wasm.InspectWithin(source, wasm.Bounds{Types: any, TypeValues: any, Imports: any, Functions: any, Globals: any, Exports: any,
 		BodyBytes: any, Locals: any, LocalsPerFunction: any})
 }
 

@@ -25,8 +25,13 @@ import (
 // branches and a stack of 51 values. The largest product of blocks and locals, 636,363, is that of
 // an instrumented C program. A module within the bounds can still take a minute to compile, as
 // computed from ControlSquares, so compilation needs a deadline.
+//
+// Of 496 modules of 1 KB to 26 MB, a Haskell program has the most types, 1,720 with 7,730 parameters and results, and
+// the largest product of functions and exports, 129,000. No module has more than 13 globals, 46 imports or 11 element
+// segments.
 type Bounds struct {
-	Types             int // 100,000
+	Types             int // 10,000: wazero keeps each distinct one until its runtime is closed
+	TypeValues        int // 100,000 parameters and results in all types together
 	Params            int // 1,000 per type
 	Results           int // 1,000 per type
 	Imports           int // 10,000
@@ -36,9 +41,9 @@ type Bounds struct {
 	Locals            int // 1,000,000 in all functions together
 	Tables            int // 100, imports not counted
 	TableElements     int // 1,000,000: the sum of the tables' minimums
-	Globals           int // 100,000, imports not counted
+	Globals           int // 10,000, imports not counted
 	Exports           int // 100,000
-	ElementSegments   int // 100,000
+	ElementSegments   int // 10,000
 	DataSegments      int // 100,000
 	CustomSections    int // 1,000
 	NameBytes         int // 100,000 per name
@@ -46,44 +51,55 @@ type Bounds struct {
 	// The following are checked only by validation.
 
 	BlockDepth       int // 10,000 nested blocks per function
+	Loops            int // unbounded: loops per function, each of which becomes several blocks for the compiler
+	Weight           int // unbounded: the instructions of a function, with those that take much code counted several times
 	Blocks           int // 12,000 blocks, loops and ifs per function
 	Branches         int // 12,000 br, br_if, br_table and return per function
 	ControlSquares   int // 2,000,000,000: the sum, over the functions, of (blocks + branches)²
 	BlockLocals      int // 2,000,000: blocks × (parameters + locals), per function
-	AllBlockLocals   int // unbounded: the sum, over the functions, of (blocks + 1) × (parameters + locals), and of the operands on the stack at each block and br_if
+	BlockValues      int // unbounded: (blocks + 1) × (parameters + locals), and the operands on the stack at each block and br_if, per function
 	BranchTargets    int // 50,000 labels of br_table per function
 	AllBranchTargets int // 2,000,000 in all functions together
 	References       int // 300,000 in element segments, and functions that ref.func names: an instance takes 40 to 130 bytes for each
 	OperandStack     int // 10,000 values at once, per function
 	FunctionGlobals  int // 2,000,000,000: functions × globals, imports not counted among the functions
-	JoinedValues     int // unbounded: over all places where paths join, paths × values², times repetitions; see joins
-	JoinMoves        int // unbounded: the locals that are assigned on paths that join, and results, for each path
-	KnownAddresses   int // unbounded: over all blocks, the addresses that were accessed before
-	StackMoves       int // 50,000,000: values moved by blocks, branches and calls, in all functions
+	// FunctionExports is 1,000,000,000: functions × (exports + globals), with imported functions. To describe functions,
+	// wazero looks through the exports for each of them, for 0.85 ns each.
+	FunctionExports int
+	JoinedValues    int // unbounded: over all places where paths of a function join, paths × values², times repetitions; see joins
+	JoinMoves       int // unbounded: the locals of a function that are assigned on paths that join, and results, for each path
+	KnownAddresses  int // unbounded: over all blocks of a function, the addresses that were accessed before
+	CallGlobals     int // unbounded: calls × globals that can change, with what rewriting adds, per function
+	ZeroShifts      int // 1,000 shifts by a constant that is zero modulo the width, per function
+	FunctionMoves   int // unbounded: values moved by blocks, branches and calls, per function
+	StackMoves      int // 50,000,000: values moved by blocks, branches and calls, in all functions
 }
 
-// ForSize returns bounds that keep the compiler's time proportional to a module's size in bytes. Bounds on superlinear
-// costs consist of a constant for small modules and a part that grows with the size. They are meant for compilations
-// that cannot be interrupted. At each of these bounds wazero v1.12.0 takes at worst 7 µs per byte plus one second, and
-// less than twice that at all of them, compared with 0.6 µs per byte for the output of Go, Rust and C compilers. Those
-// modules, 60 of up to 5 MB, need at most 18 ControlSquares and 0.9 AllBlockLocals per byte, and 965 BranchTargets. The
-// Go compiler, with 12,049 labels, is rejected.
+// Uninterruptible returns the bounds for a compilation that can be stopped only between two functions. They limit what
+// one function takes: at each of them wazero v1.12.0 needs up to some 5 s and 350 MiB, at several of them together more,
+// and 0.6 µs per byte for the output of Go, Rust and C compilers. What grows with the number of functions is left to a
+// deadline.
 //
-// Of 240 modules measured, the largest values where paths join are those of a SQL engine of 1.4 MB, with 1.09 × 10⁹
-// JoinedValues and 0.9 KnownAddresses per byte. CPython has 0.98 × 10⁹ and 0.6 per byte, and C programs of 20 to 35 KB
-// have at most 68,000,000 JoinedValues. No program has more than 0.44 JoinMoves per byte. At most, wazero takes 1.5 ns
-// for one of the JoinedValues, 4 µs for one of the JoinMoves, and 70 ns and 40 bytes for one of the KnownAddresses.
-func ForSize(bytes int) Bounds {
+// The largest values of the 496 modules above are 2,910 blocks, 2,160 branches, 3,420 labels, 284,000 BlockValues,
+// 1.1 × 10⁹ JoinedValues, 122,000 JoinMoves, 1,860,000 KnownAddresses and 264,000 CallGlobals. Only an instrumented C
+// program is rejected, for its JoinedValues, and the Go compiler, for its blocks and labels.
+//
+// At most, wazero takes 1 µs for each pair of loops, 250 bytes for one of Weight, 3 ns for one of the JoinedValues, 12 µs
+// for one of the JoinMoves, 70 ns and 40 bytes for one of the KnownAddresses, 200 ns and 170 bytes for one of the
+// CallGlobals, and 1 µs and 400 bytes for one of the FunctionMoves.
+func Uninterruptible() Bounds {
 	return Bounds{
-		ControlSquares: int(min(4_000_000+64*int64(bytes), 2_000_000_000)),
-		AllBlockLocals: 100_000 + 2*bytes,
+		Loops:          1_000,
+		Weight:         1_200_000,
+		Blocks:         4_000,
+		Branches:       4_000,
+		BlockValues:    1_000_000,
 		BranchTargets:  4_000,
-		StackMoves:     min(250_000+bytes/4, 50_000_000),
-		// wazero v1.12.0 looks at each global for each function, for 28 ns.
-		FunctionGlobals: int(min(10_000_000+200*int64(bytes), 2_000_000_000)),
-		JoinedValues:    200_000_000 + 1_000*bytes,
-		JoinMoves:       100_000 + 3*bytes/4,
-		KnownAddresses:  1_000_000 + 2*bytes,
+		JoinedValues:   2_000_000_000,
+		JoinMoves:      300_000,
+		KnownAddresses: 4_000_000,
+		CallGlobals:    1_000_000,
+		FunctionMoves:  500_000,
 	}
 }
 
@@ -94,7 +110,8 @@ func (b Bounds) withDefaults() (Bounds, error) {
 		value    *int
 		standard int
 	}{
-		{"Types", &b.Types, 100_000},
+		{"Types", &b.Types, 10_000},
+		{"TypeValues", &b.TypeValues, 100_000},
 		{"Params", &b.Params, 1_000},
 		{"Results", &b.Results, 1_000},
 		{"Imports", &b.Imports, 10_000},
@@ -104,26 +121,32 @@ func (b Bounds) withDefaults() (Bounds, error) {
 		{"Locals", &b.Locals, 1_000_000},
 		{"Tables", &b.Tables, 100},
 		{"TableElements", &b.TableElements, 1_000_000},
-		{"Globals", &b.Globals, 100_000},
+		{"Globals", &b.Globals, 10_000},
 		{"Exports", &b.Exports, 100_000},
-		{"ElementSegments", &b.ElementSegments, 100_000},
+		{"ElementSegments", &b.ElementSegments, 10_000},
 		{"DataSegments", &b.DataSegments, 100_000},
 		{"CustomSections", &b.CustomSections, 1_000},
 		{"NameBytes", &b.NameBytes, 100_000},
 		{"BlockDepth", &b.BlockDepth, 10_000},
+		{"Loops", &b.Loops, math.MaxInt},
+		{"Weight", &b.Weight, math.MaxInt},
 		{"Blocks", &b.Blocks, 12_000},
 		{"Branches", &b.Branches, 12_000},
 		{"ControlSquares", &b.ControlSquares, 2_000_000_000},
 		{"BlockLocals", &b.BlockLocals, 2_000_000},
-		{"AllBlockLocals", &b.AllBlockLocals, math.MaxInt},
+		{"BlockValues", &b.BlockValues, math.MaxInt},
 		{"BranchTargets", &b.BranchTargets, 50_000},
 		{"AllBranchTargets", &b.AllBranchTargets, 2_000_000},
 		{"References", &b.References, 300_000},
 		{"OperandStack", &b.OperandStack, 10_000},
 		{"FunctionGlobals", &b.FunctionGlobals, 2_000_000_000},
+		{"FunctionExports", &b.FunctionExports, 1_000_000_000},
 		{"JoinedValues", &b.JoinedValues, math.MaxInt},
 		{"JoinMoves", &b.JoinMoves, math.MaxInt},
 		{"KnownAddresses", &b.KnownAddresses, math.MaxInt},
+		{"CallGlobals", &b.CallGlobals, math.MaxInt},
+		{"ZeroShifts", &b.ZeroShifts, 1_000},
+		{"FunctionMoves", &b.FunctionMoves, math.MaxInt},
 		{"StackMoves", &b.StackMoves, 50_000_000},
 	} {
 		if *field.value < 0 {

@@ -135,6 +135,7 @@ func TestBoundsAreExact(t *testing.T) {
 	twice := func(id SectionID, element ...byte) []byte { return section(id, repeat(2, element...)) }
 	tests := []boundTest{
 		{"Types", 2, module(twice(SectionType, 0x60, 0, 0)), "type section at byte 10: has 2 types, the limit is 1"},
+		{"TypeValues", 4, module(twice(SectionType, 0x60, 1, 0x7f, 1, 0x7f)), "type section at byte 16: the types have 4 parameters and results or more, the limit is 3"},
 		{"Params", 2, module(section(SectionType, vector(raw(0x60, 2, 0x7f, 0x7f, 0)))), "type section at byte 12: has 2 parameters, the limit is 1"},
 		{"Results", 2, module(section(SectionType, vector(raw(0x60, 0, 2, 0x7f, 0x7f)))), "type section at byte 13: has 2 results, the limit is 1"},
 		{"Imports", 2, module(oneType, section(SectionImport, vector(importFunc, importFunc))), "import section at byte 16: has 2 imports, the limit is 1"},
@@ -162,14 +163,22 @@ func TestBoundsAreExact(t *testing.T) {
 		{"Branches", 2, inBody(0x0c, 0, 0x0f), "code section at byte 25: a function has 2 branches or more, the limit is 1"},
 		{"ControlSquares", 9, inBody(2, 0x40, 0x0c, 0, 0x0f, opEnd), "code section at byte 30: the squares of the functions' blocks and branches are more than 8 together"},
 		{"BlockLocals", 6, module(oneType, oneFunc, section(SectionCode, vector(body(raw(1, 3, byte(I32)), 2, 0x40, opEnd, 2, 0x40, opEnd)))), "code section at byte 32: a function has 2 blocks × 3 locals, the limit is 5"},
-		{"AllBlockLocals", 9, module(oneType, oneFunc, section(SectionCode, vector(body(raw(1, 3, byte(I32)), 2, 0x40, opEnd, 2, 0x40, opEnd)))), "code section at byte 32: the functions have more than 8 pairs of a block and a local or an operand together"},
+		{"BlockValues", 9, module(oneType, oneFunc, section(SectionCode, vector(body(raw(1, 3, byte(I32)), 2, 0x40, opEnd, 2, 0x40, opEnd)))), "code section at byte 32: a function has more than 8 pairs of a block and a local or an operand"},
 		{"BranchTargets", 3, inBody(opI32Const, 0, 0x0e, 2, 0, 0, 0), "code section at byte 25: a function has 3 labels in br_table or more, the limit is 2"},
 		{"AllBranchTargets", 4, inBody(opI32Const, 0, 0x0e, 1, 0, 0, opI32Const, 0, 0x0e, 1, 0, 0), "code section at byte 31: the functions have more than 3 labels in br_table together"},
 		{"OperandStack", 2, inBody(opI32Const, 0, opI32Const, 0, 0), "code section at byte 25: the operand stack has 2 values, the limit is 1"},
 		{"FunctionGlobals", 4, module(oneType, twice(SectionFunction, 0), twice(SectionGlobal, byte(I32), 0, opI32Const, 0, opEnd), twice(SectionCode, 2, 0, opEnd)), "code section at byte 34: 2 functions × 2 globals, the limit is 3"},
-		{"JoinedValues", 96, oneBodied(raw(1, 3, byte(I32)), raw(3, 0x40, 0x20, 0, 0x20, 1, 0x21, 0, 0x0d, 0, opEnd)), "code section at byte 37: the squares of the values that come to where paths join, for each path and loop, are more than 95 together"},
-		{"JoinMoves", 2, oneBodied(raw(1, 3, byte(I32)), raw(2, 0x40, opI32Const, 0, 0x21, 0, opI32Const, 0, 0x0d, 0, opEnd, 0x20, 0, 0x1a)), "code section at byte 40: the functions move more than 1 values to where paths join together"},
-		{"KnownAddresses", 3, module(oneType, oneFunc, oneMemory, section(SectionCode, vector(body(noLocals, opI32Const, 0, 0x28, 2, 0, 0x1a, 2, 0x40, opEnd)))), "code section at byte 38: the functions have more than 2 pairs of a block and an address that is accessed before it together"},
+		{"JoinedValues", 96, oneBodied(raw(1, 3, byte(I32)), raw(3, 0x40, 0x20, 0, 0x20, 1, 0x21, 0, 0x0d, 0, opEnd)), "code section at byte 37: the squares of the values that come to where a function's paths join, for each path and loop, are more than 95 together"},
+		{"JoinMoves", 2, oneBodied(raw(1, 3, byte(I32)), raw(2, 0x40, opI32Const, 0, 0x21, 0, opI32Const, 0, 0x0d, 0, opEnd, 0x20, 0, 0x1a)), "code section at byte 40: a function moves more than 1 values to where paths join"},
+		{"KnownAddresses", 3, module(oneType, oneFunc, oneMemory, section(SectionCode, vector(body(noLocals, opI32Const, 0, 0x28, 2, 0, 0x1a, 2, 0x40, opEnd)))), "code section at byte 38: a function has more than 2 pairs of a block and an address that is accessed before it"},
+		{"Loops", 2, inBody(3, 0x40, opEnd, 3, 0x40, opEnd), "code section at byte 26: a function has 2 loops or more, the limit is 1"},
+		{"Weight", 43, inBody(0x43, 0, 0, 0, 0, 0xa9, 0x1a), "code section at byte 31: the instructions of a function weigh more than 42 together"},
+		{"FunctionExports", 4, module(oneType, twice(SectionFunction, 0), section(SectionGlobal, vector(raw(byte(I32), 0, opI32Const, 0, opEnd))),
+			section(SectionExport, vector(concat(name("a"), raw(0, 0)))), twice(SectionCode, 2, 0, opEnd)), "export section at byte 27: 2 functions × 2 exports and globals, the limit is 3"},
+		{"CallGlobals", 12, module(oneType, oneFunc, section(SectionGlobal, vector(raw(byte(I32), 1, opI32Const, 0, opEnd), raw(byte(I32), 0, opI32Const, 0, opEnd))),
+			section(SectionCode, vector(body(noLocals, 0x10, 0)))), "code section at byte 39: a function has more than 11 pairs of a call and a global that can change"},
+		{"ZeroShifts", 3, inBody(opI32Const, 0xc0, 0, opI32Const, 1, 0x74, opI32Const, 0xa0, 0x7f, 0x76, 0x1a, 0x42, 0x20, 0x42, 0x20, 0x86, 0x42, 0xc0, 0, 0x87, opI32Const, 0, 0x1a, 0x42, 0, 0x88, 0x1a), "code section at byte 48: a function has 3 shifts by nothing or more, the limit is 2"},
+		{"FunctionMoves", 2, module(oneType, twice(SectionFunction, 0), twice(SectionCode, 8, 0, 2, 0x7f, opI32Const, 0, opEnd, 0x1a, opEnd)), "code section at byte 31: calls, blocks and branches of a function move more than 1 values"},
 		{"StackMoves", 5, inBody(2, 0x7f, opI32Const, 0, opEnd, 0x1a, 2, 0x7f, opI32Const, 0, 0x0c, 0, opEnd, 0), "code section at byte 35: calls, blocks and branches move more than 4 values in all"},
 	}...)
 	require.Len(t, tests, reflect.TypeFor[Bounds]().NumField(), "a case for each bound")
@@ -323,7 +332,7 @@ func TestAllocationsOfValidation(t *testing.T) {
 		{"locals in many functions", module(oneType, section(SectionFunction, repeat(20, 0)), section(SectionCode, repeat(20, body(vector(group))...)))},
 		{"functions", module(oneType, section(SectionFunction, repeat(20_000, 0)), section(SectionCode, repeat(20_000, 2, 0, opEnd)))},
 		{"imports", module(oneType, section(SectionImport, repeat(10_000, 0, 0, 0, 0)))},
-		{"segments", module(section(SectionElement, repeat(20_000, 1, 0, 0)))},
+		{"segments", module(section(SectionElement, repeat(10_000, 1, 0, 0)))},
 		{"values", oneBodied(noLocals, bytes.Repeat(raw(opI32Const, 0), 10_000), raw(0))},
 		{"labels", oneBodied(noLocals, labelled(50_000))},
 	} {

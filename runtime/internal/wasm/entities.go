@@ -8,8 +8,13 @@ import (
 // types reads the type section (§5.5.4).
 func (i *inspection) types(r *reader) {
 	i.module.Types = make([]FuncType, r.count("types", 3, i.bounds.Types))
+	values := 0
 	for n := range i.module.Types {
+		at := r.at
 		i.module.Types[n] = r.functionType(i.bounds)
+		if values += len(i.module.Types[n].Params) + len(i.module.Types[n].Results); values > i.bounds.TypeValues {
+			r.fail(ErrLimit, at, "the types have %d parameters and results or more, the limit is %d", values, i.bounds.TypeValues)
+		}
 		if r.err != nil {
 			return
 		}

@@ -249,6 +249,12 @@ const (
 	opI64Const                  = 0x42
 	opF32Const                  = 0x43
 	opF64Const                  = 0x44
+	opI32Shl             opcode = 0x74
+	opI32ShrS            opcode = 0x75
+	opI32ShrU            opcode = 0x76
+	opI64Shl             opcode = 0x86
+	opI64ShrS            opcode = 0x87
+	opI64ShrU            opcode = 0x88
 	opRefNull                   = 0xd0
 	opRefIsNull          opcode = 0xd1
 	opRefFunc                   = 0xd2

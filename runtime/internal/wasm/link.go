@@ -90,6 +90,7 @@ func Link(main *Module, libraries map[string]*Module) (*Linked, error) {
 // from.
 func resolve(name string, importing *Module, libraries map[string]exports) (outside []Import, needed map[string]bool, err error) {
 	needed = map[string]bool{}
+	searched := 0
 	for _, i := range importing.Imports {
 		library, found := libraries[i.Module]
 		if !found {
@@ -97,7 +98,11 @@ func resolve(name string, importing *Module, libraries map[string]exports) (outs
 			continue
 		}
 		needed[i.Module] = true
-		if problem := i.unresolved(library); problem != "" {
+		problem := i.unresolved(library)
+		if searched += library[i.Name].searched; searched > maxSearched && problem == "" {
+			problem = fmt.Sprintf("which imports it itself, like others: finding them takes %d steps, the limit is %d", searched, maxSearched)
+		}
+		if problem != "" {
 			who := "it"
 			if name != "" {
 				who = fmt.Sprintf("the library %q", name)
@@ -110,13 +115,33 @@ func resolve(name string, importing *Module, libraries map[string]exports) (outs
 
 // exports are the functions that a module exports, by name. Looking through a module's list for each import of
 // another would take time with the product of both.
-type exports map[string]FuncType
+type exports map[string]exportedFunction
+
+type exportedFunction struct {
+	FuncType
+	searched int // how many imports wazero v1.12.0 looks through to find the function's type
+}
+
+// maxSearched bounds what wazero looks through for each instance, at some 3 ns each.
+const maxSearched = 1_000_000
 
 func exportsOf(m *Module) exports {
 	all := exports{}
 	for name, function := range m.ExportedFunctions() {
 		if _, found := all[name]; !found {
-			all[name] = function
+			all[name] = exportedFunction{FuncType: function}
+		}
+	}
+	imported := 0
+	for _, i := range m.Imports {
+		if i.Kind == ExternFunction {
+			imported++
+		}
+	}
+	for _, export := range m.Exports {
+		if function, found := all[export.Name]; found && export.Kind == ExternFunction && int64(export.Index) < int64(imported) {
+			function.searched = len(m.Imports)
+			all[export.Name] = function
 		}
 	}
 	return all
@@ -131,9 +156,9 @@ func (i Import) unresolved(library exports) string {
 	case !found:
 		return "which exports no such function"
 	case !slices.Equal(i.Function.Params, exported.Params) || !slices.Equal(i.Function.Results, exported.Results):
-		return fmt.Sprintf("as a function of type %s, and its type is %s", i.Function, exported)
+		return fmt.Sprintf("as a function of type %s, and its type is %s", i.Function, exported.FuncType)
 	case slices.ContainsFunc(slices.Concat(exported.Params, exported.Results), func(t ValueType) bool { return t != I32 && t != I64 && t != F32 && t != F64 }):
-		return fmt.Sprintf("whose type is %s; only numbers can be passed to libraries", exported)
+		return fmt.Sprintf("whose type is %s; only numbers can be passed to libraries", exported.FuncType)
 	}
 	return ""
 }

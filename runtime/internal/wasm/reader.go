@@ -220,7 +220,6 @@ const (
 	opI32Add     opcode = 0x6a
 	opI32Sub     opcode = 0x6b
 	opI64Sub     opcode = 0x7d
-	opI64ShrU    opcode = 0x88
 	opI64ExtendU opcode = 0xad // i64.extend_i32_u
 )
 

@@ -2,6 +2,7 @@ package wasm
 
 import (
 	"crypto/sha256"
+	"fmt"
 	"math/bits"
 )
 
@@ -29,6 +30,11 @@ func ValidateWithin(source []byte, m *Module, bounds Bounds, features Features) 
 		return nil, err
 	}
 	v := newValidation(source, m, bounds, features)
+	if functions, named := int64(len(v.functions)), int64(len(m.Exports)+len(m.Globals)); functions*named > int64(bounds.FunctionExports) {
+		at, _ := m.section(SectionExport)
+		return nil, &Error{Kind: ErrLimit, Section: SectionExport.String(), Offset: at.Offset,
+			Message: fmt.Sprintf("%d functions × %d exports and globals, the limit is %d", functions, named, bounds.FunctionExports)}
+	}
 	for _, section := range m.Sections {
 		if err := v.section(section); err != nil {
 			return nil, err
@@ -49,6 +55,7 @@ type validation struct {
 	tables          []Table     // the table index space
 	globals         []Global    // the global index space
 	importedGlobals int
+	mutableGlobals  int64 // with those that rewriting adds
 	hasMemory       bool
 	hasDataCount    bool
 	elements        []ValueType // the types of the element segments
@@ -60,10 +67,6 @@ type validation struct {
 	stackMoves     int
 	branchTargets  int
 	controlSquares int64
-	blockLocals    int64
-	joinedValues   float64 // these do not fit an integer
-	joinMoves      float64
-	knownAddresses float64
 
 	analysis *Analysis
 }
@@ -89,6 +92,12 @@ func newValidation(source []byte, m *Module, bounds Bounds, features Features) *
 	}
 	v.tables = append(v.tables, m.Tables...)
 	v.globals = append(v.globals, m.Globals...)
+	v.mutableGlobals = 2 // the counter and the depth
+	for _, global := range v.globals {
+		if global.Mutable {
+			v.mutableGlobals++
+		}
+	}
 	v.hasMemory = v.hasMemory || len(m.Memories) > 0
 	for _, section := range m.Sections {
 		v.hasDataCount = v.hasDataCount || section.ID == SectionDataCount

@@ -16,7 +16,13 @@ type bodyValidation struct {
 	spills   spills
 	moves    moves
 	joins    joins
-	carried  int64          // operands that are on the stack at a block or a br_if, together
+	carried  int64 // operands that are on the stack at a block or a br_if, together
+	loops    uint32
+	weight   int64          // see [Bounds.Weight]
+	moved    int            // validation.stackMoves before the function
+	calls    int64          // places where the guest's code is left, without what rewriting adds
+	shifts   uint32         // by a constant that is zero modulo the width
+	amount   int            // the low bits of the constant that was pushed last, if no other instruction came after it; or -1
 	alone    [256]ValueType // each type at its own index, so that a single type is a slice
 }
 
@@ -51,7 +57,9 @@ func (b *bodyValidation) function(f Function) (FunctionAnalysis, *Error) {
 		reader:   reader{source: b.v.source[:f.Offset+f.Size], at: f.Offset, section: SectionCode.String()},
 		features: b.v.features,
 	}
-	b.found, b.carried = FunctionAnalysis{}, 0
+	b.moved = b.v.stackMoves
+	b.found, b.carried, b.calls, b.shifts, b.amount = FunctionAnalysis{}, 0, 0, 0, -1
+	b.loops, b.weight = 0, 0
 	functionType := &b.v.module.Types[f.Type]
 	b.locals = append(b.locals[:0], functionType.Params...)
 	b.declareLocals(len(functionType.Params) + f.Locals)
@@ -79,37 +87,36 @@ func (b *bodyValidation) complexity(locals int) {
 	if product := int64(b.found.Blocks) * int64(locals); product > int64(b.v.bounds.BlockLocals) {
 		b.fail(ErrLimit, b.at, "a function has %d blocks × %d locals, the limit is %d", b.found.Blocks, locals, b.v.bounds.BlockLocals)
 	}
-	b.v.blockLocals += (int64(b.found.Blocks)+1)*int64(locals) + b.carried
-	if b.v.blockLocals > int64(b.v.bounds.AllBlockLocals) {
-		b.fail(ErrLimit, b.at, "the functions have more than %d pairs of a block and a local or an operand together", b.v.bounds.AllBlockLocals)
-	}
 	size := int64(b.found.Blocks) + int64(b.found.Branches)
 	b.v.controlSquares += size * size
 	if b.v.controlSquares > int64(b.v.bounds.ControlSquares) {
 		b.fail(ErrLimit, b.at, "the squares of the functions' blocks and branches are more than %d together", b.v.bounds.ControlSquares)
 	}
-	b.joinComplexity()
-}
-
-// joinComplexity checks the bounds on what joining paths costs.
-func (b *bodyValidation) joinComplexity() {
 	looked, moved := b.joins.total()
-	b.v.joinedValues += looked
-	b.v.joinMoves += moved
-	b.v.knownAddresses += float64(b.joins.kept)
 	for _, total := range []struct {
 		value  float64
 		limit  int
 		format string
 	}{
-		{b.v.joinedValues, b.v.bounds.JoinedValues, "the squares of the values that come to where paths join, for each path and loop, are more than %d together"},
-		{b.v.joinMoves, b.v.bounds.JoinMoves, "the functions move more than %d values to where paths join together"},
-		{b.v.knownAddresses, b.v.bounds.KnownAddresses, "the functions have more than %d pairs of a block and an address that is accessed before it together"},
+		{float64((int64(b.found.Blocks)+1)*int64(locals) + b.carried), b.v.bounds.BlockValues, "a function has more than %d pairs of a block and a local or an operand"},
+		{float64(b.weight), b.v.bounds.Weight, "the instructions of a function weigh more than %d together"},
+		{float64(b.v.stackMoves - b.moved), b.v.bounds.FunctionMoves, "calls, blocks and branches of a function move more than %d values"},
+		{looked, b.v.bounds.JoinedValues, "the squares of the values that come to where a function's paths join, for each path and loop, are more than %d together"},
+		{moved, b.v.bounds.JoinMoves, "a function moves more than %d values to where paths join"},
+		{float64(b.joins.kept), b.v.bounds.KnownAddresses, "a function has more than %d pairs of a block and an address that is accessed before it"},
+		{float64(b.compiledCalls() * b.v.mutableGlobals), b.v.bounds.CallGlobals, "a function has more than %d pairs of a call and a global that can change"},
 	} {
 		if total.value > float64(total.limit) {
 			b.fail(ErrLimit, b.at, total.format, total.limit)
 		}
 	}
+}
+
+// compiledCalls returns how many calls the function has at most when the meter's are added: one before each loop, and a
+// test at the entry, at the end, after each call, at the beginning of a loop, of the arms of an if and behind it, after
+// the end of a block and a br_if, and in a long row of instructions.
+func (b *bodyValidation) compiledCalls() int64 {
+	return 2 + 2*b.calls + 3*int64(b.found.Blocks) + 2*int64(b.found.Branches) + int64(b.found.Instructions/instructionsPerTest)
 }
 
 // declareLocals reads the locals. It rejects more than Inspect counted.
@@ -154,6 +161,8 @@ func (b *bodyValidation) step() {
 			b.v.analysis.bulkUses = append(b.v.analysis.bulkUses, use)
 		}
 	}
+	b.shift(in)
+	b.weight += weightOf(in.opcode)
 	switch {
 	case in.operator.special:
 		b.special(in)
@@ -165,9 +174,45 @@ func (b *bodyValidation) step() {
 	}
 }
 
+// weightOf returns how much code an instruction takes at most, compared with others: in wazero v1.12.0 on amd64, up to 230
+// bytes for a conversion that traps. While a function is compiled, that takes 10 KB of memory.
+func weightOf(code opcode) int64 {
+	switch {
+	case code == 0xa9, code == 0xab, code == 0xaf, code == 0xb1: // trunc to an unsigned number
+		return 40
+	case code >= 0xa8 && code <= 0xb0: // trunc to a signed number, among others
+		return 10
+	case code >= 0x6d && code <= 0x70, code >= 0x7f && code <= 0x82, code>>8 == opVector: // div and rem
+		return 6
+	}
+	return 1
+}
+
+// shift counts shifts by nothing. wazero v1.12.0 takes the result of one by a constant that is zero, modulo the width, for
+// another name of the operand. So a row of them is a chain of names, and the compiler follows all of it for each use of
+// the last. A constant from a local counts only up to the next test of the meter, for wazero, and not at all here.
+func (b *bodyValidation) shift(in *instruction) {
+	bits := 0
+	switch in.opcode {
+	case opI32Const, opI64Const:
+		b.amount = int(b.source[in.at+1]) // the first byte of LEB128 has seven bits
+		return
+	case opI32Shl, opI32ShrS, opI32ShrU:
+		bits = 32
+	case opI64Shl, opI64ShrS, opI64ShrU:
+		bits = 64
+	}
+	if bits > 0 && b.amount >= 0 && b.amount%bits == 0 {
+		b.shifts++
+		b.bound("shifts by nothing", b.shifts, b.v.bounds.ZeroShifts)
+	}
+	b.amount = -1
+}
+
 // leaves is where the function calls another.
 func (b *bodyValidation) leaves() {
 	b.found.Calls = true
+	b.calls++
 	b.joins.test()
 }
 
@@ -256,6 +301,10 @@ func (b *bodyValidation) block(in *instruction) {
 	b.moves.begin(in.at)
 	b.joins.begin(in.opcode, int32(len(start)))
 	b.found.Loops = b.found.Loops || in.opcode == opLoop
+	if in.opcode == opLoop {
+		b.loops++
+		b.bound("loops", b.loops, b.v.bounds.Loops)
+	}
 	b.found.Blocks++
 	b.carried += int64(len(b.operands))
 	b.bound("blocks", b.found.Blocks, b.v.bounds.Blocks)

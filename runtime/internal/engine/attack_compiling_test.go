@@ -1,0 +1,326 @@
+//go:build unix
+
+package engine
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	goruntime "runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/tetratelabs/wazero"
+
+	"github.com/caisson-run/caisson/internal/benchmark/guests"
+	"github.com/caisson-run/caisson/internal/testsize"
+	"github.com/caisson-run/caisson/runtime/internal/wasm"
+)
+
+// bareModule has types and functions without parameters and results, globals and exports of the first function, "run".
+type bareModule struct {
+	types, globals, exports int
+	changing                bool     // the globals can change
+	bodies                  [][]byte // of the first functions; the first exported one is "run"
+	functions               int      // empty ones behind those
+}
+
+func (m bareModule) bytes() []byte {
+	var bodies, globals []byte
+	for _, body := range m.bodies {
+		bodies = append(bodies, function(nil, body)...)
+	}
+	bodies = append(bodies, repeat(m.functions, function(nil))...)
+	mutable := byte(0)
+	if m.changing {
+		mutable = 1
+	}
+	globals = repeat(m.globals, []byte{typeI32, mutable, 0x41, 0, 0x0b})
+	exports := each(m.exports, func(i int) []byte { return join(name(fmt.Sprint(i)), []byte{0, 0}) })
+	functions := len(m.bodies) + m.functions
+	return join([]byte{0, 'a', 's', 'm', 1, 0, 0, 0},
+		section(1, join(leb(m.types+1), repeat(m.types+1, typeOf(nil, nil)))...), section(3, join(leb(functions), make([]byte, functions))...),
+		section(4, 1, 0x70, 0, 1), section(5, 1, 0, 1), section(6, join(leb(m.globals), globals)...),
+		section(7, join(leb(m.exports+1), name("run"), []byte{0, 0}, exports)...),
+		section(10, join(leb(functions), bodies)...))
+}
+
+// manyLoops are loops in a row, of which each has several blocks for the compiler.
+func manyLoops(n int) []byte { return repeat(n, []byte{0x03, 0x40, 0x0b}) }
+
+// endlessCompilations are modules of some 100 KB that take seconds to compile, and minutes at the bounds: wazero does
+// something for each pair of a function and something else.
+func endlessCompilations() map[string][]byte {
+	return map[string][]byte{
+		"types × functions":   bareModule{types: 9_990, functions: 15_000}.bytes(),
+		"functions × globals": bareModule{globals: 9_900, functions: 15_000}.bytes(),
+		"blocks of the largest function × functions behind it": bareModule{bodies: [][]byte{manyLoops(1_000)}, functions: 60_000}.bytes(),
+	}
+}
+
+// TestAttackEndlessCompilations: a compilation in this process ends at its deadline, into memory and into the cache. That
+// it fails shows that the deadline was looked at between two functions.
+func TestAttackEndlessCompilations(t *testing.T) {
+	for what, source := range endlessCompilations() {
+		for where, options := range map[string]Options{"memory": {}, "a cache": {CacheDir: filepath.Join(t.TempDir(), "cache")}} {
+			t.Run(what+" into "+where, func(t *testing.T) {
+				options.Compiler.Wall = time.Millisecond
+				e := newEngine(t, options, nil)
+				_, err := e.Compile(t.Context(), source)
+				require.ErrorIs(t, err, ErrModule)
+				require.ErrorContains(t, err, "compiling it takes longer than 1ms")
+				if e.store != nil {
+					left, err := filepath.Glob(filepath.Join(e.store.directory, "compiling-*"))
+					require.NoError(t, err)
+					assert.Empty(t, left, "staging directories")
+				}
+			})
+		}
+	}
+}
+
+// TestCloseEndsCompilations: closing the engine ends a compilation in this process, also of a module that is trusted.
+func TestCloseEndsCompilations(t *testing.T) {
+	source := endlessCompilations()["types × functions"]
+	for name, options := range map[string]Options{"untrusted": {}, "trusted": {Trusted: []Digest{DigestOf(source)}}} {
+		t.Run(name, func(t *testing.T) {
+			e, err := New(t.Context(), options)
+			require.NoError(t, err)
+			description, err := wasm.Inspect(source)
+			require.NoError(t, err)
+			c, err := e.begin(t.Context(), DigestOf(source), &inspected{Source: Source{Module: source}, linked: &wasm.Linked{Main: description}})
+			require.NoError(t, err)
+			require.NoError(t, e.Close(context.WithoutCancel(t.Context())))
+			require.ErrorIs(t, c.err, ErrClosed)
+		})
+	}
+}
+
+// TestWorkersCompileTheSame: a compilation that can be stopped writes the same code into the cache.
+func TestWorkersCompileTheSame(t *testing.T) {
+	for _, language := range []guests.Language{guests.C, guests.Rust} {
+		source, err := guests.KernelCommand(t.Context(), language, t.TempDir())
+		require.NoError(t, err)
+		description, err := wasm.Inspect(source)
+		require.NoError(t, err)
+		r, err := rewrite(source, description)
+		require.NoError(t, err)
+		compiled := func(ctx context.Context) map[string]string {
+			folder := t.TempDir()
+			require.NoError(t, compileInto(ctx, r.source, folder))
+			files := map[string]string{}
+			require.NoError(t, fs.WalkDir(os.DirFS(folder), ".", func(file string, entry fs.DirEntry, err error) error {
+				if err != nil || entry.IsDir() {
+					return err
+				}
+				content, err := os.ReadFile(filepath.Join(folder, file))
+				files[file] = string(content)
+				return err
+			}))
+			return files
+		}
+		one, two := compiled(t.Context()), compiled(interruptible(t.Context()))
+		require.NotEmpty(t, one)
+		assert.True(t, fmt.Sprint(one) == fmt.Sprint(two), string(language))
+	}
+}
+
+// costly are functions for which the compiler takes time or memory that their length does not bound.
+func costly() []struct {
+	name, want      string
+	attack, control []byte
+} {
+	calls := func(n, globals int, changing bool, body ...[]byte) []byte {
+		return bareModule{globals: globals, changing: changing, bodies: [][]byte{repeat(n, body...)}, functions: 1}.bytes()
+	}
+	const globals = "pairs of a call and a global"
+	loop, indirect := []byte{0x03, 0x40, 0x0b}, join(number(0), []byte{0x11, 0, 0})
+	grow, fill := join(number(0), []byte{0x40, 0, 0x1a}), join(number(0), number(0), number(0), []byte{0xfc, 11, 0})
+	shifts := func(n, local, global int, code ...byte) []byte {
+		return shape{globals: 1, functions: []shapedFunction{{more: 1, locals: []byte{typeI64}, body: join(
+			get(local), repeat(n, code), set(local), repeat(n, get(local), globalSet(global)))}}}.bytes()
+	}
+	const shift = "shifts by nothing"
+	return []struct {
+		name, want      string
+		attack, control []byte
+	}{
+		{"calls and globals", globals, calls(1_000, 1_000, true, callTo(1)), calls(1_000, 1_000, false, callTo(1))},
+		{"indirect calls and globals", globals, calls(1_000, 1_000, true, indirect), calls(1_000, 1_000, false, indirect)},
+		{"loops and globals", globals, calls(1_000, 1_000, true, loop), calls(1_000, 1_000, false, loop)},
+		{"grown memories and globals", globals, calls(1_000, 1_000, true, grow), calls(1_000, 1_000, false, grow)},
+		{"filled memories and globals", globals, calls(1_000, 1_000, true, fill), calls(1_000, 1_000, false, fill)},
+		{"shifts by zero", shift, shifts(17_000, 1, 4, 0x41, 0, 0x74), shifts(17_000, 1, 4, 0x41, 1, 0x74)},
+		{"shifts by the width", shift, shifts(17_000, 0, 0, 0x42, 0xc0, 0, 0x88), shifts(17_000, 0, 0, 0x42, 0xe0, 0, 0x88)},
+		{"loops inside one another", "loops or more", nestedLoops(1, 1_001), nestedLoops(1, 200)},
+		{"loops in a row", "loops or more", bareModule{bodies: [][]byte{manyLoops(1_001)}}.bytes(), bareModule{bodies: repeated(5, manyLoops(200))}.bytes()},
+		{"conversions that trap", "weigh more than", conversions(1, 30_000), conversions(30, 1_000)},
+		{"values of blocks", "calls, blocks and branches of a function move", blocksOf(1_000, 250), blocksOf(1_000, 20)},
+	}
+}
+
+func repeated(n int, body []byte) (bodies [][]byte) {
+	for range n {
+		bodies = append(bodies, body)
+	}
+	return bodies
+}
+
+// conversions are functions of n conversions in a row, of which each may trap.
+func conversions(functions, n int) []byte {
+	return bareModule{bodies: repeated(functions, join([]byte{0x44}, make([]byte, 8), repeat(n, []byte{0xb1, 0xba}), drop))}.bytes()
+}
+
+// blocksOf are n blocks of many parameters and results.
+func blocksOf(values, n int) []byte {
+	many := make([]byte, values)
+	for i := range many {
+		many[i] = typeI32
+	}
+	return shape{types: [][]byte{typeOf(many, many)}, functions: []shapedFunction{{body: join(
+		repeat(values, number(1)), repeat(n, []byte{0x02, 1, 0x0b}), repeat(values, drop))}}}.bytes()
+}
+
+// TestAttackCostlyFunctions: what the compiler takes in one function, where it cannot be stopped in this process, is
+// bounded. The controls are as many of what costs nothing, or less of the same. What it would take,
+// TestCostlyFunctionsCostMore shows.
+func TestAttackCostlyFunctions(t *testing.T) {
+	for _, c := range costly() {
+		t.Run(c.name, func(t *testing.T) {
+			e := newEngine(t, Options{}, nil)
+			_, err := e.Compile(t.Context(), c.attack)
+			require.ErrorIs(t, err, wasm.ErrLimit)
+			require.ErrorContains(t, err, c.want)
+			_, err = e.Compile(t.Context(), c.control)
+			require.NoError(t, err)
+		})
+	}
+}
+
+// TestCostlyFunctionsCostMore: what those bounds are for. The attacks take several times the time or memory of the
+// controls.
+func TestCostlyFunctionsCostMore(t *testing.T) {
+	cost := func(source []byte) (time.Duration, uint64) {
+		e := newEngine(t, Options{Trusted: []Digest{DigestOf(source)}}, nil)
+		var before, after goruntime.MemStats
+		goruntime.ReadMemStats(&before)
+		began := processorTime(t)
+		_, err := e.Compile(t.Context(), source)
+		require.NoError(t, err)
+		took := processorTime(t) - began
+		goruntime.ReadMemStats(&after)
+		return took, after.TotalAlloc - before.TotalAlloc
+	}
+	for _, c := range testsize.Sample(costly(), 3) {
+		took, allocated := cost(c.attack)
+		less, fewer := cost(c.control)
+		t.Logf("%s: %s and %d KiB, control %s and %d KiB", c.name, took, allocated>>10, less, fewer>>10)
+		assert.True(t, took > 2*less || allocated > 4*fewer, c.name)
+	}
+}
+
+// TestReexportsCostMore: what the bound on them is for. An instance whose imports a module only passes on takes several
+// times as long as one whose imports the module defines.
+func TestReexportsCostMore(t *testing.T) {
+	const n = 5_000
+	cost := func(passes bool) time.Duration {
+		r := wazero.NewRuntimeWithConfig(t.Context(), runtimeConfig())
+		defer r.Close(context.WithoutCancel(t.Context()))
+		_, err := r.NewHostModuleBuilder("test").NewFunctionBuilder().WithFunc(func() {}).Export("host").Instantiate(t.Context())
+		require.NoError(t, err)
+		_, err = r.InstantiateWithConfig(t.Context(), importingOften("test", "host", n, passes), wazero.NewModuleConfig().WithName("library"))
+		require.NoError(t, err)
+		compiled, err := r.CompileModule(t.Context(), importingOften("library", "run", n, false))
+		require.NoError(t, err)
+		began := processorTime(t)
+		_, err = r.InstantiateModule(t.Context(), compiled, wazero.NewModuleConfig())
+		require.NoError(t, err)
+		return processorTime(t) - began
+	}
+	passed, defined := cost(true), cost(false)
+	t.Logf("passed on: %s, defined: %s", passed, defined)
+	assert.Greater(t, passed, 3*defined)
+}
+
+// TestCodeCounts: modules count the native code that their instances show, also if it is many times as long as the module
+// and compiled into memory. The control is what compilers write, for which the estimate is enough.
+func TestCodeCounts(t *testing.T) {
+	for what, c := range map[string]struct {
+		source []byte
+		more   bool
+	}{
+		"conversions": {conversions(20, 10_000), true},
+		"additions":   {bareModule{bodies: repeated(20, repeat(10_000, number(1), drop))}.bytes(), false},
+	} {
+		e := newEngine(t, Options{}, nil)
+		module := compileSource(t, e, c.source)
+		before := module.residence.bytes
+		mustRun(t, module, plain)
+		i := e.idle.newest
+		require.NotNil(t, i, what)
+		code := nativeCodeOf(i.wasm)
+		require.Positive(t, code, what)
+		assert.GreaterOrEqual(t, module.residence.bytes, code, what)
+		assert.Equal(t, c.more, module.residence.bytes-before > module.estimated, what)
+	}
+}
+
+// TestAttackManyCompilations: only so many compilations run at a time, of modules that take much memory. Others wait, and
+// end with the engine.
+func TestAttackManyCompilations(t *testing.T) {
+	e := newEngine(t, Options{}, nil)
+	for range cap(e.compiling) {
+		e.compiling <- struct{}{}
+	}
+	done := make(chan error, 1)
+	source := program{memory: -1}.bytes()
+	go func() {
+		_, err := e.Compile(t.Context(), source)
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		require.Fail(t, "it did not wait", "%v", err)
+	case <-time.After(50 * time.Millisecond):
+	}
+	<-e.compiling
+	require.NoError(t, <-done)
+	for range cap(e.compiling) - 1 {
+		<-e.compiling
+	}
+}
+
+// TestAttackRepeatedCompilations: what took longer than the limit is not tried again in each call. The control is a module
+// that is invalid, which takes no time.
+func TestAttackRepeatedCompilations(t *testing.T) {
+	source := endlessCompilations()["types × functions"]
+	e := newEngine(t, Options{Compiler: Compiler{Wall: time.Millisecond}}, nil)
+	_, err := e.Compile(t.Context(), source)
+	require.ErrorContains(t, err, "compiling it takes longer than 1ms")
+	remembered := func(source []byte) *compilation {
+		c, err := e.compilation(DigestOf(source))
+		require.NoError(t, err)
+		return c
+	}
+	first := remembered(source)
+	require.NotNil(t, first, "the failure is remembered")
+	_, again := e.Compile(t.Context(), source)
+	require.Equal(t, err, again)
+	assert.Same(t, first, remembered(source))
+
+	e.mu.Lock()
+	first.forgotten = time.Now().Add(-time.Second)
+	e.mu.Unlock()
+	_, err = e.Compile(t.Context(), source)
+	require.ErrorContains(t, err, "compiling it takes longer than 1ms")
+	assert.NotSame(t, first, remembered(source), "for some time")
+
+	invalid := program{body: []byte{0x6a}, memory: -1}.bytes()
+	_, err = e.Compile(t.Context(), invalid)
+	require.ErrorIs(t, err, ErrModule)
+	assert.Nil(t, remembered(invalid), "control")
+}
