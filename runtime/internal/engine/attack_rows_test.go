@@ -12,7 +12,7 @@ import (
 
 const (
 	mebibyte   = 1 << 20
-	mostMemory = 4<<30 - 64<<10 // the largest limit that a manifest may have
+	mostMemory = 2 << 30 // the largest limit that a manifest may have
 	allMemory  = ", memory: 2GiB"
 )
 
@@ -141,14 +141,14 @@ func streamAttacks() []attack {
 		return nil
 	}
 	read := slices.Concat(store(0, 16), store(4, 16), invoke(0, 0, 0, 1, 8))
-	// Half a billion vectors of no bytes.
-	vectors := guest{imports: []string{"fd_write"}, memory: pages(65535), body: endless(invoke(0, 1, 0, 1<<29-8193, 4_000_000_000))}
+	// A quarter of a billion vectors of no bytes.
+	vectors := guest{imports: []string{"fd_write"}, memory: pages(mostMemory >> 16), body: endless(invoke(0, 1, 0, 1<<28-8193, 2_147_450_000))}
 	slow := control{neverEnds: true, closing: true}
 	return []attack{
 		{name: "blocking stdin", guest: guest{imports: []string{"fd_read"}, memory: pages(1), body: slices.Concat(read, read)}, control: slow},
 		{name: "2 GiB to stdout", guest: flood(1, 2048), end: tool.Output, control: less(1)},
 		{name: "2 GiB to stderr", guest: flood(2, 2048), check: cut, control: less(2)},
-		{name: "half a billion vectors to stdout", guest: vectors, limits: allMemory, end: tool.Deadline, control: slow},
+		{name: "a quarter of a billion vectors to stdout", guest: vectors, limits: allMemory, end: tool.Deadline, control: slow},
 	}
 }
 
@@ -156,15 +156,15 @@ func hostCallAttacks() []attack {
 	// A relative clock of 10 s, in nanoseconds.
 	sleep := slices.Concat(store(16, 1), store(24, 10_000_000_000&0xffff_ffff), store(28, 10_000_000_000>>32), invoke(0, 0, 64, 1, 128))
 	// Clocks that are zero all over: each is due at once.
-	subscribe := invoke(0, 0, 1<<30, 64_000_000, 4_000_000_000)
+	subscribe := invoke(0, 0, 1<<30, 20_000_000, 2_000_000_000)
 	noEnvironment := slices.Concat(invoke(0, 0, 4), trapUnless(number(0), []byte{0x28, 2, 0, 0x45}))
 	slow := control{neverEnds: true, closing: true}
 	random := guest{imports: []string{"random_get"}, memory: pages(49152), body: endless(invoke(0, 0, 3<<30-1))}
 	return []attack{
 		{name: "poll_oneoff for 10 s", guest: guest{imports: []string{"poll_oneoff"}, memory: pages(1), body: sleep}, end: tool.Deadline, control: slow},
-		{name: "poll_oneoff for 64 million subscriptions", guest: guest{imports: []string{"poll_oneoff"}, memory: pages(65535), body: endless(subscribe)},
+		{name: "poll_oneoff for 20 million subscriptions", guest: guest{imports: []string{"poll_oneoff"}, memory: pages(mostMemory >> 16), body: endless(subscribe)},
 			limits: allMemory, granted: mostMemory, end: tool.Deadline, control: slow},
-		{name: "random_get of 4 GiB", guest: guest{imports: []string{"random_get"}, memory: pages(65535), body: endless(invoke(0, 0, mostMemory-1))},
+		{name: "random_get of 2 GiB", guest: guest{imports: []string{"random_get"}, memory: pages(mostMemory >> 16), body: endless(invoke(0, 0, mostMemory-1))},
 			limits: allMemory, granted: mostMemory, end: tool.Deadline, control: control{neverEnds: true, closing: true, guest: &random}},
 		{name: "environment", guest: guest{imports: []string{"environ_sizes_get"}, memory: pages(1), body: noEnvironment},
 			control: control{problem: "unreachable"}},
@@ -182,7 +182,7 @@ func slowAttacks() []attack {
 			control: control{neverEnds: true}},
 		// A store to a page that was never touched counts as one instruction, and the system
 		// takes thousands of times as long to find memory for it.
-		{name: "a store to each page of 4 GiB", guest: guest{memory: pages(65535), locals: oneLocal, body: touch(65535 << 16)},
+		{name: "a store to each page of 2 GiB", guest: guest{memory: pages(mostMemory >> 16), locals: oneLocal, body: touch(mostMemory)},
 			limits: allMemory, granted: mostMemory, end: tool.Deadline, control: control{least: promisedMemory, guest: &small}},
 		// Here most of the time is the system's, which finds 2 GiB on all processors.
 		{name: "a store to each page of 128 MiB in 16 calls at once", callers: 16, late: time.Second,

@@ -127,10 +127,9 @@ func TestDataOutOfBoundsTraps(t *testing.T) {
 // TestImagesAreMadeWithinTheLimit: a module that starts with more memory than a run may have
 // costs nothing, and later runs with a higher limit find the data.
 func TestImagesAreMadeWithinTheLimit(t *testing.T) {
-	const pages = 1<<16 - 1 // with one more the compiled code of wazero v1.12.0 takes the memory for empty
-	const large = pages << 16
+	const pages, large = maxMemory >> 16, maxMemory
 	end := wasm.Segment{Offset: large - 4, Bytes: []byte{7, 0, 0, 0}}
-	module := compile(t, newEngine(t, Options{}, nil), program{body: trapUnless(large-4-1<<32, 7), memory: pages, data: []wasm.Segment{end}})
+	module := compile(t, newEngine(t, Options{}, nil), program{body: trapUnless(large-4, 7), memory: pages, data: []wasm.Segment{end}})
 	usage, err := module.Run(t.Context(), plain)
 	require.ErrorIs(t, err, ErrMemory)
 	assert.EqualValues(t, large, usage.MemoryRefused)
