@@ -103,7 +103,7 @@ func TestManualHasTheLimitsOfTheRuntime(t *testing.T) {
 	_, gets := limits("{}")
 	says, _ := limits(asText(defaults))
 	assert.Equal(t, gets, says)
-	_, gets = limits("{memory: 4GB, timeout: 24h, output: 64MiB, stderr: 16MiB, http_calls: 10000, http_bytes: 1TiB, open_files: 4096, disk_bytes: 1024TiB}")
+	_, gets = limits("{memory: 2GiB, timeout: 24h, output: 64MiB, stderr: 16MiB, http_calls: 10000, http_bytes: 1TiB, open_files: 4096, disk_bytes: 1024TiB}")
 	says, _ = limits(asText(caps))
 	assert.Equal(t, gets, says)
 }
