@@ -250,7 +250,8 @@ func (g *gate) identified(w http.ResponseWriter, r *http.Request) (identified *h
 		s.failed(w, r, "tokens cannot be looked for", "err", err)
 		return nil, nil
 	}
-	caller, check, answered := s.options.Local, func() error { return s.checkOpen(r) }, func() {}
+	arrived := r // the check is made beside the handler, which gets requests derived from it
+	caller, check, answered := s.options.Local, func() error { return s.checkOpen(arrived) }, func() {}
 	if required {
 		if caller, check, answered = g.showsToken(w, r); answered == nil {
 			return nil, nil
