@@ -31,7 +31,7 @@ func loopAttacks() []attack {
 			control: control{neverEnds: true}},
 		{name: "infinite loop in 4 calls at once", guest: guest{body: spin}, callers: 4, end: tool.Deadline, control: control{neverEnds: true}},
 		{name: "looping start function", guest: guest{others: [][]byte{spin}, start: true}, end: tool.Deadline, control: control{neverEnds: true}},
-		{name: "300,000 calls of leaves in one body", guest: guest{body: endless(slices.Repeat(call(1), 300_000)), others: [][]byte{sqrt}}, end: tool.Deadline,
+		{name: "100,000 calls of leaves in one body", guest: guest{body: endless(slices.Repeat(call(1), 100_000)), others: [][]byte{sqrt}}, end: tool.Deadline,
 			control: control{neverEnds: true}},
 		{name: "looping _initialize", guest: guest{others: [][]byte{spin}, initialize: true},
 			control: control{neverEnds: true, start: "_initialize"}},
@@ -107,8 +107,7 @@ func growthAttacks() []attack {
 }
 
 func bulkAttacks() []attack {
-	const gigabytes = 61440 << 16 // 3.75 of them
-	copyHalf := slices.Concat(number(1<<30), number(0), number(30720<<16), []byte{0xfc, 0x0a, 0, 0})
+	copyHalf := slices.Concat(number(1<<30), number(0), number(1<<30), []byte{0xfc, 0x0a, 0, 0})
 	table := slices.Concat([]byte{0x70, 0}, unsigned(1_000_000))
 	fillTable := slices.Concat(number(0), []byte{0xd0, 0x70}, number(1_000_000), []byte{0xfc, 0x11, 0})
 	bulk := func(name string, g guest, shown control) attack {
@@ -117,8 +116,8 @@ func bulkAttacks() []attack {
 	slow := control{neverEnds: true, closing: true}
 	half := guest{memory: pages(16384), body: endless(number(1<<29), number(0), number(1<<29), []byte{0xfc, 0x0a, 0, 0})}
 	return []attack{
-		bulk("memory.fill of 3.75 GB in a loop", guest{memory: pages(61440), body: endless(fill(0, gigabytes-1))}, slow),
-		bulk("memory.copy of 1.9 GB in a loop", guest{memory: pages(61440), body: endless(copyHalf)}, control{neverEnds: true, guest: &half}),
+		bulk("memory.fill of 2 GiB in a loop", guest{memory: pages(mostMemory >> 16), body: endless(fill(0, mostMemory-1))}, slow),
+		bulk("memory.copy of 1 GiB in a loop", guest{memory: pages(mostMemory >> 16), body: endless(copyHalf)}, control{neverEnds: true, guest: &half}),
 		bulk("20,000 times table.fill of a million elements", guest{table: table, body: slices.Repeat(fillTable, 20_000)}, slow),
 	}
 }
