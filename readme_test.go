@@ -85,8 +85,8 @@ func TestPolicyOfTheREADME(t *testing.T) {
 	assert.Len(t, policy.For("calculator", "wasm-tools/calculator").Deny, 1)
 }
 
-// command returns the folder with the command. The first test that needs it builds it as "make build" does and where, so
-// that it is linked only if something has changed.
+// command returns the folder with the command. The first test that needs it builds it as "make build" does and where,
+// so that it is linked only if something has changed.
 var command = sync.OnceValues(func() (dir string, err error) {
 	if dir, err = filepath.Abs("bin"); err != nil {
 		return "", err

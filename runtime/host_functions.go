@@ -59,8 +59,8 @@ func (f HostFunction) namespace() string {
 // exchange bytes. It must be used in the goroutine of the call, until that returns.
 type CurrentPlugin struct{ blocks *extism.Blocks }
 
-// ReadBytes returns a copy of the bytes of a block. Offset 0 is an empty block. A block may be as large as the plug-in's
-// memory limit, which does not count the copy: a function that reads less asks for the Length first.
+// ReadBytes returns a copy of the bytes of a block. Offset 0 is an empty block. A block may be as large as the
+// plug-in's memory limit, which does not count the copy: a function that reads less asks for the Length first.
 func (p *CurrentPlugin) ReadBytes(offset uint64) ([]byte, error) { return p.blocks.Read(offset) }
 
 // ReadString is like ReadBytes, for text.

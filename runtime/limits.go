@@ -26,9 +26,9 @@ type Limits struct {
 	HTTPCalls int             // requests. Ceiling: 1,000, default 20
 	HTTPBytes manifests.Bytes // bodies in both directions, decompressed. Ceiling: 256 MiB, default 8 MiB
 	// Fuel is the number of instructions that a call may execute. By default only the timeout
-	// bounds it. The count is exact and the same for equal calls. But calls that resume a
-	// snapshot do not pay for the program's start, as those do that start it themselves: the first ones, and some after an
-	// eviction. Calls that the tool makes to other tools use the same fuel.
+	// bounds it. The count is exact and the same for equal calls, with one exception: a call that
+	// starts the program itself, such as the first one, pays for the start, and a call that resumes a snapshot does not.
+	// Calls that the tool makes to other tools use the same fuel.
 	Fuel int64
 }
 
@@ -119,6 +119,6 @@ func effective(ceiling Limits, asked manifests.Limits) Limits {
 		DiskBytes: min(cmp.Or(asked.DiskBytes, standard.DiskBytes), ceiling.DiskBytes),
 		HTTPCalls: min(cmp.Or(asked.HTTPCalls, standard.HTTPCalls), ceiling.HTTPCalls),
 		HTTPBytes: min(cmp.Or(asked.HTTPBytes, standard.HTTPBytes), ceiling.HTTPBytes),
-		Fuel:      min(cmp.Or(asked.Fuel, ceiling.Fuel), cmp.Or(ceiling.Fuel, asked.Fuel)),
+		Fuel:      narrower(asked.Fuel, ceiling.Fuel),
 	}
 }

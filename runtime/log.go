@@ -193,6 +193,9 @@ func (r *run) shown() string {
 	}
 	if r.trace != "" {
 		log += "\n" + trapMark + "\n" + strings.ToValidUTF8(r.trace[:min(len(r.trace), maxTrace)], "\uFFFD")
+		if len(r.trace) > maxTrace {
+			log += "…"
+		}
 	}
 	return log
 }

@@ -172,7 +172,7 @@ func wider(a, b fileGrant) fileGrant {
 }
 
 // narrower returns the smaller of two bounds. Zero means no bound.
-func narrower[N int | manifests.Bytes](a, b N) N {
+func narrower[N int | int64 | manifests.Bytes](a, b N) N {
 	return min(cmp.Or(a, b), cmp.Or(b, a))
 }
 

@@ -111,7 +111,11 @@ func withDescriptors(r *http.Request, do func() error) error {
 			return err
 		}
 		one.of.scarce(one)
-		time.Sleep(scarceWait)
+		select {
+		case <-time.After(scarceWait):
+		case <-r.Context().Done():
+			return err
+		}
 		err = do()
 	}
 	return err

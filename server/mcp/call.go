@@ -56,7 +56,7 @@ func noteQuestion(ctx context.Context, asked *sdk.CallToolResult) {
 }
 
 // unanswered ends a call whose client was asked and sent something else than an answer: an error, or a value of
-// another form. It is as if the user had not answered, and no failure of the server. The client's text is for nobody.
+// another form. It counts as no answer of the user's, not as a failure of the server, and the client's text is dropped.
 func (s *Server) unanswered(ctx context.Context, request *sdk.CallToolRequest, asked *sdk.CallToolResult) (sdk.Result, error) {
 	if ctx.Err() != nil {
 		if by, err := s.by(ctx, request.Session, request.Extra); err == nil {
@@ -137,7 +137,7 @@ func (s *Server) call(ctx context.Context, request *sdk.CallToolRequest) (*sdk.C
 	return written(record)
 }
 
-// copies is how many copies of a result its answer takes in the making.
+// copies is the number of copies of a result that are in memory while its answer is made.
 const copies = 3
 
 // droppedData returns the cut with the data that the executor dropped from a result because it is long, if the tool has

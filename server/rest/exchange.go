@@ -44,8 +44,8 @@ type reply struct {
 	counted  bool // the body's memory is reserved, or kept anyway
 }
 
-// answer returns a reply with a value as JSON. Characters that HTML would escape stay as they are, since each would take
-// six bytes.
+// answer returns a reply with a value as JSON. Characters that HTML would escape stay as they are, since each would
+// take six bytes.
 func answer(status int, value any) (reply, error) {
 	var body bytes.Buffer
 	encoder := json.NewEncoder(&body)

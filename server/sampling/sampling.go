@@ -13,8 +13,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Bounds on what is logged of each message: 20 lines, and then one every ten seconds.
 const (
+	// Each message is logged in 20 lines, and then in one every ten seconds.
 	burst = 20
 	every = 10 * time.Second
 	// maxMessages is how many messages are told apart. Further ones share a bound.

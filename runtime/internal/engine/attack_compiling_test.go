@@ -62,8 +62,8 @@ func endlessCompilations() map[string][]byte {
 	}
 }
 
-// TestAttackEndlessCompilations: a compilation in this process ends at its deadline, into memory and into the cache. That
-// it fails shows that the deadline was looked at between two functions.
+// TestAttackEndlessCompilations: a compilation in this process ends at its deadline, into memory and into the cache.
+// That it fails shows that the deadline was looked at between two functions.
 func TestAttackEndlessCompilations(t *testing.T) {
 	for what, source := range endlessCompilations() {
 		for where, options := range map[string]Options{"memory": {}, "a cache": {CacheDir: filepath.Join(t.TempDir(), "cache")}} {
@@ -246,8 +246,8 @@ func TestReexportsCostMore(t *testing.T) {
 	assert.Greater(t, passed, 3*defined)
 }
 
-// TestCodeCounts: modules count the native code that their instances show, also if it is many times as long as the module
-// and compiled into memory. The control is what compilers write, for which the estimate is enough.
+// TestCodeCounts: modules count the native code that their instances show, also if it is many times as long as the
+// module and compiled into memory. The control is what compilers write, for which the estimate is enough.
 func TestCodeCounts(t *testing.T) {
 	for what, c := range map[string]struct {
 		source []byte
@@ -269,8 +269,8 @@ func TestCodeCounts(t *testing.T) {
 	}
 }
 
-// TestAttackManyCompilations: only so many compilations run at a time, of modules that take much memory. Others wait, and
-// end with the engine.
+// TestAttackManyCompilations: only so many compilations run at a time, of modules that take much memory. Others wait,
+// and end with the engine.
 func TestAttackManyCompilations(t *testing.T) {
 	e := newEngine(t, Options{}, nil)
 	for range cap(e.compiling) {
@@ -294,8 +294,8 @@ func TestAttackManyCompilations(t *testing.T) {
 	}
 }
 
-// TestAttackRepeatedCompilations: what took longer than the limit is not tried again in each call. The control is a module
-// that is invalid, which takes no time.
+// TestAttackRepeatedCompilations: what took longer than the limit is not tried again in each call. The control is a
+// module that is invalid, which takes no time.
 func TestAttackRepeatedCompilations(t *testing.T) {
 	source := endlessCompilations()["types × functions"]
 	e := newEngine(t, Options{Compiler: Compiler{Wall: time.Millisecond}}, nil)

@@ -39,8 +39,8 @@ func allocatedBy(do func()) int64 {
 }
 
 // TestAttackFirstTrap: the first call of a module that traps describes none of its functions, which takes time with
-// functions × exports and memory that no limit of the call counts. That is done when the module is compiled, or read from
-// the cache. The control is wazero alone.
+// functions × exports and memory that no limit of the call counts. That is done when the module is compiled, or read
+// from the cache. The control is wazero alone.
 func TestAttackFirstTrap(t *testing.T) {
 	const functions, each = 20_000, 100 // bytes at least for the description of each
 	source := many(functions)
@@ -68,8 +68,8 @@ func TestAttackFirstTrap(t *testing.T) {
 	}
 }
 
-// TestAttackManyExports: no module, compiled anywhere, has so many functions and exports that describing them takes more
-// than a second.
+// TestAttackManyExports: no module, compiled anywhere, has so many functions and exports that describing them takes
+// more than a second.
 func TestAttackManyExports(t *testing.T) {
 	const functions, exports = 150_000, 7_000
 	source := func(functions int) []byte {

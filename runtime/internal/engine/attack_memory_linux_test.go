@@ -217,8 +217,8 @@ func TestAttackScatteredData(t *testing.T) {
 	}
 }
 
-// TestAttackDataFarApart: a few bytes of data far apart would make an image as large as the memory, which takes the first
-// call of a module seconds to write. The control has as many places as an image can.
+// TestAttackDataFarApart: a few bytes of data far apart would make an image as large as the memory, which takes the
+// first call of a module seconds to write. The control has as many places as an image can.
 func TestAttackDataFarApart(t *testing.T) {
 	e := newEngine(t, Options{}, noHost)
 	for _, places := range []int{mostSpans, mostSpans + 1} {

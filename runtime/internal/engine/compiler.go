@@ -184,8 +184,8 @@ func compileInto(ctx context.Context, source []byte, directory string) (err erro
 	return err
 }
 
-// interruptible returns a context whose end ends a compilation. wazero v1.12.0 looks at it before each function, but only
-// if it compiles with several workers.
+// interruptible returns a context whose end ends a compilation. wazero v1.12.0 looks at it before each function, but
+// only if it compiles with several workers.
 func interruptible(ctx context.Context) context.Context {
 	return experimental.WithCompilationWorkers(ctx, 2)
 }
@@ -393,8 +393,8 @@ func (e *Engine) loadFilled(ctx context.Context, entry string) (made, bool) {
 	return made{}, false
 }
 
-// validated rewrites a module that is within the bounds on what makes compilation slow. A child process can be killed. In
-// this process, where a compilation can be stopped only between two functions, each function is bounded, unless the
+// validated rewrites a module that is within the bounds on what makes compilation slow. A child process can be killed.
+// In this process, where a compilation can be stopped only between two functions, each function is bounded, unless the
 // module is trusted.
 func (e *Engine) validated(source []byte, description *wasm.Module, in role) (rewritten, error) {
 	bounds, here := wasm.Bounds{}, e.compiler.Executable == ""
@@ -508,9 +508,9 @@ func (e *Engine) load(ctx context.Context, entry string) (made, error) {
 	return loaded, err
 }
 
-// define makes wazero v1.12.0 describe a module's functions now. Otherwise it does so, for all of them, when a call traps
-// or is stopped for the first time, which takes time with functions × exports. Each module that the engine makes imports
-// a function, the meter's.
+// define makes wazero v1.12.0 describe a module's functions now. Otherwise it does so, for all of them, when a call
+// traps or is stopped for the first time, which takes time with functions × exports. Each module that the engine makes
+// imports a function, the meter's.
 func define(code wazero.CompiledModule) { code.ImportedFunctions() }
 
 // compileError reports whether the module or the host caused a failed compilation.

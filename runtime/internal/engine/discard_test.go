@@ -26,8 +26,8 @@ func (h onMessage) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// TestAttackLargeEvictions: a call does not wait until the system has taken back what other tenants' modules held, whose
-// eviction it brings about. Small ones are freed at once, which is the control.
+// TestAttackLargeEvictions: a call does not wait until the system has taken back what other tenants' modules held,
+// whose eviction it brings about. Small ones are freed at once, which is the control.
 func TestAttackLargeEvictions(t *testing.T) {
 	for _, pages := range []int{1, muchWritten >> 16} {
 		freeing, goOn := make(chan struct{}, 1), make(chan struct{})

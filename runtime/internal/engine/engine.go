@@ -122,7 +122,7 @@ type compilation struct {
 	forgotten time.Time // when a failure must be forgotten; zero unless it is remembered. The engine's lock guards it
 }
 
-// refusedTime is how long a module is refused at once if compiling it took more than a limit.
+// refusedTime is for how long a module is refused, without another attempt, after compiling it exceeded a limit.
 const refusedTime = time.Minute
 
 // New returns an engine that offers the given functions to guests. The caller must close it.
@@ -384,9 +384,9 @@ func (e *Engine) untilClosed(ctx context.Context) (context.Context, context.Canc
 	}
 }
 
-// Close waits for running calls, cancels compilations and starts of programs, and then frees everything. A compilation in
-// this process ends after the functions that are being compiled. To end runs early, cancel their
-// contexts. Further calls do nothing.
+// Close waits for running calls, cancels compilations and starts of programs, and then frees everything. A compilation
+// in this process ends after the functions that are being compiled. To end runs early, cancel their contexts. Further
+// calls do nothing.
 func (e *Engine) Close(ctx context.Context) error {
 	e.mu.Lock()
 	if e.closed {

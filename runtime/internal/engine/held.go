@@ -95,10 +95,7 @@ func (m *linearMemory) held() int64 {
 func heapOf(made api.Module) (bytes int64) {
 	instance := structOf(reflect.ValueOf(made))
 	globals, tables, elements := field(instance, "Globals"), field(instance, "Tables"), field(instance, "ElementInstances")
-	engine := field(instance, "Engine")
-	if engine.Kind() == reflect.Interface {
-		engine = structOf(engine.Elem())
-	}
+	engine := engineOf(instance)
 	opaque, references, imports := field(engine, "opaque"), field(engine, "localFunctionInstances"), field(engine, "importedFunctions")
 	for _, list := range [...]reflect.Value{globals, tables, elements, opaque, references, imports} {
 		if list.Kind() != reflect.Slice {
@@ -133,15 +130,21 @@ func heapOf(made api.Module) (bytes int64) {
 
 // nativeCodeOf returns the size of the native code of an instance of wazero, or 0 if that is not known.
 func nativeCodeOf(made api.Module) int64 {
-	engine := field(structOf(reflect.ValueOf(made)), "Engine")
-	if engine.Kind() == reflect.Interface {
-		engine = structOf(engine.Elem())
-	}
+	engine := engineOf(structOf(reflect.ValueOf(made)))
 	code := field(structOf(field(structOf(field(engine, "parent")), "executables")), "executable")
 	if code.Kind() != reflect.Slice {
 		return 0
 	}
 	return int64(code.Cap())
+}
+
+// engineOf returns what wazero's compiler knows of an instance, or the zero value.
+func engineOf(instance reflect.Value) reflect.Value {
+	engine := field(instance, "Engine")
+	if engine.Kind() != reflect.Interface {
+		return reflect.Value{}
+	}
+	return structOf(engine.Elem())
 }
 
 // structOf returns what a pointer to a struct points to, or the zero value.

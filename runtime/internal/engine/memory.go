@@ -25,9 +25,9 @@ type linearMemory struct {
 	written  written
 }
 
-// maxMemory is the size that no memory exceeds, whatever its limit. On amd64, wazero v1.12.0 takes a constant address from
-// 0x80000000 on for a negative number where it knows the address to be within the memory, so that a guest would read
-// and write the 2 GiB before its memory. Within 2 GiB such an address is never within the memory.
+// maxMemory is the size that no memory exceeds, whatever its limit. On amd64, wazero v1.12.0 takes a constant address
+// from 0x80000000 on for a negative number where it knows the address to be within the memory, so that a guest would
+// read and write the 2 GiB before its memory. Within 2 GiB such an address is never within the memory.
 const maxMemory = 2 << 30
 
 // reserveError is the panic with which Allocate fails: wazero gives an allocator no other way to fail

@@ -120,7 +120,8 @@ var ErrEvicted = errors.New("module evicted")
 const defaultModuleBytes = 1 << 30
 
 // residents are the modules whose code and images an engine holds. When their total size exceeds the limit, or their
-// mappings mostMappings, the least recently used ones are evicted, unless they are in use. The engine's lock guards them.
+// mappings mostMappings, the least recently used ones are evicted, unless they are in use. The engine's lock guards
+// them.
 type residents struct {
 	bytes  int64 // the maximum total size
 	taken  int64
@@ -194,8 +195,8 @@ func (e *Engine) release(m *Module) {
 	e.discard(surplus)
 }
 
-// imaged adds an image, which is freed with the module at the latest, or with -1 takes it away. The caller is protected from the
-// module's eviction, which may happen as soon as that ends.
+// imaged counts an image, which is freed with the module at the latest, or with times -1 takes it back. The caller is
+// protected from the module's eviction, which may happen as soon as that ends.
 func (m *Module) imaged(i *image, times int64) {
 	m.holds(times * i.held())
 	m.counted().mappings.Add(times * i.mappings())

@@ -76,16 +76,16 @@ type Bounds struct {
 }
 
 // Uninterruptible returns the bounds for a compilation that can be stopped only between two functions. They limit what
-// one function takes: at each of them wazero v1.12.0 needs up to some 5 s and 350 MiB, at several of them together more,
-// and 0.6 µs per byte for the output of Go, Rust and C compilers. What grows with the number of functions is left to a
-// deadline.
+// one function takes: at each of them wazero v1.12.0 needs up to some 5 s and 350 MiB, at several of them together
+// more, and 0.6 µs per byte for the output of Go, Rust and C compilers. What grows with the number of functions is left
+// to a deadline.
 //
 // The largest values of the 496 modules above are 2,910 blocks, 2,160 branches, 3,420 labels, 284,000 BlockValues,
 // 1.1 × 10⁹ JoinedValues, 122,000 JoinMoves, 1,860,000 KnownAddresses and 264,000 CallGlobals. Only an instrumented C
 // program is rejected, for its JoinedValues, and the Go compiler, for its blocks and labels.
 //
-// At most, wazero takes 1 µs for each pair of loops, 250 bytes for one of Weight, 3 ns for one of the JoinedValues, 12 µs
-// for one of the JoinMoves, 70 ns and 40 bytes for one of the KnownAddresses, 200 ns and 170 bytes for one of the
+// At most, wazero takes 1 µs for each pair of loops, 250 bytes for one of Weight, 3 ns for one of the JoinedValues, 12
+// µs for one of the JoinMoves, 70 ns and 40 bytes for one of the KnownAddresses, 200 ns and 170 bytes for one of the
 // CallGlobals, and 1 µs and 400 bytes for one of the FunctionMoves.
 func Uninterruptible() Bounds {
 	return Bounds{

@@ -174,8 +174,8 @@ func (b *bodyValidation) step() {
 	}
 }
 
-// weightOf returns how much code an instruction takes at most, compared with others: in wazero v1.12.0 on amd64, up to 230
-// bytes for a conversion that traps. While a function is compiled, that takes 10 KB of memory.
+// weightOf returns how much code an instruction takes at most, compared with others: in wazero v1.12.0 on amd64, up to
+// 230 bytes for a conversion that traps. While a function is compiled, that takes 10 KB of memory.
 func weightOf(code opcode) int64 {
 	switch {
 	case code == 0xa9, code == 0xab, code == 0xaf, code == 0xb1: // trunc to an unsigned number
@@ -188,9 +188,10 @@ func weightOf(code opcode) int64 {
 	return 1
 }
 
-// shift counts shifts by nothing. wazero v1.12.0 takes the result of one by a constant that is zero, modulo the width, for
-// another name of the operand. So a row of them is a chain of names, and the compiler follows all of it for each use of
-// the last. A constant from a local counts only up to the next test of the meter, for wazero, and not at all here.
+// shift counts shifts by nothing. wazero v1.12.0 takes the result of one by a constant that is zero, modulo the width,
+// for another name of the operand. So a row of them is a chain of names, and the compiler follows all of it for each
+// use of the last. A constant from a local counts only up to the next test of the meter, for wazero, and not at all
+// here.
 func (b *bodyValidation) shift(in *instruction) {
 	bits := 0
 	switch in.opcode {
