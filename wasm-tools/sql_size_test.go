@@ -54,12 +54,18 @@ func processorTime(t *testing.T, who int) time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// TestNativeSizes: 200 MB are read within the limits that tools have by default, from a database and from CSV, and
-// give what the native program gives, whose times stand beside them.
+// What the tools may take in all, as multiples of the native program's time. A time in seconds would say how fast the
+// machine is: beside other work, the slowest question takes half as long again.
+const (
+	mostTimesOfDatabase = 9
+	mostTimesOfCSV      = 14
+)
+
+// TestNativeSizes: questions about 200 MB, in a database and as CSV, give what the native program gives, within some
+// times its time.
 func TestNativeSizes(t *testing.T) {
 	found, err := registry.Directory("sql").Manifests(t.Context())
 	require.NoError(t, err)
-	limit := found[0].Manifest.Limits.Timeout
 	s := openSQLTools(t, found, 2*time.Minute)
 	database := filepath.Join(s.project, "orders.db")
 	made := native(t, database, "PRAGMA journal_mode = OFF", "PRAGMA synchronous = OFF",
@@ -76,6 +82,7 @@ func TestNativeSizes(t *testing.T) {
 	s.query(tools.DatabaseQuery, object{"sql": "SELECT 1"}) // the module is compiled
 
 	var table strings.Builder
+	var sums [3]time.Duration // of the native program, of the database and of CSV
 	fmt.Fprintf(&table, "| %s, %d rows | native | database_query | data_analysis |\n|---|---|---|---|\n", strings.Join(sizes, " and "), manyOrders)
 	for _, sql := range []string{
 		"SELECT count(*), sum(amount), avg(quantity) FROM data",
@@ -96,7 +103,6 @@ func TestNativeSizes(t *testing.T) {
 			got := s.query(call.name, call.arguments)
 			took := processorTime(t, syscall.RUSAGE_SELF) - start
 			times = append(times, took)
-			assert.Less(t, took, limit, "%s: %s", call.name, sql)
 			require.Len(t, got.Rows, len(want.rows), sql)
 			for r, row := range want.rows {
 				for k, cell := range row {
@@ -104,10 +110,15 @@ func TestNativeSizes(t *testing.T) {
 				}
 			}
 		}
+		for i, took := range times {
+			sums[i] += took
+		}
 		fmt.Fprintf(&table, "| `%s` | %.1f s | %.1f s | %.1f s |\n", sql, times[0].Seconds(), times[1].Seconds(), times[2].Seconds())
 	}
 	start := processorTime(t, syscall.RUSAGE_SELF)
 	schema := s.call(tools.DataSchema, object{"knowledge_id": "orders.csv"})
 	assert.Contains(t, string(schema.Data), fmt.Sprintf(`"row_count":%d`, manyOrders), schema.Error)
+	assert.Less(t, sums[1], mostTimesOfDatabase*sums[0], "database")
+	assert.Less(t, sums[2], mostTimesOfCSV*sums[0], "CSV")
 	t.Logf("\n%s\ndata_schema: %.1f s", table.String(), (processorTime(t, syscall.RUSAGE_SELF) - start).Seconds())
 }
