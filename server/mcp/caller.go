@@ -3,12 +3,14 @@ package mcp
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/caisson-run/caisson/agents"
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/server/auth"
 	"github.com/caisson-run/caisson/server/memory"
@@ -92,8 +94,11 @@ func (s *Server) by(ctx context.Context, session *sdk.ServerSession, extra *sdk.
 }
 
 // failed returns the answer to a request that the server could not handle. The client sees an id, under
-// which the operator finds the reason in the log.
+// which the operator finds the reason in the log. That a token's agent was removed is no failure of the server.
 func (s *Server) failed(ctx context.Context, method string, err error) error {
+	if errors.Is(err, agents.ErrNotFound) {
+		return refused("the token's agent does not exist, so it may call no tools")
+	}
 	id := rand.Text()
 	s.failures.ErrorContext(ctx, "a request failed", "id", id, "method", method, "err", err)
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error " + id}

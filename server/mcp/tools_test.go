@@ -213,6 +213,13 @@ func TestAgentsTools(t *testing.T) {
 		got, _ = names(t, c)
 		assert.Equal(t, []string{"a", "b"}, got)
 		assert.False(t, call(t, c, "b", nil).IsError)
+
+		require.NoError(t, w.agents.Remove("acme", "clerk"))
+		_, err = c.ListTools(t.Context(), nil)
+		assertCode(t, jsonrpc.CodeInvalidParams, err)
+		_, err = c.CallTool(t.Context(), &sdk.CallToolParams{Name: "b"})
+		assertCode(t, jsonrpc.CodeInvalidParams, err)
+		assert.ErrorContains(t, err, "the token's agent does not exist")
 	}
 }
 

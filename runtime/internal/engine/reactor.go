@@ -70,7 +70,7 @@ func (p *Program) another(ctx context.Context) (*instance, error) {
 	if p.reactor {
 		return p.copy(ctx)
 	}
-	if p.lost.Load() > mostLost {
+	if p.lost.Load() >= mostLost {
 		return nil, &NotStartedError{Reason: "its calls leave instances that cannot be reset, and its start takes more fuel than a call may use"}
 	}
 	p.fill()
