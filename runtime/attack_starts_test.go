@@ -5,6 +5,7 @@ package runtime
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -100,5 +101,39 @@ func TestAttackFuelOfStarts(t *testing.T) {
 	for range 3 {
 		outcome, _ := invoke(t, guest, `{}`)
 		assert.Equal(t, tool.Fuel, outcome.Result.Kind)
+	}
+}
+
+// What a resumed program does behind the calls that were made before its first read is charged when it does it. It was
+// charged in the start: calls with a limit of 1,000 units did 40 million.
+func TestAttackFuelPaidInTheStart(t *testing.T) {
+	const depth, work, fuel = 10_000, 3_000, 1_000
+	// What was compiled before may have been metered in another way.
+	r := newRuntime(t, Options{CacheDir: filepath.Join(t.TempDir(), "cache")})
+	// Function 2 calls itself, reads at the deepest level, and works behind the calls. Function 1 begins it.
+	read := "\x41\x00\x41\x10\x41\x01\x41\x0c\x10\x00\x1a"
+	recursion := "\x00\x20\x00\x45\x04\x40" + read + "\x05\x20\x00\x41\x01\x6b\x10\x02\x20\x00" + strings.Repeat("\x45", work) + "\x1a\x0b\x0b"
+	module := magic + section(1, "\x03\x60\x04\x7f\x7f\x7f\x7f\x01\x7f\x60\x00\x00\x60\x01\x7f\x00") +
+		section(2, "\x01"+vector("wasi_snapshot_preview1")+vector("fd_read")+"\x00\x00") + section(3, "\x02\x01\x02") + section(5, "\x01\x00\x01") +
+		section(7, "\x02"+vector("memory")+"\x02\x00"+vector("_start")+"\x00\x01") +
+		section(10, "\x02"+vector("\x00\x41"+signed(depth)+"\x10\x02\x0b")+vector(recursion))
+	for _, limit := range []int{fuel, 2 * depth * work} {
+		guest := load(t, r, named(t, "guest", module, fmt.Sprintf("limits: {timeout: 60s, fuel: %d}\n", limit)), manifests.Grants{})
+		require.NoError(t, guest.Prepare(t.Context()))
+		for range 2 {
+			_, _ = invoke(t, guest, `{}`)
+		}
+		require.Eventually(t, func() bool {
+			guest.program.mu.Lock()
+			defer guest.program.mu.Unlock()
+			return guest.program.started != nil
+		}, time.Minute, 10*time.Millisecond, guest.program.reason)
+		outcome, err := invoke(t, guest, `{}`)
+		if limit == fuel {
+			assert.Equal(t, tool.Fuel, outcome.Result.Kind, "it used %d units", *outcome.Usage.Fuel)
+			continue
+		}
+		require.NoError(t, err, "control: fuel for all")
+		assert.Greater(t, *outcome.Usage.Fuel, int64(depth*work), "control: the resumed call does it")
 	}
 }

@@ -128,3 +128,33 @@ func descending(again *Node, then code) *Function {
 	down := either(left, with(globalSet, attackLeft, decrement(globalGet, attackLeft)), again)
 	return &Function{Body: append(code{down}, then...)}
 }
+
+// PaidUnits is how much each function of [PaidAttacks] does behind its call, in instructions.
+const PaidUnits = 4 * 1_000
+
+// PaidAttacks returns programs with much work behind calls, which a meter might charge for before the calls. Each calls
+// the host, with Observe, before it comes to that work. Its progress counts how many functions have done it.
+func PaidAttacks() []Attack {
+	const depth, functions = 10_000, 500
+	work := append(slices.Repeat(code{increment(attackLink)}, PaidUnits/4-1), increment(attackProgress))
+	observe := call(attackImport, node(extend, with(globalGet, attackLeft)))
+	deep := func(again *Node) *Function {
+		f := descending(again, work)
+		f.Body = append(code{either(node(i32Eqz, with(globalGet, attackLeft)), observe)}, f.Body...)
+		return f
+	}
+	var chain []*Function
+	for n := range functions {
+		chain = append(chain, &Function{Body: append(code{call(attackFirst + n + 1)}, work...)})
+	}
+	chain = append(chain, &Function{Body: code{observe}})
+	attacks := []Attack{
+		{"recursion", attackOfDepth(depth, deep(call(attackFirst)))},
+		{"recursion through a table", attackOfDepth(depth, deep(&Node{Op: indirectOp, Args: code{number(0)}}))},
+		{"a chain of functions", attackOf(chain...)},
+	}
+	for _, a := range attacks {
+		a.Imports = []Import{{HostModule, Observe, Signature{Params: []Type{I64}}}}
+	}
+	return attacks
+}

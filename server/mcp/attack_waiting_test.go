@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"runtime"
@@ -134,9 +135,10 @@ func TestAttackAbandonedQuestions(t *testing.T) {
 	require.NoError(t, err)
 	w.web.Client().CloseIdleConnections()
 	before := runtime.NumGoroutine()
-	for range 40 {
+	for i := range 40 {
 		ctx, leave := context.WithCancel(t.Context())
-		r, err := http.NewRequestWithContext(ctx, http.MethodPost, w.web.URL, strings.NewReader(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"ask_user","arguments":{"question":"Which one?"}}}`))
+		question := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"ask_user","arguments":{"question":"Which one?"}}}`, i)
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, w.web.URL, strings.NewReader(question))
 		require.NoError(t, err)
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Accept", "application/json, text/event-stream")
@@ -150,7 +152,7 @@ func TestAttackAbandonedQuestions(t *testing.T) {
 		for !asked && lines.Scan() {
 			asked = strings.Contains(lines.Text(), "elicitation/create")
 		}
-		require.True(t, asked)
+		require.True(t, asked, lines.Text())
 		leave()
 		_ = response.Body.Close()
 		require.Eventually(t, func() bool { return w.requests.Load() == 0 }, 10*time.Second, time.Millisecond)

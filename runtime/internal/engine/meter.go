@@ -26,7 +26,7 @@ var ErrFuel = errors.New("fuel limit")
 const (
 	firstSlice = 1 << 15
 	leastSlice = 1 << 12
-	mostSlice  = 1 << 16
+	mostSlice  = 1 << 15
 
 	shortTime = 200 * time.Microsecond
 	longTime  = time.Millisecond

@@ -33,6 +33,7 @@ var passesOutput = []string{
 	8:  "a156f3247c0953541bbbe278a106607b35e04de23466cd8e7ce9971cc31aa409",
 	9:  "da2ee01f2f88ff502d793c473cb2bf4d38a89093d255f2803a02099d1e38dd29",
 	10: "da2ee01f2f88ff502d793c473cb2bf4d38a89093d255f2803a02099d1e38dd29",
+	11: "1075edce9c42ed35807b4b9dd18399af8e47719ad3e36e96acfdc325bc968f0c",
 }
 
 // TestPassesVersion: what a version of the passes rewrote is not used by another.

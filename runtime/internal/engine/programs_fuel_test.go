@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tetratelabs/wazero/api"
 
+	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/internal/programs"
 	"github.com/caisson-run/caisson/internal/testsize"
 )
@@ -159,3 +160,36 @@ func TestAttackLeavesInARow(t *testing.T) { containAttacks(t, []programs.Attack{
 
 // TestAttackWorkOfLibraries: a guest cannot have libraries execute what is tested nowhere.
 func TestAttackWorkOfLibraries(t *testing.T) { containAttacks(t, programs.LibraryAttacks()) }
+
+// TestAttackWorkThatIsPaidFor: a guest whose call has ended is stopped soon, also if it has much work behind the calls
+// on its stack. That was charged before the calls, so that no test found the meter used up until all was done.
+func TestAttackWorkThatIsPaidFor(t *testing.T) {
+	type endKey struct{}
+	functions := programFunctions()
+	for n, f := range functions {
+		if f.Name == programs.Observe {
+			functions[n].Call = func(ctx context.Context, _ hostfuncs.Memory, _ []uint64) error {
+				if end, ok := ctx.Value(endKey{}).(context.CancelFunc); ok {
+					end()
+				}
+				return nil
+			}
+		}
+	}
+	e := newEngine(t, Options{Functions: functions}, nil)
+	for _, a := range programs.PaidAttacks() {
+		t.Run(a.Name, func(t *testing.T) {
+			module, err := compileProgram(t.Context(), e, a.Program)
+			require.NoError(t, err)
+			whole, err := progressOf(t.Context(), module, a.Program, 0)
+			require.NoError(t, err)
+			ctx, end := context.WithCancel(t.Context())
+			progress, err := progressOf(context.WithValue(ctx, endKey{}, end), module, a.Program, 0)
+			assert.ErrorIs(t, err, context.Canceled)
+			// The context is looked at after some slices: within 200 µs.
+			const most = 1_000_000 / programs.PaidUnits
+			assert.Greater(t, whole[""], 3*most/2, "control: a call that does not end")
+			assert.Less(t, progress[""], most, "of %d functions", whole[""])
+		})
+	}
+}

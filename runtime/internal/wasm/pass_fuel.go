@@ -5,7 +5,9 @@ import "slices"
 // fuelPass charges for instructions. It divides a body into runs. Unless it traps, a run is
 // executed completely or not at all. A run begins at the entry, the header of a loop, the start of
 // an arm of an if, after a conditional branch, or after the end of a block that is branched to. It
-// ends where the next one begins or where control does not continue. Each run starts with the
+// ends where the next one begins, behind the call of a function that may call others, or where control does
+// not continue. So what stands behind a call is charged when the callee has returned: otherwise, recursion would
+// pay on the way down for what it does on the way back, and not test the time there. Each run starts with the
 // charge for all of it: one unit per instruction, plus the values that it moves, see movesPerUnit.
 // Block, loop, else, end and nop cost nothing else. So every path through a body is charged exactly
 // what it executes.
@@ -59,12 +61,11 @@ type fuelRun struct {
 	edit   int // the edit with the charge
 	cost   int64
 	before fuelWay
-	head   int64 // its work before a callee tests, including the leaf functions it calls
-	rest   int64 // its work since the last callee that tests returned
+	work   int64 // what it does, including the leaf functions it calls, but not the callee that it ends with
 	owes   bool  // it calls a function that may test
 	calls  bool  // calls a function of the guest, an imported one, or one that the bulk pass adds
-	resets bool  // one of its callees starts with a test
-	relies bool  // its first callee does
+	relies bool  // its first callee starts with a test
+	resets bool  // so does the one that it ends with
 	tested bool
 	ahead  bool // part of its charge is refunded on some path
 }
@@ -127,14 +128,14 @@ func (p *fuelPass) end(b *bodyRewriting) {
 		return
 	}
 	run := &p.runs[p.run]
-	run.tested = run.before.work+run.head > maxWork || run.calls && !run.relies && b.counted
+	run.tested = run.before.work+run.work > maxWork || run.calls && !run.relies && b.counted
 	switch {
 	case run.resets:
-		p.way = fuelWay{run.rest, true}
+		p.way = fuelWay{0, true}
 	case run.tested:
-		p.way = fuelWay{run.head, run.owes}
+		p.way = fuelWay{run.work, run.owes}
 	default:
-		p.way = fuelWay{run.before.work + run.head, run.before.owes || run.owes}
+		p.way = fuelWay{run.before.work + run.work, run.before.owes || run.owes}
 	}
 }
 
@@ -150,7 +151,7 @@ func (p *fuelPass) visit(b *bodyRewriting, in *instruction) {
 	switch in.opcode {
 	case opNop:
 	case opMemoryGrow, opTableGrow: // the bulk pass charges for growth
-		p.resets()
+		p.tests()
 	case opBlock:
 		p.frames = append(p.frames, fuelFrame{opcode: opBlock, moves: p.movesOf(in)})
 	case opLoop:
@@ -185,7 +186,7 @@ func (p *fuelPass) visit(b *bodyRewriting, in *instruction) {
 		bulk := in.opcode>>8 == opNumbered // the bulk pass will insert code before it
 		if takesLength(in.opcode) {
 			p.cost(p.reloads(b))
-			p.resets()
+			p.tests()
 		}
 		if !bulk {
 			p.shorten(b, in)
@@ -198,22 +199,13 @@ func (p *fuelPass) cost(units int64) {
 	if p.run != noRun {
 		p.moved = 0
 		p.runs[p.run].cost += units
-		p.runs[p.run].work(units)
-	}
-}
-
-// work adds what is done without a test.
-func (r *fuelRun) work(units int64) {
-	if r.resets {
-		r.rest += units
-	} else {
-		r.head += units
+		p.runs[p.run].work += units
 	}
 }
 
 // shorten ends a run that has become long, and begins another after the instruction.
 func (p *fuelPass) shorten(b *bodyRewriting, in *instruction) {
-	if p.run != noRun && max(p.runs[p.run].head, p.runs[p.run].rest) >= maxWork {
+	if p.run != noRun && p.runs[p.run].work >= maxWork {
 		p.split(b, in)
 	}
 }
@@ -235,12 +227,12 @@ func (p *fuelPass) reloads(b *bodyRewriting) int64 {
 	return min(int64(p.functions[b.index].Globals), p.globals) / movesPerUnit
 }
 
-// resets adds the call of a function that starts with a test.
-func (p *fuelPass) resets() {
+// tests adds the call of a function that starts with a test.
+func (p *fuelPass) tests() {
 	if p.run != noRun {
 		run := &p.runs[p.run]
 		run.relies = run.relies || !run.calls
-		run.calls, run.owes, run.resets, run.rest = true, true, true, 0
+		run.calls, run.owes = true, true
 	}
 }
 
@@ -273,15 +265,18 @@ func (p *fuelPass) call(b *bodyRewriting, in *instruction) {
 	switch {
 	case defined && p.functions[in.index-p.imported].isLeaf():
 		leaf := &p.functions[in.index-p.imported]
-		run.work(int64(leaf.Instructions + leaf.Moves))
+		run.work += int64(leaf.Instructions + leaf.Moves)
+		run.calls = true
+		p.shorten(b, in)
+		return
 	case defined:
-		p.resets()
+		p.tests()
+		run.resets = true
 	default:
-		run.work(leafUnits)
-		run.owes = true
+		run.work += leafUnits
+		run.calls, run.owes = true, true
 	}
-	run.calls = true
-	p.shorten(b, in)
+	p.split(b, in)
 }
 
 func (p *fuelPass) loop(b *bodyRewriting, in *instruction) {
@@ -353,7 +348,7 @@ func (p *fuelPass) branch(b *bodyRewriting, in *instruction) {
 	case in.opcode == opBrIf && b.inside != 0:
 		place = p.add(b.inside)
 		p.runs[place].cost = p.repeat(in.index)
-		p.runs[place].head = p.runs[place].cost
+		p.runs[place].work = p.runs[place].cost
 	default:
 		p.cost(p.repeat(in.index))
 	}

@@ -92,6 +92,12 @@ func holes() map[string][]byte {
 				attackHandOver(1, 2), []byte{0x41}, leb(3200), []byte{0x21, 0},
 				attackLoop(1, 1, attackCount(1, 5), []byte{0x20, 0, 0x41, 1, 0x6b, 0x22, 0, 0x04, 0x40}, attackBack(1, 1<<14, 2), []byte{0x0b})), 5000),
 				[]byte{0x0b, 0x23, 0, 0x20, 1, 0xad, 0x7d, 0x24, 0}, []byte(attackTest))),
+		// What stands behind the recursive call is charged on the way down. So no test finds the meter used up on the way back.
+		"work that is charged before a recursive call and done behind it": attackModule([]byte{0},
+			attackBody(0, attackCharge(61), []byte(attackTest), []byte{0x10, 4}, work(30), []byte(attackTest))),
+		// The charge at the entry is for the whole of a long body.
+		"work that is charged long before it is done": attackModule([]byte{0},
+			attackBody(0, attackCharge(10_000), []byte(attackTest), work(5_000))),
 		// 2^31 units are counted that are not executed. The counter is negative then.
 		"a counter that overflows": attackModule([]byte{0},
 			attackBody(1, []byte(attackTest), attackCount(0, 2), []byte{0x41, 1, 0x04, 0x40}, attackCount(0, 1<<31-1),
@@ -136,4 +142,27 @@ func TestAttackNestedLoops(t *testing.T) {
 	}
 	// Walks without a bound on their number would take hundreds of times as long.
 	assert.Less(t, perByte(false), 50*perByte(true))
+}
+
+// TestIfAroundATable: an if of the guest's that looks like the one that the passes add around the table of a dispatch.
+func TestIfAroundATable(t *testing.T) {
+	for locals := 100; locals <= 300; locals += 10 {
+		// Paths join in the blocks around the if, and so the locals decide what the ends of these cost.
+		var assigned []byte
+		for n := range locals {
+			assigned = append(append(assigned, 0x41, 0, 0x21), unsigned(n)...)
+		}
+		code := slices.Concat([]byte{0x02, 0x40}, assigned, []byte{0x02, 0x40},
+			[]byte{0x20, 0, 0x04, 0x40, 0x20, 1, 0x0e, 1, 1, 1, 0x0b, 0x0c, 1}, []byte{0x0b, 0x0b})
+		source, ok := rewritten(localsModule(locals, code))
+		require.True(t, ok)
+		assert.NoError(t, metered.Verify(source), "%d locals", locals)
+	}
+}
+
+// localsModule is a module with one function, which is exported, and has so many locals.
+func localsModule(locals int, code []byte) []byte {
+	body := slices.Concat([]byte{1}, unsigned(locals), []byte{0x7f}, code, []byte{0x0b})
+	return slices.Concat([]byte("\x00asm\x01\x00\x00\x00"), section(1, vector([]byte{0x60, 0, 0})), section(3, []byte{1, 0}),
+		section(7, vector(slices.Concat(text("run"), []byte{0, 0}))), section(10, append([]byte{1}, append(unsigned(len(body)), body...)...)))
 }

@@ -232,7 +232,9 @@ func (b *body) charge(units int64) {
 	if units > math.MaxInt32 || units < -b.balance {
 		b.fail("a charge is out of range")
 	}
-	b.balance += units
+	if b.balance += units; b.balance > maxAhead {
+		b.fail("too much is charged before it is executed")
+	}
 	if b.own += units; b.own < 0 {
 		b.fail("more is given back than was charged since a test")
 	}
@@ -497,15 +499,20 @@ func (b *body) table(t token, within int64) {
 }
 
 // entrance skips the inside of an if around the table of a dispatch. If the condition is false, the
-// code branches to the first place. The if costs nothing extra: it replaces the table.
+// code branches to the first place. The if costs nothing extra: it replaces the table. So an if of the guest's that
+// looks like it has more charged for its arms.
 func (b *body) entrance() bool {
 	rest := b.tokens[b.next:]
 	if len(rest) < 4 || b.tokens[b.next-1].a != noType || rest[0].op != opLocalGet || rest[1].op != opBrTable || rest[2].op != opEnd || rest[3].op != opBr {
 		return false
 	}
+	cost := b.repeats(rest[1], 1)
+	if b.balance != cost {
+		return false
+	}
 	b.arm = false
 	b.next += 4
-	b.spend(b.repeats(rest[1], 1))
+	b.spend(cost)
 	b.branch(rest[3].a)
 	b.table(rest[1], 1)
 	return true
@@ -533,7 +540,11 @@ func (b *body) call(t token) {
 		b.fail("a function that was added is called out of place")
 	default:
 		b.spend(1 + b.reloads + int64(b.module.calledType(t).values/movesPerUnit))
-		b.does(b.module.called(t))
+		callee := b.module.called(t)
+		if callee != callee.meet(leaf) {
+			b.even()
+		}
+		b.does(callee)
 	}
 }
 

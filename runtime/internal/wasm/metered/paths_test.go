@@ -23,7 +23,8 @@ type walker struct {
 	seen     int64           // what the meter had been charged at the last test
 	charged  int64           // to the meter
 	executed int64
-	worst    int64
+	worst    int64 // executed, and not seen
+	ahead    int64 // charged, and not executed
 	steps    int
 	failure  string
 }
@@ -50,6 +51,17 @@ func (w *walker) does(units int64) {
 	if u := w.executed - w.seen; u > w.worst {
 		if w.worst = u; u > maxWork {
 			w.failure = fmt.Sprintf("%d units that no test has seen", u)
+		}
+	}
+}
+
+// pays charges the meter. Nothing is to be charged long before it is executed: tests would not ask for the time until
+// then. What recursion did on the way back was charged on the way down, once.
+func (w *walker) pays(units int64) {
+	w.charged += units
+	if u := w.charged - w.executed; u > w.ahead {
+		if w.ahead = u; u > maxAhead+maxLeaf {
+			w.failure = fmt.Sprintf("%d units are charged before they are executed", u)
 		}
 	}
 }
@@ -151,12 +163,12 @@ func (w *walker) run(index, limit int) bool {
 		}
 		if t.op == opGlobalGet && (t.a == int64(w.m.meter) || t.a == int64(w.m.depth)) {
 			if found, ok := take(handOver); ok && f.counter != none {
-				w.charged += int64(uint32(a.c + int32(found[0])))
+				w.pays(int64(uint32(a.c + int32(found[0]))))
 				a.c = 0
 			} else if _, ok := take(settle); ok && f.counter != none {
-				w.charged += int64(uint32(a.c))
+				w.pays(int64(uint32(a.c)))
 			} else if found, ok := take(charge); ok {
-				w.charged += found[0]
+				w.pays(found[0])
 			} else if _, ok := take(tested); ok {
 				w.test()
 			} else if _, ok := take(descend); ok {
@@ -174,7 +186,7 @@ func (w *walker) run(index, limit int) bool {
 			}
 			if found, ok := take(head); ok {
 				if a.c >= int32(found[0]) {
-					w.charged += int64(uint32(a.c))
+					w.pays(int64(uint32(a.c)))
 					a.c = 0
 					w.test()
 				}
@@ -265,16 +277,16 @@ func (w *walker) run(index, limit int) bool {
 				w.does(1)
 				n := int64(w.IntN(4096 * (1 + 4*w.IntN(2))))
 				for ; n > 4096; n -= 4096 {
-					w.charged += 4096
+					w.pays(4096)
 					w.test()
 					w.does(4096)
 				}
-				w.charged += n
+				w.pays(n)
 				w.test()
 				w.does(n)
 			case name == "grow":
 				a.at++
-				w.charged += 4096
+				w.pays(4096)
 				w.test()
 				w.does(4096)
 			default:

@@ -29,6 +29,9 @@ var anyFunction = bounds{first: maxLeaf, through: maxLeaf, last: maxRest}
 // when they are known.
 var recursive = bounds{first: 0, through: never, last: maxRest}
 
+// leaf are the bounds of a function that does not test and does little.
+var leaf = bounds{first: maxLeaf, through: maxLeaf, last: never}
+
 // unbounded is true of any function.
 var unbounded = bounds{math.MaxInt64, math.MaxInt64, math.MaxInt64}
 
