@@ -245,7 +245,7 @@ var guardFaults = []guardFault{
 	{name: "JSON is printed unescaped", pkg: "cmd/caisson", attack: "TestAttackInvisibleJSON",
 		edits: in("cmd/caisson/input.go", "return terminal.EscapeJSON(text), nil", "return text, nil")},
 	{name: "events are printed unescaped", pkg: "cmd/caisson", attack: "TestScripts/approvals",
-		edits: in("cmd/caisson/batch_view.go", "	event.Data = terminal.EscapeJSON(event.Data)\n", "")},
+		edits: in("cmd/caisson/batch_view.go", "	event.Data = terminal.EscapeJSON(event.Data)\n", "	_ = terminal.EscapeJSON(event.Data)\n")},
 	{name: "arguments are shown unescaped", pkg: "examples/agent", attack: "TestApprovalsShowWhatIsApproved",
 		edits: in("examples/agent/visible.go", "return escaped(text, tool.Deceives)", "return text")},
 	{name: "a capital I does not look like l", pkg: "registry", attack: "TestAttackLookAlikeIsLoaded",
