@@ -48,6 +48,9 @@ var layers = map[string][]string{
 	"internal/batches":      {"executor", "internal/folder"},
 	"internal/names":        {"registry", "manifests", "tool"},
 	"internal/unapplied":    {"runtime", "hostfuncs", "manifests"},
+	"internal/check":        {".", "registry", "runtime", "hostfuncs", "manifests", "internal/names", "internal/terminal", "internal/unapplied"},
+	"internal/terminal":     {"tool"},
+	"internal/view":         {"registry", "runtime", "manifests", "tool", "internal/check", "internal/records", "internal/terminal"},
 	"internal/clients":      {"dialects", "executor", "registry", "manifests", "tool"},
 	"internal/cases":        {"executor", "registry", "runtime", "manifests", "tool"},
 	"internal/manual":       {"internal/jsontext"},
@@ -60,7 +63,7 @@ var layers = map[string][]string{
 	"internal/benchmark":    {"executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/guests", "wasm-tools"},
 	"server":                {".", "agents", "dialects", "executor", "registry", "manifests", "tool", "internal/folder", "internal/records", "internal/jsontext"},
 	"examples":              {".", "server", "agents", "native", "sdk", "dialects", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/guests"},
-	"cmd":                   {".", "server", "agents", "dialects", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/batches", "internal/benchmark", "internal/folder", "internal/hostfile", "internal/names", "internal/records", "internal/spelling", "internal/unapplied"},
+	"cmd":                   {".", "server", "agents", "dialects", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/batches", "internal/benchmark", "internal/check", "internal/folder", "internal/records", "internal/spelling", "internal/terminal", "internal/unapplied", "internal/view"},
 }
 
 // owners says which folder alone may import a dependency outside tests. A dependency
@@ -84,7 +87,7 @@ var owners = map[string][]string{
 	"github.com/hashicorp/golang-lru/v2":       {"executor", "server"},
 	"golang.org/x/term":                        {"cmd"},
 	"golang.org/x/net":                         {"wasm-tools/internal/page"},
-	"golang.org/x/text":                        {"cmd", "wasm-tools/files/charset", "wasm-tools/internal/page", "wasm-tools/knowledge/words", "wasm-tools/text"},
+	"golang.org/x/text":                        {"internal/terminal", "wasm-tools/files/charset", "wasm-tools/internal/page", "wasm-tools/knowledge/words", "wasm-tools/text"},
 	"github.com/clipperhouse/uax29/v2":         {"wasm-tools/text"},
 	"code.dny.dev/ssrf":                        {"hostfuncs/network"},
 	"filippo.io/age":                           {"hostfuncs/secrets"},

@@ -3,14 +3,13 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/caisson-run/caisson/agents"
+	"github.com/caisson-run/caisson/internal/terminal"
 )
 
 const agentHelp = `An agent is a named set of tools, with the settings of the program that runs it. With
@@ -27,20 +26,7 @@ and an alias becomes the tool's own name. Without TOOL, the agent gets the defau
 as far as they are loaded: those that need nothing from elsewhere.`
 
 func newAgent(o options) *cobra.Command {
-	command := &cobra.Command{
-		Use:   "agent",
-		Short: "choose which tools an agent may call",
-		Long:  agentHelp,
-		Args:  cobra.ArbitraryArgs,
-		RunE: func(command *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return unknownCommand(command, args[0])
-			}
-			return usageError(command, "agent needs a command: list, show, set or remove")
-		},
-	}
-	command.AddCommand(newAgentList(o), newAgentShow(o), newAgentSet(o), newAgentRemove(o))
-	return command
+	return newGroup("agent", "choose which tools an agent may call", agentHelp, "list, show, set or remove", newAgentList(o), newAgentShow(o), newAgentSet(o), newAgentRemove(o))
 }
 
 func newAgentList(o options) *cobra.Command {
@@ -124,78 +110,6 @@ func newAgentRemove(o options) *cobra.Command {
 	return command
 }
 
-// agentFolderFlag adds the flags that say where an agent is stored.
-func (o *options) agentFolderFlag(command *cobra.Command) {
-	o.stateFlag(command, "store agents in `DIR`")
-	o.tenantFlag(command, "the agents of the tenant `NAME`")
-}
-
-// agentFlag adds the flags that choose an agent.
-func (o *options) agentFlag(command *cobra.Command) {
-	command.Flags().Func("agent", "limit the tools to those of the agent `NAME`; see \"caisson agent --help\"", parsedInto(&o.agent, parseAgent))
-	o.tenantFlag(command, "make calls for the tenant `NAME`, whose agent --agent names")
-}
-
-func (o *options) tenantFlag(command *cobra.Command, usage string) {
-	command.Flags().Func("tenant", usage, parsedInto(&o.tenant, parseTenant))
-}
-
-// parseAgent checks an agent's name. An empty one must not stand for no agent, which may call all tools.
-func parseAgent(text string) (string, error) {
-	if text == "" {
-		return "", errors.New("want an agent's name; leave the flag out to use all tools")
-	}
-	return text, nil
-}
-
-// maxTenant is the most bytes of a tenant's name on the command line.
-const maxTenant = 256
-
-// parseTenant checks a tenant's name. An empty one is more likely an empty variable of a script than the tenant without
-// a name.
-func parseTenant(text string) (string, error) {
-	switch {
-	case text == "":
-		return "", errors.New("want a tenant's name; leave the flag out for the tenant that has none")
-	case len(text) > maxTenant || sanitiseLine(text) != text:
-		return "", fmt.Errorf("want one line of at most %d bytes", maxTenant)
-	}
-	return text, nil
-}
-
-// agentFolder returns the folder of agents.
-func (o *options) agentFolder() (string, error) {
-	dir, err := o.stateFolder()
-	if err == nil && dir == "" {
-		err = errors.New("there is no state folder, in which agents are stored")
-	}
-	if err != nil {
-		return "", failed(exitUsage, err.Error(), "name one with --state-dir DIR")
-	}
-	return filepath.Join(dir, "agents"), nil
-}
-
-func (o *options) agents() (agents.Store, error) {
-	dir, err := o.agentFolder()
-	return agents.In(dir), err
-}
-
-// agentProblem explains an error of the store.
-func (o *options) agentProblem(err error) error {
-	invalid, isInvalid := errors.AsType[*agents.Error](err)
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, agents.ErrNotFound):
-		return failed(exitUsage, err.Error(), toRun(o.again("caisson agent list", "state-dir", "tenant"))+" to see which there are")
-	case errors.Is(err, agents.ErrDamaged):
-		return failed(exitUsage, err.Error(), `replace it with "caisson agent set", or remove it with "caisson agent remove"`)
-	case isInvalid:
-		return failedEach(invalid.Problems, toRun("caisson agent set --help"))
-	}
-	return failed(exitFailed, err.Error(), "name another folder with --state-dir DIR")
-}
-
 func (o *options) agentList() error {
 	store, err := o.agents()
 	if err != nil {
@@ -242,7 +156,7 @@ func (o *options) agentSet(ctx context.Context, agent agents.Agent) (err error) 
 		var missing []string
 		agent.AllowedTools, missing = agents.DefaultAllowedTools(h.registry)
 		if len(agent.AllowedTools) == 0 {
-			return failed(exitUsage, "none of the default tools is loaded: "+strings.Join(missing, ", "), "name the agent's tools: caisson agent set "+quoted(agent.Name)+" TOOL…")
+			return failed(exitUsage, "none of the default tools is loaded: "+strings.Join(missing, ", "), "name the agent's tools: caisson agent set "+terminal.Quote(agent.Name)+" TOOL…")
 		}
 		if len(missing) > 0 {
 			o.hint("of the default tools, these are not loaded: " + strings.Join(missing, ", "))
@@ -258,67 +172,21 @@ func (o *options) agentSet(ctx context.Context, agent agents.Agent) (err error) 
 	return o.show(saved, agentText(saved))
 }
 
-// agents returns the store of agents. No tool may be able to write there: it could give its agent more tools.
-func (h *host) agents() (agents.Store, error) {
-	dir, err := h.options.agentFolder()
-	if err != nil {
-		return agents.Store{}, err
-	}
-	writer, found, err := h.WriterTo(dir, h.operator.context)
-	if err != nil {
-		return agents.Store{}, err
-	}
-	if found {
-		return agents.Store{}, failed(exitUsage, fmt.Sprintf("agents are kept in %s, and %s may write there (to %s): it could give its agent more tools", dir, writer.Tool, writer.Dir), apartHint)
-	}
-	return agents.In(dir), nil
-}
-
-// agentNamed loads an agent, and says which of its tools are not loaded.
-func (h *host) agentNamed(name string) (agents.Agent, error) {
-	store, err := h.agents()
-	if err != nil {
-		return agents.Agent{}, err
-	}
-	agent, unknown, err := store.Load(h.options.tenant, name, h.registry)
-	if err != nil {
-		return agents.Agent{}, h.options.agentProblem(err)
-	}
-	if len(unknown) > 0 && h.options.only == "" { // with one manifest, no others are loaded
-		h.options.hint(fmt.Sprintf("the agent %s has tools that are not loaded: %s", name, strings.Join(h.became(unknown), ", ")))
-	}
-	return agent, nil
-}
-
-// became returns names of no tool, each with what it stands for now.
-func (h *host) became(names []string) []string {
-	var all []string
-	for _, name := range names {
-		if entry, ok := h.registry.Get(name); ok {
-			name += " (now another name of " + entry.Name + ")"
-		} else if instead, ok := h.registry.Replacement(name); ok {
-			name += " (retired; " + instead + " replaces it)"
-		}
-		all = append(all, name)
-	}
-	return all
-}
-
 // agentText describes an agent for people.
 func agentText(a agents.Agent) string {
 	var b strings.Builder
 	b.WriteString(a.Name + "\n")
 	if len(a.AllowedTools) > 0 {
-		field(&b, "tools", a.AllowedTools...)
+		terminal.Field(&b, "tools", a.AllowedTools...)
 	} else {
-		field(&b, "tools", "none")
+		terminal.Field(&b, "tools", "none")
 	}
 	if a.Mode != "" {
-		field(&b, "mode", a.Mode)
+		terminal.Field(&b, "mode", a.Mode)
 	}
-	field(&b, "iterations", fmt.Sprintf("at most %d", a.MaxIterations))
+	terminal.Field(&b, "iterations", fmt.Sprintf("at most %d", a.MaxIterations))
 	if a.Reflection {
-		field(&b, "reflection", "yes")
+		terminal.Field(&b, "reflection", "yes")
 	}
 	return b.String()
 }

@@ -15,23 +15,9 @@ import (
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/known"
 	"github.com/caisson-run/caisson/executor"
-	"github.com/caisson-run/caisson/internal/folder"
+	"github.com/caisson-run/caisson/internal/check"
 	"github.com/caisson-run/caisson/tool"
 )
-
-// batchOptions are the flags of the command.
-type batchOptions struct {
-	options
-	dialect         string // as in the flag; empty to detect it
-	stream          string // [streamAuto], [streamEvents] or [streamResponses]; empty: none
-	keep            string // the file for a paused batch; empty for the state folder
-	resumed         string // the id or the file of the batch to resume
-	approve, refuse []string
-	flags           []string // those with which to resume a paused batch
-}
-
-// noDialect is the value of --dialect for plain calls that are not in a provider's format.
-const noDialect = "none"
 
 func newBatch(given options) *cobra.Command {
 	o := batchOptions{options: given}
@@ -57,9 +43,6 @@ func newBatch(given options) *cobra.Command {
 			return o.batch(command.Context(), append(args, "-")[0])
 		},
 	}
-	o.toolFlags(command)
-	o.agentFlag(command)
-	o.limitFlags(command)
 	flags := command.Flags()
 	flags.IntVar(&o.parallel, "parallel", 0, "run at most `N` read-only calls in parallel (default 8)")
 	flags.Func("batch-timeout",
@@ -78,9 +61,8 @@ func newBatch(given options) *cobra.Command {
 	flags.StringArrayVar(&o.approve, "approve", nil,
 		"with --resume: approve a call if it still has this fingerprint, `CALL-ID@FINGERPRINT[=once|session|DURATION]`; =once, the default, approves only this call, =session also identical calls later in this command, and a duration such as =10m also identical calls within that time; repeatable")
 	flags.StringArrayVar(&o.refuse, "refuse", nil, "with --resume: refuse the call `CALL-ID[=REASON]`; the model sees the reason; repeatable")
-	o.executorFlags(command, "every call", "64KiB, or an equal share of 256KiB if the batch has more than four calls")
-	o.stateFlag(command, "store records for \"caisson explain\", and paused batches, in `DIR`; \"\" stores none; a batch that may pause then needs --state FILE")
-	o.compileFlags(command)
+	o.runFlags(command, "every call", "64KiB, or an equal share of 256KiB if the batch has more than four calls",
+		"store records for \"caisson explain\", and paused batches, in `DIR`; \"\" stores none; a batch that may pause then needs --state FILE")
 	o.outputFlags(command, "print one record per line, whatever the dialect")
 	o.completes(command)
 	return command
@@ -89,7 +71,7 @@ func newBatch(given options) *cobra.Command {
 // checkForm rejects the form of a stream in the place of a file name.
 func (o *batchOptions) checkForm(command *cobra.Command, args []string) error {
 	for _, form := range []string{streamEvents, streamResponses} {
-		if o.stream == streamAuto && slices.Contains(args, form) && isMissing(form) {
+		if o.stream == streamAuto && slices.Contains(args, form) && check.IsMissing(form) {
 			return usageError(command, fmt.Sprintf("there is no file %q; to choose the form of a stream, write --stream=%s", form, form))
 		}
 	}
@@ -147,48 +129,12 @@ func (o *batchOptions) batch(ctx context.Context, file string) (err error) {
 	if err := h.start(); err != nil {
 		return err
 	}
-	view := o.view(dialect)
-	ended, err := h.execute(ctx, executor.Batch{Calls: calls, Timeout: o.batchTimeout}, view)
+	v := o.view(dialect)
+	ended, err := h.execute(ctx, executor.Batch{Calls: calls, Timeout: o.batchTimeout}, v)
 	if err != nil {
 		return err
 	}
-	return o.tell(ctx, h, view, ended, nil)
-}
-
-// dialectNamed returns the dialect with that name, or nil for none.
-func dialectNamed(name string) (dialects.Dialect, error) {
-	if name == "" || name == noDialect {
-		return nil, nil
-	}
-	return known.ByName(name)
-}
-
-// hostFailures returns the failures that the operator must know about, or nil.
-func (h *host) hostFailures(ended executor.Report) *failure {
-	all := &failure{code: exitFailed}
-	add := func(call int, record tool.Record) {
-		for _, m := range h.internalFailure(record).messages {
-			m.text = fmt.Sprintf("call %d: %s", call+1, m.text)
-			all.messages = append(all.messages, m)
-		}
-	}
-	for i, record := range ended.Records {
-		if record.Result.Kind == tool.Internal {
-			add(i, record)
-		}
-		for _, made := range h.witness.failed {
-			if made.Result.Kind == tool.Internal && h.witness.root(made.CallID) == record.CallID {
-				add(i, made)
-			}
-		}
-	}
-	if stuck := h.runaways.failure(); stuck != nil {
-		all.code, all.messages = stuck.code, append(all.messages, stuck.messages...)
-	}
-	if len(all.messages) == 0 {
-		return nil
-	}
-	return all
+	return o.tell(ctx, h, v, ended, nil)
 }
 
 const batchHelp = `Run the tool calls of a language model's response. The input is a file or standard input.
@@ -292,25 +238,6 @@ const batchExample = `  caisson batch response.json --tools ./wasm-tools
   curl … | caisson batch --mount /project=./workspaces/{project_id}:rw --context project_id=demo
   caisson batch --resume 019c1a2b-3c4d-7e5f-8a9b-0c1d2e3f4a5b outputs.json --approve call_2@5f0c8a91d3e27b640fce --refuse 'call_3=not this file'`
 
-// apartHint says how to keep what is stored from tools.
-const apartHint = "choose folders that no tool may write to: with --state-dir DIR or --cache-dir DIR, and with --state FILE if it was given"
-
-// keepsFromTools rejects places for a paused batch to which a loaded tool may write. Such a tool
-// could change the batch before somebody approves it, or have it run twice. All tools count, not only those
-// that are called: called tools may call others, and while a batch is paused other batches run.
-func (h *host) keepsFromTools(paths []string) error {
-	for _, path := range paths {
-		writer, found, err := h.WriterTo(path, h.operator.context)
-		if err != nil {
-			return failed(exitUsage, fmt.Sprintf("a paused batch is kept in %s, but it cannot be determined whether a tool may write there: %v", path, folder.Reason(err)))
-		}
-		if found {
-			return failed(exitUsage, fmt.Sprintf("a paused batch is kept in %s, and %s may write there (to %s): it could change what somebody approves", path, writer.Tool, writer.Dir), apartHint)
-		}
-	}
-	return nil
-}
-
 // readCalls reads the calls of a document in the dialect of the flag, or else the document's own; nil
 // for none. It fails if their results could not be written, before anything runs.
 func (o *batchOptions) readCalls(document []byte) ([]tool.Call, dialects.Dialect, error) {
@@ -403,4 +330,47 @@ func notCalls(err error, hints ...string) *failure {
 		}
 	}
 	return failed(exitUsage, err.Error(), hints...)
+}
+
+// maxNamed is how many items of a response a hint names.
+const maxNamed = 8
+
+// remark says what in a response has to be done elsewhere: the model may have to continue, and items of the
+// provider's own tools are neither run nor answered here.
+func (o *batchOptions) remark(dialect dialects.Dialect, response *tool.ChatResponse) {
+	if response.FinishReason.WasCut() {
+		text := fmt.Sprintf("the response was cut off (%s), so text or calls may be missing", tool.Shown(string(response.FinishReason), 64))
+		if slices.ContainsFunc(response.ToolCalls, func(call tool.Call) bool { return call.Incomplete }) {
+			text += "; a call in which it was cut off is not run, and its result says so"
+		}
+		o.hint(text)
+	}
+	o.hint(response.Remarks...)
+	var waiting, others []string
+	for _, item := range response.ProviderItems {
+		name := strings.TrimSpace(cmp.Or(tool.Shown(item.Type, 64), "an item without a type") + " " + tool.Shown(item.ID, 64))
+		if item.Waiting {
+			waiting = append(waiting, name)
+		} else {
+			others = append(others, name)
+		}
+	}
+	waits, owner := "the provider waits", "of the provider's own tools"
+	if dialect.Name() == dialects.MCP {
+		waits, owner = "the client waits", "since only tools/call runs a tool"
+	}
+	if len(waiting) > 0 {
+		o.hint(waits + " for your own answer to " + namesOf(waiting) + ": caisson does not run it; send the answer together with these results")
+	}
+	if len(others) > 0 {
+		o.hint("not used: " + namesOf(others) + ", " + owner)
+	}
+}
+
+// namesOf joins names, and counts those that are too many to be named.
+func namesOf(names []string) string {
+	if more := len(names) - maxNamed; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNamed], ", "), more)
+	}
+	return strings.Join(names, ", ")
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/internal/batches"
 	"github.com/caisson-run/caisson/internal/folder"
+	"github.com/caisson-run/caisson/internal/terminal"
+	"github.com/caisson-run/caisson/internal/view"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -41,17 +43,17 @@ func (o *batchOptions) resume(ctx context.Context, outputs []string) (err error)
 	if err := h.hasToolsOf(pending); err != nil {
 		return err
 	}
-	if err := h.keepsFromTools(place.Guarded()); err != nil {
+	if err := h.keepsBatchFromTools(place.Guarded()); err != nil {
 		return err
 	}
 	if err := h.start(); err != nil {
 		return err
 	}
-	view := o.view(dialect)
+	v := o.view(dialect)
 	ended, err := h.resume(ctx, executor.Resumption{
 		State: batch.State, Outputs: answers.Outputs, Approvals: answers.Approvals,
 		Timeout: o.batchTimeout, Parallel: o.parallel,
-	}, view)
+	}, v)
 	if err != nil && ctx.Err() == nil {
 		return o.notResumed(batch.State, err)
 	}
@@ -59,7 +61,7 @@ func (o *batchOptions) resume(ctx context.Context, outputs []string) (err error)
 		return err
 	}
 	o.settle(place, pending, ended)
-	return o.tell(ctx, h, view, ended, place)
+	return o.tell(ctx, h, v, ended, place)
 }
 
 // settle removes the state of a batch that has ended, and prints why calls need approval again.
@@ -70,9 +72,7 @@ func (o *batchOptions) settle(place *batches.Place, pending []tool.Action, ended
 			hints = append(hints, "the stored batch could not be removed: "+err.Error())
 		}
 	}
-	for _, hint := range hints {
-		o.hint(hint)
-	}
+	o.hint(hints...)
 }
 
 // hasToolsOf rejects resuming without the tool of a paused call, because the call would fail for
@@ -131,7 +131,7 @@ func (o *options) unknownBatch(err error) *failure {
 	hint := fmt.Sprintf("name a paused batch by its id (the first %d characters are enough) or its file; the command that ran it printed both", folder.MinPrefix)
 	switch {
 	case errors.Is(err, batches.ErrEnded):
-		hint = fmt.Sprintf("the batch has ended; %q shows the results of a call", o.explainCommand("CALL-ID"))
+		hint = fmt.Sprintf("the batch has ended; %q shows the results of a call", view.ExplainCommand("CALL-ID", o.stateDir))
 	case errors.Is(err, batches.ErrAmbiguous):
 		hint = "give more characters of the id"
 	}
@@ -197,7 +197,7 @@ func (o *options) resumeHints(state executor.State, err error) []string {
 func (o *options) lateHints(pending []tool.Action) []string {
 	hints := []string{"calls that have run are not run again"}
 	for _, action := range pending[:min(len(pending), shownPending)] {
-		hints = append(hints, fmt.Sprintf("%q shows what %s (%s) came to, if it has run", o.explainCommand(action.CallID), action.Tool, action.Call.ID))
+		hints = append(hints, fmt.Sprintf("%q shows what %s (%s) came to, if it has run", view.ExplainCommand(action.CallID, o.stateDir), action.Tool, action.Call.ID))
 	}
 	return hints
 }
@@ -212,7 +212,7 @@ const maxShownID = 64 // bytes of an id chosen by a provider
 func pendingHints(pending []tool.Action) []string {
 	var hints []string
 	for _, action := range pending[:min(len(pending), shownPending)] {
-		id := quoted(action.CallID)
+		id := terminal.Quote(action.CallID)
 		if action.Type == tool.NeedsApproval {
 			hints = append(hints, fmt.Sprintf("%s (%s) needs --approve %s@FINGERPRINT or --refuse %s, with the fingerprint that was printed with the call", action.Tool, tool.Shown(action.Call.ID, maxShownID), id, id))
 			continue
@@ -220,17 +220,10 @@ func pendingHints(pending []tool.Action) []string {
 		hints = append(hints, fmt.Sprintf(`%s (%s) needs {"tool_outputs": [{"tool_call_id": "%s", "output": "TEXT"}]} in OUTPUTS`, action.Tool, tool.Shown(action.Call.ID, maxShownID), action.CallID))
 	}
 	if more := len(pending) - len(hints); more > 0 {
-		hints = append(hints, count(more, "more call")+" as well")
+		hints = append(hints, terminal.Count(more, "more call")+" as well")
 	}
 	return hints
 }
-
-// leastFingerprint is the minimum number of hex digits of a fingerprint for --approve, and the
-// number that the hint prints. Anyone who knows what a fingerprint covers can compute it, and
-// arguments have room for anything, so a few digits could be found by trying. The call's id is
-// random and created when the call is planned, and a state expires after a day, so an attacker
-// would have to make 2^80 attempts in that time.
-const leastFingerprint = 20
 
 // decisions returns what --approve and --refuse say about the pending calls. An approval names what
 // was shown by its fingerprint. The batch file cannot provide that, because anyone could have

@@ -17,9 +17,29 @@ import (
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/internal/batches"
 	"github.com/caisson-run/caisson/internal/folder"
+	"github.com/caisson-run/caisson/internal/terminal"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
 )
+
+// batchOptions are the flags of the command.
+type batchOptions struct {
+	options
+	dialect         string // as in the flag; empty to detect it
+	stream          string // [streamAuto], [streamEvents] or [streamResponses]; empty: none
+	keep            string // the file for a paused batch; empty for the state folder
+	resumed         string // the id or the file of the batch to resume
+	approve, refuse []string
+	flags           []string // those with which to resume a paused batch
+}
+
+// dialectNamed returns the dialect with that name, or nil for none.
+func dialectNamed(name string) (dialects.Dialect, error) {
+	if name == "" || name == noDialect {
+		return nil, nil
+	}
+	return known.ByName(name)
+}
 
 // canWait rejects calls that may have to pause if the batch could not be stored.
 func (o *batchOptions) canWait(ctx context.Context, h *host, calls []tool.Call) error {
@@ -38,7 +58,7 @@ func (o *batchOptions) canWait(ctx context.Context, h *host, calls []tool.Call) 
 	if o.keep != "" {
 		place, err = store.At(o.keep), nil
 	}
-	if err := h.keepsFromTools(place.Guarded()); err != nil {
+	if err := h.keepsBatchFromTools(place.Guarded()); err != nil {
 		return err
 	}
 	if err == nil && store == "" && o.keep == "" {
@@ -52,6 +72,22 @@ func (o *batchOptions) canWait(ctx context.Context, h *host, calls []tool.Call) 
 		return failed(exitUsage, err.Error(), "store the paused batch in another file with --state FILE")
 	}
 	return ctx.Err()
+}
+
+// keepsBatchFromTools rejects places for a paused batch to which a loaded tool may write. Such a tool
+// could change the batch before somebody approves it, or have it run twice. All tools count, not only those
+// that are called: called tools may call others, and while a batch is paused other batches run.
+func (h *host) keepsBatchFromTools(paths []string) error {
+	for _, path := range paths {
+		err := h.keepsFromTools(path, "a paused batch is", "it could change what somebody approves")
+		if _, found := errors.AsType[*failure](err); err != nil && !found {
+			err = failed(exitUsage, fmt.Sprintf("a paused batch is kept in %s, but it cannot be determined whether a tool may write there: %v", path, folder.Reason(err)))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // place returns where a paused batch is stored.
@@ -85,11 +121,11 @@ func (o *batchOptions) resumeCommand(waiting executor.Report) string {
 	words := []string{"caisson", "batch", "--resume", waiting.ID}
 	switch {
 	case folder.IsPrefix(o.keep):
-		words[3] = quoted("." + string(filepath.Separator) + o.keep)
+		words[3] = terminal.Quote("." + string(filepath.Separator) + o.keep)
 	case o.keep != "":
-		words[3] = quoted(o.keep)
+		words[3] = terminal.Quote(o.keep)
 	case o.resumed != "" && !folder.IsPrefix(o.resumed):
-		words[3] = quoted(o.resumed)
+		words[3] = terminal.Quote(o.resumed)
 	}
 	outputs := false
 	for _, action := range waiting.Pending {
@@ -104,6 +140,13 @@ func (o *batchOptions) resumeCommand(waiting executor.Report) string {
 	}
 	return strings.Join(append(words, o.flags...), " ")
 }
+
+// leastFingerprint is the minimum number of hex digits of a fingerprint for --approve, and the
+// number that the hint prints. Anyone who knows what a fingerprint covers can compute it, and
+// arguments have room for anything, so a few digits could be found by trying. The call's id is
+// random and created when the call is planned, and a state expires after a day, so an attacker
+// would have to make 2^80 attempts in that time.
+const leastFingerprint = 20
 
 // submission is a client's input that is not in a provider's format.
 type submission struct {

@@ -3,13 +3,17 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/responses"
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/internal/batches"
+	"github.com/caisson-run/caisson/internal/terminal"
+	"github.com/caisson-run/caisson/internal/view"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -27,16 +31,16 @@ const streamForm = "FORM"
 // of the provider's API, whose clients ignore unknown events.
 const outcomeEvent = "caisson.batch"
 
-// view prints a batch.
-type view struct {
+// batchView prints a batch.
+type batchView struct {
 	o       *batchOptions
 	dialect dialects.Dialect  // nil for none
 	mapper  *responses.Events // converts events to server-sent events; nil to print them unchanged
 	broken  error             // why nothing more can be printed
 }
 
-func (o *batchOptions) view(dialect dialects.Dialect) *view {
-	v := &view{o: o, dialect: dialect}
+func (o *batchOptions) view(dialect dialects.Dialect) *batchView {
+	v := &batchView{o: o, dialect: dialect}
 	form := o.stream
 	if form == streamAuto && nameOf(dialect) == dialects.Responses && !o.json {
 		form = streamResponses
@@ -48,7 +52,7 @@ func (o *batchOptions) view(dialect dialects.Dialect) *view {
 }
 
 // show prints one event.
-func (v *view) show(event tool.Event) error {
+func (v *batchView) show(event tool.Event) error {
 	if v.mapper == nil {
 		return v.o.printJSON(event)
 	}
@@ -65,8 +69,8 @@ func (v *view) show(event tool.Event) error {
 }
 
 // write writes one server-sent event.
-func (v *view) write(event dialects.Event) error {
-	event.Data = visible(event.Data)
+func (v *batchView) write(event dialects.Event) error {
+	event.Data = terminal.EscapeJSON(event.Data)
 	if err := dialects.WriteEvent(v.o.stdout, event); err != nil {
 		return fmt.Errorf("cannot write the output: %w", err)
 	}
@@ -74,7 +78,7 @@ func (v *view) write(event dialects.Event) error {
 }
 
 // end prints the outcome of the batch. The records are those of a batch that has ended.
-func (v *view) end(ended outcome, records []tool.Record) error {
+func (v *batchView) end(ended outcome, records []tool.Record) error {
 	switch {
 	case v.broken != nil:
 		return v.broken
@@ -99,10 +103,10 @@ func (v *view) end(ended outcome, records []tool.Record) error {
 }
 
 // follows reports whether events are printed as they happen. A nil view prints nothing.
-func (v *view) follows() bool { return v != nil && v.o.stream != "" }
+func (v *batchView) follows() bool { return v != nil && v.o.stream != "" }
 
 // follow prints one event and reports whether another one can be printed.
-func (v *view) follow(event tool.Event) bool {
+func (v *batchView) follow(event tool.Event) bool {
 	v.broken = v.show(event)
 	return v.broken == nil
 }
@@ -139,17 +143,17 @@ type submitted struct {
 
 // tell prints the outcome of a batch and stores a paused one, at its place or, if that is nil, a new
 // one. It returns the command's error.
-func (o *batchOptions) tell(ctx context.Context, h *host, view *view, ended executor.Report, place *batches.Place) error {
+func (o *batchOptions) tell(ctx context.Context, h *host, v *batchView, ended executor.Report, place *batches.Place) error {
 	failures := h.hostFailures(ended)
 	if ended.Status == executor.RequiresAction {
-		return o.tellWaiting(view, ended, place, failures)
+		return o.tellWaiting(v, ended, place, failures)
 	}
-	results, err := view.results(ended.Records)
+	results, err := v.results(ended.Records)
 	if err != nil {
-		return view.salvage(ended, failures, failed(exitFailed, err.Error()))
+		return v.salvage(ended, failures, failed(exitFailed, err.Error()))
 	}
-	if err := view.end(outcome{Status: ended.Status, Batch: ended.ID, Results: results, Final: ended.Final}, ended.Records); err != nil {
-		return view.salvage(ended, failures, err)
+	if err := v.end(outcome{Status: ended.Status, Batch: ended.ID, Results: results, Final: ended.Final}, ended.Records); err != nil {
+		return v.salvage(ended, failures, err)
 	}
 	if ctx.Err() != nil {
 		return failed(exitInterrupted, "interrupted")
@@ -160,25 +164,28 @@ func (o *batchOptions) tell(ctx context.Context, h *host, view *view, ended exec
 	return nil
 }
 
-func (o *batchOptions) tellWaiting(view *view, ended executor.Report, place *batches.Place, failures *failure) error {
-	waits, err := view.waiting(ended.Pending)
+func (o *batchOptions) tellWaiting(v *batchView, ended executor.Report, place *batches.Place, failures *failure) error {
+	waits, err := v.waiting(ended.Pending)
 	if err != nil {
-		return view.salvage(ended, failures, err)
+		return v.salvage(ended, failures, err)
 	}
 	if place == nil {
 		place, err = o.place(ended.ID)
 	}
 	if err == nil {
-		err = place.Keep(batches.Batch{Dialect: nameOf(view.dialect), State: *ended.State})
+		err = place.Keep(batches.Batch{Dialect: nameOf(v.dialect), State: *ended.State})
 	}
 	if err != nil {
-		return view.salvage(ended, failures, failed(exitFailed, "the batch is paused but could not be stored, so it cannot be resumed: "+err.Error(),
+		return v.salvage(ended, failures, failed(exitFailed, "the batch is paused but could not be stored, so it cannot be resumed: "+err.Error(),
 			"the records of the calls that ended are printed: do not run these calls again",
 			"choose another place with --state FILE"))
 	}
-	waits.State, waits.Expires = absolute(place.Path()), ended.State.Expires()
-	if err := view.end(outcome{Status: ended.Status, Batch: ended.ID, waiting: waits}, nil); err != nil {
-		return view.salvage(ended, failures, failed(exitFailed, err.Error(), "the batch is paused and stored; resume it with: "+o.resumeCommand(ended)))
+	if waits.State, err = filepath.Abs(place.Path()); err != nil {
+		waits.State = place.Path()
+	}
+	waits.Expires = ended.State.Expires()
+	if err := v.end(outcome{Status: ended.Status, Batch: ended.ID, waiting: waits}, nil); err != nil {
+		return v.salvage(ended, failures, failed(exitFailed, err.Error(), "the batch is paused and stored; resume it with: "+o.resumeCommand(ended)))
 	}
 	o.hint("resume it with: " + o.resumeCommand(ended))
 	if len(waits.Approvals) > 0 {
@@ -192,15 +199,15 @@ func (o *batchOptions) tellWaiting(view *view, ended executor.Report, place *bat
 }
 
 // results returns the results of the calls in the output format.
-func (v *view) results(records []tool.Record) (json.RawMessage, error) {
+func (v *batchView) results(records []tool.Record) (json.RawMessage, error) {
 	if v.dialect != nil && !v.o.json {
 		return v.dialect.Results(records)
 	}
-	return encoded(list(records))
+	return encoded(view.List(records))
 }
 
 // waiting returns what the pending actions need.
-func (v *view) waiting(pending []tool.Action) (*waiting, error) {
+func (v *batchView) waiting(pending []tool.Action) (*waiting, error) {
 	w := &waiting{Approvals: []tool.Action{}, Required: required{Type: "submit_tool_outputs", Outputs: submitted{CallIDs: []string{}}}}
 	calls := []tool.Call{}
 	for _, action := range pending {
@@ -226,4 +233,64 @@ func nameOf(dialect dialects.Dialect) string {
 		return ""
 	}
 	return dialect.Name()
+}
+
+// batchFailed is the status of a batch that could not be stored or printed. Its results are the
+// records of the calls that have ended.
+const batchFailed executor.Status = "failed"
+
+// salvage prints the records of the calls that have ended after another failure. A caller that did
+// not see them would have the calls run again. It returns the failure together with the host's
+// failures.
+func (v *batchView) salvage(ended executor.Report, failures *failure, err error) error {
+	if v.showRecords(ended) != nil {
+		v.o.printLost(ended.Records)
+	}
+	known, ok := errors.AsType[*failure](err)
+	if !ok {
+		known = &failure{exitFailed, messagesOf(err)}
+	}
+	if failures != nil {
+		known = &failure{failures.code, append(failures.messages, known.messages...)}
+	}
+	return known
+}
+
+// showRecords prints records instead of the batch's outcome.
+func (v *batchView) showRecords(ended executor.Report) error {
+	results, err := encoded(view.List(ended.Records))
+	if err != nil {
+		return err
+	}
+	whole := *v
+	whole.broken, whole.dialect = nil, nil // omit what could not be printed
+	return whole.end(outcome{Status: batchFailed, Batch: ended.ID, Results: results}, ended.Records)
+}
+
+// hostFailures returns the failures that the operator must know about, or nil.
+func (h *host) hostFailures(ended executor.Report) *failure {
+	all := &failure{code: exitFailed}
+	add := func(call int, record tool.Record) {
+		for _, m := range h.internalFailure(record).messages {
+			m.text = fmt.Sprintf("call %d: %s", call+1, m.text)
+			all.messages = append(all.messages, m)
+		}
+	}
+	for i, record := range ended.Records {
+		if record.Result.Kind == tool.Internal {
+			add(i, record)
+		}
+		for _, made := range h.witness.failed {
+			if made.Result.Kind == tool.Internal && h.witness.root(made.CallID) == record.CallID {
+				add(i, made)
+			}
+		}
+	}
+	if stuck := h.runaways.failure(); stuck != nil {
+		all.code, all.messages = stuck.code, append(all.messages, stuck.messages...)
+	}
+	if len(all.messages) == 0 {
+		return nil
+	}
+	return all
 }

@@ -3,12 +3,16 @@ package main
 import (
 	"cmp"
 	"context"
-	"fmt"
+	"io"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/caisson-run/caisson/internal/check"
+	"github.com/caisson-run/caisson/internal/terminal"
+	"github.com/caisson-run/caisson/internal/view"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -41,9 +45,6 @@ const callExample = `  caisson call calculator '{"expression": "2*(3+4.5)"}'
   caisson call site_digest '{"url": "https://example.com"}' --allow-call fetch_page --allow-net example.com
   caisson call calculator @arguments.json --json`
 
-// callName is the name of the command.
-const callName = "call"
-
 func newCall(given options) *cobra.Command {
 	o := callOptions{options: given}
 	command := &cobra.Command{
@@ -56,19 +57,27 @@ func newCall(given options) *cobra.Command {
 			return o.call(command.Context(), args)
 		},
 	}
-	o.toolFlags(command)
-	o.agentFlag(command)
-	o.limitFlags(command)
 	o.maxOutput.unlimited = true
-	o.executorFlags(command, "each call that the tool makes to other tools", "unlimited")
-	o.stateFlag(command, "store records for \"caisson explain\" in `DIR`; \"\" stores none")
-	o.compileFlags(command)
+	o.runFlags(command, "each call that the tool makes to other tools", "unlimited",
+		"store records for \"caisson explain\" in `DIR`; \"\" stores none")
 	o.outputFlags(command, "print the record of the call as one line of JSON")
 	command.Flags().Lookup("approve-tool").Usage = "if the tool calls the destructive tool `NAME`, approve those calls; repeatable"
 	command.Flags().BoolVar(&o.approve, "approve", false, "approve this call, if --ask or the policy requires approval")
 	command.ValidArgsFunction = o.completeCall
 	o.completes(command)
 	return command
+}
+
+// sameFlags makes a command that runs no calls accept all flags of call, so that those of a call can be
+// repeated with it, but for those that would contradict it. The ones that it does not have itself are without effect
+// there, and not shown.
+func (o *options) sameFlags(command *cobra.Command, but ...string) {
+	newCall(*o).Flags().VisitAll(func(flag *pflag.Flag) {
+		if command.Flags().Lookup(flag.Name) == nil && !slices.Contains(but, flag.Name) {
+			flag.Hidden = true
+			command.Flags().AddFlag(flag)
+		}
+	})
 }
 
 // callOptions are the flags of the command.
@@ -79,13 +88,13 @@ type callOptions struct {
 
 func (o *callOptions) call(ctx context.Context, args []string) (err error) {
 	if isModule(args[0]) { // no tool can have such a name
-		return failed(exitUsage, quoted(args[0])+" is a WebAssembly module, not the name of a tool",
-			"write the name of a tool, and its manifest with --tools FILE; "+toRun("caisson inspect --manifest "+quoted(args[0]))+" to see one to start from")
+		return failed(exitUsage, terminal.Quote(args[0])+" is a WebAssembly module, not the name of a tool",
+			"write the name of a tool, and its manifest with --tools FILE; "+terminal.ToRun("caisson inspect --manifest "+terminal.Quote(args[0]))+" to see one to start from")
 	}
-	if isPath(args[0]) && !isMissing(args[0]) {
-		return failed(exitUsage, quoted(args[0])+" is a file or folder, not the name of a tool", namedIn(args[0]))
+	if isPath(args[0]) && !check.IsMissing(args[0]) {
+		return failed(exitUsage, terminal.Quote(args[0])+" is a file or folder, not the name of a tool", namedIn(args[0]))
 	}
-	pairs, wrong := o.arePairs(args[1:])
+	pairs, wrong := arePairs(args[1:], o.tolerantJSON)
 	arguments := ""
 	if !pairs && wrong < 0 {
 		if arguments, err = o.readArguments(ctx, args[1:]); err != nil {
@@ -149,56 +158,12 @@ func (o *options) printRecord(record tool.Record) error {
 		return o.printJSON(record)
 	}
 	if !o.quiet {
-		o.printLog(record.Function.Name, record.Log, o.verbose)
+		_, _ = io.WriteString(o.stderr, view.Log(record.Function.Name, record.Log, o.verbose)) // nothing can be done if it fails
 	}
-	if text := readable(record.Result); text != "" {
+	if text := view.Result(record.Result); text != "" {
 		return o.print(text)
 	}
 	return nil
-}
-
-// shownLog is how many lines of a tool's log are shown. A program that crashes may write hundreds.
-const shownLog = 20
-
-// printLog prints what a tool wrote to stderr. Each line is prefixed with the tool's name, so that
-// none looks like a message of this command.
-func (e environment) printLog(name, log string, all bool) {
-	if log = strings.TrimRight(log, "\n"); log == "" {
-		return
-	}
-	lines := strings.Split(log, "\n")
-	left := 0
-	if len(lines) > shownLog && !all {
-		left = len(lines) - shownLog
-		lines = lines[:shownLog]
-	}
-	prefix := sanitiseLine(name) + ": log: "
-	// Nothing can be done if stderr fails.
-	for _, line := range lines {
-		_, _ = fmt.Fprintln(e.stderr, prefix+sanitise(line))
-	}
-	if left > 0 {
-		_, _ = fmt.Fprintf(e.stderr, "%s[%s; --verbose shows all]\n", prefix, count(left, "more line"))
-	}
-}
-
-// printedLog returns the part of a log that the tool itself wrote, without space around it, if printLog
-// prints all of that, and "" otherwise: what is before the host's notes and, in a log that was cut, behind
-// the note of that.
-func printedLog(log string, all bool) string {
-	log = "\n" + log
-	for _, note := range []string{"\n[left out of the result: ", "\n[trap at]\n"} {
-		log, _, _ = strings.Cut(log, note)
-	}
-	log = strings.TrimPrefix(log, "\n")
-	log = strings.TrimRight(log, "\n")
-	if strings.Count(log, "\n") >= shownLog && !all {
-		return ""
-	}
-	if _, cut, found := strings.Cut(log, "\n[cut after "); found {
-		_, log, _ = strings.Cut(cut, "\n")
-	}
-	return strings.TrimSpace(log)
 }
 
 // noteDeprecated prints a hint if the called tool is deprecated.
@@ -208,13 +173,13 @@ func (h *host) noteDeprecated(name string) {
 		return
 	}
 	if d := entry.Manifest.DeprecatedAs(name); d != nil {
-		h.options.hint(cmp.Or(d.Alias, entry.Name) + " is " + deprecation(*d))
+		h.options.hint(cmp.Or(d.Alias, entry.Name) + " is " + view.Deprecation(*d))
 	}
 }
 
 // orderHints says how to run a call for which the request is not enough approval.
 func orderHints(record tool.Record) []string {
-	if len(record.Denials) == 0 || record.Denials[0].Permission != approvalPermission {
+	if len(record.Denials) == 0 || record.Denials[0].Permission != view.ApprovalPermission {
 		return nil
 	}
 	return []string{"approve it with --approve"}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/caisson-run/caisson/internal/terminal"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/manifests/schema"
 	"github.com/caisson-run/caisson/tool"
@@ -17,8 +18,8 @@ import (
 var pairPattern = regexp.MustCompile(`(?s)^([^\s=@"'{}\[\]]+)=(.*)$`)
 
 // arePairs reports whether arguments are given as KEY=VALUE words. It also returns the index of a word that is neither
-// that nor anything else that can be among the words, or -1.
-func (o *callOptions) arePairs(words []string) (pairs bool, wrong int) {
+// that nor anything else that can be among the words, or -1. tolerant says whether text that is almost JSON is JSON.
+func arePairs(words []string, tolerant bool) (pairs bool, wrong int) {
 	found, other := 0, -1
 	for i, word := range words {
 		if pairPattern.MatchString(word) {
@@ -27,7 +28,7 @@ func (o *callOptions) arePairs(words []string) (pairs bool, wrong int) {
 			other = i
 		}
 	}
-	if found == len(words) || len(words) == 1 && (o.tolerantJSON || !isBare(words[0])) {
+	if found == len(words) || len(words) == 1 && (tolerant || !isBare(words[0])) {
 		other = -1
 	}
 	return found > 0, other
@@ -43,7 +44,7 @@ func isBare(word string) bool {
 // tool tell.
 func wrongWord(m *manifests.Manifest, words []string, wrong int) *failure {
 	example := ""
-	pair := func(key, value string) { example = ", such as " + key + "=" + quoted(value) }
+	pair := func(key, value string) { example = ", such as " + key + "=" + terminal.Quote(value) }
 	structure := m.Parameters.Structure()
 	key := func(i int) string { return strings.TrimSuffix(words[i], ":") } // as in YAML
 	isKey := func(i int) bool { return i >= 0 && structure != nil && structure.Properties[key(i)] != nil }
@@ -61,7 +62,7 @@ func wrongWord(m *manifests.Manifest, words []string, wrong int) *failure {
 	if len(words) == 1 {
 		what = "is neither KEY=VALUE nor a JSON object"
 	}
-	return failed(exitUsage, fmt.Sprintf("%s: the argument %q %s", m.Name, clip(words[wrong], 80), what),
+	return failed(exitUsage, fmt.Sprintf("%s: the argument %q %s", m.Name, terminal.Clip(words[wrong], 80), what),
 		"give the arguments as KEY=VALUE words"+example+", or as one JSON object in quotes")
 }
 
@@ -166,7 +167,7 @@ func valueOf(ctx context.Context, n *schema.Node, text string) (string, error) {
 	case isJSON && types&schema.TypeOf(value) != 0:
 		return value, nil
 	}
-	return "", fmt.Errorf("%q is not %s", clip(text, 80), typeNamesOf(types))
+	return "", fmt.Errorf("%q is not %s", terminal.Clip(text, 80), typeNamesOf(types))
 }
 
 // typesOf returns the types that a schema allows, and keeps them in known. A nil schema allows all, and so does one in

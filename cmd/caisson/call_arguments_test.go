@@ -90,13 +90,11 @@ func TestPairsAreNeitherJSONNorFiles(t *testing.T) {
 		{[]string{"a=b"}, true, -1}, {[]string{"a={}", "b-c.d=e"}, true, -1},
 		{[]string{"a=b", "text"}, true, 1}, {[]string{"{}", "{}"}, false, 1}, {[]string{"-", "a=b"}, true, 0},
 	} {
-		var o callOptions
-		pairs, wrong := o.arePairs(test.words)
+		pairs, wrong := arePairs(test.words, false)
 		assert.Equal(t, test.pairs, pairs, "%q", test.words)
 		assert.Equal(t, test.wrong, wrong, "%q", test.words)
 	}
-	tolerant := callOptions{options: options{tolerantJSON: true}}
-	_, wrong := tolerant.arePairs([]string{"text"})
+	_, wrong := arePairs([]string{"text"}, true)
 	assert.Equal(t, -1, wrong, "what the flag accepts is up to the executor")
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/caisson-run/caisson/internal/terminal"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime"
 )
@@ -92,7 +93,7 @@ func (o *options) compile(ctx context.Context) (err error) {
 		}
 		done.Tools = append(done.Tools, prepared)
 	}
-	if err := o.show(done, count(len(done.Tools)-len(problems.messages), "tool")+" compiled into "+folder+"\n"); err != nil {
+	if err := o.show(done, terminal.Count(len(done.Tools)-len(problems.messages), "tool")+" compiled into "+folder+"\n"); err != nil {
 		return err
 	}
 	if len(problems.messages) > 0 {

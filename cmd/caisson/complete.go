@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/internal/terminal"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/manifests/schema"
 )
@@ -80,7 +81,7 @@ func (o *options) toolNames(ctx context.Context, given []string) []cobra.Complet
 		}
 		for _, t := range h.Catalogue(allowed).Tools {
 			if t.Allowed && !t.Hidden && !slices.Contains(given, t.Name) {
-				names = append(names, cobra.CompletionWithDesc(t.Name, sanitiseLine(t.Label)))
+				names = append(names, cobra.CompletionWithDesc(t.Name, terminal.EscapeLine(t.Label)))
 			}
 		}
 		return names
@@ -127,7 +128,7 @@ func parametersOf(m *manifests.Manifest, given []string) (words []cobra.Completi
 		isGiven := slices.ContainsFunc(given, func(pair string) bool { return strings.HasPrefix(pair, name+"=") })
 		parts := pairPattern.FindStringSubmatch(name + "=")
 		if !isGiven && isPlain(name) && parts != nil && parts[1] == name {
-			words = append(words, cobra.CompletionWithDesc(name+"=", sanitiseLine(p.Description)))
+			words = append(words, cobra.CompletionWithDesc(name+"=", terminal.EscapeLine(p.Description)))
 		}
 	}
 	slices.Sort(words)
@@ -135,7 +136,9 @@ func parametersOf(m *manifests.Manifest, given []string) (words []cobra.Completi
 }
 
 // isPlain reports whether a text can be a completion: it is one line without characters that change a terminal.
-func isPlain(text string) bool { return sanitiseLine(text) == text && strings.TrimSpace(text) == text }
+func isPlain(text string) bool {
+	return terminal.EscapeLine(text) == text && strings.TrimSpace(text) == text
+}
 
 // valuesOf completes the values of a parameter that its schema lists, as NAME=VALUE: those that a call takes as
 // written.

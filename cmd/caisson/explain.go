@@ -1,17 +1,19 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"github.com/caisson-run/caisson/internal/folder"
 	"github.com/caisson-run/caisson/internal/records"
+	"github.com/caisson-run/caisson/internal/terminal"
+	"github.com/caisson-run/caisson/internal/view"
+	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -65,46 +67,6 @@ func newExplain(o options) *cobra.Command {
 	return command
 }
 
-// explained is what explain prints as JSON.
-type explained struct {
-	Time        time.Time       `json:"time"`
-	Source      string          `json:"source"`
-	Manifest    string          `json:"manifest"`
-	Record      json.RawMessage `json:"record"`
-	Explanation explanation     `json:"explanation"`
-	Calls       []made          `json:"calls"` // calls that this one made
-}
-
-// made is a call made by another one.
-type made struct {
-	CallID        string  `json:"call_id"`
-	Name          string  `json:"name"`
-	Outcome       string  `json:"outcome"`        // "success", or the kind of the failure
-	ExecutionTime float64 `json:"execution_time"` // in seconds, like the others: all but the time in the queue
-	WallTime      float64 `json:"wall_time"`      // in the tool
-	QueueTime     float64 `json:"queue_time"`
-	CompileTime   float64 `json:"compile_time"`
-	Cached        bool    `json:"cached"`
-}
-
-// explanation explains a record.
-type explanation struct {
-	Outcome string   `json:"outcome"` // "success", or the kind of the failure
-	Message string   `json:"message"` // what the caller was told; empty for a success
-	Cause   string   `json:"cause"`   // why Caisson failed, which the caller was not told; empty if it did not
-	Ran     bool     `json:"ran"`     // false if the call was rejected before the tool started
-	Hints   []string `json:"hints"`   // what to do, for the call as a whole
-	Denials []denied `json:"denials"`
-}
-
-// denied is one denied request.
-type denied struct {
-	Request string   `json:"request"` // permission and value
-	Rule    string   `json:"rule"`
-	Hints   []string `json:"hints"` // what would allow it; empty if nothing would
-	Note    bool     `json:"note,omitempty"`
-}
-
 // explain prints the call with an id, or the newest call if id is empty.
 func (o *options) explain(id string, p pageOptions) error {
 	store, err := o.records()
@@ -121,26 +83,21 @@ func (o *options) explain(id string, p pageOptions) error {
 	if p.output {
 		return o.printPage(entry, p)
 	}
-	calls, err := madeBy(store, entry)
+	calls, err := store.MadeBy(entry)
 	if err != nil {
 		return err
 	}
-	e := explain(entry)
-	return o.show(explained{entry.Time, entry.Source, entry.Manifest, entry.Wire, e, calls}, o.entryText(entry, e, calls))
+	call := explained(entry, calls)
+	return o.show(call, call.Text(o.stateDir))
 }
 
-// madeBy returns the calls made by a call whose records are still kept.
-func madeBy(store records.Folder, caller records.Entry) ([]made, error) {
-	entries, err := store.MadeBy(caller)
-	if err != nil {
-		return nil, err
+// explained explains a call. The exit code of a failure of the host depends on its cause.
+func explained(entry records.Entry, calls []records.Entry) view.Call {
+	code, known := exitCode(entry.Record.Result.Kind)
+	if !known || entry.Record.Result.Kind == tool.Internal {
+		code = exitSuccess
 	}
-	calls := make([]made, len(entries))
-	for i, entry := range entries {
-		r := entry.Record
-		calls[i] = made{r.CallID, r.Function.Name, outcomeOf(r), r.ExecutionTime.Seconds(), r.Usage.Wall.Seconds(), r.Usage.Queue.Seconds(), r.Usage.Compile.Seconds(), r.Cached}
-	}
-	return calls, nil
+	return view.NewCall(entry, calls, code)
 }
 
 // find returns the call with an id, or the newest call not made by a tool if id is empty.
@@ -195,63 +152,170 @@ func newestHints(store records.Folder, ids []string) []string {
 	for i, id := range ids {
 		hints[i] = "there is " + id
 		if entry, err := store.Find(id); err == nil {
-			hints[i] += fmt.Sprintf(": %s, %s, %s", entry.Record.Function.Name, outcomeOf(entry.Record), localTime(entry.Time))
+			hints[i] += ": " + view.CallLine(entry)
 		}
 	}
 	return hints
 }
 
-// explain explains a record in words.
-func explain(entry records.Entry) explanation {
-	record := entry.Record
-	e := explanation{
-		Outcome: outcomeOf(record), Message: record.Result.Error, Cause: entry.Cause, Ran: !record.Skipped,
-		Hints: list(kindHints(record.Result.Kind, entry)), Denials: []denied{},
-	}
-	for _, d := range record.Denials {
-		hints := remedyOf(d.Allow, entry.Manifest).hints("the manifest "+shortPath(entry.Manifest), policyName)
-		if d.Note {
-			hints = nil
-		}
-		if d.Permission == approvalPermission {
-			hints = append(hints, "approve the paused call with --approve, or all calls of a destructive tool with --approve-tool")
-		}
-		e.Denials = append(e.Denials, denied{Request: d.Permission + " " + d.Value, Rule: d.Rule, Hints: list(hints), Note: d.Note})
-	}
-	return e
-}
-
-func outcomeOf(record tool.Record) string {
-	if kind := record.Result.Kind; kind != "" {
-		return string(kind)
-	}
-	return "success"
-}
-
-// kindHints says what can be done about a failure that was not a denial.
-func kindHints(kind tool.Kind, entry records.Entry) []string {
-	l, isLimit := limits[kind]
-	manifest := entry.Manifest
-	flag, _, _ := strings.Cut(l.flag, " ")
-	switch {
-	case kind == tool.Internal && entry.Cause == "": // kept by an earlier version
-		return []string{"run the call again with --verbose to see the cause"}
-	case kind == tool.Internal && manifest != "":
-		return []string{toRun("caisson validate "+quoted(shortPath(manifest))) + " to see whether the tool is the reason"}
-	case !isLimit:
-		return nil
-	case flag == "":
-		return []string{l.raise(manifest, shortPath(manifest))}
-	}
-	return []string{fmt.Sprintf("%s or %s, whichever is lower", l.raise(manifest, shortPath(manifest)), flag)}
-}
-
 // explainHints says to run "caisson explain" if the call's record was kept and shows more. A call
 // that was rejected before it ran, for a reason in the message, has nothing to show.
 func (o *options) explainHints(record tool.Record, kept bool) []string {
-	early := []string{availability, approvalPermission} // denied before the tool is started
+	early := []string{availability, view.ApprovalPermission} // denied before the tool is started
 	if kept && (record.Usage.Fuel != nil || len(record.Denials) > 0 && !slices.Contains(early, record.Denials[0].Permission)) {
-		return []string{toRun(o.explainCommand(record.CallID)) + " to see what it did"}
+		return []string{terminal.ToRun(view.ExplainCommand(record.CallID, o.stateDir)) + " to see what it did"}
 	}
 	return nil
+}
+
+// Parts of a result, besides those of its content.
+const (
+	partOutput = view.OutputPart
+	partError  = "error"
+	partData   = "data"
+)
+
+// pageOptions select the range of a result to print.
+type pageOptions struct {
+	output bool
+	part   string          // empty means the output, or the data if there is no output
+	from   int64           // the first byte
+	bytes  manifests.Bytes // 0 for all
+}
+
+func (p *pageOptions) flags(command *cobra.Command) {
+	flags := command.Flags()
+	flags.BoolVar(&p.output, "output", false, "print only the output, or the part of the result named by --part, in full")
+	flags.StringVar(&p.part, "part", "", "with --output: print only `PART`: output, error, data, or a content part such as 'content[0]'")
+	flags.Int64Var(&p.from, "from", 0, "with --output: start at byte `N`")
+	flags.Func("bytes", "with --output: print at most `SIZE`, such as 32KiB (default: all)", parsedInto(&p.bytes, parseSize))
+}
+
+// check rejects flags that need --output.
+func (p *pageOptions) check(command *cobra.Command) error {
+	for _, name := range []string{"part", "from", "bytes"} {
+		if command.Flags().Changed(name) && !p.output {
+			return usageError(command, "--"+name+" needs --output")
+		}
+	}
+	if p.from < 0 {
+		return usageError(command, fmt.Sprintf("--from %d: want 0 or more", p.from))
+	}
+	return nil
+}
+
+// printPage prints a range of a call's result. With --json it prints a [tool.Page].
+func (o *options) printPage(entry records.Entry, p pageOptions) error {
+	result, id := entry.Result(), entry.Record.CallID
+	if p.part == "" {
+		p.part = partOutput
+		if result.Output == "" && len(result.Data) > 0 {
+			p.part = partData
+		}
+	}
+	whole, ok := partOf(result, p.part)
+	if !ok {
+		return failed(exitUsage, fmt.Sprintf("the call %s returned no %s", id, p.part), partHint(result))
+	}
+	if p.from > int64(len(whole)) {
+		return failed(exitUsage, fmt.Sprintf("--from %d: the %s of the call has %s", p.from, p.part, terminal.Count(len(whole), "byte")))
+	}
+	page := pageOf(whole, p.from, int64(p.bytes))
+	if o.json {
+		page.Reference = referenceOf(id, p.part)
+		return o.printJSON(page)
+	}
+	text := page.Text
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	if err := o.print(text); err != nil {
+		return err
+	}
+	if page.Next >= 0 {
+		o.hint(fmt.Sprintf("%d of %d bytes follow; read on with %s", page.Total-page.Next, page.Total, view.OutputCommand(id, p.part, page.Next, o.stateDir)))
+	}
+	return nil
+}
+
+// referenceOf returns the reference of a part of a result, as in [tool.Cut]. The reference of the
+// output is the call's id alone.
+func referenceOf(id, part string) string {
+	if part == partOutput {
+		return id
+	}
+	return id + "." + part
+}
+
+// partHint names the parts that a result has.
+func partHint(result tool.Result) string {
+	var parts []string
+	for _, part := range []string{partOutput, partError, partData} {
+		if _, ok := partOf(result, part); ok {
+			parts = append(parts, part)
+		}
+	}
+	for i := range result.Content {
+		parts = append(parts, fmt.Sprintf("content[%d]", i))
+	}
+	if len(parts) == 0 {
+		return "the call returned nothing"
+	}
+	return "choose one of its parts with --part: " + strings.Join(parts, ", ")
+}
+
+// partOf returns a part of a result as text, or false if it does not have the part. "content[1:]" is
+// all content parts from that one on.
+func partOf(result tool.Result, part string) (string, bool) {
+	switch part {
+	case partOutput:
+		return result.Output, result.Output != ""
+	case partError:
+		return result.Error, result.Error != ""
+	case partData:
+		return string(result.Data), len(result.Data) > 0
+	}
+	for i, c := range result.Content {
+		switch {
+		case part == fmt.Sprintf("content[%d:]", i):
+			return wireText(result.Content[i:]), true
+		case part != fmt.Sprintf("content[%d]", i):
+			continue
+		case c.Type == "text":
+			return c.Text, true
+		}
+		return wireText(c), true
+	}
+	return "", false
+}
+
+// wireText returns content parts as written in a result, with binary data in base64.
+func wireText(content any) string {
+	text, _ := marshal(content) // text and bytes can always be encoded
+	return string(text)
+}
+
+// pageOf returns at most most bytes of a text, or all if most is 0. The page starts at the first
+// character at or after byte from, ends between two characters, and has at least one character.
+func pageOf(whole string, from, most int64) tool.Page {
+	begin := int(from)
+	for begin < len(whole) && !utf8.RuneStart(whole[begin]) {
+		begin++
+	}
+	end := len(whole)
+	if rest := int64(end - begin); most > 0 && most < rest {
+		end = begin + int(most)
+		for end > begin && !utf8.RuneStart(whole[end]) {
+			end--
+		}
+		if end == begin {
+			_, size := utf8.DecodeRuneInString(whole[begin:])
+			end += size
+		}
+	}
+	page := tool.Page{Text: whole[begin:end], From: int64(begin), Next: int64(end), Total: int64(len(whole))}
+	if end == len(whole) {
+		page.Next = -1
+	}
+	return page
 }

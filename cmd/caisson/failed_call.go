@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -10,9 +9,11 @@ import (
 	"syscall"
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/internal/check"
+	"github.com/caisson-run/caisson/internal/terminal"
+	"github.com/caisson-run/caisson/internal/view"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime"
-	"github.com/caisson-run/caisson/runtime/extism"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -21,11 +22,11 @@ func (h *host) failureOf(record tool.Record) *failure {
 	kind := record.Result.Kind
 	code, _ := exitCode(kind)
 	name := record.Function.Name
-	why := whyFailed(record.Result)
+	printed := ""
 	if !h.options.quiet && !h.options.json {
-		why = withoutLog(why, printedLog(record.Log, h.options.verbose))
+		printed = view.PrintedLog(record.Log, h.options.verbose)
 	}
-	text := name + ": " + why
+	text := name + ": " + view.Failure(record.Result, printed)
 	if found, ok := h.runaways.of(record.CallID); ok {
 		return failed(code, text, reportHint(found))
 	}
@@ -52,38 +53,6 @@ func fullHints(calls []tool.HostCall) (hints []string) {
 		}
 	}
 	return hints[:min(len(hints), 3)]
-}
-
-// theToolSays is before a tool's own words, so that they cannot pass for the host's.
-const theToolSays = "the tool says: "
-
-// whyFailed returns why a call failed. The reason of a tool that failed is in its own words, except for
-// those that begin with "the tool", which are the host's. The other kinds of failures are the host's.
-func whyFailed(result tool.Result) string {
-	if result.Kind == tool.ToolFailed && !strings.HasPrefix(result.Error, "the tool") {
-		return theToolSays + result.Error
-	}
-	return result.Error
-}
-
-// withoutLog returns the text of a failure without the tool's log, if that is quoted at its end: "denied:
-// …; the tool exited with code 1: LOG". A long log is quoted from "… " on.
-func withoutLog(text, log string) string {
-	isHosts := (strings.HasPrefix(text, "the tool ") || strings.HasPrefix(text, "denied: ")) && !strings.HasPrefix(text, theToolSays)
-	if log == "" || !isHosts { // only the host's own words quote it
-		return text
-	}
-	for i := range text {
-		words, found := strings.CutPrefix(text[i:], ":")
-		if !found {
-			continue
-		}
-		words, isEnd := strings.CutPrefix(strings.TrimSpace(words), "… ")
-		if words == log || isEnd && words != "" && strings.HasSuffix(log, words) {
-			return text[:i]
-		}
-	}
-	return text
 }
 
 // alsoDenied describes the last denial that may matter to a failure that has another reason, and the secrets that
@@ -115,19 +84,12 @@ func (h *host) nestedHints() []string {
 				hints = append(append(hints, "a call that it made failed: "+m.text), m.hints...)
 			}
 		case tool.UnknownTool:
-			hints = append(hints, "it called "+name+", which failed: "+whyFailed(made.Result), "load it with --tools DIR")
+			hints = append(hints, "it called "+name+", which failed: "+view.Failure(made.Result, ""), "load it with --tools DIR")
 		default:
-			hints = append(append(hints, "it called "+name+", which failed: "+whyFailed(made.Result)), h.denialHints(name, made.Denials)...)
+			hints = append(append(hints, "it called "+name+", which failed: "+view.Failure(made.Result, "")), h.denialHints(name, made.Denials)...)
 		}
 	}
 	return hints
-}
-
-// withHints adds hints to the failure's last message.
-func (f *failure) withHints(hints ...string) *failure {
-	m := &f.messages[len(f.messages)-1]
-	m.hints = append(m.hints, hints...)
-	return f
 }
 
 // internalFailure explains a failure of the host to the operator. A failure caused by a module or a
@@ -137,13 +99,13 @@ func (h *host) internalFailure(record tool.Record) *failure {
 	if cause == nil {
 		return failed(exitFailed, name+": "+record.Result.Error, "run the command again with --verbose to see the cause")
 	}
-	if problem, fix, ok := problemOf(cause); ok {
+	if problem, fix, ok := check.Advice(cause); ok {
 		return failed(exitUsage, name+": "+problem, fix)
 	}
 	text := name + ": " + cause.Error()
 	switch mount, ok := errors.AsType[*files.Error](cause); {
 	case errors.Is(cause, runtime.ErrModule), errors.Is(cause, runtime.ErrDigest):
-		return failed(exitUsage, text, toRun("caisson validate "+quoted(h.fileOf(name))))
+		return failed(exitUsage, text, terminal.ToRun("caisson validate "+terminal.Quote(h.fileOf(name))))
 	case ok:
 		return failed(exitUsage, text, fmt.Sprintf("check that the directory granted for %s exists and can be used", mount.Path))
 	case errors.Is(cause, syscall.ENOSPC):
@@ -154,7 +116,7 @@ func (h *host) internalFailure(record tool.Record) *failure {
 
 // parametersHint says how to see the parameters of a tool.
 func (h *host) parametersHint(name string) string {
-	return toRun(h.inspectCommand(name, sourceFlagNames)) + " to see its parameters"
+	return terminal.ToRun(h.inspectCommand(name, sourceFlagNames)) + " to see its parameters"
 }
 
 func (h *host) fileOf(name string) string {
@@ -164,47 +126,11 @@ func (h *host) fileOf(name string) string {
 	return ""
 }
 
-// whereTools says what to do if a tool was not found.
-func (h *host) whereTools() string {
-	if len(h.registry.List()) == 0 {
-		return "there is no tool in " + strings.Join(h.sources, ", ") + "; " + cmp.Or(h.pluginsHint(), "name a folder that has a tool.yaml or NAME.tool.yaml with --tools DIR")
-	}
-	return toRun(h.options.again("caisson list", sourceFlagNames...)) + " to see the tools"
-}
-
-// pluginsHint says how to name a manifest of Extism that is in one of the sources, or "".
-func (h *host) pluginsHint() string {
-	for _, source := range h.sources {
-		if hint := namedThemselves("--tools ", source); hint != "" {
-			return hint
-		}
-	}
-	return ""
-}
-
-// limit is a limit that a call can exceed: its key in manifests, its member in those of Extism, the flag that
-// sets it, and its value. All but the key may be empty.
-type limit struct {
-	key, member, flag string
-	value             func(runtime.Limits) int64
-}
-
-var limits = map[tool.Kind]limit{
-	tool.Deadline: {"limits.timeout", "timeout_ms", "--timeout DURATION", func(l runtime.Limits) int64 { return int64(l.Timeout) }},
-	tool.Memory:   {"limits.memory", "memory.max_pages", "--memory SIZE", func(l runtime.Limits) int64 { return int64(l.Memory) }},
-	tool.Fuel:     {"limits.fuel", "", "--fuel N", func(l runtime.Limits) int64 { return l.Fuel }},
-	tool.Output:   {"limits.output", "", "", nil},
-}
-
-// raise says to raise the limit in a manifest, which is that of a file, at a place.
-func (l limit) raise(file, place string) string {
-	switch {
-	case !extism.IsManifest(file):
-		return "raise " + l.key + " in " + place
-	case l.member == "":
-		return "raise " + l.key + " in a manifest of Caisson: those of Extism, such as " + place + ", cannot have it"
-	}
-	return "raise " + l.member + " in " + place
+// limitValues have the limits that flags set.
+var limitValues = map[tool.Kind]func(runtime.Limits) int64{
+	tool.Deadline: func(l runtime.Limits) int64 { return int64(l.Timeout) },
+	tool.Memory:   func(l runtime.Limits) int64 { return int64(l.Memory) },
+	tool.Fuel:     func(l runtime.Limits) int64 { return l.Fuel },
 }
 
 // limitHints names the limit to raise: that of the profile that the call names if it is lower than the others, or
@@ -219,27 +145,28 @@ func (h *host) limitHints(record tool.Record) []string {
 	if !ok {
 		return nil
 	}
-	l := limits[kind]
-	if hint := l.profileHint(entry.Manifest.Behavior.Profile, h.witness.profiles[record.CallID], t); hint != "" {
-		return []string{hint}
+	limit, asked := view.Limits[kind], entry.Manifest.Limits
+	if value, ok := limitValues[kind]; ok {
+		if hint := profileHint(value, entry.Manifest.Behavior.Profile, h.witness.profiles[record.CallID], t); hint != "" {
+			return []string{hint}
+		}
+		if value(runtime.Limits{Timeout: asked.Timeout, Memory: asked.Memory, Fuel: asked.Fuel}) != value(t.Limits()) {
+			return []string{"raise it with " + limit.Flag}
+		}
 	}
-	asked := entry.Manifest.Limits
-	if own := (runtime.Limits{Timeout: asked.Timeout, Memory: asked.Memory, Fuel: asked.Fuel}); l.value != nil && l.value(own) != l.value(t.Limits()) {
-		return []string{"raise it with " + l.flag}
-	}
-	return []string{l.raise(entry.Manifest.File, placeIn(entry.Manifest, l.key))}
+	return []string{limit.Raise(entry.Manifest.File, placeIn(entry.Manifest, limit.Key))}
 }
 
 // profileHint says which profile to name if the one that an argument names is what limits the call, or "" if it
 // is not.
-func (l limit) profileHint(argument, profile string, t *runtime.Tool) string {
+func profileHint(value func(runtime.Limits) int64, argument, profile string, t *runtime.Tool) string {
 	profiles := t.ProfileLimits()
-	if l.value == nil || profile == "" || !lower(l.value(profiles[profile]), l.value(t.Limits())) {
+	if profile == "" || !lower(value(profiles[profile]), value(t.Limits())) {
 		return ""
 	}
 	var more []string
 	for _, name := range slices.Sorted(maps.Keys(profiles)) {
-		if lower(l.value(profiles[profile]), l.value(profiles[name])) {
+		if lower(value(profiles[profile]), value(profiles[name])) {
 			more = append(more, name)
 		}
 	}
@@ -259,4 +186,81 @@ func placeIn(m *manifests.Manifest, key string) string {
 		return fmt.Sprintf("%s:%d", m.File, line)
 	}
 	return m.File
+}
+
+// availability is the permission in the receipt of a tool that lacks a required setting.
+const availability = "availability"
+
+// callPermission is the permission to call another tool.
+const callPermission = "tools"
+
+// secretPermission is the permission to have a secret sent.
+const secretPermission = "secrets"
+
+// withheld returns what was granted to a tool but is not effective, such as a secret whose variable
+// is not set, and how to see the rest.
+func (h *host) withheld(name string) []string {
+	var hints []string
+	if entry, ok := h.registry.Get(name); ok {
+		if h.lacksInterpreter(entry.Manifest) {
+			return []string{terminal.ToRun("caisson interpreters install " + string(entry.Manifest.Module.Language))}
+		}
+		if t, ok := entry.Tool.(*runtime.Tool); ok {
+			for _, d := range t.Decisions() {
+				if d.Granted != "" && d.Effective == "" {
+					hints = append(hints, fmt.Sprintf("%s: %s, but %s", d.Permission, d.Granted, d.Reason))
+				}
+			}
+		}
+	}
+	hints = append(hints, h.unappliedHints()...)
+	return append(hints, terminal.ToRun(h.inspectCommand(name, toolFlagNames))+" to see what it requests and what would allow it")
+}
+
+// denialHints says what would allow the last denial, which the error names.
+func (h *host) denialHints(name string, denials []tool.Denial) []string {
+	if len(denials) == 0 {
+		return nil
+	}
+	last := denials[len(denials)-1]
+	switch last.Permission {
+	case availability:
+		return append(h.withheld(name), h.operator.unusedFile()...)
+	case view.ApprovalPermission:
+		return h.approvalHints(name)
+	}
+	if _, found := h.registry.Get(last.Value); last.Permission == callPermission && !found {
+		return []string{fmt.Sprintf("there is no tool %s; load it with --tools DIR", last.Value)}
+	}
+	file := ""
+	if entry, ok := h.registry.Get(name); ok {
+		file = entry.Manifest.File
+	}
+	remedy, note := h.operator.contextNote(last, file)
+	hints := append(remedy.Hints("the manifest of "+name, h.operator.file()), note...)
+	others := -1
+	for _, d := range denials {
+		if !d.Note {
+			others++
+		}
+	}
+	if others > 0 {
+		hints = append(hints, terminal.Count(others, "more request")+" were denied; --json shows all")
+	}
+	if len(hints) > 0 {
+		hints = append(hints, h.unappliedHints()...)
+	}
+	return append(hints, h.operator.unusedFile()...)
+}
+
+// approvalHints says how to let calls of a tool run that were not approved.
+func (h *host) approvalHints(name string) []string {
+	entry, ok := h.registry.Get(name)
+	if !ok || h.operator.asks(entry.Manifest) {
+		return nil
+	}
+	return []string{
+		"run all of its calls without approval with --approve-tool " + entry.Name,
+		fmt.Sprintf("or in %s: approve: [{tools: [%s]}]", h.operator.file(), entry.Name),
+	}
 }

@@ -14,8 +14,8 @@ import (
 	"unicode"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
+	"github.com/caisson-run/caisson/internal/check"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/manifests/permission"
 	"github.com/caisson-run/caisson/runtime"
@@ -53,6 +53,9 @@ type options struct {
 	json, quiet, verbose bool
 }
 
+// noDialect is the value of --dialect for plain calls that are not in a provider's format.
+const noDialect = "none"
+
 func (o *options) outputFlags(command *cobra.Command, json string) {
 	command.Flags().BoolVar(&o.json, "json", false, json)
 	command.Flags().BoolVar(&o.quiet, "quiet", false, "print results and errors only: no hints, no progress, no tool logs")
@@ -63,18 +66,6 @@ func (o *options) toolFlags(command *cobra.Command) {
 	o.sourceFlags(command)
 	o.policyFlags(command)
 	o.grantFlags(command)
-}
-
-// sameFlags makes a command that runs no calls accept all flags of call, so that those of a call can be
-// repeated with it, but for those that would contradict it. The ones that it does not have itself are without effect
-// there, and not shown.
-func (o *options) sameFlags(command *cobra.Command, but ...string) {
-	newCall(*o).Flags().VisitAll(func(flag *pflag.Flag) {
-		if command.Flags().Lookup(flag.Name) == nil && !slices.Contains(but, flag.Name) {
-			flag.Hidden = true
-			command.Flags().AddFlag(flag)
-		}
-	})
 }
 
 func (o *options) sourceFlags(command *cobra.Command) {
@@ -116,6 +107,23 @@ func (o *options) cacheFlag(command *cobra.Command, usage string) {
 
 func (o *options) logFlag(command *cobra.Command) {
 	command.Flags().BoolVar(&o.verbose, "verbose", false, "log what Caisson does to standard error")
+}
+
+// interpreterFlag adds the flag that says where interpreters are.
+func (o *options) interpreterFlag(command *cobra.Command) {
+	command.Flags().StringVar((*string)(&o.interpreters), "interpreter-dir", "", "interpreters of script tools are in `DIR` (default: in the user's cache folder)")
+}
+
+// interpreterFolder returns the folder that the flag names, or the user's.
+func (o *options) interpreterFolder() (interpreters.Folder, error) {
+	if o.interpreters != "" {
+		return o.interpreters, nil
+	}
+	folder, err := interpreters.DefaultFolder()
+	if err != nil {
+		return "", failed(exitUsage, err.Error(), "name one with --interpreter-dir DIR")
+	}
+	return folder, nil
 }
 
 // policy returns the flags as a policy: grants to every tool that requests them, and which calls
@@ -199,7 +207,7 @@ func parseMount(text string) (manifests.FileGrant, error) {
 	}
 	if len(grant.Host.Keys()) == 0 {
 		if info, err := os.Stat(host); err != nil {
-			return manifests.FileGrant{}, fmt.Errorf("the directory %s: %s", host, reasonOf(err))
+			return manifests.FileGrant{}, fmt.Errorf("the directory %s: %s", host, check.Reason(err))
 		} else if !info.IsDir() {
 			return manifests.FileGrant{}, fmt.Errorf("%s is not a directory", host)
 		}

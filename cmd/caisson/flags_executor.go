@@ -2,12 +2,17 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"math"
+	"os"
+	"path/filepath"
+	goruntime "runtime"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/batches"
 	"github.com/caisson-run/caisson/internal/records"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
@@ -29,6 +34,17 @@ func (o *options) executorFlags(command *cobra.Command, every, uncut string) {
 	flags.Func("max-output",
 		"truncate results longer than `SIZE`, such as 64KiB (at least 1KiB, or unlimited); \"caisson explain --output\" prints them in full (default: "+uncut+")",
 		parsedInto(&o.maxOutput, parseMaxOutput))
+}
+
+// runFlags adds the flags of commands that run calls. state says what the command stores in the state folder, and the
+// others are as in [options.executorFlags].
+func (o *options) runFlags(command *cobra.Command, every, uncut, state string) {
+	o.toolFlags(command)
+	o.agentFlag(command)
+	o.limitFlags(command)
+	o.executorFlags(command, every, uncut)
+	o.stateFlag(command, state)
+	o.compileFlags(command)
 }
 
 // leastOutput is the minimum size of a truncated result. The notice that says how to read the rest
@@ -90,3 +106,54 @@ func (o *options) output(hint func(tool.Cut) string) executor.Output {
 	}
 	return cut
 }
+
+// stateFolder returns the folder for all stored state, or "" for none.
+func (o *options) stateFolder() (string, error) {
+	if o.stateDir != nil {
+		return *o.stateDir, nil
+	}
+	return records.StateDir(goruntime.GOOS, os.Getenv)
+}
+
+// stateFolderOf returns the folder for what is stored under a name in the state folder.
+func (o *options) stateFolderOf(name string) (string, error) {
+	dir, err := o.stateFolder()
+	if err == nil && dir == "" {
+		err = fmt.Errorf("there is no state folder, in which %s are stored", name)
+	}
+	if err != nil {
+		return "", failed(exitUsage, err.Error(), "name one with --state-dir DIR")
+	}
+	return filepath.Join(dir, name), nil
+}
+
+// records returns the folder of records, or "" for none.
+func (o *options) records() (records.Folder, error) {
+	dir, err := o.stateFolder()
+	if dir == "" || err != nil {
+		return "", err
+	}
+	return records.In(dir), nil
+}
+
+// batches returns the folder of paused batches, or "" for none.
+func (o *options) batches() (batches.Folder, error) {
+	dir, err := o.stateFolder()
+	if dir == "" || err != nil {
+		return "", err
+	}
+	return batches.In(dir), nil
+}
+
+// keptHelp is part of the help of commands that run calls.
+const keptHelp = `Caisson stores the arguments and full results of calls for "caisson explain", in a state
+folder that only the current user can read. --state-dir chooses another folder;
+--state-dir "" stores nothing.`
+
+// stateFlag adds the flag for the state folder. use says what the command does in it.
+func (o *options) stateFlag(command *cobra.Command, use string) {
+	command.Flags().Func("state-dir", use+" (default: in the user's state folder)", pointedTo(&o.stateDir))
+}
+
+// apartHint says how to keep what is stored from tools.
+const apartHint = "choose folders that no tool may write to: with --state-dir DIR or --cache-dir DIR, and with --state FILE if it was given"

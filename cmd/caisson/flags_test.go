@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -129,21 +128,4 @@ func TestExecutorOptions(t *testing.T) {
 	}
 	_, err := (&options{noRepair: true, tolerantJSON: true}).executorOptions(hint)
 	assert.EqualError(t, err, "--no-repair and --tolerant-json cannot be used together")
-}
-
-// TestReuseOf: what inspect says is what the executor is told.
-func TestReuseOf(t *testing.T) {
-	for _, test := range []struct {
-		behavior manifests.Behavior
-		want     time.Duration
-	}{
-		{manifests.Behavior{}, 0},
-		{manifests.Behavior{ReadOnly: true}, reuseFor},
-		{manifests.Behavior{ReadOnly: true, Cache: time.Minute}, time.Minute},
-		{manifests.Behavior{ReadOnly: true, Cache: manifests.CacheOff}, 0},
-	} {
-		found := reuseOf(test.behavior)
-		assert.InDelta(t, test.want.Seconds(), found.Seconds, 0)
-		assert.NotEmpty(t, found.Reason)
-	}
 }

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/caisson-run/caisson/internal/terminal"
+	"github.com/caisson-run/caisson/internal/view"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/manifests/permission"
 )
@@ -51,8 +53,7 @@ func firstProblem(err error) manifests.Problem {
 }
 
 // parseNetwork parses the value of --allow-net: [SCHEME://]HOST[:PORT]. The grant includes all
-// paths and the methods of RFC 9110 and RFC 5789 except CONNECT and TRACE. Without a scheme it
-// includes https and http. Without a port it includes the default ports of the schemes. HOST may be
+// paths and the methods [view.FlagMethods]. Without a scheme it includes https and http. Without a port it includes the default ports of the schemes. HOST may be
 // *.NAME or *. An IPv6 address must be in brackets.
 func parseNetwork(text string) (manifests.NetworkGrant, error) {
 	const want = "[SCHEME://]HOST[:PORT], such as api.example.com, *.example.com, http://localhost:8080 or [::1]:8443"
@@ -60,7 +61,7 @@ func parseNetwork(text string) (manifests.NetworkGrant, error) {
 	if err != nil {
 		return manifests.NetworkGrant{}, fmt.Errorf("%w; want %s", err, want)
 	}
-	wanted["methods"] = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
+	wanted["methods"] = view.FlagMethods
 	grant, err := asGrant("network", wanted)
 	if err != nil {
 		return manifests.NetworkGrant{}, fmt.Errorf("the host %s; want %s", firstProblem(err).Message, want)
@@ -75,7 +76,7 @@ func parseNetwork(text string) (manifests.NetworkGrant, error) {
 func parseCall(text string) (manifests.CallGrant, error) {
 	grant, err := asGrant("calls", text)
 	if err != nil {
-		return manifests.CallGrant{}, fmt.Errorf("%q is not the name of a tool; want NAME: 1 to 64 ASCII letters, digits, _ and -", clip(text, 80))
+		return manifests.CallGrant{}, fmt.Errorf("%q is not the name of a tool; want NAME: 1 to 64 ASCII letters, digits, _ and -", terminal.Clip(text, 80))
 	}
 	call := grant.Calls[0]
 	call.Origin = "--allow-call " + text
@@ -169,11 +170,11 @@ var misspeltURL = regexp.MustCompile(`^(https?)(?:/|//|:/|:///+|:)([a-zA-Z*[][^/
 func parseOrigin(text string, schemes ...string) (object, error) {
 	rest := text
 	if parts := misspeltURL.FindStringSubmatch(text); parts != nil {
-		return nil, fmt.Errorf("%q is not written as a URL; write %s", clip(text, 80), clip(parts[1]+"://"+parts[2], 80))
+		return nil, fmt.Errorf("%q is not written as a URL; write %s", terminal.Clip(text, 80), terminal.Clip(parts[1]+"://"+parts[2], 80))
 	}
 	if scheme, after, found := strings.Cut(text, "://"); found {
 		if scheme != "https" && scheme != "http" {
-			return nil, fmt.Errorf("the scheme %q is neither https nor http", clip(scheme, 80))
+			return nil, fmt.Errorf("the scheme %q is neither https nor http", terminal.Clip(scheme, 80))
 		}
 		schemes, rest = []string{scheme}, after
 	}
@@ -181,7 +182,7 @@ func parseOrigin(text string, schemes ...string) (object, error) {
 		return nil, fmt.Errorf("%q is a range of addresses, but a grant is for a host; name the host, and write the addresses that it may have into a policy: network: [{host: HOST, addresses: [%s]}]", rest, rest)
 	}
 	if host, _, isURL := strings.Cut(rest, "/"); isURL {
-		return nil, fmt.Errorf("%q has a path, but a grant is for a host; write %s", clip(rest, 80), clip(text[:len(text)-len(rest)]+host, 80))
+		return nil, fmt.Errorf("%q has a path, but a grant is for a host; write %s", terminal.Clip(rest, 80), terminal.Clip(text[:len(text)-len(rest)]+host, 80))
 	}
 	host, port, err := splitPort(rest)
 	if err != nil {
@@ -194,7 +195,7 @@ func parseOrigin(text string, schemes ...string) (object, error) {
 	if port != "" {
 		number, err := strconv.ParseUint(port, 10, 16)
 		if err != nil || number == 0 || strconv.FormatUint(number, 10) != port {
-			return nil, fmt.Errorf("the port %q is not a whole number from 1 to 65535", clip(port, 80))
+			return nil, fmt.Errorf("the port %q is not a whole number from 1 to 65535", terminal.Clip(port, 80))
 		}
 		origin["ports"] = []uint64{number}
 	}
@@ -206,20 +207,20 @@ func splitPort(text string) (host, port string, err error) {
 	if inside, found := strings.CutPrefix(text, "["); found {
 		host, after, closed := strings.Cut(inside, "]")
 		if !closed || !strings.Contains(host, ":") {
-			return "", "", fmt.Errorf("%q has no IPv6 address in brackets", clip(text, 80))
+			return "", "", fmt.Errorf("%q has no IPv6 address in brackets", terminal.Clip(text, 80))
 		}
 		port, colon := strings.CutPrefix(after, ":")
 		if after != "" && (!colon || port == "") {
-			return "", "", fmt.Errorf("%q has no port after the brackets", clip(text, 80))
+			return "", "", fmt.Errorf("%q has no port after the brackets", terminal.Clip(text, 80))
 		}
 		return host, port, nil
 	}
 	if host, err := permission.ParseOneHost(text); err == nil && host.Address().IsValid() && strings.Contains(text, ":") {
-		return "", "", fmt.Errorf("an IPv6 address must be in brackets: [%s]", clip(text, 80))
+		return "", "", fmt.Errorf("an IPv6 address must be in brackets: [%s]", terminal.Clip(text, 80))
 	}
 	host, port, found := strings.Cut(text, ":")
 	if found && port == "" {
-		return "", "", fmt.Errorf("%q has no port after the colon", clip(text, 80))
+		return "", "", fmt.Errorf("%q has no port after the colon", terminal.Clip(text, 80))
 	}
 	return host, port, nil
 }

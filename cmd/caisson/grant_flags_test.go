@@ -7,10 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/view"
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/manifests/permission"
+	"github.com/caisson-run/caisson/tool"
 )
 
 func TestParseNetwork(t *testing.T) {
@@ -193,7 +197,7 @@ func FuzzNetworkFlag(f *testing.F) {
 		// It can be shown as a rule, and that as a flag again.
 		rule := manifests.Grant{Tools: []string{"a"}, Network: []manifests.NetworkGrant{got}}.Rule()
 		require.NotNil(t, rule)
-		require.NotEmpty(t, flagsFor(rule))
+		require.NotEmpty(t, view.RemedyOf(tool.Allow{Grant: rule}, "").Flags)
 	})
 }
 
@@ -259,4 +263,43 @@ func flagHost(host string, ports []int) string {
 		host += fmt.Sprintf(":%d", port)
 	}
 	return host
+}
+
+// TestFlagsAreRead: flags that are printed are ones that the command line takes, for what the rule
+// is about.
+func TestFlagsAreRead(t *testing.T) {
+	network := manifests.NetworkPermission{Host: "*.example.com", Ports: []int{80, 8443}, Methods: []string{"POST"}, Schemes: []string{"https", "http"}}
+	rule := manifests.Grant{
+		Tools: []string{"a"}, Network: []manifests.NetworkGrant{{NetworkPermission: network}}, Calls: []manifests.CallGrant{{Tool: "b"}},
+		Secrets: []manifests.SecretGrant{{Name: "K", From: manifests.SecretSource{Env: "K"}, Host: "::1"}},
+		Files:   []manifests.FileGrant{{Path: permission.NewGuestPath("/a b"), Access: manifests.AccessReadWrite}},
+		Context: manifests.GrantContext("p"),
+	}.Rule()
+	var o options
+	command := &cobra.Command{}
+	o.policyFlags(command)
+	o.grantFlags(command)
+	flags := strings.ReplaceAll(view.RemedyOf(tool.Allow{Grant: rule}, "").Flags, "HOSTDIR", t.TempDir())
+	require.NotEmpty(t, flags)
+	for _, flag := range strings.Split(flags, "--")[1:] {
+		name, value, found := strings.Cut(strings.TrimSpace(flag), " ")
+		require.True(t, found, flag)
+		require.NoError(t, command.Flags().Set(name, strings.Trim(value, "'")), flag)
+	}
+	assert.Equal(t, "/a b", o.mounts[0].Path.String())
+	assert.Equal(t, manifests.AccessReadWrite, o.mounts[0].Access)
+	assert.Equal(t, "b", o.calls[0].Tool)
+	assert.Equal(t, "::1", o.secrets[0].Host)
+	assert.Equal(t, "p", o.context[0].key)
+	given := map[string]bool{}
+	for _, g := range o.networks {
+		assert.Equal(t, network.Host, g.Host)
+		assert.Equal(t, view.FlagMethods, g.Methods)
+		for _, scheme := range g.Schemes {
+			for _, port := range g.Ports {
+				given[fmt.Sprint(scheme, port)] = true
+			}
+		}
+	}
+	assert.Equal(t, map[string]bool{"https80": true, "https8443": true, "http80": true, "http8443": true}, given)
 }

@@ -7,11 +7,21 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"unicode/utf16"
-	"unicode/utf8"
 
+	"github.com/caisson-run/caisson/internal/check"
+	"github.com/caisson-run/caisson/internal/terminal"
+	"github.com/caisson-run/caisson/runtime"
 	"github.com/caisson-run/caisson/tool"
 )
+
+// environment is the command's input and output.
+type environment struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	compiler       runtime.Compiler
+	args           []string       // the command line, without the program
+	exit           func(code int) // ends the process; nil if the command does not own the process
+}
 
 // maxInput is the maximum number of bytes read from a file or from stdin.
 const maxInput = 64 << 20
@@ -40,14 +50,14 @@ func (e environment) readAll(name string) ([]byte, error) {
 	if name != "-" {
 		file, err := os.Open(name)
 		if err != nil {
-			return nil, failed(exitUsage, fmt.Sprintf("cannot read %s: %s", name, reasonOf(err)), "name a file that can be read, or - for standard input")
+			return nil, failed(exitUsage, fmt.Sprintf("cannot read %s: %s", name, check.Reason(err)), "name a file that can be read, or - for standard input")
 		}
 		defer file.Close()
 		from, called = file, name
 	}
 	content, err := io.ReadAll(io.LimitReader(from, maxInput+1))
 	if err != nil {
-		return nil, failed(exitUsage, fmt.Sprintf("cannot read %s: %s", called, reasonOf(err)), "name a file that can be read, or - for standard input")
+		return nil, failed(exitUsage, fmt.Sprintf("cannot read %s: %s", called, check.Reason(err)), "name a file that can be read, or - for standard input")
 	}
 	if len(content) > maxInput {
 		return nil, failed(exitUsage, fmt.Sprintf("%s has more than %d bytes", called, maxInput))
@@ -62,6 +72,14 @@ func (e environment) printJSON(value any) error {
 		return err
 	}
 	if _, err := e.stdout.Write(append(text, '\n')); err != nil {
+		return fmt.Errorf("cannot write the output: %w", err)
+	}
+	return nil
+}
+
+// print writes text to stdout, sanitised for terminals.
+func (e environment) print(text string) error {
+	if _, err := io.WriteString(e.stdout, terminal.Escape(text)); err != nil {
 		return fmt.Errorf("cannot write the output: %w", err)
 	}
 	return nil
@@ -82,7 +100,7 @@ func encoded(value any) (json.RawMessage, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot write the output: %w", err)
 	}
-	return visible(text), nil
+	return terminal.EscapeJSON(text), nil
 }
 
 // marshal returns a value as JSON, without escapes for HTML.
@@ -94,35 +112,12 @@ func marshal(value any) ([]byte, error) {
 	return bytes.TrimRight(b.Bytes(), "\n"), err
 }
 
-// visible returns JSON in which all characters for which [tool.Deceives] is true are escaped,
-// including those that shape honest text. They occur only in strings, where an escape means the
-// same.
-func visible(text []byte) []byte {
-	deceives := func(r rune) bool { return r >= 0x7f && tool.Deceives(r) } // JSON escapes lower ones, or they are white space
-	if !bytes.ContainsFunc(text, deceives) {
-		return text
-	}
-	var escaped []byte
-	for len(text) > 0 {
-		r, size := utf8.DecodeRune(text)
-		switch {
-		case !deceives(r):
-			escaped = append(escaped, text[:size]...)
-		case r <= 0xffff:
-			escaped = fmt.Appendf(escaped, `\u%04x`, r)
-		default:
-			high, low := utf16.EncodeRune(r)
-			escaped = fmt.Appendf(escaped, `\u%04x\u%04x`, high, low)
+// printLost prints records that cannot be printed as output. --quiet does not suppress it.
+func (e environment) printLost(records []tool.Record) {
+	for _, record := range records {
+		if text, err := encoded(record); err == nil {
+			// Nothing can be done if stderr fails.
+			_, _ = fmt.Fprintf(e.stderr, "caisson: record: %s\n", terminal.EscapeLine(string(text)))
 		}
-		text = text[size:]
 	}
-	return escaped
-}
-
-// list returns the slice, or an empty one for nil, so that JSON has [] instead of null.
-func list[T any](elements []T) []T {
-	if elements == nil {
-		return []T{}
-	}
-	return elements
 }

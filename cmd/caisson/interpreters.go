@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/internal/terminal"
 	"github.com/caisson-run/caisson/runtime"
 	"github.com/caisson-run/caisson/runtime/interpreters"
 )
@@ -33,20 +33,7 @@ On a machine without network, install from a file that another machine has: --fr
 the file that "caisson interpreters list" names there.`
 
 func newInterpreters(o options) *cobra.Command {
-	command := &cobra.Command{
-		Use:   "interpreters",
-		Short: "install what Python and JavaScript tools run in",
-		Long:  interpretersHelp,
-		Args:  cobra.ArbitraryArgs,
-		RunE: func(command *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return unknownCommand(command, args[0])
-			}
-			return usageError(command, "interpreters needs a command: install, list or verify")
-		},
-	}
-	command.AddCommand(newInterpretersInstall(o), newInterpretersList(o), newInterpretersVerify(o))
-	return command
+	return newGroup("interpreters", "install what Python and JavaScript tools run in", interpretersHelp, "install, list or verify", newInterpretersInstall(o), newInterpretersList(o), newInterpretersVerify(o))
 }
 
 func newInterpretersInstall(o options) *cobra.Command {
@@ -103,23 +90,6 @@ func completeLanguages(_ *cobra.Command, args []string, _ string) (languages []c
 	return languages, cobra.ShellCompDirectiveNoFileComp
 }
 
-// interpreterFlag adds the flag that says where interpreters are.
-func (o *options) interpreterFlag(command *cobra.Command) {
-	command.Flags().StringVar((*string)(&o.interpreters), "interpreter-dir", "", "interpreters of script tools are in `DIR` (default: in the user's cache folder)")
-}
-
-// interpreterFolder returns the folder that the flag names, or the user's.
-func (o *options) interpreterFolder() (interpreters.Folder, error) {
-	if o.interpreters != "" {
-		return o.interpreters, nil
-	}
-	folder, err := interpreters.DefaultFolder()
-	if err != nil {
-		return "", failed(exitUsage, err.Error(), "name one with --interpreter-dir DIR")
-	}
-	return folder, nil
-}
-
 // interpreterState is what the commands print of an interpreter as JSON.
 type interpreterState struct {
 	Language  string `json:"language"`
@@ -156,7 +126,7 @@ func (o *options) listInterpreters(check func(interpreters.Interpreter) error) (
 		if state.Installed {
 			if err := check(i); err != nil {
 				state.Problem = err.Error()
-				wrong.messages = append(wrong.messages, message{err.Error(), []string{toRun("caisson interpreters install " + i.Language)}})
+				wrong.messages = append(wrong.messages, message{err.Error(), []string{terminal.ToRun("caisson interpreters install " + i.Language)}})
 			}
 		}
 		all, text = append(all, state), text+state.String()
@@ -264,14 +234,4 @@ func notInstalled(i interpreters.Interpreter, err error) error {
 		return failed(exitUsage, err.Error(), "it comes from "+i.Origin)
 	}
 	return failed(exitUsage, err.Error(), "name another folder with --interpreter-dir DIR, or another file with --from FILE")
-}
-
-// lacksInterpreter reports whether a tool is a script whose interpreter is not installed.
-func (h *host) lacksInterpreter(m *manifests.Manifest) bool {
-	i, found := interpreters.For(string(m.Module.Language))
-	if !found {
-		return false
-	}
-	folder, err := h.options.interpreterFolder()
-	return err != nil || !folder.Has(i)
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/known"
-	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/internal/view"
 	"github.com/caisson-run/caisson/registry"
 )
 
@@ -66,13 +66,6 @@ func newList(o options) *cobra.Command {
 	return command
 }
 
-// catalogue is what list prints as JSON.
-type catalogue struct {
-	registry.Catalogue
-	// Problems say which manifests are broken, and which sources are not loaded.
-	Problems []manifests.Problem `json:"problems"`
-}
-
 func (o *options) list(ctx context.Context, all bool) (err error) {
 	h, err := o.open(ctx, opening{})
 	if err != nil {
@@ -83,116 +76,16 @@ func (o *options) list(ctx context.Context, all bool) (err error) {
 	if err != nil {
 		return err
 	}
-	c := catalogue{h.Catalogue(allowed), list(h.problems())}
+	c := view.Catalogue{Catalogue: h.Catalogue(allowed), Problems: view.List(h.problems())}
 	if !all {
 		c.Tools = slices.DeleteFunc(c.Tools, func(t registry.Listing) bool { return t.Hidden || !t.Allowed })
 	}
-	err = o.show(c, c.table(widthOf(o.stdout)))
+	err = o.show(c, c.Table(widthOf(o.stdout)))
 	if err == nil && len(h.registry.List()) == 0 {
 		o.hint(h.whereTools())
 	}
 	h.noteUnapplied()
 	return err
-}
-
-// allowedTools returns the names of the chosen agent's tools, or nil if no agent is chosen.
-func (h *host) allowedTools() ([]string, error) {
-	if h.options.agent == "" {
-		return nil, nil
-	}
-	agent, err := h.agentNamed(h.options.agent)
-	return list(agent.AllowedTools), err
-}
-
-// deprecation says since when a tool is deprecated and what replaces it.
-func deprecation(d manifests.Deprecated) string {
-	text := "deprecated"
-	if d.Since != "" {
-		text += " since " + d.Since
-	}
-	if d.Use != "" {
-		text += "; use " + d.Use
-	}
-	if d.Message != "" {
-		text += ": " + d.Message
-	}
-	return text
-}
-
-// table returns the catalogue as text for people, of lines as wide as most if possible.
-func (c catalogue) table(most int) string {
-	rows := [][]string{{"NAME", "WHAT IT IS", "SOURCE", "NOTES"}}
-	for _, t := range c.Tools {
-		rows = append(rows, []string{t.Name, cmp.Or(t.Label, clip(t.Summary, 48)), t.Source, strings.Join(notesOn(t), "; ")})
-	}
-	text := fitted(rows, most)
-	if len(c.Duplicates) > 0 {
-		text += "\n"
-	}
-	for _, d := range c.Duplicates {
-		text += sanitiseLine(keptOut(d)) + "\n"
-	}
-	return text
-}
-
-// notesOn returns what a table says of a tool beside its name.
-func notesOn(t registry.Listing) (notes []string) {
-	if !t.Allowed {
-		notes = append(notes, "not for this agent")
-	}
-	if t.Unavailable != "" {
-		notes = append(notes, "unavailable: "+t.Unavailable)
-	}
-	old := manifests.Deprecated{} // without the message, which is long
-	if t.Deprecated != nil {
-		old = manifests.Deprecated{Since: t.Deprecated.Since, Use: t.Deprecated.Use, Alias: t.Deprecated.Alias}
-		if old.Use == t.Name {
-			old.Use = ""
-		}
-		if old.Alias == "" {
-			notes = append(notes, deprecation(old))
-		}
-	}
-	for _, note := range []struct {
-		is   bool
-		note string
-	}{
-		{t.ReadOnly, "read-only"}, {t.Execution == manifests.ExecutionClient, "run by the client"}, {t.Asks != "", "needs approval"},
-		{t.Type != manifests.FunctionTool, string(t.Type)}, {t.Final, "final"}, {t.Hidden, "hidden"},
-	} {
-		if note.is {
-			notes = append(notes, note.note)
-		}
-	}
-	var aliases []string
-	for _, alias := range t.Aliases {
-		if alias == old.Alias {
-			alias += " (" + deprecation(old) + ")"
-		}
-		aliases = append(aliases, alias)
-	}
-	if len(aliases) > 0 {
-		notes = append(notes, "also "+strings.Join(aliases, ", "))
-	}
-	if len(t.Retired) > 0 {
-		notes = append(notes, "replaces "+strings.Join(t.Retired, ", "))
-	}
-	return notes
-}
-
-// keptOut says which name was rejected, and why.
-func keptOut(d *registry.DuplicateError) string {
-	what, why := d.Name, "the name is taken"
-	switch {
-	case d.Dropped.Alias:
-		what = "alias " + what
-	case d.Dropped.Retired:
-		what = "retired name " + what
-	}
-	if d.Reason == registry.LookAlike {
-		why = "it looks like " + d.Kept.Name
-	}
-	return fmt.Sprintf("kept out: %s from %s (%s); kept: %s", what, d.Dropped.File, why, d.Kept.File)
 }
 
 // definitions prints the tools in a dialect, and findings about them as hints.

@@ -10,12 +10,10 @@ import (
 	"os/signal"
 	goruntime "runtime"
 	"runtime/debug"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
-	"github.com/caisson-run/caisson/internal/spelling"
 	"github.com/caisson-run/caisson/runtime"
 )
 
@@ -36,15 +34,6 @@ func stopSignals() []os.Signal {
 		signals = append(signals, syscall.SIGHUP)
 	}
 	return signals
-}
-
-// environment is the command's input and output.
-type environment struct {
-	stdin          io.Reader
-	stdout, stderr io.Writer
-	compiler       runtime.Compiler
-	args           []string       // the command line, without the program
-	exit           func(code int) // ends the process; nil if the command does not own the process
 }
 
 // run executes one command line and returns the exit code.
@@ -126,47 +115,6 @@ func newHelp() *cobra.Command {
 			}
 			return unknownCommand(help.Root(), args[0])
 		},
-	}
-}
-
-func unknownCommand(parent *cobra.Command, name string) error {
-	text := fmt.Sprintf("there is no command %q", strings.TrimPrefix(parent.CommandPath()+" "+name, "caisson "))
-	near := parent.SuggestionsFor(name) // those that begin so
-	if len(near) == 0 {
-		var names []string
-		for _, command := range parent.Commands() {
-			names = append(names, command.Name())
-		}
-		near = append(near, spelling.Nearest(name, names))
-	}
-	if near[0] != "" {
-		return usageError(parent, text+"; did you mean "+strings.Join(near, ", ")+"?")
-	}
-	failure := usageError(parent, text)
-	if !parent.HasParent() {
-		return failure.withHints(`to run a tool, write "caisson call NAME"`)
-	}
-	return failure
-}
-
-// usageError returns a failure for a mistake in the command line.
-func usageError(command *cobra.Command, text string) *failure {
-	return &failure{exitUsage, []message{{text, []string{toRun(command.CommandPath() + " --help")}}}}
-}
-
-// positional checks the number of arguments. names describes them. A negative most means no
-// maximum.
-func positional(least, most int, names string) cobra.PositionalArgs {
-	return func(command *cobra.Command, args []string) error {
-		switch {
-		case len(args) < least:
-			return usageError(command, fmt.Sprintf("%s needs %s", command.Name(), names))
-		case most == 0 && len(args) > 0:
-			return usageError(command, fmt.Sprintf("%s takes no arguments, not %q", command.Name(), args[0]))
-		case most > 0 && len(args) > most:
-			return usageError(command, fmt.Sprintf("%s takes %s; %q is too many", command.Name(), names, args[most]))
-		}
-		return nil
 	}
 }
 

@@ -44,12 +44,8 @@ func newMCP(o options) *cobra.Command {
 		Args:    positional(0, 0, ""),
 		RunE:    func(command *cobra.Command, _ []string) error { return o.mcp(command.Context()) },
 	}
-	o.toolFlags(command)
-	o.agentFlag(command)
-	o.limitFlags(command)
-	o.executorFlags(command, "each call", "64KiB")
-	o.stateFlag(command, "store records for \"caisson explain\" in `DIR`; \"\" stores none")
-	o.compileFlags(command)
+	o.runFlags(command, "each call", "64KiB",
+		"store records for \"caisson explain\" in `DIR`; \"\" stores none")
 	command.Flags().BoolVar(&o.quiet, "quiet", false, "print errors only: no hints")
 	o.completes(command)
 	return command

@@ -11,6 +11,9 @@ import (
 	"syscall"
 
 	"github.com/caisson-run/caisson/hostfuncs/secrets"
+	"github.com/caisson-run/caisson/internal/check"
+	"github.com/caisson-run/caisson/internal/terminal"
+	"github.com/caisson-run/caisson/internal/view"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/runtime"
@@ -44,6 +47,13 @@ func failed(code int, text string, hints ...string) *failure {
 	return &failure{code, []message{{text, hints}}}
 }
 
+// withHints adds hints to the failure's last message.
+func (f *failure) withHints(hints ...string) *failure {
+	m := &f.messages[len(f.messages)-1]
+	m.hints = append(m.hints, hints...)
+	return f
+}
+
 // failedEach returns a failure of usage with a message for each problem, all with the same hints.
 func failedEach(problems []string, hints ...string) *failure {
 	f := &failure{code: exitUsage}
@@ -74,7 +84,7 @@ func report(ctx context.Context, env environment, err error, quiet bool) int {
 
 // print writes the message. It ignores errors of stderr, since nothing can be done about them.
 func (m message) print(w io.Writer, quiet bool) {
-	_, _ = fmt.Fprintf(w, "caisson: error: %s\n", sanitiseLine(m.text))
+	_, _ = fmt.Fprintf(w, "caisson: error: %s\n", terminal.EscapeLine(m.text))
 	if quiet {
 		return
 	}
@@ -85,22 +95,24 @@ func (m message) print(w io.Writer, quiet bool) {
 	}
 }
 
-// hint prints a line about what to do, unless the command is quiet.
-func (o *options) hint(text string) {
-	if !o.quiet {
-		printHint(o.stderr, text)
+// hint prints lines about what to do, unless the command is quiet.
+func (o *options) hint(lines ...string) {
+	for _, line := range lines {
+		if !o.quiet {
+			printHint(o.stderr, line)
+		}
 	}
 }
 
 func printHint(w io.Writer, hint string) {
-	_, _ = fmt.Fprintf(w, "caisson: hint: %s\n", sanitiseLine(hint))
+	_, _ = fmt.Fprintf(w, "caisson: hint: %s\n", terminal.EscapeLine(hint))
 }
 
 // messagesOf returns one message for each problem in an error.
 func messagesOf(err error) []message {
 	var messages []message
 	known := map[string]bool{}
-	for _, leaf := range leavesOf(err) {
+	for _, leaf := range check.Leaves(err) {
 		if m, ok := grantMessage(leaf); ok {
 			if !known[m.text] {
 				messages = append(messages, m)
@@ -112,7 +124,7 @@ func messagesOf(err error) []message {
 		if !errors.As(leaf, &invalid) {
 			m := messageFor(leaf)
 			if errors.Is(leaf, registry.ErrDuplicate) {
-				m.hints = append(m.hints, fixDuplicate)
+				m.hints = append(m.hints, check.FixDuplicate)
 			}
 			messages = append(messages, m)
 			continue
@@ -122,7 +134,7 @@ func messagesOf(err error) []message {
 			if p.Kind == manifests.OtherDocument && p.Path == "schema" {
 				hints = append(hints, "name a policy with --config FILE, and a manifest or a folder of tools with --tools SOURCE")
 			}
-			messages = append(messages, message{placeOf(p) + p.Message, hints})
+			messages = append(messages, message{view.Place(p) + p.Message, hints})
 		}
 	}
 	return messages
@@ -147,7 +159,7 @@ func grantMessage(err error) (message, bool) {
 
 // messageFor returns the message for an error that is one problem.
 func messageFor(err error) message {
-	if text, fix, ok := problemOf(err); ok {
+	if text, fix, ok := check.Advice(err); ok {
 		return message{text, []string{fix}}
 	}
 	inPath, isPath := errors.AsType[*fs.PathError](err)
@@ -157,67 +169,11 @@ func messageFor(err error) message {
 	case isPath && (errors.Is(err, registry.ErrSource) || errors.Is(err, registry.ErrUnread) || errors.Is(err, manifests.ErrFile)):
 		return message{fmt.Sprintf("cannot read %s: %v", inPath.Path, inPath.Err), []string{"name a manifest or a folder that the user who runs this command can read"}}
 	}
-	return message{text: textOf(err)}
-}
-
-// textOf returns the text of an error. Of one about a tool that cannot be loaded, it leaves out the operation.
-func textOf(err error) string {
-	if failure, ok := errors.AsType[*runtime.Error](err); ok && failure.Tool != "" {
-		return failure.Tool + ": " + failure.Err.Error()
-	}
-	return err.Error()
+	return message{text: check.Text(err)}
 }
 
 // spaceHint says what to do if there is no space for compiled code.
 const spaceHint = "free space there, or name a folder elsewhere with --cache-dir DIR"
-
-const fixDuplicate = "rename one of the two, or load only one: people who read the name cannot tell which tool it is"
-
-// leavesOf returns the errors that were joined, even if wrapped since. It omits text that wraps a
-// join, because the leaves name their files.
-func leavesOf(err error) []error {
-	switch e := err.(type) {
-	case *manifests.Error:
-		return []error{e}
-	case interface{ Unwrap() []error }:
-		children := e.Unwrap()
-		if isJoin(err, children) {
-			var leaves []error
-			for _, child := range children {
-				leaves = append(leaves, leavesOf(child)...)
-			}
-			return leaves
-		}
-	case *registry.Error:
-		if e.Op == "load" {
-			return leavesOf(e.Err)
-		}
-	case interface{ Unwrap() error }:
-		inner := leavesOf(e.Unwrap())
-		if len(inner) > 1 {
-			return inner
-		}
-	}
-	return []error{err}
-}
-
-// isJoin reports whether the error's text is the lines of its children and nothing more.
-func isJoin(err error, children []error) bool {
-	texts := make([]string, len(children))
-	for i, child := range children {
-		texts[i] = child.Error()
-	}
-	return strings.Join(texts, "\n") == err.Error()
-}
-
-// placeOf returns the place of a problem as a prefix for its message.
-func placeOf(p manifests.Problem) string {
-	place := fmt.Sprintf("%s:%d:%d: ", p.File, p.Line, p.Column)
-	if p.Path != "" {
-		place += p.Path + ": "
-	}
-	return place
-}
 
 // Exit codes, as listed in the help of the root command.
 const (

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/term"
+
+	"github.com/caisson-run/caisson/internal/terminal"
 )
 
 // patience is how long an operation takes before it is reported.
@@ -47,9 +49,22 @@ func (p *progress) during(what string, work func()) {
 		line := what + " …"
 		_, _ = fmt.Fprint(p.w, line)
 		<-done
-		_, _ = fmt.Fprint(p.w, "\r", strings.Repeat(" ", cellsOf(line)), "\r")
+		_, _ = fmt.Fprint(p.w, "\r", strings.Repeat(" ", terminal.Cells(line)), "\r")
 	}()
 	work()
 	close(done)
 	<-erased
+}
+
+// defaultWidth is the width of a table that is not for a terminal, in columns.
+const defaultWidth = 80
+
+// widthOf returns how wide a table may be that is written to w.
+func widthOf(w io.Writer) int {
+	if file, ok := w.(*os.File); ok {
+		if columns, _, err := term.GetSize(int(file.Fd())); err == nil && columns > 0 {
+			return columns
+		}
+	}
+	return defaultWidth
 }

@@ -33,7 +33,7 @@ func (h *host) start(more ...string) (err error) {
 }
 
 // execute runs new calls, and shows their events if v follows them.
-func (h *host) execute(ctx context.Context, batch executor.Batch, v *view) (report executor.Report, err error) {
+func (h *host) execute(ctx context.Context, batch executor.Batch, v *batchView) (report executor.Report, err error) {
 	ctx, cancel := h.runaways.within(ctx)
 	defer cancel()
 	batch.Session = h.session
@@ -46,7 +46,7 @@ func (h *host) execute(ctx context.Context, batch executor.Batch, v *view) (repo
 }
 
 // resume resumes a paused batch like execute.
-func (h *host) resume(ctx context.Context, resumption executor.Resumption, v *view) (report executor.Report, err error) {
+func (h *host) resume(ctx context.Context, resumption executor.Resumption, v *batchView) (report executor.Report, err error) {
 	running, cancel := h.runaways.within(ctx)
 	defer cancel()
 	resumption.Session = h.session

@@ -16,6 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/view"
 )
 
 // scriptCommands are the commands of scripts, by their usage. Arguments in brackets are optional; an
@@ -156,7 +157,7 @@ func settle(ts *testscript.TestScript, args []string) {
 
 // madeID sets a variable to the id of the first call made by an explained one: made NAME FILE.
 func madeID(ts *testscript.TestScript, args []string) {
-	var told explained
+	var told view.Call
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[1])), &told))
 	if len(told.Calls) == 0 {
 		ts.Fatalf("the call made none")

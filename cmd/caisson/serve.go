@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/caisson-run/caisson/agents"
+	"github.com/caisson-run/caisson/internal/terminal"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/server"
 	"github.com/caisson-run/caisson/server/auth"
@@ -85,12 +86,8 @@ func newServe(given options) *cobra.Command {
 	flags.Func("max-requests", "answer at most `N` requests of one tenant at a time, event streams included (default: a quarter of --max-connections)", parsedInto(&o.Limits.Requests, parseCount))
 	flags.Func("rate", "answer at most `N` requests a second of one token, in bursts of twice as many (default 200)", parsedInto(&o.Limits.Rate, parseRate))
 	flags.Func("drain", "when the server stops, give running calls the time `DURATION` (default 20s)", parsedInto(&o.Limits.Drain, parseDuration))
-	o.toolFlags(command)
-	o.agentFlag(command)
-	o.limitFlags(command)
-	o.executorFlags(command, "each call", "64KiB")
-	o.stateFlag(command, "store records for \"caisson explain\", agents and tokens in `DIR`; \"\" stores none")
-	o.compileFlags(command)
+	o.runFlags(command, "each call", "64KiB",
+		"store records for \"caisson explain\", agents and tokens in `DIR`; \"\" stores none")
 	flags.BoolVar(&o.quiet, "quiet", false, "print errors only: no hints, and not where the server listens")
 	o.completes(command)
 	return command
@@ -187,10 +184,7 @@ func (o *serveOptions) callers(h *host) error {
 		return nil
 	}
 	o.Caller = h.callerOf
-	writer, found, err := h.WriterTo(tokens.Dir(), h.operator.context)
-	if found {
-		err = failed(exitUsage, fmt.Sprintf("tokens are kept in %s, and %s may write there (to %s): it could create a token", tokens.Dir(), writer.Tool, writer.Dir), apartHint)
-	}
+	err := h.keepsFromTools(tokens.Dir(), "tokens are", "it could create a token")
 	switch {
 	case err != nil && o.hasTokens():
 		return err
@@ -297,7 +291,7 @@ func (o *serveOptions) say(address net.Addr) {
 		whom = "callers with a token"
 	}
 	if !o.quiet {
-		_, _ = fmt.Fprintf(o.stderr, "caisson: serving %s to %s at %s://%s\n", count(o.loaded, "tool"), whom, scheme, address)
+		_, _ = fmt.Fprintf(o.stderr, "caisson: serving %s to %s at %s://%s\n", terminal.Count(o.loaded, "tool"), whom, scheme, address)
 	}
 	if tcp, ok := address.(*net.TCPAddr); ok && !tcp.IP.IsLoopback() && o.TLS == nil {
 		o.hint("tokens and calls are not encrypted; use --tls-cert and --tls-key, or a proxy that encrypts")
@@ -318,7 +312,7 @@ func (o *serveOptions) serverProblem(err error) error {
 	case errors.Is(err, server.ErrOpen):
 		return failed(exitUsage, text, `create a token with "caisson token create", or listen on this machine alone with --addr `+o.onLoopback())
 	case errors.Is(err, server.ErrInvalidOptions):
-		return failed(exitUsage, text, toRun("caisson serve --help"))
+		return failed(exitUsage, text, terminal.ToRun("caisson serve --help"))
 	case isSocket && socket.Op == "listen":
 		return failed(exitUsage, fmt.Sprintf("cannot listen on %s: %s", o.address(), reasonToListen(socket.Err)),
 			"listen on another address or port with --addr HOST:PORT, such as --addr localhost:8712, or with port 0 on any that is free")

@@ -15,6 +15,7 @@ import (
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/view"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -34,12 +35,12 @@ context:
 	require.NoError(t, err)
 	assert.Equal(t, map[string]string{"by_policy": "demo"}, op.context)
 	missing := tool.Allow{Manifest: manifests.ContextRule("a"), Grant: manifests.ContextSource{Name: "a", From: manifests.FromFixed}.Rule()}
-	full := remedy{"context: [a]", "--context a=VALUE", "context: {a: {from: fixed, value: VALUE}}"}
-	flagAlone := remedy{manifest: full.manifest, flags: full.flags}
-	neither := remedy{manifest: full.manifest}
+	full := view.Remedy{Manifest: "context: [a]", Flags: "--context a=VALUE", Policy: "context: {a: {from: fixed, value: VALUE}}"}
+	flagAlone := view.Remedy{Manifest: full.Manifest, Flags: full.Flags}
+	neither := view.Remedy{Manifest: full.Manifest}
 	for _, test := range []struct {
 		permission, name string
-		want             remedy
+		want             view.Remedy
 		note             string
 	}{
 		{"context", "by_token", neither, `ops.yaml:3 says that by_token comes from the token, and the command line has none; write "from: flag" there to set it with --context`},
@@ -59,7 +60,7 @@ context:
 	}
 	ungranted := tool.Allow{Grant: json.RawMessage(`{"tools":["a"],"context":["by_token"]}`)}
 	got, _ := op.contextNote(tool.Denial{Permission: "context", Value: "by_token", Allow: ungranted}, "")
-	assert.Equal(t, remedy{policy: "- {tools: [a], context: [by_token]}"}, got, "a grant is another element of its list")
+	assert.Equal(t, view.Remedy{Policy: "- {tools: [a], context: [by_token]}"}, got, "a grant is another element of its list")
 }
 
 // TestFlagsAreAPolicy: flags grant to all tools, and name themselves as the origin.
@@ -84,23 +85,6 @@ func TestSecretsStandInNoMessage(t *testing.T) {
 		assert.Empty(t, stdout, flag)
 		assert.Contains(t, stderr, "caisson: error: --secret: ", flag)
 		assert.NotContains(t, stderr, "sk-live", flag)
-	}
-}
-
-func TestDiscoveryReportsWhatItCannotRead(t *testing.T) {
-	dir := t.TempDir()
-	target := filepath.Join(dir, "real.yaml")
-	require.NoError(t, os.WriteFile(target, nil, 0o600))
-	require.NoError(t, os.Symlink(target, filepath.Join(dir, "tool.yaml")))
-	for path, file := range map[string]string{dir: filepath.Join(dir, "tool.yaml"), filepath.Join(dir, "missing"): filepath.Join(dir, "missing")} {
-		files, problems, err := discover(t.Context(), path)
-		require.NoError(t, err)
-		assert.Empty(t, files)
-		require.Len(t, problems, 1, path)
-		assert.Equal(t, file, problems[0].File)
-		assert.NotEmpty(t, problems[0].Fix)
-		assert.Equal(t, 1, problems[0].Line)
-		assert.NotContains(t, problems[0].Message, dir, "the message does not repeat the file")
 	}
 }
 
@@ -147,14 +131,6 @@ func TestAttackInvisibleJSON(t *testing.T) {
 	}
 	assert.Greater(t, all, 4000)
 	assert.Greater(t, raw, all-100, "control")
-}
-
-// TestJSONStaysAsItIs: everything else is printed unchanged, including white space and invalid UTF-8.
-func TestJSONStaysAsItIs(t *testing.T) {
-	for _, text := range []string{"", "{\n\t\"a\": 1}\r\n", `"<&>é漢🙂"`, "\"\xff\"", `"\u202e"`} {
-		assert.Equal(t, text, string(visible([]byte(text))))
-	}
-	assert.Equal(t, "\"\xff\\u202e\xfe\\udb40\\udc41\"", string(visible([]byte("\"\xff\u202e\xfe\U000e0041\""))))
 }
 
 // TestSalvage: in every output format, after any failure, the records of ended calls are printed once,

@@ -34,8 +34,8 @@ var starts = map[string]struct {
 	"fish": {[]string{"--no-config", "-i"}, "set -g fish_autosuggestion_enabled 0; caisson completion fish | source"},
 }
 
-// terminal is a shell in a pseudo-terminal.
-type terminal struct {
+// shellTerminal is a shell in a pseudo-terminal.
+type shellTerminal struct {
 	t       *testing.T
 	shell   string
 	home    string
@@ -53,7 +53,7 @@ printf '%s\0' "$@" >"$HOME/args.new" && mv "$HOME/args.new" "$HOME/args"
 `
 
 // startShell starts a shell in which caisson is completed, with this home.
-func startShell(t *testing.T, shell, home, caisson string) *terminal {
+func startShell(t *testing.T, shell, home, caisson string) *shellTerminal {
 	t.Helper()
 	control, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
 	require.NoError(t, err)
@@ -80,7 +80,7 @@ func startShell(t *testing.T, shell, home, caisson string) *terminal {
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	require.NoError(t, command.Start())
 	require.NoError(t, tty.Close())
-	s := &terminal{t: t, shell: shell, home: home, control: control}
+	s := &shellTerminal{t: t, shell: shell, home: home, control: control}
 	reading := make(chan struct{})
 	go func() {
 		defer close(reading)
@@ -106,7 +106,7 @@ func startShell(t *testing.T, shell, home, caisson string) *terminal {
 	return s
 }
 
-func (s *terminal) typed(keys string) {
+func (s *shellTerminal) typed(keys string) {
 	s.t.Helper()
 	_, err := s.control.WriteString(keys)
 	require.NoError(s.t, err)
@@ -115,14 +115,14 @@ func (s *terminal) typed(keys string) {
 // escapes match what moves the cursor or changes colours.
 var escapes = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]|\x1b[()=>].?|\x1b\\][^\x07]*\x07|\r")
 
-func (s *terminal) text() string {
+func (s *shellTerminal) text() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return escapes.ReplaceAllString(s.screen.String(), "")
 }
 
 // ran types keys that end with a command line, and returns the arguments with which caisson was run.
-func (s *terminal) ran(keys string) []string {
+func (s *shellTerminal) ran(keys string) []string {
 	s.t.Helper()
 	file := filepath.Join(s.home, "args")
 	_ = os.Remove(file)
@@ -141,7 +141,7 @@ func (s *terminal) ran(keys string) []string {
 }
 
 // shows types keys, and waits until the shell shows texts, in any order. It then leaves the line.
-func (s *terminal) shows(keys string, want ...string) {
+func (s *shellTerminal) shows(keys string, want ...string) {
 	s.t.Helper()
 	s.mu.Lock()
 	s.screen.Reset()

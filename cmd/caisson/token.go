@@ -3,13 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/caisson-run/caisson/internal/terminal"
 	"github.com/caisson-run/caisson/server/auth"
 )
 
@@ -35,20 +35,7 @@ const tokenExample = `  caisson token create --name "the wiki" --tenant acme --s
   caisson token create --name billing --tenant acme --context project_id=billing --agent clerk --expires 720h`
 
 func newToken(o options) *cobra.Command {
-	command := &cobra.Command{
-		Use:   "token",
-		Short: "decide who may use \"caisson serve\"",
-		Long:  tokenHelp,
-		Args:  cobra.ArbitraryArgs,
-		RunE: func(command *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return unknownCommand(command, args[0])
-			}
-			return usageError(command, "token needs a command: create, list or revoke")
-		},
-	}
-	command.AddCommand(newTokenCreate(o), newTokenList(o), newTokenRevoke(o))
-	return command
+	return newGroup("token", "decide who may use \"caisson serve\"", tokenHelp, "create, list or revoke", newTokenCreate(o), newTokenList(o), newTokenRevoke(o))
 }
 
 // defaultExpiry is how long a token works unless --expires says otherwise.
@@ -129,7 +116,7 @@ func newTokenRevoke(o options) *cobra.Command {
 		all, _ := tokens.List() // what cannot be read cannot be completed
 		for _, t := range all {
 			if t.Revoked.IsZero() {
-				ids = append(ids, cobra.CompletionWithDesc(t.ID, sanitiseLine(t.Name)))
+				ids = append(ids, cobra.CompletionWithDesc(t.ID, terminal.EscapeLine(t.Name)))
 			}
 		}
 		return ids, cobra.ShellCompDirectiveNoFileComp
@@ -139,14 +126,11 @@ func newTokenRevoke(o options) *cobra.Command {
 
 // tokens returns the tokens in the state folder.
 func (o *options) tokens() (*auth.Tokens, error) {
-	dir, err := o.stateFolder()
-	if err == nil && dir == "" {
-		err = errors.New("there is no state folder, in which tokens are stored")
-	}
+	dir, err := o.stateFolderOf("tokens")
 	if err != nil {
-		return nil, failed(exitUsage, err.Error(), "name one with --state-dir DIR")
+		return nil, err
 	}
-	return auth.In(filepath.Join(dir, "tokens")), nil
+	return auth.In(dir), nil
 }
 
 // tokenProblem explains an error of the tokens.
@@ -201,9 +185,9 @@ func (o *options) tokenList() error {
 		for _, scope := range t.Scopes {
 			scopes = append(scopes, string(scope))
 		}
-		rows = append(rows, []string{t.ID, clip(t.Name, 24), clip(t.Tenant, 16), strings.Join(scopes, ","), tokenState(t, time.Now())})
+		rows = append(rows, []string{t.ID, terminal.Clip(t.Name, 24), terminal.Clip(t.Tenant, 16), strings.Join(scopes, ","), tokenState(t, time.Now())})
 	}
-	text := aligned(rows)
+	text := terminal.Aligned(rows)
 	if len(all) == 0 {
 		text = ""
 		o.hint(`there are no tokens; "` + o.again("caisson token create --name TEXT", "state-dir") + `" creates one`)
@@ -237,7 +221,7 @@ func (o *options) tokenRevoke(id string) error {
 	if err != nil {
 		return tokenProblem(err)
 	}
-	return o.show(revoked, fmt.Sprintf("revoked: %s %s\n", revoked.ID, sanitiseLine(revoked.Name)))
+	return o.show(revoked, fmt.Sprintf("revoked: %s %s\n", revoked.ID, terminal.EscapeLine(revoked.Name)))
 }
 
 // tokensInUse returns the tokens in the state folder, or nil without one. open is set if none was ever created, so that

@@ -1,4 +1,4 @@
-package main
+package view
 
 import (
 	"bytes"
@@ -10,92 +10,74 @@ import (
 	"strings"
 	"time"
 
+	"github.com/caisson-run/caisson/internal/terminal"
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
 )
 
-// field writes a named line and indents the lines that follow it.
-func field(b *strings.Builder, name string, lines ...string) {
-	for i, line := range lines {
-		if i > 0 {
-			name = ""
-		}
-		fmt.Fprintf(b, "%-13s%s\n", name, sanitiseLine(line))
-	}
-}
-
-// text returns the tool as text for people. policy is the file name of the operator's policy, or of
-// the one to create.
-func (t inspected) text(policy string) string {
+// Text describes the tool for people. policy is the file name of the operator's policy, or of the one to create.
+func (t Tool) Text(policy string) string {
 	var b strings.Builder
 	title := t.Name
 	if t.Label != "" {
 		title += ": " + t.Label
 	}
-	b.WriteString(sanitiseLine(title) + "\n")
+	b.WriteString(terminal.EscapeLine(title) + "\n")
 	for line := range strings.SplitSeq(strings.TrimSpace(t.Description), "\n") {
 		b.WriteString("  " + line + "\n")
 	}
 	b.WriteString("\n")
 	if t.Summary != t.Description {
-		field(&b, "for people", t.Summary)
+		terminal.Field(&b, "for people", t.Summary)
 	}
-	field(&b, "manifest", t.File)
+	terminal.Field(&b, "manifest", t.File)
 	if t.Version != "" {
-		field(&b, "version", t.Version)
+		terminal.Field(&b, "version", t.Version)
 	}
 	if t.Category != "" {
-		field(&b, "category", t.Category)
+		terminal.Field(&b, "category", t.Category)
 	}
 	if notes := t.behaviour(); notes != "" {
-		field(&b, "notes", notes)
+		terminal.Field(&b, "notes", notes)
 	}
 	if t.Deprecated != nil && t.Deprecated.Message != "" {
-		field(&b, "deprecated", t.Deprecated.Message)
+		terminal.Field(&b, "deprecated", t.Deprecated.Message)
 	}
-	var required []string
-	for _, r := range t.Requires {
-		required = append(required, r.line())
-	}
-	field(&b, "requires", required...)
-	var shadowed []string
-	for _, o := range t.Shadowed {
-		shadowed = append(shadowed, o.String())
-	}
-	field(&b, "keeps out", shadowed...)
-	field(&b, "approval", t.approval())
+	terminal.Field(&b, "requires", texts(t.Requires, requirement.line)...)
+	terminal.Field(&b, "keeps out", texts(t.Shadowed, registry.Origin.String)...)
+	terminal.Field(&b, "approval", t.approval())
 	if t.Execution == manifests.ExecutionClient {
-		field(&b, "run by", "the client: \"caisson batch\" prints the calls, and accepts their outputs with --resume")
+		terminal.Field(&b, "run by",
+			"the client: \"caisson batch\" prints the calls, and accepts their outputs with --resume")
 	} else {
-		field(&b, "module", t.Module.lines()...)
-		field(&b, "profile", t.Profile)
-		field(&b, "limits", t.Limits.lines()...)
-		field(&b, "answers", t.Reuse.line())
-		field(&b, "isolation", t.Isolation.lines()...)
-		field(&b, "permissions", decisionLines(t.Permissions, t.File, policy)...)
+		terminal.Field(&b, "module", t.Module.lines()...)
+		terminal.Field(&b, "profile", t.Profile)
+		terminal.Field(&b, "limits", t.Limits.lines()...)
+		terminal.Field(&b, "answers", t.Reuse.line())
+		terminal.Field(&b, "isolation", t.Isolation.lines()...)
+		terminal.Field(&b, "permissions", decisionLines(t.Permissions, t.File, policy)...)
 	}
 	if len(t.Format) > 0 {
-		field(&b, "format", "of its text:")
+		terminal.Field(&b, "format", "of its text:")
 		b.WriteString(indented(t.Format))
 	}
-	field(&b, "parameters", "as a model sees them:")
+	terminal.Field(&b, "parameters", "as a model sees them:")
 	b.WriteString(indented(t.Parameters))
-	var aliases []string
-	for _, alias := range slices.Sorted(maps.Keys(t.ParameterAliases)) {
-		aliases = append(aliases, alias+" for "+t.ParameterAliases[alias])
-	}
-	field(&b, "also taken", aliases...)
+	aliases := slices.Sorted(maps.Keys(t.ParameterAliases))
+	terminal.Field(&b, "also taken", texts(aliases, func(alias string) string { return alias + " for " + t.ParameterAliases[alias] })...)
 	return b.String()
 }
 
 // approval says whether calls require approval, and why.
-func (t inspected) approval() string {
+func (t Tool) approval() string {
 	switch {
 	case t.Execution == manifests.ExecutionClient:
 		return "not needed: the client sees each call before it runs it"
 	case t.Asks != "":
 		return "required: " + t.Asks
-	case t.Destructive && !slices.ContainsFunc(t.Permissions, func(d tool.Decision) bool { return d.Effective != "" }) && len(t.Permissions) > 0:
+	case t.Destructive && !slices.ContainsFunc(t.Permissions, func(d tool.Decision) bool { return d.Effective != "" }) &&
+		len(t.Permissions) > 0:
 		return "not needed: the tool gets none of the permissions that it asks for, so its calls can destroy nothing"
 	case t.Destructive:
 		return "not needed, although the tool is destructive: the operator has approved it"
@@ -103,7 +85,7 @@ func (t inspected) approval() string {
 	return "not needed"
 }
 
-func (t inspected) behaviour() string {
+func (t Tool) behaviour() string {
 	notes := notesOn(t.Listing)
 	if t.Idempotent {
 		notes = append(notes, "idempotent")
@@ -114,7 +96,7 @@ func (t inspected) behaviour() string {
 	return strings.Join(notes, "; ")
 }
 
-func (m module) lines() []string {
+func (m toolModule) lines() []string {
 	if m.Problem != "" {
 		return []string{m.Path, "cannot be used, see below"}
 	}
@@ -160,12 +142,21 @@ func (m module) lines() []string {
 	return lines
 }
 
+func (r requirement) line() string {
+	line := strings.Join(r.AnyOf, " or ")
+	if !r.Requested {
+		line += ", which only a program that embeds Caisson can set: the manifest requests no variable or secret of this name"
+	}
+	return line
+}
+
 // line says how long the answer to a call may be reused.
 func (r reuse) line() string {
 	if r.Seconds == 0 {
 		return "every call runs: " + r.Reason
 	}
-	return fmt.Sprintf("reused for %s for identical calls, until a call may have changed something: %s", time.Duration(r.Seconds*float64(time.Second)), r.Reason)
+	return fmt.Sprintf("reused for %s for identical calls, until a call may have changed something: %s",
+		time.Duration(r.Seconds*float64(time.Second)), r.Reason)
 }
 
 // importLine lists the imported modules with their functions.
@@ -188,11 +179,42 @@ func importLine(imports []string) string {
 func (l callLimits) lines() []string {
 	timeout := time.Duration(l.TimeoutSeconds * float64(time.Second))
 	lines := []string{
-		fmt.Sprintf("timeout %s, memory %s, output %s, log %s", timeout, manifests.Bytes(l.MemoryBytes), manifests.Bytes(l.OutputBytes), manifests.Bytes(l.StderrBytes)),
-		fmt.Sprintf("open files %d, disk %s, requests %d with %s", l.OpenFiles, manifests.Bytes(l.DiskBytes), l.HTTPCalls, manifests.Bytes(l.HTTPBytes)),
+		fmt.Sprintf("timeout %s, memory %s, output %s, log %s", timeout, manifests.Bytes(l.MemoryBytes),
+			manifests.Bytes(l.OutputBytes), manifests.Bytes(l.StderrBytes)),
+		fmt.Sprintf("open files %d, disk %s, requests %d with %s", l.OpenFiles, manifests.Bytes(l.DiskBytes), l.HTTPCalls,
+			manifests.Bytes(l.HTTPBytes)),
 	}
 	if l.Fuel > 0 {
 		lines = append(lines, fmt.Sprintf("fuel %d instructions", l.Fuel))
+	}
+	return lines
+}
+
+func (i *isolation) lines() []string {
+	if i == nil {
+		return []string{"fresh for every call"}
+	}
+	cost := fmt.Sprintf("%s and %d instructions",
+		time.Duration(i.StartMilliseconds*float64(time.Millisecond)).Round(10*time.Microsecond), i.StartFuel)
+	lines := []string{"fresh for every call: each starts the program again", "reason: " + i.Reason}
+	switch {
+	case i.NoStart && i.NewInstanceReason == "":
+		lines = []string{"fresh for every call: memory and globals are set back to what the module begins with", i.Reason}
+	case i.NoStart:
+		lines = []string{"fresh for every call: " + i.Reason}
+	case i.Resumed:
+		lines = []string{
+			"fresh for every call: each resumes the program where it first reads its input",
+			"each call saves the start-up, " + cost,
+		}
+		if i.copied {
+			lines[0] = "fresh for every call: each gets a copy of the memory that starting the plug-in has left"
+		}
+	case i.StartWouldGain:
+		lines = append(lines, "snapshot: start in the manifest would save each call the start-up, "+cost)
+	}
+	if i.NewInstanceReason != "" {
+		lines = append(lines, "each call has a new instance: "+i.NewInstanceReason)
 	}
 	return lines
 }
@@ -210,7 +232,7 @@ func decisionLines(decisions []tool.Decision, file, policy string) []string {
 		if !strings.HasPrefix(d.Reason, "granted") {
 			lines = append(lines, "  because: "+d.Reason)
 		}
-		for _, hint := range remedyOf(d.Allow, file).hints("the manifest", policy) {
+		for _, hint := range RemedyOf(d.Allow, file).Hints("the manifest", policy) {
 			lines = append(lines, "  "+hint)
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"strings"
@@ -7,13 +7,13 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-func TestCellsOf(t *testing.T) {
+func TestCells(t *testing.T) {
 	for text, want := range map[string]int{"": 0, "abc": 3, "é": 1, "e\u0301": 1, "天気予報": 8, "ｆｕｌｌ": 8, "한글": 4, "🎉": 2, "a天b": 4} {
-		assert.Equal(t, want, cellsOf(text), text)
+		assert.Equal(t, want, Cells(text), text)
 	}
-	assert.Equal(t, "天気…", clip("天気予報", 6))
-	assert.Equal(t, "天気予報", clip("天気予報", 8))
-	assert.Equal(t, "abc…", clip("abcdef", 4))
+	assert.Equal(t, "天気…", Clip("天気予報", 6))
+	assert.Equal(t, "天気予報", Clip("天気予報", 8))
+	assert.Equal(t, "abc…", Clip("abcdef", 4))
 }
 
 func TestTables(t *testing.T) {
@@ -31,17 +31,17 @@ func TestTables(t *testing.T) {
 		"characters to escape": {{"a", "A\x1b[2Jtool", "./\u202etools", strings.Repeat("\n", 40)}},
 	} {
 		for _, most := range []int{80, 120, 60} {
-			text := fitted(append([][]string{header}, rows...), most)
+			text := Fitted(append([][]string{header}, rows...), most)
 			for _, line := range strings.Split(text, "\n") {
 				if strings.TrimSpace(line) != long { // names are not broken
-					assert.LessOrEqual(t, cellsOf(line), most, "%s: %s", name, text)
+					assert.LessOrEqual(t, Cells(line), most, "%s: %s", name, text)
 				}
 				assert.Equal(t, strings.TrimRight(line, " "), line, name)
 			}
 			for _, row := range rows {
 				for _, cell := range row {
-					for _, word := range strings.Fields(sanitiseLine(cell)) {
-						if cellsOf(word) <= leastColumn {
+					for _, word := range strings.Fields(EscapeLine(cell)) {
+						if Cells(word) <= leastColumn {
 							assert.Contains(t, text, word, name)
 						}
 					}
@@ -50,8 +50,8 @@ func TestTables(t *testing.T) {
 		}
 	}
 	assert.Equal(t, "NAME  WHAT IT IS          SOURCE   NOTES\n天    天気予報を取得する  ./tools  read-only\na     A tool              ./天     x\n",
-		fitted([][]string{header, {"天", "天気予報を取得する", "./tools", "read-only"}, {"a", "A tool", "./天", "x"}}, 80))
+		Fitted([][]string{header, {"天", "天気予報を取得する", "./tools", "read-only"}, {"a", "A tool", "./天", "x"}}, 80))
 	assert.Equal(t, "NAME"+strings.Repeat(" ", 31)+"WHAT IT IS  SOURCE   NOTES\n"+long+"\n"+strings.Repeat(" ", 35)+"A tool      ./tools  read-only; needs\n"+strings.Repeat(" ", 56)+"approval; also another\n",
-		fitted([][]string{header, {long, "A tool", "./tools", "read-only; needs approval; also another"}}, 80))
-	assert.Equal(t, "  KIND   TARGET\n  files  天\n", aligned([][]string{{"  KIND", "TARGET"}, {"  files", "天"}}))
+		Fitted([][]string{header, {long, "A tool", "./tools", "read-only; needs approval; also another"}}, 80))
+	assert.Equal(t, "  KIND   TARGET\n  files  天\n", Aligned([][]string{{"  KIND", "TARGET"}, {"  files", "天"}}))
 }

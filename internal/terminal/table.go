@@ -1,36 +1,23 @@
-package main
+package terminal
 
 import (
-	"io"
-	"os"
+	"fmt"
 	"slices"
 	"strings"
 	"unicode"
 
-	"golang.org/x/term"
 	"golang.org/x/text/width"
 )
 
 const (
-	tableWidth  = 80 // of a table that is not for a terminal, in columns of a terminal
 	leastColumn = 10 // of text that continues in further lines
 	leastNotes  = 24 // the same of the last column, which has the most text
 	gap         = "  "
 )
 
-// widthOf returns how wide a table may be that is written to w.
-func widthOf(w io.Writer) int {
-	if file, ok := w.(*os.File); ok {
-		if columns, _, err := term.GetSize(int(file.Fd())); err == nil && columns > 0 {
-			return columns
-		}
-	}
-	return tableWidth
-}
-
-// cellsOf returns how many columns of a terminal a text takes: two for each character of Chinese, Japanese and Korean,
+// Cells returns how many columns of a terminal a text takes: two for each character of Chinese, Japanese and Korean,
 // and for most emoji, and none for marks that combine with the character before them.
-func cellsOf(text string) int {
+func Cells(text string) int {
 	cells := 0
 	for _, r := range text {
 		cells += cellsOfRune(r)
@@ -49,17 +36,17 @@ func cellsOfRune(r rune) int {
 	return 1
 }
 
-// aligned returns the rows of a table as lines with aligned columns, which may become wide.
-func aligned(rows [][]string) string {
-	rows = sanitisedRows(rows)
+// Aligned returns the rows of a table as lines with aligned columns, which may become wide.
+func Aligned(rows [][]string) string {
+	rows = escapedRows(rows)
 	return linesOf(rows, widest(rows))
 }
 
-// fitted returns the rows of a table as lines that are not wider than most, if that leaves room for the columns at all.
+// Fitted returns the rows of a table as lines that are not wider than most, if that leaves room for the columns at all.
 // Text continues in further lines. The first column has names, which are not broken: long ones are on a line of their
 // own.
-func fitted(rows [][]string, most int) string {
-	rows = sanitisedRows(rows)
+func Fitted(rows [][]string, most int) string {
+	rows = escapedRows(rows)
 	widths := widest(rows)
 	last := len(widths) - 1
 	total := func() int {
@@ -100,7 +87,7 @@ func fitted(rows [][]string, most int) string {
 // continued returns the lines of a row whose columns have these widths.
 func continued(row []string, widths []int) (all [][]string) {
 	name := row[0]
-	if cellsOf(name) > widths[0] {
+	if Cells(name) > widths[0] {
 		all, name = append(all, []string{name}), ""
 	}
 	columns, height := [][]string{{name}}, 1
@@ -124,11 +111,11 @@ func continued(row []string, widths []int) (all [][]string) {
 func wrap(text string, most int) (all []string) {
 	line := ""
 	for _, word := range strings.Fields(text) {
-		if line != "" && cellsOf(line)+1+cellsOf(word) > most {
+		if line != "" && Cells(line)+1+Cells(word) > most {
 			all, line = append(all, line), ""
 		}
 		line = strings.TrimPrefix(line+" "+word, " ")
-		for cellsOf(line) > most {
+		for Cells(line) > most {
 			end, cells := 0, 0
 			for i, r := range line {
 				if cells += cellsOfRune(r); cells > most && i > 0 {
@@ -153,7 +140,7 @@ func linesOf(rows [][]string, widths []int) string {
 		for i, cell := range row {
 			line += cell
 			if i < len(row)-1 {
-				line += strings.Repeat(" ", max(widths[i]-cellsOf(cell), 0)) + gap
+				line += strings.Repeat(" ", max(widths[i]-Cells(cell), 0)) + gap
 			}
 		}
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
@@ -166,26 +153,26 @@ func widest(rows [][]string) []int {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
 		for i, cell := range row {
-			widths[i] = max(widths[i], cellsOf(cell))
+			widths[i] = max(widths[i], Cells(cell))
 		}
 	}
 	return widths
 }
 
-func sanitisedRows(rows [][]string) [][]string {
+func escapedRows(rows [][]string) [][]string {
 	clean := make([][]string, len(rows))
 	for i, row := range rows {
 		clean[i] = slices.Clone(row)
 		for j, cell := range row {
-			clean[i][j] = sanitiseLine(cell)
+			clean[i][j] = EscapeLine(cell)
 		}
 	}
 	return clean
 }
 
-// clip shortens a text to at most most columns of a terminal.
-func clip(text string, most int) string {
-	if cellsOf(text) <= most {
+// Clip shortens a text to at most most columns of a terminal.
+func Clip(text string, most int) string {
+	if Cells(text) <= most {
 		return text
 	}
 	cells := 0
@@ -195,4 +182,22 @@ func clip(text string, most int) string {
 		}
 	}
 	return text
+}
+
+// Field writes a named line and indents the lines that follow it.
+func Field(b *strings.Builder, name string, lines ...string) {
+	for i, line := range lines {
+		if i > 0 {
+			name = ""
+		}
+		fmt.Fprintf(b, "%-13s%s\n", name, EscapeLine(line))
+	}
+}
+
+// Count returns a number of things, such as "1 file" or "2 files".
+func Count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }

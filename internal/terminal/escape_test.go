@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"strings"
@@ -11,7 +11,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-func TestSanitise(t *testing.T) {
+func TestEscape(t *testing.T) {
 	for _, test := range []struct{ text, lines, line string }{
 		{"", "", ""},
 		{"plain text, ümläute, 漢字, 👩‍👩‍👧", "plain text, ümläute, 漢字, 👩‍👩‍👧", "plain text, ümläute, 漢字, 👩‍👩‍👧"},
@@ -30,17 +30,17 @@ func TestSanitise(t *testing.T) {
 		{"❤\ufe0f, 1\ufe0f\u20e3, می\u200cخواهم", "❤\ufe0f, 1\ufe0f\u20e3, می\u200cخواهم", "❤\ufe0f, 1\ufe0f\u20e3, می\u200cخواهم"},
 		{"a real \ufffd", "a real \ufffd", "a real \ufffd"},
 	} {
-		assert.Equal(t, test.lines, sanitise(test.text), "%q", test.text)
-		assert.Equal(t, test.line, sanitiseLine(test.text), "%q", test.text)
+		assert.Equal(t, test.lines, Escape(test.text), "%q", test.text)
+		assert.Equal(t, test.line, EscapeLine(test.text), "%q", test.text)
 	}
 }
 
-func FuzzSanitise(f *testing.F) {
+func FuzzEscape(f *testing.F) {
 	for _, seed := range []string{"", "text", "\x1b]0;title\x07", "\u202e\u2066", "\x9b\xc2", "a\nb\tc\r", "\U000e0041\u200b\u200d"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		lines, line := sanitise(text), sanitiseLine(text)
+		lines, line := Escape(text), EscapeLine(text)
 		for _, clean := range []string{lines, line} {
 			if !utf8.ValidString(clean) {
 				t.Fatalf("%q is not UTF-8", clean)
@@ -50,7 +50,7 @@ func FuzzSanitise(f *testing.F) {
 			}) {
 				t.Fatalf("%q holds what cannot be seen", clean)
 			}
-			if sanitise(clean) != clean {
+			if Escape(clean) != clean {
 				t.Fatalf("%q changes when it is cleaned again", clean)
 			}
 		}
@@ -63,17 +63,10 @@ func FuzzSanitise(f *testing.F) {
 	})
 }
 
-func TestReadable(t *testing.T) {
-	for want, result := range map[string]tool.Result{
-		"":                {Success: true},
-		"text\n":          {Output: "text", Data: []byte(`{"a":1}`)},
-		"lines\nend\n":    {Output: "lines\nend\n"},
-		"{\"a\":1}\n":     {Data: []byte(`{"a":1}`)},
-		"text\nmore\n":    {Output: "text", Content: []tool.Content{{Type: "text", Text: "more"}}},
-		"[link: x://y]\n": {Content: []tool.Content{{Type: "link", URL: "x://y"}}},
-		"[image a.png, 3 bytes; --json has them]\n":     {Content: []tool.Content{{Type: "image", Name: "a.png", MIMEType: "image/png", Data: []byte("abc")}}},
-		"[image image/png, 0 bytes; --json has them]\n": {Content: []tool.Content{{Type: "image", MIMEType: "image/png"}}},
-	} {
-		assert.Equal(t, want, readable(result))
+// TestJSONStaysAsItIs: everything else is printed unchanged, including white space and invalid UTF-8.
+func TestJSONStaysAsItIs(t *testing.T) {
+	for _, text := range []string{"", "{\n\t\"a\": 1}\r\n", `"<&>é漢🙂"`, "\"\xff\"", `"\u202e"`} {
+		assert.Equal(t, text, string(EscapeJSON([]byte(text))))
 	}
+	assert.Equal(t, "\"\xff\\u202e\xfe\\udb40\\udc41\"", string(EscapeJSON([]byte("\"\xff\u202e\xfe\U000e0041\""))))
 }

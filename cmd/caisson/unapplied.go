@@ -1,15 +1,68 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/caisson-run/caisson"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/runtime"
 	"github.com/caisson-run/caisson/tool"
 )
+
+// shownUnapplied is the maximum number of unapplied statements shown for a denied call.
+const shownUnapplied = 3
+
+// unapplied returns the operator's statements that have no effect on the loaded tools. If only one
+// manifest is inspected, they may apply to others, so it returns none.
+func (h *host) unapplied() []caisson.Unapplied {
+	if h.options.only != "" {
+		return nil
+	}
+	return h.Unapplied()
+}
+
+// unappliedLine describes an unapplied statement for people.
+func unappliedLine(u caisson.Unapplied) string {
+	line := fmt.Sprintf("%s: %s; %s", u.Origin, u.Text, u.Fix)
+	if strings.HasPrefix(u.Origin, "--secret ") && !strings.Contains(u.Origin, "://") {
+		line += "; @HOST means https and port 443, and @SCHEME://HOST:PORT another origin"
+	}
+	return line
+}
+
+// unappliedHints describes the first few unapplied statements.
+func (h *host) unappliedHints() []string {
+	found := h.unapplied()
+	var hints []string
+	for _, u := range found[:min(len(found), shownUnapplied)] {
+		hints = append(hints, unappliedLine(u))
+	}
+	if more := len(found) - len(hints); more > 0 {
+		hints = append(hints, fmt.Sprintf("%d more like these; --verbose shows all", more))
+	}
+	return hints
+}
+
+// noteUnapplied prints the unapplied statements as hints.
+func (h *host) noteUnapplied() {
+	for _, u := range h.unapplied() {
+		h.options.hint(unappliedLine(u))
+	}
+}
+
+// logUnapplied logs the unapplied statements with --verbose.
+func (h *host) logUnapplied(ctx context.Context) {
+	if h.logger == nil {
+		return
+	}
+	for _, u := range h.unapplied() {
+		h.logger.WarnContext(ctx, "not applied", "at", u.Origin, "reason", u.Text, "fix", u.Fix)
+	}
+}
 
 // unsentSecrets describes the secrets that the operator binds for tools and that are never sent: the value is
 // not set, or the tool can reach no host that may get it. The tools are the named ones and those that they may
@@ -77,7 +130,5 @@ func requestsSecret(m *manifests.Manifest, name string) bool {
 
 // noteUnsentSecrets prints a hint for each secret that [host.unsentSecrets] describes.
 func (h *host) noteUnsentSecrets(names []string) {
-	for _, line := range h.unsentSecrets(names) {
-		h.options.hint(line)
-	}
+	h.options.hint(h.unsentSecrets(names)...)
 }

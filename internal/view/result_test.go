@@ -1,10 +1,12 @@
-package main
+package view
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/caisson-run/caisson/tool"
 )
 
 // TestLogIsShownOnce: an error repeats the log only if it was not printed, and always keeps the tool's
@@ -34,6 +36,21 @@ func TestLogIsShownOnce(t *testing.T) {
 		{"no log", "the tool exited with code 1", "", false, "the tool exited with code 1"},
 		{"nothing after a colon", "the tool says:", "", false, "the tool says:"},
 	} {
-		assert.Equal(t, test.want, withoutLog(test.text, printedLog(test.log, test.all)), test.name)
+		assert.Equal(t, test.want, withoutLog(test.text, PrintedLog(test.log, test.all)), test.name)
+	}
+}
+
+func TestResult(t *testing.T) {
+	for want, result := range map[string]tool.Result{
+		"":                {Success: true},
+		"text\n":          {Output: "text", Data: []byte(`{"a":1}`)},
+		"lines\nend\n":    {Output: "lines\nend\n"},
+		"{\"a\":1}\n":     {Data: []byte(`{"a":1}`)},
+		"text\nmore\n":    {Output: "text", Content: []tool.Content{{Type: "text", Text: "more"}}},
+		"[link: x://y]\n": {Content: []tool.Content{{Type: "link", URL: "x://y"}}},
+		"[image a.png, 3 bytes; --json has them]\n":     {Content: []tool.Content{{Type: "image", Name: "a.png", MIMEType: "image/png", Data: []byte("abc")}}},
+		"[image image/png, 0 bytes; --json has them]\n": {Content: []tool.Content{{Type: "image", MIMEType: "image/png"}}},
+	} {
+		assert.Equal(t, want, Result(result))
 	}
 }

@@ -1,18 +1,14 @@
-package main
+package view
 
 import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
-	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/manifests/permission"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -34,7 +30,7 @@ func TestRemedy(t *testing.T) {
 		}},
 		{tool.Allow{Manifest: json.RawMessage(`"text"`), Grant: json.RawMessage(`{"tools":`)}, nil},
 	} {
-		assert.Equal(t, test.want, remedyOf(test.allow, "").hints("the manifest", "ops.yaml"))
+		assert.Equal(t, test.want, RemedyOf(test.allow, "").Hints("the manifest", "ops.yaml"))
 	}
 }
 
@@ -50,7 +46,7 @@ func TestRemedyInExtismsWords(t *testing.T) {
 		`"text"`:                   "",
 		``:                         "",
 	} {
-		assert.Equal(t, want, remedyOf(tool.Allow{Manifest: json.RawMessage(rule)}, file).manifest, rule)
+		assert.Equal(t, want, RemedyOf(tool.Allow{Manifest: json.RawMessage(rule)}, file).Manifest, rule)
 	}
 }
 
@@ -101,38 +97,11 @@ func TestFlagsForRules(t *testing.T) {
 	}
 }
 
-// TestFlagsAreRead: flags that are printed are ones that the command line takes, for what the rule
-// is about.
-func TestFlagsAreRead(t *testing.T) {
-	network := manifests.NetworkPermission{Host: "*.example.com", Ports: []int{80, 8443}, Methods: []string{"POST"}, Schemes: []string{"https", "http"}}
-	rule := manifests.Grant{
-		Tools: []string{"a"}, Network: []manifests.NetworkGrant{{NetworkPermission: network}}, Calls: []manifests.CallGrant{{Tool: "b"}},
-		Secrets: []manifests.SecretGrant{{Name: "K", From: manifests.SecretSource{Env: "K"}, Host: "::1"}},
-		Files:   []manifests.FileGrant{{Path: permission.NewGuestPath("/a b"), Access: manifests.AccessReadWrite}},
-		Context: manifests.GrantContext("p"),
-	}.Rule()
-	var o options
-	command := &cobra.Command{}
-	o.policyFlags(command)
-	o.grantFlags(command)
-	flags := strings.ReplaceAll(flagsFor(rule), "HOSTDIR", t.TempDir())
-	require.NotEmpty(t, flags)
-	for _, flag := range strings.Split(flags, "--")[1:] {
-		name, value, found := strings.Cut(strings.TrimSpace(flag), " ")
-		require.True(t, found, flag)
-		require.NoError(t, command.Flags().Set(name, strings.Trim(value, "'")), flag)
-	}
-	assert.Equal(t, "/a b", o.mounts[0].Path.String())
-	assert.Equal(t, manifests.AccessReadWrite, o.mounts[0].Access)
-	assert.Equal(t, "b", o.calls[0].Tool)
-	assert.Equal(t, "::1", o.secrets[0].Host)
-	assert.Equal(t, "p", o.context[0].key)
-	given := map[endpoint]bool{}
-	for _, g := range o.networks {
-		assert.Equal(t, network.Host, g.Host)
-		for _, e := range endpointsOf(g.Schemes, g.Ports) {
-			given[e] = true
-		}
-	}
-	assert.Equal(t, map[endpoint]bool{{"https", 80}: true, {"https", 8443}: true, {"http", 80}: true, {"http", 8443}: true}, given)
+// TestLimitsAreRaisedWhereTheyAre: manifests of Extism have other members, and lack some.
+func TestLimitsAreRaisedWhereTheyAre(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "plugin.json")
+	require.NoError(t, os.WriteFile(file, []byte(`{"wasm": []}`), 0o600))
+	assert.Equal(t, "raise memory.max_pages in plugin.json:1", Limits[tool.Memory].Raise(file, "plugin.json:1"))
+	assert.Equal(t, "raise limits.output in a manifest of Caisson: those of Extism, such as plugin.json, cannot have it", Limits[tool.Output].Raise(file, "plugin.json"))
+	assert.Equal(t, "raise limits.memory in tool.yaml:3", Limits[tool.Memory].Raise("tool.yaml", "tool.yaml:3"))
 }

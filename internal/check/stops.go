@@ -1,4 +1,4 @@
-package main
+package check
 
 import (
 	"cmp"
@@ -8,7 +8,6 @@ import (
 
 	"github.com/caisson-run/caisson"
 	"github.com/caisson-run/caisson/hostfuncs/secrets"
-	"github.com/caisson-run/caisson/internal/records"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/runtime"
@@ -16,7 +15,9 @@ import (
 
 // stops returns warnings about what keeps tools from being called under a policy. It loads them, which
 // runs nothing.
-func (v *validation) stops(ctx context.Context, file string, policy *manifests.Policy, beside []*manifests.Manifest) []manifests.Problem {
+func (c *checker) stops(
+	ctx context.Context, file string, policy *manifests.Policy, beside []*manifests.Manifest,
+) []manifests.Problem {
 	var files []string
 	for _, m := range beside {
 		files = append(files, m.File)
@@ -24,7 +25,7 @@ func (v *validation) stops(ctx context.Context, file string, policy *manifests.P
 	h, err := caisson.Open(ctx, caisson.Options{Policies: []*manifests.Policy{policy}, Tools: files, NoCache: true})
 	if err == nil {
 		defer h.Close(context.WithoutCancel(ctx)) // nothing has run
-		return append(stopping(policy, h.Problems(), ""), v.exposed(h, file, policy)...)
+		return append(stopping(policy, h.Problems(), ""), c.exposed(h, policy)...)
 	}
 	failed, ok := errors.AsType[*caisson.Error](err)
 	if !ok || failed.Kind != caisson.ErrTools {
@@ -48,7 +49,7 @@ func stopping(policy *manifests.Policy, reasons []error, prefix string) (warning
 	known := map[string]bool{}
 	for _, reason := range reasons {
 		var others []error
-		for _, leaf := range leavesOf(reason) {
+		for _, leaf := range Leaves(reason) {
 			failure, ok := errors.AsType[*runtime.Error](leaf)
 			if !ok || !errors.Is(failure, runtime.ErrGrant) {
 				others = append(others, leaf)
@@ -60,7 +61,8 @@ func stopping(policy *manifests.Policy, reasons []error, prefix string) (warning
 			} else {
 				known[same] = true
 			}
-			warnings = append(warnings, policy.Problem(key, stopsCalls, fmt.Sprintf("%s%s: %v", noCall, failure.Tool, failure.Err), fixStop))
+			warnings = append(warnings, policy.Problem(key, stopsCalls,
+				fmt.Sprintf("%s%s: %v", noCall, failure.Tool, failure.Err), fixStop))
 		}
 		source, _ := reason.(*registry.Error)
 		for _, problem := range notLoaded(source, others) {
@@ -83,54 +85,45 @@ func keyOf(policy *manifests.Policy, err *runtime.Error) string {
 			}
 		}
 		for j, f := range grant.Files {
-			if isDirectory && !directory.Denied && f.Path.String() == directory.Path && cmp.Or(f.Origin, grant.Origin) == directory.Origin {
+			if isDirectory && !directory.Denied && f.Path.String() == directory.Path &&
+				cmp.Or(f.Origin, grant.Origin) == directory.Origin {
 				return fmt.Sprintf("grants[%d].files[%d]", i, j)
 			}
 		}
 	}
 	for i, deny := range policy.Deny {
-		if isDirectory && directory.Denied && deny.Files != nil && deny.Files.Path.String() == directory.Path && deny.Origin == directory.Origin {
+		if isDirectory && directory.Denied && deny.Files != nil && deny.Files.Path.String() == directory.Path &&
+			deny.Origin == directory.Origin {
 			return fmt.Sprintf("deny[%d]", i)
 		}
 	}
 	return ""
 }
 
-// exposed returns a warning if a tool may write to the folder of records or to the default cache, so that no call is
-// run unless --state-dir or --cache-dir names another one. Of values in the paths of grants, it knows those that the
-// policy fixes.
-func (v *validation) exposed(h *caisson.Host, file string, policy *manifests.Policy) []manifests.Problem {
-	state, err := v.options.stateFolder()
-	if state != "" && err == nil {
-		if found := v.exposes(h, file, policy, string(records.In(state)), "records of calls are kept in "+state, "--state-dir"); found != nil {
-			return found
-		}
-	}
-	cache, err := runtime.DefaultCacheDir()
-	if err != nil {
-		return nil
-	}
-	return v.exposes(h, file, policy, cache, "compiled code is kept in "+cache, "--cache-dir")
-}
-
-// exposes returns a warning if a tool may write to a folder, which the flag can move.
-func (v *validation) exposes(h *caisson.Host, file string, policy *manifests.Policy, dir, what, flag string) []manifests.Problem {
+// exposed returns a warning if a tool may write to one of the folders of the host, so that no call is run there. Of
+// values in the paths of grants, it knows those that the policy fixes.
+func (c *checker) exposed(h *caisson.Host, policy *manifests.Policy) []manifests.Problem {
 	values := map[string]string{}
 	for _, source := range policy.Context {
 		if source.From == manifests.FromFixed {
 			values[source.Name] = source.Value
 		}
 	}
-	writer, found, err := h.WriterTo(dir, values)
-	if !found || err != nil {
-		return nil
+	for _, folder := range c.Folders {
+		writer, found, err := h.WriterTo(folder.Dir, values)
+		if found && err == nil {
+			return []manifests.Problem{policy.Problem(keyOfMount(policy, h.Registry(), writer, values), stopsCalls,
+				fmt.Sprintf("%s%s, and %s may write to %s", noCall, folder.Use, writer.Tool, writer.Dir),
+				"grant another folder, or choose another one for what is kept in each call, with "+folder.Flag+" DIR")}
+		}
 	}
-	return []manifests.Problem{policy.Problem(keyOfMount(policy, h.Registry(), writer, values), stopsCalls, fmt.Sprintf("%s%s, and %s may write to %s", noCall, what, writer.Tool, writer.Dir),
-		"grant another folder, or choose another one for what is kept in each call, with "+flag+" DIR")}
+	return nil
 }
 
 // keyOfMount returns the key of the grant with which a tool may write to a directory, or "" if there is none.
-func keyOfMount(policy *manifests.Policy, tools *registry.Registry, writer caisson.Writer, values map[string]string) string {
+func keyOfMount(
+	policy *manifests.Policy, tools *registry.Registry, writer caisson.Writer, values map[string]string,
+) string {
 	entry, found := tools.Get(writer.Tool)
 	for i, grant := range policy.Grants {
 		alone := manifests.Policy{Grants: []manifests.Grant{grant}}

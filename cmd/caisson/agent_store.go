@@ -1,0 +1,121 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/caisson-run/caisson/agents"
+	"github.com/caisson-run/caisson/internal/terminal"
+	"github.com/caisson-run/caisson/internal/view"
+)
+
+// agentFolderFlag adds the flags that say where an agent is stored.
+func (o *options) agentFolderFlag(command *cobra.Command) {
+	o.stateFlag(command, "store agents in `DIR`")
+	o.tenantFlag(command, "the agents of the tenant `NAME`")
+}
+
+// agentFlag adds the flags that choose an agent.
+func (o *options) agentFlag(command *cobra.Command) {
+	command.Flags().Func("agent", "limit the tools to those of the agent `NAME`; see \"caisson agent --help\"", parsedInto(&o.agent, parseAgent))
+	o.tenantFlag(command, "make calls for the tenant `NAME`, whose agent --agent names")
+}
+
+func (o *options) tenantFlag(command *cobra.Command, usage string) {
+	command.Flags().Func("tenant", usage, parsedInto(&o.tenant, parseTenant))
+}
+
+// parseAgent checks an agent's name. An empty one must not stand for no agent, which may call all tools.
+func parseAgent(text string) (string, error) {
+	if text == "" {
+		return "", errors.New("want an agent's name; leave the flag out to use all tools")
+	}
+	return text, nil
+}
+
+// maxTenant is the most bytes of a tenant's name on the command line.
+const maxTenant = 256
+
+// parseTenant checks a tenant's name. An empty one is more likely an empty variable of a script than the tenant without
+// a name.
+func parseTenant(text string) (string, error) {
+	switch {
+	case text == "":
+		return "", errors.New("want a tenant's name; leave the flag out for the tenant that has none")
+	case len(text) > maxTenant || terminal.EscapeLine(text) != text:
+		return "", fmt.Errorf("want one line of at most %d bytes", maxTenant)
+	}
+	return text, nil
+}
+
+func (o *options) agents() (agents.Store, error) {
+	dir, err := o.stateFolderOf("agents")
+	return agents.In(dir), err
+}
+
+// agentProblem explains an error of the store.
+func (o *options) agentProblem(err error) error {
+	invalid, isInvalid := errors.AsType[*agents.Error](err)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, agents.ErrNotFound):
+		return failed(exitUsage, err.Error(), terminal.ToRun(o.again("caisson agent list", "state-dir", "tenant"))+" to see which there are")
+	case errors.Is(err, agents.ErrDamaged):
+		return failed(exitUsage, err.Error(), `replace it with "caisson agent set", or remove it with "caisson agent remove"`)
+	case isInvalid:
+		return failedEach(invalid.Problems, terminal.ToRun("caisson agent set --help"))
+	}
+	return failed(exitFailed, err.Error(), "name another folder with --state-dir DIR")
+}
+
+// agents returns the store of agents. No tool may be able to write there: it could give its agent more tools.
+func (h *host) agents() (agents.Store, error) {
+	dir, err := h.options.stateFolderOf("agents")
+	if err != nil {
+		return agents.Store{}, err
+	}
+	return agents.In(dir), h.keepsFromTools(dir, "agents are", "it could give its agent more tools")
+}
+
+// agentNamed loads an agent, and says which of its tools are not loaded.
+func (h *host) agentNamed(name string) (agents.Agent, error) {
+	store, err := h.agents()
+	if err != nil {
+		return agents.Agent{}, err
+	}
+	agent, unknown, err := store.Load(h.options.tenant, name, h.registry)
+	if err != nil {
+		return agents.Agent{}, h.options.agentProblem(err)
+	}
+	if len(unknown) > 0 && h.options.only == "" { // with one manifest, no others are loaded
+		h.options.hint(fmt.Sprintf("the agent %s has tools that are not loaded: %s", name, strings.Join(h.became(unknown), ", ")))
+	}
+	return agent, nil
+}
+
+// became returns names of no tool, each with what it stands for now.
+func (h *host) became(names []string) []string {
+	var all []string
+	for _, name := range names {
+		if entry, ok := h.registry.Get(name); ok {
+			name += " (now another name of " + entry.Name + ")"
+		} else if instead, ok := h.registry.Replacement(name); ok {
+			name += " (retired; " + instead + " replaces it)"
+		}
+		all = append(all, name)
+	}
+	return all
+}
+
+// allowedTools returns the names of the chosen agent's tools, or nil if no agent is chosen.
+func (h *host) allowedTools() ([]string, error) {
+	if h.options.agent == "" {
+		return nil, nil
+	}
+	agent, err := h.agentNamed(h.options.agent)
+	return view.List(agent.AllowedTools), err
+}
