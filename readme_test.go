@@ -37,7 +37,7 @@ func TestREADME(t *testing.T) {
 	if goruntime.GOOS == "windows" {
 		return // the README's commands need a POSIX shell
 	}
-	assert.Equal(t, 2, follow(t, ".", readme(t, "Install", "Five words")))
+	assert.Equal(t, 2, follow(t, ".", readme(t, "Install", "Terms")))
 	assert.Equal(t, 9, follow(t, t.TempDir(), readme(t, "Your first tool, in five minutes", "What a tool may do"), withCaisson(t)))
 }
 

@@ -88,7 +88,7 @@ func TestClientToolsFollowTheREADME(t *testing.T) {
 		assert.JSONEq(t, string(want), string(got))
 	}
 
-	answers := readme[tool.Answer](t, "What it answers")
+	answers := readme[tool.Answer](t, "Answers")
 	report, err = run.Resume(t.Context(), executor.Resumption{State: *report.State, Session: session, Outputs: answers})
 	require.NoError(t, err)
 	require.Equal(t, executor.Completed, report.Status)
