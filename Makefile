@@ -16,7 +16,7 @@ PLUGINS = internal/benchmark/guests/go/plugin internal/plugins/go
 OPENAI = examples/agent/openaitest
 # Interpreters of Python and JavaScript, which nothing else depends on.
 INTERPRETERS = internal/interpreters
-# Programs of others, and what fetches and builds them.
+# Third-party programs, and the code that fetches and builds them.
 PROGRAMS = internal/thirdparty
 # Generators of clients from the OpenAPI document, which nothing else depends on.
 GENERATORS = server/rest/testdata/clients
@@ -215,7 +215,7 @@ languages: ## follow the pages in docs/languages, from nothing to a call; all ne
 ONLY ?=
 
 .PHONY: programs
-programs: ## fetch, build and test programs of others, and write docs/programs.md; all need Debian 12, Rust, npm, pip and tcl, those in ONLY="gojq goawk" less
+programs: ## fetch, build and test third-party programs, and write docs/programs.md; all need Debian 12, Rust, npm, pip and tcl, those in ONLY="gojq goawk" less
 	cd $(PROGRAMS) && $(GO) vet . && $(GO) run . build $(ONLY)
 ifeq ($(ONLY),)
 	cd $(PROGRAMS) && $(GO) run . table >../../bin/programs/table.md

@@ -3,6 +3,7 @@ package caisson_test
 import (
 	"encoding/json"
 	"fmt"
+	"go/ast"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,7 +37,7 @@ func TestREADME(t *testing.T) {
 	if goruntime.GOOS == "windows" {
 		return // the README's commands need a POSIX shell
 	}
-	assert.Equal(t, 2, follow(t, ".", readme(t, "Install", "Five words")))
+	assert.Equal(t, 2, follow(t, ".", readme(t, "Install", "Terms")))
 	assert.Equal(t, 9, follow(t, t.TempDir(), readme(t, "Your first tool, in five minutes", "What a tool may do"), withCaisson(t)))
 }
 
@@ -182,6 +183,42 @@ func TestLinksLead(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestFeaturesHaveTests: each feature in docs/features.md names tests, and those exist.
+func TestFeaturesHaveTests(t *testing.T) {
+	tests := map[string]bool{} // "package: Name"
+	for _, s := range sources(t) {
+		for _, declaration := range s.syntax.Decls {
+			if function, ok := declaration.(*ast.FuncDecl); ok && s.test {
+				tests[s.folder()+": "+function.Name.Name] = true
+			}
+		}
+	}
+	page, err := os.ReadFile(filepath.Join("docs", "features.md"))
+	require.NoError(t, err)
+	name := regexp.MustCompile("`(Test[A-Za-z0-9_]+)`")
+	features := 0
+	for line := range strings.Lines(string(page)) {
+		cells := strings.Split(strings.TrimSpace(line), " | ")
+		if !strings.HasPrefix(line, "| ") || cells[0] == "| feature" || strings.HasPrefix(line, "| **") {
+			continue
+		}
+		features++
+		if !assert.Len(t, cells, 3, line) {
+			continue
+		}
+		found := 0
+		for part := range strings.SplitSeq(cells[2], "; ") {
+			folder, names, _ := strings.Cut(part, ": ")
+			for _, match := range name.FindAllStringSubmatch(names, -1) {
+				found++
+				assert.True(t, tests[folder+": "+match[1]], "%s has no %s", folder, match[1])
+			}
+		}
+		assert.Positive(t, found, "no test in %s", line)
+	}
+	assert.Greater(t, features, 30)
 }
 
 // anchors returns the anchors of a document's headings.

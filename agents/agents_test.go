@@ -43,7 +43,7 @@ func toolsNamed(t testing.TB, names ...string) *registry.Registry {
 
 var researcher = agents.Agent{Name: "researcher", Mode: "smart-reasoning", AllowedTools: []string{"web_search", "fetch_page"}, MaxIterations: 5, Reflection: true}
 
-func TestRowS1_4AgentsSurviveTheProcess(t *testing.T) {
+func TestAgentsSurviveTheProcess(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "agents")
 	tools := toolsNamed(t, "fetch_page", "web_search")
 	require.NoError(t, agents.In(dir).Save("acme", researcher, tools))
@@ -256,7 +256,7 @@ func TestFilesThatAreNoAgents(t *testing.T) {
 	}
 }
 
-func TestRowS1_3DefaultAllowedTools(t *testing.T) {
+func TestDefaultAllowedTools(t *testing.T) {
 	allowed, missing := agents.DefaultAllowedTools(toolsNamed(t, "web_search", "data_schema", "thinking"))
 	assert.Equal(t, []string{"thinking", "data_schema"}, allowed, "in their own order")
 	assert.Len(t, missing, 8)

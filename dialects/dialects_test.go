@@ -150,8 +150,8 @@ func FuzzDetect(f *testing.F) {
 	})
 }
 
-// TestRowS2_7DependsOnTheStandardLibrary reads the imports of this package and of those below it.
-func TestRowS2_7DependsOnTheStandardLibrary(t *testing.T) {
+// TestDependsOnTheStandardLibrary reads the imports of this package and of those below it.
+func TestDependsOnTheStandardLibrary(t *testing.T) {
 	const module = "github.com/caisson-run/caisson/"
 	read := 0
 	err := fs.WalkDir(os.DirFS("."), ".", func(name string, d fs.DirEntry, err error) error {

@@ -18,9 +18,9 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// TestRowS4_8Approval: a destructive tool, and one that the policy marks, runs when it has been
+// TestDestructiveToolsNeedApproval: a destructive tool, and one that the policy marks, runs when it has been
 // approved, and is denied with a receipt where it was refused.
-func TestRowS4_8Approval(t *testing.T) {
+func TestDestructiveToolsNeedApproval(t *testing.T) {
 	var kept ledger
 	asking := newGuarded(t, "send_mail", "caisson.yaml:14 asks for approval of each call", nil, echo)
 	allowed := newGuarded(t, "purge", "", destructive, echo)

@@ -21,9 +21,9 @@ var asking = []tool.Definition{
 	{Name: "look"},
 }
 
-// TestRowS4_8Brought: tools that come with the request are run by the client, are checked by their schema, and need
+// TestClientToolsOfARequest: tools that come with the request are run by the client, are checked by their schema, and need
 // neither a manifest nor to be allowed. A name that the host has is the host's.
-func TestRowS4_8Brought(t *testing.T) {
+func TestClientToolsOfARequest(t *testing.T) {
 	e := newExecutor(t, executor.Options{}, newFake(t, "look", readOnly, echo))
 	session := newSession(t, e, executor.SessionOptions{Allowed: []string{"look"}})
 	query := newCall("3", "sql", "SELECT 1;\n")

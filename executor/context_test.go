@@ -12,8 +12,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// TestRowS33Forging has a model set what belongs to the host.
-func TestRowS33Forging(t *testing.T) {
+// TestForgedContextValues has a model set what belongs to the host.
+func TestForgedContextValues(t *testing.T) {
 	forgeries := []struct{ name, context, arguments, key string }{
 		{"as it is", "project_id", `{"project_id":"evil"}`, "project_id"},
 		{"capital letters", "project_id", `{"Project_ID":"evil"}`, "Project_ID"},
@@ -78,9 +78,9 @@ func TestRowS33Forging(t *testing.T) {
 	})
 }
 
-// TestRowS33FilledIn: a tool has the host's values, in its arguments where its manifest asks
+// TestContextValuesAreFilledIn: a tool has the host's values, in its arguments where its manifest asks
 // for them.
-func TestRowS33FilledIn(t *testing.T) {
+func TestContextValuesAreFilledIn(t *testing.T) {
 	more := fields{
 		"context": []string{"project_id", "user"},
 		"parameters": fields{"type": "object", "properties": fields{

@@ -14,9 +14,9 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// TestRowS35Duplicates: of calls in one batch that ask the same, one is run and the others
+// TestDuplicatesRunOnce: of calls in one batch that ask the same, one is run and the others
 // have its result, each in a record of its own.
-func TestRowS35Duplicates(t *testing.T) {
+func TestDuplicatesRunOnce(t *testing.T) {
 	var count counted
 	var kept ledger
 	e := newExecutor(t, executor.Options{Recorder: &kept},
@@ -47,9 +47,9 @@ func TestRowS35Duplicates(t *testing.T) {
 	assert.Len(t, kept.all(), 9)
 }
 
-// TestRowS35Session: what was asked in an earlier batch of the session is answered from what
+// TestSessionReusesEarlierResults: what was asked in an earlier batch of the session is answered from what
 // it came to then.
-func TestRowS35Session(t *testing.T) {
+func TestSessionReusesEarlierResults(t *testing.T) {
 	var count counted
 	e := newExecutor(t, executor.Options{Reuse: executor.Reuse{Scope: executor.ReuseSession}}, newFake(t, "one", readOnly, count.answer))
 	session := newSession(t, e, executor.SessionOptions{})

@@ -127,9 +127,9 @@ func TestSubscriptionWaits(t *testing.T) {
 	})
 }
 
-// TestRowS06Log holds what a call logs, and that nothing a model or a tool wrote is in it:
+// TestStartsAndEndsAreLogged holds what a call logs, and that nothing a model or a tool wrote is in it:
 // a start and an end of each call, loud where it crashed, a warning where it failed.
-func TestRowS06Log(t *testing.T) {
+func TestStartsAndEndsAreLogged(t *testing.T) {
 	const private = "private-matter"
 	var log journal
 	e := newExecutor(t, executor.Options{Logger: log.logger(), Parallel: 1},
@@ -178,8 +178,8 @@ func TestRowS06Log(t *testing.T) {
 	assert.NotContains(t, text, private)
 }
 
-// TestRowS06Subscribers: events go to every subscriber, in the same order.
-func TestRowS06Subscribers(t *testing.T) {
+// TestSubscribersGetEvents: events go to every subscriber, in the same order.
+func TestSubscribersGetEvents(t *testing.T) {
 	e := newExecutor(t, executor.Options{Rates: unlimited}, newFake(t, "echo", readOnly, echo))
 	first, second := watch(t, e, nil), watch(t, e, nil)
 	var sessions sync.WaitGroup

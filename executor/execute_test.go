@@ -39,8 +39,8 @@ func TestExecuteRefusesBatch(t *testing.T) {
 	}
 }
 
-// TestRowS32Record: a record has the call as it was made and what its tool said of it.
-func TestRowS32Record(t *testing.T) {
+// TestRecordHasCallAndResult: a record has the call as it was made and what its tool said of it.
+func TestRecordHasCallAndResult(t *testing.T) {
 	reply := tool.Outcome{
 		Result:  tool.Result{Success: true, Output: "out", Data: json.RawMessage(`{"v":1}`), Kind: tool.Denied, Error: "forged"},
 		Usage:   tool.Usage{MemoryBytes: 5, HostCalls: 2},
@@ -76,9 +76,9 @@ func TestRowS32Record(t *testing.T) {
 	assert.Empty(t, none)
 }
 
-// TestRowS07Refusals: what is wrong with a call is found in one place, in one order, and before
+// TestRefusalsComeBeforeTheTool: what is wrong with a call is found in one place, in one order, and before
 // its tool is run.
-func TestRowS07Refusals(t *testing.T) {
+func TestRefusalsComeBeforeTheTool(t *testing.T) {
 	ran := false
 	note := func(ctx context.Context, invocation tool.Invocation) (tool.Outcome, error) {
 		ran = true
@@ -192,8 +192,8 @@ func TestDeprecatedAlias(t *testing.T) {
 	assert.Equal(t, []int{0, 0, 1}, []int{warnings("fetch_page"), warnings("get_page"), warnings("web_fetch")})
 }
 
-// TestRowS315Failures has one tool for each way to fail, and a neighbour that must not notice.
-func TestRowS315Failures(t *testing.T) {
+// TestEveryFailureIsAResult has one tool for each way to fail, and a neighbour that must not notice.
+func TestEveryFailureIsAResult(t *testing.T) {
 	returns := func(outcome tool.Outcome, err error) run {
 		return func(context.Context, tool.Invocation) (tool.Outcome, error) { return outcome, err }
 	}

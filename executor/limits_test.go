@@ -56,9 +56,9 @@ func many(name string, n int) (calls []tool.Call) {
 	return calls
 }
 
-// TestRowS07Limits: how many calls run at a time is bounded for all, for each tenant, and for
+// TestLimitsOnRunningCalls: how many calls run at a time is bounded for all, for each tenant, and for
 // each tool of a tenant.
-func TestRowS07Limits(t *testing.T) {
+func TestLimitsOnRunningCalls(t *testing.T) {
 	for _, limits := range []executor.Limits{
 		{Running: 10, PerTenant: 6, PerTool: 4}, {Running: 10, PerTenant: 10, PerTool: 10}, {Running: 1, PerTenant: 1, PerTool: 1},
 		{Running: 3, PerTenant: 10, PerTool: 10}, {Running: 10}, {},

@@ -296,9 +296,9 @@ func TestHiddenWaits(t *testing.T) {
 	assert.Equal(t, report.Pending[0], *waiting.Action)
 }
 
-// TestRowS4_2Context: a tool gets the session's user, its files and the batch's, and the request's
+// TestToolGetsUserAndFiles: a tool gets the session's user, its files and the batch's, and the request's
 // trace, also after a pause; answers are not used again for another user or other files.
-func TestRowS4_2Context(t *testing.T) {
+func TestToolGetsUserAndFiles(t *testing.T) {
 	var seen []tool.Invocation
 	e := newExecutor(t, executor.Options{}, newClient(t, "shell", nil), newFake(t, "look", readOnly, func(_ context.Context, i tool.Invocation) (tool.Outcome, error) {
 		i.Host = nil
@@ -337,9 +337,9 @@ func TestRowS4_2Context(t *testing.T) {
 	assert.True(t, ask(t, e, newSession(t, e, executor.SessionOptions{Tenant: "t", User: "bob", Files: []tool.File{one, two}}), "look", "").Cached, "control")
 }
 
-// TestRowS4_2Request: a tool reads what the caller's request says to it, and to no other tool. Results are
+// TestToolReadsItsPartOfTheRequest: a tool reads what the caller's request says to it, and to no other tool. Results are
 // cached, and approvals are bound, accordingly.
-func TestRowS4_2Request(t *testing.T) {
+func TestToolReadsItsPartOfTheRequest(t *testing.T) {
 	var mu sync.Mutex
 	seen := map[string][]tool.Request{}
 	noting := func(_ context.Context, i tool.Invocation) (tool.Outcome, error) {

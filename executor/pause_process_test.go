@@ -18,13 +18,13 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// processFolder names the folder that the processes of [TestRowS4_8TwoProcesses] share. It is set in
+// processFolder names the folder that the processes of [TestBatchResumesInAnotherProcess] share. It is set in
 // those that the test starts.
 const processFolder = "CAISSON_TEST_PAUSE_FOLDER"
 
-// TestRowS4_8TwoProcesses: a batch waits in one process, which ends, and goes on in the next,
+// TestBatchResumesInAnotherProcess: a batch waits in one process, which ends, and goes on in the next,
 // twice. No tool runs twice, each call is recorded once, and the records are in their places.
-func TestRowS4_8TwoProcesses(t *testing.T) {
+func TestBatchResumesInAnotherProcess(t *testing.T) {
 	if folder := os.Getenv(processFolder); folder != "" {
 		stepInProcess(t, folder)
 		return
@@ -32,7 +32,7 @@ func TestRowS4_8TwoProcesses(t *testing.T) {
 	folder := t.TempDir()
 	ids := map[string]bool{}
 	for step := range 3 {
-		command := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestRowS4_8TwoProcesses$", "-test.count=1")
+		command := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestBatchResumesInAnotherProcess$", "-test.count=1")
 		command.Env = append(os.Environ(), processFolder+"="+folder)
 		printed, err := command.CombinedOutput()
 		require.NoError(t, err, "%s", printed)

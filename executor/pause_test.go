@@ -101,9 +101,9 @@ func approve(action tool.Action) tool.Approval {
 	return tool.Approval{CallID: action.CallID, Approve: true, Fingerprint: action.Fingerprint}
 }
 
-// TestRowS4_8Client: what the client runs is announced and not run, and the batch goes on with what
+// TestClientToolsPauseTheBatch: what the client runs is announced and not run, and the batch goes on with what
 // came of it.
-func TestRowS4_8Client(t *testing.T) {
+func TestClientToolsPauseTheBatch(t *testing.T) {
 	var kept ledger
 	e := newExecutor(t, executor.Options{Recorder: &kept}, newFake(t, "note", nil, echo), newFake(t, "look", readOnly, echo),
 		newClient(t, "local_shell", fields{"type": "local_shell", "parameters": fields{
@@ -170,8 +170,8 @@ func newCustom(t testing.TB, name string, more fields, do run) *fake {
 	return made
 }
 
-// TestRowS4_8Custom: a custom call of a client's tool is announced with its text as it was written.
-func TestRowS4_8Custom(t *testing.T) {
+// TestClientGetsCustomTextUnchanged: a custom call of a client's tool is announced with its text as it was written.
+func TestClientGetsCustomTextUnchanged(t *testing.T) {
 	e := newExecutor(t, executor.Options{}, newCustom(t, "apply_patch", fields{"execution": "client", "module": nil}, echo))
 	session := newSession(t, e, executor.SessionOptions{})
 	text := "*** <Begin>\n\"quoted\" \\ é"
@@ -190,9 +190,9 @@ func TestRowS4_8Custom(t *testing.T) {
 	assert.Equal(t, call, done.Records[0].Call, "the record has the call as the model wrote it")
 }
 
-// TestRowS2_6Custom: free text becomes the tool's only parameter, or an error that a model can act
+// TestCustomTextBecomesTheParameter: free text becomes the tool's only parameter, or an error that a model can act
 // on; a function call of the same tool works as well.
-func TestRowS2_6Custom(t *testing.T) {
+func TestCustomTextBecomesTheParameter(t *testing.T) {
 	e := newExecutor(t, executor.Options{}, newCustom(t, "apply_patch", nil, echo), newFake(t, "plain", nil, echo))
 	tests := []struct {
 		name, tool, typ, text string

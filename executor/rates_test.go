@@ -21,8 +21,8 @@ func onlyRates(change func(*executor.Rates)) executor.Rates {
 	return rates
 }
 
-// TestRowS07Rates: calls above a rate wait until they are below it, if that is soon enough.
-func TestRowS07Rates(t *testing.T) {
+// TestRatesDelayCalls: calls above a rate wait until they are below it, if that is soon enough.
+func TestRatesDelayCalls(t *testing.T) {
 	two := executor.Rate{Calls: 2, Per: 2 * time.Second}
 	tests := []struct {
 		name          string
@@ -121,9 +121,9 @@ func TestWaitForRateEnds(t *testing.T) {
 	})
 }
 
-// TestRowS07Breaker: a tool that keeps crashing or running out of time is left alone for a
+// TestCircuitBreaker: a tool that keeps crashing or running out of time is left alone for a
 // while, the model is told so, and one call tries again.
-func TestRowS07Breaker(t *testing.T) {
+func TestCircuitBreaker(t *testing.T) {
 	for _, kind := range []tool.Kind{tool.Trap, tool.Internal, tool.Deadline, tool.Cancelled} { // nobody cancels it
 		t.Run(string(kind), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -16,9 +16,9 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// TestRowS05Failures: an unknown tool is a failed result with an error, and what a tool
+// TestFailuresByKind: an unknown tool is a failed result with an error, and what a tool
 // reports itself is told from what ended it.
-func TestRowS05Failures(t *testing.T) {
+func TestFailuresByKind(t *testing.T) {
 	r := newRegistry(t,
 		newFake(t, "fails", nil, func(context.Context, tool.Invocation) (tool.Outcome, error) {
 			return tool.Outcome{Result: tool.Result{Error: "no such city"}}, nil
@@ -45,8 +45,8 @@ func TestRowS05Failures(t *testing.T) {
 	assert.Equal(t, tool.UnknownTool, outcome.Result.Kind, "the result says the same as the error")
 }
 
-// TestRowS25EmptyLists: what has no elements is an empty list, never null.
-func TestRowS25EmptyLists(t *testing.T) {
+// TestRecordsHaveEmptyLists: what has no elements is an empty list, never null.
+func TestRecordsHaveEmptyLists(t *testing.T) {
 	e := newExecutor(t, executor.Options{}, newFake(t, "echo", readOnly, echo))
 	report := reportOf(t, e, executor.Batch{})
 	assert.NotNil(t, report.Records)
@@ -61,9 +61,9 @@ func TestRowS25EmptyLists(t *testing.T) {
 	assert.NotContains(t, strings.ReplaceAll(string(text), `"fuel":null`, ""), "null")
 }
 
-// TestRowS26InvalidJSON: a model is told what is wrong with its arguments and where, and its
+// TestArgumentsThatAreNotJSON: a model is told what is wrong with its arguments and where, and its
 // other calls are run.
-func TestRowS26InvalidJSON(t *testing.T) {
+func TestArgumentsThatAreNotJSON(t *testing.T) {
 	e := newExecutor(t, executor.Options{}, newFake(t, "echo", readOnly, echo))
 	for arguments, want := range map[string]string{
 		`{"a": 1, "b": }`:  "not JSON: want a value, not '}', at byte 14",
@@ -81,8 +81,8 @@ func TestRowS26InvalidJSON(t *testing.T) {
 	}
 }
 
-// TestRowS32Wire: the names and the order of a record's JSON.
-func TestRowS32Wire(t *testing.T) {
+// TestRecordOnTheWire: the names and the order of a record's JSON.
+func TestRecordOnTheWire(t *testing.T) {
 	e := newExecutor(t, executor.Options{}, newFake(t, "echo", nil, echo))
 	record := ask(t, e, nil, "echo", `{"n":1}`)
 	record.CallID, record.ExecutionTime, record.Usage.Queue = "C", 0, 0
@@ -92,8 +92,8 @@ func TestRowS32Wire(t *testing.T) {
 		`"repairs":[],"denials":[],"log":"","usage":{"fuel":null,"memory_bytes":0,"wall_ns":0,"host_calls":0},"host_calls":[]}`, string(text))
 }
 
-// TestRowS32Workers: a batch can say itself how many calls run at a time.
-func TestRowS32Workers(t *testing.T) {
+// TestBatchChoosesItsParallelism: a batch can say itself how many calls run at a time.
+func TestBatchChoosesItsParallelism(t *testing.T) {
 	for parallel, want := range map[int]time.Duration{0: 5 * time.Second, 1: 10 * time.Second, 5: 2 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
 			crowd := newCrowd()
@@ -105,8 +105,8 @@ func TestRowS32Workers(t *testing.T) {
 	}
 }
 
-// TestRowS36NoRetry: a call that failed in whatever way is not made again.
-func TestRowS36NoRetry(t *testing.T) {
+// TestNothingIsRetried: a call that failed in whatever way is not made again.
+func TestNothingIsRetried(t *testing.T) {
 	for _, kind := range tool.Kinds() {
 		for _, only := range []bool{true, false} {
 			var count counted

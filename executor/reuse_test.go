@@ -16,9 +16,9 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// TestRowS34Reuse: an answer is used again for five minutes, or for what the options or the
+// TestResultsAreCached: an answer is used again for five minutes, or for what the options or the
 // manifest say, and not at all where that is switched off.
-func TestRowS34Reuse(t *testing.T) {
+func TestResultsAreCached(t *testing.T) {
 	hour := fields{"read_only": true, "cache": "1h"}
 	tests := []struct {
 		name     string

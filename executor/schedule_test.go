@@ -17,8 +17,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// TestRowS24Parallel uses a fake clock: ten calls of a second each.
-func TestRowS24Parallel(t *testing.T) {
+// TestCallsRunInParallel uses a fake clock: ten calls of a second each.
+func TestCallsRunInParallel(t *testing.T) {
 	tests := []struct {
 		name     string
 		behavior fields

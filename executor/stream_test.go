@@ -58,9 +58,9 @@ func saysAll(words <-chan string) run {
 	}
 }
 
-// TestRowS4_5: tools run at the same time, and what they say is shown one after the other, in the
+// TestStreamShowsOneCallAtATime: tools run at the same time, and what they say is shown one after the other, in the
 // order in which each was first heard, as soon as its turn has come.
-func TestRowS4_5(t *testing.T) {
+func TestStreamShowsOneCallAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		words := map[string]chan string{"a": make(chan string), "b": make(chan string), "c": make(chan string)}
 		e := newExecutor(t, executor.Options{},
@@ -108,9 +108,9 @@ func TestRowS4_5(t *testing.T) {
 	})
 }
 
-// TestRowS4_6: hidden tools, and tools that tools call, have no events in a stream. Subscribers
+// TestStreamHidesHiddenTools: hidden tools, and tools that tools call, have no events in a stream. Subscribers
 // have them, and nobody what is said beside the stream.
-func TestRowS4_6(t *testing.T) {
+func TestStreamHidesHiddenTools(t *testing.T) {
 	world := newTalkWorld()
 	e := newExecutor(t, executor.Options{Parallel: 1}, world.tools(t)...)
 	watcher := watch(t, e, nil)

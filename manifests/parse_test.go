@@ -360,9 +360,9 @@ func TestProblemOnTheWire(t *testing.T) {
 	assert.JSONEq(t, `{"file":"tool.yaml","line":5,"column":1,"path":"limit","kind":"unknown_key","message":"unknown key \"limit\"","fix":"did you mean limits?"}`, string(got))
 }
 
-// TestRowS4_1ManifestsSayFinalAndDefinition: whether a result may be shown as it is, and whether a
+// TestFinalAndDefinitionOnly: whether a result may be shown as it is, and whether a
 // tool is a definition alone, stands in its manifest.
-func TestRowS4_1ManifestsSayFinalAndDefinition(t *testing.T) {
+func TestFinalAndDefinitionOnly(t *testing.T) {
 	m := parse(t, "behavior: {final: true}\n")
 	assert.True(t, m.Behavior.Final)
 	assert.Equal(t, manifests.ExecutionSandbox, m.Execution)

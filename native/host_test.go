@@ -80,9 +80,9 @@ func converting(t *testing.T, runs *atomic.Int32) *native.Tool {
 	})
 }
 
-// TestRowS3_1BesideSandboxedTools: in one batch, what is checked, repaired, refused and reused of a function's calls is
+// TestFunctionsBesideSandboxedTools: in one batch, what is checked, repaired, refused and reused of a function's calls is
 // what is of a sandboxed tool's, and the records have the same form.
-func TestRowS3_1BesideSandboxedTools(t *testing.T) {
+func TestFunctionsBesideSandboxedTools(t *testing.T) {
 	var runs atomic.Int32
 	host := beside(t, t.TempDir(), converting(t, &runs))
 	batch := executor.Batch{Session: session(t, host, executor.SessionOptions{}), Calls: calls(

@@ -63,8 +63,8 @@ func one(t *testing.T, e *executor.Executor, name, arguments string) tool.Record
 	return report.Records[0]
 }
 
-// TestRowS3_1OneLine: a name, a description and a function are a tool, whose calls are checked and repaired as any.
-func TestRowS3_1OneLine(t *testing.T) {
+// TestAFunctionIsATool: a name, a description and a function are a tool, whose calls are checked and repaired as any.
+func TestAFunctionIsATool(t *testing.T) {
 	f, err := native.New(native.About{Name: "add", Description: "Add two numbers.", Category: "math"}, add)
 	require.NoError(t, err)
 	e := executing(t, f)

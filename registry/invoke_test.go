@@ -80,9 +80,9 @@ func TestUnavailableHoldsItsName(t *testing.T) {
 	assert.Empty(t, r.Definitions())
 }
 
-// TestRowS4_6HiddenToolsAreOffered: they are hidden from people, not from the model. The
+// TestHiddenToolsAreOffered: they are hidden from people, not from the model. The
 // definitions are the same each time.
-func TestRowS4_6HiddenToolsAreOffered(t *testing.T) {
+func TestHiddenToolsAreOffered(t *testing.T) {
 	r := holding(t, newFake(t, "zeta", nil), newFake(t, "alpha", aliases("a1", "a2")), newFake(t, "mid", hidden), conditional{newFake(t, "beta", nil), "later"})
 
 	var listed []string

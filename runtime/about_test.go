@@ -29,9 +29,9 @@ func about(t *testing.T, loaded *Tool, made tool.Invocation, then ...string) []j
 	return results(t, outcome)
 }
 
-// TestRowS4_2: a tool learns by which name it is called, the call's id, the files that are for it, who
+// TestToolReadsAboutItsCall: a tool learns by which name it is called, the call's id, the files that are for it, who
 // the user is, and the values of the request that it was granted; and it can open those files.
-func TestRowS4_2(t *testing.T) {
+func TestToolReadsAboutItsCall(t *testing.T) {
 	host := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(host, "tides.txt"), []byte("high water"), 0o600))
 	m := manifest(t, streamprobe, "permissions: {files: [{path: /files, access: read}]}\ncontext: [project_id]\naliases: [speak]")
@@ -121,9 +121,9 @@ func TestAttackFilesOutsideOfMounts(t *testing.T) {
 	}
 }
 
-// TestRowS4_3: results of several kinds, each with its media type, come through from what a program
+// TestContentPartsReachTheRecord: results of several kinds, each with its media type, come through from what a program
 // prints to the record.
-func TestRowS4_3(t *testing.T) {
+func TestContentPartsReachTheRecord(t *testing.T) {
 	const printed = `{"success":true,"output":"four parts","data":{"n":4},"content":[{"type":"text","text":"<b>plain</b>","mime_type":"text/html"},` +
 		`{"type":"image","data":"iVBORw0KGgo=","mime_type":"image/png","name":"plot.png"},` +
 		`{"type":"link","url":"https://example.com/?a=b&c","name":"Example"},{"type":"file","data":"JVBERi0=","mime_type":"application/pdf","name":"report.pdf"}]}`

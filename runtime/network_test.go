@@ -288,8 +288,8 @@ func TestSettingsMayBeAlternatives(t *testing.T) {
 	assert.Empty(t, load(t, newRuntime(t, Options{Settings: []string{"FIRST_KEY"}}), m, manifests.Grants{}).Unavailable())
 }
 
-// TestRowS1_7DirectoriesMayBeRequired: a tool is unavailable until the directory is granted, also if it was denied.
-func TestRowS1_7DirectoriesMayBeRequired(t *testing.T) {
+// TestDirectoriesMayBeRequired: a tool is unavailable until the directory is granted, also if it was denied.
+func TestDirectoriesMayBeRequired(t *testing.T) {
 	m := manifest(t, probe, "requires: [/skills, KEY|/data]\npermissions: {files: [{path: /skills}, {path: /data}]}")
 	r := newRuntime(t, Options{})
 	grants := manifests.Grants{}

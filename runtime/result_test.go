@@ -171,9 +171,9 @@ func clients(t *testing.T, text string) *manifests.Manifest {
 	return m
 }
 
-// TestRowS4_1DefinitionsAreLoadedAndNotRun: a tool that the client runs is a tool in all but that it
+// TestDefinitionsAreLoadedAndNotRun: a tool that the client runs is a tool in all but that it
 // has no module, and that nobody runs it here.
-func TestRowS4_1DefinitionsAreLoadedAndNotRun(t *testing.T) {
+func TestDefinitionsAreLoadedAndNotRun(t *testing.T) {
 	r := newRuntime(t, Options{Settings: []string{"DESK"}})
 	m := clients(t, clientsTool)
 	require.Empty(t, Check(m))
@@ -202,9 +202,9 @@ func TestRowS4_1DefinitionsAreLoadedAndNotRun(t *testing.T) {
 	require.NoError(t, loaded.Close(t.Context()))
 }
 
-// TestRowS4_1FinalResultsAreLoaded: whether a result may be shown as it is changes nothing of how it
+// TestFinalResultsAreLoaded: whether a result may be shown as it is changes nothing of how it
 // comes about.
-func TestRowS4_1FinalResultsAreLoaded(t *testing.T) {
+func TestFinalResultsAreLoaded(t *testing.T) {
 	m := manifest(t, probe, "behavior: {final: true}")
 	require.Empty(t, Check(m))
 	assert.True(t, load(t, newRuntime(t, Options{}), m, manifests.Grants{}).Manifest().Behavior.Final)

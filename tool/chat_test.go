@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRowS2_1ShapesOnTheWire pins the JSON of calls, responses and pieces of streams: others store and read it.
-func TestRowS2_1ShapesOnTheWire(t *testing.T) {
+// TestShapesOnTheWire pins the JSON of calls, responses and pieces of streams: others store and read it.
+func TestShapesOnTheWire(t *testing.T) {
 	call := Call{ID: "call_1", Type: "function", Function: Function{Name: "add", Arguments: `{"a":1.50}`}}
 	for _, c := range []struct {
 		name  string
@@ -53,7 +53,7 @@ func TestRowS2_1ShapesOnTheWire(t *testing.T) {
 	}
 }
 
-func TestRowS2_5EmptyListsAreLists(t *testing.T) {
+func TestEmptyListsAreLists(t *testing.T) {
 	for _, c := range []struct {
 		value any
 		wire  string
@@ -81,9 +81,9 @@ func TestRowS2_5EmptyListsAreLists(t *testing.T) {
 	assert.Contains(t, string(wire), `"tool_calls":[]`)
 }
 
-// TestRowS2_5NoListIsNull marshals the zero value of every exported type that has JSON. What is null
+// TestNoListIsNull marshals the zero value of every exported type that has JSON. What is null
 // then is a value or a number that is not known; no list is among it.
-func TestRowS2_5NoListIsNull(t *testing.T) {
+func TestNoListIsNull(t *testing.T) {
 	values := []any{
 		Action{}, Allow{}, Answer{}, Approval{}, Call{}, Callee{}, ChatResponse{}, ChatUsage{}, Content{}, Cut{}, Decision{}, Definition{}, Denial{}, Emission{},
 		Event{}, File{}, Function{}, Hints{}, HostCall{}, Page{}, Planned{}, ProviderItem{}, Record{}, Reference{}, Repair{}, Request{}, Result{}, StreamResponse{}, Totals{}, Usage{},
@@ -157,9 +157,9 @@ func sources(t *testing.T, folder string) *build.Package {
 	return found
 }
 
-// TestRowS2_7DependsOnTheStandardLibrary reads the imports of this package and of the one that
+// TestDependsOnTheStandardLibrary reads the imports of this package and of the one that
 // reads JSON for it.
-func TestRowS2_7DependsOnTheStandardLibrary(t *testing.T) {
+func TestDependsOnTheStandardLibrary(t *testing.T) {
 	const reader = "internal/jsontext"
 	imports := append(sources(t, ".").Imports, sources(t, "../"+reader).Imports...)
 	assert.Greater(t, len(imports), 10, "the imports must be found")

@@ -60,8 +60,8 @@ func (c *cursor) Next(row []driver.Value) error {
 	return nil
 }
 
-// TestRowS2_3Storable stores each type through database/sql and reads it back.
-func TestRowS2_3Storable(t *testing.T) {
+// TestTypesAreStorable stores each type through database/sql and reads it back.
+func TestTypesAreStorable(t *testing.T) {
 	call := Call{ID: "call_1", Type: "function", Function: Function{Name: "add", Arguments: `{"a":123456789012345678901234567890.10,"b":"ü\u0000"`}}
 	result := Result{Success: true, Output: "4\n", Data: json.RawMessage(`{"value":4.0}`), Content: []Content{{Type: "image", Data: []byte{0, 255}, MIMEType: "image/png"}}}
 	reference := Reference{ID: "k", Score: 0.25, Data: json.RawMessage(`[1]`)}

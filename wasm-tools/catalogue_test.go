@@ -58,8 +58,8 @@ func shown(t *testing.T, c registry.Catalogue, name string) registry.Listing {
 	return c.Tools[at]
 }
 
-// TestRowS1_1CatalogueForPeople: each shipped tool has a label and words for people, apart from its words for models.
-func TestRowS1_1CatalogueForPeople(t *testing.T) {
+// TestCatalogueForPeople: each shipped tool has a label and words for people, apart from its words for models.
+func TestCatalogueForPeople(t *testing.T) {
 	c := host(t).Catalogue(nil)
 	require.Len(t, c.Tools, len(tools.Names()))
 	for _, l := range c.Tools {
@@ -98,9 +98,9 @@ func offeredEverywhere(t *testing.T, definitions []tool.Definition) {
 	}
 }
 
-// TestRowS1_3DefaultToolsThatAreShipped: a new agent gets those of the default tools that are shipped, and what is not
+// TestDefaultToolsThatAreShipped: a new agent gets those of the default tools that are shipped, and what is not
 // is listed; none of them needs a setting from elsewhere.
-func TestRowS1_3DefaultToolsThatAreShipped(t *testing.T) {
+func TestDefaultToolsThatAreShipped(t *testing.T) {
 	h := host(t)
 	allowed, missing := agents.DefaultAllowedTools(h.Registry())
 	assert.Len(t, slices.Concat(allowed, missing), 10)
@@ -113,9 +113,9 @@ func TestRowS1_3DefaultToolsThatAreShipped(t *testing.T) {
 	}
 }
 
-// TestRowS1_4AgentsOfShippedTools: what is stored of an agent decides what its model is offered and what runs, also in
+// TestAgentsOfShippedTools: what is stored of an agent decides what its model is offered and what runs, also in
 // another process.
-func TestRowS1_4AgentsOfShippedTools(t *testing.T) {
+func TestAgentsOfShippedTools(t *testing.T) {
 	h, dir := host(t), t.TempDir()
 	require.NoError(t, agents.In(dir).Save("acme", agents.Agent{Name: "clerk", AllowedTools: []string{"web_fetch", tools.Calculator}}, h.Registry()))
 	agent, unknown, err := agents.In(dir).Load("acme", "clerk", h.Registry())
@@ -141,9 +141,9 @@ func TestRowS1_4AgentsOfShippedTools(t *testing.T) {
 	assert.Equal(t, []tool.Kind{"", tool.Denied}, kinds)
 }
 
-// TestRowS1_6CatalogueAndRegistryAgree: each entry of the catalogue is a tool that can be called by its name, and each
+// TestCatalogueAndRegistryAgree: each entry of the catalogue is a tool that can be called by its name, and each
 // tool is in the catalogue; so with every constant.
-func TestRowS1_6CatalogueAndRegistryAgree(t *testing.T) {
+func TestCatalogueAndRegistryAgree(t *testing.T) {
 	h := host(t)
 	var listed []string
 	for _, l := range h.Catalogue(nil).Tools {
@@ -155,9 +155,9 @@ func TestRowS1_6CatalogueAndRegistryAgree(t *testing.T) {
 	assert.Equal(t, tools.Names(), listed)
 }
 
-// TestRowS1_7ConditionalToolsShowTheCondition: a tool that lacks a setting is shown with what it lacks, and is not
+// TestConditionalToolsShowTheCondition: a tool that lacks a setting is shown with what it lacks, and is not
 // offered to models. It is without the condition once the setting is there.
-func TestRowS1_7ConditionalToolsShowTheCondition(t *testing.T) {
+func TestConditionalToolsShowTheCondition(t *testing.T) {
 	c := host(t).Catalogue(nil)
 	assert.Contains(t, shown(t, c, tools.WebSearch).Unavailable, "BRAVE_API_KEY or TAVILY_API_KEY or SEARXNG_URL")
 	assert.False(t, slices.ContainsFunc(c.Definitions(), func(d tool.Definition) bool { return d.Name == tools.WebSearch }))
@@ -177,9 +177,9 @@ grants: [{tools: [web_search], secrets: [{name: TAVILY_API_KEY, from: {env: KEY}
 	assert.True(t, slices.ContainsFunc(c.Definitions(), func(d tool.Definition) bool { return d.Name == tools.WebSearch }))
 }
 
-// TestRowS1_7SkillsAreOfferedWithAFolder: the tools for skills are shown with what they lack, and offered once it is
+// TestSkillsAreOfferedWithAFolder: the tools for skills are shown with what they lack, and offered once it is
 // granted.
-func TestRowS1_7SkillsAreOfferedWithAFolder(t *testing.T) {
+func TestSkillsAreOfferedWithAFolder(t *testing.T) {
 	isOffered := func(c registry.Catalogue) bool {
 		return slices.ContainsFunc(c.Definitions(), func(d tool.Definition) bool { return d.Name == tools.ReadSkill })
 	}
@@ -196,8 +196,8 @@ func TestRowS1_7SkillsAreOfferedWithAFolder(t *testing.T) {
 	assert.True(t, isOffered(c))
 }
 
-// TestRowS1_9RenamedToolsKeepTheirNames: the old name runs the same tool, is marked, and is not offered.
-func TestRowS1_9RenamedToolsKeepTheirNames(t *testing.T) {
+// TestRenamedToolsKeepTheirNames: the old name runs the same tool, is marked, and is not offered.
+func TestRenamedToolsKeepTheirNames(t *testing.T) {
 	h := host(t)
 	renamed := shown(t, h.Catalogue(nil), tools.FetchPage)
 	assert.Equal(t, []string{"web_fetch"}, renamed.Aliases)

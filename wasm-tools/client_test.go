@@ -62,9 +62,9 @@ func readme[E any](t *testing.T, heading string) []E {
 	return elements
 }
 
-// TestRowS4_8ClientAnswersWhatTheREADMEShows: what the README says a client is given is what it is
+// TestClientToolsFollowTheREADME: what the README says a client is given is what it is
 // given, and what it says that a client answers is taken.
-func TestRowS4_8ClientAnswersWhatTheREADMEShows(t *testing.T) {
+func TestClientToolsFollowTheREADME(t *testing.T) {
 	run, err := executor.New(clientTools(t), executor.Options{})
 	require.NoError(t, err)
 	shown := readme[tool.Action](t, "What a client is given")
@@ -88,7 +88,7 @@ func TestRowS4_8ClientAnswersWhatTheREADMEShows(t *testing.T) {
 		assert.JSONEq(t, string(want), string(got))
 	}
 
-	answers := readme[tool.Answer](t, "What it answers")
+	answers := readme[tool.Answer](t, "Answers")
 	report, err = run.Resume(t.Context(), executor.Resumption{State: *report.State, Session: session, Outputs: answers})
 	require.NoError(t, err)
 	require.Equal(t, executor.Completed, report.Status)

@@ -13,37 +13,37 @@ import (
 	tools "github.com/caisson-run/caisson/wasm-tools"
 )
 
-// contracts are calls of tools with every parameter that the sources give them, and the members of the data that
+// contracts are calls of tools with every parameter that the tools promise, and the members of the data that
 // they must have. Those of tools that need a network are in network_test.go, of execute_python and execute_skill_script
 // in internal/interpreters, and of the SQL tools, whose database is not text, in sql_test.go.
 var contracts = []struct {
-	row, tool, arguments string
-	data                 string // members that the data has, among others
+	tool, arguments string
+	data            string // members that the data has, among others
 }{
-	{"S1.10", tools.Thinking, `{"thought":"It may be the cache.","next_thought_needed":true,"thought_number":3,"total_thoughts":4,"is_revision":true,
+	{tools.Thinking, `{"thought":"It may be the cache.","next_thought_needed":true,"thought_number":3,"total_thoughts":4,"is_revision":true,
 		"revises_thought":1,"branch_from_thought":2,"branch_id":"cache","needs_more_thoughts":true}`,
 		`{"thought_number":3,"total_thoughts":4,"next_thought_needed":true,"branches":["cache"]}`},
-	{"S1.10", tools.TodoWrite, `{"task":"Look","steps":[{"id":"a","description":"Read","status":"completed"},{"id":"b","description":"Write","status":"in_progress"},
+	{tools.TodoWrite, `{"task":"Look","steps":[{"id":"a","description":"Read","status":"completed"},{"id":"b","description":"Write","status":"in_progress"},
 		{"id":"c","description":"Check","status":"pending"}]}`, `{"counts":{"total":3,"completed":1,"in_progress":1,"pending":1}}`},
-	{"S1.10", tools.KnowledgeIndex, `{}`, `{"complete":true,"documents":4}`},
-	{"S1.10", tools.KnowledgeSearch, `{"queries":["tide table","opening hours"],"knowledge_base_ids":["docs"],"limit":50}`, `{"complete":true,"documents":1}`},
-	{"S1.10", tools.GrepChunks, `{"patterns":["tide table","nowhere"],"knowledge_base_ids":["docs"],"max_results":200}`, `{"truncated":false}`},
-	{"S1.10", tools.ListKnowledgeChunks, `{"knowledge_id":"docs/harbour.md","limit":100,"offset":0}`, `{"total":1}`},
-	{"S1.10", tools.GetDocumentInfo, `{"knowledge_ids":["docs/harbour.md","docs/none.md"]}`, `{}`},
-	{"S1.10", tools.QueryKnowledgeGraph, `{"query":"Ada","knowledge_base_ids":["graph"]}`,
+	{tools.KnowledgeIndex, `{}`, `{"complete":true,"documents":4}`},
+	{tools.KnowledgeSearch, `{"queries":["tide table","opening hours"],"knowledge_base_ids":["docs"],"limit":50}`, `{"complete":true,"documents":1}`},
+	{tools.GrepChunks, `{"patterns":["tide table","nowhere"],"knowledge_base_ids":["docs"],"max_results":200}`, `{"truncated":false}`},
+	{tools.ListKnowledgeChunks, `{"knowledge_id":"docs/harbour.md","limit":100,"offset":0}`, `{"total":1}`},
+	{tools.GetDocumentInfo, `{"knowledge_ids":["docs/harbour.md","docs/none.md"]}`, `{}`},
+	{tools.QueryKnowledgeGraph, `{"query":"Ada","knowledge_base_ids":["graph"]}`,
 		`{"relations":[{"subject":"Ada","predicate":"knows","object":"Charles","source":"graph/people.triples.tsv:1","depth":1}]}`},
-	{"S1.10", tools.DataSchema, `{"knowledge_id":"prices.csv"}`, `{"columns":[{"name":"code","type":"TEXT"},{"name":"price","type":"REAL"}],"row_count":2}`},
-	{"S1.10", tools.DataAnalysis, `{"knowledge_id":"prices.csv","sql":"SELECT sum(price) AS total FROM data"}`, `{"columns":["total"],"rows":[[34.45]],"truncated":false}`},
-	{"S1.10", tools.ReadSkill, `{"skill_name":"greet","file_path":"notes.txt"}`, `{"content":"be kind\n"}`},
-	{"S3.8", tools.FileWrite, `{"path":"new/note.txt","content":"hello","encoding":"utf-8","mode":"append"}`, `{"path":"new/note.txt"}`},
-	{"S3.8", tools.FileRead, `{"path":"notes.txt","encoding":"utf-8"}`, `{"content":"hello\n","truncated":false}`},
-	{"S3.8", tools.FileList, `{"path":".","pattern":"*.txt"}`, `{}`},
-	{"S3.8", tools.FileExists, `{"path":"none.txt"}`, `{"exists":false}`},
-	{"S3.8", tools.FileMkdir, `{"path":"a/b"}`, `{}`},
-	{"S3.8", tools.FileDelete, `{"path":"notes.txt"}`, `{}`},
-	{"S3.9", tools.Calculator, `{"expression":"2 + 2"}`, `{"value":4}`},
-	{"S3.9", tools.TextProcess, `{"text":"one two","operation":"count"}`, `{"words":2}`},
-	{"S3.9", tools.JSONProcess, `{"json_string":"{\"a\":1}","operation":"keys"}`, `{}`},
+	{tools.DataSchema, `{"knowledge_id":"prices.csv"}`, `{"columns":[{"name":"code","type":"TEXT"},{"name":"price","type":"REAL"}],"row_count":2}`},
+	{tools.DataAnalysis, `{"knowledge_id":"prices.csv","sql":"SELECT sum(price) AS total FROM data"}`, `{"columns":["total"],"rows":[[34.45]],"truncated":false}`},
+	{tools.ReadSkill, `{"skill_name":"greet","file_path":"notes.txt"}`, `{"content":"be kind\n"}`},
+	{tools.FileWrite, `{"path":"new/note.txt","content":"hello","encoding":"utf-8","mode":"append"}`, `{"path":"new/note.txt"}`},
+	{tools.FileRead, `{"path":"notes.txt","encoding":"utf-8"}`, `{"content":"hello\n","truncated":false}`},
+	{tools.FileList, `{"path":".","pattern":"*.txt"}`, `{}`},
+	{tools.FileExists, `{"path":"none.txt"}`, `{"exists":false}`},
+	{tools.FileMkdir, `{"path":"a/b"}`, `{}`},
+	{tools.FileDelete, `{"path":"notes.txt"}`, `{}`},
+	{tools.Calculator, `{"expression":"2 + 2"}`, `{"value":4}`},
+	{tools.TextProcess, `{"text":"one two","operation":"count"}`, `{"words":2}`},
+	{tools.JSONProcess, `{"json_string":"{\"a\":1}","operation":"keys"}`, `{}`},
 }
 
 // TestToolsKeepTheirContracts: each tool is called with everything that its contract names, in a project of its own.
@@ -54,7 +54,7 @@ func TestToolsKeepTheirContracts(t *testing.T) {
 		byName[m.Name] = m
 	}
 	for _, c := range contracts {
-		t.Run(c.row+"/"+c.tool, func(t *testing.T) {
+		t.Run(c.tool, func(t *testing.T) {
 			m := byName[c.tool]
 			require.NotNil(t, m)
 			project := manifests.Test{Context: map[string]string{"project_id": "demo"}, Files: map[string]string{}}

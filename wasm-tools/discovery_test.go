@@ -17,10 +17,10 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// TestRowS4_4ToolsOfAFolderAreFoundAndRegistered: a folder is all that a program names. What lies in
+// TestToolsOfAFolderAreFoundAndRegistered: a folder is all that a program names. What lies in
 // it, at any depth, is found, offered to models and called, and what is added is there at the next
 // start; nothing lists the tools, and no code knows them.
-func TestRowS4_4ToolsOfAFolderAreFoundAndRegistered(t *testing.T) {
+func TestToolsOfAFolderAreFoundAndRegistered(t *testing.T) {
 	rt := newRuntime(t, runtime.Options{})
 	folder := t.TempDir()
 	assert.Empty(t, start(t, rt, folder).Definitions(), "an empty folder has no tools")

@@ -57,8 +57,8 @@ var taught = map[string]map[string]string{
 	"data_analysis":         {"knowledge_id": `"string"`, "sql": `"string"`},
 }
 
-// TestRowS1_2NamesAreThoseOfTheManifests: every constant is a tool's name, and every tool has one.
-func TestRowS1_2NamesAreThoseOfTheManifests(t *testing.T) {
+// TestNamesAreThoseOfTheManifests: every constant is a tool's name, and every tool has one.
+func TestNamesAreThoseOfTheManifests(t *testing.T) {
 	var names []string
 	for _, m := range compiled(t) {
 		names = append(names, m.Name)

@@ -34,9 +34,9 @@ func (a *audience) Emit(e tool.Emission) error {
 	return e.Check()
 }
 
-// TestRowS4_10ImageWithProgressAndPartialImages: plot_image, as a program in the sandbox, shows how far it
+// TestImageWithProgressAndPartialImages: plot_image, as a program in the sandbox, shows how far it
 // is and images that are not done, each a whole picture, before its result has the one that is.
-func TestRowS4_10ImageWithProgressAndPartialImages(t *testing.T) {
+func TestImageWithProgressAndPartialImages(t *testing.T) {
 	root, err := guests.Compile(t.Context(), "wasm-tools/plot")
 	require.NoError(t, err)
 	m, err := manifests.Load(filepath.Join(root, "wasm-tools", "plot", "tool.yaml"))

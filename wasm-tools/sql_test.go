@@ -117,8 +117,8 @@ func (r rows) text() string {
 	return strings.Join(lines, "\n")
 }
 
-// TestRowS1_10SQLTools: the tools take what the contracts of these names have, and nothing more is required.
-func TestRowS1_10SQLTools(t *testing.T) {
+// TestSQLToolsKeepTheirContracts: the tools take what the contracts of these names have, and nothing more is required.
+func TestSQLToolsKeepTheirContracts(t *testing.T) {
 	s := openSQL(t, "shop.db")
 	s.write("prices.csv", "code,price\ntea,4.5\npot,29.95\n")
 	assert.Equal(t, "240", s.query(tools.DatabaseQuery, object{"sql": "SELECT count(*) FROM orders"}).text())

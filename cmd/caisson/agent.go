@@ -17,13 +17,12 @@ const agentHelp = `An agent is a named set of tools, with the settings of the pr
 agent's tools to the model, and no command or server runs others. Agents are stored in the
 state folder, in files that only the current user can read.
 
-Each tenant has its own agents. --tenant NAME says whose agents are meant, and for whom
-"caisson call" and "caisson batch" make calls; a tenant may have any name. Without it, they
-are those of the tenant without a name.`
+Each tenant has its own agents. --tenant NAME selects the tenant, also for the calls of
+"caisson call" and "caisson batch". It may be any name. The default tenant has none.`
 
-const agentSetHelp = `Create an agent, or replace it. The tools are checked: a name that no tool has is an error,
-and an alias becomes the tool's own name. Without TOOL, the agent gets the default tools,
-as far as they are loaded: those that need nothing from elsewhere.`
+const agentSetHelp = `Create an agent, or replace it. The tools are checked: a name that no tool has is an
+error, and an alias becomes the tool's own name. Without TOOL, the agent gets the loaded
+default tools, which need no setting from another service.`
 
 func newAgent(o options) *cobra.Command {
 	return newGroup("agent", "choose which tools an agent may call", agentHelp, "list, show, set or remove", newAgentList(o), newAgentShow(o), newAgentSet(o), newAgentRemove(o))
@@ -77,7 +76,7 @@ func newAgentSet(o options) *cobra.Command {
 	}
 	flags := command.Flags()
 	flags.StringVar(&agent.Mode, "mode", "", "store `MODE` for the program that runs the agent, such as smart-reasoning")
-	flags.IntVar(&agent.MaxIterations, "max-iterations", agents.DefaultIterations, "store how often that program asks the model in one run, at most `N` times")
+	flags.IntVar(&agent.MaxIterations, "max-iterations", agents.DefaultIterations, "store that the program may ask the model `N` times in one run")
 	flags.BoolVar(&agent.Reflection, "reflection", false, "store that the agent reviews its own work")
 	o.toolFlags(command)
 	o.agentFolderFlag(command)

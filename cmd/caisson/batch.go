@@ -151,9 +151,10 @@ one JSON array in the provider's format, ready for the next request. For plain c
 with --json, the output is one record per line, in the order of the calls. A response
 without calls has no results.
 
-If the response was cut off, for example by a token limit, a hint says so. A call in which
-it was cut off is not run, and its result says why. Items of the provider's own tools, such
-as computer_call and mcp_approval_request, are neither run nor answered; a hint names them.
+If the response was cut off, for example by a token limit, a hint says so. The call in
+which it ends is not run, and its result says why. Items of the provider's own tools, such
+as computer_call and mcp_approval_request, are neither run nor answered; a hint names
+them.
 
 Adjacent calls of read-only tools run in parallel, and identical ones run once. All other
 calls run one at a time, in order. Arguments that do not match the schema are repaired
@@ -168,9 +169,9 @@ Exit codes:
   130  interrupted
 
 --stream prints events while the batch runs: one JSON object with a "type" per line, or
-server-sent events. Calls run in parallel, and one speaks at a time: from a call's first
-output until its end, the output of the others is held back. Hidden tools (see
-"caisson list --help") have no events.
+server-sent events. Calls run in parallel, but their output appears one call after
+another: from a call's first output until its end, the output of the other calls waits.
+Hidden tools (see "caisson list --help") have no events.
 
 The last line has everything that a program needs to continue. Its "status" is "completed",
 with the "results" that would be printed without --stream, or "requires_action", with the
@@ -206,9 +207,9 @@ same flags again; the printed hint has the full command. A resumed batch that is
 cannot be resumed again, since its calls may have run: see "caisson explain".
 
 Answer all calls and approvals in one submission. OUTPUTS is a file, or - for standard
-input, in one of two formats. The first is the provider's: results, and approvals if the
-format has them, alone or in the whole conversation, of which only what follows the
-model's last message counts. The second is
+input, in one of two formats. The first is the provider's, with results, and with
+approvals if the format has them. It may contain the whole conversation: only the part
+after the model's last message counts. The second is
 
   {"tool_outputs": [{"tool_call_id": CALL-ID, "output": "TEXT"}], "approvals":
    [{"call_id": CALL-ID, "approve": true, "fingerprint": FINGERPRINT}]}
@@ -217,14 +218,14 @@ model's last message counts. The second is
 "..."}. --approve CALL-ID@FINGERPRINT and --refuse CALL-ID answer approvals on the command
 line. A CALL-ID is the id that Caisson gave the call, or the id that the provider gave it,
 if no other paused call has the same. --approve also accepts the first 20 digits of the
-fingerprint. Take the fingerprint from what was printed, not from the state file. If a
-call's fingerprint has changed since, the call does not run. A submission with an error in
-it changes nothing. If the batch pauses again before an approved call has run, that call
-must be approved again.
+fingerprint. Take the fingerprint from the printed line, not from the state file. If a
+call's fingerprint has changed since, the call does not run. A submission with an error
+changes nothing. If the batch pauses again before an approved call has run, that call must
+be approved again.
 
 Long results are truncated, because every byte sent to a model costs money. The truncated
-result names the "caisson explain --output" command that prints the rest. That command is
-for you: a model has no shell, so pass on what it needs.
+result names the "caisson explain --output" command that prints the rest. A model has no
+shell and cannot run that command, so pass on the parts that it needs.
 
 ` + keptHelp + `
 

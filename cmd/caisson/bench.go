@@ -14,12 +14,12 @@ in C, Rust and Go, and an Extism plug-in in AssemblyScript. The report also cove
 of metering, and compares calls of script tools with starting the native Python and Node.
 Runs of the configurations being compared are interleaved, and every result is checked.
 
-A full run takes a few minutes, --short less than half a minute on an idle machine.
+On an idle machine, a full run takes a few minutes, and --short less than half a minute.
 Compare ratios rather than times: ratios carry over to other machines.
 
 The Go guests are compiled on demand, which needs Go and a checkout of Caisson as the
-current folder. Scripts need their interpreters: see "caisson interpreters". What is missing
-is left out.`
+current folder. Scripts need their interpreters: see "caisson interpreters". Measurements
+without their compiler or interpreter are left out.`
 
 func newBench(o options) *cobra.Command {
 	var run benchmark.Options

@@ -12,14 +12,14 @@ import (
 	"github.com/caisson-run/caisson/runtime"
 )
 
-const compileHelp = `Compile the modules of tools into the cache folder, so that no call has to.
+const compileHelp = `Compile the modules of tools into the cache folder, so that calls need not compile them.
 
-You can put the cache folder into a container image. Commands that name it with
---cache-dir use it even if it is read-only to them, provided that it belongs to root or to
-the user who runs them, and that nobody else can write to it. If a read-only cache folder
-has no code for a module, each command that calls the tool compiles the module, and does
-not store the code. Compiled code works only with this version of Caisson and this kind of
-processor. The command fails if code cannot be added to the folder.
+You can put the cache folder into a container image. Commands use it if they name it with
+--cache-dir, also if they cannot write to it. It must belong to root or to the user who
+runs the command, and other users must not be able to write to it. If a read-only cache
+folder has no code for a module, each command that calls the tool compiles the module, and
+does not store the code. Compiled code works only with this version of Caisson and this
+kind of processor. The command fails if code cannot be added to the folder.
 
 SOURCE is a folder or a manifest, as for --tools.`
 

@@ -25,9 +25,9 @@ parameters. Load it when the shell starts:
   fish        caisson completion fish | source
   powershell  caisson completion powershell | Out-String | Invoke-Expression
 
-It takes bash 4.4 or later. In zsh, compinit must have run before. Nothing of the command
-line is executed before it is entered: a word with a command in it, such as $(date), is
-taken as it is written.`
+The script for bash needs version 4.4 or later. In zsh, compinit must have run before.
+Completion executes no part of the command line: a word that contains a command, such as
+$(date), stays text.`
 
 //go:embed completion
 var completionScripts embed.FS

@@ -18,8 +18,8 @@ import (
 )
 
 const explainHelp = `Show what an earlier call did: its arguments, its result, its resource usage and what it
-requested from the host. For each request that was denied there is a receipt: the rule that
-denied it, and what would allow it.
+requested from the host. Each denied request has a receipt with the rule that denied it
+and the rule that would allow it.
 
 CALL-ID is the call_id of a record; "caisson call" prints it when a call fails. A unique
 prefix of at least 8 characters is enough. Caisson keeps the newest 500 records, up to 64

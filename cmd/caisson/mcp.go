@@ -15,20 +15,20 @@ import (
 	"github.com/caisson-run/caisson/server/mcp"
 )
 
-const mcpHelp = `Serve the tools to one client of the Model Context Protocol, such as a desktop assistant, on
-standard input and output. The client starts the command. Flags say which tools there are
-and what they may do; the client cannot change that.
+const mcpHelp = `Serve the tools to one client of the Model Context Protocol, such as a desktop assistant,
+on standard input and output. The client starts the command. Flags and the policy decide
+which tools it serves and what these may do. The client cannot change that.
 
-Calls that need an approval, of destructive tools for instance, and tools that the client
-runs (execution: client) are put to the user, if the client offers elicitation. Otherwise
-they fail. --approve-tool runs a destructive tool without asking.
+If the client offers elicitation, it asks the user to approve calls, for instance of
+destructive tools, and to answer calls of tools that the client runs (execution: client).
+Otherwise these calls fail. --approve-tool runs a destructive tool without asking.
 
-Results longer than --max-output are cut. The model reads on with the tool read_output, and
-the client with the resource to which the result links.
+Results longer than --max-output are truncated. The model reads the rest with the tool
+read_output, and the client with the resource to which the result links.
 
-The command ends with its input, or when it is told to stop (SIGINT, SIGTERM, SIGHUP).
-Calls that still run are cancelled. Messages go to standard error, with --verbose also what
-is done.
+The command ends at the end of its input, or at a signal (SIGINT, SIGTERM, SIGHUP). Calls
+that still run are cancelled. Messages go to standard error. --verbose adds a log of each
+step.
 
 ` + keptHelp
 

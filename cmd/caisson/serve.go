@@ -28,26 +28,26 @@ import (
 	"github.com/caisson-run/caisson/server/sessions"
 )
 
-const serveHelp = `Serve the tools over HTTP: to MCP clients under /mcp, and to programs in any language under
-/v1, as /openapi.json describes. Flags and the policy say which tools there are and what
-they may do; no request can change that.
+const serveHelp = `Serve the tools over HTTP: to MCP clients under /mcp, and to programs in any language
+under /v1, as /openapi.json describes. Flags and the policy decide which tools it serves
+and what these may do. No request can change that.
 
 Without tokens, the server accepts every caller on this machine, and listens on no address
-that other machines can reach. Within a second after "caisson token create" has made the
-first token, also for a server that is running, each request must show one:
+that other machines can reach. The first token of "caisson token create" ends this, for a
+running server within a second. From then on, each request must have a token:
 
   Authorization: Bearer TOKEN
 
-The token says for which tenant a call is made, and which context values it gets beside
-those of --context. GET /healthz and /readyz need no token. GET /metrics, for Prometheus,
-needs one with the scope admin and without a tenant.
+The token sets the tenant of a call, and context values in addition to those of --context.
+GET /healthz and /readyz need no token. GET /metrics, for Prometheus, needs one with the
+scope admin and without a tenant.
 
-When the server is told to stop (SIGINT, SIGTERM, SIGHUP), it takes no new calls, gives
-those that run the time of --drain, cancels the rest, and answers every request before it
+At a signal (SIGINT, SIGTERM, SIGHUP), the server accepts no new calls. Running calls have
+the time of --drain, and are then cancelled. Every request is answered before the server
 ends. Started with nohup, it ignores SIGHUP.
 
-A sample of the errors and of the refused requests is logged to standard error, with
---verbose also what is done.
+A sample of the errors and of the refused requests is logged to standard error. --verbose
+adds a log of each step.
 
 ` + keptHelp
 
@@ -74,7 +74,7 @@ func newServe(given options) *cobra.Command {
 	}
 	flags := command.Flags()
 	flags.Func("addr", "listen on `HOST:PORT`; an empty HOST means all addresses, which needs tokens (default "+server.DefaultAddr+")", parsedInto(&o.Addr, parseAddress))
-	flags.StringArrayVar(&o.Hosts, "host", nil, "the DNS `NAME` under which the server is reached, beside localhost; repeatable")
+	flags.StringArrayVar(&o.Hosts, "host", nil, "the DNS `NAME` under which clients reach the server, in addition to localhost; repeatable")
 	flags.StringArrayVar(&o.Origins, "origin", nil, "let pages of `ORIGIN`, such as https://app.example.com, use the server from a browser; repeatable")
 	flags.StringVar(&o.certificate, "tls-cert", "", "encrypt connections with the certificate in the PEM `FILE`")
 	flags.StringVar(&o.key, "tls-key", "", "the key of --tls-cert, in the PEM `FILE`")
@@ -88,7 +88,7 @@ func newServe(given options) *cobra.Command {
 	flags.Func("drain", "when the server stops, give running calls the time `DURATION` (default 20s)", parsedInto(&o.Limits.Drain, parseDuration))
 	o.runFlags(command, "each call", "64KiB",
 		"store records for \"caisson explain\", agents and tokens in `DIR`; \"\" stores none")
-	flags.BoolVar(&o.quiet, "quiet", false, "print errors only: no hints, and not where the server listens")
+	flags.BoolVar(&o.quiet, "quiet", false, "print errors only: no hints, and no address")
 	o.completes(command)
 	return command
 }

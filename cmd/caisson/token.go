@@ -13,23 +13,23 @@ import (
 	"github.com/caisson-run/caisson/server/auth"
 )
 
-const tokenHelp = `A token lets a program use "caisson serve". It says for which tenant calls are made, what
-the program may do, and which context values its calls get. Only a digest of a token is
-stored, in the state folder, in files that only the current user can read.
+const tokenHelp = `A token lets a program use "caisson serve". It sets the tenant of the program's calls, the
+actions that the program may take (scopes), and context values of the calls. Only a digest
+of a token is stored, in the state folder, in files that only the current user can read.
 
 Once there is a token, even a revoked one, each request to "caisson serve" with the same
-state folder must show one. A server that is running without tokens requires them within a
+state folder must have one. A server that is running without tokens requires them within a
 second after the first is created.`
 
-const tokenCreateHelp = `Create a token, and print it. It is printed this once: what is stored cannot be turned back
-into it.
+const tokenCreateHelp = `Create a token, and print it. It cannot be printed again, because only its digest is
+stored.
 
 Scopes:
   read     see tools, agents, and the calls and runs of the tenant
   call     call tools
   approve  approve and refuse calls that need it
   admin    change the tenant's agents, unless --agent limits the token to one; without
-           --tenant, also read the metrics of all`
+           --tenant, also read the metrics of all tenants`
 
 const tokenExample = `  caisson token create --name "the wiki" --tenant acme --scope read --scope call
   caisson token create --name billing --tenant acme --context project_id=billing --agent clerk --expires 720h`

@@ -13,16 +13,16 @@ import (
 	"github.com/caisson-run/caisson/runtime"
 )
 
-const validateHelp = `Check manifests, their modules, and policies, and report every problem. PATH is a manifest,
-a manifest of Extism, a policy such as caisson.yaml, or a folder. Folders are searched
-recursively for manifests, and for a caisson.yaml at the top. Modules are read but never
-run. A policy's rules are compared with the tools that it loads and with the manifests that
-are checked in the same command. A rule that applies to none of these causes a warning. So
-does whatever would make every call of a tool fail, such as a grant of a directory that does
-not exist, or a manifest among the policy's tools that cannot be read.
+const validateHelp = `Check manifests, their modules, and policies, and report every problem. PATH is a
+manifest, a manifest of Extism, a policy such as caisson.yaml, or a folder. Folders are
+searched recursively for manifests, and for a caisson.yaml at the top. Modules are read
+but never run. A policy's rules are compared with the tools that it loads and with the
+manifests that are checked in the same command. A rule that applies to none of these
+causes a warning. So does a cause that makes every call of a tool fail, such as a grant of
+a missing directory, or an unreadable manifest among the policy's tools.
 
 The exit code is 2 if there are problems and 0 if there are none. Warnings change it only
-with --strict, since what they point out may be intended.`
+with --strict, because they may be intended.`
 
 func newValidate(o options) *cobra.Command {
 	v := validation{options: &o}

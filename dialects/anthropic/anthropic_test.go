@@ -27,7 +27,7 @@ func whole(arguments string) tool.ChatResponse {
 	}
 }
 
-func TestRowS2_2AWholeMessageIsRead(t *testing.T) {
+func TestAWholeMessageIsRead(t *testing.T) {
 	response, err := New().Response(dialecttest.Fixture(t, "parallel.json"))
 	require.NoError(t, err)
 	assert.Equal(t, whole(`{"city": "Zürich", "days": 12345678901234567890}`), response)
@@ -81,7 +81,7 @@ func TestMissingIDsAreMadeFromThePosition(t *testing.T) {
 	assert.Equal(t, []tool.Call{dialecttest.Call("call_1", "f", "{}"), dialecttest.Call("call_3", "f", "{}"), dialecttest.Call("call_3_", "f", "{}")}, response.ToolCalls)
 }
 
-func TestRowS2_6WhatIsNoMessageIsRefused(t *testing.T) {
+func TestOtherDocumentsAreRefused(t *testing.T) {
 	for document, want := range map[string]string{
 		``:                      "anthropic response: is not JSON: it ends too early, at byte 0",
 		`{`:                     "is not JSON",
@@ -126,7 +126,7 @@ func record(id string, result tool.Result) tool.Record {
 	return tool.Record{Call: dialecttest.Call(id, "f", "{}"), Result: result}
 }
 
-func TestRowS2_2ResultsAreBlocks(t *testing.T) {
+func TestResultsAreBlocks(t *testing.T) {
 	png := tool.Content{Type: "image", Data: []byte("png"), MIMEType: "image/png", Name: "chart"}
 	records := []tool.Record{
 		record("a", tool.Result{Success: true, Output: "<4> & more"}),
@@ -164,7 +164,7 @@ func TestRowS2_2ResultsAreBlocks(t *testing.T) {
 
 const city = `{"type": "object", "properties": {"city": {"type": "string", "minLength": 1, "format": "city"}, "days": {"type": "integer", "maximum": 9}}, "required": ["city"]}`
 
-func TestRowS2_2DefinitionsAreOffered(t *testing.T) {
+func TestDefinitionsAreOffered(t *testing.T) {
 	written, found := dialecttest.Offered(t, New(), false, dialecttest.Definition("weather", city), tool.Definition{Name: "clock"})
 	assert.Empty(t, found)
 	assert.Equal(t, `[{"name":"weather","description":"does <it>","input_schema":{"type":"object","properties":{"city":{"type":"string","minLength":1,"format":"city"},"days":{"type":"integer","maximum":9}},"required":["city"]}},`+

@@ -17,7 +17,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-func TestRowS2_2AStreamIsPutTogether(t *testing.T) {
+func TestAStreamIsPutTogether(t *testing.T) {
 	stream, pieces, err := dialecttest.Feed(New(), string(dialecttest.Fixture(t, "parallel.sse")))
 	require.NoError(t, err)
 	assert.Equal(t, string(dialecttest.Fixture(t, "parallel.pieces")), dialecttest.Lines(pieces))
@@ -80,9 +80,9 @@ func TestStreamsThatEndWithDone(t *testing.T) {
 	}
 }
 
-// TestRowS2_2PiecesInAnyOrder splits calls at random positions, also within characters and escapes, and
+// TestPiecesInAnyOrder splits calls at random positions, also within characters and escapes, and
 // interleaves the blocks. Only the order within a block is kept, and some blocks begin late.
-func TestRowS2_2PiecesInAnyOrder(t *testing.T) {
+func TestPiecesInAnyOrder(t *testing.T) {
 	texts := []string{`{"a":"😀 \u00e9 \"q\" \\"}`, `{}`, `{"n":0.10000000000000000000001,"deep":[[["é"]]]}`, `{"broken":`, "{\"s\":\"\u2028</script>\"}"}
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -193,7 +193,7 @@ func TestHiddenThinkingIsPassedOnForTheProvider(t *testing.T) {
 	assert.Empty(t, stream.Response().Content)
 }
 
-func TestRowS2_6BrokenStreamsAreRefused(t *testing.T) {
+func TestBrokenStreamsAreRefused(t *testing.T) {
 	text, tool := started(0, `{"type":"text","text":""}`), startedCall(0, "a")
 	piece := added(0, `{"type":"input_json_delta","partial_json":"{"}`)
 	for want, data := range map[string][]string{

@@ -26,14 +26,14 @@ func whole(arguments string) tool.ChatResponse {
 	}
 }
 
-func TestRowS2_2AWholeResponseIsRead(t *testing.T) {
+func TestAWholeResponseIsRead(t *testing.T) {
 	response, err := New().Response(dialecttest.Fixture(t, "parallel.json"))
 	require.NoError(t, err)
 	assert.Equal(t, whole(`{"city": "Zürich", "days": 12345678901234567890}`), response)
 }
 
-// TestRowS2_2AnArrayOfResponsesIsRead: so streamGenerateContent answers without alt=sse.
-func TestRowS2_2AnArrayOfResponsesIsRead(t *testing.T) {
+// TestAnArrayOfResponsesIsRead: so streamGenerateContent answers without alt=sse.
+func TestAnArrayOfResponsesIsRead(t *testing.T) {
 	var documents []string
 	for line := range strings.Lines(string(dialecttest.Fixture(t, "parallel.sse"))) {
 		if data, ok := strings.CutPrefix(line, "data: "); ok {
@@ -65,7 +65,7 @@ func TestReasonsToStop(t *testing.T) {
 	assert.Equal(t, tool.FinishContentFilter, blocked.FinishReason)
 }
 
-func TestRowS2_6WhatIsNoResponseIsRefused(t *testing.T) {
+func TestOtherDocumentsAreRefused(t *testing.T) {
 	for document, want := range map[string]string{
 		``:                  "gemini response: is not JSON: it ends too early, at byte 0",
 		`{`:                 "is not JSON",
@@ -120,7 +120,7 @@ func record(id string, result tool.Result) tool.Record {
 	return tool.Record{Call: dialecttest.Call(id, "f", "{}"), Result: result}
 }
 
-func TestRowS2_2ResultsAreParts(t *testing.T) {
+func TestResultsAreParts(t *testing.T) {
 	records := []tool.Record{
 		record("a", tool.Result{Success: true, Output: "<4> & more"}),
 		record("b", tool.Result{Error: "no such file", Kind: tool.Denied, Output: "partly"}),
@@ -150,8 +150,8 @@ func TestRowS2_2ResultsAreParts(t *testing.T) {
 	}, ","), string(written))
 }
 
-// TestRowS2_4ResultsMatchTheirCalls: by id, or by name and order where there were none.
-func TestRowS2_4ResultsMatchTheirCalls(t *testing.T) {
+// TestResultsMatchTheirCalls: by id, or by name and order where there were none.
+func TestResultsMatchTheirCalls(t *testing.T) {
 	one := `{"functionCall":{"name":"f","args":{}}}`
 	response, err := New().Response([]byte(reply("STOP", one, one, `{"functionCall":{"id":"x","name":"g"}}`, one)))
 	require.NoError(t, err)
@@ -171,7 +171,7 @@ func TestRowS2_4ResultsMatchTheirCalls(t *testing.T) {
 
 const city = `{"type": "object", "properties": {"city": {"type": "string", "format": "city"}}, "required": ["city"]}`
 
-func TestRowS2_2DefinitionsAreOffered(t *testing.T) {
+func TestDefinitionsAreOffered(t *testing.T) {
 	for _, strict := range []bool{false, true} {
 		written, found := dialecttest.Offered(t, New(), strict, dialecttest.Definition("weather", city), tool.Definition{Name: "clock"})
 		assert.Empty(t, found)

@@ -15,7 +15,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-func TestRowS2_2AStreamIsPutTogether(t *testing.T) {
+func TestAStreamIsPutTogether(t *testing.T) {
 	stream, pieces, err := dialecttest.Feed(New(), string(dialecttest.Fixture(t, "parallel.sse")))
 	require.NoError(t, err)
 	assert.Equal(t, string(dialecttest.Fixture(t, "parallel.pieces")), dialecttest.Lines(pieces))
@@ -26,7 +26,7 @@ func TestRowS2_2AStreamIsPutTogether(t *testing.T) {
 	}
 }
 
-func TestRowS2_2ArgumentsInPiecesArePutTogether(t *testing.T) {
+func TestArgumentsInPiecesArePutTogether(t *testing.T) {
 	stream, pieces, err := dialecttest.Feed(New(), string(dialecttest.Fixture(t, "partial.sse")))
 	require.NoError(t, err)
 	assert.Equal(t, string(dialecttest.Fixture(t, "partial.pieces")), dialecttest.Lines(pieces))
@@ -76,8 +76,8 @@ func partial(id, path, value string) string {
 	return goesOn(fmt.Sprintf(`"id":%q,"partialArgs":[{"jsonPath":%s,%s}]`, id, quoted, value))
 }
 
-// TestRowS2_2InterleavedPiecesByID cuts texts at random places and mixes the calls.
-func TestRowS2_2InterleavedPiecesByID(t *testing.T) {
+// TestInterleavedPiecesByID cuts texts at random places and mixes the calls.
+func TestInterleavedPiecesByID(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 3))
 		var queues [][]string
@@ -130,7 +130,7 @@ func TestPathsToArguments(t *testing.T) {
 	}
 }
 
-func TestRowS2_6BrokenStreamsAreRefused(t *testing.T) {
+func TestBrokenStreamsAreRefused(t *testing.T) {
 	begun := goesOn(`"id":"a","name":"f"`)
 	one := partial("a", "$.a", `"numberValue":1`)
 	for want, documents := range map[string][]string{

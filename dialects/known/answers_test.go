@@ -14,8 +14,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// TestRowS4_8AnswersOfClients: what clients write in place of Results, each in its provider's form.
-func TestRowS4_8AnswersOfClients(t *testing.T) {
+// TestAnswersOfClients: what clients write in place of Results, each in its provider's form.
+func TestAnswersOfClients(t *testing.T) {
 	png := tool.Content{Type: "image", Data: []byte{1}, MIMEType: "image/png"}
 	pdf := tool.Content{Type: "file", Data: []byte("%PDF"), MIMEType: "application/pdf", Name: "a.pdf"}
 	success := func(output string, content ...tool.Content) tool.Result {
@@ -109,8 +109,8 @@ func TestAnswersWithoutAnIDAreNamed(t *testing.T) {
 	assert.Equal(t, "ours-2", answers.For(pending[1:]).Outputs[0].CallID)
 }
 
-// TestRowS2_6WrongAnswers: each is refused as a whole, and what is said names the place.
-func TestRowS2_6WrongAnswers(t *testing.T) {
+// TestWrongAnswersAreRefused: each is refused as a whole, and what is said names the place.
+func TestWrongAnswersAreRefused(t *testing.T) {
 	list := func(element string) string {
 		return "[" + strings.Repeat(element+",", dialects.MaxCalls) + element + "]"
 	}

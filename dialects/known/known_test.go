@@ -40,9 +40,9 @@ func TestDialectsAreNamed(t *testing.T) {
 	assert.EqualError(t, err, `choice: there is no dialect "OpenAI�"; want one of openai, responses, anthropic, gemini, mcp`)
 }
 
-// TestRowS2_2Transcripts: what each provider sends, whole and streamed, is detected, and read as the same
+// TestTranscriptsOfEveryDialect: what each provider sends, whole and streamed, is detected, and read as the same
 // response.
-func TestRowS2_2Transcripts(t *testing.T) {
+func TestTranscriptsOfEveryDialect(t *testing.T) {
 	for name, document := range map[string]string{
 		dialects.OpenAI: "openai/testdata/weather", dialects.Responses: "responses/testdata/weather",
 		dialects.Anthropic: "anthropic/testdata/parallel", dialects.Gemini: "gemini/testdata/parallel",
@@ -118,8 +118,8 @@ func TestNamesAreExact(t *testing.T) {
 	}
 }
 
-// TestRowS2_5EmptyInEveryDialect: nothing in is an empty list out, never null.
-func TestRowS2_5EmptyInEveryDialect(t *testing.T) {
+// TestEmptyInEveryDialect: nothing in is an empty list out, never null.
+func TestEmptyInEveryDialect(t *testing.T) {
 	for _, d := range known.Dialects() {
 		for _, strict := range []bool{false, true} {
 			definitions, _ := dialecttest.Offered(t, d, strict)
@@ -161,8 +161,8 @@ func TestWhatCannotBeWrittenIsRefused(t *testing.T) {
 	}
 }
 
-// TestRowS2_6InvalidArgumentsMakeAValidDocument: a model sees again what it wrote.
-func TestRowS2_6InvalidArgumentsMakeAValidDocument(t *testing.T) {
+// TestInvalidArgumentsMakeAValidDocument: a model sees again what it wrote.
+func TestInvalidArgumentsMakeAValidDocument(t *testing.T) {
 	for name, written := range map[string]string{
 		dialects.Anthropic: `[{"type":"tool_use","id":"a","name":"f","input":%s}]`,
 		dialects.Gemini:    `[{"functionCall":{"id":"a","name":"f","args":%s}}]`,
@@ -179,9 +179,9 @@ func TestRowS2_6InvalidArgumentsMakeAValidDocument(t *testing.T) {
 	}
 }
 
-// TestRowS2_4EveryResultHasItsRequest: each dialect writes one answer for each record, which
+// TestEveryResultHasItsRequest: each dialect writes one answer for each record, which
 // names the record's id.
-func TestRowS2_4EveryResultHasItsRequest(t *testing.T) {
+func TestEveryResultHasItsRequest(t *testing.T) {
 	records := []tool.Record{
 		{Call: tool.Call{ID: "first", Type: "function", Function: tool.Function{Name: "add", Arguments: "{}"}}, Result: tool.Result{Error: "no", Kind: tool.Denied}},
 		{Call: tool.Call{ID: "second", Type: "function", Function: tool.Function{Name: "list", Arguments: "{"}}, Result: tool.Result{Success: true, Output: "out"}, Cached: true, Source: "x"},
@@ -201,9 +201,9 @@ func TestRowS2_4EveryResultHasItsRequest(t *testing.T) {
 	}
 }
 
-// TestRowS0_4AModelReadsAResultOnce: a model reads the output, or the data if there is no output, and never
+// TestAModelReadsAResultOnce: a model reads the output, or the data if there is no output, and never
 // both. For MCP, the structured content comes on top, which is for programs.
-func TestRowS0_4AModelReadsAResultOnce(t *testing.T) {
+func TestAModelReadsAResultOnce(t *testing.T) {
 	const content = "3,000 bytes of a file. "
 	file := strings.Repeat(content, 3000/len(content))
 	data := json.RawMessage(`{"path":"a.txt","content":"` + file + `"}`)
@@ -319,9 +319,9 @@ func conversation() []tool.Record {
 	}
 }
 
-// TestRowS2_2WhatIsWritten: the same tools, calls and results as each provider documents them. The
+// TestDocumentsOfEveryDialect: the same tools, calls and results as each provider documents them. The
 // Responses API has forms for more, of which its own package has the golden files.
-func TestRowS2_2WhatIsWritten(t *testing.T) {
+func TestDocumentsOfEveryDialect(t *testing.T) {
 	records := conversation()
 	calls := make([]tool.Call, len(records))
 	for i := range records {

@@ -52,8 +52,8 @@ func (d dice) object() string {
 	return "{" + strings.Join(members, ",") + "}"
 }
 
-// TestRowS2_2CallsThatAreShownBackAreTheSame: the provider sees in its history what the model wrote.
-func TestRowS2_2CallsThatAreShownBackAreTheSame(t *testing.T) {
+// TestCallsThatAreShownBackAreTheSame: the provider sees in its history what the model wrote.
+func TestCallsThatAreShownBackAreTheSame(t *testing.T) {
 	for _, d := range known.Dialects() {
 		t.Run(d.Name(), func(t *testing.T) {
 			for seed := range uint64(100) {
@@ -144,9 +144,9 @@ func answered(t *testing.T, d dialects.Dialect, records []tool.Record) (string, 
 	return string(written), read
 }
 
-// TestRowS2_2ResultsThatAreHandedInAreTheSame: a client may answer with what Results writes. The messages of
+// TestResultsThatAreHandedInAreTheSame: a client may answer with what Results writes. The messages of
 // Chat Completions have no images.
-func TestRowS2_2ResultsThatAreHandedInAreTheSame(t *testing.T) {
+func TestResultsThatAreHandedInAreTheSame(t *testing.T) {
 	for _, d := range known.Dialects() {
 		t.Run(d.Name(), func(t *testing.T) {
 			for seed := range uint64(120) {

@@ -14,8 +14,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// TestRowS2_2DefinitionsBothWays: what a server offers is what a client reads.
-func TestRowS2_2DefinitionsBothWays(t *testing.T) {
+// TestDefinitionsBothWays: what a server offers is what a client reads.
+func TestDefinitionsBothWays(t *testing.T) {
 	tools, next, err := mcp.Offered(dialecttest.Fixture(t, "tools.json"))
 	require.NoError(t, err)
 	assert.Equal(t, "page2", next)
@@ -124,8 +124,8 @@ func TestOfferedRefuses(t *testing.T) {
 	}
 }
 
-// TestRowS2_2Calls: requests in, one by one, in a batch and streamed.
-func TestRowS2_2Calls(t *testing.T) {
+// TestCallsAreRead: requests in, one by one, in a batch and streamed.
+func TestCallsAreRead(t *testing.T) {
 	response, err := mcp.New().Response(dialecttest.Fixture(t, "batch.json"))
 	require.NoError(t, err)
 	assert.Equal(t, tool.ChatResponse{FinishReason: tool.FinishToolCalls, ToolCalls: []tool.Call{
@@ -196,8 +196,8 @@ func TestMessagesOnLines(t *testing.T) {
 	assert.Equal(t, []tool.Answer{{CallID: "1", Result: tool.Result{Success: true, Output: "x"}}, {CallID: `"1"`, Result: tool.Result{Success: true}}}, answers.Outputs)
 }
 
-// TestRowS2_6Refusals has documents that cannot be read, and what is said about them.
-func TestRowS2_6Refusals(t *testing.T) {
+// TestBrokenMessagesAreRefused has documents that cannot be read, and what is said about them.
+func TestBrokenMessagesAreRefused(t *testing.T) {
 	request := func(rest string) string { return `{"jsonrpc":"2.0","id":1,"method":"tools/call"` + rest + `}` }
 	many := `[` + strings.Repeat(request(`,"params":{"name":"a"}`)+",", dialects.MaxCalls) + request(`,"params":{"name":"a"}`) + `]`
 	for _, c := range []struct{ document, fault string }{

@@ -15,9 +15,9 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// TestRowS2_4ResultsMatchRequestsByID: one failing does not touch the others, and every answer
+// TestResultsMatchRequestsByID: one failing does not touch the others, and every answer
 // has the id of its request, of the same JSON type.
-func TestRowS2_4ResultsMatchRequestsByID(t *testing.T) {
+func TestResultsMatchRequestsByID(t *testing.T) {
 	response, err := mcp.New().Response(dialecttest.Fixture(t, "batch.json"))
 	require.NoError(t, err)
 	results := []tool.Result{
@@ -120,9 +120,9 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestRowS2_2RoundTrips: calls come back from their requests as they were, and results that
+// TestRoundTrips: calls come back from their requests as they were, and results that
 // the protocol has a place for from their answers.
-func TestRowS2_2RoundTrips(t *testing.T) {
+func TestRoundTrips(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	pick := func(from ...string) string { return from[random.IntN(len(from))] }
 	for range 2000 {

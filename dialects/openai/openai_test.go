@@ -14,8 +14,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// TestRowS2_2Transcript: each document of one conversation is read and written as it stands in testdata.
-func TestRowS2_2Transcript(t *testing.T) {
+// TestTranscript: each document of one conversation is read and written as it stands in testdata.
+func TestTranscript(t *testing.T) {
 	assert.Equal(t, "openai", New().Name())
 	records := results()
 	dialecttest.Transcript(t, New(), golden(), records)
@@ -109,7 +109,7 @@ func answer(message, reason string) []byte {
 	return fmt.Appendf(nil, `{"id":"c","choices":[{"index":0,"message":%s,"finish_reason":%q}]}`, message, reason)
 }
 
-func TestRowS2_2ResponsesOfOtherServers(t *testing.T) {
+func TestResponsesOfOtherServers(t *testing.T) {
 	for name, test := range map[string]struct {
 		message, reason string
 		content         string
@@ -209,7 +209,7 @@ func TestAnEmptyErrorIsNone(t *testing.T) {
 	}
 }
 
-func TestRowS2_6WhatIsWrongIsSaid(t *testing.T) {
+func TestBrokenResponsesAreReported(t *testing.T) {
 	many := strings.Repeat(`{"id":"a","function":{"name":"f","arguments":"{}"}},`, dialects.MaxCalls) + `{}`
 	for name, test := range map[string]struct{ document, want string }{
 		"empty":              {``, "openai response: is not JSON"},

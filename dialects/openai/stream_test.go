@@ -15,7 +15,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-func TestRowS2_2PiecesFindTheirCalls(t *testing.T) {
+func TestPiecesFindTheirCalls(t *testing.T) {
 	for name, test := range map[string]struct {
 		deltas []string // elements of tool_calls, each in a chunk of its own
 		want   []tool.Call
@@ -109,8 +109,8 @@ func TestRowS2_2PiecesFindTheirCalls(t *testing.T) {
 	}
 }
 
-// TestRowS2_2WhereverAStreamIsCut: pieces of any size, interleaved in any order, assemble to the same calls.
-func TestRowS2_2WhereverAStreamIsCut(t *testing.T) {
+// TestWhereverAStreamIsCut: pieces of any size, interleaved in any order, assemble to the same calls.
+func TestWhereverAStreamIsCut(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 7))
 	texts := []string{`{"a":"\"\\🌦\u00fc\ud83c\udf27"}`, `{"ü🌧":1.0e400,"n":123456789012345678901234567890}`, `not {JSON} 🌦🌦`}
 	for range 300 {
@@ -202,7 +202,7 @@ func TestAStreamThatBrokeOff(t *testing.T) {
 	assert.Equal(t, []tool.Call{}, stream.Response().ToolCalls)
 }
 
-func TestRowS2_6WhatIsWrongWithAStreamIsSaid(t *testing.T) {
+func TestBrokenStreamsAreReported(t *testing.T) {
 	long := strings.Repeat("x", dialects.MaxArguments/2+1)
 	for name, test := range map[string]struct{ events, want string }{
 		"not JSON":             {"data: oops\n\n", "openai stream: is not JSON"},

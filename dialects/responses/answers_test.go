@@ -14,7 +14,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-func TestRowS4_8AnswersOfAClient(t *testing.T) {
+func TestAnswersOfAClient(t *testing.T) {
 	read, err := New().Answers(dialecttest.Fixture(t, "client_request.json"))
 	require.NoError(t, err)
 	assert.Equal(t, dialects.Answers{
@@ -50,7 +50,7 @@ func TestTextThatIsNoResultIsWhatACallSays(t *testing.T) {
 	}
 }
 
-func TestRowS4_8WhatIsWrongWithAnswersIsSaid(t *testing.T) {
+func TestWrongAnswersAreReported(t *testing.T) {
 	output := `{"type":"function_call_output","call_id":"a","output":"x"}`
 	for name, test := range map[string]struct{ document, want string }{
 		"empty":             {``, "responses answers: is not JSON"},

@@ -63,4 +63,12 @@
 // client. A resumed batch is another response, which may name the previous one.
 //
 // A response repeats its items at the end. With large images it can be longer than Stream reads.
+//
+// # Design
+//
+// A call of ours is an mcp_call, the API's item for calls that the server makes of tools it does not
+// know. Clients show its name, arguments, output and error without knowing about us, and do not run it.
+// Tools whose manifest has the category web_search, file_search or image_generation use those items
+// instead, because clients display them better. We rejected function_call items, which every client
+// knows: a client would take them for its own to run.
 package responses

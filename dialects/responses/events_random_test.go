@@ -241,10 +241,10 @@ func transcribed(t testing.TB, events []dialects.Event) string {
 	return text.String()
 }
 
-// TestRowS4_7EveryStreamIsWellFormed: whatever batch there is, its events are those that the API
+// TestEveryStreamIsWellFormed: whatever batch there is, its events are those that the API
 // documents, in an order that it documents, and what reads the API's streams reads the calls for
 // the client and the text for the user from them, from the stream and from its last event.
-func TestRowS4_7EveryStreamIsWellFormed(t *testing.T) {
+func TestEveryStreamIsWellFormed(t *testing.T) {
 	random := rand.New(rand.NewPCG(47, 47))
 	var calls, asks, texts, images int
 	for range 1000 {
@@ -321,7 +321,7 @@ func partialImages(t testing.TB, events []dialects.Event) []string {
 	return images
 }
 
-// TestTheCheckFindsFaults: the check of TestRowS4_7EveryStreamIsWellFormed fails for streams in which an
+// TestTheCheckFindsFaults: the check of TestEveryStreamIsWellFormed fails for streams in which an
 // event is missing or repeated.
 func TestTheCheckFindsFaults(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 47))

@@ -166,7 +166,7 @@ func finalScene() scene {
 	)}
 }
 
-func TestRowS4_7Transcripts(t *testing.T) {
+func TestEventTranscripts(t *testing.T) {
 	for name, s := range scenes() {
 		t.Run(name, func(t *testing.T) {
 			written := mappedBy(t, NewEvents(s.options), s.events)
@@ -201,7 +201,7 @@ func kinds(t testing.TB, events []dialects.Event, item string) []string {
 	return names
 }
 
-func TestRowS4_7CustomInputComesAsDeltaAndDone(t *testing.T) {
+func TestCustomInputComesAsDeltaAndDone(t *testing.T) {
 	written := mapped(t, clientScene().events)
 	assert.Equal(t, []string{"output_item.added", "custom_tool_call_input.delta", "custom_tool_call_input.done", "output_item.done"}, kinds(t, written, "ctc_0199-2"))
 	assert.Equal(t, []string{"output_item.added", "function_call_arguments.delta", "function_call_arguments.done", "output_item.done"}, kinds(t, written, "fc_0199-1"))
@@ -209,7 +209,7 @@ func TestRowS4_7CustomInputComesAsDeltaAndDone(t *testing.T) {
 	assert.Equal(t, []string{"output_item.added", "output_item.done"}, kinds(t, written, "mcpr_0199-4_9f2c"))
 }
 
-func TestRowS4_7SearchesSayHowFarTheyAre(t *testing.T) {
+func TestSearchesSayHowFarTheyAre(t *testing.T) {
 	written := mapped(t, searchScene().events)
 	all := []string{"output_item.added", "web_search_call.in_progress", "web_search_call.searching", "web_search_call.completed", "output_item.done"}
 	assert.Equal(t, all, kinds(t, written, "ws_0199-1"))
@@ -232,7 +232,7 @@ func TestSourcesAreWebPages(t *testing.T) {
 	assert.Contains(t, last, `"sources":[{"type":"url","url":"http://wet.example/"},{"type":"url","url":"https://rain.example/"}]`)
 }
 
-func TestRowS4_10PartialImagesAndProgress(t *testing.T) {
+func TestPartialImagesAndProgress(t *testing.T) {
 	written := mapped(t, imageScene().events)
 	assert.Equal(t, []string{
 		"output_item.added", "image_generation_call.in_progress", "image_generation_call.generating", "image_generation_call.partial_image",
@@ -245,9 +245,9 @@ func TestRowS4_10PartialImagesAndProgress(t *testing.T) {
 	assert.Contains(t, last, `"status":"failed","result":null`)
 }
 
-// TestRowS4_10AFileSearchMayBeTheAnswer: the files are listed, and the tool's text is the message for the
+// TestAFileSearchMayBeTheAnswer: the files are listed, and the tool's text is the message for the
 // user.
-func TestRowS4_10AFileSearchMayBeTheAnswer(t *testing.T) {
+func TestAFileSearchMayBeTheAnswer(t *testing.T) {
 	p := &tool.Planned{ID: "call_1", CallID: "0199-1", Tool: "find", Arguments: `{"q":"rain"}`, Category: "file_search", Final: true}
 	written := mapped(t, batchOf(
 		tool.BatchStarted, tool.BatchFinished, []*tool.Planned{p}, about(tool.CallStarted, p),

@@ -83,9 +83,9 @@ func TestAResponseThatFails(t *testing.T) {
 	}
 }
 
-// TestRowS4_6HiddenCallsHaveNoEvents: nor do calls that tools made, if the events come from another source
+// TestHiddenCallsHaveNoEvents: nor do calls that tools made, if the events come from another source
 // than a stream.
-func TestRowS4_6HiddenCallsHaveNoEvents(t *testing.T) {
+func TestHiddenCallsHaveNoEvents(t *testing.T) {
 	p := &tool.Planned{ID: "a", CallID: "0199-1", Tool: "f", Arguments: "{}"}
 	hidden := tool.Planned{ID: "b", CallID: "0199-2", Tool: "g", Hidden: true}
 	all := imageScene().events[:1]

@@ -14,8 +14,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// TestRowS2_2Transcript: each document of one conversation is read and written as it stands in testdata.
-func TestRowS2_2Transcript(t *testing.T) {
+// TestTranscript: each document of one conversation is read and written as it stands in testdata.
+func TestTranscript(t *testing.T) {
 	assert.Equal(t, "responses", New().Name())
 	records := results()
 	dialecttest.Transcript(t, New(), golden(), records)
@@ -92,7 +92,7 @@ func answer(status string, items ...string) []byte {
 	return fmt.Appendf(nil, `{"id":"r","status":%q,"output":[%s]}`, status, strings.Join(items, ","))
 }
 
-func TestRowS2_2ResponsesOfOtherServers(t *testing.T) {
+func TestResponsesOfOtherServers(t *testing.T) {
 	for name, test := range map[string]struct {
 		document []byte
 		want     tool.ChatResponse
@@ -172,7 +172,7 @@ func TestCutCallsSaySo(t *testing.T) {
 	}
 }
 
-func TestRowS2_6WhatIsWrongIsSaid(t *testing.T) {
+func TestBrokenResponsesAreReported(t *testing.T) {
 	one := `{"type":"function_call","call_id":"a","name":"f","arguments":"{}"}`
 	for name, test := range map[string]struct{ document, want string }{
 		"empty":              {``, "responses response: is not JSON"},
@@ -221,9 +221,9 @@ func clientDefinitions() []tool.Definition {
 	}
 }
 
-// TestRowS2_2ClientTranscript: each document of a conversation about tools of the client is read
+// TestClientTranscript: each document of a conversation about tools of the client is read
 // and written as it stands in testdata.
-func TestRowS2_2ClientTranscript(t *testing.T) {
+func TestClientTranscript(t *testing.T) {
 	offered, findings, err := New().Definitions(clientDefinitions(), dialects.DefinitionOptions{})
 	require.NoError(t, err)
 	assert.Equal(t, dialecttest.Compact(t, "client_definitions.json"), string(offered))
@@ -255,7 +255,7 @@ func TestRowS2_2ClientTranscript(t *testing.T) {
 	assert.Equal(t, dialecttest.Compact(t, "client_results.json"), string(sent))
 }
 
-func TestRowS4_8DefinitionsOfTheClientsTools(t *testing.T) {
+func TestDefinitionsOfTheClientsTools(t *testing.T) {
 	definitions := []tool.Definition{
 		{Name: "terminal", Description: "Runs a command.", Type: tool.LocalShellCall, Parameters: json.RawMessage(`{"type":"object","properties":{"command":{"type":"array","items":{"type":"string"}}},"required":["command"]}`)},
 		{Name: "local_shell", Description: "Runs a command.", Type: tool.LocalShellCall},
@@ -272,7 +272,7 @@ func TestRowS4_8DefinitionsOfTheClientsTools(t *testing.T) {
 	assert.Equal(t, "a refused name", found, "a name stands for one tool of any type")
 }
 
-func TestRowS2_1ActionsAreArguments(t *testing.T) {
+func TestActionsAreArguments(t *testing.T) {
 	for name, test := range map[string]struct{ action, want, back string }{
 		"whole":          {`{"type":"exec","command":["ls"],"env":{}}`, `{"command":["ls"],"env":{}}`, `{"command":["ls"],"env":{},"type":"exec"}`},
 		"null":           {`{"command":["ls"],"env":null,"user":null}`, `{"command":["ls"]}`, `{"command":["ls"],"type":"exec"}`},

@@ -31,7 +31,7 @@ func ended(items ...string) string {
 	return `{"type":"response.completed","response":{"id":"r","status":"completed","output":[` + strings.Join(items, ",") + `]}}`
 }
 
-func TestRowS2_2PiecesFindTheirCalls(t *testing.T) {
+func TestPiecesFindTheirCalls(t *testing.T) {
 	item := func(callID, arguments string) string {
 		return fmt.Sprintf(`{"type":"function_call","id":"i%s","call_id":%q,"name":"f","arguments":%q,"status":"completed"}`, callID, callID, arguments)
 	}
@@ -132,8 +132,8 @@ func TestRowS2_2PiecesFindTheirCalls(t *testing.T) {
 	}
 }
 
-// TestRowS2_2WhereverAStreamIsCut: pieces of any size, interleaved in any order, assemble to the same calls.
-func TestRowS2_2WhereverAStreamIsCut(t *testing.T) {
+// TestWhereverAStreamIsCut: pieces of any size, interleaved in any order, assemble to the same calls.
+func TestWhereverAStreamIsCut(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 7))
 	texts := []string{`{"a":"\"\\🌦\u00fc\ud83c\udf27"}`, `{"ü🌧":1.0e400,"n":123456789012345678901234567890}`, `not {JSON} 🌦🌦`}
 	for range 300 {
@@ -212,7 +212,7 @@ func TestCallsThatBeganInACutStreamSaySo(t *testing.T) {
 	assert.Equal(t, tool.FinishLength, stream.Response().FinishReason)
 }
 
-func TestRowS2_6WhatIsWrongWithAStreamIsSaid(t *testing.T) {
+func TestBrokenStreamsAreReported(t *testing.T) {
 	long := strings.Repeat("x", dialects.MaxArguments/2+1)
 	for name, test := range map[string]struct {
 		events []string

@@ -32,9 +32,9 @@ func TestConversations(t *testing.T) {
 	}
 }
 
-// TestRowS2_4ResultsMatchCalls: calls of one response run in parallel, a failure affects no other call,
+// TestResultsMatchCalls: calls of one response run in parallel, a failure affects no other call,
 // and the model can match each result to its call by id.
-func TestRowS2_4ResultsMatchCalls(t *testing.T) {
+func TestResultsMatchCalls(t *testing.T) {
 	w := newWorld(t, script(t, "failing")...)
 	_, _, err := w.run(t, "Try it.")
 	require.NoError(t, err)

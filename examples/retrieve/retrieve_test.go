@@ -153,9 +153,9 @@ func TestFileRetrievalStreamsAsFileSearch(t *testing.T) {
 	assert.Less(t, first.Score, 1.0)
 }
 
-// TestRowS4_10FileRetrievalMayBeTheAnswer: the batch reports that passages from the user's files may be
+// TestFileRetrievalMayBeTheAnswer: the batch reports that passages from the user's files may be
 // shown unchanged. The tool learns only of files that it was granted.
-func TestRowS4_10FileRetrievalMayBeTheAnswer(t *testing.T) {
+func TestFileRetrievalMayBeTheAnswer(t *testing.T) {
 	host := opened(t)
 	report, err := host.Execute(t.Context(), executor.Batch{
 		Files: []tool.File{

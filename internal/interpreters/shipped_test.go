@@ -11,13 +11,13 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 )
 
-// TestRowS3_11: the tests in the manifests of execute_python and execute_javascript hold.
-func TestRowS3_11(t *testing.T) {
+// TestShippedInterpreterTools: the tests in the manifests of execute_python and execute_javascript hold.
+func TestShippedInterpreterTools(t *testing.T) {
 	checkShipped(t, "execute_python/tool.yaml", "execute_javascript/tool.yaml")
 }
 
-// TestRowS1_10: so do those of execute_skill_script.
-func TestRowS1_10(t *testing.T) { checkShipped(t, "skills/execute_skill_script.tool.yaml") }
+// TestShippedSkillScripts: the tests in the manifest of execute_skill_script hold.
+func TestShippedSkillScripts(t *testing.T) { checkShipped(t, "skills/execute_skill_script.tool.yaml") }
 
 // checkShipped runs the tests in manifests of tools that come with Caisson.
 func checkShipped(t *testing.T, files ...string) {

@@ -18,7 +18,7 @@ import (
 // laterCalls is how many calls the median of later calls is of.
 const laterCalls = 5
 
-const introduction = `# Programs of others
+const introduction = `# Third-party programs
 
 None of these programs was written for Caisson, and none was changed. Each is a tool because of its
 manifest, and nothing else; its name links to it. The manifest says how arguments become a command line

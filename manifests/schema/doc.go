@@ -23,4 +23,20 @@
 //
 // Messages are for whoever can act on them: [Error] for the author of a schema, [ViolationError]
 // for a language model. Neither contains a path or an address of the host.
+//
+// # Design
+//
+// One compiled tree validates, explains, and tells the repair of arguments which values a schema
+// requires, under one step counter that checks the context. We rejected validating with
+// jsonschema/v5, which is complete and tested: it reads files named in $ref, panics on large numbers, and
+// prepares the explanation of an error before there is one. It checks schemas against their
+// meta-schemas, and is the reference: tests compare every verdict on random schemas and values of all
+// drafts. Long texts are matched through a reader, the only way to interrupt Go's regexp. We rejected a
+// limit on the size of a match, which is simpler but refuses megabytes that a simple pattern handles
+// at once, and goroutines that are abandoned, which keep processors busy.
+//
+// Two schemas of each draft in the official test suite are refused although the library accepts them:
+// they refer to the draft's meta-schema, which is not in the document. Providers of language models
+// agree only on JSON pointers from the top, so [Flatten] replaces an $id by these. We rejected refusing
+// each $id within a schema, which is simpler, but refuses schemas that generators write.
 package schema

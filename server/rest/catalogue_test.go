@@ -44,9 +44,9 @@ func (c catalogue) allowed() (names []string) {
 	return names
 }
 
-// TestRowS1_5Settings: a settings page needs no more than this: what exists, what an agent has, what is unavailable and
+// TestCatalogueServesASettingsPage: a settings page needs no more than this: what exists, what an agent has, what is unavailable and
 // why. It names nothing of the host.
-func TestRowS1_5Settings(t *testing.T) {
+func TestCatalogueServesASettingsPage(t *testing.T) {
 	w := newWorld(t, rest.Options{})
 	a := w.request("GET", "/v1/tools", "reader", nil)
 	all := of[catalogue](a, 200)

@@ -20,9 +20,9 @@ func contextOf(t *testing.T) (context.Context, context.CancelFunc) {
 	return context.WithCancel(t.Context())
 }
 
-// TestRowS4_7EventsOfARun: they are a response of the Responses API for each part of the run, up to where it pauses or
+// TestEventsOfARun: they are a response of the Responses API for each part of the run, up to where it pauses or
 // ends. Who comes back with Last-Event-ID gets exactly what is missing, wherever the stream broke.
-func TestRowS4_7EventsOfARun(t *testing.T) {
+func TestEventsOfARun(t *testing.T) {
 	w := newWorld(t, rest.Options{})
 	started := w.start("ada", household)
 	first := w.follow(started.ID, "ada")

@@ -549,9 +549,9 @@ func TestKeysAreBounded(t *testing.T) {
 	}
 }
 
-// TestRowS4_8ToolsOfTheRequest: functions and custom tools of a request to a model need no manifest. They are offered
+// TestToolsOfTheRequest: functions and custom tools of a request to a model need no manifest. They are offered
 // beside the host's own, and answered by the client, which gets them as items of the Responses API.
-func TestRowS4_8ToolsOfTheRequest(t *testing.T) {
+func TestToolsOfTheRequest(t *testing.T) {
 	w := newWorld(t, rest.Options{})
 	tools := `[{"type":"function","name":"ask_crm","description":"Looks up a customer.","parameters":{"type":"object","properties":{"id":{"type":"integer"}},"required":["id"]}},
 		{"type":"custom","name":"sql","format":{"type":"text"}},{"type":"function","function":{"name":"chat_form"}},
