@@ -70,7 +70,7 @@ var owners = map[string][]string{
 	"github.com/extism/go-sdk":                 {"internal/benchmark", "runtime/extism"},
 	"github.com/extism/go-pdk":                 {"internal/benchmark/guests/go/plugin", "internal/plugins/go"},
 	"github.com/santhosh-tekuri/jsonschema/v5": {"manifests/schema"},
-	"go.yaml.in/yaml/v3":                       {"manifests", "wasm-tools/skills/skill"},
+	"go.yaml.in/yaml/v3":                       {"manifests", "wasm-tools/skills/internal/skill"},
 	"github.com/spf13/cobra":                   {"cmd"},
 	"github.com/spf13/pflag":                   {"cmd"}, // the type of cobra's flags
 	"github.com/google/uuid":                   {"executor", "server"},
@@ -84,7 +84,7 @@ var owners = map[string][]string{
 	"github.com/hashicorp/golang-lru/v2":       {"executor", "server"},
 	"golang.org/x/term":                        {"cmd"},
 	"golang.org/x/net":                         {"wasm-tools/internal/page"},
-	"golang.org/x/text":                        {"cmd", "wasm-tools/files/charset", "wasm-tools/internal/page", "wasm-tools/knowledge/words", "wasm-tools/text"},
+	"golang.org/x/text":                        {"cmd", "wasm-tools/files/internal/charset", "wasm-tools/internal/page", "wasm-tools/knowledge/internal/words", "wasm-tools/text"},
 	"github.com/clipperhouse/uax29/v2":         {"wasm-tools/text"},
 	"code.dny.dev/ssrf":                        {"hostfuncs/network"},
 	"filippo.io/age":                           {"hostfuncs/secrets"},
@@ -232,7 +232,7 @@ func TestDependenciesHaveOneOwner(t *testing.T) {
 func TestVocabularyIsStandard(t *testing.T) {
 	for _, s := range sources(t) {
 		bare := slices.ContainsFunc([]string{"dialects", "tool", "manifests/permission", "sdk", "wasm-tools"}, func(folder string) bool { return within(s.folder(), folder) })
-		if !bare || s.test || within(s.folder(), "wasm-tools/internal/page") || within(s.folder(), "wasm-tools/files/charset") || within(s.folder(), "wasm-tools/knowledge/words") || within(s.folder(), "wasm-tools/text") || within(s.folder(), "wasm-tools/skills/skill") {
+		if !bare || s.test || within(s.folder(), "wasm-tools/internal/page") || within(s.folder(), "wasm-tools/files/internal/charset") || within(s.folder(), "wasm-tools/knowledge/internal/words") || within(s.folder(), "wasm-tools/text") || within(s.folder(), "wasm-tools/skills/internal/skill") {
 			continue
 		}
 		for _, imported := range imports(s) {

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/caisson-run/caisson/internal/jsontext"
-	"github.com/caisson-run/caisson/wasm-tools/json/document"
+	"github.com/caisson-run/caisson/wasm-tools/json/internal/document"
 )
 
 // Limits of queries.

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/caisson-run/caisson/wasm-tools/json/document"
-	"github.com/caisson-run/caisson/wasm-tools/json/jsonpath"
+	"github.com/caisson-run/caisson/wasm-tools/json/internal/document"
+	"github.com/caisson-run/caisson/wasm-tools/json/internal/jsonpath"
 )
 
 // find returns what a query finds, as a JSON array, and the paths.

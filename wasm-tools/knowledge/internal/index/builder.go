@@ -12,7 +12,7 @@ import (
 	"io"
 	"slices"
 
-	"github.com/caisson-run/caisson/wasm-tools/knowledge/words"
+	"github.com/caisson-run/caisson/wasm-tools/knowledge/internal/words"
 )
 
 // ErrDamaged means that a file of the index is not what was written.

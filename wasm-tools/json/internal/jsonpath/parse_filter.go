@@ -4,7 +4,7 @@ import (
 	"regexp"
 
 	"github.com/caisson-run/caisson/internal/jsontext"
-	"github.com/caisson-run/caisson/wasm-tools/json/document"
+	"github.com/caisson-run/caisson/wasm-tools/json/internal/document"
 )
 
 // or reads conditions of which one has to hold.

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/caisson-run/caisson/wasm-tools/files/charset"
+	"github.com/caisson-run/caisson/wasm-tools/files/internal/charset"
 )
 
 func TestEncodings(t *testing.T) {

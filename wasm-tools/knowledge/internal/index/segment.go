@@ -10,7 +10,7 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/caisson-run/caisson/wasm-tools/knowledge/words"
+	"github.com/caisson-run/caisson/wasm-tools/knowledge/internal/words"
 )
 
 // Segment is an open segment. It is not safe for concurrent use.

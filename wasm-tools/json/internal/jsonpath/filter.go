@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/caisson-run/caisson/internal/jsontext"
-	"github.com/caisson-run/caisson/wasm-tools/json/document"
+	"github.com/caisson-run/caisson/wasm-tools/json/internal/document"
 )
 
 // condition is what a filter tests. A condition that runs out of steps is false.

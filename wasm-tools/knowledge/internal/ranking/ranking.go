@@ -8,7 +8,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/caisson-run/caisson/wasm-tools/knowledge/words"
+	"github.com/caisson-run/caisson/wasm-tools/knowledge/internal/words"
 )
 
 // The constants of BM25.

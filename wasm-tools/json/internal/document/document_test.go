@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/caisson-run/caisson/wasm-tools/json/document"
+	"github.com/caisson-run/caisson/wasm-tools/json/internal/document"
 )
 
 func parse(t testing.TB, text string) *document.Node {

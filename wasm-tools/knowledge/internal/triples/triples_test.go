@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/caisson-run/caisson/wasm-tools/knowledge/triples"
+	"github.com/caisson-run/caisson/wasm-tools/knowledge/internal/triples"
 )
 
 func read(t testing.TB, name, text string) (all []triples.Triple, bad []int) {

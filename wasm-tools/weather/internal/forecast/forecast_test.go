@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	caisson "github.com/caisson-run/caisson/sdk/go"
-	"github.com/caisson-run/caisson/wasm-tools/weather/forecast"
+	"github.com/caisson-run/caisson/wasm-tools/weather/internal/forecast"
 )
 
 const paris = `{"results":[

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	caisson "github.com/caisson-run/caisson/sdk/go"
-	"github.com/caisson-run/caisson/wasm-tools/search/provider"
+	"github.com/caisson-run/caisson/wasm-tools/search/internal/provider"
 )
 
 // services returns the documented responses of the providers, and records the requests.
