@@ -25,13 +25,13 @@ const modulePath = "github.com/caisson-run/caisson"
 var layers = map[string][]string{
 	"tool":                  {"internal/jsontext"},
 	"dialects":              {"tool", "internal/jsontext"},
-	"manifests":             {"tool", "internal/hostfile", "internal/jsontext", "internal/spelling"},
+	"manifests":             {"tool", "internal/hostfile", "internal/jsontext", "internal/keypath", "internal/schema", "internal/spelling"},
 	"manifests/permission":  {"tool"},
 	"hostfuncs":             {"manifests", "tool", "internal/hostfile", "internal/jsontext"},
 	"registry":              {"internal/spelling", "manifests", "tool"},
 	"native":                {"manifests", "tool"},
 	"agents":                {"registry", "tool", "internal/folder"},
-	"executor":              {"registry", "manifests", "tool", "internal/jsontext", "internal/planning"},
+	"executor":              {"registry", "manifests", "tool", "internal/jsontext", "internal/planning", "internal/schema"},
 	"runtime":               {"hostfuncs", "manifests", "tool", "internal/folder", "internal/hostfile", "internal/jsontext", "internal/planning", "internal/spelling"},
 	".":                     {"executor", "registry", "runtime", "manifests", "tool", "internal/folder", "internal/holding", "internal/records", "internal/unapplied"},
 	"sdk":                   {},
@@ -52,6 +52,8 @@ var layers = map[string][]string{
 	"internal/cases":        {"executor", "registry", "runtime", "manifests", "tool"},
 	"internal/manual":       {"internal/jsontext"},
 	"internal/planning":     {},
+	"internal/keypath":      {},
+	"internal/schema":       {"tool", "internal/jsontext", "internal/keypath", "internal/spelling"},
 	"internal/spelling":     {},
 	"internal/programs":     {},
 	"internal/overlay":      {},
@@ -60,7 +62,7 @@ var layers = map[string][]string{
 	"internal/benchmark":    {"executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/guests", "wasm-tools"},
 	"server":                {".", "agents", "dialects", "executor", "registry", "manifests", "tool", "internal/folder", "internal/records", "internal/jsontext"},
 	"examples":              {".", "server", "agents", "native", "sdk", "dialects", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/guests"},
-	"cmd":                   {".", "server", "agents", "dialects", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/batches", "internal/benchmark", "internal/folder", "internal/hostfile", "internal/names", "internal/records", "internal/spelling", "internal/unapplied"},
+	"cmd":                   {".", "server", "agents", "dialects", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/batches", "internal/benchmark", "internal/folder", "internal/hostfile", "internal/names", "internal/records", "internal/schema", "internal/spelling", "internal/unapplied"},
 }
 
 // owners says which folder alone may import a dependency outside tests. A dependency
@@ -69,7 +71,7 @@ var owners = map[string][]string{
 	"github.com/tetratelabs/wazero":            {"runtime/internal/engine", "internal/benchmark", "internal/plugins"},
 	"github.com/extism/go-sdk":                 {"internal/benchmark", "runtime/extism"},
 	"github.com/extism/go-pdk":                 {"internal/benchmark/guests/go/plugin", "internal/plugins/go"},
-	"github.com/santhosh-tekuri/jsonschema/v5": {"manifests/schema"},
+	"github.com/santhosh-tekuri/jsonschema/v5": {"internal/schema"},
 	"go.yaml.in/yaml/v3":                       {"manifests", "wasm-tools/skills/internal/skill"},
 	"github.com/spf13/cobra":                   {"cmd"},
 	"github.com/spf13/pflag":                   {"cmd"}, // the type of cobra's flags

@@ -146,14 +146,14 @@ var guardFaults = []guardFault{
 	{name: "each library may take the whole stack", pkg: "runtime/internal/engine", attack: "TestAttackStacksOfLibraries/small_functions,_libraries:_4",
 		edits: in("runtime/internal/engine/rewrite.go", "wasm.DefaultStackBytes / int64(1+in.libraries)", "wasm.DefaultStackBytes")},
 
-	{name: "a validation continues after its context", pkg: "manifests/schema", attack: "TestValidationsEndWithTheirContext",
+	{name: "a validation continues after its context", pkg: "internal/schema", attack: "TestValidationsEndWithTheirContext",
 		edits: unlooked},
 	{name: "a result is checked after its call has ended", pkg: "runtime", attack: "TestAttackResultsThatTakeLongToCheck/a_match_of_a_misfit/16",
 		edits: unlooked},
-	{name: "addresses of schemas have any length", pkg: "manifests/schema", attack: "TestAttackLongAddresses",
-		edits: in("manifests/schema/reference.go", "if len(address) > maxAddressBytes || len(resolved.String()) > maxAddressBytes {", "if len(address) < 0 {")},
-	{name: "a long match is made in one go", pkg: "manifests/schema", attack: "TestValidationsLookAtTheirContextOften/a_match",
-		edits: in("manifests/schema/pattern.go", "if cost <= shortMatch {", "if cost >= 0 {")},
+	{name: "addresses of schemas have any length", pkg: "internal/schema", attack: "TestAttackLongAddresses",
+		edits: in("internal/schema/reference.go", "if len(address) > maxAddressBytes || len(resolved.String()) > maxAddressBytes {", "if len(address) < 0 {")},
+	{name: "a long match is made in one go", pkg: "internal/schema", attack: "TestValidationsLookAtTheirContextOften/a_match",
+		edits: in("internal/schema/pattern.go", "if cost <= shortMatch {", "if cost >= 0 {")},
 	{name: "a tool's arguments are checked when its caller has ended", pkg: "executor", attack: "TestAttackArgumentsThatTakeLongToCheck/that_are_short/16",
 		edits: unlooked},
 	{name: "the watchdog ignores guests while the host plans their calls", pkg: "runtime", attack: "TestGuestsAreWatchedWhileTheHostPlans/the_host_plans",
@@ -418,7 +418,7 @@ func in(file, old, without string) []overlay.Edit {
 }
 
 // unlooked makes validation ignore its context after the value is decoded.
-var unlooked = in("manifests/schema/meter.go", "if err := ended(m.ctx); err != nil {", "if err := ended(m.ctx); err != nil && false {")
+var unlooked = in("internal/schema/meter.go", "if err := ended(m.ctx); err != nil {", "if err := ended(m.ctx); err != nil && false {")
 
 // unchecked opens cache files of any type and reads them to the end.
 var unchecked = []overlay.Edit{

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/caisson-run/caisson/manifests/internal/keypath"
+	"github.com/caisson-run/caisson/internal/keypath"
 	"github.com/caisson-run/caisson/manifests/permission"
 )
 

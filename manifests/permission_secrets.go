@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/caisson-run/caisson/manifests/internal/keypath"
+	"github.com/caisson-run/caisson/internal/keypath"
 	"github.com/caisson-run/caisson/manifests/permission"
 )
 

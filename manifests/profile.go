@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/caisson-run/caisson/manifests/internal/keypath"
+	"github.com/caisson-run/caisson/internal/keypath"
 )
 
 // ErrProfile is wrapped by the errors of [Policy.ProfileNamed].

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/caisson-run/caisson/manifests/internal/keypath"
-	"github.com/caisson-run/caisson/manifests/schema"
+	"github.com/caisson-run/caisson/internal/keypath"
+	"github.com/caisson-run/caisson/internal/schema"
 )
 
 const (

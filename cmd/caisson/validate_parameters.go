@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/caisson-run/caisson/internal/names"
+	"github.com/caisson-run/caisson/internal/schema"
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/manifests/schema"
 )
 
 // unusedDefaults returns a warning for each default in a tool's parameters that its own schema does not

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/internal/jsontext"
-	"github.com/caisson-run/caisson/manifests/internal/keypath"
+	"github.com/caisson-run/caisson/internal/keypath"
 	"github.com/caisson-run/caisson/tool"
 )
 

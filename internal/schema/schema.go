@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/caisson-run/caisson/internal/jsontext"
-	"github.com/caisson-run/caisson/manifests/internal/keypath"
+	"github.com/caisson-run/caisson/internal/keypath"
 )
 
 // Bounds on schemas and values.

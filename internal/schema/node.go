@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/caisson-run/caisson/internal/jsontext"
-	"github.com/caisson-run/caisson/manifests/internal/keypath"
+	"github.com/caisson-run/caisson/internal/keypath"
 )
 
 // Types is a set of JSON types. The zero value is the empty set.
