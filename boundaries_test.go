@@ -25,14 +25,14 @@ const modulePath = "github.com/caisson-run/caisson"
 var layers = map[string][]string{
 	"tool":                  {"internal/jsontext"},
 	"dialects":              {"tool", "internal/jsontext"},
-	"manifests":             {"tool", "internal/hostfile", "internal/jsontext", "internal/keypath", "internal/schema", "internal/spelling"},
-	"manifests/permission":  {"tool"},
-	"hostfuncs":             {"manifests", "tool", "internal/hostfile", "internal/jsontext"},
+	"manifests":             {"tool", "internal/hostfile", "internal/jsontext", "internal/keypath", "internal/permission", "internal/schema", "internal/spelling"},
+	"internal/permission":   {"tool"},
+	"hostfuncs":             {"manifests", "tool", "internal/hostfile", "internal/jsontext", "internal/permission"},
 	"registry":              {"internal/spelling", "manifests", "tool"},
 	"native":                {"manifests", "tool"},
 	"agents":                {"registry", "tool", "internal/folder"},
 	"executor":              {"registry", "manifests", "tool", "internal/jsontext", "internal/planning", "internal/schema"},
-	"runtime":               {"hostfuncs", "manifests", "tool", "internal/folder", "internal/hostfile", "internal/jsontext", "internal/planning", "internal/spelling"},
+	"runtime":               {"hostfuncs", "manifests", "tool", "internal/folder", "internal/hostfile", "internal/jsontext", "internal/permission", "internal/planning", "internal/spelling"},
 	".":                     {"executor", "registry", "runtime", "manifests", "tool", "internal/folder", "internal/holding", "internal/records", "internal/unapplied"},
 	"sdk":                   {},
 	"wasm-tools":            {"sdk"},
@@ -49,7 +49,7 @@ var layers = map[string][]string{
 	"internal/names":        {"registry", "manifests", "tool"},
 	"internal/unapplied":    {"runtime", "hostfuncs", "manifests"},
 	"internal/clients":      {"dialects", "executor", "registry", "manifests", "tool"},
-	"internal/cases":        {"executor", "registry", "runtime", "manifests", "tool"},
+	"internal/cases":        {"executor", "registry", "runtime", "manifests", "tool", "internal/permission"},
 	"internal/manual":       {"internal/jsontext"},
 	"internal/planning":     {},
 	"internal/keypath":      {},
@@ -62,7 +62,7 @@ var layers = map[string][]string{
 	"internal/benchmark":    {"executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/guests", "wasm-tools"},
 	"server":                {".", "agents", "dialects", "executor", "registry", "manifests", "tool", "internal/folder", "internal/records", "internal/jsontext"},
 	"examples":              {".", "server", "agents", "native", "sdk", "dialects", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/guests"},
-	"cmd":                   {".", "server", "agents", "dialects", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/batches", "internal/benchmark", "internal/folder", "internal/hostfile", "internal/names", "internal/records", "internal/schema", "internal/spelling", "internal/unapplied"},
+	"cmd":                   {".", "server", "agents", "dialects", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/batches", "internal/benchmark", "internal/folder", "internal/hostfile", "internal/names", "internal/permission", "internal/records", "internal/schema", "internal/spelling", "internal/unapplied"},
 }
 
 // owners says which folder alone may import a dependency outside tests. A dependency
@@ -233,7 +233,7 @@ func TestDependenciesHaveOneOwner(t *testing.T) {
 // along. The tools are small, and only what reads HTML, encodings, characters and YAML has a library for it.
 func TestVocabularyIsStandard(t *testing.T) {
 	for _, s := range sources(t) {
-		bare := slices.ContainsFunc([]string{"dialects", "tool", "manifests/permission", "sdk", "wasm-tools"}, func(folder string) bool { return within(s.folder(), folder) })
+		bare := slices.ContainsFunc([]string{"dialects", "tool", "internal/permission", "sdk", "wasm-tools"}, func(folder string) bool { return within(s.folder(), folder) })
 		if !bare || s.test || within(s.folder(), "wasm-tools/internal/page") || within(s.folder(), "wasm-tools/files/internal/charset") || within(s.folder(), "wasm-tools/knowledge/internal/words") || within(s.folder(), "wasm-tools/text") || within(s.folder(), "wasm-tools/skills/internal/skill") {
 			continue
 		}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/internal/keypath"
-	"github.com/caisson-run/caisson/manifests/permission"
+	"github.com/caisson-run/caisson/internal/permission"
 )
 
 // SecretPermission requests that the host put a secret into requests to one host.

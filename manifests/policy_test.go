@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/manifests/permission"
 )
 
 const policyHead = "schema: caisson-config/v1\n"

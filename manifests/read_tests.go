@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/caisson-run/caisson/internal/keypath"
-	"github.com/caisson-run/caisson/manifests/permission"
+	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/tool"
 )
 

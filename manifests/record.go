@@ -9,8 +9,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/internal/schema"
-	"github.com/caisson-run/caisson/manifests/permission"
 )
 
 // record is what an [Index] remembers of a manifest: all but its file.

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/manifests/permission"
 	"github.com/caisson-run/caisson/tool"
 )
 

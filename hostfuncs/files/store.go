@@ -12,8 +12,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/manifests/permission"
 	"github.com/caisson-run/caisson/tool"
 )
 

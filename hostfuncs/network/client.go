@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/manifests/permission"
 	"github.com/caisson-run/caisson/tool"
 )
 

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/manifests/permission"
 )
 
 const kind permission.Kind = "secrets"

@@ -18,9 +18,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/internal/testsize"
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/manifests/permission"
 	"github.com/caisson-run/caisson/tool"
 )
 

@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/caisson-run/caisson/manifests/permission"
-	"github.com/caisson-run/caisson/manifests/permission/permissiontest"
+	"github.com/caisson-run/caisson/internal/permission"
+	"github.com/caisson-run/caisson/internal/permission/permissiontest"
 )
 
 func TestDecideNames(t *testing.T) {

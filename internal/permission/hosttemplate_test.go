@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/caisson-run/caisson/manifests/permission"
+	"github.com/caisson-run/caisson/internal/permission"
 )
 
 func hostTemplate(t *testing.T, text string) permission.HostTemplate {

@@ -3,7 +3,7 @@ package permission_test
 import (
 	"fmt"
 
-	"github.com/caisson-run/caisson/manifests/permission"
+	"github.com/caisson-run/caisson/internal/permission"
 )
 
 func ExampleParseHost() {

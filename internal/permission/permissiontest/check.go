@@ -9,7 +9,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/caisson-run/caisson/manifests/permission"
+	"github.com/caisson-run/caisson/internal/permission"
 )
 
 // Line is a rule, and what it says by the reference, which should not be the rule's own code.

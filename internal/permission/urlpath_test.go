@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/caisson-run/caisson/manifests/permission"
+	"github.com/caisson-run/caisson/internal/permission"
 )
 
 func urlPath(t *testing.T, text string) permission.URLPath {
