@@ -57,8 +57,8 @@ type FileDeny struct {
 
 // DenyDirectory denies what is at and below a guest path, or only writing to it if access is
 // [AccessReadWrite]. Loading a tool fails if the path is invalid.
-func DenyDirectory(path string, access Access) FileDeny {
-	return FileDeny{Path: permission.NewGuestPath(path), Access: access}
+func DenyDirectory(path string, access Access) *FileDeny {
+	return &FileDeny{Path: permission.NewGuestPath(path), Access: access}
 }
 
 const maxQuotaFiles = 1_000_000_000

@@ -40,7 +40,7 @@ type Error struct {
 	Path string // the absolute guest path, shortened and without control characters
 	Err  error  // matches one of the sentinels of this package
 	// Denial is the receipt if a permission denied the operation, else nil. For an operation of
-	// a view, only [View.Denials] returns what would allow it.
+	// a view, only its Journal returns what would allow it.
 	Denial *tool.Denial
 
 	// cause is the host's error behind ErrIO. It may contain host paths.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/caisson-run/caisson/hostfuncs/journal"
+	"github.com/caisson-run/caisson/internal/journal"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -208,7 +208,7 @@ func (e *exchange) request() (*http.Request, *Error) {
 			wholeAnswer(request.Header)
 		}
 		for _, receipt := range e.client.secrets.Unsent(to.scheme, to.host, to.port) {
-			e.session.journal.Deny(receipt, nil)
+			e.session.Journal.Deny(receipt, nil)
 		}
 		var err error
 		if body, err = e.client.secrets.Inject(request, body); err != nil {
@@ -234,7 +234,7 @@ func (e *exchange) finish(failed *Error) {
 		call.Status = failed.status()
 		call.Allowed = e.allowed && failed.Kind != ErrDenied
 	}
-	e.session.journal.Change(e.entry, func(listed *tool.HostCall) { *listed = call })
+	e.session.Journal.Change(e.entry, func(listed *tool.HostCall) { *listed = call })
 }
 
 // result returns the outcome. The exchange must be done.
@@ -254,7 +254,7 @@ func (e *exchange) deny(denial tool.Denial) *Error {
 	if allow := string(denial.Allow.Manifest) + "\n" + string(denial.Allow.Grant); e.client.maskText(allow) != allow {
 		denial.Allow = tool.Allow{} // a server redirected to a path that holds a secret
 	}
-	e.session.journal.Deny(denial, nil)
+	e.session.Journal.Deny(denial, nil)
 	return &Error{Op: "request", Kind: ErrDenied, Message: denial.Rule, Denial: &denial}
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/caisson-run/caisson/hostfuncs/journal"
+	"github.com/caisson-run/caisson/internal/journal"
 	"github.com/caisson-run/caisson/tool"
 )
 
