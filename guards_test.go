@@ -392,7 +392,7 @@ var guardFaults = []guardFault{
 	{name: "answers of handlers are read as those of net/http", pkg: "server", attack: "TestAttackAnswerAsProblem",
 		edits: in("server/connections.go", "ok && !c.handled.Load()", "ok")},
 	{name: "the SDK's warnings are all logged", pkg: "server/mcp", attack: "TestAttackLogOfClientMistakes",
-		edits: in("server/sampling/sampling.go", "if !of.limit.Allow() {", "if false {")},
+		edits: in("server/internal/sampling/sampling.go", "if !of.limit.Allow() {", "if false {")},
 	{name: "failures that clients cause are all logged", pkg: "server/mcp", attack: "TestAttackLogOfFailures",
 		edits: in("server/mcp/caller.go", "s.failures.ErrorContext", "s.log.ErrorContext")},
 	{name: "wrong answers to questions are failures", pkg: "server/mcp", attack: "TestAttackWrongAnswers",
