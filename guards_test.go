@@ -249,9 +249,9 @@ var guardFaults = []guardFault{
 	{name: "arguments are shown unescaped", pkg: "examples/agent", attack: "TestApprovalsShowWhatIsApproved",
 		edits: in("examples/agent/visible.go", "return escaped(text, tool.Deceives)", "return text")},
 	{name: "a capital I does not look like l", pkg: "registry", attack: "TestAttackLookAlikeIsLoaded",
-		edits: in("tool/names.go", "if c == 'I' {", "if false {")},
+		edits: in("internal/spelling/lookalike.go", "if c == 'I' {", "if false {")},
 	{name: "look-alikes are told apart", pkg: "registry", attack: "TestAttackLookAlikeIsLoaded",
-		edits: in("tool/names.go", "	one, other := spelled(a), spelled(b)\n", "	one, other := []byte(a), []byte(b)\n")},
+		edits: in("internal/spelling/lookalike.go", "	one, other := spelled(a), spelled(b)\n", "	one, other := []byte(a), []byte(b)\n")},
 
 	{name: "a broken manifest gives its names up", pkg: "registry", attack: "TestAttackBrokenManifest/an_unknown_key",
 		edits: in("registry/source.go", "			if r.names.add(e) == nil {\n				r.noteChange()\n			}\n", "")},

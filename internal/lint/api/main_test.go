@@ -98,8 +98,8 @@ func TestRun(t *testing.T) {
 		}
 	}
 	for name, broken := range map[string]map[string]string{
-		"no package":   {"go.mod": "module example.com/m\n"},
-		"broken file":  {"m.go": "package m\nfunc {\n"},
+		"no package":     {"go.mod": "module example.com/m\n"},
+		"broken file":    {"m.go": "package m\nfunc {\n"},
 		"only a program": {"main.go": "package main\n"},
 	} {
 		if err := run(module(t, broken), filepath.Join(t.TempDir(), "number")); err == nil {

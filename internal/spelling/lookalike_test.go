@@ -1,11 +1,11 @@
-package tool_test
+package spelling_test
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/caisson-run/caisson/tool"
+	"github.com/caisson-run/caisson/internal/spelling"
 )
 
 func TestLookAlike(t *testing.T) {
@@ -19,19 +19,19 @@ func TestLookAlike(t *testing.T) {
 		{"", "-", "__"},
 	} {
 		for _, a := range names {
-			assert.True(t, tool.LookAlike(names[0], a), "%s and %s", names[0], a)
-			assert.True(t, tool.LookAlike(a, names[0]), "%s and %s", a, names[0])
-			assert.Equal(t, tool.Outline(names[0]), tool.Outline(a))
+			assert.True(t, spelling.LookAlike(names[0], a), "%s and %s", names[0], a)
+			assert.True(t, spelling.LookAlike(a, names[0]), "%s and %s", a, names[0])
+			assert.Equal(t, spelling.Outline(names[0]), spelling.Outline(a))
 		}
 	}
 	for _, names := range [][2]string{
 		{"mail", "mall"}, {"run_1", "run_i"}, {"run_1", "run_2"}, {"run_1", "run_11"}, {"web_fetch", "webfetch"}, {"file_read", "file_reed"},
 		{"form", "forn"}, {"wow", "vow"}, {"r_n", "m"}, {"", "a"},
 	} {
-		assert.False(t, tool.LookAlike(names[0], names[1]), names)
-		assert.False(t, tool.LookAlike(names[1], names[0]), names)
+		assert.False(t, spelling.LookAlike(names[0], names[1]), names)
+		assert.False(t, spelling.LookAlike(names[1], names[0]), names)
 	}
-	assert.True(t, tool.LookAlike("mail", "maIl") && tool.LookAlike("maIl", "mall"), "it is no equivalence")
+	assert.True(t, spelling.LookAlike("mail", "maIl") && spelling.LookAlike("maIl", "mall"), "it is no equivalence")
 }
 
 // FuzzLookAlike: likeness goes both ways, is within outlines, and holds of a name and itself in any case.
@@ -40,11 +40,11 @@ func FuzzLookAlike(f *testing.F) {
 		f.Add(seed[0], seed[1])
 	}
 	f.Fuzz(func(t *testing.T, a, b string) {
-		alike := tool.LookAlike(a, b)
-		if alike != tool.LookAlike(b, a) {
+		alike := spelling.LookAlike(a, b)
+		if alike != spelling.LookAlike(b, a) {
 			t.Fatalf("whether %q and %q look alike depends on their order", a, b)
 		}
-		if alike && tool.Outline(a) != tool.Outline(b) {
+		if alike && spelling.Outline(a) != spelling.Outline(b) {
 			t.Fatalf("%q and %q look alike, and have other outlines", a, b)
 		}
 		upper := []byte(a)
@@ -53,10 +53,10 @@ func FuzzLookAlike(f *testing.F) {
 				upper[i] = c - 'a' + 'A'
 			}
 		}
-		if !tool.LookAlike(a, a) || !tool.LookAlike(a, string(upper)) {
+		if !spelling.LookAlike(a, a) || !spelling.LookAlike(a, string(upper)) {
 			t.Fatalf("%q does not look like itself", a)
 		}
-		if outline := tool.Outline(a); tool.Outline(outline) != outline || len(outline) > 2*len(a) {
+		if outline := spelling.Outline(a); spelling.Outline(outline) != outline || len(outline) > 2*len(a) {
 			t.Fatalf("the outline of %q is not stable", a)
 		}
 	})
