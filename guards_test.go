@@ -213,7 +213,7 @@ var guardFaults = []guardFault{
 	masking("hexadecimal in upper case", "a.characters[c] = c | 0x20", "_ = c", "/hexadecimal,_upper_case"),
 	masking("hexadecimal with separators", "whiteSpace+\":-\"", "whiteSpace", "/hexadecimal_with"),
 	{name: "more is masked than is promised", pkg: "hostfuncs/secrets", attack: "TestSeparatorsAreBounded",
-		edits: in("hostfuncs/secrets/forms.go", "case c == separator && w.between < MaxBetween:", "case c == separator:")},
+		edits: in("hostfuncs/secrets/forms.go", "case c == separator && w.between < maxBetween:", "case c == separator:")},
 
 	{name: "elements need not fit their table", pkg: "runtime/internal/engine", attack: "TestElementsThatDoNotFit",
 		edits: in("runtime/internal/wasm/validate_data.go", "; end > size {", "; end > size && false {")},

@@ -26,7 +26,7 @@ const (
 	MaxCalls     = 4096    // calls in one response, and answers in one document
 	MaxParts     = 4096    // parts of one result, in a document of answers
 	MaxArguments = 1 << 20 // bytes of one call's arguments
-	MaxEvent     = 8 << 20 // bytes of one server-sent event
+	maxEvent     = 8 << 20 // bytes of one server-sent event
 )
 
 // Dialect reads and writes the tools, calls and results of one provider's API. It is safe for concurrent

@@ -38,7 +38,7 @@ func (s *Session) Call(ctx context.Context, name, arguments string) (tool.Record
 		noted.Duration = s.now().Sub(noted.Began)
 		s.Journal.Change(entry, func(call *tool.HostCall) { *call = noted })
 	}()
-	if denial := s.permission.Check(name); denial != nil {
+	if denial := s.permission.check(name); denial != nil {
 		noted.Status = string(tool.Denied)
 		s.Journal.Deny(*denial, nil)
 		return tool.Record{}, &Error{Op: "call", Kind: ErrDenied, Message: denial.Rule, Denial: denial}

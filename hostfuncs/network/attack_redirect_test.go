@@ -216,8 +216,8 @@ func TestAttackRedirectLoop(t *testing.T) {
 	var failed *Error
 	require.ErrorAs(t, err, &failed)
 	assert.Equal(t, "http_redirects", failed.Limit)
-	assert.EqualValues(t, MaxRedirects, failed.Value)
-	assert.EqualValues(t, MaxRedirects+1, s.requests.Load())
+	assert.EqualValues(t, maxRedirects, failed.Value)
+	assert.EqualValues(t, maxRedirects+1, s.requests.Load())
 	assert.EqualValues(t, 1, session.Journal.Count())
 }
 

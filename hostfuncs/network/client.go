@@ -135,7 +135,7 @@ type Request struct {
 	Headers [][2]string
 	Body    []byte // must not be modified until the request has ended
 	// Timeout limits the request, in addition to its context. If it is zero and the context
-	// has no deadline, the limit is [DefaultTimeout].
+	// has no deadline, the limit is 30 seconds.
 	Timeout time.Duration
 }
 

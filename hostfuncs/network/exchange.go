@@ -78,7 +78,7 @@ func (e *exchange) prepare(ctx context.Context, request Request) *Error {
 	}
 	timeout := request.Timeout
 	if _, bounded := ctx.Deadline(); !bounded && timeout <= 0 {
-		timeout = DefaultTimeout
+		timeout = defaultTimeout
 	}
 	if timeout > 0 {
 		e.ctx, e.cancel = context.WithTimeout(ctx, timeout)
@@ -163,8 +163,8 @@ func (e *exchange) exchange() *Error {
 			return e.receive(answer)
 		}
 		answer.Body.Close()
-		if redirects == MaxRedirects {
-			return limit("http_redirects", MaxRedirects, fmt.Sprintf("there are more than %d redirects", MaxRedirects))
+		if redirects == maxRedirects {
+			return limit("http_redirects", maxRedirects, fmt.Sprintf("there are more than %d redirects", maxRedirects))
 		}
 		if failed := e.follow(answer); failed != nil {
 			return failed

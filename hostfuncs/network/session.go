@@ -15,9 +15,9 @@ import (
 const (
 	DefaultCalls   = 20
 	DefaultBytes   = 8 << 20
-	DefaultTimeout = 30 * time.Second
+	defaultTimeout = 30 * time.Second
 	MaxInFlight    = 10 // requests of a session that were sent and not yet received
-	MaxRedirects   = 3  // followed for one request
+	maxRedirects   = 3  // followed for one request
 )
 
 // Limits are the limits of one session. A field that is not positive means its default.
