@@ -32,7 +32,7 @@ var layers = map[string][]string{
 	"native":                {"manifests", "tool"},
 	"agents":                {"registry", "tool", "internal/folder"},
 	"executor":              {"registry", "manifests", "tool", "internal/jsontext", "internal/planning", "internal/schema"},
-	"runtime":               {"hostfuncs", "manifests", "tool", "internal/folder", "internal/hostfile", "internal/journal", "internal/jsontext", "internal/permission", "internal/planning", "internal/spelling"},
+	"runtime":               {"hostfuncs", "manifests", "tool", "internal/folder", "internal/hostfile", "internal/journal", "internal/jsontext", "internal/keypath", "internal/permission", "internal/planning", "internal/spelling"},
 	".":                     {"executor", "registry", "runtime", "manifests", "tool", "internal/folder", "internal/holding", "internal/records", "internal/unapplied"},
 	"sdk":                   {},
 	"wasm-tools":            {"sdk"},
@@ -63,7 +63,7 @@ var layers = map[string][]string{
 	"internal/benchmark":    {"executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/guests", "wasm-tools"},
 	"server":                {".", "agents", "dialects", "executor", "registry", "manifests", "tool", "internal/folder", "internal/records", "internal/jsontext"},
 	"examples":              {".", "server", "agents", "native", "sdk", "dialects", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/guests"},
-	"cmd":                   {".", "server", "agents", "dialects", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/batches", "internal/benchmark", "internal/folder", "internal/hostfile", "internal/names", "internal/permission", "internal/records", "internal/schema", "internal/spelling", "internal/unapplied"},
+	"cmd":                   {".", "server", "agents", "dialects", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/batches", "internal/benchmark", "internal/folder", "internal/hostfile", "internal/keypath", "internal/names", "internal/permission", "internal/records", "internal/schema", "internal/spelling", "internal/unapplied"},
 }
 
 // owners says which folder alone may import a dependency outside tests. A dependency

@@ -487,16 +487,6 @@ func TestLocalShell(t *testing.T) {
 	}
 }
 
-func TestFoldName(t *testing.T) {
-	for name, want := range map[string]string{
-		"": "", "X-Api-Key": "x-api-key", "x_api.KEY": "x-api-key", "X~Api*9": "x-api-9",
-		"\u212ay\xffz": "-y-z", // the sign of Kelvin is no K
-	} {
-		assert.Equal(t, want, manifests.FoldName(name), "%q", name)
-		assert.Equal(t, strings.ReplaceAll(want, "-", ""), manifests.FoldHeader(name), "%q", name)
-	}
-}
-
 // must returns the result of a step that does not fail.
 func must[T any](value T, err error) T {
 	if err != nil {

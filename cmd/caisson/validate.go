@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/caisson-run/caisson/internal/keypath"
 	"github.com/caisson-run/caisson/internal/names"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
@@ -276,7 +277,7 @@ func moduleProblem(m *manifests.Manifest, err error) manifests.Problem {
 		key, fix = "module.script", "correct the script or its packages"
 	}
 	if library := libraryOf(err); library != "" {
-		key, file, fix = manifests.LibraryKey(library), m.Module.Libraries[library], "name a WebAssembly module in the manifest's folder"
+		key, file, fix = keypath.Key("module.libraries", library), m.Module.Libraries[library], "name a WebAssembly module in the manifest's folder"
 	}
 	switch problem, advice, ok := problemOf(err); {
 	case ok:
@@ -372,7 +373,7 @@ func warningsOf(m *manifests.Manifest, info runtime.ModuleInfo) []manifests.Prob
 	}
 	for _, library := range info.Libraries {
 		if library.Unused {
-			warnings = append(warnings, m.Problem(manifests.LibraryKey(library.Name), unusedLibrary,
+			warnings = append(warnings, m.Problem(keypath.Key("module.libraries", library.Name), unusedLibrary,
 				fmt.Sprintf("nothing imports from %q, but every call gets an instance of it", library.Name),
 				"remove it, or give it the name from which the module imports"))
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/caisson-run/caisson/internal/keypath"
 	"github.com/caisson-run/caisson/internal/schema"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime"
@@ -40,7 +41,7 @@ func unusable(m *manifests.Manifest) (warnings []manifests.Problem) {
 	}
 	for _, name := range m.Context {
 		if n := parameters.Properties[name]; n != nil && !n.Types.Has(schema.String) {
-			warnings = append(warnings, m.Problem(manifests.PropertyKey("parameters", name), unusableParameter,
+			warnings = append(warnings, m.Problem(keypath.Key("parameters.properties", name), unusableParameter,
 				"every call is denied, because context values are text and the parameter allows none", "write type: string"))
 		}
 	}

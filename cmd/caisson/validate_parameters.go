@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/caisson-run/caisson/internal/keypath"
 	"github.com/caisson-run/caisson/internal/names"
 	"github.com/caisson-run/caisson/internal/schema"
 	"github.com/caisson-run/caisson/manifests"
@@ -27,7 +28,7 @@ func unusedDefaults(ctx context.Context, m *manifests.Manifest) (warnings []mani
 				fmt.Sprintf("the default %s does not fit the schema beside it, so it is never filled in", n.Default), "write a value that the schema allows, or remove default"))
 		}
 		for _, name := range slices.Sorted(maps.Keys(n.Properties)) {
-			visit(n.Properties[name], manifests.PropertyKey(path, name))
+			visit(n.Properties[name], keypath.Key(path+".properties", name))
 		}
 		visit(n.Items, path+".items")
 	}

@@ -108,7 +108,7 @@ type Options struct {
 // for concurrent use.
 type Secrets interface {
 	// Places returns where secrets go in requests to an origin. A guest may not set these
-	// headers itself, nor any header for which [manifests.FoldHeader] returns the same name.
+	// headers itself, nor any header for which [permission.FoldHeader] returns the same name.
 	Places(scheme string, host permission.Host, port int) []manifests.SecretPlace
 	// Unsent returns receipts for the secrets that the operator granted for the host and that Inject does not
 	// put into requests to the origin.

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/caisson-run/caisson/internal/journal"
-	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -120,7 +120,7 @@ func (e *exchange) checkPlaces() *Error {
 	to := e.hop.location
 	for _, place := range e.client.secrets.Places(to.scheme, to.host, to.port) {
 		for name := range e.hop.header {
-			if place.Header != "" && manifests.FoldHeader(name) == manifests.FoldHeader(place.Header) {
+			if place.Header != "" && permission.FoldHeader(name) == permission.FoldHeader(place.Header) {
 				rule := fmt.Sprintf("the host fills in the header %s for %s; the tool may not", http.CanonicalHeaderKey(place.Header), hostText(to))
 				return e.deny(tool.Denial{Permission: "network", Rule: rule})
 			}

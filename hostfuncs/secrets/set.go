@@ -165,7 +165,7 @@ func (s *Set) exists(name string) bool {
 func (s *Set) Requested(name string) bool { return s != nil && s.requests[name] != nil }
 
 // Places returns where secrets go in requests to an origin. A guest may not set these places
-// itself, nor any header for which [manifests.FoldHeader] returns the same name. A port of 0 means the
+// itself, nor any header for which [permission.FoldHeader] returns the same name. A port of 0 means the
 // default port of the scheme.
 func (s *Set) Places(scheme string, host permission.Host, port int) []manifests.SecretPlace {
 	var places []manifests.SecretPlace
