@@ -29,7 +29,7 @@ var layers = map[string][]string{
 	"internal/permission":   {"tool"},
 	"hostfuncs":             {"manifests", "tool", "internal/hostfile", "internal/journal", "internal/jsontext", "internal/permission"},
 	"registry":              {"internal/spelling", "manifests", "tool"},
-	"native":                {"manifests", "tool"},
+	"native":                {"registry", "manifests", "tool"},
 	"agents":                {"registry", "tool", "internal/folder"},
 	"executor":              {"registry", "manifests", "tool", "internal/jsontext", "internal/planning", "internal/schema"},
 	"runtime":               {"hostfuncs", "manifests", "tool", "internal/folder", "internal/hostfile", "internal/journal", "internal/jsontext", "internal/keypath", "internal/permission", "internal/planning", "internal/spelling"},

@@ -31,9 +31,9 @@ type View struct {
 	store    *Store
 	mounts   []*mount // sorted by guest path
 	limits   Limits
-	preopens []preopen
+	preopens []Preopen
 	top      Dir           // the virtual "/"
-	first    [2]preopen    // backing array of preopens, large enough for most calls
+	first    [2]Preopen    // backing array of preopens, large enough for most calls
 	escape   error         // what os.Root returns for a path that leaves it
 	current  journal.Entry // of the current operation
 	logged   int
@@ -75,8 +75,8 @@ type mount struct {
 // isMissing reports whether the directory does not exist, as far as is known.
 func (m *mount) isMissing() bool { return m.root == nil && len(m.path) > 0 }
 
-// preopen is a directory that is open when the guest starts.
-type preopen struct {
+// Preopen is a directory that is open when the guest starts.
+type Preopen struct {
 	Path string
 	Dir  *Dir
 }
@@ -85,20 +85,20 @@ func (v *View) preopen() {
 	v.preopens = v.first[:0]
 	if len(v.mounts) == 0 || v.mounts[0].guest != "/" {
 		v.top = Dir{view: v, guest: "/", preopened: true}
-		v.preopens = append(v.preopens, preopen{"/", &v.top})
+		v.preopens = append(v.preopens, Preopen{"/", &v.top})
 	}
 	for _, m := range v.mounts {
 		dir := &Dir{view: v, mount: m, root: m.root, guest: m.guest, rel: ".", preopened: true}
 		if m.tree != nil {
 			dir.node = m.tree.root
 		}
-		v.preopens = append(v.preopens, preopen{m.guest, dir})
+		v.preopens = append(v.preopens, Preopen{m.guest, dir})
 	}
 }
 
 // Preopens returns "/" and then every mount, sorted by guest path. Unless there is a mount at "/",
 // it is a virtual directory that shows the mounts. The caller must not modify the slice.
-func (v *View) Preopens() []preopen { return v.preopens }
+func (v *View) Preopens() []Preopen { return v.preopens }
 
 // SetContext sets the context of later operations. When it is done, operations that would wait for
 // another call or for the disk, or that process many names, fail with its error. The context is not
