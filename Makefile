@@ -279,7 +279,7 @@ nightly: fuzz smith languages programs ## what takes hours: long fuzzing, twenty
 	$(GO) test -run '^$$' -bench '^BenchmarkCallOverHTTP$$' -benchtime 10s ./server/rest
 
 .PHONY: check
-check: check-format check-vet check-static check-tidy check-bans check-cross ## everything that is checked without running it
+check: check-format check-vet check-static check-tidy check-bans check-api check-cross ## everything that is checked without running it
 
 .PHONY: check-format
 check-format:
@@ -311,6 +311,11 @@ check-tidy:
 .PHONY: check-bans
 check-bans:
 	.ci/bans
+
+# The number is in internal/lint/api/identifiers.
+.PHONY: check-api
+check-api:
+	cd internal/lint && $(GO) vet ./... && $(GO) test ./... && $(GO) run ./api ../.. api/identifiers
 
 PLATFORMS = linux/arm64 darwin/arm64 windows/amd64
 

@@ -25,14 +25,14 @@ const modulePath = "github.com/caisson-run/caisson"
 var layers = map[string][]string{
 	"tool":                  {"internal/jsontext"},
 	"dialects":              {"tool", "internal/jsontext"},
-	"manifests":             {"tool", "internal/hostfile", "internal/jsontext", "internal/spelling"},
-	"manifests/permission":  {"tool"},
-	"hostfuncs":             {"manifests", "tool", "internal/hostfile", "internal/jsontext"},
+	"manifests":             {"tool", "internal/hostfile", "internal/jsontext", "internal/keypath", "internal/permission", "internal/schema", "internal/spelling"},
+	"internal/permission":   {"tool"},
+	"hostfuncs":             {"manifests", "tool", "internal/hostfile", "internal/journal", "internal/jsontext", "internal/permission"},
 	"registry":              {"internal/spelling", "manifests", "tool"},
-	"native":                {"manifests", "tool"},
+	"native":                {"registry", "manifests", "tool"},
 	"agents":                {"registry", "tool", "internal/folder"},
-	"executor":              {"registry", "manifests", "tool", "internal/jsontext", "internal/planning"},
-	"runtime":               {"hostfuncs", "manifests", "tool", "internal/folder", "internal/hostfile", "internal/jsontext", "internal/planning", "internal/spelling"},
+	"executor":              {"registry", "manifests", "tool", "internal/jsontext", "internal/planning", "internal/schema"},
+	"runtime":               {"hostfuncs", "manifests", "tool", "internal/folder", "internal/hostfile", "internal/journal", "internal/jsontext", "internal/keypath", "internal/permission", "internal/planning", "internal/spelling"},
 	".":                     {"executor", "registry", "runtime", "manifests", "tool", "internal/folder", "internal/holding", "internal/records", "internal/unapplied"},
 	"sdk":                   {},
 	"wasm-tools":            {"sdk"},
@@ -48,13 +48,16 @@ var layers = map[string][]string{
 	"internal/batches":      {"executor", "internal/folder"},
 	"internal/names":        {"registry", "manifests", "tool"},
 	"internal/unapplied":    {"runtime", "hostfuncs", "manifests"},
-	"internal/check":        {".", "registry", "runtime", "hostfuncs", "manifests", "internal/names", "internal/terminal", "internal/unapplied"},
+	"internal/check":        {".", "registry", "runtime", "hostfuncs", "manifests", "internal/keypath", "internal/names", "internal/schema", "internal/terminal", "internal/unapplied"},
 	"internal/terminal":     {"tool"},
 	"internal/view":         {"registry", "runtime", "manifests", "tool", "internal/check", "internal/records", "internal/terminal"},
 	"internal/clients":      {"dialects", "executor", "registry", "manifests", "tool"},
-	"internal/cases":        {"executor", "registry", "runtime", "manifests", "tool"},
+	"internal/cases":        {"executor", "registry", "runtime", "manifests", "tool", "internal/permission"},
 	"internal/manual":       {"internal/jsontext"},
+	"internal/journal":      {"tool"},
 	"internal/planning":     {},
+	"internal/keypath":      {},
+	"internal/schema":       {"tool", "internal/jsontext", "internal/keypath", "internal/spelling"},
 	"internal/spelling":     {},
 	"internal/programs":     {},
 	"internal/overlay":      {},
@@ -63,7 +66,7 @@ var layers = map[string][]string{
 	"internal/benchmark":    {"executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/guests", "wasm-tools"},
 	"server":                {".", "agents", "dialects", "executor", "registry", "manifests", "tool", "internal/folder", "internal/records", "internal/jsontext"},
 	"examples":              {".", "server", "agents", "native", "sdk", "dialects", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/guests"},
-	"cmd":                   {".", "server", "agents", "dialects", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/batches", "internal/benchmark", "internal/check", "internal/folder", "internal/records", "internal/spelling", "internal/terminal", "internal/unapplied", "internal/view"},
+	"cmd":                   {".", "server", "agents", "dialects", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/batches", "internal/benchmark", "internal/check", "internal/folder", "internal/permission", "internal/records", "internal/schema", "internal/spelling", "internal/terminal", "internal/unapplied", "internal/view"},
 }
 
 // owners says which folder alone may import a dependency outside tests. A dependency
@@ -72,8 +75,8 @@ var owners = map[string][]string{
 	"github.com/tetratelabs/wazero":            {"runtime/internal/engine", "internal/benchmark", "internal/plugins"},
 	"github.com/extism/go-sdk":                 {"internal/benchmark", "runtime/extism"},
 	"github.com/extism/go-pdk":                 {"internal/benchmark/guests/go/plugin", "internal/plugins/go"},
-	"github.com/santhosh-tekuri/jsonschema/v5": {"manifests/schema"},
-	"go.yaml.in/yaml/v3":                       {"manifests", "wasm-tools/skills/skill"},
+	"github.com/santhosh-tekuri/jsonschema/v5": {"internal/schema"},
+	"go.yaml.in/yaml/v3":                       {"manifests", "wasm-tools/skills/internal/skill"},
 	"github.com/spf13/cobra":                   {"cmd"},
 	"github.com/spf13/pflag":                   {"cmd"}, // the type of cobra's flags
 	"github.com/google/uuid":                   {"executor", "server"},
@@ -87,7 +90,7 @@ var owners = map[string][]string{
 	"github.com/hashicorp/golang-lru/v2":       {"executor", "server"},
 	"golang.org/x/term":                        {"cmd"},
 	"golang.org/x/net":                         {"wasm-tools/internal/page"},
-	"golang.org/x/text":                        {"internal/terminal", "wasm-tools/files/charset", "wasm-tools/internal/page", "wasm-tools/knowledge/words", "wasm-tools/text"},
+	"golang.org/x/text":                        {"internal/terminal", "wasm-tools/files/internal/charset", "wasm-tools/internal/page", "wasm-tools/knowledge/internal/words", "wasm-tools/text"},
 	"github.com/clipperhouse/uax29/v2":         {"wasm-tools/text"},
 	"code.dny.dev/ssrf":                        {"hostfuncs/network"},
 	"filippo.io/age":                           {"hostfuncs/secrets"},
@@ -234,8 +237,8 @@ func TestDependenciesHaveOneOwner(t *testing.T) {
 // along. The tools are small, and only what reads HTML, encodings, characters and YAML has a library for it.
 func TestVocabularyIsStandard(t *testing.T) {
 	for _, s := range sources(t) {
-		bare := slices.ContainsFunc([]string{"dialects", "tool", "manifests/permission", "sdk", "wasm-tools"}, func(folder string) bool { return within(s.folder(), folder) })
-		if !bare || s.test || within(s.folder(), "wasm-tools/internal/page") || within(s.folder(), "wasm-tools/files/charset") || within(s.folder(), "wasm-tools/knowledge/words") || within(s.folder(), "wasm-tools/text") || within(s.folder(), "wasm-tools/skills/skill") {
+		bare := slices.ContainsFunc([]string{"dialects", "tool", "internal/permission", "sdk", "wasm-tools"}, func(folder string) bool { return within(s.folder(), folder) })
+		if !bare || s.test || within(s.folder(), "wasm-tools/internal/page") || within(s.folder(), "wasm-tools/files/internal/charset") || within(s.folder(), "wasm-tools/knowledge/internal/words") || within(s.folder(), "wasm-tools/text") || within(s.folder(), "wasm-tools/skills/internal/skill") {
 			continue
 		}
 		for _, imported := range imports(s) {

@@ -208,7 +208,7 @@ func startedWith(ctx context.Context, r runtime.Options, defaultCache bool) (sta
 }
 
 // load loads the tools of all sources.
-func (h *Host) load(ctx context.Context, sources []string, load registry.Loader) error {
+func (h *Host) load(ctx context.Context, sources []string, load func(path string) (*manifests.Manifest, error)) error {
 	var failed []error
 	for i, source := range sources {
 		err := h.registry.Load(ctx, sourceOf(source, load), func(ctx context.Context, m *manifests.Manifest) (registry.Tool, error) {

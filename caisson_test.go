@@ -384,6 +384,34 @@ func TestResolver(t *testing.T) {
 	assert.Equal(t, tool.UnknownTool, report.Records[0].Result.Kind)
 }
 
+// TestCall: one call returns its record, whether or not the tool succeeds, and a call that needs an answer is an error.
+func TestCall(t *testing.T) {
+	host := greeting(t, caisson.Options{}, "")
+	subscription, err := host.Subscribe(executor.SubscribeOptions{})
+	require.NoError(t, err)
+	defer subscription.Close()
+	record, err := host.Call(t.Context(), "greet", "{}")
+	require.NoError(t, err)
+	assert.True(t, record.Result.Success, record.Result.Error)
+	for _, want := range []tool.EventType{tool.BatchStarted, tool.CallStarted, tool.CallFinished, tool.BatchFinished} {
+		event, _, err := subscription.Next(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, want, event.Type)
+	}
+
+	record, err = host.Call(t.Context(), "greet", "[]")
+	require.NoError(t, err)
+	assert.Equal(t, tool.InvalidArguments, record.Result.Kind)
+	record, err = host.Call(t.Context(), "nothing", "{}")
+	require.NoError(t, err)
+	assert.Equal(t, tool.UnknownTool, record.Result.Kind)
+
+	client := "schema: caisson/v1\nname: ask_user\ndescription: Ask.\nexecution: client\nparameters: {type: object}\n"
+	_, err = open(t, caisson.Options{Tools: []string{files(t, map[string]string{"tool.yaml": client})}}).Call(t.Context(), "ask_user", "{}")
+	require.ErrorIs(t, err, caisson.ErrPaused)
+	assert.EqualError(t, err, "caisson: call: the call waits for an answer, which only a batch can get: ask_user waits for its tool_output")
+}
+
 // TestStream: events are shown as they happen, up to a pause and after it.
 func TestStream(t *testing.T) {
 	host := greeting(t, caisson.Options{}, "behavior: {destructive: true}\n")

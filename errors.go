@@ -14,13 +14,14 @@ var (
 	ErrContext        = errors.New("the context value is fixed by the policy")
 	ErrNotKept        = errors.New("no record of such a call is kept")
 	ErrRecords        = errors.New("the records cannot be read")
+	ErrPaused         = errors.New("the call waits for an answer, which only a batch can get")
 	ErrExposed        = errors.New("a tool may write to a folder that the host keeps: its cache or its records")
 )
 
 // Error is a failure of a [Host] itself. Failures of calls are in their records. Errors of the
 // executor are [*executor.Error]s.
 type Error struct {
-	Op   string // "open", "session", "stream" or "records"
+	Op   string // "open", "session", "call", "stream" or "records"
 	Kind error  // one of the package's errors
 	Err  error  // the cause
 }

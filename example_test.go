@@ -22,6 +22,12 @@ func calculator() string {
 	return filepath.Join(root, "wasm-tools", "calculator")
 }
 
+// readSkill returns the manifest of Caisson's tool that reads skills.
+func readSkill() string {
+	root := must(guests.Compile(context.Background(), "wasm-tools/skills"))
+	return filepath.Join(root, "wasm-tools", "skills", "read_skill.tool.yaml")
+}
+
 func expression(id, text string) tool.Call {
 	return tool.Call{ID: id, Function: tool.Function{Name: "calculator", Arguments: fmt.Sprintf(`{"expression": %q}`, text)}}
 }
@@ -36,6 +42,19 @@ func must[T any](value T, err error) T {
 		log.Fatal(err)
 	}
 	return value
+}
+
+// A program calls one tool. The tool gets the directory because its manifest requests it and the policy grants it.
+func Example() {
+	ctx := context.Background()
+	skills := manifests.GrantDirectory("/skills", "testdata/skills", manifests.AccessRead)
+	grant := manifests.Grant{Tools: []string{"read_skill"}, Files: []manifests.FileGrant{skills}}
+	policies := []*manifests.Policy{{Grants: []manifests.Grant{grant}}}
+	host := must(caisson.Open(ctx, caisson.Options{Tools: []string{readSkill()}, Policies: policies}))
+	defer host.Close(ctx)
+	record := must(host.Call(ctx, "read_skill", `{"skill_name": "greeting", "file_path": "words.txt"}`))
+	fmt.Println(record.Result.Output)
+	// Output: Good morning!
 }
 
 // A host runs the tool calls of a model's response.

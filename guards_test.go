@@ -148,14 +148,14 @@ var guardFaults = []guardFault{
 	{name: "each library may take the whole stack", pkg: "runtime/internal/engine", attack: "TestAttackStacksOfLibraries/small_functions,_libraries:_4",
 		edits: in("runtime/internal/engine/rewrite.go", "wasm.DefaultStackBytes / int64(1+in.libraries)", "wasm.DefaultStackBytes")},
 
-	{name: "a validation continues after its context", pkg: "manifests/schema", attack: "TestValidationsEndWithTheirContext",
+	{name: "a validation continues after its context", pkg: "internal/schema", attack: "TestValidationsEndWithTheirContext",
 		edits: unlooked},
 	{name: "a result is checked after its call has ended", pkg: "runtime", attack: "TestAttackResultsThatTakeLongToCheck/a_match_of_a_misfit/16",
 		edits: unlooked},
-	{name: "addresses of schemas have any length", pkg: "manifests/schema", attack: "TestAttackLongAddresses",
-		edits: in("manifests/schema/reference.go", "if len(address) > maxAddressBytes || len(resolved.String()) > maxAddressBytes {", "if len(address) < 0 {")},
-	{name: "a long match is made in one go", pkg: "manifests/schema", attack: "TestValidationsLookAtTheirContextOften/a_match",
-		edits: in("manifests/schema/pattern.go", "if cost <= shortMatch {", "if cost >= 0 {")},
+	{name: "addresses of schemas have any length", pkg: "internal/schema", attack: "TestAttackLongAddresses",
+		edits: in("internal/schema/reference.go", "if len(address) > maxAddressBytes || len(resolved.String()) > maxAddressBytes {", "if len(address) < 0 {")},
+	{name: "a long match is made in one go", pkg: "internal/schema", attack: "TestValidationsLookAtTheirContextOften/a_match",
+		edits: in("internal/schema/pattern.go", "if cost <= shortMatch {", "if cost >= 0 {")},
 	{name: "a tool's arguments are checked when its caller has ended", pkg: "executor", attack: "TestAttackArgumentsThatTakeLongToCheck/that_are_short/16",
 		edits: unlooked},
 	{name: "the watchdog ignores guests while the host plans their calls", pkg: "runtime", attack: "TestGuestsAreWatchedWhileTheHostPlans/the_host_plans",
@@ -189,13 +189,13 @@ var guardFaults = []guardFault{
 	{name: "a module is settled for each profile by itself", pkg: "runtime", attack: "TestAttackSwappedModuleUnderAProfile",
 		edits: in("runtime/identity.go", "if t.whole != nil {", "if t.whole != nil && false {")},
 	{name: "grants for other modules hold", pkg: "runtime", attack: "TestEveryKindOfGrantIsBoundToAModule",
-		edits: in("manifests/permission/rule.go", "return b.SHA256 == \"\" || module != \"\" && b.SHA256 == module", "return true")},
+		edits: in("internal/permission/rule.go", "return b.SHA256 == \"\" || module != \"\" && b.SHA256 == module", "return true")},
 	{name: "denials have no effect", pkg: "runtime", attack: "TestDecideFiles",
-		edits: in("manifests/permission/decide.go", "o.Effective = slices.DeleteFunc(o.Effective, covered)", "")},
+		edits: in("internal/permission/decide.go", "o.Effective = slices.DeleteFunc(o.Effective, covered)", "")},
 	{name: "grants apply without a request", pkg: "hostfuncs/secrets", attack: "TestDecideSecrets",
-		edits: in("manifests/permission/decide.go", "both, overlap := request.Intersect(grant.Rule)", "both, overlap := grant.Rule, true")},
-	{name: "letters other than ASCII are lower-cased", pkg: "manifests/permission", attack: "TestParseHost",
-		edits: in("manifests/permission/host.go", "strings.Map(lowerASCII, text)", "strings.ToLower(text)")},
+		edits: in("internal/permission/decide.go", "both, overlap := request.Intersect(grant.Rule)", "both, overlap := grant.Rule, true")},
+	{name: "letters other than ASCII are lower-cased", pkg: "internal/permission", attack: "TestParseHost",
+		edits: in("internal/permission/host.go", "strings.Map(lowerASCII, text)", "strings.ToLower(text)")},
 
 	{name: "names of headers are compared without regard to case alone", pkg: "hostfuncs/network", attack: "TestAttackHeaderInAnotherSpelling",
 		edits: in("manifests/text.go", "return '-'", "return r")},
@@ -215,7 +215,7 @@ var guardFaults = []guardFault{
 	masking("hexadecimal in upper case", "a.characters[c] = c | 0x20", "_ = c", "/hexadecimal,_upper_case"),
 	masking("hexadecimal with separators", "whiteSpace+\":-\"", "whiteSpace", "/hexadecimal_with"),
 	{name: "more is masked than is promised", pkg: "hostfuncs/secrets", attack: "TestSeparatorsAreBounded",
-		edits: in("hostfuncs/secrets/forms.go", "case c == separator && w.between < MaxBetween:", "case c == separator:")},
+		edits: in("hostfuncs/secrets/forms.go", "case c == separator && w.between < maxBetween:", "case c == separator:")},
 
 	{name: "elements need not fit their table", pkg: "runtime/internal/engine", attack: "TestElementsThatDoNotFit",
 		edits: in("runtime/internal/wasm/validate_data.go", "; end > size {", "; end > size && false {")},
@@ -251,9 +251,9 @@ var guardFaults = []guardFault{
 	{name: "arguments are shown unescaped", pkg: "examples/agent", attack: "TestApprovalsShowWhatIsApproved",
 		edits: in("examples/agent/visible.go", "return escaped(text, tool.Deceives)", "return text")},
 	{name: "a capital I does not look like l", pkg: "registry", attack: "TestAttackLookAlikeIsLoaded",
-		edits: in("tool/names.go", "if c == 'I' {", "if false {")},
+		edits: in("internal/spelling/lookalike.go", "if c == 'I' {", "if false {")},
 	{name: "look-alikes are told apart", pkg: "registry", attack: "TestAttackLookAlikeIsLoaded",
-		edits: in("tool/names.go", "	one, other := spelled(a), spelled(b)\n", "	one, other := []byte(a), []byte(b)\n")},
+		edits: in("internal/spelling/lookalike.go", "	one, other := spelled(a), spelled(b)\n", "	one, other := []byte(a), []byte(b)\n")},
 
 	{name: "a broken manifest gives its names up", pkg: "registry", attack: "TestAttackBrokenManifest/an_unknown_key",
 		edits: in("registry/source.go", "			if r.names.add(e) == nil {\n				r.noteChange()\n			}\n", "")},
@@ -394,7 +394,7 @@ var guardFaults = []guardFault{
 	{name: "answers of handlers are read as those of net/http", pkg: "server", attack: "TestAttackAnswerAsProblem",
 		edits: in("server/connections.go", "ok && !c.handled.Load()", "ok")},
 	{name: "the SDK's warnings are all logged", pkg: "server/mcp", attack: "TestAttackLogOfClientMistakes",
-		edits: in("server/sampling/sampling.go", "if !of.limit.Allow() {", "if false {")},
+		edits: in("server/internal/sampling/sampling.go", "if !of.limit.Allow() {", "if false {")},
 	{name: "failures that clients cause are all logged", pkg: "server/mcp", attack: "TestAttackLogOfFailures",
 		edits: in("server/mcp/caller.go", "s.failures.ErrorContext", "s.log.ErrorContext")},
 	{name: "wrong answers to questions are failures", pkg: "server/mcp", attack: "TestAttackWrongAnswers",
@@ -427,7 +427,7 @@ var paidBefore = []overlay.Edit{
 }
 
 // unlooked makes validation ignore its context after the value is decoded.
-var unlooked = in("manifests/schema/meter.go", "if err := ended(m.ctx); err != nil {", "if err := ended(m.ctx); err != nil && false {")
+var unlooked = in("internal/schema/meter.go", "if err := ended(m.ctx); err != nil {", "if err := ended(m.ctx); err != nil && false {")
 
 // unchecked opens cache files of any type and reads them to the end.
 var unchecked = []overlay.Edit{

@@ -38,7 +38,7 @@ func TestManual(t *testing.T) {
 	rt, err := runtime.New(t.Context(), runtime.Options{CacheDir: cache})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, rt.Close(context.Background())) })
-	found, err := registry.Directory(dir).Manifests(t.Context())
+	found, err := registry.Directory(dir, nil).Manifests(t.Context())
 	require.NoError(t, err)
 	run := 0
 	for _, f := range found {

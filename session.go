@@ -70,6 +70,28 @@ func (h *Host) contextOf(given map[string]string) (map[string]string, error) {
 // Load returns how many calls run now and how many wait; see [executor.Executor.Load].
 func (h *Host) Load() (running, waiting int) { return h.executor.Load() }
 
+// Call runs one call of a tool and returns its record. The arguments are a JSON object. The call has a
+// session of its own, with zero options; to choose the session, or to answer what a call waits for, use
+// [Host.Execute]. Call fails with [ErrPaused] if the call needs an approval or its tool runs on the
+// client, and otherwise as Execute does. A failure of the tool is in the record.
+func (h *Host) Call(ctx context.Context, name, arguments string) (tool.Record, error) {
+	call := tool.Call{ID: "call", Type: tool.FunctionCall, Function: tool.Function{Name: name, Arguments: arguments}}
+	report, err := h.Execute(ctx, executor.Batch{Calls: []tool.Call{call}})
+	if err != nil {
+		return tool.Record{}, err
+	}
+	if report.Status == executor.RequiresAction {
+		return tool.Record{}, &Error{"call", ErrPaused, fmt.Errorf("%s waits for its %s", name, report.Pending[0].Type)}
+	}
+	return report.Records[0], nil
+}
+
+// Subscribe returns a subscription to the events of all batches from now on; see
+// [executor.Executor.Subscribe].
+func (h *Host) Subscribe(options executor.SubscribeOptions) (*executor.Subscription, error) {
+	return h.executor.Subscribe(options)
+}
+
 // Execute runs a batch; see [executor.Executor.Execute]. A batch without a session gets one from
 // [Host.NewSession] with zero options.
 func (h *Host) Execute(ctx context.Context, batch executor.Batch) (executor.Report, error) {

@@ -3,17 +3,18 @@ package caisson
 import (
 	"context"
 
+	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/runtime/extism"
 )
 
 // sourceOf returns the source that a path names: the manifests in a folder, one manifest, or a
 // manifest of Extism, which makes a tool of each function of its plug-in.
-func sourceOf(path string, load registry.Loader) registry.Source {
+func sourceOf(path string, load func(path string) (*manifests.Manifest, error)) registry.Source {
 	if extism.IsManifest(path) {
 		return pluginSource(path)
 	}
-	return registry.DirectoryBy(path, load)
+	return registry.Directory(path, load)
 }
 
 // pluginSource is the path of a manifest of Extism.

@@ -22,11 +22,8 @@ func Names() []string { return []string{OpenAI, Responses, Anthropic, Gemini, MC
 
 // The limits on input from providers and clients. Input that exceeds one is refused with an [*Error].
 const (
-	MaxDocument  = 8 << 20 // bytes of a response, or of all the data of one stream
-	MaxCalls     = 4096    // calls in one response, and answers in one document
-	MaxParts     = 4096    // parts of one result, in a document of answers
-	MaxArguments = 1 << 20 // bytes of one call's arguments
-	MaxEvent     = 8 << 20 // bytes of one server-sent event
+	MaxDocument = 8 << 20 // bytes of a response, or of all the data of one stream
+	maxEvent    = 8 << 20 // bytes of one server-sent event
 )
 
 // Dialect reads and writes the tools, calls and results of one provider's API. It is safe for concurrent

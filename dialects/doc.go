@@ -10,7 +10,7 @@
 //
 // # What is refused
 //
-// Responses are untrusted input. Reading one takes time in proportion to its size and memory within the
-// limits of this package ([MaxDocument] and the others), and never panics. Every failure is an [*Error],
+// Responses are untrusted input. Reading one takes time in proportion to its size and memory within
+// limits, such as [MaxDocument], and never panics. Every failure is an [*Error],
 // worded for the sender of the document.
 package dialects

@@ -26,13 +26,13 @@ type Event struct {
 // follow. An event without a blank line after it is dropped.
 //
 // After an [*Error] nothing more is yielded: the reader failed, and the error wraps the cause, or an event
-// is larger than [MaxEvent]. To stop waiting for the stream, close what it is read from. The sequence can be
+// is larger than 8 MiB. To stop waiting for the stream, close what it is read from. The sequence can be
 // used once.
 func Events(r io.Reader) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		scanner := bufio.NewScanner(r)
 		// The scanner's limit includes the end of the line.
-		scanner.Buffer(nil, MaxEvent+2)
+		scanner.Buffer(nil, maxEvent+2)
 		scanner.Split(new(lineSplitter).split)
 		var parser eventParser
 		for scanner.Scan() {
@@ -61,7 +61,7 @@ func Transcript(document []byte) iter.Seq2[Event, error] {
 }
 
 func tooLarge() error {
-	return &Error{Op: "events", Message: fmt.Sprintf("an event is larger than %d bytes", MaxEvent)}
+	return &Error{Op: "events", Message: fmt.Sprintf("an event is larger than %d bytes", maxEvent)}
 }
 
 // lineSplitter splits at LF, CR and CRLF, without waiting for what follows a CR.
@@ -123,7 +123,7 @@ func (p *eventParser) line(line []byte) (event Event, whole bool, err error) {
 	if line[0] == ':' {
 		return Event{}, false, nil
 	}
-	if p.size += len(line) + 1; p.size > MaxEvent {
+	if p.size += len(line) + 1; p.size > maxEvent {
 		return Event{}, false, tooLarge()
 	}
 	field, value, _ := bytes.Cut(line, []byte(":"))

@@ -11,7 +11,7 @@ import (
 
 	"github.com/caisson-run/caisson/executor/internal/answers"
 	"github.com/caisson-run/caisson/executor/internal/repair"
-	"github.com/caisson-run/caisson/manifests/schema"
+	"github.com/caisson-run/caisson/internal/schema"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
 )

@@ -7,8 +7,8 @@ import (
 	"fmt"
 
 	"github.com/caisson-run/caisson/executor/internal/output"
+	"github.com/caisson-run/caisson/internal/schema"
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/manifests/schema"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
 )

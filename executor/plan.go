@@ -13,8 +13,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/caisson-run/caisson/executor/internal/repair"
+	"github.com/caisson-run/caisson/internal/schema"
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/manifests/schema"
 	"github.com/caisson-run/caisson/tool"
 )
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/caisson-run/caisson/executor/internal/repair"
-	"github.com/caisson-run/caisson/manifests/schema"
+	"github.com/caisson-run/caisson/internal/schema"
 	"github.com/caisson-run/caisson/tool"
 )
 

@@ -12,13 +12,13 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// ErrArgs is wrapped by the errors of [ExpandArgs].
-var ErrArgs = errors.New("invalid command line")
+// errArgs is wrapped by the errors of [ExpandArgs].
+var errArgs = errors.New("invalid command line")
 
 // Limits on an expanded argv template.
 const (
-	MaxArgs      = 1024
-	MaxArgsBytes = 128 << 10
+	maxArgs      = 1024
+	maxArgsBytes = 128 << 10
 )
 
 // ExpandArgs expands an argv template with the arguments of a call.
@@ -32,14 +32,14 @@ const (
 // character, and those that start with "-" at the beginning of an argument, unless the template has
 // {param|dash} or an earlier element is exactly "--".
 //
-// The error wraps [ErrArgs] and is worded for a model.
+// The error is worded for a model.
 func ExpandArgs(templates []ArgTemplate, arguments tool.Arguments) ([]string, error) {
 	e := expansion{arguments: arguments, lists: map[string][]json.RawMessage{}}
 	for _, template := range templates {
 		if err := e.add(template); err != nil {
 			return nil, err
 		}
-		if e.bytes > MaxArgsBytes || len(e.args) > MaxArgs {
+		if e.bytes > maxArgsBytes || len(e.args) > maxArgs {
 			return nil, e.overLimit()
 		}
 		if template.isLiteral("--") {
@@ -50,7 +50,7 @@ func ExpandArgs(templates []ArgTemplate, arguments tool.Arguments) ([]string, er
 }
 
 // argError returns the error for the argument of one parameter.
-func argError(param, problem string) error { return fmt.Errorf("%w: %s: %s", ErrArgs, param, problem) }
+func argError(param, problem string) error { return fmt.Errorf("%w: %s: %s", errArgs, param, problem) }
 
 type expansion struct {
 	arguments tool.Arguments
@@ -62,7 +62,7 @@ type expansion struct {
 }
 
 func (e *expansion) overLimit() error {
-	return fmt.Errorf("%w: over the limit of %d arguments or %d bytes; pass less", ErrArgs, MaxArgs, MaxArgsBytes)
+	return fmt.Errorf("%w: over the limit of %d arguments or %d bytes; pass less", errArgs, maxArgs, maxArgsBytes)
 }
 
 func (e *expansion) append(arg string) {
@@ -97,7 +97,7 @@ func (e *expansion) add(template ArgTemplate) error {
 			}
 		}
 		b.WriteString(text)
-		if b.Len() > MaxArgsBytes {
+		if b.Len() > maxArgsBytes {
 			return e.overLimit()
 		}
 	}
@@ -138,10 +138,10 @@ func elements(param string, raw json.RawMessage) ([]json.RawMessage, error) {
 	}
 	var values []json.RawMessage // nil: decoding into raw would overwrite it
 	if err := json.Unmarshal(raw, &values); err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrArgs, param, err)
+		return nil, fmt.Errorf("%w: %s: %w", errArgs, param, err)
 	}
-	if len(values) > MaxArgs {
-		return nil, fmt.Errorf("%w: %s: %d items are over the limit of %d", ErrArgs, param, len(values), MaxArgs)
+	if len(values) > maxArgs {
+		return nil, fmt.Errorf("%w: %s: %d items are over the limit of %d", errArgs, param, len(values), maxArgs)
 	}
 	return values, nil
 }
@@ -167,7 +167,7 @@ func scalar(param string, raw json.RawMessage) (string, error) {
 	}
 	var text string
 	if err := json.Unmarshal(raw, &text); err != nil {
-		return "", fmt.Errorf("%w: %s: %w", ErrArgs, param, err)
+		return "", fmt.Errorf("%w: %s: %w", errArgs, param, err)
 	}
 	if strings.ContainsRune(text, 0) {
 		return "", argError(param, "must not have a NUL character")
@@ -199,8 +199,8 @@ func plainNumber(param, text string) (string, error) {
 
 func isNull(raw json.RawMessage) bool { return string(raw) == "null" }
 
-// ErrTemplate is wrapped by the errors of [ParseArgTemplate].
-var ErrTemplate = errors.New("invalid argument template")
+// errTemplate is wrapped by the errors of [ParseArgTemplate].
+var errTemplate = errors.New("invalid argument template")
 
 // ArgTemplate is one element of an argv template. The zero value is the empty argument. Get one
 // from [ParseArgTemplate].
@@ -219,11 +219,11 @@ type templatePart struct {
 var templateParam = regexp.MustCompile(`^[^{}|\s]+$`)
 
 // ParseArgTemplate parses one element of an argv template: literal text with {param} or
-// {param|dash} in it. {{ and }} are escaped braces. The error wraps [ErrTemplate].
+// {param|dash} in it. {{ and }} are escaped braces.
 func ParseArgTemplate(source string) (ArgTemplate, error) {
 	t, err := parseTemplate(source)
 	if err != nil {
-		return ArgTemplate{}, fmt.Errorf("%w: %w", ErrTemplate, err)
+		return ArgTemplate{}, fmt.Errorf("%w: %w", errTemplate, err)
 	}
 	return t, nil
 }

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/manifests/permission"
 )
 
 func ExampleParse() {

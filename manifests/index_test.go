@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/caisson-run/caisson/manifests/permission"
-	"github.com/caisson-run/caisson/manifests/schema"
+	"github.com/caisson-run/caisson/internal/permission"
+	"github.com/caisson-run/caisson/internal/schema"
 )
 
 // validManifests returns the paths of all manifests in this repository that are valid.

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/caisson-run/caisson/internal/jsontext"
-	"github.com/caisson-run/caisson/manifests/internal/keypath"
+	"github.com/caisson-run/caisson/internal/keypath"
 )
 
 // maxJSONDepth is how deep the standard library reads JSON. What is deeper than a document may

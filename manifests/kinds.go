@@ -7,8 +7,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/caisson-run/caisson/manifests/internal/keypath"
-	"github.com/caisson-run/caisson/manifests/permission"
+	"github.com/caisson-run/caisson/internal/keypath"
+	"github.com/caisson-run/caisson/internal/permission"
 )
 
 // kinds returns the table of all kinds of permissions, in display order. The code for one kind is

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/caisson-run/caisson/manifests/internal/keypath"
+	"github.com/caisson-run/caisson/internal/keypath"
 )
 
 // maxNesting is the maximum nesting depth of a document. JSON Schemas in it have their own limit.

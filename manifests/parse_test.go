@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/permission"
+	"github.com/caisson-run/caisson/internal/schema"
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/manifests/permission"
-	"github.com/caisson-run/caisson/manifests/schema"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -484,16 +484,6 @@ func TestLocalShell(t *testing.T) {
 		"it runs in a sandbox":   []byte(strings.Replace(string(document(declared, "  required: [command]\n")), "execution: client", "module: {path: a.wasm}", 1)),
 	} {
 		require.ErrorIs(t, errOf(manifests.Parse("tool.yaml", broken)), manifests.ErrInvalid, name)
-	}
-}
-
-func TestFoldName(t *testing.T) {
-	for name, want := range map[string]string{
-		"": "", "X-Api-Key": "x-api-key", "x_api.KEY": "x-api-key", "X~Api*9": "x-api-9",
-		"\u212ay\xffz": "-y-z", // the sign of Kelvin is no K
-	} {
-		assert.Equal(t, want, manifests.FoldName(name), "%q", name)
-		assert.Equal(t, strings.ReplaceAll(want, "-", ""), manifests.FoldHeader(name), "%q", name)
 	}
 }
 

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/caisson-run/caisson/manifests/internal/keypath"
-	"github.com/caisson-run/caisson/manifests/permission"
+	"github.com/caisson-run/caisson/internal/keypath"
+	"github.com/caisson-run/caisson/internal/permission"
 )
 
 // Access is the access of a file permission.
@@ -53,6 +53,12 @@ type FileDeny struct {
 	// Path is a guest path. Mounts at and below it are denied.
 	Path   permission.GuestPath
 	Access Access // ReadWrite denies only writing; Read or empty denies everything
+}
+
+// DenyDirectory denies what is at and below a guest path, or only writing to it if access is
+// [AccessReadWrite]. Loading a tool fails if the path is invalid.
+func DenyDirectory(path string, access Access) *FileDeny {
+	return &FileDeny{Path: permission.NewGuestPath(path), Access: access}
 }
 
 const maxQuotaFiles = 1_000_000_000

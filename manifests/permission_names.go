@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/caisson-run/caisson/manifests/internal/keypath"
+	"github.com/caisson-run/caisson/internal/keypath"
 )
 
 // Each of these kinds names one thing: a context value, an environment variable, a tool, a function.

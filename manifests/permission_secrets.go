@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/caisson-run/caisson/manifests/internal/keypath"
-	"github.com/caisson-run/caisson/manifests/permission"
+	"github.com/caisson-run/caisson/internal/keypath"
+	"github.com/caisson-run/caisson/internal/permission"
 )
 
 // SecretPermission requests that the host put a secret into requests to one host.

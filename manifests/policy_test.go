@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/manifests/permission"
 )
 
 const policyHead = "schema: caisson-config/v1\n"
@@ -123,8 +123,8 @@ func TestLoadPolicyReadsDenials(t *testing.T) {
 	}
 	assert.Equal(t, []manifests.PolicyDeny{
 		{Deny: manifests.Deny{Origin: "full.yaml:50", Network: network}},
-		{Tools: []string{"web_*"}, Deny: manifests.Deny{Origin: "full.yaml:51", Files: &manifests.FileDeny{Path: permission.NewGuestPath("/shared"), Access: manifests.AccessReadWrite}}},
-		{Deny: manifests.Deny{Origin: "full.yaml:52", Files: &manifests.FileDeny{Path: permission.NewGuestPath("/etc"), Access: manifests.AccessRead}}},
+		{Tools: []string{"web_*"}, Deny: manifests.Deny{Origin: "full.yaml:51", Files: manifests.DenyDirectory("/shared", manifests.AccessReadWrite)}},
+		{Deny: manifests.Deny{Origin: "full.yaml:52", Files: manifests.DenyDirectory("/etc", manifests.AccessRead)}},
 		{Deny: manifests.Deny{Origin: "full.yaml:53", Secret: "OLD_KEY"}},
 		{Tools: []string{"fetch_page"}, Deny: manifests.Deny{Origin: "full.yaml:54", Context: "user"}},
 		{Deny: manifests.Deny{Origin: "full.yaml:55", Env: "LD_PRELOAD"}},

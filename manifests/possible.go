@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/caisson-run/caisson/internal/keypath"
+	"github.com/caisson-run/caisson/internal/schema"
 	"github.com/caisson-run/caisson/internal/spelling"
-	"github.com/caisson-run/caisson/manifests/internal/keypath"
-	"github.com/caisson-run/caisson/manifests/schema"
 )
 
 // possibility looks in a schema for objects and values that it describes but lets nobody write. It

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/caisson-run/caisson/manifests/internal/keypath"
+	"github.com/caisson-run/caisson/internal/keypath"
 )
 
 // ErrProfile is wrapped by the errors of [Policy.ProfileNamed].
@@ -28,10 +28,10 @@ func BuiltinProfiles() []Profile {
 	}
 }
 
-// Extend returns a copy of the profile with a new name, in which non-zero limits replace the
+// extend returns a copy of the profile with a new name, in which non-zero limits replace the
 // profile's. A program can change other fields of the copy and then add it to [Policy.Profiles] or
 // pass it to a runtime.
-func (p Profile) Extend(name string, limits Limits) Profile {
+func (p Profile) extend(name string, limits Limits) Profile {
 	p.Name = name
 	p.Limits = limits.or(p.Limits)
 	return p
@@ -172,7 +172,7 @@ func cycleText(chain []profileDraft) string {
 }
 
 func (d profileDraft) extend(base Profile) Profile {
-	extended := base.Extend(d.name, d.limits)
+	extended := base.extend(d.name, d.limits)
 	if d.network != "" {
 		extended.NoNetwork = d.network == "none"
 	}

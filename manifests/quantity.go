@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// ErrQuantity is wrapped by the errors of [ParseBytes] and [ParseDuration].
-var ErrQuantity = errors.New("invalid quantity")
+// errQuantity is wrapped by the errors of [ParseBytes] and [ParseDuration].
+var errQuantity = errors.New("invalid quantity")
 
 // Bytes is a number of bytes. It is never negative in a checked manifest.
 type Bytes int64
@@ -28,7 +28,7 @@ var byteUnits = [...]struct {
 
 // ParseBytes parses a size: a whole number of bytes, optionally with a unit. KiB, MiB, GiB and TiB
 // are powers of 1,024. kB (or KB), MB, GB and TB are powers of 1,000. Signs, fractions and values
-// that overflow an int64 are errors. The error wraps [ErrQuantity].
+// that overflow an int64 are errors.
 func ParseBytes(text string) (Bytes, error) {
 	digits, size := text, int64(1)
 	for _, unit := range byteUnits {
@@ -40,9 +40,9 @@ func ParseBytes(text string) (Bytes, error) {
 	count, err := strconv.ParseInt(digits, 10, 64)
 	switch {
 	case errors.Is(err, strconv.ErrSyntax) || strings.ContainsAny(digits, "+-"):
-		return 0, fmt.Errorf("%w: size %q: want a whole number with a unit, such as 64MiB, 256KiB or 512", ErrQuantity, text)
+		return 0, fmt.Errorf("%w: size %q: want a whole number with a unit, such as 64MiB, 256KiB or 512", errQuantity, text)
 	case err != nil || count > math.MaxInt64/size:
-		return 0, fmt.Errorf("%w: size %q is too large", ErrQuantity, text)
+		return 0, fmt.Errorf("%w: size %q is too large", errQuantity, text)
 	}
 	return Bytes(count * size), nil
 }
@@ -58,12 +58,11 @@ func (b Bytes) String() string {
 	return strconv.FormatInt(int64(b), 10) + "B"
 }
 
-// ParseDuration parses a positive duration in Go's syntax: 10s, 1m30s, 1.5s. The error wraps
-// [ErrQuantity].
+// ParseDuration parses a positive duration in Go's syntax: 10s, 1m30s, 1.5s.
 func ParseDuration(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 {
-		return 0, fmt.Errorf("%w: duration %q: want a positive one with a unit, such as 10s, 1m30s or 1.5s", ErrQuantity, text)
+		return 0, fmt.Errorf("%w: duration %q: want a positive one with a unit, such as 10s, 1m30s or 1.5s", errQuantity, text)
 	}
 	return d, nil
 }

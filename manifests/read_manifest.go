@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/caisson-run/caisson/manifests/internal/keypath"
-	"github.com/caisson-run/caisson/tool"
+	"github.com/caisson-run/caisson/internal/keypath"
+	"github.com/caisson-run/caisson/internal/spelling"
 )
 
 // Limits on the texts and lists of a manifest.
@@ -232,7 +232,7 @@ func (r *reader) checkNames(root *node, m *Manifest) {
 				continue
 			}
 			all := slices.Concat(seen["name"], seen["aliases"], seen["retired"])
-			if at := slices.IndexFunc(all, func(name string) bool { return tool.LookAlike(name, n.text) }); at >= 0 {
+			if at := slices.IndexFunc(all, func(name string) bool { return spelling.LookAlike(name, n.text) }); at >= 0 {
 				r.conflict(keypath.Index(key, i), strconv.Quote(n.text)+" looks like the name "+strconv.Quote(all[at]), "remove it")
 				continue
 			}

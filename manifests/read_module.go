@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/caisson-run/caisson/manifests/internal/keypath"
-	"github.com/caisson-run/caisson/manifests/schema"
+	"github.com/caisson-run/caisson/internal/keypath"
+	"github.com/caisson-run/caisson/internal/schema"
 )
 
 const (
@@ -139,12 +139,6 @@ func (r *reader) libraries(n *node, path string) map[string]string {
 
 // IsLibraryName reports whether [Module.Libraries] can have the name.
 func IsLibraryName(name string) bool { return libraryName.MatchString(name) }
-
-// LibraryKey returns the path in a manifest of a library's file, such as module.libraries.lib.
-func LibraryKey(name string) string { return keypath.Key("module.libraries", name) }
-
-// PropertyKey returns the key of a property of the JSON Schema with a key, for [Manifest.Problem].
-func PropertyKey(schema, name string) string { return keypath.Key(schema+".properties", name) }
 
 // filePath reads the path of what is no module of its own, and so in no registry.
 func (r *reader) filePath(n *node, path, what, example string) string {

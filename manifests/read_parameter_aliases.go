@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/caisson-run/caisson/internal/keypath"
 	"github.com/caisson-run/caisson/internal/spelling"
-	"github.com/caisson-run/caisson/manifests/internal/keypath"
 )
 
 const (

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/caisson-run/caisson/internal/keypath"
+	"github.com/caisson-run/caisson/internal/schema"
 	"github.com/caisson-run/caisson/internal/spelling"
-	"github.com/caisson-run/caisson/manifests/internal/keypath"
-	"github.com/caisson-run/caisson/manifests/schema"
 )
 
 const maxContext = 32

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/caisson-run/caisson/manifests/internal/keypath"
-	"github.com/caisson-run/caisson/manifests/permission"
+	"github.com/caisson-run/caisson/internal/keypath"
+	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/tool"
 )
 

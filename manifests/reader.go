@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/caisson-run/caisson/internal/keypath"
 	"github.com/caisson-run/caisson/internal/spelling"
-	"github.com/caisson-run/caisson/manifests/internal/keypath"
 )
 
 // reader walks a document once, strictly, and collects all problems.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/caisson-run/caisson/manifests/permission"
-	"github.com/caisson-run/caisson/manifests/schema"
+	"github.com/caisson-run/caisson/internal/permission"
+	"github.com/caisson-run/caisson/internal/schema"
 )
 
 // record is what an [Index] remembers of a manifest: all but its file.

@@ -37,7 +37,7 @@ func (l *lingering) remove() {
 }
 
 // Unavailable returns why the tool cannot be used now: too many of its calls have not returned.
-func (t *Tool) Unavailable() string {
+func (t *function) Unavailable() string {
 	l := &t.lingering
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -49,7 +49,7 @@ func (t *Tool) Unavailable() string {
 
 // Close waits until the functions of all calls have returned. If ctx ends first, the error says how many have not:
 // nothing can stop them.
-func (t *Tool) Close(ctx context.Context) error {
+func (t *function) Close(ctx context.Context) error {
 	l := &t.lingering
 	l.mu.Lock()
 	count, none := l.count, l.none

@@ -38,7 +38,7 @@ func made[A, R any](t *testing.T, about native.About, do func(context.Context, A
 	about.Description = "Do " + about.Name + "."
 	f, err := native.New(about, do)
 	require.NoError(t, err)
-	return f
+	return f.(*native.Tool)
 }
 
 // executing returns an executor of the tools, which the test closes.

@@ -36,7 +36,7 @@ type returned struct {
 
 // Invoke runs the function for one call. It returns shortly after the tool's deadline or the end of ctx at the
 // latest, and leaves a function that has not returned by then running.
-func (t *Tool) Invoke(ctx context.Context, invocation tool.Invocation) (tool.Outcome, error) {
+func (t *function) Invoke(ctx context.Context, invocation tool.Invocation) (tool.Outcome, error) {
 	start := time.Now()
 	arguments, err := invocation.Arguments.MarshalJSON()
 	if err != nil {
@@ -69,7 +69,7 @@ var errExited = errors.New("the function called runtime.Goexit")
 
 // run runs the function. A panic or runtime.Goexit in it becomes an error. The methods of the function's error and of
 // a panic's value are the function's code as well, which may block or exit, so they are called here and nowhere else.
-func (t *Tool) run(ctx context.Context, arguments []byte, done chan<- returned) {
+func (t *function) run(ctx context.Context, arguments []byte, done chan<- returned) {
 	r := returned{err: t.internal(errExited)}
 	defer func() { done <- r }()
 	defer func() {
@@ -111,12 +111,12 @@ type worded struct {
 func (w worded) Error() string   { return w.text }
 func (w worded) Unwrap() []error { return w.ends }
 
-func (t *Tool) internal(cause error) error {
+func (t *function) internal(cause error) error {
 	return &tool.Error{Op: "invoke", Tool: t.manifest.Name, Kind: tool.Internal, Err: cause}
 }
 
 // ended returns the outcome of a call whose function has returned, or has not in time.
-func (t *Tool) ended(ctx, inside context.Context, start time.Time, r returned) (tool.Outcome, error) {
+func (t *function) ended(ctx, inside context.Context, start time.Time, r returned) (tool.Outcome, error) {
 	known, isKnown := errors.AsType[*tool.Error](r.err)
 	switch {
 	case r.err == nil:
@@ -134,7 +134,7 @@ func (t *Tool) ended(ctx, inside context.Context, start time.Time, r returned) (
 }
 
 // failed returns the outcome of a call without a result.
-func (t *Tool) failed(start time.Time, kind tool.Kind, message string, cause error) (tool.Outcome, error) {
+func (t *function) failed(start time.Time, kind tool.Kind, message string, cause error) (tool.Outcome, error) {
 	return tool.Outcome{Result: tool.Result{Error: message, Kind: kind}, Usage: tool.Usage{Wall: time.Since(start)}},
 		&tool.Error{Op: "invoke", Tool: t.manifest.Name, Kind: kind, Message: message, Err: cause}
 }

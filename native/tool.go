@@ -31,6 +31,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -67,8 +68,8 @@ type About struct {
 	CloseSession func(ctx context.Context, tenant, session string) error
 }
 
-// Tool is a Go function as a tool. Get one from [New]. Its methods are safe for concurrent use, if the function is.
-type Tool struct {
+// function is a Go function as a tool. Its methods are safe for concurrent use, if the function is.
+type function struct {
 	manifest     *manifests.Manifest
 	timeout      time.Duration
 	do           func(ctx context.Context, arguments []byte) (tool.Result, error)
@@ -84,7 +85,7 @@ type Tool struct {
 // [tool.Result] or a pointer to one, which is the whole result; or any other value, which becomes the result's data, as
 // JSON. Its error is a failure of the tool, whose text the model reads. A [*tool.Error] determines the kind as well;
 // the kind [tool.Internal] keeps the cause from the model and tells the operator.
-func New[Arguments, Result any](about About, do func(ctx context.Context, arguments Arguments) (Result, error)) (*Tool, error) {
+func New[Arguments, Result any](about About, do func(ctx context.Context, arguments Arguments) (Result, error)) (registry.Tool, error) {
 	t, err := about.tool(func() (*jsonschema.Schema, error) {
 		return jsonschema.For[Arguments](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
 			// Both are slices, which are arrays otherwise.
@@ -116,7 +117,7 @@ func New[Arguments, Result any](about About, do func(ctx context.Context, argume
 }
 
 // tool returns the tool without its function.
-func (a About) tool(derive func() (*jsonschema.Schema, error)) (*Tool, error) {
+func (a About) tool(derive func() (*jsonschema.Schema, error)) (*function, error) {
 	if a.Timeout < 0 {
 		return nil, fmt.Errorf("the timeout %s is negative", a.Timeout)
 	}
@@ -136,7 +137,7 @@ func (a About) tool(derive func() (*jsonschema.Schema, error)) (*Tool, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Tool{manifest: manifest, timeout: a.Timeout, closeSession: a.CloseSession, program: sync.OnceValues(programDigest)}
+	t := &function{manifest: manifest, timeout: a.Timeout, closeSession: a.CloseSession, program: sync.OnceValues(programDigest)}
 	if t.timeout == 0 {
 		t.timeout = DefaultTimeout
 	}
@@ -216,10 +217,10 @@ func resultOf(value any) (tool.Result, error) {
 }
 
 // Manifest describes the tool. Its execution is [manifests.ExecutionHost].
-func (t *Tool) Manifest() *manifests.Manifest { return t.manifest }
+func (t *function) Manifest() *manifests.Manifest { return t.manifest }
 
 // CloseSession frees what the function keeps of a session that has ended.
-func (t *Tool) CloseSession(ctx context.Context, tenant, session string) error {
+func (t *function) CloseSession(ctx context.Context, tenant, session string) error {
 	if t.closeSession == nil {
 		return nil
 	}
@@ -227,7 +228,7 @@ func (t *Tool) CloseSession(ctx context.Context, tenant, session string) error {
 }
 
 // Asks returns why calls must be approved, or "" if they need not be.
-func (t *Tool) Asks() string {
+func (t *function) Asks() string {
 	if t.manifest.Behavior.Destructive {
 		return "the tool says that it is destructive"
 	}
@@ -236,7 +237,7 @@ func (t *Tool) Asks() string {
 
 // Identity returns a digest of the manifest and of the program that contains the function. It reads the program's
 // file once.
-func (t *Tool) Identity(context.Context) (string, error) {
+func (t *function) Identity(context.Context) (string, error) {
 	program, err := t.program()
 	if err != nil {
 		return "", err
@@ -271,7 +272,7 @@ func programDigest() (string, error) {
 }
 
 // Decisions says to people who approve calls that no sandbox confines the tool.
-func (t *Tool) Decisions() []tool.Decision {
+func (t *function) Decisions() []tool.Decision {
 	return []tool.Decision{{
 		Permission: "process", Requested: "all that the host's program may do", Granted: "the program registered the tool",
 		Effective: "all that the host's program may do", Reason: "the tool is a Go function of the program, without a sandbox",

@@ -18,7 +18,7 @@ import (
 func TestDirectoryPipe(t *testing.T) {
 	root := write(t, map[string]string{"a/tool.yaml": named("a")})
 	require.NoError(t, syscall.Mkfifo(filepath.Join(root, "tool.yaml"), 0o600))
-	_, err := registry.Directory(root).Manifests(t.Context())
+	_, err := registry.Directory(root, nil).Manifests(t.Context())
 	require.ErrorIs(t, err, registry.ErrUnread)
 	assert.ErrorContains(t, err, "not a regular file")
 }
@@ -48,19 +48,19 @@ func TestDirectoryLinks(t *testing.T) {
 	}
 
 	t.Run("a path that the operator names may be a link", func(t *testing.T) {
-		found, err := registry.Directory(filepath.Join(root, "linked")).Manifests(t.Context())
+		found, err := registry.Directory(filepath.Join(root, "linked"), nil).Manifests(t.Context())
 		require.NoError(t, err)
 		assert.Equal(t, []string{"outside_too", "outside"}, names(found))
 	})
 	t.Run("a manifest that is a link is an error, not a gap", func(t *testing.T) {
 		link(filepath.Join(outside, "tool.yaml"), "b.tool.yaml")
-		_, err := registry.Directory(root).Manifests(t.Context())
+		_, err := registry.Directory(root, nil).Manifests(t.Context())
 		require.ErrorIs(t, err, registry.ErrUnread)
 		assert.ErrorContains(t, err, "b.tool.yaml")
 	})
 	t.Run("so is a manifest whose name differs by case", func(t *testing.T) {
 		root := write(t, map[string]string{"Tool.YAML": named("a")})
-		_, err := registry.Directory(root).Manifests(t.Context())
+		_, err := registry.Directory(root, nil).Manifests(t.Context())
 		require.ErrorIs(t, err, registry.ErrUnread)
 		assert.ErrorContains(t, err, "tool.yaml")
 	})

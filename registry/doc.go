@@ -3,14 +3,15 @@
 // replaced another and hijacked its calls.
 //
 //	r := registry.New()
-//	err := r.Load(ctx, registry.Directory("wasm-tools"), open)
+//	err := r.Load(ctx, registry.Directory("wasm-tools", nil), open)
 //	outcome, err := r.Invoke(ctx, tool.Invocation{Tool: "calculator", Arguments: arguments})
 //
 // # Names
 //
 // Names and aliases share one namespace. The first tool that registers a name holds it. A real name
-// beats an alias, even one registered earlier. Names that a reader would confuse with a registered
-// one ([tool.LookAlike]) are rejected as well. An unavailable tool still holds its names.
+// beats an alias, even one registered earlier. Names that people may confuse with a registered one
+// are rejected as well, such as fiIe_read beside file_read. An unavailable tool still holds its
+// names.
 //
 // Nothing is dropped silently: [Registry.Duplicates] reports every rejected name, and a rejected
 // name is never promoted later. A broken manifest ([Registry.Broken]) still holds the names that it

@@ -5,7 +5,6 @@ import (
 
 	"github.com/caisson-run/caisson/internal/spelling"
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/tool"
 )
 
 // FuzzNames feeds names as a model may write them to all that handles them.
@@ -36,7 +35,7 @@ func FuzzNames(f *testing.F) {
 		if _, ok := names.find(b); ok != (a == b) {
 			t.Fatalf("%q resolves to %q", b, a)
 		}
-		if validName(b) && tool.LookAlike(a, b) {
+		if validName(b) && spelling.LookAlike(a, b) {
 			if names.add(&entry{origin: Origin{Name: b}, manifest: &manifests.Manifest{}}) == nil {
 				t.Fatalf("%q got in beside %q", b, a)
 			}

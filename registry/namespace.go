@@ -75,19 +75,19 @@ func (n namespace) findTool(name string) (claim, bool) {
 
 // alike returns the claims on names that look like this one.
 func (n namespace) alike(name string) []claim {
-	held := slices.Clone(n.claims[tool.Outline(name)])
-	return slices.DeleteFunc(held, func(c claim) bool { return !tool.LookAlike(c.origin.Name, name) })
+	held := slices.Clone(n.claims[spelling.Outline(name)])
+	return slices.DeleteFunc(held, func(c claim) bool { return !spelling.LookAlike(c.origin.Name, name) })
 }
 
 func (n namespace) claim(c claim) {
-	outline := tool.Outline(c.origin.Name)
+	outline := spelling.Outline(c.origin.Name)
 	n.claims[outline] = append(n.claims[outline], c)
 	n.names[c.origin.Name] = c
 }
 
 // drop releases a name.
 func (n namespace) drop(c claim) {
-	outline := tool.Outline(c.origin.Name)
+	outline := spelling.Outline(c.origin.Name)
 	n.claims[outline] = slices.DeleteFunc(n.claims[outline], func(held claim) bool { return held == c })
 	delete(n.names, c.origin.Name)
 }
@@ -245,7 +245,7 @@ func (r *Registry) Nearest(name string, n int) []string {
 		name     string
 		distance int
 	}
-	wanted := tool.Outline(name)
+	wanted := spelling.Outline(name)
 	limit := max(2, len(name)/3)
 	var near []candidate
 	for _, e := range r.offered() {
@@ -255,7 +255,7 @@ func (r *Registry) Nearest(name string, n int) []string {
 		names := slices.Concat(aliases, retired, []string{e.origin.Name})
 		distance := limit + 1
 		for _, known := range names {
-			distance = min(distance, spelling.Distance(wanted, tool.Outline(known)))
+			distance = min(distance, spelling.Distance(wanted, spelling.Outline(known)))
 		}
 		// If every letter differs, the names are not alike, however short they are.
 		if distance <= limit && distance < len(name) {

@@ -219,31 +219,30 @@ func (r *Registry) Broken() []*manifests.Error {
 // Limits on a directory of manifests. They stop the scan of a wrong path, such as "/", from taking
 // minutes.
 const (
-	MaxDirectoryDepth     = 32      // folders below the directory
-	MaxDirectoryEntries   = 200_000 // files and folders visited
-	MaxDirectoryManifests = 10_000
+	maxDirectoryDepth     = 32      // folders below the directory
+	maxDirectoryEntries   = 200_000 // files and folders visited
+	maxDirectoryManifests = 10_000
 )
 
 // Directory returns a source with all manifests in a directory and its subdirectories, in lexical
 // order; see [manifests.IsManifestName]. If path is a file, that file is the only manifest,
-// whatever its name.
+// whatever its name. The manifests are loaded with load, which several goroutines may call at a
+// time; nil means [manifests.Load].
 //
 // Directories whose names start with a dot and directories named node_modules are skipped. It is an
 // error if a directory is a symbolic link, or if a manifest is a symbolic link, is not a regular
 // file or has a name that is not in lower case: if it were skipped, the next source could take its
 // name. An empty directory is an empty source.
-func Directory(path string) Source { return DirectoryBy(path, manifests.Load) }
-
-// Loader loads the manifest in a file, as [manifests.Load] does. Several goroutines may call it at a
-// time.
-type Loader func(path string) (*manifests.Manifest, error)
-
-// DirectoryBy is like [Directory], but loads the manifests with load.
-func DirectoryBy(path string, load Loader) Source { return directory{path, load} }
+func Directory(path string, load func(path string) (*manifests.Manifest, error)) Source {
+	if load == nil {
+		load = manifests.Load
+	}
+	return directory{path, load}
+}
 
 type directory struct {
 	path string
-	load Loader
+	load func(path string) (*manifests.Manifest, error)
 }
 
 func (d directory) String() string { return d.path }
@@ -271,7 +270,7 @@ func (d directory) Manifests(ctx context.Context) ([]Found, error) {
 	return found, nil
 }
 
-// loaded is what a [Loader] returned.
+// loaded is what load of a [directory] returned.
 type loaded struct {
 	manifest *manifests.Manifest
 	err      error
@@ -317,7 +316,7 @@ func Files(ctx context.Context, path string) ([]string, error) {
 	if !info.IsDir() {
 		return []string{path}, nil
 	}
-	s := scan{maxEntries: MaxDirectoryEntries, maxManifests: MaxDirectoryManifests}
+	s := scan{maxEntries: maxDirectoryEntries, maxManifests: maxDirectoryManifests}
 	if err := s.directory(ctx, path, 0); err != nil {
 		return nil, err
 	}
@@ -339,8 +338,8 @@ func (s *scan) directory(ctx context.Context, path string, depth int) error {
 	if err := ctx.Err(); err != nil {
 		return scanError(path, err)
 	}
-	if depth > MaxDirectoryDepth {
-		return scanError(path, fmt.Errorf("more than %d folders deep", MaxDirectoryDepth))
+	if depth > maxDirectoryDepth {
+		return scanError(path, fmt.Errorf("more than %d folders deep", maxDirectoryDepth))
 	}
 	children, err := os.ReadDir(path)
 	if err != nil && depth == 0 {

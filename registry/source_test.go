@@ -57,7 +57,7 @@ func TestDirectory(t *testing.T) {
 		"web/node_modules/p/tool.yaml": "broken",
 		"a/yaml":                       "broken",
 	})
-	source := registry.Directory(root)
+	source := registry.Directory(root, nil)
 	assert.Equal(t, root, source.String())
 	for range 3 {
 		found, err := source.Manifests(t.Context())
@@ -67,17 +67,17 @@ func TestDirectory(t *testing.T) {
 	}
 
 	t.Run("a file is one manifest", func(t *testing.T) {
-		found, err := registry.Directory(filepath.Join(root, "a", "tool.yaml")).Manifests(t.Context())
+		found, err := registry.Directory(filepath.Join(root, "a", "tool.yaml"), nil).Manifests(t.Context())
 		require.NoError(t, err)
 		assert.Equal(t, []string{"a"}, names(found))
 	})
 	t.Run("a missing path", func(t *testing.T) {
-		_, err := registry.Directory(filepath.Join(root, "none")).Manifests(t.Context())
+		_, err := registry.Directory(filepath.Join(root, "none"), nil).Manifests(t.Context())
 		require.ErrorIs(t, err, registry.ErrSource)
 		require.ErrorIs(t, err, os.ErrNotExist)
 	})
 	t.Run("an empty directory", func(t *testing.T) {
-		found, err := registry.Directory(t.TempDir()).Manifests(t.Context())
+		found, err := registry.Directory(t.TempDir(), nil).Manifests(t.Context())
 		require.NoError(t, err)
 		assert.Empty(t, found)
 	})
@@ -88,8 +88,8 @@ func TestDirectory(t *testing.T) {
 		require.ErrorIs(t, err, context.Canceled)
 	})
 	t.Run("too deep", func(t *testing.T) {
-		deep := write(t, map[string]string{strings.Repeat("d/", registry.MaxDirectoryDepth+1) + "tool.yaml": named("a")})
-		_, err := registry.Directory(deep).Manifests(t.Context())
+		deep := write(t, map[string]string{strings.Repeat("d/", 33) + "tool.yaml": named("a")})
+		_, err := registry.Directory(deep, nil).Manifests(t.Context())
 		require.ErrorIs(t, err, registry.ErrSource)
 		assert.ErrorContains(t, err, "folders deep")
 	})
@@ -98,7 +98,7 @@ func TestDirectory(t *testing.T) {
 func TestDirectoryReportsAllThatIsBroken(t *testing.T) {
 	broken := "schema: caisson/v1\nname: a\nsurprise: 1\n"
 	root := write(t, map[string]string{"a/tool.yaml": broken, "b/tool.yaml": named("b")})
-	found, err := registry.Directory(root).Manifests(t.Context())
+	found, err := registry.Directory(root, nil).Manifests(t.Context())
 	require.NoError(t, err)
 	require.Len(t, found, 2)
 	assert.Equal(t, []string{"a"}, found[0].Broken.Names)
@@ -109,7 +109,7 @@ func TestDirectoryReportsAllThatIsBroken(t *testing.T) {
 		"two names": "name: d\nname: c\n",
 	} {
 		root := write(t, map[string]string{"a/tool.yaml": broken, "b/tool.yaml": named("b"), "c/tool.yaml": nameless})
-		found, err := registry.Directory(root).Manifests(t.Context())
+		found, err := registry.Directory(root, nil).Manifests(t.Context())
 		assert.Empty(t, found, name)
 		require.Error(t, err, name)
 		assert.ErrorContains(t, err, filepath.Join("a", "tool.yaml"), name)
@@ -136,7 +136,7 @@ func TestAttackBrokenManifest(t *testing.T) {
 			r := registry.New()
 			o := opener{fail: map[string]error{"a": fmt.Errorf("wrapped: %w", &manifests.Error{Problems: []manifests.Problem{{File: "a/tool.yaml", Message: "unsupported"}}})}}
 			first := write(t, map[string]string{"a/tool.yaml": text, "b/tool.yaml": named("b")})
-			require.NoError(t, r.Load(t.Context(), registry.Directory(first), o.open))
+			require.NoError(t, r.Load(t.Context(), registry.Directory(first, nil), o.open))
 			assert.Equal(t, []string{"b"}, o.names())
 
 			o.fail = nil
@@ -158,14 +158,14 @@ func TestAttackBrokenManifest(t *testing.T) {
 			assert.Subset(t, r.Broken()[0].Names, []string{"a", "old_a", "older_a"})
 			assert.Len(t, r.Clone().Broken(), 1)
 
-			require.NoError(t, r.Load(t.Context(), registry.Directory(first), (&opener{}).open))
+			require.NoError(t, r.Load(t.Context(), registry.Directory(first, nil), (&opener{}).open))
 			assert.Len(t, r.Broken(), 1, "it is reported once")
 			require.NoError(t, r.Close(t.Context()))
 		})
 	}
 	t.Run("control: a valid manifest has its names", func(t *testing.T) {
 		r := registry.New()
-		require.NoError(t, r.Load(t.Context(), registry.Directory(write(t, map[string]string{"tool.yaml": valid})), (&opener{}).open))
+		require.NoError(t, r.Load(t.Context(), registry.Directory(write(t, map[string]string{"tool.yaml": valid}), nil), (&opener{}).open))
 		_, ok := r.Get("older_a")
 		assert.True(t, ok)
 		assert.Empty(t, r.Broken())
@@ -173,7 +173,7 @@ func TestAttackBrokenManifest(t *testing.T) {
 	t.Run("a broken manifest takes no name that an earlier tool has", func(t *testing.T) {
 		r := registry.New()
 		require.NoError(t, r.Register("", newFake(t, "a", nil)))
-		require.NoError(t, r.Load(t.Context(), registry.Directory(write(t, map[string]string{"tool.yaml": valid + "surprise: 1\n"})), (&opener{}).open))
+		require.NoError(t, r.Load(t.Context(), registry.Directory(write(t, map[string]string{"tool.yaml": valid + "surprise: 1\n"}), nil), (&opener{}).open))
 		assert.Equal(t, "a", call(t, r, "a"))
 		assert.Len(t, r.Broken(), 1)
 	})
@@ -373,8 +373,8 @@ func TestLoadFailsAsAWhole(t *testing.T) {
 	})
 }
 
-// TestDirectoryBy: the manifests are loaded concurrently, and returned in their order.
-func TestDirectoryBy(t *testing.T) {
+// TestDirectoryLoadsWithAFunction: the manifests are loaded concurrently, and returned in their order.
+func TestDirectoryLoadsWithAFunction(t *testing.T) {
 	content, want := map[string]string{}, []string{}
 	for i := range 100 {
 		name := fmt.Sprintf("tool_%03d", i)
@@ -384,7 +384,7 @@ func TestDirectoryBy(t *testing.T) {
 	}
 	root := write(t, content)
 	var calls atomic.Int64
-	found, err := registry.DirectoryBy(root, func(path string) (*manifests.Manifest, error) {
+	found, err := registry.Directory(root, func(path string) (*manifests.Manifest, error) {
 		calls.Add(1)
 		return manifests.Load(path)
 	}).Manifests(t.Context())
@@ -393,18 +393,18 @@ func TestDirectoryBy(t *testing.T) {
 	assert.EqualValues(t, len(want), calls.Load())
 
 	t.Run("a failure", func(t *testing.T) {
-		_, err := registry.DirectoryBy(root, func(string) (*manifests.Manifest, error) { return nil, os.ErrPermission }).Manifests(t.Context())
+		_, err := registry.Directory(root, func(string) (*manifests.Manifest, error) { return nil, os.ErrPermission }).Manifests(t.Context())
 		require.ErrorIs(t, err, os.ErrPermission)
 	})
 	t.Run("a panic reaches the caller", func(t *testing.T) {
 		assert.Panics(t, func() {
-			_, _ = registry.DirectoryBy(root, func(string) (*manifests.Manifest, error) { panic("broken") }).Manifests(t.Context())
+			_, _ = registry.Directory(root, func(string) (*manifests.Manifest, error) { panic("broken") }).Manifests(t.Context())
 		})
 	})
 	t.Run("a context that is done", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		loaded := int64(0)
-		_, err := registry.DirectoryBy(root, func(path string) (*manifests.Manifest, error) {
+		_, err := registry.Directory(root, func(path string) (*manifests.Manifest, error) {
 			atomic.AddInt64(&loaded, 1)
 			cancel()
 			return manifests.Load(path)

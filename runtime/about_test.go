@@ -12,9 +12,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/caisson-run/caisson/hostfuncs/journal"
+	"github.com/caisson-run/caisson/internal/journal"
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/manifests/permission"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -98,7 +97,7 @@ func TestAttackFilesOutsideOfMounts(t *testing.T) {
 	}
 	const files, both = "permissions: {files: [{path: /files, access: read}]}", "permissions: {files: [{path: /files, access: read}, {path: /other, access: read}]}"
 	denied := grant("/files", "/other")
-	denied.Deny = []manifests.Deny{{Files: &manifests.FileDeny{Path: permission.NewGuestPath("/other")}}}
+	denied.Deny = []manifests.Deny{{Files: manifests.DenyDirectory("/other", "")}}
 	for name, test := range map[string]struct {
 		asks   string
 		grants manifests.Grants

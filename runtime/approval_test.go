@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/manifests/permission"
 )
 
 const destructive = "behavior: {destructive: true}\n"
@@ -49,7 +48,7 @@ func TestCallsThatCanOnlyBeDeniedDoNotAsk(t *testing.T) {
 	folder := []manifests.FileGrant{manifests.GrantDirectory("/project", t.TempDir(), manifests.AccessReadWrite)}
 	const asks = "the tool says that it is destructive"
 	assert.Empty(t, load(t, r, wants, manifests.Grants{}).Asks())
-	assert.Empty(t, load(t, r, wants, manifests.Grants{Files: folder, Deny: []manifests.Deny{{Files: &manifests.FileDeny{Path: permission.NewGuestPath("/")}}}}).Asks())
+	assert.Empty(t, load(t, r, wants, manifests.Grants{Files: folder, Deny: []manifests.Deny{{Files: manifests.DenyDirectory("/", "")}}}).Asks())
 	assert.Equal(t, asks, load(t, r, wants, manifests.Grants{Files: folder}).Asks())
 	assert.Equal(t, asks, load(t, r, manifest(t, probe, destructive), manifests.Grants{}).Asks())
 	assert.Equal(t, "the operator asks for approval of each call", load(t, r, wants, manifests.Grants{Ask: []string{""}}).Asks())

@@ -186,9 +186,9 @@ func TestPluginsCannotExitPastTheOutputLimit(t *testing.T) {
 func TestFunctionsWithoutANameAreNoTools(t *testing.T) {
 	module := []byte(magic + section(1, "\x01\x60\x00\x01\x7f") + section(3, "\x02\x00\x00") +
 		section(7, "\x02"+vector("")+"\x00\x00"+vector("call")+"\x00\x01") + section(10, "\x02"+vector("\x00\x41\x00\x0b")+vector("\x00\x41\x00\x0b")))
-	functions, err := PluginFunctions(module)
+	plugin, err := Recognise(module)
 	require.NoError(t, err)
-	assert.Equal(t, []string{"call"}, functions)
+	assert.Equal(t, []string{"call"}, plugin.Functions)
 
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "plugin.wasm"), module, 0o600))

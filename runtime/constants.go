@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/manifests/permission"
 )
 
 // constants are what a tool has beside its module and its manifest, such as the script that its module

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/caisson-run/caisson/hostfuncs/calls"
-	"github.com/caisson-run/caisson/hostfuncs/journal"
 	"github.com/caisson-run/caisson/hostfuncs/network"
 	"github.com/caisson-run/caisson/hostfuncs/secrets"
 	"github.com/caisson-run/caisson/hostfuncs/stream"
+	"github.com/caisson-run/caisson/internal/journal"
 	"github.com/caisson-run/caisson/internal/planning"
 	"github.com/caisson-run/caisson/runtime/internal/abi"
 	"github.com/caisson-run/caisson/tool"
@@ -104,19 +104,19 @@ func (r *run) makeNotes() {
 	switch {
 	case r.view == nil:
 	case r.tool.script == nil:
-		r.view.MakeNotes()
+		r.view.Journal.MakeNotes()
 	default:
 		// How an interpreter loads itself and the script is the same in all calls. It would only hide what the script does.
-		r.view.Forget()
+		r.view.Journal.Forget()
 	}
 	r.system.Sockets.MakeNotes()
 	for _, more := range r.host.more {
 		more.MakeNotes()
 	}
 	if p := r.host.permitted; p != nil {
-		p.network.MakeNotes()
+		p.network.Journal.MakeNotes()
 		p.secrets.journal.MakeNotes()
-		p.calls.MakeNotes()
+		p.calls.Journal.MakeNotes()
 	}
 }
 
@@ -135,13 +135,13 @@ func (r *run) collect() {
 	if h.permitted == nil {
 		return
 	}
-	requests, called, refused := h.network.HostCalls(), h.calls.HostCalls(), h.secrets.journal.Denials()
+	requests, called, refused := h.network.Journal.HostCalls(), h.calls.Journal.HostCalls(), h.secrets.journal.Denials()
 	reached := slices.ContainsFunc(slices.Concat(requests, called), func(c tool.HostCall) bool { return c.Allowed })
 	// The last receipt is reported as the cause of the call's failure. A refused network request is
 	// a likelier cause than the files that a language runtime looks for. So is a missing secret,
 	// unless the guest then did without it.
 	var notes, denied []tool.Denial
-	for _, d := range h.network.Denials() {
+	for _, d := range h.network.Journal.Denials() {
 		if d.Note {
 			notes = append(notes, d)
 		} else {
@@ -149,14 +149,14 @@ func (r *run) collect() {
 		}
 	}
 	if h.secrets.without && !reached {
-		r.denials = slices.Concat(notes, r.denials, refused, denied, h.calls.Denials())
+		r.denials = slices.Concat(notes, r.denials, refused, denied, h.calls.Journal.Denials())
 	} else {
 		for i := range refused {
 			refused[i].Note = true
 		}
-		r.denials = slices.Concat(notes, refused, r.denials, denied, h.calls.Denials())
+		r.denials = slices.Concat(notes, refused, r.denials, denied, h.calls.Journal.Denials())
 	}
-	r.usage.HostCalls += h.secrets.journal.Count() + h.network.Calls() + h.calls.Count()
+	r.usage.HostCalls += h.secrets.journal.Count() + h.network.Journal.Count() + h.calls.Journal.Count()
 	r.hostCalls = slices.Concat(r.hostCalls, h.secrets.journal.HostCalls(), requests, called)
 	slices.SortStableFunc(r.hostCalls, func(a, b tool.HostCall) int { return a.Began.Compare(b.Began) })
 	r.hostCalls = r.hostCalls[:min(len(r.hostCalls), tool.MaxHostCalls)]
@@ -165,11 +165,11 @@ func (r *run) collect() {
 // collectFiles adds what the call did with files.
 func (r *run) collectFiles() {
 	if r.system.OnInput != nil { // the guest read no input, so what it looked for may be a runtime's
-		r.view.MakeNotes()
+		r.view.Journal.MakeNotes()
 	}
-	r.denials = r.tool.permit.explain(r.tool.manifest, r.view.Denials())
+	r.denials = r.tool.permit.explain(r.tool.manifest, r.view.Journal.Denials())
 	r.explainClimbs(r.denials)
-	r.hostCalls, r.usage.HostCalls = r.view.HostCalls(), r.view.Operations()
+	r.hostCalls, r.usage.HostCalls = r.view.Journal.HostCalls(), r.view.Journal.Count()
 }
 
 // asking answers one call's questions about the tool's secrets and records them. It serves one

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/caisson-run/caisson/hostfuncs"
-	"github.com/caisson-run/caisson/hostfuncs/journal"
+	"github.com/caisson-run/caisson/internal/journal"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/internal/extism"
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
@@ -39,9 +39,9 @@ type HostFunction struct {
 	Call func(ctx context.Context, plugin *CurrentPlugin, stack []uint64) error
 }
 
-// PermissionName returns the name of the function in permissions: its own in [HostNamespace], and
+// permissionName returns the name of the function in permissions: its own in [HostNamespace], and
 // otherwise its namespace, a dot and its own.
-func (f HostFunction) PermissionName() string {
+func (f HostFunction) permissionName() string {
 	if f.Namespace == "" || f.Namespace == HostNamespace {
 		return f.Name
 	}
@@ -91,7 +91,7 @@ func hostFunctions(all []HostFunction) ([]hostfuncs.Function, error) {
 	}
 	var functions []hostfuncs.Function
 	for _, f := range all {
-		other, found := seen[f.PermissionName()]
+		other, found := seen[f.permissionName()]
 		switch {
 		case f.Name == "" || f.Call == nil:
 			return nil, fmt.Errorf("the host function %q of %q has no name or no Call", f.Name, f.namespace())
@@ -100,15 +100,15 @@ func hostFunctions(all []HostFunction) ([]hostfuncs.Function, error) {
 		case found && other.namespace() == f.namespace():
 			return nil, fmt.Errorf("there are two host functions %s of %s", f.Name, f.namespace())
 		case found:
-			return nil, fmt.Errorf("permissions cannot tell the host functions %s of %s and %s of %s apart: both are %q there; give one another name", other.Name, other.namespace(), f.Name, f.namespace(), f.PermissionName())
+			return nil, fmt.Errorf("permissions cannot tell the host functions %s of %s and %s of %s apart: both are %q there; give one another name", other.Name, other.namespace(), f.Name, f.namespace(), f.permissionName())
 		case len(f.Results) > 1:
 			return nil, fmt.Errorf("the host function %s of %s has %d results; one is possible", f.Name, f.namespace(), len(f.Results))
 		case slices.ContainsFunc(slices.Concat(f.Params, f.Results), isOther):
 			return nil, fmt.Errorf("the host function %s of %s has a parameter or result that is no number; the types of hostfuncs are possible", f.Name, f.namespace())
-		case !manifests.IsFunctionName(f.PermissionName()):
+		case !manifests.IsFunctionName(f.permissionName()):
 			return nil, fmt.Errorf("the host function %q of %q has a name that permissions cannot have", f.Name, f.namespace())
 		}
-		seen[f.PermissionName()] = f
+		seen[f.permissionName()] = f
 		functions = append(functions, hostfuncs.Function{Module: f.namespace(), Name: f.Name, Params: f.Params, Results: f.Results, Call: f.adapt()})
 	}
 	return functions, nil
@@ -116,7 +116,7 @@ func hostFunctions(all []HostFunction) ([]hostfuncs.Function, error) {
 
 // adapt returns the function as the engine calls it.
 func (f HostFunction) adapt() func(context.Context, hostfuncs.Memory, []uint64) error {
-	name := f.PermissionName()
+	name := f.permissionName()
 	return func(ctx context.Context, memory hostfuncs.Memory, stack []uint64) error {
 		called, ok := ctx.Value(functionsKey{}).(*functionCalls)
 		if !ok {
@@ -238,7 +238,7 @@ func fromProgram(imports []wasm.Import) (functions []HostFunction) {
 	for _, i := range imports {
 		f := HostFunction{Namespace: i.Module, Name: i.Name, Params: hostTypes(i.Function.Params), Results: hostTypes(i.Function.Results)}
 		isOthers := i.Module != HostNamespace && foreignTo([]wasm.Import{i}) != ""
-		if i.Kind == wasm.ExternFunction && !isOthers && !slices.Contains(own, i.Module) && manifests.IsFunctionName(f.PermissionName()) {
+		if i.Kind == wasm.ExternFunction && !isOthers && !slices.Contains(own, i.Module) && manifests.IsFunctionName(f.permissionName()) {
 			functions = append(functions, f)
 		}
 	}
@@ -256,7 +256,7 @@ func hostTypes(declared []wasm.ValueType) (types []hostfuncs.ValueType) {
 func permissionNames(functions []HostFunction) []string {
 	names := []string{}
 	for _, f := range functions {
-		names = append(names, f.PermissionName())
+		names = append(names, f.permissionName())
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
@@ -266,7 +266,7 @@ func permissionNames(functions []HostFunction) []string {
 func unasked(m *manifests.Manifest, all []wasm.Import, functions []HostFunction) (imports []wasm.Import) {
 	for _, i := range all {
 		for _, f := range functions {
-			if i.Module == f.namespace() && i.Name == f.Name && !slices.Contains(m.Permissions.Functions, f.PermissionName()) {
+			if i.Module == f.namespace() && i.Name == f.Name && !slices.Contains(m.Permissions.Functions, f.permissionName()) {
 				imports = append(imports, i)
 			}
 		}

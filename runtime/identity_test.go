@@ -20,8 +20,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/manifests/permission"
 )
 
 const everything = `module: {path: guest.wasm}
@@ -235,7 +235,7 @@ func full(t *testing.T, dir string) *fullTerms {
 					Addresses: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")},
 				}},
 				{Origin: "d", Secret: "KEY2"}, {Origin: "d", Context: "project_id2"}, {Origin: "d", Env: "LANG2"}, {Origin: "d", Call: "other2"}, {Origin: "d", Function: "lookup2"},
-				{Origin: "d", Files: &manifests.FileDeny{Path: permission.NewGuestPath("/data"), Access: manifests.AccessReadWrite}},
+				{Origin: "d", Files: manifests.DenyDirectory("/data", manifests.AccessReadWrite)},
 			},
 		},
 		Limits: Limits{Timeout: 1, Memory: 1, Output: 1, Stderr: 1, OpenFiles: 1, DiskBytes: 1, HTTPCalls: 1, HTTPBytes: 1, Fuel: 1},

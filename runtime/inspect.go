@@ -84,7 +84,7 @@ func InspectModule(m *manifests.Manifest) (ModuleInfo, error) {
 	slices.Sort(info.Exports)
 	info.Unused = append([]string{}, unused(m, linked.Imports)...)
 	functions := slices.DeleteFunc(fromProgram(linked.Imports), func(f HostFunction) bool {
-		return !slices.Contains(m.Permissions.Functions, f.PermissionName())
+		return !slices.Contains(m.Permissions.Functions, f.permissionName())
 	})
 	info.HostFunctions = permissionNames(functions)
 	if err := checkCommand(m, source, linked, functions); err != nil {

@@ -16,7 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/manifests/permission"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -225,8 +224,8 @@ context: [project_id]`)
 		assert.NotEmpty(t, d.Effective, "without rules: %+v", d)
 	}
 	grants.Deny = []manifests.Deny{
-		{Origin: "p:1", Files: &manifests.FileDeny{Path: permission.NewGuestPath("/project")}},
-		{Origin: "p:2", Files: &manifests.FileDeny{Path: permission.NewGuestPath("/"), Access: manifests.AccessReadWrite}},
+		{Origin: "p:1", Files: manifests.DenyDirectory("/project", "")},
+		{Origin: "p:2", Files: manifests.DenyDirectory("/", manifests.AccessReadWrite)},
 		{Origin: "p:3", Network: &manifests.NetworkDeny{Host: "*.example.com"}},
 		{Origin: "p:4", Secret: "KEY"}, {Origin: "p:5", Context: "project_id"}, {Origin: "p:6", Env: "LANG"},
 	}
@@ -244,7 +243,7 @@ context: [project_id]`)
 	for what, got := range effective {
 		assert.Empty(t, got, what)
 	}
-	grants.Deny = []manifests.Deny{{Origin: "p:9", Files: &manifests.FileDeny{Path: permission.NewGuestPath("/project/private")}}}
+	grants.Deny = []manifests.Deny{{Origin: "p:9", Files: manifests.DenyDirectory("/project/private", "")}}
 	_, err := r.Load(t.Context(), m, grants)
 	assert.ErrorContains(t, err, "a part cannot be denied")
 }
@@ -300,7 +299,7 @@ func TestDirectoriesMayBeRequired(t *testing.T) {
 	grants.Files = append(grants.Files, manifests.GrantDirectory("/data", t.TempDir(), manifests.AccessRead))
 	guest := load(t, r, m, grants)
 	assert.Empty(t, guest.Unavailable())
-	grants.Deny = []manifests.Deny{{Files: &manifests.FileDeny{Path: permission.NewGuestPath("/skills"), Access: manifests.AccessRead}}}
+	grants.Deny = []manifests.Deny{{Files: manifests.DenyDirectory("/skills", manifests.AccessRead)}}
 	denied := load(t, r, m, grants)
 	assert.Equal(t, "needs a granted directory at /skills", denied.Unavailable())
 	_, err := invoke(t, denied, `{}`)

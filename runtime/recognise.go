@@ -146,16 +146,3 @@ func pluginFunctions(description *wasm.Module) []string {
 func isOfLanguage(name string) bool {
 	return name == "" || strings.HasPrefix(name, "_") || strings.HasPrefix(name, "asyncify_") || strings.HasPrefix(name, "hs_")
 }
-
-// PluginFunctions returns the functions of an Extism plug-in that can be the entries of tools; see
-// [Recognised]. The error wraps [ErrModule].
-func PluginFunctions(source []byte) ([]string, error) {
-	r, err := Recognise(source)
-	switch {
-	case err != nil:
-		return nil, err
-	case len(r.Functions) == 0:
-		return nil, fmt.Errorf("%w: it exports no function without parameters that returns nothing or a whole number", ErrModule)
-	}
-	return r.Functions, nil
-}

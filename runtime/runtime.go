@@ -273,8 +273,8 @@ func (r *Runtime) newTool(m *manifests.Manifest, grants manifests.Grants, with p
 	return t, nil
 }
 
-// Runaways returns how many guests could not be stopped so far; see [Options.OnRunaway].
-func (r *Runtime) Runaways() int64 { return r.watchdog.runaways() }
+// runaways returns how many guests could not be stopped so far; see [Options.OnRunaway].
+func (r *Runtime) runaways() int64 { return r.watchdog.runaways() }
 
 // Close waits for running calls and frees compiled code and connections. Calls made after Close
 // fail. Close may be called more than once, also concurrently: every call waits for the same

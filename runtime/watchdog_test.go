@@ -165,7 +165,7 @@ func TestRunawayIsGivenUp(t *testing.T) {
 
 	found := s.found()
 	require.Len(t, found, 1)
-	assert.EqualValues(t, 1, s.Runaways())
+	assert.EqualValues(t, 1, s.Runtime.runaways())
 	assert.Equal(t, "the-call", found[0].CallID)
 	assert.Equal(t, "guest", found[0].Tool)
 	assert.Equal(t, guest.digest.String(), found[0].SHA256)
@@ -200,7 +200,7 @@ func TestRunawayIsGivenUp(t *testing.T) {
 	assert.Equal(t, tool.Deadline, (<-late).Result.Kind, "whatever the guest came to")
 	assert.Zero(t, inside(s.gate))
 	require.Eventually(t, func() bool { return s.Close(t.Context()) == nil }, 5*time.Second, 10*time.Millisecond)
-	assert.EqualValues(t, 1, s.Runaways())
+	assert.EqualValues(t, 1, s.Runtime.runaways())
 	assert.Len(t, s.found(), 1)
 }
 
@@ -220,7 +220,7 @@ func TestGuestThatIsALittleLateIsNoRunaway(t *testing.T) {
 	time.AfterFunc(900*time.Millisecond, s.release)
 	outcome, _ := s.call(t, t.Context(), guest)
 	assert.NotContains(t, outcome.Result.Error, "bug")
-	assert.Zero(t, s.Runaways())
+	assert.Zero(t, s.Runtime.runaways())
 	assert.Empty(t, guest.Unavailable())
 }
 
@@ -331,7 +331,7 @@ func TestSeatOfARunawayIsNobodyElses(t *testing.T) {
 		assert.Equal(t, tool.Busy, refused.Result.Kind)
 		assert.Contains(t, refused.Result.Error, "could not be stopped")
 	}
-	assert.EqualValues(t, 1, s.Runaways())
+	assert.EqualValues(t, 1, s.Runtime.runaways())
 	assert.Empty(t, second.Unavailable())
 	assert.Zero(t, inside(s.gate), "every place was given back")
 }
@@ -428,7 +428,7 @@ func TestCloseTwiceWaitsForACall(t *testing.T) {
 	require.NoError(t, s.Close(t.Context()), "once more")
 	_, err := s.Load(t.Context(), guest.manifest, manifests.Grants{})
 	require.ErrorIs(t, err, engine.ErrClosed)
-	assert.Zero(t, s.Runaways())
+	assert.Zero(t, s.Runtime.runaways())
 }
 
 // TestCloseTwiceWithARunaway: all who wait are told that a guest cannot be stopped, once it is known.
@@ -440,7 +440,7 @@ func TestCloseTwiceWithARunaway(t *testing.T) {
 	closed := s.closeTwice(t)
 	for range 2 {
 		require.ErrorIs(t, soon(t, closed), ErrRunaway)
-		assert.EqualValues(t, 1, s.Runaways(), "not before it is one")
+		assert.EqualValues(t, 1, s.Runtime.runaways(), "not before it is one")
 	}
 	s.release()
 	require.Eventually(t, func() bool { return s.Close(t.Context()) == nil }, 5*time.Second, 10*time.Millisecond)

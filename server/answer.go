@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/caisson-run/caisson/server/auth"
-	"github.com/caisson-run/caisson/server/memory"
+	"github.com/caisson-run/caisson/server/internal/memory"
 )
 
 // piece is how many bytes of an answer a client has to take within [Limits.Stall].

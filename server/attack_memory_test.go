@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/server/auth"
-	"github.com/caisson-run/caisson/server/memory"
+	"github.com/caisson-run/caisson/server/internal/memory"
 )
 
 // TestAttackUnfinishedBodies: a tenant sends many bodies that lack the last byte, with several tokens. They take a

@@ -20,8 +20,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/caisson-run/caisson/server/auth"
-	"github.com/caisson-run/caisson/server/memory"
-	"github.com/caisson-run/caisson/server/problem"
+	"github.com/caisson-run/caisson/server/internal/memory"
+	"github.com/caisson-run/caisson/server/internal/problem"
 )
 
 // routes returns the handler of all requests.

@@ -28,7 +28,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/caisson-run/caisson/server/auth"
-	"github.com/caisson-run/caisson/server/problem"
+	"github.com/caisson-run/caisson/server/internal/problem"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

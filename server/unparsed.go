@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/caisson-run/caisson/server/problem"
+	"github.com/caisson-run/caisson/server/internal/problem"
 )
 
 // unparsedAnswer is how net/http answers a request that it cannot parse, after the status line: no handler sees the

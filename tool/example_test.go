@@ -39,12 +39,6 @@ func ExampleParseArguments() {
 	// invalid arguments: the name "a" occurs twice in one object; give it once
 }
 
-// LookAlike finds names that people take for one another.
-func ExampleLookAlike() {
-	fmt.Println(tool.LookAlike("file_read", "fiIe_read"), tool.LookAlike("file_read", "file_write"))
-	// Output: true false
-}
-
 // Shown makes text safe to print.
 func ExampleShown() {
 	fmt.Println(tool.Shown("a\x1b[31mb", 100))

@@ -55,7 +55,7 @@ func TestToolsOfAFolderAreFoundAndRegistered(t *testing.T) {
 func start(t *testing.T, rt *runtime.Runtime, folder string) *registry.Registry {
 	t.Helper()
 	tools := registry.New()
-	require.NoError(t, tools.Load(t.Context(), registry.Directory(folder), opener(rt)))
+	require.NoError(t, tools.Load(t.Context(), registry.Directory(folder, nil), opener(rt)))
 	return tools
 }
 

@@ -20,7 +20,7 @@ import (
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
-	"github.com/caisson-run/caisson/wasm-tools/knowledge/corpus"
+	"github.com/caisson-run/caisson/wasm-tools/internal/corpus"
 )
 
 // corpusBytes is how much the documents have that are measured.

@@ -148,7 +148,7 @@ func TestAttackSQLPaths(t *testing.T) {
 // TestAttackSQLResources: a statement that never ends, or that wants more than there is, ends with the reason, and
 // the next call is fine.
 func TestAttackSQLResources(t *testing.T) {
-	found, err := registry.Directory("sql").Manifests(t.Context())
+	found, err := registry.Directory("sql", nil).Manifests(t.Context())
 	require.NoError(t, err)
 	hurried := openSQLTools(t, found, 200*time.Millisecond, "shop.db", "hostile.db")
 	s := openSQL(t, "shop.db", "hostile.db")
@@ -266,7 +266,7 @@ func TestAttackSQLMemory(t *testing.T) {
 
 // TestAttackDamagedDatabases: no damage of a database ends in a trap, and none outlives its call.
 func TestAttackDamagedDatabases(t *testing.T) {
-	found, err := registry.Directory("sql").Manifests(t.Context())
+	found, err := registry.Directory("sql", nil).Manifests(t.Context())
 	require.NoError(t, err)
 	s := openSQLTools(t, found, 5*time.Second, "shop.db")
 	whole, err := os.ReadFile(filepath.Join("sql", "testdata", "shop.db"))

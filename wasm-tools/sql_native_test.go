@@ -79,7 +79,7 @@ func statements(t *testing.T) []string {
 
 // TestNativeStatements: the tool says of each statement what SQLite says as a native program.
 func TestNativeStatements(t *testing.T) {
-	found, err := registry.Directory("sql").Manifests(t.Context())
+	found, err := registry.Directory("sql", nil).Manifests(t.Context())
 	require.NoError(t, err)
 	agree(t, found)
 }
@@ -215,7 +215,7 @@ func TestNativeModuleIsWhatItsSourcesAre(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.CopyFS(dir, os.DirFS("sql")))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "guest", "sql.wasm"), rebuilt, 0o600))
-	found, err := registry.Directory(dir).Manifests(t.Context())
+	found, err := registry.Directory(dir, nil).Manifests(t.Context())
 	require.NoError(t, err)
 	agree(t, found)
 }

@@ -64,7 +64,7 @@ const (
 // TestNativeSizes: questions about 200 MB, in a database and as CSV, give what the native program gives, within some
 // times its time.
 func TestNativeSizes(t *testing.T) {
-	found, err := registry.Directory("sql").Manifests(t.Context())
+	found, err := registry.Directory("sql", nil).Manifests(t.Context())
 	require.NoError(t, err)
 	s := openSQLTools(t, found, 2*time.Minute)
 	database := filepath.Join(s.project, "orders.db")

@@ -42,7 +42,7 @@ type rows struct {
 // openSQL copies the databases of testdata that are named into a project, and loads the tools.
 func openSQL(t testing.TB, databases ...string) *sqlTools {
 	t.Helper()
-	found, err := registry.Directory("sql").Manifests(t.Context())
+	found, err := registry.Directory("sql", nil).Manifests(t.Context())
 	require.NoError(t, err)
 	return openSQLTools(t, found, 2*time.Minute, databases...) // how long it takes is not what is tested
 }

@@ -50,7 +50,7 @@ func compiled(t testing.TB) []*manifests.Manifest {
 	t.Helper()
 	root, err := guests.Compile(t.Context(), modules...)
 	require.NoError(t, err)
-	found, err := registry.Directory(filepath.Join(root, "wasm-tools")).Manifests(t.Context())
+	found, err := registry.Directory(filepath.Join(root, "wasm-tools"), nil).Manifests(t.Context())
 	require.NoError(t, err)
 	var all []*manifests.Manifest
 	for _, f := range found {

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/caisson-run/caisson/internal/schema"
 	"github.com/caisson-run/caisson/internal/terminal"
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/manifests/schema"
 	"github.com/caisson-run/caisson/tool"
 )
 

@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/internal/schema"
 	"github.com/caisson-run/caisson/internal/terminal"
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/manifests/schema"
 )
 
 const completionHelp = `Print a script with which a shell completes commands, flags, the names of tools and their

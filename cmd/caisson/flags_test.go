@@ -11,8 +11,8 @@ import (
 
 	"github.com/caisson-run/caisson"
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/manifests/permission"
 	"github.com/caisson-run/caisson/tool"
 )
 

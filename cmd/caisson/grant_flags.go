@@ -9,10 +9,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/internal/terminal"
 	"github.com/caisson-run/caisson/internal/view"
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/manifests/permission"
 )
 
 // secretError says what is wrong with the value of --secret. The value must not be repeated with it,

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson"
+	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/runtime"
@@ -120,7 +121,7 @@ func withoutValue(entry registry.Entry) []string {
 
 // samePlace reports whether one request has room for only one of two secrets.
 func samePlace(a, b manifests.SecretPlace) bool {
-	same := func(a, b string) bool { return a != "" && manifests.FoldName(a) == manifests.FoldName(b) }
+	same := func(a, b string) bool { return a != "" && permission.FoldName(a) == permission.FoldName(b) }
 	return same(a.Header, b.Header) || same(a.Query, b.Query) || same(a.Body, b.Body)
 }
 

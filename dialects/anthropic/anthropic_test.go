@@ -11,6 +11,7 @@ import (
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
+	"github.com/caisson-run/caisson/dialects/internal/limits"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -103,16 +104,16 @@ func TestOtherDocumentsAreRefused(t *testing.T) {
 
 func TestResponsesAreBounded(t *testing.T) {
 	block := `{"type":"tool_use","name":"f"}`
-	_, err := New().Response([]byte(answer(strings.Repeat(block+",", dialects.MaxCalls-1)+block, "")))
+	_, err := New().Response([]byte(answer(strings.Repeat(block+",", limits.Calls-1)+block, "")))
 	require.NoError(t, err)
-	_, err = New().Response([]byte(answer(strings.Repeat(block+",", dialects.MaxCalls)+block, "")))
+	_, err = New().Response([]byte(answer(strings.Repeat(block+",", limits.Calls)+block, "")))
 	require.ErrorContains(t, err, "more than 4096 calls")
 	long := func(bytes int) string {
 		return answer(`{"type":"tool_use","name":"f","input":"`+strings.Repeat("x", bytes-2)+`"}`, "")
 	}
-	_, err = New().Response([]byte(long(dialects.MaxArguments)))
+	_, err = New().Response([]byte(long(limits.Arguments)))
 	require.NoError(t, err)
-	_, err = New().Response([]byte(long(dialects.MaxArguments + 1)))
+	_, err = New().Response([]byte(long(limits.Arguments + 1)))
 	require.ErrorContains(t, err, "content[0].input: has arguments of more than 1048576 bytes")
 	_, err = New().Response(make([]byte, dialects.MaxDocument+1))
 	require.ErrorContains(t, err, "more than 8388608")

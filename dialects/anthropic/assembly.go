@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/exact"
+	"github.com/caisson-run/caisson/dialects/internal/limits"
 	"github.com/caisson-run/caisson/dialects/internal/pieces"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
@@ -159,8 +159,8 @@ func (a *assembly) startCall(r wire.Reader, p *part, first block) error {
 	if first.Name == "" {
 		return r.Fail("name", "is missing; a tool_use block names its tool")
 	}
-	if a.calls == dialects.MaxCalls {
-		return r.Fail("", "the message has more than %d calls", dialects.MaxCalls)
+	if a.calls == limits.Calls {
+		return r.Fail("", "the message has more than %d calls", limits.Calls)
 	}
 	if a.taken == nil {
 		a.taken = map[string]bool{}

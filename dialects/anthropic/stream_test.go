@@ -14,6 +14,7 @@ import (
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
+	"github.com/caisson-run/caisson/dialects/internal/limits"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -233,5 +234,5 @@ func TestStreamsAreBounded(t *testing.T) {
 	assert.Len(t, stream.Response().Content, 8_300_000)
 	_, calls, err := dialecttest.Until(New(), func(n int) string { return startedCall(n, "") })
 	require.ErrorContains(t, err, "more than 4096 calls")
-	assert.Equal(t, dialects.MaxCalls, calls)
+	assert.Equal(t, limits.Calls, calls)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
+	"github.com/caisson-run/caisson/dialects/internal/limits"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -97,16 +98,16 @@ func TestACallThatWasCutSaysSo(t *testing.T) {
 func TestResponsesAreBounded(t *testing.T) {
 	one := `{"functionCall":{"name":"f"}}`
 	many := func(count int) []byte { return []byte(reply("STOP", strings.Repeat(one+",", count-1)+one)) }
-	_, err := New().Response(many(dialects.MaxCalls))
+	_, err := New().Response(many(limits.Calls))
 	require.NoError(t, err)
-	_, err = New().Response(many(dialects.MaxCalls + 1))
+	_, err = New().Response(many(limits.Calls + 1))
 	require.ErrorContains(t, err, "more than 4096 calls")
 	long := func(bytes int) []byte {
 		return []byte(reply("STOP", `{"functionCall":{"name":"f","args":"`+strings.Repeat("x", bytes-2)+`"}}`))
 	}
-	_, err = New().Response(long(dialects.MaxArguments))
+	_, err = New().Response(long(limits.Arguments))
 	require.NoError(t, err)
-	_, err = New().Response(long(dialects.MaxArguments + 1))
+	_, err = New().Response(long(limits.Arguments + 1))
 	require.ErrorContains(t, err, "functionCall.args: has arguments of more than 1048576 bytes")
 	_, err = New().Response([]byte(reply("STOP", strings.Repeat("{},", maxParts-1)+"{}")))
 	require.NoError(t, err)

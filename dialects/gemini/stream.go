@@ -10,6 +10,7 @@ import (
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/exact"
+	"github.com/caisson-run/caisson/dialects/internal/limits"
 	"github.com/caisson-run/caisson/dialects/internal/pieces"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
@@ -328,8 +329,8 @@ func (a *assembly) begin(r wire.Reader, f *functionCall) (*call, error) {
 	if f.Name == "" {
 		return nil, r.Fail("name", "is missing, and no call is open; a functionCall names its function")
 	}
-	if len(a.calls) == dialects.MaxCalls {
-		return nil, r.Fail("", "the response has more than %d calls", dialects.MaxCalls)
+	if len(a.calls) == limits.Calls {
+		return nil, r.Fail("", "the response has more than %d calls", limits.Calls)
 	}
 	id := cmp.Or(f.ID, madeID+strconv.Itoa(len(a.calls)))
 	c := &call{

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/internal/limits"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -96,7 +97,7 @@ func read(r wire.Reader, document json.RawMessage, outcome func(*wire.Outcome, b
 	if wired.IsError {
 		said.read = 2
 	}
-	if err := wire.Each(r, "content", wired.Content, dialects.MaxParts, said.add); err != nil {
+	if err := wire.Each(r, "content", wired.Content, limits.Parts, said.add); err != nil {
 		return tool.Result{}, err
 	}
 	result := outcome(&said.Outcome, wired.IsError)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/exact"
+	"github.com/caisson-run/caisson/dialects/internal/limits"
 	"github.com/caisson-run/caisson/dialects/internal/pieces"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
@@ -65,8 +66,8 @@ func (s *stream) Take(_ string, data []byte) error {
 		if err != nil {
 			return err
 		}
-		if len(s.calls) == dialects.MaxCalls {
-			return r.Fail("", "is one call too many; a batch may have %d", dialects.MaxCalls)
+		if len(s.calls) == limits.Calls {
+			return r.Fail("", "is one call too many; a batch may have %d", limits.Calls)
 		}
 		s.calls = append(s.calls, call)
 		s.Call(call)

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/internal/limits"
 	"github.com/caisson-run/caisson/dialects/internal/pieces"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
@@ -89,7 +89,7 @@ func (c *call) kind() (string, called) {
 }
 
 // maxElements limits the choices of a response, and the parts of a message.
-const maxElements = 2 * dialects.MaxCalls
+const maxElements = 2 * limits.Calls
 
 // Response reads a chat completion.
 func (dialect) Response(document []byte) (tool.ChatResponse, error) {
@@ -116,7 +116,7 @@ func (dialect) Response(document []byte) (tool.ChatResponse, error) {
 		return tool.ChatResponse{}, err
 	}
 	var calls []tool.Call
-	err = m.calls(r, dialects.MaxCalls, func(r wire.Reader, c *call) error {
+	err = m.calls(r, limits.Calls, func(r wire.Reader, c *call) error {
 		kind, what := c.kind()
 		if kind == "" {
 			return r.Fail("function", "is missing; want a call: {\"id\":…,\"type\":\"function\",\"function\":{…}}")

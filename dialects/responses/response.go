@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/internal/limits"
 	"github.com/caisson-run/caisson/dialects/internal/pieces"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
@@ -175,8 +175,8 @@ func (dialect) Response(document []byte) (tool.ChatResponse, error) {
 			text.WriteString(said)
 			return err
 		}
-		if len(calls) >= dialects.MaxCalls {
-			return r.Fail("", "is one call too many; a response may have %d", dialects.MaxCalls)
+		if len(calls) >= limits.Calls {
+			return r.Fail("", "is one call too many; a response may have %d", limits.Calls)
 		}
 		o := &open{}
 		calls = append(calls, o)
@@ -196,7 +196,7 @@ func (dialect) Response(document []byte) (tool.ChatResponse, error) {
 }
 
 // maxElements limits the items of a response, and the parts of a message.
-const maxElements = 2 * dialects.MaxCalls
+const maxElements = 2 * limits.Calls
 
 // each calls visit with the items of the output, and their indexes.
 func (w *response) each(r wire.Reader, visit func(r wire.Reader, index int64, i *item) error) error {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/exact"
+	"github.com/caisson-run/caisson/dialects/internal/limits"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -179,7 +180,7 @@ func shellArguments(action json.RawMessage) string {
 		return "{}"
 	}
 	action = bytes.ToValidUTF8(action, []byte("\uFFFD")) // as texts are decoded
-	given, err := exact.Parse(action, tool.MaxArgumentsDepth, dialects.MaxArguments)
+	given, err := exact.Parse(action, tool.MaxArgumentsDepth, limits.Arguments)
 	if err != nil {
 		return string(wire.Compact(action))
 	}

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/manifests/permission"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -52,9 +52,9 @@ func (p *Permission) allowGrant(name string) tool.Allow {
 	return tool.Allow{Grant: manifests.Grant{Tools: []string{p.tool}, Calls: []manifests.CallGrant{{Tool: name}}}.Rule()}
 }
 
-// Check returns nil if the tool may be called, else a receipt that the caller may keep. The name
+// check returns nil if the tool may be called, else a receipt that the caller may keep. The name
 // may be any text.
-func (p *Permission) Check(name string) *tool.Denial {
+func (p *Permission) check(name string) *tool.Denial {
 	if _, allowed := p.allowed[name]; allowed {
 		return nil
 	}

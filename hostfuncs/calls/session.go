@@ -5,7 +5,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/caisson-run/caisson/hostfuncs/journal"
+	"github.com/caisson-run/caisson/internal/journal"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -18,7 +18,8 @@ type Session struct {
 	permission *Permission
 	maker      Maker
 	now        func() time.Time
-	journal    journal.Journal
+	// Journal has the calls, allowed or not, and the receipts of those that were denied.
+	Journal journal.Journal
 }
 
 // Open returns the session of one guest. With a nil maker, an allowed call fails with
@@ -32,14 +33,14 @@ func (p *Permission) Open(maker Maker, now func() time.Time) *Session {
 // made, the error is an [*Error].
 func (s *Session) Call(ctx context.Context, name, arguments string) (tool.Record, error) {
 	noted := tool.HostCall{Kind: "tools.call", Target: tool.Shown(name, maxShown), Bytes: int64(len(arguments)), Began: s.now(), Status: string(tool.Internal)}
-	entry, count := s.journal.Begin(noted)
+	entry, count := s.Journal.Begin(noted)
 	defer func() { // runs after a panic too
 		noted.Duration = s.now().Sub(noted.Began)
-		s.journal.Change(entry, func(call *tool.HostCall) { *call = noted })
+		s.Journal.Change(entry, func(call *tool.HostCall) { *call = noted })
 	}()
-	if denial := s.permission.Check(name); denial != nil {
+	if denial := s.permission.check(name); denial != nil {
 		noted.Status = string(tool.Denied)
-		s.journal.Deny(*denial, nil)
+		s.Journal.Deny(*denial, nil)
 		return tool.Record{}, &Error{Op: "call", Kind: ErrDenied, Message: denial.Rule, Denial: denial}
 	}
 	noted.Allowed = true
@@ -70,15 +71,3 @@ func shown(record tool.Record, call tool.Call) tool.Record {
 		Cuts: record.Cuts, Denials: record.Denials,
 	}
 }
-
-// MakeNotes turns the receipts so far into notes; see [tool.Denial].
-func (s *Session) MakeNotes() { s.journal.MakeNotes() }
-
-// Denials returns the receipts of denied calls.
-func (s *Session) Denials() []tool.Denial { return s.journal.Denials() }
-
-// HostCalls returns the first [tool.MaxHostCalls] calls, in order.
-func (s *Session) HostCalls() []tool.HostCall { return s.journal.HostCalls() }
-
-// Count returns the number of calls, allowed or not.
-func (s *Session) Count() int64 { return s.journal.Count() }

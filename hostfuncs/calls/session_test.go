@@ -68,12 +68,12 @@ func TestHostCallsTellWhatBecameOfEach(t *testing.T) {
 			record, err = tool.Record{Result: test.result}, test.err
 			began := time.Now()
 			_, _ = s.Call(t.Context(), test.name, "{}")
-			all := s.HostCalls()
+			all := s.Journal.HostCalls()
 			want := tool.HostCall{Kind: "tools.call", Target: test.name, Bytes: test.bytes, Duration: time.Since(began), Allowed: test.name == "search", Status: test.status, Began: began}
 			assert.Equal(t, want, all[len(all)-1])
 		}
-		assert.EqualValues(t, 7, s.Count())
-		assert.Len(t, s.Denials(), 1)
+		assert.EqualValues(t, 7, s.Journal.Count())
+		assert.Len(t, s.Journal.Denials(), 1)
 	})
 }
 
@@ -115,8 +115,8 @@ func TestCallsThatWereNotMade(t *testing.T) {
 func TestPanicIsNoted(t *testing.T) {
 	s := search(t).Open(func(context.Context, tool.Call) (tool.Record, error) { panic("a bug") }, time.Now)
 	assert.Panics(t, func() { _, _ = s.Call(t.Context(), "search", "{}") })
-	require.Len(t, s.HostCalls(), 1)
-	assert.Equal(t, "internal", s.HostCalls()[0].Status)
+	require.Len(t, s.Journal.HostCalls(), 1)
+	assert.Equal(t, "internal", s.Journal.HostCalls()[0].Status)
 }
 
 // TestWhatIsKeptIsBounded: the first receipts and the last stay.
@@ -128,9 +128,9 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 	}
 	_, err := s.Call(t.Context(), "denied_0", "{}")
 	require.Error(t, err)
-	assert.EqualValues(t, 1001, s.Count())
-	assert.Len(t, s.HostCalls(), tool.MaxHostCalls)
-	denials := s.Denials()
+	assert.EqualValues(t, 1001, s.Journal.Count())
+	assert.Len(t, s.Journal.HostCalls(), tool.MaxHostCalls)
+	denials := s.Journal.Denials()
 	require.Len(t, denials, 32)
 	assert.Equal(t, "denied_1", denials[0].Value)
 	assert.Equal(t, "denied_0", denials[31].Value, "the most recent last")

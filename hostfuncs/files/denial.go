@@ -3,8 +3,8 @@ package files
 import (
 	"path"
 
+	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/manifests/permission"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -26,7 +26,7 @@ const (
 // deny keeps a receipt and returns an error with it.
 func (v *View) deny(sentinel error, op, guest, rule string, w wanted) error {
 	denial := tool.Denial{Permission: "files", Value: shown(guest), Rule: rule}
-	v.journal.Deny(denial, func() tool.Allow { return w.allow(v.limits.Tool) })
+	v.Journal.Deny(denial, func() tool.Allow { return w.allow(v.limits.Tool) })
 	return &Error{Op: op, Path: denial.Value, Err: sentinel, Denial: &denial}
 }
 

@@ -88,8 +88,8 @@ func TestReceiptsSayWhatWouldAllowIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			view := openView(t, files.NewStore(files.Options{}), files.Limits{Tool: "guest"}, m)
 			require.ErrorIs(t, c.do(preopen(t, view, "/")), files.ErrDenied)
-			require.Len(t, view.Denials(), 1)
-			got := view.Denials()[0]
+			require.Len(t, view.Journal.Denials(), 1)
+			got := view.Journal.Denials()[0]
 			assert.Equal(t, "files", got.Permission)
 			assert.NotEmpty(t, got.Rule)
 			assert.Equal(t, c.want.Value, got.Value)
@@ -105,16 +105,16 @@ func TestReceiptsAreMergedAndCapped(t *testing.T) {
 	for range 10 {
 		require.ErrorIs(t, errOf(read(root, "etc/passwd")), files.ErrDenied)
 	}
-	assert.Len(t, view.Denials(), 1)
+	assert.Len(t, view.Journal.Denials(), 1)
 	for i := range 100 {
 		require.ErrorIs(t, errOf(read(root, fmt.Sprintf("etc/%d", i))), files.ErrDenied)
 	}
-	denials := view.Denials()
+	denials := view.Journal.Denials()
 	assert.Len(t, denials, 32)
 	assert.Equal(t, "/etc/passwd", denials[0].Value, "how it began stays")
 	assert.Equal(t, "/etc/99", denials[31].Value, "and the most recent is last")
 	require.ErrorIs(t, errOf(read(root, "etc/5")), files.ErrDenied)
-	assert.Equal(t, "/etc/5", view.Denials()[31].Value, "also when it has been refused before")
+	assert.Equal(t, "/etc/5", view.Journal.Denials()[31].Value, "also when it has been refused before")
 	_, err := read(root, "long/"+strings.Repeat("é/", 1300))
 	require.ErrorIs(t, err, files.ErrDenied)
 	assert.Less(t, len(err.Error()), 1000)
@@ -171,8 +171,8 @@ func TestWhatIsSuggestedWorks(t *testing.T) {
 			store := files.NewStore(files.Options{})
 			before := openView(t, store, files.Limits{Tool: "guest"}, beside)
 			require.ErrorIs(t, do(preopen(t, before, "/")), files.ErrDenied)
-			require.Len(t, before.Denials(), 1)
-			after := openView(t, store, files.Limits{Tool: "guest"}, pasted(t, before.Denials()[0].Allow, host, beside)...)
+			require.Len(t, before.Journal.Denials(), 1)
+			after := openView(t, store, files.Limits{Tool: "guest"}, pasted(t, before.Journal.Denials()[0].Allow, host, beside)...)
 			assert.NoError(t, do(preopen(t, after, "/")))
 			_ = os.RemoveAll(filepath.Join(host, "dir"))
 		})
@@ -180,7 +180,7 @@ func TestWhatIsSuggestedWorks(t *testing.T) {
 	t.Run("a file at the top", func(t *testing.T) {
 		view := openView(t, files.NewStore(files.Options{}), files.Limits{Tool: "guest"})
 		require.ErrorIs(t, write(preopen(t, view, "/"), "new", "x"), files.ErrDenied)
-		assert.Zero(t, view.Denials()[0].Allow, "nobody should mount anything at /")
+		assert.Zero(t, view.Journal.Denials()[0].Allow, "nobody should mount anything at /")
 	})
 }
 
@@ -188,7 +188,7 @@ func TestGrantNamesTheTool(t *testing.T) {
 	for _, name := range []string{"file_read", "a-b", "no", "Null", "7zip", "-", "_x", "", "a]", "*"} {
 		view := openView(t, files.NewStore(files.Options{}), files.Limits{Tool: name})
 		require.ErrorIs(t, errOf(read(preopen(t, view, "/"), "etc/passwd")), files.ErrDenied)
-		grant := view.Denials()[0].Allow.Grant
+		grant := view.Journal.Denials()[0].Allow.Grant
 		if strings.ContainsAny(name, "]*") || name == "" {
 			assert.Nil(t, grant)
 			continue
@@ -200,5 +200,5 @@ func TestGrantNamesTheTool(t *testing.T) {
 func TestNoRuleForMoreThanIsShown(t *testing.T) {
 	view := openView(t, files.NewStore(files.Options{}), files.Limits{Tool: "guest"})
 	require.ErrorIs(t, errOf(read(preopen(t, view, "/"), strings.Repeat("long/", 150)+"x")), files.ErrDenied)
-	assert.Zero(t, view.Denials()[0].Allow)
+	assert.Zero(t, view.Journal.Denials()[0].Allow)
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/caisson-run/caisson/manifests/permission"
+	"github.com/caisson-run/caisson/internal/permission"
 )
 
 // maxEntries is the maximum number of names in a directory that can be listed, since the host keeps

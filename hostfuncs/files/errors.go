@@ -30,7 +30,7 @@ var (
 	ErrNotSupported = errors.New("not supported")
 	ErrBadHandle    = errors.New("bad file handle")
 	ErrBusy         = errors.New("resource busy")
-	ErrIO           = errors.New("input/output error")
+	errIO           = errors.New("input/output error")
 )
 
 // Error is the failure of one operation. Its text is safe to show to a guest: it contains only
@@ -40,7 +40,7 @@ type Error struct {
 	Path string // the absolute guest path, shortened and without control characters
 	Err  error  // matches one of the sentinels of this package
 	// Denial is the receipt if a permission denied the operation, else nil. For an operation of
-	// a view, only [View.Denials] returns what would allow it.
+	// a view, only its Journal returns what would allow it.
 	Denial *tool.Denial
 
 	// cause is the host's error behind ErrIO. It may contain host paths.
@@ -63,7 +63,7 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Unwrap returns the sentinel and, for [ErrIO], the host's error. The text of the host's error is
+// Unwrap returns the sentinel and, for errIO, the host's error. The text of the host's error is
 // for the operator only.
 func (e *Error) Unwrap() []error {
 	if e.cause == nil {
@@ -72,7 +72,7 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Err, e.cause}
 }
 
-// sentinelOf returns the sentinel for an error of the host. The default is [ErrIO].
+// sentinelOf returns the sentinel for an error of the host. The default is errIO.
 func sentinelOf(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return ErrNotExist
@@ -119,7 +119,7 @@ func sentinelOf(err error) error {
 	case errors.Is(err, fs.ErrClosed):
 		return ErrBadHandle
 	default:
-		return ErrIO
+		return errIO
 	}
 }
 

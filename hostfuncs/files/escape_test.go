@@ -270,11 +270,11 @@ func TestNoPathLeavesTheDirectory(t *testing.T) {
 			assert.ErrorIs(t, err, a.want)
 			assert.NotContains(t, leak, secret)
 			assert.False(t, w.outsideChanged())
-			assert.NotEmpty(t, view.Denials(), "a refused path leaves a receipt")
+			assert.NotEmpty(t, view.Journal.Denials(), "a refused path leaves a receipt")
 			if err != nil {
 				assert.NotContains(t, err.Error(), w.base)
 			}
-			for _, denial := range view.Denials() {
+			for _, denial := range view.Journal.Denials() {
 				assert.Equal(t, "files", denial.Permission)
 				assert.NotContains(t, denial.Value+denial.Rule+string(denial.Allow.Grant), w.base)
 			}

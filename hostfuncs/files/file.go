@@ -7,7 +7,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/caisson-run/caisson/hostfuncs/journal"
+	"github.com/caisson-run/caisson/internal/journal"
 	"github.com/caisson-run/caisson/manifests"
 )
 

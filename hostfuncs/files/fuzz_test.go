@@ -97,7 +97,7 @@ func FuzzPath(f *testing.F) {
 					}
 				}
 			}
-			for _, denial := range view.Denials() {
+			for _, denial := range view.Journal.Denials() {
 				assert.NotContains(t, denial.Value+denial.Rule+string(denial.Allow.Manifest)+string(denial.Allow.Grant), w.base)
 			}
 			require.False(t, w.outsideChanged())

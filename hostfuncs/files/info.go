@@ -12,7 +12,7 @@ type FileKind uint8
 
 // The kinds of files that guests can distinguish. Pipes, sockets and devices are Unknown.
 const (
-	Unknown FileKind = iota
+	unknown FileKind = iota
 	Regular
 	Directory
 	Symlink

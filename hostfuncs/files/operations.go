@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/caisson-run/caisson/hostfuncs/journal"
+	"github.com/caisson-run/caisson/internal/journal"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -26,12 +26,6 @@ const (
 	opWrite    = "files.write" // likewise
 )
 
-// HostCalls returns a copy of the first [tool.MaxHostCalls] operations that [View.Operations]
-// counts, in order. Reads and writes of a file are added to the operation that opened it: their
-// bytes, their time and the status of the last failure. Operations with two paths show both, as
-// "/project/from -> /project/to".
-func (v *View) HostCalls() []tool.HostCall { return v.journal.HostCalls() }
-
 // operation is an operation in progress.
 type operation struct {
 	view  *View
@@ -40,7 +34,7 @@ type operation struct {
 
 // begin counts and lists an operation. The first path that is located sets its target.
 func (v *View) begin(kind string) operation {
-	v.current, _ = v.journal.Begin(tool.HostCall{Kind: kind, Began: time.Now()})
+	v.current, _ = v.Journal.Begin(tool.HostCall{Kind: kind, Began: time.Now()})
 	return operation{v, v.current}
 }
 
@@ -58,7 +52,7 @@ func (d *Dir) operate(kind, op, name string, changes bool, do func(p place) erro
 
 // end lists the outcome of the operation.
 func (o operation) end(err error) {
-	o.view.journal.Change(o.entry, func(call *tool.HostCall) {
+	o.view.Journal.Change(o.entry, func(call *tool.HostCall) {
 		call.Duration = time.Since(call.Began)
 		call.Allowed = denialOf(err) == nil
 		call.Status = statusOf(err)
@@ -67,7 +61,7 @@ func (o operation) end(err error) {
 
 // name adds a path to the target of the current operation.
 func (v *View) name(guest string) {
-	v.journal.Change(v.current, func(call *tool.HostCall) {
+	v.Journal.Change(v.current, func(call *tool.HostCall) {
 		if call.Target != "" {
 			call.Target += " -> "
 		}
@@ -85,7 +79,7 @@ func (f *File) used(kind string, began time.Time, n int, err error) {
 		o.end(err)
 		return
 	}
-	v.journal.Change(f.listed, func(call *tool.HostCall) {
+	v.Journal.Change(f.listed, func(call *tool.HostCall) {
 		call.Bytes += int64(n)
 		call.Duration += time.Since(began)
 		if status := statusOf(err); status != statusOK {

@@ -20,7 +20,7 @@ import (
 func listed(t *testing.T, view *files.View) []string {
 	t.Helper()
 	var lines []string
-	for _, o := range view.HostCalls() {
+	for _, o := range view.Journal.HostCalls() {
 		assert.Positive(t, o.Duration)
 		assert.Equal(t, o.Status != "denied", o.Allowed, "%+v", o)
 		lines = append(lines, fmt.Sprintf("%s %s %d %s", o.Kind, o.Target, o.Bytes, o.Status))
@@ -80,7 +80,7 @@ func TestOperationsAreListed(t *testing.T) {
 		"files.truncate /project/f 0 ok",
 		"files.times /project/f 0 ok",
 	}, listed(t, view))
-	assert.EqualValues(t, len(view.HostCalls()), view.Operations())
+	assert.EqualValues(t, len(view.Journal.HostCalls()), view.Journal.Count())
 }
 
 func TestOperationsOfHandlesBelongToTheOpen(t *testing.T) {
@@ -91,11 +91,11 @@ func TestOperationsOfHandlesBelongToTheOpen(t *testing.T) {
 	b := openFile(t, d, "b", files.OpenOptions{Read: true})
 	require.NoError(t, errOf(io.ReadAll(a)))
 	require.NoError(t, errOf(a.WriteAt([]byte("abc"), 0)))
-	before := view.HostCalls()
+	before := view.Journal.HostCalls()
 	require.NoError(t, errOf(b.Read(make([]byte, 10))))
 	require.NoError(t, a.Close())
 	assert.Equal(t, []string{"files.open /project/a 13 ok", "files.open /project/b 1 ok"}, listed(t, view))
-	assert.Greater(t, view.HostCalls()[1].Duration, before[1].Duration)
+	assert.Greater(t, view.Journal.HostCalls()[1].Duration, before[1].Duration)
 	assert.Zero(t, before[1].Bytes, "a list does not change once it is handed out")
 
 	c := openFile(t, d, "c", files.OpenOptions{Write: true, Create: true})
@@ -141,9 +141,9 @@ func TestListOfOperationsIsBounded(t *testing.T) {
 		require.NoError(t, errOf(f.Read(make([]byte, 4))))
 	}
 	require.NoError(t, errOf(last.Write([]byte("x"))))
-	operations := view.HostCalls()
+	operations := view.Journal.HostCalls()
 	require.Len(t, operations, tool.MaxHostCalls)
-	assert.EqualValues(t, 2*tool.MaxHostCalls+2, view.Operations(), "all are counted")
+	assert.EqualValues(t, 2*tool.MaxHostCalls+2, view.Journal.Count(), "all are counted")
 	assert.EqualValues(t, 4, operations[0].Bytes, "what is listed goes on being updated")
 	assert.Less(t, len(operations[1].Target), 600)
 	for _, o := range operations[1:] {
@@ -155,6 +155,6 @@ func TestListOfOperationsIsBounded(t *testing.T) {
 
 func TestViewThatDoesNothingListsNothing(t *testing.T) {
 	view := newWorld(t).open(manifests.AccessReadWrite)
-	assert.Empty(t, view.HostCalls())
-	assert.Zero(t, testing.AllocsPerRun(100, func() { view.HostCalls() }))
+	assert.Empty(t, view.Journal.HostCalls())
+	assert.Zero(t, testing.AllocsPerRun(100, func() { view.Journal.HostCalls() }))
 }

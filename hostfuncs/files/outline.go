@@ -58,7 +58,7 @@ func (p place) need() error {
 // is open in the outline's view is opened again with [View.ReopenDir] and [View.ReopenFile]. The
 // outline's view is only read, so that any number of calls may resume it at a time.
 func (v *View) Resume(from *View) {
-	v.journal.Continue(&from.journal, time.Now)
+	v.Journal.Continue(&from.Journal, time.Now)
 	v.virtualInodes = maps.Clone(from.virtualInodes)
 	v.lastInode = from.lastInode
 	v.current = from.current
@@ -69,7 +69,7 @@ func (v *View) Restart() {
 	for h := range v.handles {
 		_ = h.Close() // directories above the mounts, and trees: there is nothing of the host's
 	}
-	v.journal.Reset()
+	v.Journal.Reset()
 	v.virtualInodes, v.lastInode = nil, 0
 	for _, m := range v.mounts {
 		v.lastInode += m.names()

@@ -133,8 +133,8 @@ func TestReadOnlyDirectoryDoesNotChange(t *testing.T) {
 				}
 				assert.ErrorIs(t, a.guest(d), files.ErrReadOnly)
 			}
-			require.NotEmpty(t, view.Denials())
-			assert.Contains(t, view.Denials()[0].Rule, "read-only")
+			require.NotEmpty(t, view.Journal.Denials())
+			assert.Contains(t, view.Journal.Denials()[0].Rule, "read-only")
 			assert.Equal(t, before, snapshot(t, w.base), "not a byte, not a time may change")
 		})
 		t.Run(a.name+" (control)", func(t *testing.T) {
@@ -157,7 +157,7 @@ func TestReadOnlyDirectoryCanBeRead(t *testing.T) {
 	require.NoError(t, d.Sync())
 	assert.ErrorIs(t, d.Mkdir("sub"), files.ErrExist, "making what exists is no attempt to write")
 	assert.ErrorIs(t, preopen(t, view, "/").Mkdir("project"), files.ErrExist)
-	assert.Empty(t, view.Denials())
+	assert.Empty(t, view.Journal.Denials())
 }
 
 func TestReadOnlyReceiptSaysWhoDecided(t *testing.T) {
@@ -176,8 +176,8 @@ func TestReadOnlyReceiptSaysWhoDecided(t *testing.T) {
 			m.Requested, m.Granted = c.requested, c.granted
 			view := openView(t, files.NewStore(files.Options{}), files.Limits{Tool: "guest"}, m)
 			err := preopen(t, view, "/project").Mkdir("made")
-			require.Len(t, view.Denials(), 1)
-			denial := view.Denials()[0]
+			require.Len(t, view.Journal.Denials(), 1)
+			denial := view.Journal.Denials()[0]
 			assert.Equal(t, c.rule, denial.Rule)
 			assert.Equal(t, c.allow, denial.Allow)
 			assert.Equal(t, "/project/made", denial.Value)

@@ -53,7 +53,7 @@ func TestPipeIsNotOpened(t *testing.T) {
 		_, _, err := d.Open("pipe", files.OpenOptions{Directory: true})
 		assert.ErrorIs(t, err, files.ErrNotDir)
 	})
-	assert.Contains(t, view.Denials()[0].Rule, "pipes")
+	assert.Contains(t, view.Journal.Denials()[0].Rule, "pipes")
 	assert.Equal(t, files.Unknown, must(d.Stat("pipe", false)).Kind)
 }
 
@@ -152,7 +152,7 @@ func TestErrorsOfTheHostAreMapped(t *testing.T) {
 		assert.ErrorIs(t, err, want, host)
 		assert.NotContains(t, err.Error(), w.base)
 		refused := want == files.ErrDenied || want == files.ErrReadOnly
-		assert.Equal(t, refused, len(view.Denials()) == 1, "what the host refuses leaves a receipt: %v", host)
+		assert.Equal(t, refused, len(view.Journal.Denials()) == 1, "what the host refuses leaves a receipt: %v", host)
 	}
 }
 

@@ -12,17 +12,17 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/manifests/permission"
 	"github.com/caisson-run/caisson/tool"
 )
 
 // The defaults for zero values.
 const (
-	DefaultQuotaBytes = 256 << 20
-	DefaultQuotaFiles = 10_000
-	DefaultAddedBytes = 64 << 20
-	DefaultOpenFiles  = 64
+	defaultQuotaBytes = 256 << 20
+	defaultQuotaFiles = 10_000
+	defaultAddedBytes = 64 << 20
+	defaultOpenFiles  = 64
 )
 
 // Mount is one effective file permission, a host directory mounted at a guest path, or a tree of
@@ -48,7 +48,7 @@ type Mount struct {
 }
 
 // Quota limits the whole content of a host directory, no matter who wrote it. A zero field means
-// the default: [DefaultQuotaBytes], [DefaultQuotaFiles].
+// the default: 256 MiB, 10,000 files.
 //
 // To enforce it, the directory is walked before a call's first change, unless other calls of the
 // store have mounted it too, and after another store or process has changed it. Walking 10,000 files
@@ -62,8 +62,8 @@ func (q Quota) doubled() Quota {
 	return Quota{Bytes: q.Bytes + min(q.Bytes, math.MaxInt64-q.Bytes), Files: q.Files + min(q.Files, math.MaxInt-1-q.Files)}
 }
 
-// Limits are the limits of one call. A zero number means the default: [DefaultOpenFiles],
-// [DefaultAddedBytes].
+// Limits are the limits of one call. A zero number means the default: 64 open files,
+// 64 MiB added.
 type Limits struct {
 	// Tool is the name of the called tool, for the grants that receipts suggest. It is not a
 	// limit.
@@ -74,7 +74,7 @@ type Limits struct {
 
 // Options configures a [Store].
 type Options struct {
-	// Logger receives the host's errors behind [ErrIO]. They may contain host paths and
+	// Logger receives the host's errors that guests see as input/output errors. They may contain host paths and
 	// never reach a guest. If it is nil, they are discarded.
 	Logger *slog.Logger
 }
@@ -150,7 +150,7 @@ func (l Limits) resolve() (Limits, error) {
 	if l.OpenFiles < 0 || l.AddedBytes < 0 {
 		return l, fmt.Errorf("file limits: %w: they must not be negative", ErrInvalid)
 	}
-	l.OpenFiles, l.AddedBytes = cmp.Or(l.OpenFiles, DefaultOpenFiles), cmp.Or(l.AddedBytes, DefaultAddedBytes)
+	l.OpenFiles, l.AddedBytes = cmp.Or(l.OpenFiles, defaultOpenFiles), cmp.Or(l.AddedBytes, defaultAddedBytes)
 	return l, nil
 }
 
@@ -172,7 +172,7 @@ func (m *Mount) resolve() error {
 	case m.Host.Base() == "":
 		return invalid("it has no host directory")
 	}
-	m.Quota = Quota{cmp.Or(m.Quota.Bytes, DefaultQuotaBytes), cmp.Or(m.Quota.Files, DefaultQuotaFiles)}
+	m.Quota = Quota{cmp.Or(m.Quota.Bytes, defaultQuotaBytes), cmp.Or(m.Quota.Files, defaultQuotaFiles)}
 	return nil
 }
 

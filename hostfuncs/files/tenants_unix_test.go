@@ -74,7 +74,7 @@ func (n *tenancy) call(tenant string, worker, round int) {
 			n.crossings.Add(1)
 		}
 	}
-	for _, o := range view.HostCalls() {
+	for _, o := range view.Journal.HostCalls() {
 		if o.Allowed && strings.Contains(o.Target, other) {
 			n.crossings.Add(1)
 		}

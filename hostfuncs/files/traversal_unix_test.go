@@ -81,7 +81,7 @@ func TestNoSpellingOfAPathLeavesTheDirectory(t *testing.T) {
 				}
 			}
 		}
-		require.NotEmpty(t, view.Denials())
+		require.NotEmpty(t, view.Journal.Denials())
 		text, err := read(project, "sub/.././f")
 		require.NoError(t, err, "what stays inside is no attack")
 		assert.Equal(t, "text", text)

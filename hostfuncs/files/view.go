@@ -9,9 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/caisson-run/caisson/hostfuncs/journal"
+	"github.com/caisson-run/caisson/internal/journal"
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/tool"
 )
 
 // maxLogged is the maximum number of lines that one call can log.
@@ -22,15 +21,20 @@ const maxLogged = 16
 // A view, its directories and its files may be used by one goroutine at a time, like a WebAssembly
 // instance. Paths use "/" on every system and are relative to a [Dir].
 type View struct {
+	// Journal has the operations that are subject to permissions: those on paths, and changes of an open file's size
+	// and times. Reads and writes of a file are added to the operation that opened it: their bytes, their time and the
+	// status of the last failure. Operations with two paths show both, as "/project/from -> /project/to". It also has
+	// the receipts of denied operations.
+	Journal journal.Journal
+
 	ctx      context.Context // of the current operation
 	store    *Store
 	mounts   []*mount // sorted by guest path
 	limits   Limits
 	preopens []Preopen
-	top      Dir        // the virtual "/"
-	first    [2]Preopen // backing array of preopens, large enough for most calls
-	escape   error      // what os.Root returns for a path that leaves it
-	journal  journal.Journal
+	top      Dir           // the virtual "/"
+	first    [2]Preopen    // backing array of preopens, large enough for most calls
+	escape   error         // what os.Root returns for a path that leaves it
 	current  journal.Entry // of the current operation
 	logged   int
 	closed   bool
@@ -101,20 +105,6 @@ func (v *View) Preopens() []Preopen { return v.preopens }
 // a parameter because files are read and written through interfaces that take none.
 func (v *View) SetContext(ctx context.Context) { v.ctx = ctx }
 
-// Denials returns the receipts of denied operations in order, without duplicates and at most
-// [journal.MaxDenials] of them.
-func (v *View) Denials() []tool.Denial { return v.journal.Denials() }
-
-// MakeNotes turns the receipts so far into notes.
-func (v *View) MakeNotes() { v.journal.MakeNotes() }
-
-// Forget drops the receipts, and what was counted and listed so far.
-func (v *View) Forget() { v.journal.Forget() }
-
-// Operations returns the number of operations that are subject to permissions: those on paths, and
-// changes of an open file's size and times.
-func (v *View) Operations() int64 { return v.journal.Count() }
-
 // Close closes the view and everything that is open in it. Closing it again does nothing.
 func (v *View) Close() error {
 	if v.closed {
@@ -161,9 +151,9 @@ func (v *View) fail(op, guest string, err error) error {
 	switch sentinel {
 	case ErrDenied, ErrReadOnly:
 		return v.deny(sentinel, op, guest, ruleHost, wanted{})
-	case ErrIO:
+	case errIO:
 		v.warn("file operation failed on the host", op, guest, slog.Any("error", err))
-		return &Error{Op: op, Path: shown(guest), Err: ErrIO, cause: err}
+		return &Error{Op: op, Path: shown(guest), Err: errIO, cause: err}
 	}
 	return &Error{Op: op, Path: shown(guest), Err: sentinel}
 }
@@ -264,7 +254,7 @@ func kindOf(mode os.FileMode) FileKind {
 	case os.ModeSymlink:
 		return Symlink
 	default:
-		return Unknown
+		return unknown
 	}
 }
 

@@ -246,7 +246,7 @@ func TestMountAtRoot(t *testing.T) {
 	assert.Equal(t, "guest's own", must(read(root, "etc/passwd")))
 	assert.ErrorIs(t, errOf(read(root, "../outside/secret.txt")), files.ErrDenied)
 	assert.ErrorIs(t, errOf(read(root, "/etc/passwd")), files.ErrDenied)
-	for _, denial := range view.Denials() {
+	for _, denial := range view.Journal.Denials() {
 		assert.Empty(t, denial.Allow, "no other mount would help")
 	}
 }
@@ -336,15 +336,15 @@ func TestHostCallsAreCounted(t *testing.T) {
 	w := newWorld(t, "f = text")
 	view := w.open(manifests.AccessReadWrite)
 	d := preopen(t, view, "/project")
-	assert.Zero(t, view.Operations())
+	assert.Zero(t, view.Journal.Count())
 	f := openFile(t, d, "f", files.OpenOptions{Read: true})
 	require.NoError(t, errOf(f.Read(make([]byte, 10))))
 	require.NoError(t, f.Close())
 	_ = d.Mkdir("f")
 	_ = d.Rename("f", d, "g")
 	_, _ = d.Stat("../x", true)
-	assert.EqualValues(t, 4, view.Operations())
-	assert.Len(t, view.HostCalls(), 4)
+	assert.EqualValues(t, 4, view.Journal.Count())
+	assert.Len(t, view.Journal.HostCalls(), 4)
 }
 
 func TestUnknownHostErrorsStayWithTheOperator(t *testing.T) {

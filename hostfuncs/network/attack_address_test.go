@@ -44,8 +44,8 @@ func TestAttackNameLeadsInside(t *testing.T) {
 			assert.Contains(t, denied(t, err), c.word)
 			assert.NotContains(t, err.Error(), netip.MustParseAddr(c.address).Unmap().String(), "a guest does not learn the address")
 			assert.Equal(t, before, inside.connections.Load())
-			require.Len(t, s.Denials(), 1)
-			assert.Equal(t, inside.at("api.example.com", "/p"), s.Denials()[0].Value)
+			require.Len(t, s.Journal.Denials(), 1)
+			assert.Equal(t, inside.at("api.example.com", "/p"), s.Journal.Denials()[0].Value)
 		})
 	}
 }
@@ -122,7 +122,7 @@ func TestMixedAnswerThatFails(t *testing.T) {
 		Resolver: newNames(t, map[string][]string{"mixed.example.com": {"10.0.0.7", "127.0.0.1"}}).resolver(),
 	})
 	require.ErrorIs(t, errOf(get(t, s, gone.at("mixed.example.com", "/"))), ErrIO)
-	assert.Empty(t, s.Denials())
+	assert.Empty(t, s.Journal.Denials())
 }
 
 // TestAttackSharedConnection: private addresses that are granted for one host are none for
@@ -281,8 +281,8 @@ func TestUnreachable(t *testing.T) {
 			_, err := get(t, s, c.target)
 			require.ErrorIs(t, err, ErrIO)
 			assert.Equal(t, "request: network error: "+c.message, err.Error())
-			assert.Empty(t, s.Denials())
-			assert.Equal(t, "io", s.HostCalls()[0].Status)
+			assert.Empty(t, s.Journal.Denials())
+			assert.Equal(t, "io", s.Journal.HostCalls()[0].Status)
 		})
 	}
 }

@@ -59,9 +59,9 @@ func TestAttackRedirect(t *testing.T) {
 					assert.Contains(t, rule, "redirected there")
 					assert.NotContains(t, rule, "leads to", "the permission decides, before any address does")
 					assert.Equal(t, before, inside.connections.Load(), "nothing was connected to")
-					require.Len(t, s.HostCalls(), 1)
-					assert.Equal(t, "denied", s.HostCalls()[0].Status)
-					assert.False(t, s.HostCalls()[0].Allowed)
+					require.Len(t, s.Journal.HostCalls(), 1)
+					assert.Equal(t, "denied", s.Journal.HostCalls()[0].Status)
+					assert.False(t, s.Journal.HostCalls()[0].Allowed)
 				})
 			}
 		})
@@ -81,8 +81,8 @@ func TestAttackRedirectGranted(t *testing.T) {
 	answer := must(get(t, s, first.at("127.0.0.1", "/")))
 	assert.Equal(t, "arrived", string(answer.Body))
 	assert.Equal(t, second.at("127.0.0.1", "/there?x=1"), answer.URL)
-	assert.Equal(t, "302→200", s.HostCalls()[0].Status)
-	assert.Equal(t, "GET "+first.at("127.0.0.1", "/"), s.HostCalls()[0].Target)
+	assert.Equal(t, "302→200", s.Journal.HostCalls()[0].Status)
+	assert.Equal(t, "GET "+first.at("127.0.0.1", "/"), s.Journal.HostCalls()[0].Target)
 }
 
 // TestAttackHeaderCrossHost: net/http drops Authorization when the host changes, and sends
@@ -216,9 +216,9 @@ func TestAttackRedirectLoop(t *testing.T) {
 	var failed *Error
 	require.ErrorAs(t, err, &failed)
 	assert.Equal(t, "http_redirects", failed.Limit)
-	assert.EqualValues(t, MaxRedirects, failed.Value)
-	assert.EqualValues(t, MaxRedirects+1, s.requests.Load())
-	assert.EqualValues(t, 1, session.Calls())
+	assert.EqualValues(t, maxRedirects, failed.Value)
+	assert.EqualValues(t, maxRedirects+1, s.requests.Load())
+	assert.EqualValues(t, 1, session.Journal.Count())
 }
 
 // TestAttackRedirectURL: what a server sends as a location is read as strictly as what a

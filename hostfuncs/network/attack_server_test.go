@@ -74,7 +74,7 @@ func TestAttackLargeBody(t *testing.T) {
 				assert.True(t, answer.Truncated)
 				assert.Less(t, <-written, int64(1<<30), "the server is not read to its end")
 				assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(64<<20))
-				assert.EqualValues(t, 1<<20, session.HostCalls()[0].Bytes)
+				assert.EqualValues(t, 1<<20, session.Journal.HostCalls()[0].Bytes)
 
 				answer, err := get(t, session, s.at("127.0.0.1", "/"))
 				require.NoError(t, err, "when all bytes are used up, an answer has no body")
@@ -102,8 +102,8 @@ func TestUnsetLimits(t *testing.T) {
 	require.ErrorAs(t, err, &failed)
 	assert.Equal(t, "http_calls", failed.Limit)
 	assert.EqualValues(t, DefaultCalls, failed.Value)
-	assert.EqualValues(t, DefaultCalls+1, session.Calls())
-	assert.Equal(t, "limit", session.HostCalls()[DefaultCalls].Status)
+	assert.EqualValues(t, DefaultCalls+1, session.Journal.Count())
+	assert.Equal(t, "limit", session.Journal.HostCalls()[DefaultCalls].Status)
 }
 
 func TestBodyOfExactlyTheLimit(t *testing.T) {
@@ -115,7 +115,7 @@ func TestBodyOfExactlyTheLimit(t *testing.T) {
 	answer := must(session.Do(t.Context(), Request{Method: "POST", URL: s.at("127.0.0.1", "/"), Body: make([]byte, 1000)}))
 	assert.Len(t, answer.Body, 1000)
 	assert.False(t, answer.Truncated)
-	assert.EqualValues(t, 2000, session.HostCalls()[0].Bytes)
+	assert.EqualValues(t, 2000, session.Journal.HostCalls()[0].Bytes)
 	_, err := session.Do(t.Context(), Request{Method: "POST", URL: s.at("127.0.0.1", "/"), Body: []byte("x")})
 	var failed *Error
 	require.ErrorAs(t, err, &failed)

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/manifests/permission"
 )
 
 // TestAttackPort: a grant for a host's port is none for its others.
@@ -212,7 +212,7 @@ func TestAttackAmbiguousPath(t *testing.T) {
 		assert.Contains(t, denied(t, err), "a path that can be read in two ways", path)
 		_, err = get(t, forbidding, s.at("127.0.0.1", path))
 		assert.Equal(t, "denied by policy.yaml:9", denied(t, err), path)
-		require.Zero(t, restricted.Denials()[0].Allow)
+		require.Zero(t, restricted.Journal.Denials()[0].Allow)
 		require.NoError(t, errOf(get(t, free, s.at("127.0.0.1", path))), path)
 		assert.Equal(t, path, got, "what no permission reads is sent as it is")
 	}

@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/manifests/permission"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -108,7 +108,7 @@ type Options struct {
 // for concurrent use.
 type Secrets interface {
 	// Places returns where secrets go in requests to an origin. A guest may not set these
-	// headers itself, nor any header for which [manifests.FoldHeader] returns the same name.
+	// headers itself, nor any header for which [permission.FoldHeader] returns the same name.
 	Places(scheme string, host permission.Host, port int) []manifests.SecretPlace
 	// Unsent returns receipts for the secrets that the operator granted for the host and that Inject does not
 	// put into requests to the origin.
@@ -135,7 +135,7 @@ type Request struct {
 	Headers [][2]string
 	Body    []byte // must not be modified until the request has ended
 	// Timeout limits the request, in addition to its context. If it is zero and the context
-	// has no deadline, the limit is [DefaultTimeout].
+	// has no deadline, the limit is 30 seconds.
 	Timeout time.Duration
 }
 

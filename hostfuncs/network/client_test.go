@@ -29,7 +29,7 @@ func TestDeadlineOfTheContext(t *testing.T) {
 	caused, stop := context.WithCancelCause(t.Context())
 	time.AfterFunc(50*time.Millisecond, func() { stop(fmt.Errorf("the call: %w", context.DeadlineExceeded)) })
 	require.ErrorIs(t, errOf(session.Do(caused, Request{URL: s.at("127.0.0.1", "/")})), ErrDeadline, "a deadline that the caller keeps itself")
-	assert.Equal(t, "deadline", session.HostCalls()[1].Status)
+	assert.Equal(t, "deadline", session.Journal.HostCalls()[1].Status)
 }
 
 func TestFailures(t *testing.T) {

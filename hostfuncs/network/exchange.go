@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/caisson-run/caisson/hostfuncs/journal"
-	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/internal/journal"
+	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -78,7 +78,7 @@ func (e *exchange) prepare(ctx context.Context, request Request) *Error {
 	}
 	timeout := request.Timeout
 	if _, bounded := ctx.Deadline(); !bounded && timeout <= 0 {
-		timeout = DefaultTimeout
+		timeout = defaultTimeout
 	}
 	if timeout > 0 {
 		e.ctx, e.cancel = context.WithTimeout(ctx, timeout)
@@ -120,7 +120,7 @@ func (e *exchange) checkPlaces() *Error {
 	to := e.hop.location
 	for _, place := range e.client.secrets.Places(to.scheme, to.host, to.port) {
 		for name := range e.hop.header {
-			if place.Header != "" && manifests.FoldHeader(name) == manifests.FoldHeader(place.Header) {
+			if place.Header != "" && permission.FoldHeader(name) == permission.FoldHeader(place.Header) {
 				rule := fmt.Sprintf("the host fills in the header %s for %s; the tool may not", http.CanonicalHeaderKey(place.Header), hostText(to))
 				return e.deny(tool.Denial{Permission: "network", Rule: rule})
 			}
@@ -163,8 +163,8 @@ func (e *exchange) exchange() *Error {
 			return e.receive(answer)
 		}
 		answer.Body.Close()
-		if redirects == MaxRedirects {
-			return limit("http_redirects", MaxRedirects, fmt.Sprintf("there are more than %d redirects", MaxRedirects))
+		if redirects == maxRedirects {
+			return limit("http_redirects", maxRedirects, fmt.Sprintf("there are more than %d redirects", maxRedirects))
 		}
 		if failed := e.follow(answer); failed != nil {
 			return failed
@@ -208,7 +208,7 @@ func (e *exchange) request() (*http.Request, *Error) {
 			wholeAnswer(request.Header)
 		}
 		for _, receipt := range e.client.secrets.Unsent(to.scheme, to.host, to.port) {
-			e.session.journal.Deny(receipt, nil)
+			e.session.Journal.Deny(receipt, nil)
 		}
 		var err error
 		if body, err = e.client.secrets.Inject(request, body); err != nil {
@@ -234,7 +234,7 @@ func (e *exchange) finish(failed *Error) {
 		call.Status = failed.status()
 		call.Allowed = e.allowed && failed.Kind != ErrDenied
 	}
-	e.session.journal.Change(e.entry, func(listed *tool.HostCall) { *listed = call })
+	e.session.Journal.Change(e.entry, func(listed *tool.HostCall) { *listed = call })
 }
 
 // result returns the outcome. The exchange must be done.
@@ -254,7 +254,7 @@ func (e *exchange) deny(denial tool.Denial) *Error {
 	if allow := string(denial.Allow.Manifest) + "\n" + string(denial.Allow.Grant); e.client.maskText(allow) != allow {
 		denial.Allow = tool.Allow{} // a server redirected to a path that holds a secret
 	}
-	e.session.journal.Deny(denial, nil)
+	e.session.Journal.Deny(denial, nil)
 	return &Error{Op: "request", Kind: ErrDenied, Message: denial.Rule, Denial: &denial}
 }
 

@@ -8,7 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/internal/permission"
 )
 
 const (
@@ -53,7 +53,7 @@ func readHeaders(list [][2]string) (http.Header, error) {
 			return nil, fmt.Errorf("the header %s is set by the host", shown(name))
 		case isOverride(name):
 			return nil, fmt.Errorf("the header %s may override the request's method, path or host", shown(name))
-		case manifests.FoldHeader(name) == "acceptencoding":
+		case permission.FoldHeader(name) == "acceptencoding":
 			// Ignored: the guest gets decompressed bodies, since compressed ones cannot be masked.
 		default:
 			header.Add(name, value)
@@ -70,7 +70,7 @@ func isFieldValue(text string) bool {
 // isTransport reports whether a header controls the transport of a message, which is up to the
 // host.
 func isTransport(name string) bool {
-	name = manifests.FoldHeader(name)
+	name = permission.FoldHeader(name)
 	hop := []string{
 		"host", "connection", "contentlength", "transferencoding", "te", "trailer", "upgrade", "keepalive", "expect", "http2settings",
 	}
@@ -85,7 +85,7 @@ func isOverride(name string) bool {
 		"xhttpmethodoverride", "xhttpmethod", "xmethodoverride",
 		"xoriginalurl", "xoriginaluri", "xrewriteurl", "xforwardeduri", "xforwardedpath", "xforwardedprefix", "destination",
 		"xforwardedhost", "xforwardedserver", "xoriginalhost", "xhttphostoverride", "xhost", "forwarded",
-	}, manifests.FoldHeader(name))
+	}, permission.FoldHeader(name))
 }
 
 // wholeAnswer removes the headers that request a part of a response, since a secret that is split
@@ -93,7 +93,7 @@ func isOverride(name string) bool {
 // the old name, Request-Range.
 func wholeAnswer(header http.Header) {
 	for name := range header {
-		if slices.Contains([]string{"range", "requestrange", "ifrange"}, manifests.FoldHeader(name)) {
+		if slices.Contains([]string{"range", "requestrange", "ifrange"}, permission.FoldHeader(name)) {
 			delete(header, name)
 		}
 	}

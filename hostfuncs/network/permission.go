@@ -10,8 +10,8 @@ import (
 	"slices"
 
 	"github.com/caisson-run/caisson/internal/hostfile"
+	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/manifests/permission"
 )
 
 const maxAuthorities = 1 << 20 // bytes of a PEM file

@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/permission"
+	"github.com/caisson-run/caisson/internal/permission/permissiontest"
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/manifests/permission"
-	"github.com/caisson-run/caisson/manifests/permission/permissiontest"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -84,11 +84,11 @@ func TestReceipts(t *testing.T) {
 			options := Options{Tool: "fetch", Requests: c.requests, Grants: c.grants}
 			s := open(t, options)
 			require.ErrorIs(t, errOf(s.Do(t.Context(), Request{Method: c.method, URL: c.target})), ErrDenied)
-			require.Len(t, s.Denials(), 1)
-			receipt := s.Denials()[0]
+			require.Len(t, s.Journal.Denials(), 1)
+			receipt := s.Journal.Denials()[0]
 			assert.Equal(t, c.rule, receipt.Rule)
 			assert.Equal(t, c.allow, receipt.Allow)
-			requirePasted(t, options, s.Denials()[0].Allow, c.method, c.target)
+			requirePasted(t, options, s.Journal.Denials()[0].Allow, c.method, c.target)
 		})
 	}
 }
@@ -145,7 +145,7 @@ func TestAddressReceipts(t *testing.T) {
 		s := open(t, options)
 		_, err := get(t, s, target)
 		assert.Equal(t, c.rule, denied(t, err))
-		receipt := s.Denials()[0]
+		receipt := s.Journal.Denials()[0]
 		assert.Equal(t, c.allow, receipt.Allow, target)
 		if way := pastedGrants(t, receipt.Allow.Grant); len(way) > 0 {
 			pasted := options
@@ -169,14 +169,14 @@ func TestReceiptsOfWhatIsTakenAway(t *testing.T) {
 	s := open(t, all)
 	_, err := get(t, s, "https://example.com/")
 	assert.Equal(t, "the profile strict takes the network away", denied(t, err))
-	assert.Zero(t, s.Denials()[0].Allow)
+	assert.Zero(t, s.Journal.Denials()[0].Allow)
 
 	all.NoNetwork = ""
 	all.Deny = []manifests.Deny{{Origin: "policy.yaml:9", Network: &manifests.NetworkDeny{Host: "*.internal"}}}
 	s = open(t, all)
 	_, err = get(t, s, "https://db.internal/")
 	assert.Equal(t, "denied by policy.yaml:9", denied(t, err))
-	assert.Zero(t, s.Denials()[0].Allow)
+	assert.Zero(t, s.Journal.Denials()[0].Allow)
 }
 
 func TestDecisions(t *testing.T) {

@@ -113,7 +113,7 @@ func TestSecretInQuery(t *testing.T) {
 	answer := must(get(t, session, s.at("127.0.0.1", "/?q=1")))
 	assert.Equal(t, []string{"q=1&key=" + theSecret, "q=1&key=" + theSecret}, got)
 	assert.Equal(t, s.at("127.0.0.1", "/next?q=1&key=[secret API_KEY]"), answer.URL)
-	assert.NotContains(t, session.HostCalls()[0].Target, "key")
+	assert.NotContains(t, session.Journal.HostCalls()[0].Target, "key")
 }
 
 // TestAttackSecretInRedirect: a server that puts what it got into its redirects would send
@@ -130,7 +130,7 @@ func TestAttackSecretInRedirect(t *testing.T) {
 	})
 	_, err := get(t, session, s.at("127.0.0.1", "/"))
 	assert.Contains(t, denied(t, err), "the redirect would carry a secret to another origin")
-	assert.NotContains(t, session.Denials()[0].Value, theSecret[:8])
+	assert.NotContains(t, session.Journal.Denials()[0].Value, theSecret[:8])
 	assert.Zero(t, other.connections.Load())
 }
 
@@ -148,8 +148,8 @@ func TestReceiptWithoutSecret(t *testing.T) {
 	})
 	_, err := get(t, session, s.at("127.0.0.1", "/start"))
 	assert.Contains(t, denied(t, err), "but not this path")
-	assert.Zero(t, session.Denials()[0].Allow)
-	assert.Equal(t, s.at("127.0.0.1", "/echo/[secret API_KEY]"), session.Denials()[0].Value)
+	assert.Zero(t, session.Journal.Denials()[0].Allow)
+	assert.Equal(t, s.at("127.0.0.1", "/echo/[secret API_KEY]"), session.Journal.Denials()[0].Value)
 }
 
 // TestSecretPlaceIsTheHosts: a guest can neither set nor remove a secret's header.

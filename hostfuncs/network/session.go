@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/caisson-run/caisson/hostfuncs/journal"
+	"github.com/caisson-run/caisson/internal/journal"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -15,9 +15,9 @@ import (
 const (
 	DefaultCalls   = 20
 	DefaultBytes   = 8 << 20
-	DefaultTimeout = 30 * time.Second
+	defaultTimeout = 30 * time.Second
 	MaxInFlight    = 10 // requests of a session that were sent and not yet received
-	MaxRedirects   = 3  // followed for one request
+	maxRedirects   = 3  // followed for one request
 )
 
 // Limits are the limits of one session. A field that is not positive means its default.
@@ -79,6 +79,10 @@ func (f *inFlight) close() {
 
 // Session sends the requests of one call. It is safe for concurrent use, and must be closed.
 type Session struct {
+	// Journal has the requests in the order in which they began, allowed or not, and the receipts of those that
+	// were denied.
+	Journal journal.Journal
+
 	client  *Client
 	limits  Limits
 	running inFlight
@@ -88,7 +92,6 @@ type Session struct {
 	idle      []*connection     // most recent last
 	sent      map[int]*exchange // by id; nil while it is being prepared
 	nextID    int
-	journal   journal.Journal
 }
 
 // Open returns the session of one call.
@@ -173,19 +176,6 @@ func (s *Session) Receive(ctx context.Context, id int) (Response, error) {
 	return e.result()
 }
 
-// MakeNotes turns the receipts so far into notes; see [tool.Denial].
-func (s *Session) MakeNotes() { s.journal.MakeNotes() }
-
-// Denials returns the receipts of denied requests, without duplicates. If there are more than
-// [journal.MaxDenials], it returns the first ones and the last.
-func (s *Session) Denials() []tool.Denial { return s.journal.Denials() }
-
-// HostCalls lists the first [tool.MaxHostCalls] requests, in the order in which they began.
-func (s *Session) HostCalls() []tool.HostCall { return s.journal.HostCalls() }
-
-// Calls returns the number of requests, allowed or not.
-func (s *Session) Calls() int64 { return s.journal.Count() }
-
 // Close cancels the requests in flight, waits for them and closes the connections. Later requests
 // fail with [ErrUnavailable]. Close may be called more than once.
 func (s *Session) Close() {
@@ -197,7 +187,7 @@ const requestKind = "network.request" // in records
 
 // admit counts a request that begins now and returns its entry in the journal.
 func (s *Session) admit(now time.Time) (journal.Entry, *Error) {
-	entry, count := s.journal.Begin(tool.HostCall{Kind: requestKind, Began: now, Status: "unfinished"})
+	entry, count := s.Journal.Begin(tool.HostCall{Kind: requestKind, Began: now, Status: "unfinished"})
 	if count > int64(s.limits.Calls) {
 		return entry, limit("http_calls", int64(s.limits.Calls), fmt.Sprintf("the call may make %d requests", s.limits.Calls))
 	}

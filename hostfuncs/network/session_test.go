@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/caisson-run/caisson/hostfuncs/journal"
+	"github.com/caisson-run/caisson/internal/journal"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -39,7 +39,7 @@ func TestSendAndReceive(t *testing.T) {
 			var failed *Error
 			require.ErrorAs(t, err, &failed)
 			assert.Equal(t, "http_in_flight", failed.Limit)
-			for _, call := range session.HostCalls() {
+			for _, call := range session.Journal.HostCalls() {
 				assert.Equal(t, "unfinished", call.Status)
 			}
 			for id := range ids {
@@ -53,7 +53,7 @@ func TestSendAndReceive(t *testing.T) {
 				assert.Equal(t, want, string(must(session.Receive(t.Context(), id)).Body))
 				require.ErrorIs(t, errOf(session.Receive(t.Context(), id)), ErrInvalid, "each can be received once")
 			}
-			assert.EqualValues(t, MaxInFlight, session.Calls())
+			assert.EqualValues(t, MaxInFlight, session.Journal.Count())
 		})
 	}
 }
@@ -169,9 +169,9 @@ func TestHostCallsAreCapped(t *testing.T) {
 	for i := range tool.MaxHostCalls + 10 {
 		require.ErrorIs(t, errOf(session.Do(t.Context(), Request{URL: fmt.Sprintf("https://host%d.example.com/", i)})), ErrDenied)
 	}
-	assert.Len(t, session.HostCalls(), tool.MaxHostCalls)
-	assert.EqualValues(t, tool.MaxHostCalls+10, session.Calls())
-	denials := session.Denials()
+	assert.Len(t, session.Journal.HostCalls(), tool.MaxHostCalls)
+	assert.EqualValues(t, tool.MaxHostCalls+10, session.Journal.Count())
+	denials := session.Journal.Denials()
 	require.Len(t, denials, journal.MaxDenials)
 	assert.Equal(t, "https://host0.example.com/", denials[0].Value)
 	assert.Equal(t, fmt.Sprintf("https://host%d.example.com/", tool.MaxHostCalls+9), denials[journal.MaxDenials-1].Value)
@@ -187,7 +187,7 @@ func TestHostCallTargetsAreSafe(t *testing.T) {
 		"https://example.com/ü":              "GET https://example.com/%C3%BC",
 	} {
 		require.Error(t, errOf(session.Do(t.Context(), Request{URL: target})))
-		calls := session.HostCalls()
+		calls := session.Journal.HostCalls()
 		assert.Equal(t, want, calls[len(calls)-1].Target)
 		assert.False(t, calls[len(calls)-1].Allowed)
 	}
@@ -286,7 +286,7 @@ func TestHostCallsSayWhenTheyBegan(t *testing.T) {
 	for _, target := range []string{"https://example.com/", "no URL"} {
 		require.Error(t, errOf(session.Do(t.Context(), Request{URL: target})))
 	}
-	for _, call := range session.HostCalls() {
+	for _, call := range session.Journal.HostCalls() {
 		assert.False(t, call.Began.Before(before))
 		before = call.Began
 	}

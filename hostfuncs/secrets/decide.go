@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/manifests/permission"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -196,7 +196,7 @@ func (d *decider) add(request request, grant grant, value string) {
 	for _, o := range originsOf(grant) {
 		d.bindings[o] = append(d.bindings[o], b)
 	}
-	if len(value) >= MinValue {
+	if len(value) >= minValue {
 		d.masked = append(d.masked, b)
 	}
 }
@@ -237,7 +237,7 @@ const maxShown = 128 // bytes of a name in receipts
 // which the caller may keep and show to the guest. [Set.Requested] reports whether the manifest
 // requests the secret at all.
 func (s *Set) Check(name string) (exists bool, denial *tool.Denial) {
-	if s.Exists(name) {
+	if s.exists(name) {
 		return true, nil
 	}
 	if s.Requested(name) {

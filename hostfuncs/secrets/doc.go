@@ -15,12 +15,12 @@
 //     replaces headers and parameters of queries and forms whose names differ only in case and in
 //     characters other than letters and digits, since many servers treat them as the same name.
 //   - No error, receipt, decision or printed form of a [Set] shows a value.
-//   - [Set.Mask] finds a value of at least [MinValue] bytes in each of these forms: plain;
+//   - [Set.Mask] finds a value of at least 16 bytes in each of these forms: plain;
 //     percent-encoded (RFC 3986), whichever of its bytes are escaped; as a JSON string (RFC 8259),
 //     whichever of its characters are escaped; in Base64 with either alphabet, padded or not, also
 //     at any position inside a larger encoded text; and in hexadecimal in either case. Between two
 //     Base64 characters there may be spaces, tabs and line breaks, and between hexadecimal digits
-//     also ":" and "-", up to [MaxBetween] of them in a row.
+//     also ":" and "-", up to 32 of them in a row.
 //
 // # Limitations
 //
@@ -38,7 +38,7 @@
 //   - In a JSON body, names are compared exactly, and the secret comes last: readers that ignore
 //     case use the last member. A server that splits parameters at ";" as well as at "&" may find
 //     another parameter with the secret's name inside a value.
-//   - Values shorter than [MinValue] bytes are rejected, since masking would tell a guest whether
+//   - Values shorter than 16 bytes are rejected, since masking would tell a guest whether
 //     it guessed one. With [manifests.SecretGrant.Force] they are injected, and responses that
 //     repeat them are not masked.
 //   - Values stay in the host's memory until nothing refers to the set. Go cannot erase them, and

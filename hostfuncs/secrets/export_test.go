@@ -2,3 +2,10 @@ package secrets
 
 // ParseLines is parseLines, for tests.
 func ParseLines(text string) (map[string]string, error) { return parseLines(text) }
+
+const (
+	MaxBetween = maxBetween
+	MaxValue   = maxValue
+)
+
+func (s *Set) Exists(name string) bool { return s.exists(name) }

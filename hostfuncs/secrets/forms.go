@@ -10,10 +10,10 @@ import (
 	"unicode/utf8"
 )
 
-// MaxBetween is the maximum number of separators between two characters of a value in Base64 or
+// maxBetween is the maximum number of separators between two characters of a value in Base64 or
 // hexadecimal, such as a line break and indentation. A value with more separators in a row is not
 // found.
-const MaxBetween = 32
+const maxBetween = 32
 
 // form is one way to write a value. A text is normalized while it is read, and needles are written
 // in the normalized spelling.
@@ -58,7 +58,7 @@ func (f *form) add(shown, value string) {
 
 // longestForm returns the length of the longest form of a value with length bytes. That is
 // hexadecimal: two characters for each byte, and the separators between them.
-func longestForm(length int) int { return 2 * length * (1 + MaxBetween) }
+func longestForm(length int) int { return 2 * length * (1 + maxBetween) }
 
 // gap marks in a window what cannot be part of a value. No value contains it.
 const gap = 0
@@ -261,7 +261,7 @@ func (a *alphabet) read(w *window, text []byte, from, to int) int {
 		case c > separator:
 			w.add(c, from+at)
 			w.between = 0
-		case c == separator && w.between < MaxBetween:
+		case c == separator && w.between < maxBetween:
 			w.between++
 		default:
 			a.divide(w, from+at)

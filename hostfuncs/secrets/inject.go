@@ -10,12 +10,12 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/internal/jsontext"
-	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/internal/permission"
 )
 
 // Inject puts the secrets that are bound to the request's origin into the request, and returns the body, which is a new
 // slice if a secret went into it. A secret replaces what is in its place, and headers and parameters whose names
-// servers may treat as the same ([manifests.FoldHeader] and [manifests.FoldName]). Inject modifies the request's Header
+// servers may treat as the same ([permission.FoldHeader] and [permission.FoldName]). Inject modifies the request's Header
 // and URL. The caller sets Body and ContentLength from the returned body.
 //
 // The caller must have decided that this request may be sent, and calls Inject for each hop.
@@ -71,7 +71,7 @@ func (b *binding) intoHeader(request *http.Request) {
 		request.Header = http.Header{}
 	}
 	for key := range request.Header {
-		if manifests.FoldHeader(key) == manifests.FoldHeader(b.place.Header) {
+		if permission.FoldHeader(key) == permission.FoldHeader(b.place.Header) {
 			delete(request.Header, key)
 		}
 	}
@@ -193,7 +193,7 @@ func isParameter(part, wanted string) bool {
 		return true
 	}
 	key, _, _ = strings.Cut(key, "\x00")
-	return bare(key) == wanted || strings.Contains(key, "[") && strings.Trim(manifests.FoldName(key), "-") == wanted
+	return bare(key) == wanted || strings.Contains(key, "[") && strings.Trim(permission.FoldName(key), "-") == wanted
 }
 
 // bare returns a name folded, without the surrounding characters that some servers skip.
@@ -202,7 +202,7 @@ func bare(name string) string {
 		return (r < 'a' || 'z' < r) && (r < 'A' || 'Z' < r) && (r < '0' || '9' < r)
 	})
 	name, _, _ = strings.Cut(name, "[")
-	return strings.Trim(manifests.FoldName(name), "-")
+	return strings.Trim(permission.FoldName(name), "-")
 }
 
 // escapeParameter escapes a text for a query or a form. It writes a space as %20, which works in

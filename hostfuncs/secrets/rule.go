@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/manifests/permission"
 )
 
 const kind permission.Kind = "secrets"
@@ -171,7 +171,7 @@ func canonical(place manifests.SecretPlace) manifests.SecretPlace {
 // one request cannot hold both.
 func collide(a, b manifests.SecretPlace) bool {
 	same := func(a, b string, fold func(string) string) bool { return a != "" && fold(a) == fold(b) }
-	return same(a.Header, b.Header, manifests.FoldHeader) || same(a.Query, b.Query, manifests.FoldName) || same(a.Body, b.Body, manifests.FoldName)
+	return same(a.Header, b.Header, permission.FoldHeader) || same(a.Query, b.Query, permission.FoldName) || same(a.Body, b.Body, permission.FoldName)
 }
 
 // describePlace describes a place in a request.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/permission"
+	"github.com/caisson-run/caisson/internal/permission/permissiontest"
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/manifests/permission"
-	"github.com/caisson-run/caisson/manifests/permission/permissiontest"
 )
 
 // secretUse is a secret in one place of a request to one origin.

@@ -13,17 +13,17 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/manifests/permission"
 	"github.com/caisson-run/caisson/tool"
 )
 
 // Limits on the length of a value, in bytes.
 const (
-	// MinValue is the minimum length of a value that is masked. Shorter values require
+	// minValue is the minimum length of a value that is masked. Shorter values require
 	// [manifests.SecretGrant.Force].
-	MinValue = 16
-	MaxValue = 8 << 10
+	minValue = 16
+	maxValue = 8 << 10
 )
 
 // Options configure a [Set]. A tool gets the secrets that are both requested and granted.
@@ -156,8 +156,8 @@ func (s *Set) Names() []string {
 	return names
 }
 
-// Exists reports whether a secret is in effect for at least one host.
-func (s *Set) Exists(name string) bool {
+// exists reports whether a secret is in effect for at least one host.
+func (s *Set) exists(name string) bool {
 	return s != nil && s.requests[name] != nil && s.requests[name].effective
 }
 
@@ -165,7 +165,7 @@ func (s *Set) Exists(name string) bool {
 func (s *Set) Requested(name string) bool { return s != nil && s.requests[name] != nil }
 
 // Places returns where secrets go in requests to an origin. A guest may not set these places
-// itself, nor any header for which [manifests.FoldHeader] returns the same name. A port of 0 means the
+// itself, nor any header for which [permission.FoldHeader] returns the same name. A port of 0 means the
 // default port of the scheme.
 func (s *Set) Places(scheme string, host permission.Host, port int) []manifests.SecretPlace {
 	var places []manifests.SecretPlace
@@ -234,14 +234,14 @@ func (s *Set) MaskFirst(ctx context.Context, text []byte, n int) ([]byte, error)
 // MaskText is like [Set.Mask] for a string.
 func (s *Set) MaskText(text string) string {
 	masker := s.held().masker
-	if masker == nil || len(text) < MinValue { // no form is shorter than its value
+	if masker == nil || len(text) < minValue { // no form is shorter than its value
 		return text
 	}
 	return string(newSearch(masker, never).mask([]byte(text), len(text)))
 }
 
 // Longest returns the length in bytes of the longest form of a value that Mask finds: hexadecimal
-// with [MaxBetween] separators between any two digits. It returns 0 if there is nothing to mask.
+// with maxBetween separators between any two digits. It returns 0 if there is nothing to mask.
 func (s *Set) Longest() int {
 	if masker := s.held().masker; masker != nil {
 		return masker.longest
@@ -265,8 +265,8 @@ func checkValue(grant manifests.SecretGrant, place manifests.SecretPlace, value 
 	switch {
 	case value == "":
 		problem = "the value is empty"
-	case len(value) > MaxValue:
-		problem = fmt.Sprintf("the value is longer than %d KiB", MaxValue>>10)
+	case len(value) > maxValue:
+		problem = fmt.Sprintf("the value is longer than %d KiB", maxValue>>10)
 	case !utf8.ValidString(value):
 		problem = "the value is not valid UTF-8"
 	case strings.ContainsFunc(value, unicode.IsControl):
@@ -275,8 +275,8 @@ func checkValue(grant manifests.SecretGrant, place manifests.SecretPlace, value 
 		problem = "the value begins or ends with a space"
 	case place.Header != "" && strings.ContainsFunc(value, func(r rune) bool { return r > unicode.MaxASCII }):
 		problem = "the value goes into a header and is not ASCII"
-	case len(value) < MinValue && !grant.Force:
-		problem = fmt.Sprintf("the value is shorter than %d bytes, so responses cannot be masked for it; use a longer one, or say force: true in the grant", MinValue)
+	case len(value) < minValue && !grant.Force:
+		problem = fmt.Sprintf("the value is shorter than %d bytes, so responses cannot be masked for it; use a longer one, or say force: true in the grant", minValue)
 	default:
 		return nil
 	}

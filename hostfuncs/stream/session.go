@@ -10,17 +10,17 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// DefaultBytes is the default limit on the bytes that a call may emit.
-const DefaultBytes = 256 << 10
+// defaultBytes is the default limit on the bytes that a call may emit.
+const defaultBytes = 256 << 10
 
-// Options configure a [Session]. With the zero value, a call may emit [DefaultBytes], and they are
+// Options configure a [Session]. With the zero value, a call may emit 256 KiB, and they are
 // discarded.
 type Options struct {
 	// Emit delivers an emission. It is the function in [tool.Host], and does not block on the
 	// consumer. If it is nil, emissions are discarded.
 	Emit func(emission tool.Emission) error
 	// Bytes limits the total size of the requests of a call. If it is not positive, the limit is
-	// [DefaultBytes].
+	// 256 KiB.
 	Bytes int64
 	// Mask returns text without secrets, as a subslice or a copy. It returns the error of ctx soon
 	// after ctx is done. If it is nil, there are no secrets.
@@ -38,7 +38,7 @@ type Session struct {
 // Open returns the session of one guest.
 func Open(options Options) *Session {
 	if options.Bytes <= 0 {
-		options.Bytes = DefaultBytes
+		options.Bytes = defaultBytes
 	}
 	return &Session{options: options, left: options.Bytes}
 }

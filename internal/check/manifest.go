@@ -10,8 +10,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/caisson-run/caisson/internal/keypath"
+	"github.com/caisson-run/caisson/internal/schema"
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/manifests/schema"
 	"github.com/caisson-run/caisson/runtime"
 	"github.com/caisson-run/caisson/runtime/extism"
 )
@@ -56,7 +57,7 @@ func (c *checker) moduleProblem(m *manifests.Manifest, err error) manifests.Prob
 		key, fix = "module.script", "correct the script or its packages"
 	}
 	if library := libraryOf(err); library != "" {
-		key, file = manifests.LibraryKey(library), m.Module.Libraries[library]
+		key, file = keypath.Key("module.libraries", library), m.Module.Libraries[library]
 		fix = "name a WebAssembly module in the manifest's folder"
 	}
 	switch problem, advice, ok := Advice(err); {
@@ -94,7 +95,7 @@ func warningsOf(m *manifests.Manifest, info runtime.ModuleInfo) []manifests.Prob
 	}
 	for _, library := range info.Libraries {
 		if library.Unused {
-			warnings = append(warnings, m.Problem(manifests.LibraryKey(library.Name), unusedLibrary,
+			warnings = append(warnings, m.Problem(keypath.Key("module.libraries", library.Name), unusedLibrary,
 				fmt.Sprintf("nothing imports from %q, but every call gets an instance of it", library.Name),
 				"remove it, or give it the name from which the module imports"))
 		}
@@ -137,7 +138,7 @@ func unusable(m *manifests.Manifest) (warnings []manifests.Problem) {
 	}
 	for _, name := range m.Context {
 		if n := parameters.Properties[name]; n != nil && !n.Types.Has(schema.String) {
-			warnings = append(warnings, m.Problem(manifests.PropertyKey("parameters", name), unusableParameter,
+			warnings = append(warnings, m.Problem(keypath.Key("parameters.properties", name), unusableParameter,
 				"every call is denied, because context values are text and the parameter allows none", "write type: string"))
 		}
 	}
@@ -208,7 +209,7 @@ func unusedDefaults(ctx context.Context, m *manifests.Manifest) (warnings []mani
 				"write a value that the schema allows, or remove default"))
 		}
 		for _, name := range slices.Sorted(maps.Keys(n.Properties)) {
-			visit(n.Properties[name], manifests.PropertyKey(path, name))
+			visit(n.Properties[name], keypath.Key(path+".properties", name))
 		}
 		visit(n.Items, path+".items")
 	}

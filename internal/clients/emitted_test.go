@@ -144,7 +144,7 @@ func definitions(t *testing.T, dialect dialects.Dialect) (all []document) {
 	tools := registry.New()
 	folder, err := filepath.Abs("../../wasm-tools")
 	require.NoError(t, err)
-	require.NoError(t, tools.Load(t.Context(), registry.Directory(folder), func(_ context.Context, m *manifests.Manifest) (registry.Tool, error) {
+	require.NoError(t, tools.Load(t.Context(), registry.Directory(folder, nil), func(_ context.Context, m *manifests.Manifest) (registry.Tool, error) {
 		return offer{m}, nil
 	}))
 	offered := tools.Definitions()

@@ -142,7 +142,7 @@ func household(t *testing.T) *registry.Registry {
 	register("wipes", "behavior: {destructive: true}", good)
 	clients, err := filepath.Abs("../../wasm-tools/client")
 	require.NoError(t, err)
-	require.NoError(t, tools.Load(t.Context(), registry.Directory(clients), func(_ context.Context, m *manifests.Manifest) (registry.Tool, error) {
+	require.NoError(t, tools.Load(t.Context(), registry.Directory(clients, nil), func(_ context.Context, m *manifests.Manifest) (registry.Tool, error) {
 		return offer{m}, nil
 	}))
 	return tools

@@ -1,4 +1,5 @@
-// Package spelling compares words, to find the one that a misspelt word was meant to be.
+// Package spelling compares words: to find the one that a misspelt word was meant to be, and names that people may
+// confuse.
 package spelling
 
 import "strings"

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/keypath"
 	"github.com/caisson-run/caisson/manifests"
 )
 
@@ -46,7 +47,7 @@ func FuzzLoad(f *testing.F) {
 			assert.Contains(t, []string{"a.wasm", "b.wasm", "c.wasm"}, m.Module.Path)
 			for name := range m.Module.Libraries {
 				assert.True(t, manifests.IsLibraryName(name))
-				assert.GreaterOrEqual(t, m.Line(manifests.LibraryKey(name)), 1)
+				assert.GreaterOrEqual(t, m.Line(keypath.Key("module.libraries", name)), 1)
 			}
 		}
 	})

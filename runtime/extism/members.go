@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/internal/jsontext"
+	"github.com/caisson-run/caisson/internal/keypath"
 	"github.com/caisson-run/caisson/internal/spelling"
 	"github.com/caisson-run/caisson/manifests"
 )
@@ -253,7 +254,7 @@ func outOfRange(problems []manifests.Problem) []manifests.Problem {
 func (t *translation) origin(path string) manifests.Place {
 	for _, m := range t.modules {
 		switch {
-		case path == "module.path" && m == t.main, path == manifests.LibraryKey(m.name) && m != t.main:
+		case path == "module.path" && m == t.main, path == keypath.Key("module.libraries", m.name) && m != t.main:
 			return t.place(m.at + ".path")
 		case path == "module.sha256" && m.said.Hash != "": // of the first that has one
 			return t.place(m.at + ".hash")

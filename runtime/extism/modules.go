@@ -16,6 +16,7 @@ import (
 	extism "github.com/extism/go-sdk"
 
 	"github.com/caisson-run/caisson/internal/hostfile"
+	"github.com/caisson-run/caisson/internal/keypath"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
@@ -180,7 +181,11 @@ const maxTools = 256
 // functions returns the functions of the main module.
 func (t *translation) functions() ([]string, error) {
 	at := t.main.at + ".path"
-	functions, err := runtime.PluginFunctions(t.main.source)
+	module, err := runtime.Recognise(t.main.source)
+	functions := module.Functions
+	if err == nil && len(functions) == 0 {
+		err = fmt.Errorf("%w: it exports no function without parameters that returns nothing or a whole number", runtime.ErrModule)
+	}
 	if err != nil {
 		return nil, t.refused(at, manifests.InvalidValue, err.Error(), "name an Extism plug-in")
 	}
@@ -203,7 +208,7 @@ func (t *translation) variables() int64 {
 func (t *translation) recordModules() {
 	t.translated(t.main.at+".path", "module.path: "+t.main.path())
 	for _, library := range t.libraries() {
-		t.translated(library.at+".path", manifests.LibraryKey(library.name)+": "+library.path())
+		t.translated(library.at+".path", keypath.Key("module.libraries", library.name)+": "+library.path())
 	}
 	if t.digest != "" {
 		pinned := slices.IndexFunc(t.modules, func(m *module) bool { return m.said.Hash != "" })

@@ -13,7 +13,7 @@ import (
 	"github.com/caisson-run/caisson/agents"
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/server/auth"
-	"github.com/caisson-run/caisson/server/memory"
+	"github.com/caisson-run/caisson/server/internal/memory"
 )
 
 // by is who makes a request, and in which session.

@@ -19,7 +19,7 @@ import (
 
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/server/auth"
-	"github.com/caisson-run/caisson/server/memory"
+	"github.com/caisson-run/caisson/server/internal/memory"
 )
 
 // stateless is the first revision of the protocol without sessions.

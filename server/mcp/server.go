@@ -39,7 +39,7 @@ import (
 	"github.com/caisson-run/caisson"
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/server/auth"
-	"github.com/caisson-run/caisson/server/sampling"
+	"github.com/caisson-run/caisson/server/internal/sampling"
 )
 
 // Options configures [New]. The zero value is usable for [Server.ServeLines]. Negative numbers are errors.

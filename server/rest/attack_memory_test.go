@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/server/auth"
-	"github.com/caisson-run/caisson/server/memory"
+	"github.com/caisson-run/caisson/server/internal/memory"
 	"github.com/caisson-run/caisson/server/rest"
 )
 

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/caisson-run/caisson/dialects"
-	"github.com/caisson-run/caisson/server/problem"
+	"github.com/caisson-run/caisson/server/internal/problem"
 )
 
 // events writes server-sent events to one client. It begins with the first event, so that an error before it is an

@@ -19,8 +19,8 @@ import (
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/internal/jsontext/decode"
 	"github.com/caisson-run/caisson/server/auth"
-	"github.com/caisson-run/caisson/server/memory"
-	"github.com/caisson-run/caisson/server/problem"
+	"github.com/caisson-run/caisson/server/internal/memory"
+	"github.com/caisson-run/caisson/server/internal/problem"
 )
 
 // exchange is one request that a route serves.

@@ -37,7 +37,7 @@ import (
 	"github.com/caisson-run/caisson/agents"
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/server/auth"
-	"github.com/caisson-run/caisson/server/sampling"
+	"github.com/caisson-run/caisson/server/internal/sampling"
 )
 
 // Sessions gives out the executor's sessions. A caller must never get another caller's. Sessions must be safe for

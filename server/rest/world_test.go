@@ -174,7 +174,7 @@ func (w *world) register(host *caisson.Host) {
 	echo, err := native.New(native.About{Name: "echo", Description: "Returns its arguments.", Retired: []string{"parrot"}, Parameters: json.RawMessage(`{"type":"object"}`)},
 		func(_ context.Context, a json.RawMessage) (string, error) { return string(a), nil })
 	require.NoError(w.t, err)
-	for _, one := range []*native.Tool{wait, wipe, echo} {
+	for _, one := range []registry.Tool{wait, wipe, echo} {
 		require.NoError(w.t, host.Registry().Register("", one))
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/caisson-run/caisson/wasm-tools/files/charset"
+	"github.com/caisson-run/caisson/wasm-tools/files/internal/charset"
 	"github.com/caisson-run/caisson/wasm-tools/internal/call"
 	"github.com/caisson-run/caisson/wasm-tools/internal/plain"
 )

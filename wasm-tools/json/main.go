@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/wasm-tools/internal/call"
-	"github.com/caisson-run/caisson/wasm-tools/json/document"
+	"github.com/caisson-run/caisson/wasm-tools/json/internal/document"
 )
 
 // arguments are what the tool takes. Those that not every operation takes are nil if they are absent.

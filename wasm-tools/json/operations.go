@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/internal/jsontext"
-	"github.com/caisson-run/caisson/wasm-tools/json/document"
-	"github.com/caisson-run/caisson/wasm-tools/json/jsonpath"
+	"github.com/caisson-run/caisson/wasm-tools/json/internal/document"
+	"github.com/caisson-run/caisson/wasm-tools/json/internal/jsonpath"
 )
 
 func itself(part, _ *document.Node, _ arguments) (outcome, error) { return outcome{value: part}, nil }

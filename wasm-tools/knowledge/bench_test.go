@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/caisson-run/caisson/wasm-tools/knowledge/corpus"
-	"github.com/caisson-run/caisson/wasm-tools/knowledge/documents"
+	"github.com/caisson-run/caisson/wasm-tools/internal/corpus"
+	"github.com/caisson-run/caisson/wasm-tools/knowledge/internal/documents"
 )
 
 // BenchmarkTools runs the tools outside the sandbox, over 20 MB or the project in the folder CORPUS, so that they can

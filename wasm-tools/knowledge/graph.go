@@ -11,9 +11,9 @@ import (
 
 	"github.com/caisson-run/caisson/wasm-tools/internal/call"
 	"github.com/caisson-run/caisson/wasm-tools/internal/plain"
-	"github.com/caisson-run/caisson/wasm-tools/knowledge/documents"
-	"github.com/caisson-run/caisson/wasm-tools/knowledge/triples"
-	"github.com/caisson-run/caisson/wasm-tools/knowledge/words"
+	"github.com/caisson-run/caisson/wasm-tools/knowledge/internal/documents"
+	"github.com/caisson-run/caisson/wasm-tools/knowledge/internal/triples"
+	"github.com/caisson-run/caisson/wasm-tools/knowledge/internal/words"
 )
 
 // relation is a statement that has an entity.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/caisson-run/caisson/wasm-tools/internal/call"
 	"github.com/caisson-run/caisson/wasm-tools/internal/plain"
-	"github.com/caisson-run/caisson/wasm-tools/knowledge/documents"
-	"github.com/caisson-run/caisson/wasm-tools/knowledge/patterns"
+	"github.com/caisson-run/caisson/wasm-tools/knowledge/internal/documents"
+	"github.com/caisson-run/caisson/wasm-tools/knowledge/internal/patterns"
 )
 
 // match is a chunk with lines that match.

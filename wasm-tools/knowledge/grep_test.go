@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/caisson-run/caisson/wasm-tools/knowledge/documents"
+	"github.com/caisson-run/caisson/wasm-tools/knowledge/internal/documents"
 )
 
 // TestGrepAgainstASecondImplementation: reading each file whole and trying an expression on each line finds the same

@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"github.com/caisson-run/caisson/wasm-tools/internal/call"
-	"github.com/caisson-run/caisson/wasm-tools/knowledge/documents"
-	"github.com/caisson-run/caisson/wasm-tools/knowledge/index"
-	"github.com/caisson-run/caisson/wasm-tools/knowledge/words"
+	"github.com/caisson-run/caisson/wasm-tools/knowledge/internal/documents"
+	"github.com/caisson-run/caisson/wasm-tools/knowledge/internal/index"
+	"github.com/caisson-run/caisson/wasm-tools/knowledge/internal/words"
 )
 
 type indexData struct {

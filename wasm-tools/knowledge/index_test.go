@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/internal/testsize"
-	"github.com/caisson-run/caisson/wasm-tools/knowledge/index"
+	"github.com/caisson-run/caisson/wasm-tools/knowledge/internal/index"
 )
 
 // indexFiles returns the files of the index, by name.

@@ -17,7 +17,7 @@ import (
 
 	"github.com/caisson-run/caisson/wasm-tools/internal/call"
 	"github.com/caisson-run/caisson/wasm-tools/internal/plain"
-	"github.com/caisson-run/caisson/wasm-tools/knowledge/documents"
+	"github.com/caisson-run/caisson/wasm-tools/knowledge/internal/documents"
 )
 
 // arguments is the union of what the tools take.

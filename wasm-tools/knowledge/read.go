@@ -10,7 +10,7 @@ import (
 
 	"github.com/caisson-run/caisson/wasm-tools/internal/call"
 	"github.com/caisson-run/caisson/wasm-tools/internal/plain"
-	"github.com/caisson-run/caisson/wasm-tools/knowledge/documents"
+	"github.com/caisson-run/caisson/wasm-tools/knowledge/internal/documents"
 )
 
 // chunk is a chunk as results have it.

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/wasm-tools/internal/call"
-	"github.com/caisson-run/caisson/wasm-tools/knowledge/documents"
+	"github.com/caisson-run/caisson/wasm-tools/knowledge/internal/documents"
 )
 
 var modified = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)

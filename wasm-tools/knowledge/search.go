@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"github.com/caisson-run/caisson/wasm-tools/internal/call"
-	"github.com/caisson-run/caisson/wasm-tools/knowledge/documents"
-	"github.com/caisson-run/caisson/wasm-tools/knowledge/index"
-	"github.com/caisson-run/caisson/wasm-tools/knowledge/ranking"
-	"github.com/caisson-run/caisson/wasm-tools/knowledge/words"
+	"github.com/caisson-run/caisson/wasm-tools/knowledge/internal/documents"
+	"github.com/caisson-run/caisson/wasm-tools/knowledge/internal/index"
+	"github.com/caisson-run/caisson/wasm-tools/knowledge/internal/ranking"
+	"github.com/caisson-run/caisson/wasm-tools/knowledge/internal/words"
 )
 
 // result is a chunk that answers a query.

@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/internal/testsize"
-	"github.com/caisson-run/caisson/wasm-tools/knowledge/documents"
-	"github.com/caisson-run/caisson/wasm-tools/knowledge/words"
+	"github.com/caisson-run/caisson/wasm-tools/knowledge/internal/documents"
+	"github.com/caisson-run/caisson/wasm-tools/knowledge/internal/words"
 )
 
 var vocabulary = strings.Fields("the a of fox dog wolf cat lazy quick café Café 猫 黑猫 我的黑猫 river x1 x2 ox")

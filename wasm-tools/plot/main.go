@@ -16,7 +16,7 @@ import (
 	caisson "github.com/caisson-run/caisson/sdk/go"
 	"github.com/caisson-run/caisson/wasm-tools/internal/call"
 	"github.com/caisson-run/caisson/wasm-tools/internal/expr"
-	"github.com/caisson-run/caisson/wasm-tools/plot/chart"
+	"github.com/caisson-run/caisson/wasm-tools/plot/internal/chart"
 )
 
 func main() { call.Main(screen{caisson.EmitProgress, caisson.EmitImage}.plot) }

@@ -10,7 +10,7 @@ import (
 
 	caisson "github.com/caisson-run/caisson/sdk/go"
 	"github.com/caisson-run/caisson/wasm-tools/internal/call"
-	"github.com/caisson-run/caisson/wasm-tools/search/provider"
+	"github.com/caisson-run/caisson/wasm-tools/search/internal/provider"
 )
 
 func main() {

@@ -12,7 +12,7 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 	caisson "github.com/caisson-run/caisson/sdk/go"
 	"github.com/caisson-run/caisson/wasm-tools/internal/call"
-	"github.com/caisson-run/caisson/wasm-tools/search/provider"
+	"github.com/caisson-run/caisson/wasm-tools/search/internal/provider"
 )
 
 func TestRun(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/caisson-run/caisson/wasm-tools/internal/call"
 	"github.com/caisson-run/caisson/wasm-tools/internal/plain"
-	"github.com/caisson-run/caisson/wasm-tools/skills/skill"
+	"github.com/caisson-run/caisson/wasm-tools/skills/internal/skill"
 )
 
 // folder is where the manifests mount the skills.

@@ -10,7 +10,7 @@ import (
 
 	caisson "github.com/caisson-run/caisson/sdk/go"
 	"github.com/caisson-run/caisson/wasm-tools/internal/call"
-	"github.com/caisson-run/caisson/wasm-tools/weather/forecast"
+	"github.com/caisson-run/caisson/wasm-tools/weather/internal/forecast"
 )
 
 func main() { call.Main(answerWith(caisson.Do)) }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/exact"
+	"github.com/caisson-run/caisson/dialects/internal/limits"
 	"github.com/caisson-run/caisson/internal/jsontext"
 )
 
@@ -99,10 +100,10 @@ func wanted(kind reflect.Kind) string {
 	return "an integer"
 }
 
-// Bounded fails where the arguments of a call have more than [dialects.MaxArguments] bytes.
+// Bounded fails where the arguments of a call have more than [limits.Arguments] bytes.
 func (r Reader) Bounded(path string, bytes int) error {
-	if bytes > dialects.MaxArguments {
-		return r.Fail(path, "has arguments of more than %d bytes", dialects.MaxArguments)
+	if bytes > limits.Arguments {
+		return r.Fail(path, "has arguments of more than %d bytes", limits.Arguments)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/internal/limits"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -134,7 +135,7 @@ func TestAnswersAreGathered(t *testing.T) {
 	assert.Equal(t, dialects.Answers{Outputs: []tool.Answer{}, Named: []dialects.NamedOutput{}, Approvals: []tool.Approval{}}, found)
 
 	// All that there are count, of whichever kind.
-	most := strings.Repeat(`"named","output","approval","output",`, dialects.MaxCalls/4)
+	most := strings.Repeat(`"named","output","approval","output",`, limits.Calls/4)
 	_, err = ReadAnswers(r, []byte("["+strings.TrimSuffix(most, ",")+"]"), "under", sort)
 	require.NoError(t, err)
 	for _, last := range []string{`"named"`, `"output"`, `"approval"`} {

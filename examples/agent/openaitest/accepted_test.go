@@ -66,7 +66,7 @@ func definitions(t *testing.T) []tool.Definition {
 	tools := registry.New()
 	root, err := filepath.Abs("../../..")
 	require.NoError(t, err)
-	require.NoError(t, tools.Load(t.Context(), registry.Directory(filepath.Join(root, "wasm-tools")), func(_ context.Context, m *manifests.Manifest) (registry.Tool, error) {
+	require.NoError(t, tools.Load(t.Context(), registry.Directory(filepath.Join(root, "wasm-tools"), nil), func(_ context.Context, m *manifests.Manifest) (registry.Tool, error) {
 		return offer{m}, nil
 	}))
 	offered := tools.Definitions()

@@ -302,7 +302,7 @@ func furnish(t *testing.T, tools *registry.Registry) {
 	register("wipes", "module: {path: x.wasm}\nbehavior: {destructive: true}", says())
 	clients, err := filepath.Abs("../../../wasm-tools/client")
 	require.NoError(t, err)
-	require.NoError(t, tools.Load(t.Context(), registry.Directory(clients), func(_ context.Context, m *manifests.Manifest) (registry.Tool, error) {
+	require.NoError(t, tools.Load(t.Context(), registry.Directory(clients, nil), func(_ context.Context, m *manifests.Manifest) (registry.Tool, error) {
 		return offer{m}, nil
 	}))
 }

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/caisson-run/caisson/manifests/schema"
+	"github.com/caisson-run/caisson/internal/schema"
 )
 
 // clamp returns the nearest number that minimum and maximum allow, if that fits all else.

@@ -7,7 +7,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/caisson-run/caisson/manifests/schema"
+	"github.com/caisson-run/caisson/internal/schema"
 	"github.com/caisson-run/caisson/tool"
 )
 

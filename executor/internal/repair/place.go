@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/caisson-run/caisson/manifests/schema"
+	"github.com/caisson-run/caisson/internal/schema"
 )
 
 // place is what a schema says of one value: all schemas that apply to it.

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor/internal/repair"
-	"github.com/caisson-run/caisson/manifests/schema"
+	"github.com/caisson-run/caisson/internal/schema"
 	"github.com/caisson-run/caisson/tool"
 )
 

@@ -18,9 +18,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/internal/testsize"
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/manifests/permission"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -200,11 +200,11 @@ func (g *guest) done(d deed) (Errno, string, error) {
 
 // noted is what a record shows of the view, but for times.
 func noted(view *files.View) ([]tool.HostCall, []tool.Denial, int64) {
-	calls := view.HostCalls()
+	calls := view.Journal.HostCalls()
 	for i := range calls {
 		calls[i].Began, calls[i].Duration = time.Time{}, 0
 	}
-	return calls, view.Denials(), view.Operations()
+	return calls, view.Journal.Denials(), view.Journal.Count()
 }
 
 // TestStartsAnswerAsCalls makes random WASI calls: as many as a start allows in a start, and the others

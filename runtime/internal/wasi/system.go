@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
-	"github.com/caisson-run/caisson/hostfuncs/journal"
+	"github.com/caisson-run/caisson/internal/journal"
 )
 
 // System is everything that one call's guest can access through WASI. Each call needs its own,

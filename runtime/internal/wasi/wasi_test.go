@@ -18,8 +18,8 @@ import (
 
 	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/manifests/permission"
 )
 
 // flat is a guest's memory for tests that need no guest.
@@ -443,7 +443,7 @@ func TestFiles(t *testing.T) {
 	assert.Equal(t, EPERM, errno)
 	pointer, length := g.put(1000, "etc/passwd")
 	assert.Equal(t, EPERM, g.call("path_open", 3, 1, pointer, length, 0, rightFDRead, 0, 0, 900), "nothing but mounts below /")
-	assert.Len(t, s.Files.Denials(), 2)
+	assert.Len(t, s.Files.Journal.Denials(), 2)
 }
 
 func TestReaddirContinuesAtItsCookie(t *testing.T) {
@@ -624,7 +624,7 @@ func TestVirtualRoot(t *testing.T) {
 		return g.call("path_open", directory, 0, pointer, length, oflags, rights, rights, 0, 900)
 	}
 	assert.Equal(t, EPERM, opening(virtual, "fs-tests.dir/file", 0, rightFDRead), "a path that no permission covers reaches the host")
-	assert.Contains(t, s.Files.Denials()[0].Value, "/fs-tests.dir/file")
+	assert.Contains(t, s.Files.Journal.Denials()[0].Value, "/fs-tests.dir/file")
 	both := rightFDRead | rightFDWrite
 	assert.Equal(t, EISDIR, opening(project, ".", uint64(openDirectory), both))
 	assert.Equal(t, EPERM, opening(virtual, ".", uint64(openDirectory), both))

@@ -1,0 +1,194 @@
+// Command api prints how many identifiers each public package of a Go module exports. It fails unless their total is the
+// number in a file, so that a change of the public API shows in a diff.
+//
+// Usage: api MODULE NUMBER
+package main
+
+import (
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+func main() {
+	if len(os.Args) != 3 {
+		fmt.Fprintln(os.Stderr, "usage: api MODULE NUMBER")
+		os.Exit(2)
+	}
+	if err := run(os.Args[1], os.Args[2]); err != nil {
+		fmt.Fprintln(os.Stderr, "api:", err)
+		os.Exit(1)
+	}
+}
+
+func run(module, number string) error {
+	packages, err := publicPackages(module)
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(number)
+	if err != nil {
+		return err
+	}
+	want, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return fmt.Errorf("%s: %w", number, err)
+	}
+	total := 0
+	for _, p := range packages {
+		fmt.Printf("%5d  %s\n", len(p.exported), p.folder)
+		total += len(p.exported)
+	}
+	fmt.Printf("%5d  total\n", total)
+	return compare(total, want, number)
+}
+
+// compare returns an error that says what to do if the total is not the committed number.
+func compare(total, want int, file string) error {
+	switch {
+	case total > want:
+		return fmt.Errorf("the public packages export %d identifiers, and %s allows %d: "+
+			"unexport what no other module needs, or move it to a package in internal", total, file, want)
+	case total < want:
+		return fmt.Errorf("the public packages export only %d identifiers: write %d instead of %d to %s", total, total, want, file)
+	}
+	return nil
+}
+
+// publicPackage is a package that other modules can import.
+type publicPackage struct {
+	folder   string              // below the module, slash-separated
+	exported map[string]struct{} // NAME or TYPE.METHOD
+}
+
+// publicPackages returns the public packages of a module in the order of their folders. Files count whatever platform
+// they are for.
+func publicPackages(module string) ([]publicPackage, error) {
+	found := map[string]map[string]struct{}{}
+	err := filepath.WalkDir(module, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			return enter(module, path)
+		}
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		if file.Name.Name == "main" {
+			return nil
+		}
+		folder, err := filepath.Rel(module, filepath.Dir(path))
+		if err != nil {
+			return err
+		}
+		folder = filepath.ToSlash(folder)
+		if found[folder] == nil {
+			found[folder] = map[string]struct{}{}
+		}
+		for _, name := range exported(file) {
+			found[folder][name] = struct{}{}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("%s has no public package", module)
+	}
+	var packages []publicPackage
+	for folder, names := range found {
+		packages = append(packages, publicPackage{folder, names})
+	}
+	slices.SortFunc(packages, func(a, b publicPackage) int { return strings.Compare(a.folder, b.folder) })
+	return packages, nil
+}
+
+// enter returns [fs.SkipDir] for a folder whose packages no other module can import, or that belongs to another module.
+func enter(module, folder string) error {
+	if folder == module {
+		return nil
+	}
+	name := filepath.Base(folder)
+	if name == "internal" || name == "testdata" || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") {
+		return fs.SkipDir
+	}
+	_, err := os.Stat(filepath.Join(folder, "go.mod"))
+	if err == nil {
+		return fs.SkipDir
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// exported returns the types, functions, variables and constants that a file exports, and the methods that it declares
+// for exported types. Fields of structs and methods of interfaces are parts of their types, and do not count.
+func exported(file *ast.File) []string {
+	var names []string
+	for _, declaration := range file.Decls {
+		switch d := declaration.(type) {
+		case *ast.FuncDecl:
+			name := d.Name.Name
+			if d.Recv != nil {
+				name = receiver(d.Recv.List[0].Type) + "." + name
+			}
+			if d.Name.IsExported() && ast.IsExported(name) {
+				names = append(names, name)
+			}
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				names = append(names, exportedBy(spec)...)
+			}
+		}
+	}
+	return names
+}
+
+func exportedBy(spec ast.Spec) []string {
+	var declared []*ast.Ident
+	switch s := spec.(type) {
+	case *ast.TypeSpec:
+		declared = []*ast.Ident{s.Name}
+	case *ast.ValueSpec:
+		declared = s.Names
+	}
+	var names []string
+	for _, d := range declared {
+		if d.IsExported() {
+			names = append(names, d.Name)
+		}
+	}
+	return names
+}
+
+// receiver returns the name of the type that a method belongs to.
+func receiver(expression ast.Expr) string {
+	switch e := expression.(type) {
+	case *ast.Ident:
+		return e.Name
+	case *ast.StarExpr:
+		return receiver(e.X)
+	case *ast.IndexExpr: // a generic type
+		return receiver(e.X)
+	case *ast.IndexListExpr:
+		return receiver(e.X)
+	case *ast.ParenExpr:
+		return receiver(e.X)
+	}
+	return ""
+}
