@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/caisson-run/caisson/dialects"
@@ -181,11 +182,10 @@ func (s *submission) approval(v jsontext.Value) error {
 			return decode.Bool(&a.Approve)(v)
 		},
 		"scope": func(v jsontext.Value) error {
-			switch a.Scope = tool.ApprovalScope(v.String()); a.Scope {
-			case tool.ApproveOnce, tool.ApproveSession, tool.ApproveFor:
-				return nil
+			if scopes := []tool.ApprovalScope{tool.ApproveOnce, tool.ApproveSession, tool.ApproveFor}; !slices.Contains(scopes, tool.ApprovalScope(v.String())) {
+				return decode.Wrong(v, "must be once, session or time")
 			}
-			return decode.Wrong(v, "must be once, session or time")
+			return decode.Text((*string)(&a.Scope))(v)
 		},
 	})
 	a.For = seconds(lasts)
