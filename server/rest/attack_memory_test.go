@@ -164,6 +164,18 @@ func TestAttackBytesThatNobodyHolds(t *testing.T) {
 	assert.Equal(t, http.StatusTooManyRequests, output(1).status, "the control")
 }
 
+// TestAttackLongReasons: the reason for a decision is short. A session kept that of each approval that it keeps, which is
+// a thousand of 16 MB.
+func TestAttackLongReasons(t *testing.T) {
+	w := newWorld(t, rest.Options{})
+	waits := w.until(w.start("ada", `{"calls":[{"id":"c1","name":"wipe","arguments":{"what":"disk"}}]}`).ID, "ada", "requires_action")
+	decide := func(reason string) answered {
+		return w.request("POST", "/v1/runs/"+waits.ID+"/approvals", "approver", fmt.Sprintf(`{"approvals":[{"call_id":"c1","approve":false,"reason":%q}]}`, reason))
+	}
+	assert.Contains(t, decide(strings.Repeat("é", 2049)).refused(http.StatusBadRequest), "approvals[0].reason has more than 2048 characters")
+	assert.Equal(t, http.StatusAccepted, decide(strings.Repeat("é", 2048)).status, "the control")
+}
+
 // TestAttackTextsThatHoldTheirBodies: a few bytes that outlive a request hold those alone, and not the body, the document
 // or the address in which they came. A session's id held a body of megabytes for an hour, and so did an output that was
 // submitted, an approval for a session and a call that waits; a tenant may have a thousand sessions. The controls are
