@@ -345,6 +345,8 @@ var guardFaults = []guardFault{
 		edits: in("server/connections.go", "return min(c.refusal, crowdTime)", "return c.refusal")},
 	{name: "there is any number of refusals", pkg: "server", attack: "TestAttackManyRefusals/many",
 		edits: in("server/connections.go", "if c.of.refusing >= maxRefusing {", "if c.of.refusing < 0 {")},
+	{name: "authenticated requests save connections with refusals", pkg: "server", attack: "TestAttackRefusalsBesideARequest/many",
+		edits: in("server/connections.go", "if most != nil {", "if most != nil && most.running == 0 {")},
 	{name: "refused requests delay a stop", pkg: "server", attack: "TestAttackStop",
 		edits: in("server/server.go", "held.dropRefused(now.Add(-restTime))", "_ = held")},
 	{name: "requests of one tenant count only until their handlers have ended", pkg: "server", attack: "TestAttackUnreadBodiesOfOneTenant",
