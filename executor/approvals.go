@@ -53,8 +53,10 @@ func checkScope(a tool.Approval) error {
 	return nil
 }
 
-// keepApproval adds an approval. One for a single call is kept until that runs.
+// keepApproval adds an approval, without its reason, which nobody reads again. One for a single call is kept until that
+// runs.
 func keepApproval(held *lru.Cache[string, tool.Approval], approval tool.Approval) {
+	approval.Reason = ""
 	key := approval.Fingerprint
 	if approval.Scope == tool.ApproveOnce {
 		key = onceKey(approval.CallID, approval.Fingerprint)

@@ -66,7 +66,7 @@ func TestApprovalScopes(t *testing.T) {
 		give := func(arguments string, scope tool.ApprovalScope, lasts time.Duration) {
 			report := paused(t, e, session, newCall("1", "file_delete", arguments))
 			approval := approve(report.Pending[0])
-			approval.Scope, approval.For = scope, lasts
+			approval.Scope, approval.For, approval.Reason = scope, lasts, "it may be long"
 			done := resume(t, e, executor.Resumption{State: *report.State, Session: session, Approvals: []tool.Approval{approval}})
 			assertCompleted(t, done)
 		}
@@ -74,6 +74,9 @@ func TestApprovalScopes(t *testing.T) {
 		give(`{"path":"b"}`, tool.ApproveFor, time.Minute)
 		give(`{"path":"c"}`, tool.ApproveOnce, 0)
 		assert.Len(t, session.Approvals(), 2)
+		for _, kept := range session.Approvals() {
+			assert.Empty(t, kept.Reason, "nobody reads it again, and a session keeps a thousand")
+		}
 		var list []tool.Approval
 		text := jsonOf(t, session.Approvals())
 		time.Sleep(20 * time.Second) // while they are stored

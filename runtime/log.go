@@ -163,7 +163,7 @@ func lastOf(text string, most int, cut bool) string {
 	if text = strings.TrimSpace(text); cut && text != "" {
 		text = "… " + text
 	}
-	return strings.ToValidUTF8(text, "\uFFFD")
+	return valid(text)
 }
 
 // maxTrace is how much of a trace is logged, in bytes. It has some thirty frames, each with the types of its function,

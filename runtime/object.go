@@ -122,8 +122,8 @@ func (r *objectReader) reason() string {
 
 func isMessage(name string) bool { return name == "message" || name == "text" }
 
-// valid returns a text as valid UTF-8.
-func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
+// valid returns a text as valid UTF-8. It does not hold the output that the text is a part of.
+func valid(text string) string { return strings.Clone(strings.ToValidUTF8(text, "\uFFFD")) }
 
 // read reads everything else.
 func (r *objectReader) read() error {

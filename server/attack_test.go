@@ -314,6 +314,70 @@ func TestAttackManyRefusals(t *testing.T) {
 	}
 }
 
+// TestAttackRefusalsBesideARequest: a client with a token leaves answers to requests without one unread, over HTTP/2, on
+// connections that have a request of the token's as well. Others' health checks over HTTP/2 are answered: they were reset
+// in place of these connections.
+func TestAttackRefusalsBesideARequest(t *testing.T) {
+	for _, test := range []struct {
+		name                 string
+		connections, streams int
+		ends                 bool
+	}{{"many", 4, 90, true}, {"one on each", maxRefusing + 4, 1, true}, {"control: few", 2, 90, false}} {
+		t.Run(test.name, func(t *testing.T) {
+			known := tokens(t)
+			token, _ := issued(t, known, auth.Token{Scopes: []auth.Scope{auth.Read}})
+			var waiting atomic.Int64
+			wait := Door{Pattern: "/wait", Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				waiting.Add(1)
+				<-r.Context().Done()
+			})}
+			r := start(t, Options{TLS: certificate(t), Tokens: known, Limits: Limits{Requests: 1000, Rate: 1e6, Burst: 1e6, Refusal: time.Hour, Stall: time.Hour, Failures: 1e6, Drain: time.Millisecond}}, wait)
+			var ended atomic.Int64
+			var reading sync.WaitGroup
+			var clients []*client2
+			for range test.connections {
+				c := dial2(t, r.address, 0)
+				clients = append(clients, c)
+				reading.Go(func() {
+					defer ended.Add(1)
+					for {
+						if _, err := c.framer.ReadFrame(); err != nil {
+							return
+						}
+					}
+				})
+				require.NoError(t, c.ask("/wait", true, "authorization", "Bearer "+token))
+			}
+			require.Eventually(t, func() bool { return int(waiting.Load()) == test.connections }, time.Minute, time.Millisecond)
+			for _, c := range clients {
+				for range test.streams {
+					_ = c.ask("/healthz", true) // the connection may have ended
+				}
+			}
+			if test.ends {
+				require.Eventually(t, func() bool { return ended.Load() > 0 }, 15*time.Second, time.Millisecond)
+			}
+			for range 10 {
+				transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, ForceAttemptHTTP2: true}
+				client := &http.Client{Transport: transport}
+				response, err := client.Get(r.url + "/healthz")
+				require.NoError(t, err)
+				assert.Equal(t, http.StatusOK, response.StatusCode)
+				assert.Equal(t, 2, response.ProtoMajor)
+				assert.NoError(t, response.Body.Close())
+				transport.CloseIdleConnections()
+			}
+			if !test.ends {
+				assert.Zero(t, ended.Load())
+			}
+			for _, c := range clients {
+				_ = c.conn.Close()
+			}
+			reading.Wait()
+		})
+	}
+}
+
 // TestAttackManyHeaders: clients without a token hold many headers over HTTP/2, which take much more memory than bytes
 // on the way. Only a few have the whole time of a refusal.
 func TestAttackManyHeaders(t *testing.T) {

@@ -228,8 +228,9 @@ type connection struct {
 	// The lock of connections guards what follows.
 	since    time.Time   // when it was accepted, or when it last had an authenticated request
 	active   bool        // a request has arrived and has not been answered whole
-	running  int         // authenticated requests; the connection is not dropped while it has any
+	running  int         // authenticated requests; while it has any, the connection is dropped only for refusing
 	refusing int         // answers over HTTP/2 to requests that are not authenticated
+	waits    time.Time   // since when it has had any of these
 	answered []func()    // to be called when the connection is idle: of requests that still count as running
 	expiry   *time.Timer // drops it; nil if none is set
 	closed   bool
@@ -247,21 +248,27 @@ func (c *connection) handles() {
 const maxRefusing = 256
 
 // refuses counts an answer over HTTP/2 to a request that is not authenticated. If there are too many, the connection
-// with the most ends. It returns false if there is none that has no authenticated request.
+// with the most ends; of several, that whose answers wait for longest. That it has authenticated requests as well does
+// not save it: others' health checks would be reset in its place. It returns false if the connection has been dropped.
 func (c *connection) refuses() bool {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
 	if c.of.refusing >= maxRefusing {
 		var most *connection
 		for one := range c.of.held {
-			if one.running == 0 && (most == nil || one.refusing > most.refusing) {
+			if most == nil || one.refusing > most.refusing || one.refusing == most.refusing && one.waits.Before(most.waits) {
 				most = one
 			}
 		}
-		if most == nil || most.refusing == 0 {
-			return false
+		if most != nil {
+			most.drop()
 		}
-		most.drop()
+	}
+	if c.closed {
+		return false
+	}
+	if c.refusing == 0 {
+		c.waits = time.Now()
 	}
 	c.refusing++
 	c.of.refusing++
@@ -272,8 +279,10 @@ func (c *connection) refuses() bool {
 func (c *connection) refused() {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
-	c.refusing--
-	c.of.refusing--
+	if !c.closed {
+		c.refusing--
+		c.of.refusing--
+	}
 }
 
 // begin counts an authenticated request, until the function that it returns is called. That calls left as well, once
@@ -357,6 +366,8 @@ func (c *connection) drop() {
 // forget makes room for another connection. The caller must hold the lock of connections.
 func (c *connection) forget() {
 	c.closed, c.active = true, false
+	c.of.refusing -= c.refusing // nobody waits for these, and no further connection has to end for them
+	c.refusing = 0
 	delete(c.of.held, c)
 	c.settle()
 	c.of.changed.Broadcast()

@@ -23,6 +23,11 @@ const (
 	// maxValues is how many values and names the messages may have in all. It does not count what is inside the arguments
 	// of calls, which nothing here decodes. The SDK decodes everything else several times, at hundreds of bytes a value.
 	maxValues = 20_000
+	// maxParams is how many bytes the params of a message may have that is no call. A session keeps those of some messages,
+	// such as initialize, and so do streams that last.
+	maxParams = 64 << 10
+	// maxIDBytes is how many bytes of JSON an id or a progress token may have: answers and progress repeat them.
+	maxIDBytes = 1 << 10
 )
 
 // method is a method or a notification that the server knows.
@@ -39,7 +44,7 @@ var methods = map[string]method{
 	"ping":                     {paramsOf[sdk.PingParams], false, true},
 	"server/discover":          {paramsOf[sdk.DiscoverParams], false, true},
 	"tools/list":               {paramsOf[sdk.ListToolsParams], false, false},
-	"tools/call":               {paramsOf[sdk.CallToolParamsRaw], true, false},
+	callMethod:                 {paramsOf[sdk.CallToolParamsRaw], true, false},
 	"resources/list":           {paramsOf[sdk.ListResourcesParams], false, false},
 	"resources/templates/list": {paramsOf[sdk.ListResourceTemplatesParams], false, false},
 	"resources/read":           {paramsOf[sdk.ReadResourceParams], true, false},
@@ -53,8 +58,11 @@ var methods = map[string]method{
 	"notifications/progress":           {paramsOf[sdk.ProgressNotificationParams], true, true},
 }
 
-// listenMethod lasts until its client ends it.
-const listenMethod = "subscriptions/listen"
+const (
+	callMethod = "tools/call"
+	// listenMethod lasts until its client ends it.
+	listenMethod = "subscriptions/listen"
+)
 
 func paramsOf[P any]() any { return new(P) }
 
@@ -175,7 +183,7 @@ func (c *checker) message(doc *jsontext.Document) (id string, rejected *rejectio
 	}
 	if v, ok := members["id"]; ok {
 		if !isID(v) {
-			return "", reject(jsonrpc.CodeInvalidRequest, "the id of a request is a string, or an integer from -%d to %d", maxID, maxID)
+			return "", reject(jsonrpc.CodeInvalidRequest, "the id of a request is a string of at most %d bytes, or an integer from -%d to %d", maxIDBytes, maxID, maxID)
 		}
 		id = v.Text()
 	}
@@ -219,6 +227,8 @@ func checkRequest(name, id string, params jsontext.Value, begun bool) *rejection
 		}
 	case kind != jsontext.Object:
 		return reject(jsonrpc.CodeInvalidParams, "params must be an object")
+	case name != callMethod && len(params.Text()) > maxParams:
+		return reject(jsonrpc.CodeInvalidParams, "the params of %s have %d bytes, over the limit of %d", name, len(params.Text()), maxParams)
 	default:
 		if wrong := checkParams(m, params.Text()); wrong != "" {
 			return reject(jsonrpc.CodeInvalidParams, "%s", wrong)
@@ -259,14 +269,18 @@ func checkParams(m method, text string) string {
 		return rejected.err.Message
 	}
 	if token := doc.Root().Get("progressToken"); kindOf(token) != absent && !isID(token) {
-		return fmt.Sprintf("params._meta.progressToken is a string, or an integer from -%d to %d", maxID, maxID)
+		return fmt.Sprintf("params._meta.progressToken is a string of at most %d bytes, or an integer from -%d to %d", maxIDBytes, maxID, maxID)
 	}
 	return ""
 }
 
-// isID reports whether a value identifies a request or its progress: a string, or an integer that no double rounds.
+// isID reports whether a value identifies a request or its progress: a short string, or an integer that no double
+// rounds.
 func isID(v jsontext.Value) bool {
-	if v.Kind() != jsontext.Number {
+	switch {
+	case len(v.Text()) > maxIDBytes:
+		return false
+	case v.Kind() != jsontext.Number:
 		return v.Kind() == jsontext.String
 	}
 	number, err := strconv.ParseFloat(v.Text(), 64)

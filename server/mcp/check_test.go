@@ -269,3 +269,52 @@ func TestAttackManyValues(t *testing.T) {
 	c.send(half)
 	assert.NotContains(t, c.line(), refused)
 }
+
+// TestAttackLongParams: the params of messages that are no calls are short, and so are ids and progress tokens. A
+// session kept those of initialize, of notifications/initialized and of logging/setLevel for an hour: a client's name of
+// 15 MB took 55 MB, and a caller may have a hundred sessions. The controls are short ones, and long arguments.
+func TestAttackLongParams(t *testing.T) {
+	w := newWorld(t, mcp.Options{}, newFake(t, "hello", nil, says(tool.Result{Success: true, Output: "hello"})))
+	const params, short = "over the limit of 65536", "a string of at most 1024 bytes"
+	long := strings.Repeat("a", 64<<10)
+	call := func(id, token, argument string) string {
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"method":"tools/call","params":{"name":"hello","arguments":{"x":%q},%s}}`, id, argument, strings.Replace(meta, `{`, fmt.Sprintf(`{"progressToken":%q,`, token), 1))
+	}
+	for _, by := range raws() {
+		for _, test := range []struct{ name, message, refused string }{
+			{"a level", fmt.Sprintf(`{"jsonrpc":"2.0","id":"v","method":"logging/setLevel","params":{"level":%q,%s}}`, long, meta), params},
+			{"what nobody reads", fmt.Sprintf(`{"jsonrpc":"2.0","id":"v","method":"ping","params":{"x":%q,%s}}`, long, meta), params},
+			{"an id", call(long[:1023], "t", "a"), "the id of a request is " + short},
+			{"a progress token", call("v", long[:1023], "a"), "params._meta.progressToken is " + short},
+			{"control: short ones", call(long[:1022], long[:1022], "a"), ""},
+			{"control: long arguments", call("v", "t", strings.Repeat("a", 512<<10)), ""},
+		} {
+			t.Run(by.name+"/"+test.name, func(t *testing.T) {
+				message := test.message
+				if by.name == "sessions" {
+					message = strings.Replace(message, `"io.modelcontextprotocol/protocolVersion":"2026-07-28",`, "", 1)
+				}
+				_, answer := by.send(t, w, message)
+				if test.refused != "" {
+					assert.Contains(t, answer, test.refused)
+					return
+				}
+				assert.Contains(t, answer, `"result":`)
+			})
+		}
+	}
+	me := auth.Caller{ID: "1", Tenant: "acme", Scopes: everything}
+	named := func(bytes int) string {
+		return strings.Replace(initializeBody, `"name":"x"`, fmt.Sprintf(`"name":%q`, long[:bytes]), 1)
+	}
+	_, answer, header := post(t, w, me, http.MethodPost, named(len(long)), nil)
+	assert.Contains(t, answer, params)
+	assert.Empty(t, header.Get("Mcp-Session-Id"), "nothing has begun")
+	_, answer, header = post(t, w, me, http.MethodPost, named(32<<10), nil) // the control
+	assert.Contains(t, answer, "serverInfo")
+	session := map[string]string{"Mcp-Session-Id": header.Get("Mcp-Session-Id")}
+	for text, status := range map[string]int{long: http.StatusBadRequest, "short": http.StatusAccepted} {
+		got, answer, _ := post(t, w, me, http.MethodPost, fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/initialized","params":{"_meta":{"x":%q}}}`, text), session)
+		assert.Equal(t, status, got, "%.200s", answer)
+	}
+}

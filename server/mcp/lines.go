@@ -178,7 +178,7 @@ func (w *watched) admit(request *jsonrpc.Request) (refusal *jsonrpc.Error, known
 	}
 	// A subscription lasts until the end: there is no answer to wait for.
 	if request.Method != listenMethod {
-		one := open{size, request.Method != "tools/call"}
+		one := open{size, request.Method != callMethod}
 		w.open[request.ID] = one
 		w.count(one, 1)
 	}

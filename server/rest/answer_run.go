@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"time"
+	"unicode/utf8"
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/executor"
@@ -165,8 +167,10 @@ func (x *exchange) approve() (reply, error) {
 	return x.submit(&s)
 }
 
-// maxApproval is how long an approval for a time can last, in seconds.
-const maxApproval = 30 * 24 * 60 * 60
+const (
+	maxApproval = 30 * 24 * 60 * 60 // how long an approval for a time can last, in seconds
+	maxReason   = 2048              // the characters of the reason for a decision; a model is shown as many bytes
+)
 
 // approval reads one approval.
 func (s *submission) approval(v jsontext.Value) error {
@@ -174,18 +178,23 @@ func (s *submission) approval(v jsontext.Value) error {
 	var lasts float64
 	decided := false
 	err := decode.Object(v, decode.Members{
-		"call_id": decode.Text(&a.CallID), "reason": decode.Text(&a.Reason), "fingerprint": decode.Text(&a.Fingerprint),
+		"call_id": decode.Text(&a.CallID), "fingerprint": decode.Text(&a.Fingerprint),
+		"reason": func(v jsontext.Value) error {
+			if utf8.RuneCountInString(v.String()) > maxReason {
+				return decode.Wrong(v, "has more than %d characters", maxReason)
+			}
+			return decode.Text(&a.Reason)(v)
+		},
 		"for_seconds": decode.Number(&lasts, maxApproval),
 		"approve": func(v jsontext.Value) error {
 			decided = true
 			return decode.Bool(&a.Approve)(v)
 		},
 		"scope": func(v jsontext.Value) error {
-			switch a.Scope = tool.ApprovalScope(v.String()); a.Scope {
-			case tool.ApproveOnce, tool.ApproveSession, tool.ApproveFor:
-				return nil
+			if scopes := []tool.ApprovalScope{tool.ApproveOnce, tool.ApproveSession, tool.ApproveFor}; !slices.Contains(scopes, tool.ApprovalScope(v.String())) {
+				return decode.Wrong(v, "must be once, session or time")
 			}
-			return decode.Wrong(v, "must be once, session or time")
+			return decode.Text((*string)(&a.Scope))(v)
 		},
 	})
 	a.For = seconds(lasts)

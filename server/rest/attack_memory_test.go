@@ -18,6 +18,7 @@ import (
 	"github.com/caisson-run/caisson/server/auth"
 	"github.com/caisson-run/caisson/server/internal/memory"
 	"github.com/caisson-run/caisson/server/rest"
+	"github.com/caisson-run/caisson/tool"
 )
 
 // bounded is the API behind a bound of memory, as package server puts it.
@@ -161,4 +162,87 @@ func TestAttackBytesThatNobodyHolds(t *testing.T) {
 	}
 	assert.Equal(t, http.StatusAccepted, output(0).status)
 	assert.Equal(t, http.StatusTooManyRequests, output(1).status, "the control")
+}
+
+// TestAttackLongReasons: the reason for a decision is short. A session kept that of each approval that it keeps, which is
+// a thousand of 16 MB.
+func TestAttackLongReasons(t *testing.T) {
+	w := newWorld(t, rest.Options{})
+	waits := w.until(w.start("ada", `{"calls":[{"id":"c1","name":"wipe","arguments":{"what":"disk"}}]}`).ID, "ada", "requires_action")
+	decide := func(reason string) answered {
+		return w.request("POST", "/v1/runs/"+waits.ID+"/approvals", "approver", fmt.Sprintf(`{"approvals":[{"call_id":"c1","approve":false,"reason":%q}]}`, reason))
+	}
+	assert.Contains(t, decide(strings.Repeat("é", 2049)).refused(http.StatusBadRequest), "approvals[0].reason has more than 2048 characters")
+	assert.Equal(t, http.StatusAccepted, decide(strings.Repeat("é", 2048)).status, "the control")
+}
+
+// TestAttackTextsThatHoldTheirBodies: a few bytes that outlive a request hold those alone, and not the body, the document
+// or the address in which they came. A session's id held a body of megabytes for an hour, and so did an output that was
+// submitted, an approval for a session and a call that waits; a tenant may have a thousand sessions. The controls are
+// outputs that are as long.
+func TestAttackTextsThatHoldTheirBodies(t *testing.T) {
+	const requests, size = 10, 2 << 20
+	white, digits := strings.Repeat(" ", size), strings.Repeat("7", size)
+	for _, test := range []struct {
+		name    string
+		calls   string // of a run that waits, which a format makes for each request; without one there is no run
+		path    string // below the run, if there is one
+		body    func(i int, action tool.Action) string
+		headers []string
+		status  int
+		holds   bool
+	}{
+		{name: "the id of a session", path: "/v1/calls", status: 200, body: func(i int, _ tool.Action) string {
+			return fmt.Sprintf(`{"name":"echo","arguments":{},"session":"s%d"}`, i) + white
+		}},
+		{name: "an output", calls: `{"id":"c%d","name":"ask_user","arguments":{"question":"Which?"}}`, path: "/submit_tool_outputs", status: 202, body: func(i int, _ tool.Action) string {
+			return fmt.Sprintf(`{"tool_outputs":[{"tool_call_id":"c%d","output":"y"}]}`, i) + white
+		}},
+		{name: "the type of an image", calls: `{"id":"c%d","name":"ask_user","arguments":{"question":"Which?"}}`, path: "/submit_tool_outputs", status: 202, body: func(i int, _ tool.Action) string {
+			return fmt.Sprintf(`{"dialect":"responses","results":[{"type":"function_call_output","call_id":"c%d","output":[{"type":"input_image","image_url":"data:image/png;x=%s;base64,AAAA"}]}]}`, i, digits[:512<<10])
+		}},
+		{name: "an approval", calls: `{"id":"c%d","name":"wipe","arguments":{"what":"disk"}}`, path: "/approvals", status: 202, body: func(_ int, a tool.Action) string {
+			return fmt.Sprintf(`{"approvals":[{"call_id":%q,"approve":true,"fingerprint":%q,"scope":"session"}]}`, a.CallID, a.Fingerprint) + white
+		}},
+		{name: "the path of a request with a key", path: "/v1/calls?" + strings.Repeat("x", 512<<10), status: 200, headers: []string{"Idempotency-Key"}, body: func(int, tool.Action) string {
+			return `{"name":"echo","arguments":{}}`
+		}},
+		{name: "control: long outputs", calls: `{"id":"c%d","name":"ask_user","arguments":{"question":"Which?"}}`, path: "/submit_tool_outputs", status: 202, holds: true, body: func(i int, _ tool.Action) string {
+			return fmt.Sprintf(`{"tool_outputs":[{"tool_call_id":"c%d","output":"%s"}]}`, i, digits)
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t, rest.Options{})
+			w.doc = nil // reading the contract's own copies of bodies takes long
+			path, actions := test.path, make([]tool.Action, requests)
+			if test.calls != "" {
+				calls := make([]string, requests+1) // one stays without an answer, so that the run waits
+				for i := range calls {
+					calls[i] = fmt.Sprintf(test.calls, i)
+				}
+				waits := w.until(w.start("ada", `{"session":"s","calls":[`+strings.Join(calls, ",")+`]}`).ID, "ada", "requires_action")
+				path, actions = "/v1/runs/"+waits.ID+test.path, waits.Pending
+			}
+			as := "ada"
+			if test.path == "/approvals" {
+				as = "approver"
+			}
+			before := liveHeap()
+			for i := range requests {
+				headers := test.headers
+				if headers != nil {
+					headers = append(headers, fmt.Sprint("key ", i))
+				}
+				a := w.request("POST", path, as, test.body(i, actions[i]), headers...)
+				require.Equal(t, test.status, a.status, "%.300s", a.body)
+			}
+			held := liveHeap() - before
+			t.Logf("%d KB for each request", held>>10/requests)
+			if test.holds {
+				assert.Greater(t, held, int64(requests*size*3/4))
+				return
+			}
+			assert.Less(t, held, int64(requests*256<<10))
+		})
+	}
 }

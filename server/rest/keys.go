@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"crypto/sha256"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 )
@@ -61,7 +62,7 @@ func (x *exchange) once(given []string) (reply, error) {
 		return reply{}, refuse(http.StatusBadRequest, "%s is longer than %d bytes", keyHeader, maxKey)
 	}
 	body := sha256.Sum256(x.body)
-	of := keyed{ownerOf(x.caller), x.request.URL.Path, key}
+	of := keyed{ownerOf(x.caller), strings.Clone(x.request.URL.Path), key} // without the rest of the URL
 	for {
 		k, first := x.api.keys.take(x.caller.Tenant, of, body)
 		if first {

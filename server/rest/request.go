@@ -7,6 +7,8 @@ import (
 	"math"
 	"net/http"
 	"regexp"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/caisson-run/caisson/dialects"
@@ -96,12 +98,10 @@ func (c *writtenCall) fields() decode.Members {
 		"function":  nested(tool.FunctionCall, arguments(&c.Function.Arguments), "arguments"),
 		"custom":    nested(tool.CustomCall, decode.Text(&c.Function.Arguments), "input"),
 		"type": func(v jsontext.Value) error {
-			switch v.String() {
-			case tool.FunctionCall, tool.CustomCall, tool.LocalShellCall:
-				c.Type = v.String()
-				return nil
+			if kinds := []string{tool.FunctionCall, tool.CustomCall, tool.LocalShellCall}; !slices.Contains(kinds, v.String()) {
+				return decode.Wrong(v, "must be function, custom or local_shell")
 			}
-			return decode.Wrong(v, "must be function, custom or local_shell")
+			return decode.Text(&c.Type)(v)
 		},
 	}
 }
@@ -128,9 +128,9 @@ func arguments(to *string) decode.Reader {
 	return func(v jsontext.Value) error {
 		switch v.Kind() {
 		case jsontext.Object:
-			*to = v.Text()
+			*to = strings.Clone(v.Text())
 		case jsontext.String:
-			*to = v.String()
+			return decode.Text(to)(v)
 		case jsontext.Null:
 		default:
 			return decode.Wrong(v, "must be an object, or the text that a model wrote")

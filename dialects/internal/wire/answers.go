@@ -232,8 +232,10 @@ func Linked(r Reader, path, link string, part tool.Content) (tool.Content, error
 	}
 	part.Data = data
 	// The parameters of the MIME type are of no use to models.
-	if part.MIMEType, _, err = mime.ParseMediaType(kind); err != nil {
+	media, _, err := mime.ParseMediaType(kind)
+	if err != nil {
 		return part, r.Fail(path, "is a data URL without a MIME type: want data:image/png;base64,…")
 	}
+	part.MIMEType = strings.Clone(media) // not with the whole link
 	return part, nil
 }

@@ -1,5 +1,8 @@
 // Package decode reads the values of a JSON document into variables. A table says which members an object may have and
 // how each is read, so that all readers word an unknown, a missing or a wrong member the same way.
+//
+// What is read is a copy: a part of the document would hold all of its text, which may be megabytes of white space, for
+// as long as the part is kept.
 package decode
 
 import (
@@ -69,7 +72,7 @@ func Map(read func(name string, value jsontext.Value) error) Reader {
 			return Wrong(v, "must be an object")
 		}
 		for name, value := range v.Members() {
-			if err := read(name.String(), value); err != nil {
+			if err := read(strings.Clone(name.String()), value); err != nil {
 				return err
 			}
 		}
@@ -112,7 +115,7 @@ func Text(to *string) Reader {
 		if v.Kind() != jsontext.String {
 			return Wrong(v, "must be a string")
 		}
-		*to = v.String()
+		*to = strings.Clone(v.String())
 		return nil
 	}
 }

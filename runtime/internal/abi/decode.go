@@ -106,7 +106,7 @@ func pairs(to *[][2]string) decode.Reader {
 				if ok = ok && text.Kind() == jsontext.String; !ok {
 					break
 				}
-				(*to)[i][j] = text.String()
+				_ = decode.Text(&(*to)[i][j])(text) // it is a string
 			}
 		}
 		if !ok {
@@ -122,7 +122,7 @@ func arguments(to *string) decode.Reader {
 		if _, err := tool.ParseArguments(v.Text()); err != nil {
 			return decode.Wrong(v, "must be an object of arguments, which it is not: %s", cause(err))
 		}
-		*to = v.Text()
+		*to = strings.Clone(v.Text())
 		return nil
 	}
 }
