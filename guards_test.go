@@ -423,6 +423,8 @@ var guardFaults = []guardFault{
 		edits: in("server/mcp/ask.go", "maxWaitingBytes = 16 << 20", "maxWaitingBytes = 1 << 40")},
 	{name: "a list of calls has any number of bytes", pkg: "server/rest", attack: "TestAttackLongRecords",
 		edits: in("internal/records/find.go", "const maxListed = 4 << 20", "const maxListed = 1 << 40")},
+	{name: "anybody may ask for the server's options", pkg: "server", attack: "TestAttackRequestsForNothing",
+		edits: in("server/server.go", "DisableGeneralOptionsHandler: true", "DisableGeneralOptionsHandler: false")},
 	{name: "the token is checked only before a handler of MCP", pkg: "server/mcp", attack: "TestAttackRevokedBeforeTheEffect",
 		edits: in("server/mcp/server.go", "if err := s.web.check(request.GetExtra()); err != nil {", "if err := s.web.check(request.GetExtra()); err != nil && false {")},
 

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
@@ -255,9 +256,9 @@ func TestAttackManyRefusals(t *testing.T) {
 		stay                 int // connections, at most
 		ends                 bool
 	}{
-		{"many", 10, 90, 0, maxRefusing/90 + 1, true},
-		{"control: few", 2, 90, 0, 2, false},
-		{"control: answers that are taken", 10, 90, 1 << 20, 10, false},
+		{"many", 2 * maxRefusing / maxStreams, maxStreams, 0, maxRefusing/maxStreams + 1, true},
+		{"control: few", maxRefusing / maxStreams / 2, maxStreams, 0, maxRefusing / maxStreams / 2, false},
+		{"control: answers that are taken", 2 * maxRefusing / maxStreams, maxStreams, 1 << 20, 2 * maxRefusing / maxStreams, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			known := tokens(t)
@@ -322,7 +323,10 @@ func TestAttackRefusalsBesideARequest(t *testing.T) {
 		name                 string
 		connections, streams int
 		ends                 bool
-	}{{"many", 4, 90, true}, {"one on each", maxRefusing + 4, 1, true}, {"control: few", 2, 90, false}} {
+	}{
+		{"many", maxRefusing/maxStreams + 4, maxStreams - 1, true}, {"one on each", maxRefusing + 4, 1, true},
+		{"control: few", maxRefusing / maxStreams / 2, maxStreams - 1, false},
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			known := tokens(t)
 			token, _ := issued(t, known, auth.Token{Scopes: []auth.Scope{auth.Read}})
@@ -420,4 +424,18 @@ func TestAttackStop(t *testing.T) {
 			t.Errorf("the server does not stop: %s", name)
 		}
 	}
+}
+
+// TestAttackRequestsForNothing: "OPTIONS *", which net/http would answer itself, needs a token as all else does, and
+// counts with the other refusals.
+func TestAttackRequestsForNothing(t *testing.T) {
+	r := start(t, Options{Tokens: tokens(t)})
+	c, err := net.Dial("tcp", r.address)
+	require.NoError(t, err)
+	defer c.Close()
+	send(t, c, "OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n")
+	response, err := http.ReadResponse(bufio.NewReader(c), nil)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	assert.Equal(t, http.StatusUnauthorized, response.StatusCode)
 }

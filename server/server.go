@@ -242,8 +242,11 @@ func (s *Server) Serve(ctx context.Context, listening func(net.Addr)) error {
 	h := &http.Server{
 		Handler: s.handler, ReadHeaderTimeout: limits.Header, IdleTimeout: limits.Idle, MaxHeaderBytes: limits.HeaderBytes,
 		// Over HTTP/2, net/http answers some requests itself, and would wait for ever for a client that grants no window.
-		WriteTimeout: max(limits.Stall, limits.Header), HTTP2: &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
-		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug), BaseContext: func(net.Listener) context.Context { return requests },
+		WriteTimeout: max(limits.Stall, limits.Header),
+		HTTP2:        &http.HTTP2Config{MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerStream: streamBuffer},
+		// It would answer "OPTIONS *" itself, to anybody.
+		DisableGeneralOptionsHandler: true,
+		ErrorLog:                     slog.NewLogLogger(s.log.Handler(), slog.LevelDebug), BaseContext: func(net.Listener) context.Context { return requests },
 		ConnState: held.follow, ConnContext: held.inContext,
 	}
 	served := make(chan error, 1)
@@ -284,8 +287,12 @@ func withHTTP2(config *tls.Config) *tls.Config {
 var errStopping = errors.New("the server is stopping")
 
 // maxStreams is how many requests a client may have in progress over one connection of HTTP/2. Another connection is
-// for more.
-const maxStreams = 100
+// for more. RFC 9113 suggests at least 100. But net/http reads the headers of all of them, of up to
+// [Limits.HeaderBytes] each, before a handler can refuse one.
+const maxStreams = 16
+
+// streamBuffer is how many bytes of a body over HTTP/2 net/http holds before a handler reads them.
+const streamBuffer = 64 << 10
 
 // stop ends all requests, and drains the doors.
 func (s *Server) stop(ctx context.Context, h *http.Server, held *connections, cancel context.CancelCauseFunc) error {
