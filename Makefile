@@ -58,15 +58,15 @@ manual: ## write the tables of docs/manifest.md, and docs/schema, from the schem
 SAMPLED = $$(grep -rlE --include='*_test.go' 'testsize\.[OS]|runPrograms\(|go:build slow' .)
 
 .PHONY: slow
-slow: ## run the tests of which "make test" runs a sample, whole
+slow: ## run the tests of which "make test" runs a sample, whole; the package that takes longest begins
 	files=$(SAMPLED) && tests=$$(grep -ohE '^func Test[A-Za-z0-9_]*' $$files | cut -c6- | sort -u | paste -sd '|') && \
-	$(GO) test $(TESTFLAGS) -tags slow -run "^($$tests)\$$" $$(dirname $$files | sort -ur)
+	$(GO) test $(TESTFLAGS) -tags slow -run "^($$tests)\$$" ./runtime/internal/engine $$(dirname $$files | sort -ur)
 
 # Where goroutines meet. Nightly runs have the race detector look at everything: at masking and at what compares or
-# counts what guests compute, which are long computations of one goroutine, and at the command line, whose processes it
-# slows down most.
-COMPUTATIONS = ^TestMask|^TestRandomModules|^TestMutants|Behaves?TheSame|IsExact$$|^Test(Endless|Bounded)Programs|^TestProgramsStay|^TestAttackUnits|^TestAttackRecursionWith
-CONCURRENT = . ./executor ./hostfuncs/... ./registry/... ./sdk/... ./server/... \
+# counts what guests compute, which are long computations of one goroutine, at what measures the memory or the time of
+# long bodies and answers, and at the command line, whose processes it slows down most.
+COMPUTATIONS = ^TestAttack(UnreadAnswers|LongQuestions|OpenRequests|LongRecords|SubmissionsInTheWay)$$|^TestMask|^TestRandomModules|^TestMutants|Behaves?TheSame|IsExact$$|^Test(Endless|Bounded)Programs|^TestProgramsStay|^TestAttackUnits|^TestAttackRecursionWith
+CONCURRENT = ./runtime/internal/engine ./runtime . ./executor ./hostfuncs/... ./registry/... ./sdk/... ./server/... \
 	$$($(GO) list ./executor/internal/... ./runtime/... | grep -vE '/repair|/internal/wasm')
 
 .PHONY: race
