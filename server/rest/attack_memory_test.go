@@ -1,7 +1,9 @@
 package rest_test
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -25,7 +27,9 @@ import (
 func (w *world) bounded(bound *memory.Bound) *httptest.Server {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		caller := callers[strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")]
-		held := bound.Open(caller.Tenant)
+		w.underWay.Add(1)
+		defer w.underWay.Add(-1)
+		held := bound.Open(cmp.Or(caller.Tenant, caller.ID))
 		defer held.Close()
 		w.api.ServeHTTP(rw, r.WithContext(memory.With(auth.With(r.Context(), caller), held)))
 	}))
@@ -144,6 +148,103 @@ func TestAnswersWithoutRoom(t *testing.T) {
 	assert.Equal(t, http.StatusOK, status, "a short answer")
 	unread.Close()
 	assert.Equal(t, http.StatusOK, <-cancelled)
+}
+
+// TestAttackUnreadAnswersOfAToken: a token without a tenant that leaves answers unread, and has others wait for room,
+// keeps no other such token from reading.
+func TestAttackUnreadAnswersOfAToken(t *testing.T) {
+	w := newWorld(t, rest.Options{})
+	bound := memory.New(1<<20, 4<<20)
+	server := w.bounded(bound)
+	release := w.crowd(server, bound, "solo")
+	assert.Equal(t, http.StatusOK, w.statusOf(server, http.MethodGet, "/v1/runs?limit=1", "other"))
+	release()
+}
+
+// statusOf asks a server for something, and returns the status.
+func (w *world) statusOf(server *httptest.Server, method, path, as string) int {
+	r, err := http.NewRequestWithContext(w.t.Context(), method, server.URL+path, nil)
+	require.NoError(w.t, err)
+	r.Header.Set("Authorization", "Bearer "+as)
+	response, err := http.DefaultClient.Do(r)
+	require.NoError(w.t, err)
+	defer response.Body.Close()
+	_, err = io.Copy(io.Discard, response.Body)
+	require.NoError(w.t, err)
+	return response.StatusCode
+}
+
+// crowd has somebody leave answers unread, and has others wait for room, so that none of the caller's is made until
+// release is called.
+func (w *world) crowd(server *httptest.Server, bound *memory.Bound, as string) (release func()) {
+	run := w.until(w.start(as, asksOf(1<<20)).ID, as, "completed")
+	unread := bound.Open(cmp.Or(callers[as].Tenant, callers[as].ID))
+	require.NoError(w.t, memory.Reserve(memory.With(w.t.Context(), unread), 2<<20))
+	cancelled := make(chan int, 2)
+	for range cap(cancelled) {
+		go func() { cancelled <- w.statusOf(server, http.MethodPost, "/v1/runs/"+run.ID+"/cancel", as) }()
+	}
+	for w.statusOf(server, http.MethodGet, "/v1/runs?limit=1", as) != http.StatusTooManyRequests {
+		time.Sleep(time.Millisecond)
+	}
+	return func() {
+		unread.Close()
+		for range cap(cancelled) {
+			assert.Equal(w.t, http.StatusOK, <-cancelled)
+		}
+	}
+}
+
+// TestAttackRepeatedWithoutAnswer: a request with a key whose client gives up while the answer waits for room has had its
+// effect, which a repetition does not have again. The control is a request that is answered.
+func TestAttackRepeatedWithoutAnswer(t *testing.T) {
+	w := newWorld(t, rest.Options{})
+	bound := memory.New(1<<20, 4<<20)
+	server := w.bounded(bound)
+	ask := func(ctx context.Context, key string) (status int, replayed, location string, err error) {
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL+"/v1/runs", strings.NewReader(`{"calls":[{"id":"c1","name":"wait","arguments":{}}]}`))
+		require.NoError(t, err)
+		r.Header.Set("Authorization", "Bearer mallory")
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Idempotency-Key", key)
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			return 0, "", "", err
+		}
+		defer response.Body.Close()
+		var answered run
+		require.NoError(t, json.NewDecoder(response.Body).Decode(&answered))
+		assert.Equal(t, "/v1/runs/"+answered.ID, response.Header.Get("Location"))
+		return response.StatusCode, response.Header.Get("Idempotent-Replayed"), response.Header.Get("Location"), nil
+	}
+	runs := func() int {
+		return len(of[struct{ Runs []struct{ ID string } }](w.request("GET", "/v1/runs", "mallory", nil), http.StatusOK).Runs)
+	}
+	_, _, first, err := ask(t.Context(), "control")
+	require.NoError(t, err)
+	<-w.waiting
+	_, replayed, again, err := ask(t.Context(), "control")
+	require.NoError(t, err)
+	assert.Equal(t, []string{"true", first}, []string{replayed, again})
+	require.Equal(t, 1, runs())
+
+	release := w.crowd(server, bound, "mallory") // with a run of its own
+	ctx, giveUp := context.WithCancel(t.Context())
+	gone := make(chan error)
+	go func() {
+		_, _, _, err := ask(ctx, "key")
+		gone <- err
+	}()
+	<-w.waiting // the call has begun
+	giveUp()
+	require.Error(t, <-gone)
+	require.Eventually(t, func() bool { return w.underWay.Load() == 2 }, time.Minute, time.Millisecond, "the server notices")
+	release()
+	status, replayed, _, err := ask(t.Context(), "key")
+	require.NoError(t, err)
+	assert.Equal(t, http.StatusAccepted, status)
+	assert.Equal(t, "true", replayed)
+	assert.Equal(t, 3, runs())
 }
 
 // TestAttackBytesThatNobodyHolds: bodies full of white space use up nothing of what a tenant's runs may hold. A token

@@ -32,6 +32,9 @@ type exchange struct {
 	caller  auth.Caller
 	body    []byte
 	streams bool // the answer is a stream of events, which may have begun
+	// begun is the answer to a request that has had its effect, without its body, also if it cannot be given; for a
+	// repetition of the request. It is nil before.
+	begun *reply
 }
 
 // reply is the answer to a request, whole. A handler that has streamed its answer says what it would have been, for a
@@ -41,7 +44,8 @@ type reply struct {
 	location string
 	body     []byte // JSON; none if it is empty. It may be kept, so that it is not changed
 	streamed bool
-	counted  bool // the body's memory is reserved, or kept anyway
+	counted  bool   // the body's memory is reserved, or kept anyway
+	run      string // the id of the run that the body is to describe, which has not been made; empty for a whole reply
 }
 
 // answer returns a reply with a value as JSON. Characters that HTML would escape stay as they are, since each would
@@ -165,9 +169,16 @@ const maxMaking = 2
 // maxWait is how long a request without effects waits until there is room for its answer.
 const maxWait = 5 * time.Second
 
+// sharer is who shares a bound: a tenant or, as where package server counts memory, a token without one.
+type sharer struct{ tenant, token string }
+
 // made makes an answer that may be long, as soon as the tenant has few others in the making, and reserves its memory.
 func (x *exchange) made(ctx context.Context, makeReply func() (reply, error)) (reply, error) {
-	found, _ := x.api.making.LoadOrStore(x.caller.Tenant, make(chan struct{}, maxMaking))
+	of := sharer{tenant: x.caller.Tenant}
+	if x.caller.Tenant == "" {
+		of.token = x.caller.ID
+	}
+	found, _ := x.api.making.LoadOrStore(of, make(chan struct{}, maxMaking))
 	slots := found.(chan struct{})
 	select {
 	case slots <- struct{}{}:

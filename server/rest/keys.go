@@ -86,7 +86,11 @@ func (x *exchange) once(given []string) (reply, error) {
 func (x *exchange) first(k *keptAnswer) (answered reply, err error) {
 	answeredAtAll := false
 	defer func() {
-		x.api.keys.put(x.caller.Tenant, k, answered, err == nil && answeredAtAll && answered.status != 0)
+		kept, isKept := answered, err == nil && answeredAtAll && answered.status != 0
+		if !isKept && x.begun != nil { // such as if the client gave up while its answer waited for room
+			kept, isKept = *x.begun, true
+		}
+		x.api.keys.put(x.caller.Tenant, k, kept, isKept)
 	}()
 	answered, err = x.handle()
 	answeredAtAll = true // the handler did not panic
@@ -96,6 +100,15 @@ func (x *exchange) first(k *keptAnswer) (answered reply, err error) {
 // repeat gives an answer again.
 func (x *exchange) repeat(kept reply) (reply, error) {
 	x.w.Header().Set("Idempotent-Replayed", "true")
+	if kept.run != "" {
+		r, err := x.api.runs.get(x.caller.Tenant, kept.run)
+		if err != nil {
+			return reply{}, err
+		}
+		if kept, err = x.answerRun(r, kept.status); err != nil {
+			return reply{}, err
+		}
+	}
 	if !x.wantsEvents() || x.route.events == "" {
 		kept.streamed, kept.counted = false, true
 		return kept, nil

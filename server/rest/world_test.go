@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -48,6 +49,8 @@ var callers = map[string]auth.Caller{
 	"reader":   {ID: "t-rea", Tenant: "acme", Scopes: []auth.Scope{auth.Read}},
 	"mallory":  {ID: "t-mal", Tenant: "evil", User: "ada", Scopes: everything, Context: map[string]string{"project_id": "p1"}},
 	"clerk":    {ID: "t-clk", Tenant: "acme", User: "ada", Scopes: everything, Agent: "clerk"},
+	"solo":     {ID: "t-sol", Scopes: everything, Context: map[string]string{"project_id": "p1"}},
+	"other":    {ID: "t-oth", Scopes: everything, Context: map[string]string{"project_id": "p1"}},
 	"ghost":    {ID: "t-gho", Tenant: "acme", User: "ada", Scopes: everything, Agent: "nobody"},
 }
 
@@ -58,8 +61,10 @@ type world struct {
 	api    *rest.API
 	agents agents.Store
 	doc    *contract
-	log    *syncBuffer
-	state  string
+	// underWay counts the requests to a bounded server that it has not answered.
+	underWay atomic.Int64
+	log      *syncBuffer
+	state    string
 
 	mu      sync.Mutex
 	wiped   []string      // what the tool wipe was asked for
