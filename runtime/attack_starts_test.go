@@ -137,3 +137,47 @@ func TestAttackFuelPaidInTheStart(t *testing.T) {
 		assert.Greater(t, *outcome.Usage.Fuel, int64(depth*work), "control: the resumed call does it")
 	}
 }
+
+// A program with a large native stack at its first read is started in each call. Saving 65 MB made calls 0.1 s late, and
+// many at once held gigabytes.
+func TestAttackLargeStacksOfStarts(t *testing.T) {
+	r := newRuntime(t, Options{CacheDir: filepath.Join(t.TempDir(), "cache")})
+	// Function 2 calls itself, and reads at the deepest level. Before that come blocks in one another, which paths leave
+	// together, on which 127 vectors differ. wazero keeps a place on the stack for each vector and block.
+	const vectors, depth = 127, 31
+	assigned, used := "", ""
+	for v := 1; v <= vectors; v++ {
+		assigned += "\xfd\x0c" + strings.Repeat(string(rune(v)), 16) + "\x21" + number(v) // v128.const, local.set
+		used += "\x20" + number(v) + "\xfd\x53\x1a"                                       // local.get, v128.any_true, drop
+	}
+	read := "\x41\x00\x41\x10\x41\x01\x41\x0c\x10\x00\x1a"
+	for blocks, large := range map[int]bool{20: false, 500: true} {
+		labels := ""
+		for label := 1; label <= blocks; label++ {
+			labels += number(label)
+		}
+		joined := strings.Repeat("\x02\x40", blocks) + "\x20\x00\x41" + signed(1_000_000) + "\x4b\x04\x40" + assigned +
+			"\x20\x00\x0e" + number(blocks-1) + labels + "\x0b" + strings.Repeat("\x0b", blocks) // if it is above a million: br_table
+		recursion := "\x01" + number(vectors) + "\x7b" + joined + "\x20\x00\x04\x40\x20\x00\x41\x01\x6b\x10\x02\x05" + read + "\x0b" + used + "\x0b"
+		module := magic + section(1, "\x03\x60\x04\x7f\x7f\x7f\x7f\x01\x7f\x60\x00\x00\x60\x01\x7f\x00") +
+			section(2, "\x01"+vector("wasi_snapshot_preview1")+vector("fd_read")+"\x00\x00") + section(3, "\x02\x01\x02") + section(5, "\x01\x00\x01") +
+			section(7, "\x02"+vector("memory")+"\x02\x00"+vector("_start")+"\x00\x01") +
+			section(10, "\x02"+vector("\x00\x41"+signed(depth)+"\x10\x02\x0b")+vector(recursion))
+		guest := load(t, r, named(t, "guest", module, "limits: {timeout: 60s}\n"), manifests.Grants{})
+		require.NoError(t, guest.Prepare(t.Context()))
+		for range 2 {
+			outcome, err := invoke(t, guest, `{}`)
+			require.NoError(t, err, outcome.Result.Error)
+		}
+		require.Eventually(t, func() bool {
+			guest.program.mu.Lock()
+			defer guest.program.mu.Unlock()
+			if large {
+				return strings.Contains(guest.program.reason, "its stack has")
+			}
+			return guest.program.started != nil
+		}, time.Minute, 10*time.Millisecond, guest.program.reason)
+		outcome, err := invoke(t, guest, `{}`)
+		assert.NoError(t, err, outcome.Result.Error)
+	}
+}

@@ -175,6 +175,10 @@ type savedStack struct {
 // v1.12.0.
 var errSnapshot = errors.New("wazero snapshot has an unknown layout")
 
+// mostSavedStack is the maximum of a program's native stack, in bytes, that is saved. Each start copies it while no test
+// of the meter looks at the time. An instance with a larger one than mostNativeStack serves only one call anyway.
+const mostSavedStack = 2 << 20
+
 // saveStack finds the stack inside a snapshot by reflection, since wazero does not export it.
 func saveStack(s experimental.Snapshot) (*savedStack, error) {
 	value := reflect.ValueOf(s)
@@ -191,6 +195,9 @@ func saveStack(s experimental.Snapshot) (*savedStack, error) {
 		return nil, fmt.Errorf("%w: the used part is outside the stack", errSnapshot)
 	}
 	inUse := bytes[from:to]
+	if len(inUse) > mostSavedStack {
+		return nil, &NotStartedError{Reason: fmt.Sprintf("its stack has %d bytes at its first read, more than %d", len(inUse), mostSavedStack)}
+	}
 	return &savedStack{snapshot: s, base: stack.Pointer(), size: len(bytes), inUse: inUse, before: slices.Clone(inUse)}, nil
 }
 
