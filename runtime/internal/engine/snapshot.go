@@ -177,7 +177,7 @@ var errSnapshot = errors.New("wazero snapshot has an unknown layout")
 
 // mostSavedStack is the maximum of a program's native stack, in bytes, that is saved. Each start copies it while no test
 // of the meter looks at the time. An instance with a larger one than mostNativeStack serves only one call anyway.
-const mostSavedStack = 2 << 20
+const mostSavedStack = 4 << 20
 
 // saveStack finds the stack inside a snapshot by reflection, since wazero does not export it.
 func saveStack(s experimental.Snapshot) (*savedStack, error) {
