@@ -147,7 +147,7 @@ func TestFaultsOfOld(t *testing.T) {
 	old := readTogether(t)
 	err := testWith(t, old.Hole, proofs...)
 	require.Error(t, err)
-	for _, name := range []string{"endless behind a call", "endless behind a read", "do while behind a read", "endless as a start function"} {
+	for _, name := range []string{"endless behind a call", "endless behind a read", "endless as a start function"} {
 		assert.ErrorContains(t, err, "Messages:   \t"+name)
 	}
 	assert.NotContains(t, err.Error(), "panic")
