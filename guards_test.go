@@ -200,10 +200,10 @@ var guardFaults = []guardFault{
 		edits: in("internal/permission/host.go", "strings.Map(lowerASCII, text)", "strings.ToLower(text)")},
 
 	{name: "names of headers are compared without regard to case alone", pkg: "hostfuncs/network", attack: "TestAttackHeaderInAnotherSpelling",
-		edits: in("manifests/text.go", "return '-'", "return r")},
+		edits: in("internal/permission/fold.go", "return '-'", "return r")},
 
 	{name: "names of headers are compared with their punctuation", pkg: "hostfuncs/network", attack: "TestAttackHeaderWithMorePunctuation",
-		edits: in("manifests/text.go", "return strings.ReplaceAll(FoldName(name), \"-\", \"\")", "return FoldName(name)")},
+		edits: in("internal/permission/fold.go", "return strings.ReplaceAll(FoldName(name), \"-\", \"\")", "return FoldName(name)")},
 
 	masking("the value as it is", "{reader: plain{}}, ", "", "/plain"),
 	masking("percent-encoding", "{reader: escapes{'%', percent}}, ", "", "/percent"),
@@ -358,7 +358,7 @@ var guardFaults = []guardFault{
 	{name: "the rest of a body is waited for", pkg: "server", attack: "TestAttackUnreadBodiesOfOneTenant",
 		edits: in("server/answer.go", "			w.body.ignoreRest()\n", "")},
 	{name: "what net/http refuses may stall", pkg: "server", attack: "TestAttackNoWindowForRefusals",
-		edits: in("server/server.go", "WriteTimeout: max(limits.Stall, limits.Header), ", "")},
+		edits: in("server/server.go", "WriteTimeout: max(limits.Stall, limits.Header),", "")},
 	{name: "long answers are written whole", pkg: "server", attack: "TestSlowReaders",
 		edits: in("server/answer.go", "p[n:min(n+piece, len(p))]", "p[n:]")},
 	{name: "every refused request is logged", pkg: "server", attack: "TestAttackFloodedLog",
