@@ -74,7 +74,7 @@ race: ## run the tests of what is concurrent under the race detector
 	$(GO) test -race -skip '$(COMPUTATIONS)' $(CONCURRENT)
 
 # Of how many mistakes and guards make faults makes and takes out the first. Nightly runs do all.
-ONE_IN ?= 12
+ONE_IN ?= 20
 
 .PHONY: faults
 faults: ## make mistakes in what meters and rewrites guests, and take guards out, and see that each is noticed, and that no guest that gets away outlives the command
