@@ -129,19 +129,20 @@ func descending(again *Node, then code) *Function {
 	return &Function{Body: append(code{down}, then...)}
 }
 
-// PaidUnits is how much each function of [PaidAttacks] does behind its call, in instructions.
-const PaidUnits = 4 * 1_000
+// PaidUnits is how many instructions each function of [PaidAttacks] executes after its call. Nearly all are loads, each of
+// the address that the one before it returned, so that no processor executes many of them at a time.
+const PaidUnits = 4_000
 
-// PaidAttacks returns programs with much work behind calls, which a meter might charge for before the calls. Each calls
-// the host, with Observe, before it comes to that work. Its progress counts how many functions have done it.
+// PaidAttacks returns programs with much work after calls, for which a meter might charge before the calls. Each program
+// calls the host, with Observe, before that work begins. Its progress counts the functions that have done theirs.
 func PaidAttacks() []Attack {
-	const depth, functions = 10_000, 500
-	work := append(slices.Repeat(code{increment(attackLink)}, PaidUnits/4-1), increment(attackProgress))
+	const depth, functions = 10_000, 300
+	work := code{follow(attackLink, PaidUnits-6), increment(attackProgress)}
 	observe := call(attackImport, node(extend, with(globalGet, attackLeft)))
 	deep := func(again *Node) *Function {
-		f := descending(again, work)
-		f.Body = append(code{either(node(i32Eqz, with(globalGet, attackLeft)), observe)}, f.Body...)
-		return f
+		left := node(i32GtS, with(globalGet, attackLeft), number(0))
+		down := code{with(globalSet, attackLeft, decrement(globalGet, attackLeft)), again}
+		return &Function{Body: code{either(node(i32Eqz, with(globalGet, attackLeft)), observe), either(left, append(down, work...)...)}}
 	}
 	var chain []*Function
 	for n := range functions {

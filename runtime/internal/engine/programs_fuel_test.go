@@ -161,8 +161,8 @@ func TestAttackLeavesInARow(t *testing.T) { containAttacks(t, []programs.Attack{
 // TestAttackWorkOfLibraries: a guest cannot have libraries execute what is tested nowhere.
 func TestAttackWorkOfLibraries(t *testing.T) { containAttacks(t, programs.LibraryAttacks()) }
 
-// TestAttackWorkThatIsPaidFor: a guest whose call has ended is stopped soon, also if it has much work behind the calls
-// on its stack. That was charged before the calls, so that no test found the meter used up until all was done.
+// TestAttackWorkThatIsPaidFor: a guest whose call has ended is stopped soon, even if each function on its stack has much
+// work after its call. That work was charged before the calls, so no test found the meter used up until all was done.
 func TestAttackWorkThatIsPaidFor(t *testing.T) {
 	type endKey struct{}
 	functions := programFunctions()
@@ -186,8 +186,9 @@ func TestAttackWorkThatIsPaidFor(t *testing.T) {
 			ctx, end := context.WithCancel(t.Context())
 			progress, err := progressOf(context.WithValue(ctx, endKey{}, end), module, a.Program, 0)
 			assert.ErrorIs(t, err, context.Canceled)
-			// The context is looked at after some slices: within 200 µs.
-			const most = 1_000_000 / programs.PaidUnits
+			// Some slices pass within the 200 µs until the context is looked at.
+			const most = 500_000 / programs.PaidUnits
+			t.Log(progress[""], "of", whole[""], "functions")
 			assert.Greater(t, whole[""], 3*most/2, "control: a call that does not end")
 			assert.Less(t, progress[""], most, "of %d functions", whole[""])
 		})
