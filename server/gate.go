@@ -290,7 +290,7 @@ func memoryOf(c auth.Caller) string {
 	if c.Tenant == "" && c.ID == "" {
 		return ""
 	}
-	return sharer(c)
+	return memory.Sharer(c)
 }
 
 // showsToken returns the caller whose token the request shows, a check of whether the token still works, and what must

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/caisson-run/caisson/server/auth"
+	"github.com/caisson-run/caisson/server/internal/memory"
 )
 
 // underway counts the requests that have not been answered, so that nobody takes all connections with streams that only
@@ -16,22 +17,14 @@ type underway struct {
 	most int
 
 	mu    sync.Mutex
-	count map[string]int // by sharer; never 0
+	count map[string]int // by memory.Sharer; never 0
 }
 
 func newUnderway(most int) *underway { return &underway{most: most, count: map[string]int{}} }
 
-// sharer returns who shares a bound with the caller: its tenant or, without one, nobody.
-func sharer(c auth.Caller) string {
-	if c.Tenant != "" {
-		return "tenant " + c.Tenant
-	}
-	return "token " + c.ID
-}
-
 // enter counts a request, unless there are too many. left must be called when it has been answered.
 func (u *underway) enter(c auth.Caller) (left func(), ok bool) {
-	of := sharer(c)
+	of := memory.Sharer(c)
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.count[of] >= u.most {

@@ -20,7 +20,7 @@ import (
 type by struct {
 	// key is the same for requests of the same caller in the same session, and for no others.
 	key string
-	// tenant is the same for all who share what a tenant may use.
+	// tenant is the [memory.Sharer].
 	tenant  string
 	may     func(auth.Scope) bool
 	allowed func() ([]string, error)

@@ -241,7 +241,7 @@ func (w *web) by(session *sdk.ServerSession, extra *sdk.RequestExtra) (by, error
 	kept := w.server.options.Sessions
 	return by{
 		key:     keyOf(caller) + " " + id,
-		tenant:  tenantOf(caller),
+		tenant:  memory.Sharer(caller),
 		may:     caller.May,
 		allowed: func() ([]string, error) { return kept.Allowed(caller) },
 		session: func(ctx context.Context) (*executor.Session, func(), error) { return kept.Get(ctx, caller, "mcp."+id) },
@@ -268,14 +268,6 @@ func (w *web) check(extra *sdk.RequestExtra) error {
 // keyOf identifies a caller.
 func keyOf(c auth.Caller) string {
 	return fmt.Sprintf("%q %q %q %q", c.Tenant, c.ID, c.User, c.Agent)
-}
-
-// tenantOf identifies a caller's tenant. A caller without one is on its own.
-func tenantOf(c auth.Caller) string {
-	if c.Tenant != "" {
-		return fmt.Sprintf("%q", c.Tenant)
-	}
-	return keyOf(c)
 }
 
 // begin notes whose session begins, and waits in the background until it has ended. It refuses one too many: when the

@@ -169,16 +169,9 @@ const maxMaking = 2
 // maxWait is how long a request without effects waits until there is room for its answer.
 const maxWait = 5 * time.Second
 
-// sharer is who shares a bound: a tenant or, as where package server counts memory, a token without one.
-type sharer struct{ tenant, token string }
-
 // made makes an answer that may be long, as soon as the tenant has few others in the making, and reserves its memory.
 func (x *exchange) made(ctx context.Context, makeReply func() (reply, error)) (reply, error) {
-	of := sharer{tenant: x.caller.Tenant}
-	if x.caller.Tenant == "" {
-		of.token = x.caller.ID
-	}
-	found, _ := x.api.making.LoadOrStore(of, make(chan struct{}, maxMaking))
+	found, _ := x.api.making.LoadOrStore(memory.Sharer(x.caller), make(chan struct{}, maxMaking))
 	slots := found.(chan struct{})
 	select {
 	case slots <- struct{}{}:

@@ -101,7 +101,7 @@ type API struct {
 	document []byte
 	runs     *runs
 	keys     *keys
-	making   sync.Map // by sharer: a semaphore for those whose answers are made
+	making   sync.Map // by memory.Sharer: a semaphore for those whose answers are made
 
 	mu       sync.Mutex
 	stopped  bool

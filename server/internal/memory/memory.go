@@ -2,7 +2,7 @@
 // clients have not taken.
 //
 //	bound := memory.New(64<<20, 256<<20)
-//	r := bound.Open(tenant)
+//	r := bound.Open(memory.Sharer(caller))
 //	defer r.Close()
 //	ctx = memory.With(ctx, r)
 //
@@ -15,6 +15,8 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+
+	"github.com/caisson-run/caisson/server/auth"
 )
 
 // ErrFull means that the requests of a tenant, or of all, take as much memory as they may.
@@ -40,6 +42,14 @@ func New(perTenant, total int64) *Bound {
 // Open returns a request without bytes. It must be closed when it has been answered. Requests without a tenant share
 // the bound of all, and no other.
 func (b *Bound) Open(tenant string) *Request { return &Request{bound: b, tenant: tenant} }
+
+// Sharer returns a name for all callers that share bounds: those of a tenant, or those with one token that has none.
+func Sharer(c auth.Caller) string {
+	if c.Tenant != "" {
+		return "tenant " + c.Tenant
+	}
+	return "token " + c.ID
+}
 
 // Request is one of a tenant. It is safe for concurrent use.
 type Request struct {
