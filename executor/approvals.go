@@ -53,8 +53,8 @@ func checkScope(a tool.Approval) error {
 	return nil
 }
 
-// keepApproval adds an approval, without its reason, which nobody reads again. One for a single call is kept until that
-// runs.
+// keepApproval adds an approval without its reason, which is not needed again. One for a single call is kept until the
+// call runs.
 func keepApproval(held *lru.Cache[string, tool.Approval], approval tool.Approval) {
 	approval.Reason = ""
 	key := approval.Fingerprint

@@ -47,8 +47,7 @@ func TestDuplicatesRunOnce(t *testing.T) {
 	assert.Len(t, kept.all(), 9)
 }
 
-// TestSessionReusesEarlierResults: what was asked in an earlier batch of the session is answered from what
-// it came to then.
+// TestSessionReusesEarlierResults: a call that repeats one of an earlier batch of the session gets its result.
 func TestSessionReusesEarlierResults(t *testing.T) {
 	var count counted
 	e := newExecutor(t, executor.Options{Reuse: executor.Reuse{Scope: executor.ReuseSession}}, newFake(t, "one", readOnly, count.answer))

@@ -127,8 +127,8 @@ func TestSubscriptionWaits(t *testing.T) {
 	})
 }
 
-// TestStartsAndEndsAreLogged holds what a call logs, and that nothing a model or a tool wrote is in it:
-// a start and an end of each call, loud where it crashed, a warning where it failed.
+// TestStartsAndEndsAreLogged: the start and the end of each call are logged, a crash as an error, a failure as a warning.
+// No text of a model or a tool is in the log.
 func TestStartsAndEndsAreLogged(t *testing.T) {
 	const private = "private-matter"
 	var log journal

@@ -76,8 +76,7 @@ func TestRecordHasCallAndResult(t *testing.T) {
 	assert.Empty(t, none)
 }
 
-// TestRefusalsComeBeforeTheTool: what is wrong with a call is found in one place, in one order, and before
-// its tool is run.
+// TestRefusalsComeBeforeTheTool: the checks of a call run in a fixed order, all before its tool.
 func TestRefusalsComeBeforeTheTool(t *testing.T) {
 	ran := false
 	note := func(ctx context.Context, invocation tool.Invocation) (tool.Outcome, error) {

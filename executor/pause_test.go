@@ -101,8 +101,7 @@ func approve(action tool.Action) tool.Approval {
 	return tool.Approval{CallID: action.CallID, Approve: true, Fingerprint: action.Fingerprint}
 }
 
-// TestClientToolsPauseTheBatch: what the client runs is announced and not run, and the batch goes on with what
-// came of it.
+// TestClientToolsPauseTheBatch: a call that the client runs pauses the batch, which resumes with the client's result.
 func TestClientToolsPauseTheBatch(t *testing.T) {
 	var kept ledger
 	e := newExecutor(t, executor.Options{Recorder: &kept}, newFake(t, "note", nil, echo), newFake(t, "look", readOnly, echo),

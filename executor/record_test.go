@@ -16,8 +16,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// TestFailuresByKind: an unknown tool is a failed result with an error, and what a tool
-// reports itself is told from what ended it.
+// TestFailuresByKind: an unknown tool gives a failed result with an error. A failure that a tool reports differs from
+// one that ended it.
 func TestFailuresByKind(t *testing.T) {
 	r := newRegistry(t,
 		newFake(t, "fails", nil, func(context.Context, tool.Invocation) (tool.Outcome, error) {

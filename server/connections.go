@@ -248,8 +248,8 @@ func (c *connection) handles() {
 const maxRefusing = 256
 
 // refuses counts an answer over HTTP/2 to a request that is not authenticated. If there are too many, the connection
-// with the most ends; of several, that whose answers wait for longest. That it has authenticated requests as well does
-// not save it: others' health checks would be reset in its place. It returns false if the connection has been dropped.
+// with the most ends, even if it has authenticated requests: other clients' health checks would be reset in its place. Of
+// several, the one whose answers have waited longest ends. It returns false if the connection has been dropped.
 func (c *connection) refuses() bool {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
@@ -366,7 +366,7 @@ func (c *connection) drop() {
 // forget makes room for another connection. The caller must hold the lock of connections.
 func (c *connection) forget() {
 	c.closed, c.active = true, false
-	c.of.refusing -= c.refusing // nobody waits for these, and no further connection has to end for them
+	c.of.refusing -= c.refusing // they have ended, so no other connection has to
 	c.refusing = 0
 	delete(c.of.held, c)
 	c.settle()

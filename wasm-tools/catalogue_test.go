@@ -98,8 +98,8 @@ func offeredEverywhere(t *testing.T, definitions []tool.Definition) {
 	}
 }
 
-// TestDefaultToolsThatAreShipped: a new agent gets those of the default tools that are shipped, and what is not
-// is listed; none of them needs a setting from elsewhere.
+// TestDefaultToolsThatAreShipped: a new agent gets the default tools that are shipped, none of which needs a setting.
+// The others are listed as missing.
 func TestDefaultToolsThatAreShipped(t *testing.T) {
 	h := host(t)
 	allowed, missing := agents.DefaultAllowedTools(h.Registry())
@@ -113,8 +113,8 @@ func TestDefaultToolsThatAreShipped(t *testing.T) {
 	}
 }
 
-// TestAgentsOfShippedTools: what is stored of an agent decides what its model is offered and what runs, also in
-// another process.
+// TestAgentsOfShippedTools: a stored agent decides which tools its model is offered and may run, in another process
+// too.
 func TestAgentsOfShippedTools(t *testing.T) {
 	h, dir := host(t), t.TempDir()
 	require.NoError(t, agents.In(dir).Save("acme", agents.Agent{Name: "clerk", AllowedTools: []string{"web_fetch", tools.Calculator}}, h.Registry()))
@@ -155,8 +155,8 @@ func TestCatalogueAndRegistryAgree(t *testing.T) {
 	assert.Equal(t, tools.Names(), listed)
 }
 
-// TestConditionalToolsShowTheCondition: a tool that lacks a setting is shown with what it lacks, and is not
-// offered to models. It is without the condition once the setting is there.
+// TestConditionalToolsShowTheCondition: a tool without a needed setting is listed with that setting, and is not offered
+// to models until the setting is there.
 func TestConditionalToolsShowTheCondition(t *testing.T) {
 	c := host(t).Catalogue(nil)
 	assert.Contains(t, shown(t, c, tools.WebSearch).Unavailable, "BRAVE_API_KEY or TAVILY_API_KEY or SEARXNG_URL")
@@ -177,7 +177,7 @@ grants: [{tools: [web_search], secrets: [{name: TAVILY_API_KEY, from: {env: KEY}
 	assert.True(t, slices.ContainsFunc(c.Definitions(), func(d tool.Definition) bool { return d.Name == tools.WebSearch }))
 }
 
-// TestSkillsAreOfferedWithAFolder: the tools for skills are shown with what they lack, and offered once it is
+// TestSkillsAreOfferedWithAFolder: the tools for skills are listed with the missing folder, and offered once it is
 // granted.
 func TestSkillsAreOfferedWithAFolder(t *testing.T) {
 	isOffered := func(c registry.Catalogue) bool {

@@ -62,8 +62,8 @@ func readme[E any](t *testing.T, heading string) []E {
 	return elements
 }
 
-// TestClientToolsFollowTheREADME: what the README says a client is given is what it is
-// given, and what it says that a client answers is taken.
+// TestClientToolsFollowTheREADME: clients get the requests that the README shows, and their answers in its form are
+// accepted.
 func TestClientToolsFollowTheREADME(t *testing.T) {
 	run, err := executor.New(clientTools(t), executor.Options{})
 	require.NoError(t, err)

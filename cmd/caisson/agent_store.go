@@ -97,7 +97,7 @@ func (h *host) agentNamed(name string) (agents.Agent, error) {
 	return agent, nil
 }
 
-// became returns names of no tool, each with what it stands for now.
+// became returns names that no tool has any more, each with its present meaning.
 func (h *host) became(names []string) []string {
 	var all []string
 	for _, name := range names {

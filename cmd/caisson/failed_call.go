@@ -197,8 +197,8 @@ const callPermission = "tools"
 // secretPermission is the permission to have a secret sent.
 const secretPermission = "secrets"
 
-// withheld returns what was granted to a tool but is not effective, such as a secret whose variable
-// is not set, and how to see the rest.
+// withheld returns the grants of a tool that have no effect, such as a secret whose variable is not set, and how to see
+// the rest.
 func (h *host) withheld(name string) []string {
 	var hints []string
 	if entry, ok := h.registry.Get(name); ok {

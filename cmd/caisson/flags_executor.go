@@ -115,7 +115,7 @@ func (o *options) stateFolder() (string, error) {
 	return records.StateDir(goruntime.GOOS, os.Getenv)
 }
 
-// stateFolderOf returns the folder for what is stored under a name in the state folder.
+// stateFolderOf returns a named folder inside the state folder.
 func (o *options) stateFolderOf(name string) (string, error) {
 	dir, err := o.stateFolder()
 	if err == nil && dir == "" {
@@ -155,5 +155,5 @@ func (o *options) stateFlag(command *cobra.Command, use string) {
 	command.Flags().Func("state-dir", use+" (default: in the user's state folder)", pointedTo(&o.stateDir))
 }
 
-// apartHint says how to keep what is stored from tools.
+// apartHint says how to keep tools away from stored data.
 const apartHint = "choose folders that no tool may write to: with --state-dir DIR or --cache-dir DIR, and with --state FILE if it was given"

@@ -30,7 +30,7 @@ type host struct {
 	runaways     *runaways
 	session      *executor.Session // nil before [host.start]
 	witness      *witness          // nil if no calls are run
-	stateProblem error             // why there is no folder for records
+	stateProblem error             // the reason for a missing folder of records
 }
 
 // lacksInterpreter reports whether a tool is a script whose interpreter is not installed.
@@ -91,7 +91,7 @@ func (h *host) close(ctx context.Context) error {
 	return h.Close(context.WithoutCancel(ctx))
 }
 
-// keepsFromTools fails if a tool may write to a path where something is kept. harm says what the tool could do.
+// keepsFromTools fails if a tool may write to a path where data is kept. harm names the damage that the tool could do.
 func (h *host) keepsFromTools(path, kept, harm string) error {
 	writer, found, err := h.WriterTo(path, h.operator.context)
 	if err == nil && found {

@@ -110,7 +110,7 @@ func TestAnswersWithoutAnIDAreNamed(t *testing.T) {
 	assert.Equal(t, "ours-2", answers.For(pending[1:]).Outputs[0].CallID)
 }
 
-// TestWrongAnswersAreRefused: each is refused as a whole, and what is said names the place.
+// TestWrongAnswersAreRefused: each is refused as a whole, with an error that names the place.
 func TestWrongAnswersAreRefused(t *testing.T) {
 	list := func(element string) string {
 		return "[" + strings.Repeat(element+",", limits.Calls) + element + "]"

@@ -12,7 +12,7 @@ import (
 	"github.com/caisson-run/caisson/runtime/extism"
 )
 
-// Options say what is checked.
+// Options configures [Run].
 type Options struct {
 	Strict      bool   // warnings make a manifest or policy invalid
 	SkipModules bool   // modules are not read
@@ -39,7 +39,7 @@ type Report struct {
 	Translated []Translation `json:"translated"`
 }
 
-// Translation is what a manifest of Extism is in Caisson.
+// Translation is a manifest of Extism, translated to Caisson's.
 type Translation struct {
 	File    string             `json:"file"`
 	Tools   []string           `json:"tools"`

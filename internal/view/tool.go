@@ -140,8 +140,8 @@ func reuseOf(b manifests.Behavior, usual time.Duration) reuse {
 	return reuse{usual.Seconds(), "it is read_only, and the manifest does not set cache"}
 }
 
-// AddModule adds the tool's module: what its manifest says of it, and what was found in it. err is the reason why it
-// cannot be used.
+// AddModule adds the tool's module as its manifest describes it, with the facts read from the file. err is the reason
+// why it cannot be used.
 func (t *Tool) AddModule(m manifests.Module, info runtime.ModuleInfo, err error) {
 	t.Module = toolModule{
 		Path: m.Path, SHA256: info.SHA256, Pinned: m.SHA256 != "", Bytes: info.Bytes,

@@ -62,7 +62,7 @@ func broughtTool(v jsontext.Value, kind string) (tool.Definition, error) {
 	for name, to := range map[string]*string{"name": &d.Name, "description": &d.Description} {
 		switch given := v.Get(name); given.Kind() {
 		case jsontext.String:
-			_ = decode.Text(to)(given) // it is a string
+			*to = strings.Clone(given.String())
 		case absent, jsontext.Null:
 		default:
 			return d, refuseValue(http.StatusUnprocessableEntity, given.Path(), "must be a string")

@@ -44,8 +44,8 @@ func (c catalogue) allowed() (names []string) {
 	return names
 }
 
-// TestCatalogueServesASettingsPage: a settings page needs no more than this: what exists, what an agent has, what is unavailable and
-// why. It names nothing of the host.
+// TestCatalogueServesASettingsPage: a settings page gets all tools, those of an agent, and those that are unavailable
+// with the reason. No host path is in it.
 func TestCatalogueServesASettingsPage(t *testing.T) {
 	w := newWorld(t, rest.Options{})
 	a := w.request("GET", "/v1/tools", "reader", nil)

@@ -50,8 +50,7 @@ func TestAttackManyStores(t *testing.T) {
 	}
 }
 
-// TestSharedBound: a store that keeps little keeps it, whatever another one keeps, and what no store has does not
-// count.
+// TestSharedBound: a store that keeps little loses nothing to one that keeps much, and evicted results do not count.
 func TestSharedBound(t *testing.T) {
 	shared := output.NewShared(1 << 20)
 	small, err := shared.NewStore(1 << 20)

@@ -106,7 +106,7 @@ func pairs(to *[][2]string) decode.Reader {
 				if ok = ok && text.Kind() == jsontext.String; !ok {
 					break
 				}
-				_ = decode.Text(&(*to)[i][j])(text) // it is a string
+				(*to)[i][j] = strings.Clone(text.String())
 			}
 		}
 		if !ok {

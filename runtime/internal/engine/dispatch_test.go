@@ -171,7 +171,7 @@ func TestDispatchIsExact(t *testing.T) {
 		require.Equal(t, instructions, usage.Fuel, title)
 		_, err = module.Run(t.Context(), fuelled(instructions-1))
 		require.ErrorIs(t, err, ErrFuel, title)
-		if instructions > firstSlice {
+		if instructions > mostSlice {
 			long++
 		}
 	}

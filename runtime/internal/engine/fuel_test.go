@@ -173,7 +173,7 @@ func TestChargesAreExact(t *testing.T) {
 		require.True(t, c.bound)
 		before := 1<<40 - c.left[0] // used before the call
 		assert.Positive(t, before)
-		for _, charge := range []int64{0, 1, 1000, firstSlice - 1, firstSlice, firstSlice + 1, 100 * mostSlice} {
+		for _, charge := range []int64{0, 1, 1000, mostSlice - 1, mostSlice, mostSlice + 1, 100 * mostSlice} {
 			usage, err := c.run(t, own.Fuel+charge, charge)
 			require.NoError(t, err, "%d rounds, %d charged: what both take is enough", rounds, charge)
 			assert.Equal(t, own.Fuel, usage.Fuel)
@@ -241,7 +241,7 @@ func fuelled(fuel int64) Run {
 func TestFuelRunsOut(t *testing.T) {
 	e := newEngine(t, Options{}, nil)
 	module := compile(t, e, count(10_000_000))
-	for _, limit := range []int64{1, 1000, firstSlice - 1, firstSlice, firstSlice + 1, 3 * mostSlice} {
+	for _, limit := range []int64{1, 1000, mostSlice - 1, mostSlice, mostSlice + 1, 3 * mostSlice} {
 		usage, err := module.Run(t.Context(), fuelled(limit))
 		assert.ErrorIs(t, err, ErrFuel, limit)
 		assert.LessOrEqual(t, usage.Fuel, limit)

@@ -240,7 +240,7 @@ func (s *plugSide) functions() []extism.HostFunction {
 		functions = append(functions, f)
 	}
 	zero := func(_ *extism.CurrentPlugin, stack []uint64) { stack[0] = 0 }
-	offer(wasm.MeterModule, wasm.MeterRefill, []extism.ValueType{i64}, []extism.ValueType{i64}, func(_ *extism.CurrentPlugin, stack []uint64) { stack[0] = firstSlice })
+	offer(wasm.MeterModule, wasm.MeterRefill, []extism.ValueType{i64}, []extism.ValueType{i64}, func(_ *extism.CurrentPlugin, stack []uint64) { stack[0] = mostSlice })
 	offer(wasm.ForkModule, wasm.ForkReached, []extism.ValueType{i32}, []extism.ValueType{i32}, zero)
 	offer(wasm.ForkModule, wasm.ForkResume, nil, []extism.ValueType{i32}, zero)
 	offer("", "mult", []extism.ValueType{pointer, pointer}, []extism.ValueType{pointer}, func(_ *extism.CurrentPlugin, stack []uint64) { stack[0] *= stack[1] })

@@ -5,9 +5,9 @@ import "slices"
 // fuelPass charges for instructions. It divides a body into runs. Unless it traps, a run is
 // executed completely or not at all. A run begins at the entry, the header of a loop, the start of
 // an arm of an if, after a conditional branch, or after the end of a block that is branched to. It
-// ends where the next one begins, behind the call of a function that may call others, or where control does
-// not continue. So what stands behind a call is charged when the callee has returned: otherwise, recursion would
-// pay on the way down for what it does on the way back, and not test the time there. Each run starts with the
+// ends where the next one begins, after a call of anything but a leaf, or where control does not continue.
+// So the code after a call is charged when the callee has returned. Otherwise recursion would pay on the way
+// down for the work of the way back, and no test there would ask for the time. Each run starts with the
 // charge for all of it: one unit per instruction, plus the values that it moves, see movesPerUnit.
 // Block, loop, else, end and nop cost nothing else. So every path through a body is charged exactly
 // what it executes.
@@ -61,7 +61,7 @@ type fuelRun struct {
 	edit   int // the edit with the charge
 	cost   int64
 	before fuelWay
-	work   int64 // what it does, including the leaf functions it calls, but not the callee that it ends with
+	work   int64 // its own work and that of the leaf functions it calls, without the callee that it ends with
 	owes   bool  // it calls a function that may test
 	calls  bool  // calls a function of the guest, an imported one, or one that the bulk pass adds
 	relies bool  // its first callee starts with a test

@@ -499,8 +499,8 @@ func (b *body) table(t token, within int64) {
 }
 
 // entrance skips the inside of an if around the table of a dispatch. If the condition is false, the
-// code branches to the first place. The if costs nothing extra: it replaces the table. So an if of the guest's that
-// looks like it has more charged for its arms.
+// code branches to the first place. The if costs nothing extra: it replaces the table. The guest may have the same
+// instructions. There, more is charged for the arms.
 func (b *body) entrance() bool {
 	rest := b.tokens[b.next:]
 	if len(rest) < 4 || b.tokens[b.next-1].a != noType || rest[0].op != opLocalGet || rest[1].op != opBrTable || rest[2].op != opEnd || rest[3].op != opBr {

@@ -34,8 +34,8 @@
 //     its callee: what is executed before its first test, after its last, and on paths without any.
 //  4. nothing is charged long before it is executed: the balance is at most maxAhead, and it is 0 at each call of
 //     a function that may test or call others. A test asks the host, and with it the clock, only where the meter is
-//     used up. So if work were charged before a call and executed behind it, recursion would pay on the way down
-//     for all that it does on the way back, and no test there would ask.
+//     used up. If code after a call were charged before it, recursion would pay on the way down for the work of the
+//     way back, and no test there would ask.
 //
 // The bounds of a callee are found before those of its callers, except in recursion and for functions
 // of other modules. There, bounds are assumed, and each function that they are assumed of is shown to
@@ -93,7 +93,7 @@ const (
 	maxLeaf  = 64      // work of a function that does not test
 	maxRest  = 1 << 15 // work of a function after its last test
 	maxPiece = 1 << 12 // work of a piece of an operation
-	maxAhead = 1 << 13 // what is charged in a function before it is executed
+	maxAhead = 1 << 13 // work that a function has been charged for and has not executed
 )
 
 // Verify proves that a metered module returns to its host often enough. The module must be valid.
