@@ -378,7 +378,7 @@ var guardFaults = []guardFault{
 	{name: "submitted bodies count whole", pkg: "server/rest", attack: "TestAttackBytesThatNobodyHolds",
 		edits: in("server/rest/answer_run.go", "size := s.size() + len(s.document)", "size := len(x.body)")},
 	{name: "tokens without a tenant share the places in which answers are made", pkg: "server/rest", attack: "TestAttackUnreadAnswersOfAToken",
-		edits: in("server/rest/exchange.go", "of.token = x.caller.ID", "of.token = \"\"")},
+		edits: in("server/rest/exchange.go", "memory.Sharer(x.caller)", "memory.Sharer(auth.Caller{Tenant: x.caller.Tenant})")},
 	{name: "requests whose answers were not given run again", pkg: "server/rest", attack: "TestAttackRepeatedWithoutAnswer",
 		edits: in("server/rest/keys.go", "!isKept && x.begun != nil", "!isKept && false")},
 	{name: "reasons have any length", pkg: "server/rest", attack: "TestAttackLongReasons",
