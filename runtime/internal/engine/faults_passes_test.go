@@ -35,7 +35,7 @@ var passFaults = map[string]overlay.Edit{
 // untestedFaults are mistakes that leave out tests of the meter, and charge the same.
 var untestedFaults = map[string]overlay.Edit{
 	"functions do not test where they end": {File: "pass_fuel.go", Old: "	if p.owes || b.counted && p.functions[b.index].Calls {", New: "	if b.counted && p.functions[b.index].Calls {"},
-	"the work of leaves is not counted":    {File: "pass_fuel.go", Old: "		run.work(int64(leaf.Instructions + leaf.Moves))\n", New: "		_ = leaf\n"},
+	"the work of leaves is not counted":    {File: "pass_fuel.go", Old: "		run.work += int64(leaf.Instructions + leaf.Moves)\n", New: "		_ = leaf\n"},
 }
 
 // TestFaultsOfPasses: the differential tests notice each, with the verifier out of the way.
