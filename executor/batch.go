@@ -161,7 +161,7 @@ func (e *Executor) newBatch(requested Batch, calls int) (*batch, error) {
 		return nil, fmt.Errorf("%w: the session %s is closed", ErrInvalidBatch, session.id)
 	}
 	return &batch{
-		executor: e, session: session, parallel: requested.Parallel, share: e.options.Output.share(calls),
+		executor: e, session: session, parallel: requested.Parallel, share: e.options.Output.share(calls), details: e.options.Output.details(calls),
 		allowed: e.allowed(session.allowedNames()), files: slices.Concat(session.files, requested.Files), trace: requested.Trace, requests: requests, stream: requested.Stream, brought: own,
 	}, nil
 }
@@ -207,6 +207,7 @@ type batch struct {
 	allowed  map[string]bool // by registered name; nil allows all
 	parallel int
 	share    int // bytes of each result that go to the model
+	details  int // bytes of what else each record has
 	files    []tool.File
 	trace    string
 	requests map[string]request        // by registered name

@@ -103,6 +103,7 @@ func (b *batch) callFinished(ctx context.Context, c *call) {
 	b.mu.Unlock()
 	b.logFinished(ctx, c)
 	b.keep(ctx, c)
+	output.CutDetails(&c.record, b.details)
 	b.send(tool.CallFinished, func(event *tool.Event) {
 		c.describe(event)
 		record := c.record

@@ -110,6 +110,9 @@ type Nesting struct {
 // A model reads the error, the output and the content, and the data only if there is no output
 // ([tool.Result.ModelReadsData]). Other data, which is for programs, counts toward no bound. It is left
 // out of the record if it alone is longer than the bound on its call.
+//
+// Logs, denials and host calls, which no model reads, take about 1 MiB in all records of a batch together. Each call
+// has an equal share, at least 1 KiB. The [Recorder] gets them whole.
 type Output struct {
 	// PerCall bounds one result in bytes, 512 or more, as [tool.Result.Size] counts them. As JSON, a
 	// control character takes up to six. Zero means 64 KiB.
@@ -214,4 +217,18 @@ func (o *Output) share(calls int) int {
 		return math.MaxInt
 	}
 	return int(min(o.PerCall, max(o.PerBatch/int64(max(calls, 1)), leastOutput), math.MaxInt))
+}
+
+// maxDetails and leastDetails bound what the records of a batch, and each of them, have beside results.
+const (
+	maxDetails   = 1 << 20
+	leastDetails = 1 << 10
+)
+
+// details returns how many bytes each record has beside its result in a batch of so many calls.
+func (o *Output) details(calls int) int {
+	if o.Unlimited {
+		return math.MaxInt
+	}
+	return max(maxDetails/max(calls, 1), leastDetails)
 }

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -23,9 +24,15 @@ func (x *exchange) createCall() (reply, error) {
 		return x.paused(&asked, report, done)
 	}
 	done()
-	body, err := report.Records[0].MarshalJSON()
-	return reply{status: http.StatusOK, body: body}, err
+	return x.made(x.acted(), func() (reply, error) {
+		body, err := report.Records[0].MarshalJSON()
+		return reply{status: http.StatusOK, body: body}, err
+	})
 }
+
+// acted is the context in which an answer is made to a request that has had its effect. It does not end with the
+// client: a repetition of the request is to be given the same answer, and must not act again.
+func (x *exchange) acted() context.Context { return context.WithoutCancel(x.request.Context()) }
 
 // execute runs a batch within the request, so that it ends with its client. done must be called, if there is no error,
 // when the session is not needed any more.
@@ -79,10 +86,10 @@ func (x *exchange) reported(asked *batchRequest, report executor.Report, done fu
 		}
 		given := ended(asked, report) // some calls may have run
 		given.Status, given.Problem, given.Pending = failed, "what waits was given up: "+refused.detail, []tool.Action{}
-		return answer(http.StatusOK, given)
+		return x.made(x.acted(), func() (reply, error) { return answer(http.StatusOK, given) })
 	}
 	defer done()
-	return answer(http.StatusOK, ended(asked, report))
+	return x.made(x.acted(), func() (reply, error) { return answer(http.StatusOK, ended(asked, report)) })
 }
 
 // ended describes a batch that has ended within its request. It has no times, since nothing of it is kept.

@@ -59,7 +59,7 @@ type run struct {
 	problem string // why it failed; for the caller
 	expires time.Time
 	answers answers
-	held    struct{ submitted, reported int } // bytes: since the run paused, and of all records
+	held    struct{ submitted, reported int } // bytes: since the run paused, and of the records so far
 	turns   int
 	stopped bool               // somebody cancelled it
 	cancel  context.CancelFunc // of the batch under way; nil without one
@@ -212,6 +212,12 @@ func (r *run) show(mapped *responses.Events, event tool.Event) (last []dialects.
 		r.status = inProgress
 		r.mu.Unlock()
 	}
+	if event.Type == tool.CallFinished && event.Parent == "" {
+		size := sizeOf([]tool.Record{*event.Record})
+		r.mu.Lock()
+		r.held.reported += size
+		r.mu.Unlock()
+	}
 	added, err := mapped.Map(event)
 	if err != nil {
 		r.api.options.Logger.Error("events of a run cannot be written", "run", r.id, "err", err)
@@ -227,11 +233,13 @@ func (r *run) show(mapped *responses.Events, event tool.Event) (last []dialects.
 // settle takes the report of a batch that has ended or paused, or the error with which it was refused, and the events
 // with which its response ends.
 func (r *run) settle(report executor.Report, err error, last []dialects.Event) {
-	size := sizeOf(report.Records)
 	defer r.api.runs.trim(r.tenant) // once r.mu is free
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.held.submitted = 0
+	if err == nil {
+		r.report = report
+	}
+	r.held.submitted, r.held.reported = 0, sizeOf(r.report.Records)
 	r.events.add(last, true)
 	r.cancel, r.idle = nil, nil
 	switch {
@@ -243,7 +251,6 @@ func (r *run) settle(report executor.Report, err error, last []dialects.Event) {
 		r.problem = r.told(err)
 		r.end(failed)
 	default:
-		r.report, r.held.reported = report, size
 		r.settleReport()
 	}
 }

@@ -58,6 +58,7 @@ var callers = map[string]auth.Caller{
 type world struct {
 	t      *testing.T
 	url    string
+	host   *caisson.Host
 	api    *rest.API
 	agents agents.Store
 	doc    *contract
@@ -125,6 +126,7 @@ grants: [{tools: ["file_*"], context: [project_id], files: [{path: /project, hos
 	o.Runtime.CacheDir = folder
 	host, err := caisson.Open(t.Context(), o)
 	require.NoError(t, err)
+	w.host = host
 	w.register(host)
 	kept, err := sessions.New(host, sessions.Options{Agents: &w.agents})
 	require.NoError(t, err)
