@@ -75,7 +75,7 @@ type function struct {
 	do           func(ctx context.Context, arguments []byte) (tool.Result, error)
 	closeSession func(ctx context.Context, tenant, session string) error // may be nil
 	program      func() (string, error)                                  // the digest of the program
-	lingering    lingering
+	lingering    overdueCalls
 }
 
 // New makes a tool of a function. The error wraps [ErrInvalid].

@@ -31,7 +31,7 @@ func TestAttackNoWindow(t *testing.T) {
 			known := tokens(t)
 			token, _ := issued(t, known, auth.Token{Scopes: []auth.Scope{auth.Read}})
 			ended := make(chan struct{}, 1)
-			long := Door{Pattern: "/long", Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			long := Endpoint{Pattern: "/long", Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				_, _ = w.Write(make([]byte, 1<<20))
 				ended <- struct{}{}
 			})}
@@ -69,7 +69,7 @@ func TestAttackNoWindowForRefusals(t *testing.T) {
 
 // A stream of events may be silent for longer than its reader may take for one.
 func TestSilentStreams(t *testing.T) {
-	quiet := Door{Pattern: "/events", Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	quiet := Endpoint{Pattern: "/events", Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for range 2 {
 			_, _ = io.WriteString(w, "data: x\n\n")
 			_ = http.NewResponseController(w).Flush()
@@ -94,7 +94,7 @@ func certificate(t *testing.T) *tls.Config {
 func TestSlowReaders(t *testing.T) {
 	const long = 8 << 20
 	const stall = time.Second
-	whole := Door{Pattern: "/long", Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, long)) })}
+	whole := Endpoint{Pattern: "/long", Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, long)) })}
 	for name, options := range map[string]Options{"HTTP/1.1": {}, "HTTP/1.1 over TLS": {TLS: &tls.Config{NextProtos: []string{"http/1.1"}}}, "HTTP/2": {TLS: &tls.Config{}}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -31,7 +31,7 @@ func TestAttackUnfinishedBodies(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			of := tokens(t)
 			var arrived, refused atomic.Int64
-			door := Door{Pattern: "/read", Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			door := Endpoint{Pattern: "/read", Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				var body bytes.Buffer
 				for {
 					n, err := io.CopyN(&body, r.Body, 4<<10)
@@ -47,7 +47,7 @@ func TestAttackUnfinishedBodies(t *testing.T) {
 					}
 				}
 			})}
-			r := start(t, Options{Tokens: of, Limits: Limits{BodyBytes: size, Drain: time.Millisecond}}, door, Door{Pattern: "/echo", Handler: http.HandlerFunc(echo)})
+			r := start(t, Options{Tokens: of, Limits: Limits{BodyBytes: size, Drain: time.Millisecond}}, door, Endpoint{Pattern: "/echo", Handler: http.HandlerFunc(echo)})
 			for i := range requests {
 				token, _ := issued(t, of, auth.Token{Tenant: fmt.Sprint("tenant ", i%test.tenants), Scopes: []auth.Scope{auth.Read}})
 				c := dial(t, r)
@@ -77,7 +77,7 @@ func TestAnswersAreGivenBack(t *testing.T) {
 	mine, _ := issued(t, of, auth.Token{Tenant: "acme", Scopes: []auth.Scope{auth.Read}})
 	others, _ := issued(t, of, auth.Token{Tenant: "other", Scopes: []auth.Scope{auth.Read}})
 	const size = 1 << 20
-	r := start(t, Options{Tokens: of, Limits: Limits{BodyBytes: size, Drain: time.Millisecond, Stall: time.Minute}}, Door{Pattern: "/long", Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	r := start(t, Options{Tokens: of, Limits: Limits{BodyBytes: size, Drain: time.Millisecond, Stall: time.Minute}}, Endpoint{Pattern: "/long", Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if memory.Reserve(r.Context(), tenantBodies*size) == nil {
 			_, _ = w.Write(make([]byte, 16*size))
 		}

@@ -117,7 +117,7 @@ func TestAttackTwoTokens(t *testing.T) {
 // net/http.
 func TestAttackAnswerAsProblem(t *testing.T) {
 	body := "HTTP/1.1 400 Bad Request" + unparsedAnswer + strings.Repeat("what a tool wrote ", 1000)
-	s := start(t, Options{}, Door{Pattern: "/text", Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	s := start(t, Options{}, Endpoint{Pattern: "/text", Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 		w.WriteHeader(http.StatusOK)
 		_ = http.NewResponseController(w).Flush()

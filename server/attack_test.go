@@ -331,7 +331,7 @@ func TestAttackRefusalsBesideARequest(t *testing.T) {
 			known := tokens(t)
 			token, _ := issued(t, known, auth.Token{Scopes: []auth.Scope{auth.Read}})
 			var waiting atomic.Int64
-			wait := Door{Pattern: "/wait", Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			wait := Endpoint{Pattern: "/wait", Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 				waiting.Add(1)
 				<-r.Context().Done()
 			})}

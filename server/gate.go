@@ -43,7 +43,7 @@ func (s *Server) routes() (http.Handler, error) {
 	}
 	g := &gate{
 		server: s, callers: newRates(s.options.Limits.Rate, s.options.Limits.Burst), failures: newRates(s.options.Limits.Failures, failureBurst),
-		underway: newUnderway(s.options.Limits.Requests), memory: newMemory(s.options.Limits.BodyBytes),
+		underway: newInFlight(s.options.Limits.Requests), memory: newMemory(s.options.Limits.BodyBytes),
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		connectionFor(r).handles()
@@ -62,7 +62,7 @@ func (s *Server) routes() (http.Handler, error) {
 			open.ServeHTTP(w, r)
 			return
 		}
-		if r, left := g.identified(w, r); r != nil {
+		if r, left := g.authenticate(w, r); r != nil {
 			defer left()
 			mux.ServeHTTP(w, r)
 		}
@@ -70,7 +70,7 @@ func (s *Server) routes() (http.Handler, error) {
 }
 
 // handle registers a door. Patterns that clash are the program's mistake, which ServeMux panics for.
-func handle(mux *http.ServeMux, d Door) (err error) {
+func handle(mux *http.ServeMux, d Endpoint) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = fmt.Errorf("%w: %v", ErrInvalidOptions, cause)
@@ -147,7 +147,7 @@ func (s *Server) failed(w http.ResponseWriter, r *http.Request, what string, cau
 type gate struct {
 	server            *Server
 	callers, failures *rates
-	underway          *underway
+	underway          *inFlight
 	memory            *memory.Bound
 }
 
@@ -173,14 +173,14 @@ func (g *gate) admitsPage(w http.ResponseWriter, r *http.Request) bool {
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Cache-Control", "no-store")
 	if !g.server.isOurs(r.Host) {
-		g.server.refuse(w, r, problem.Problem{Status: http.StatusForbidden, Detail: "this server is not reached under this name; the operator can allow it"}, "host "+clip(r.Host))
+		g.server.refuse(w, r, problem.Problem{Status: http.StatusForbidden, Detail: "this server is not reached under this name; the operator can allow it"}, "host "+truncate(r.Host))
 		return false
 	}
 	origin := r.Header.Get("Origin")
 	if origin == "" {
 		// A browser says of a request without an origin where it comes from.
 		if site := r.Header.Get("Sec-Fetch-Site"); site == "cross-site" || site == "same-site" {
-			g.server.refuse(w, r, problem.Problem{Status: http.StatusForbidden, Detail: "pages of other sites may not use this server"}, "sec-fetch-site "+clip(site))
+			g.server.refuse(w, r, problem.Problem{Status: http.StatusForbidden, Detail: "pages of other sites may not use this server"}, "sec-fetch-site "+truncate(site))
 			return false
 		}
 		return true
@@ -192,7 +192,7 @@ func (g *gate) admitsPage(w http.ResponseWriter, r *http.Request) bool {
 		header.Set("Access-Control-Expose-Headers", "Idempotent-Replayed, Location, Mcp-Session-Id, Retry-After, WWW-Authenticate")
 	case isSameOrigin(origin, r):
 	default:
-		g.server.refuse(w, r, problem.Problem{Status: http.StatusForbidden, Detail: "pages of this origin may not use this server; the operator can allow it"}, "origin "+clip(origin))
+		g.server.refuse(w, r, problem.Problem{Status: http.StatusForbidden, Detail: "pages of this origin may not use this server; the operator can allow it"}, "origin "+truncate(origin))
 		return false
 	}
 	if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
@@ -241,9 +241,9 @@ const dnsLabel = `[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?`
 
 var isHostName = regexp.MustCompile(`^(` + dnsLabel + `\.)*` + dnsLabel + `$`).MatchString
 
-// identified returns the request with its caller in the context, and what must be called when its handler has ended; or
+// authenticate returns the request with its caller in the context, and what must be called when its handler has ended; or
 // answers it and returns nil. The context ends soon after the caller may no longer act.
-func (g *gate) identified(w http.ResponseWriter, r *http.Request) (identified *http.Request, left func()) {
+func (g *gate) authenticate(w http.ResponseWriter, r *http.Request) (identified *http.Request, left func()) {
 	s := g.server
 	required, err := s.requiresToken(r)
 	if err != nil {
@@ -392,8 +392,8 @@ func (g *gate) tooMany(w http.ResponseWriter, r *http.Request, wait time.Duratio
 	g.server.refuse(w, r, problem.Problem{Status: http.StatusTooManyRequests, Detail: "too many " + of + "; try again after the seconds in Retry-After"}, "rate of "+of)
 }
 
-// clip shortens what a stranger wrote, for a log.
-func clip(text string) string {
+// truncate shortens untrusted text for the log.
+func truncate(text string) string {
 	if len(text) > 100 {
 		return text[:100] + "…"
 	}

@@ -130,8 +130,8 @@ func (l Limits) withDefaults() (Limits, error) {
 	return l, nil
 }
 
-// Door is one interface behind the server.
-type Door struct {
+// Endpoint is one interface behind the server.
+type Endpoint struct {
 	// Pattern is what its requests match, as for [http.ServeMux], such as "/v1/".
 	Pattern string
 	// Handler answers requests. Each has an [auth.Caller] in its context. It must end soon after the
@@ -147,7 +147,7 @@ type Door struct {
 type Server struct {
 	options  Options
 	log      *slog.Logger
-	doors    []Door
+	doors    []Endpoint
 	handler  http.Handler
 	refusals *refusals
 	stopping atomic.Bool
@@ -155,7 +155,7 @@ type Server struct {
 }
 
 // New returns a server that does not listen yet. The error wraps [ErrInvalidOptions] or [ErrOpen].
-func New(options Options, doors ...Door) (*Server, error) {
+func New(options Options, doors ...Endpoint) (*Server, error) {
 	connections := cmp.Or(options.Limits.Connections, defaultConnections)
 	var err error
 	if options.Limits, err = options.Limits.withDefaults(); err != nil {

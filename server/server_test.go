@@ -71,10 +71,10 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "%s|%s|%v|%s", c.Tenant, c.User, c.Scopes, body)
 }
 
-func start(t testing.TB, options Options, doors ...Door) *running {
+func start(t testing.TB, options Options, doors ...Endpoint) *running {
 	t.Helper()
 	if len(doors) == 0 {
-		doors = []Door{{Pattern: "/echo", Handler: http.HandlerFunc(echo)}}
+		doors = []Endpoint{{Pattern: "/echo", Handler: http.HandlerFunc(echo)}}
 	}
 	r := &running{log: &journal{}, stopped: make(chan error, 1)}
 	options.Logger = slog.New(slog.NewTextHandler(r.log, nil))
@@ -303,7 +303,7 @@ func TestAttackLimits(t *testing.T) {
 	})
 	t.Run("connections", func(t *testing.T) {
 		entered, leave := make(chan struct{}), make(chan struct{})
-		busy := Door{Pattern: "/busy", Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		busy := Endpoint{Pattern: "/busy", Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 			entered <- struct{}{}
 			<-leave
 		})}
@@ -358,7 +358,7 @@ func TestAttackLimits(t *testing.T) {
 	t.Run("body that nobody reads", func(t *testing.T) { // net/http waits for the rest of it
 		known := tokens(t)
 		good, _ := issued(t, known, auth.Token{Scopes: []auth.Scope{auth.Read}})
-		deaf := Door{Pattern: "/deaf", Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) })}
+		deaf := Endpoint{Pattern: "/deaf", Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) })}
 		for name, header := range map[string]string{
 			"no token":      "POST /deaf HTTP/1.1\r\nHost: localhost",
 			"wrong token":   "POST /deaf HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer x",
@@ -384,7 +384,7 @@ func TestAttackLimits(t *testing.T) {
 	})
 	t.Run("slow reader", func(t *testing.T) {
 		ended := make(chan error, 1)
-		flood := Door{Pattern: "/flood", Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		flood := Endpoint{Pattern: "/flood", Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			page := make([]byte, 1<<20)
 			for {
 				if _, err := w.Write(page); err != nil {
@@ -403,7 +403,7 @@ func TestAttackLimits(t *testing.T) {
 		}
 	})
 	t.Run("a long answer to a short body", func(t *testing.T) { // the time for the body does not bound the rest
-		slow := Door{Pattern: "/slow", Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		slow := Endpoint{Pattern: "/slow", Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			io.Copy(io.Discard, r.Body)
 			select {
 			case <-time.After(500 * time.Millisecond):
@@ -446,7 +446,7 @@ func firstLine(t *testing.T, c net.Conn) string {
 func TestStopping(t *testing.T) {
 	draining := make(chan struct{})
 	var begun atomic.Int64
-	doors := []Door{
+	doors := []Endpoint{
 		{Pattern: "/call", Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			begun.Add(1)
 			d, _ := time.ParseDuration(r.URL.Query().Get("for"))
@@ -492,7 +492,7 @@ func TestStopping(t *testing.T) {
 // TestStoppingWithoutAnEnd: a handler that does not end is left, and the server says so.
 func TestStoppingWithoutAnEnd(t *testing.T) {
 	release, begun := make(chan struct{}), make(chan struct{})
-	r := start(t, Options{Limits: Limits{Drain: time.Millisecond}}, Door{Pattern: "/stuck", Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+	r := start(t, Options{Limits: Limits{Drain: time.Millisecond}}, Endpoint{Pattern: "/stuck", Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		close(begun)
 		<-release
 	})})
@@ -506,7 +506,7 @@ func TestStoppingWithoutAnEnd(t *testing.T) {
 
 func TestFailuresHaveAnID(t *testing.T) {
 	r := start(t, Options{Ready: func(context.Context) error { return fmt.Errorf("the disk at /secret/path is full") }},
-		Door{Pattern: "/panic", Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("in /secret/path") })})
+		Endpoint{Pattern: "/panic", Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("in /secret/path") })})
 	a := r.do(t, "GET", "/panic", "")
 	assert.Equal(t, http.StatusInternalServerError, a.status)
 	assert.NotContains(t, a.body, "secret")
@@ -636,13 +636,13 @@ func TestWrongOptions(t *testing.T) {
 	}
 	_, err := New(Options{Origins: []string{"https://a.example", "http://localhost:3000", "http://a.example:443"}})
 	require.NoError(t, err)
-	_, err = New(Options{}, Door{Pattern: "/a"}, Door{Pattern: "/a"})
+	_, err = New(Options{}, Endpoint{Pattern: "/a"}, Endpoint{Pattern: "/a"})
 	require.Error(t, err)
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer taken.Close()
 	drained := errors.New("drained")
-	s, err := New(Options{Addr: taken.Addr().String()}, Door{Pattern: "/a", Handler: http.HandlerFunc(echo), Drain: func(context.Context) error { return drained }})
+	s, err := New(Options{Addr: taken.Addr().String()}, Endpoint{Pattern: "/a", Handler: http.HandlerFunc(echo), Drain: func(context.Context) error { return drained }})
 	require.NoError(t, err)
 	err = s.Serve(t.Context(), nil)
 	require.ErrorContains(t, err, "address already in use")
@@ -663,7 +663,7 @@ func TestHostNames(t *testing.T) {
 // TestDrainHasAnEnd: a door is told when its time is over, Serve waits for it, and returns its error.
 func TestDrainHasAnEnd(t *testing.T) {
 	late := errors.New("something was cancelled")
-	r := start(t, Options{Limits: Limits{Drain: 10 * time.Millisecond}}, Door{Pattern: "/a", Handler: http.HandlerFunc(echo), Drain: func(ctx context.Context) error {
+	r := start(t, Options{Limits: Limits{Drain: 10 * time.Millisecond}}, Endpoint{Pattern: "/a", Handler: http.HandlerFunc(echo), Drain: func(ctx context.Context) error {
 		<-ctx.Done()
 		time.Sleep(10 * time.Millisecond)
 		return late
@@ -676,7 +676,7 @@ func TestDrainHasAnEnd(t *testing.T) {
 func BenchmarkGate(b *testing.B) {
 	known := tokens(b)
 	text, _ := issued(b, known, auth.Token{Scopes: []auth.Scope{auth.Call}})
-	s, err := New(Options{Tokens: known, Limits: Limits{Rate: 1e12, Burst: 1e9}}, Door{Pattern: "/", Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})})
+	s, err := New(Options{Tokens: known, Limits: Limits{Rate: 1e12, Burst: 1e9}}, Endpoint{Pattern: "/", Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})})
 	require.NoError(b, err)
 	r := httptest.NewRequest("POST", "/", strings.NewReader("{}"))
 	r.Host = "localhost"

@@ -29,7 +29,7 @@ type host struct {
 	logger       *slog.Logger // nil without --verbose
 	runaways     *runaways
 	session      *executor.Session // nil before [host.start]
-	witness      *witness          // nil if no calls are run
+	witness      *callObserver          // nil if no calls are run
 	stateProblem error             // the reason for a missing folder of records
 }
 

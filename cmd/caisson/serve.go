@@ -276,9 +276,9 @@ func (o *serveOptions) server(h *host, kept *sessions.Sessions, agents *agents.S
 		return nil, err
 	}
 	return server.New(o.Options,
-		server.Door{Pattern: "/v1/", Handler: api, Drain: api.Close},
-		server.Door{Pattern: "/openapi.json", Handler: api},
-		server.Door{Pattern: "/mcp", Handler: protocol, Drain: protocol.Drain})
+		server.Endpoint{Pattern: "/v1/", Handler: api, Drain: api.Close},
+		server.Endpoint{Pattern: "/openapi.json", Handler: api},
+		server.Endpoint{Pattern: "/mcp", Handler: protocol, Drain: protocol.Drain})
 }
 
 // say tells where the server listens, and for whom.

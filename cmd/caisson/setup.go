@@ -131,7 +131,7 @@ func (h *host) openOptions(cacheDir string) caisson.Options {
 
 // runOptions adds the options for running calls and observing them.
 func (h *host) runOptions(claims executor.Claimer, options *caisson.Options) (err error) {
-	h.witness = &witness{parents: map[string]string{}, profiles: map[string]string{}, causes: map[string]error{}, progress: h.options.newProgress(), logger: h.logger}
+	h.witness = &callObserver{parents: map[string]string{}, profiles: map[string]string{}, causes: map[string]error{}, progress: h.options.newProgress(), logger: h.logger}
 	if options.Executor, err = h.options.executorOptions(h.readOn); err != nil {
 		return err
 	}

@@ -85,7 +85,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	number, done := s.web.enter(r.Context())
 	defer done()
-	present, leave := present(r.Context())
+	present, leave := clientContext(r.Context())
 	defer leave()
 	r = r.Clone(present)
 	r.Header.Set(requestHeader, number)
@@ -152,11 +152,11 @@ func (r *rejection) write(w http.ResponseWriter, isStateless bool) {
 // cancelled.
 const toTellRefused = 100 * time.Millisecond
 
-// present returns a context that ends when the client goes away. If a request is cancelled for another reason, such as
+// clientContext returns a context that ends when the client goes away. If a request is cancelled for another reason, such as
 // that the program stops, the context ends a little later: the request's calls are cancelled at once, and the SDK
 // answers nobody whose request has ended. If its token works no longer, that time is short, because streams must not
 // outlive tokens.
-func present(request context.Context) (context.Context, func()) {
+func clientContext(request context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(request))
 	stop := context.AfterFunc(request, func() {
 		defer cancel()

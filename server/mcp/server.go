@@ -169,7 +169,7 @@ func (s *Server) handle(ctx context.Context, method string, request sdk.Request,
 	case *sdk.ListToolsRequest:
 		return s.list(ctx, r)
 	case *sdk.CallToolRequest:
-		ctx, end := s.present(ctx, r)
+		ctx, end := s.whileAwaited(ctx, r)
 		defer end()
 		return s.named(ctx, method, r, next)
 	case *sdk.ServerRequest[*sdk.InitializeParams]:
@@ -184,9 +184,9 @@ func (s *Server) handle(ctx context.Context, method string, request sdk.Request,
 	return next(ctx, method, request)
 }
 
-// present returns a context for a call that also ends when nobody waits for its answer any more: for clients of earlier
+// whileAwaited returns a context for a call that also ends when nobody waits for its answer any more: for clients of earlier
 // revisions, the SDK asks the user while the call lasts, and would wait for the user of a client that has gone.
-func (s *Server) present(ctx context.Context, request *sdk.CallToolRequest) (present context.Context, end func()) {
+func (s *Server) whileAwaited(ctx context.Context, request *sdk.CallToolRequest) (present context.Context, end func()) {
 	by, err := s.by(ctx, request.Session, request.Extra)
 	if err != nil {
 		return ctx, func() {} // the call is refused for the same reason

@@ -142,7 +142,7 @@ func (x *exchange) serve() (reply, error) {
 	}
 	if x.route.writes {
 		if given := x.request.Header.Values(keyHeader); len(given) > 0 {
-			return x.once(given)
+			return x.serveIdempotent(given)
 		}
 	}
 	return x.handle()

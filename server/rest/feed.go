@@ -50,8 +50,8 @@ func (f *feed) add(mapped []dialects.Event, last bool) {
 	f.wake()
 }
 
-// turn says that what follows is another response, so that who comes now does not begin with the one before.
-func (f *feed) turn() {
+// startResponse says that what follows is another response, so that who comes now does not begin with the one before.
+func (f *feed) startResponse() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.begins = f.next + 1

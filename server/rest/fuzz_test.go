@@ -98,7 +98,7 @@ func FuzzFeed(f *testing.F) {
 			last := step%4 == 3
 			if fresh {
 				begins = append(begins, int64(len(added)))
-				feed.turn()
+				feed.startResponse()
 				require.EqualValues(t, len(added), feed.start(), "who comes before the first event waits for it")
 			}
 			feed.add(eventsOf(string(make([]byte, step))), last)

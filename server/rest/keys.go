@@ -25,20 +25,20 @@ type keys struct {
 
 // keysOf are a tenant's.
 type keysOf struct {
-	byKey  map[keyed]*list.Element // of *keptAnswer
+	byKey  map[requestKey]*list.Element // of *keptAnswer
 	oldest list.List
 	bytes  int
 }
 
-// keyed is what a key belongs to: two callers' keys, or those of two paths, have nothing to do with each other.
-type keyed struct {
+// requestKey is what a key belongs to: two callers' keys, or those of two paths, have nothing to do with each other.
+type requestKey struct {
 	owner     owner
 	path, key string
 }
 
 // keptAnswer is the answer to a request, or to be.
 type keptAnswer struct {
-	of      keyed
+	of      requestKey
 	body    [sha256.Size]byte // of the request
 	until   time.Time
 	ready   chan struct{} // closed when the request was answered
@@ -50,8 +50,8 @@ func newKeys(options KeyOptions) *keys {
 	return &keys{options: options, byTenant: map[string]*keysOf{}}
 }
 
-// once serves a request with a key: the first time as any other, and again with the same answer.
-func (x *exchange) once(given []string) (reply, error) {
+// serveIdempotent serves a request with a key: the first time as any other, and again with the same answer.
+func (x *exchange) serveIdempotent(given []string) (reply, error) {
 	key := given[0]
 	switch {
 	case len(given) > 1:
@@ -62,7 +62,7 @@ func (x *exchange) once(given []string) (reply, error) {
 		return reply{}, refuse(http.StatusBadRequest, "%s is longer than %d bytes", keyHeader, maxKey)
 	}
 	body := sha256.Sum256(x.body)
-	of := keyed{ownerOf(x.caller), strings.Clone(x.request.URL.Path), key} // without the rest of the URL
+	of := requestKey{ownerOf(x.caller), strings.Clone(x.request.URL.Path), key} // without the rest of the URL
 	for {
 		k, first := x.api.keys.take(x.caller.Tenant, of, body)
 		if first {
@@ -123,13 +123,13 @@ func (x *exchange) repeat(kept reply) (reply, error) {
 }
 
 // take returns what is known of a key, and whether the caller has to answer the request.
-func (s *keys) take(tenant string, of keyed, body [sha256.Size]byte) (k *keptAnswer, first bool) {
+func (s *keys) take(tenant string, of requestKey, body [sha256.Size]byte) (k *keptAnswer, first bool) {
 	now := time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.byTenant[tenant]
 	if t == nil {
-		t = &keysOf{byKey: map[keyed]*list.Element{}}
+		t = &keysOf{byKey: map[requestKey]*list.Element{}}
 		s.byTenant[tenant] = t
 	}
 	t.trim(now, s.options)

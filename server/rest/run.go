@@ -172,7 +172,7 @@ func (r *run) start(ctx context.Context, work func(ctx context.Context, show fun
 		r.status = queued
 	}
 	r.turns++
-	r.events.turn()
+	r.events.startResponse()
 	mapped := r.mapper()
 	go func() {
 		defer done()
@@ -248,7 +248,7 @@ func (r *run) settle(report executor.Report, err error, last []dialects.Event) {
 	case errors.Is(err, executor.ErrExpired):
 		r.end(expired)
 	case err != nil:
-		r.problem = r.told(err)
+		r.problem = r.publicError(err)
 		r.end(failed)
 	default:
 		r.settleReport()
@@ -310,8 +310,8 @@ func (r *run) settleReport() {
 
 func isCancelled(record tool.Record) bool { return record.Result.Kind == tool.Cancelled }
 
-// told returns what the caller is told of an error.
-func (r *run) told(err error) string {
+// publicError returns the text of an error for the caller.
+func (r *run) publicError(err error) string {
 	if refused := refusalFor(err); refused != nil {
 		return refused.detail
 	}
@@ -323,7 +323,7 @@ func (r *run) failure(ctx context.Context, err error) string {
 	if refusalFor(err) == nil {
 		r.api.options.Logger.ErrorContext(ctx, "run failed", "id", r.id, "tenant", r.tenant, "err", err)
 	}
-	return r.told(err)
+	return r.publicError(err)
 }
 
 // stop cancels the run, and waits until its calls have ended or ctx has.

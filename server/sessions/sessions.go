@@ -50,7 +50,7 @@ type Sessions struct {
 	now     func() time.Time
 
 	mu     sync.Mutex
-	kept   map[owner]*kept
+	kept   map[owner]*entry
 	swept  time.Time // when unused sessions were last looked for
 	closed bool
 	ending sync.WaitGroup
@@ -59,7 +59,7 @@ type Sessions struct {
 // owner is whose session it is.
 type owner struct{ tenant, token, user, agent, id string }
 
-type kept struct {
+type entry struct {
 	session *executor.Session
 	allowed []string // nil for all
 	used    time.Time
@@ -78,7 +78,7 @@ func New(host *caisson.Host, options Options) (*Sessions, error) {
 		options.Idle = time.Hour
 	}
 	options.Logger = sampling.Logger(options.Logger)
-	return &Sessions{host: host, options: options, now: time.Now, kept: map[owner]*kept{}}, nil
+	return &Sessions{host: host, options: options, now: time.Now, kept: map[owner]*entry{}}, nil
 }
 
 // Get returns the caller's session with an id, which is made at its first use, and a function that must
@@ -121,7 +121,7 @@ func (s *Sessions) Get(ctx context.Context, caller auth.Caller, id string) (sess
 		if err != nil {
 			return nil, nil, err
 		}
-		k = &kept{session: opened, allowed: allowed}
+		k = &entry{session: opened, allowed: allowed}
 		s.kept[o] = k
 	}
 	return k.session, s.lease(k), nil
@@ -151,7 +151,7 @@ func (s *Sessions) Find(ctx context.Context, caller auth.Caller, id string) (ses
 }
 
 // lease marks a session as in use until done is called. The caller must hold s.mu.
-func (s *Sessions) lease(k *kept) (done func()) {
+func (s *Sessions) lease(k *entry) (done func()) {
 	k.used = s.now()
 	k.leases++
 	return sync.OnceFunc(func() {
@@ -163,7 +163,7 @@ func (s *Sessions) lease(k *kept) (done func()) {
 }
 
 // allows reports whether the session was made for these tools. It was not if the agent has changed since.
-func (k *kept) allows(names []string) bool {
+func (k *entry) allows(names []string) bool {
 	return slices.Equal(k.allowed, names) && (k.allowed == nil) == (names == nil)
 }
 

@@ -10,16 +10,16 @@ import (
 // maxLingering is how many calls of one tool may go on after their time. Each keeps a goroutine and what that holds.
 const maxLingering = 16
 
-// lingering counts calls that have ended and whose function has not returned. The zero value counts none. It is
+// overdueCalls counts calls that have ended and whose function has not returned. The zero value counts none. It is
 // safe for concurrent use.
-type lingering struct {
+type overdueCalls struct {
 	mu    sync.Mutex
 	count int
 	since time.Time     // when the first of them ended
 	none  chan struct{} // closed when there are none; nil before the first
 }
 
-func (l *lingering) add() {
+func (l *overdueCalls) add() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.count == 0 {
@@ -28,7 +28,7 @@ func (l *lingering) add() {
 	l.count++
 }
 
-func (l *lingering) remove() {
+func (l *overdueCalls) remove() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.count--; l.count == 0 {

@@ -14,10 +14,10 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// witness collects what the operator is told about calls beyond their records, as the recorder of
+// callObserver collects what the operator is told about calls beyond their records, as the recorder of
 // calls that have ended and as the registry that they go through. It is safe for concurrent use; its
 // maps are read only after the batch has ended.
-type witness struct {
+type callObserver struct {
 	*registry.Registry
 	progress *progress    // may be nil
 	logger   *slog.Logger // may be nil
@@ -33,13 +33,13 @@ type witness struct {
 }
 
 // over makes the witness wrap a registry.
-func (w *witness) over(tools *registry.Registry) executor.Resolver {
+func (w *callObserver) over(tools *registry.Registry) executor.Resolver {
 	w.Registry = tools
 	return w
 }
 
 // Record implements [executor.Recorder].
-func (w *witness) Record(_ context.Context, entry executor.Entry) error {
+func (w *callObserver) Record(_ context.Context, entry executor.Entry) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if record := entry.Record; record.Parent != "" {
@@ -53,7 +53,7 @@ func (w *witness) Record(_ context.Context, entry executor.Entry) error {
 }
 
 // Invoke runs one call.
-func (w *witness) Invoke(ctx context.Context, invocation tool.Invocation) (tool.Outcome, error) {
+func (w *callObserver) Invoke(ctx context.Context, invocation tool.Invocation) (tool.Outcome, error) {
 	if entry, ok := w.Get(invocation.Tool); ok {
 		w.noteProfile(entry.Manifest.Behavior.Profile, invocation)
 		if t, ok := entry.Tool.(*runtime.Tool); ok && (w.progress != nil || w.logger != nil) {
@@ -70,7 +70,7 @@ func (w *witness) Invoke(ctx context.Context, invocation tool.Invocation) (tool.
 }
 
 // noteProfile keeps the profile that an argument of the call names.
-func (w *witness) noteProfile(argument string, invocation tool.Invocation) {
+func (w *callObserver) noteProfile(argument string, invocation tool.Invocation) {
 	value, given := invocation.Arguments.Get(argument)
 	var name string
 	if argument == "" || !given || json.Unmarshal(value, &name) != nil {
@@ -82,7 +82,7 @@ func (w *witness) noteProfile(argument string, invocation tool.Invocation) {
 }
 
 // prepare compiles the module of a call, so that the time for that can be told from the call's own.
-func (w *witness) prepare(ctx context.Context, name string, t *runtime.Tool) {
+func (w *callObserver) prepare(ctx context.Context, name string, t *runtime.Tool) {
 	started := time.Now()
 	var err error // the call itself returns it, too
 	w.progress.during("compiling "+name, func() { err = t.Prepare(ctx) })
@@ -92,7 +92,7 @@ func (w *witness) prepare(ctx context.Context, name string, t *runtime.Tool) {
 }
 
 // root returns the model's call from which a call descends.
-func (w *witness) root(callID string) string {
+func (w *callObserver) root(callID string) string {
 	for parent, ok := w.parents[callID]; ok; parent, ok = w.parents[callID] {
 		callID = parent
 	}

@@ -11,19 +11,19 @@ import (
 	"github.com/caisson-run/caisson/server/internal/memory"
 )
 
-// underway counts the requests that have not been answered, so that nobody takes all connections with streams that only
+// inFlight counts the requests that have not been answered, so that nobody takes all connections with streams that only
 // wait. It is safe for concurrent use.
-type underway struct {
+type inFlight struct {
 	most int
 
 	mu    sync.Mutex
 	count map[string]int // by memory.Sharer; never 0
 }
 
-func newUnderway(most int) *underway { return &underway{most: most, count: map[string]int{}} }
+func newInFlight(most int) *inFlight { return &inFlight{most: most, count: map[string]int{}} }
 
 // enter counts a request, unless there are too many. left must be called when it has been answered.
-func (u *underway) enter(c auth.Caller) (left func(), ok bool) {
+func (u *inFlight) enter(c auth.Caller) (left func(), ok bool) {
 	of := memory.Sharer(c)
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -18,8 +18,8 @@ import (
 )
 
 // waiting is a door whose answers begin at once and last as long as their requests.
-func waiting() Door {
-	return Door{Pattern: "/wait", Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+func waiting() Endpoint {
+	return Endpoint{Pattern: "/wait", Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "waiting\n")
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
@@ -136,7 +136,7 @@ func TestAttackRevokedWhileSending(t *testing.T) {
 				known := tokens(t)
 				token, id := issued(t, known, auth.Token{Scopes: []auth.Scope{auth.Call}})
 				began, done := make(chan struct{}), make(chan error, 1)
-				effect := Door{Pattern: "/effect", Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				effect := Endpoint{Pattern: "/effect", Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 					close(began)
 					_, err := io.ReadAll(r.Body)
 					done <- err
@@ -183,7 +183,7 @@ func TestAttackUnreadBodiesOfOneTenant(t *testing.T) {
 	known := tokens(t)
 	token, _ := issued(t, known, auth.Token{Tenant: "acme", Scopes: []auth.Scope{auth.Read}})
 	handled := make(chan struct{}, 1000)
-	deaf := Door{Pattern: "/deaf", Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	deaf := Endpoint{Pattern: "/deaf", Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength > 0 {
 			_ = http.NewResponseController(w).EnableFullDuplex() // net/http does not wait for the body before the answer
 			_, _ = io.ReadFull(r.Body, make([]byte, 1))
@@ -212,7 +212,7 @@ func TestAttackFirstToken(t *testing.T) {
 	require.ErrorIs(t, err, ErrOpen)
 	_, err = New(Options{Open: true})
 	require.ErrorIs(t, err, ErrInvalidOptions)
-	r := start(t, Options{Tokens: known, Open: true, Local: auth.Caller{User: "me"}, Limits: Limits{Drain: time.Millisecond}}, waiting(), Door{Pattern: "/echo", Handler: http.HandlerFunc(echo)})
+	r := start(t, Options{Tokens: known, Open: true, Local: auth.Caller{User: "me"}, Limits: Limits{Drain: time.Millisecond}}, waiting(), Endpoint{Pattern: "/echo", Handler: http.HandlerFunc(echo)})
 	assert.Equal(t, "|me|[read call approve admin]|", r.do(t, "GET", "/echo", "").body)
 	_, ended := r.waits(t, "")
 	body := dial(t, r)
@@ -239,7 +239,7 @@ func TestAttackFirstToken(t *testing.T) {
 // no more. The control is a token that works.
 func TestAttackLongAnswersOutliveTokens(t *testing.T) {
 	const long = 16 << 20
-	door := Door{Pattern: "/long", Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	door := Endpoint{Pattern: "/long", Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", strconv.Itoa(long))
 		_, _ = w.Write(make([]byte, long))
 	})}
