@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -117,6 +118,92 @@ func TestAttackRepeatedCallWithoutAnswer(t *testing.T) {
 			assert.Equal(t, "true", response.Header.Get("Idempotent-Replayed"))
 			assert.Contains(t, string(text), "waited")
 			assert.Empty(t, w.waiting, "it ran once")
+		})
+	}
+}
+
+// TestAttackManyRequests: what a batch says to tools counts as much as it takes while its run is kept. Each of 87,000
+// unknown names had a map: a run with a body of 2 MB held 50 MB.
+func TestAttackManyRequests(t *testing.T) {
+	const size, runs, bound = 1 << 20, 10, 8 << 20
+	repeat := func(piece func(n int) string) string {
+		var all strings.Builder
+		for n := 0; all.Len() < size; n++ {
+			all.WriteString("," + piece(n))
+		}
+		return all.String()[1:]
+	}
+	for _, test := range []struct {
+		name, requests string
+		held           int64 // at most
+	}{
+		{"to unknown tools", repeat(func(n int) string { return fmt.Sprintf(`"%x":{"values":{"":""}}`, n) }), size},
+		{"with many values", `"echo":{"values":{` + repeat(func(n int) string { return fmt.Sprintf(`"%x":""`, n) }) + `}}`, bound},
+		{"control: with a long value", `"echo":{"values":{"":"` + strings.Repeat("v", size) + `"}}`, bound},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t, rest.Options{Runs: rest.RunOptions{Bytes: bound}})
+			w.doc = nil                                                     // reading the contract's own copies of bodies takes long
+			w.until(w.start("ada", asksOf(4)).ID, "ada", "requires_action") // which allocates once
+			before, accepted := liveHeap(), 0
+			for range runs {
+				answer := w.request("POST", "/v1/runs", "mallory", `{"calls":[{"id":"c","name":"wait","arguments":{}}],"requests":{`+test.requests+`}}`)
+				if answer.status == http.StatusAccepted {
+					<-w.waiting
+					accepted++
+				}
+			}
+			held := liveHeap() - before
+			t.Logf("%d runs hold %d KiB", accepted, held>>10)
+			assert.Less(t, held, test.held)
+			assert.Less(t, accepted, runs)
+		})
+	}
+}
+
+// TestAttackFollowersOfForgottenRuns: clients that follow runs, and take the last event of each slowly, have the server
+// hold as many bytes as answers may have, also if the runs are forgotten meanwhile. 61 such clients held 5 GB.
+func TestAttackFollowersOfForgottenRuns(t *testing.T) {
+	const followers, size, most = 16, 1 << 20, 4 << 20
+	for _, test := range []struct {
+		name  string
+		bound int64
+		held  int64 // at most; zero for the control
+	}{
+		{"guarded", most, 3 * most},
+		{"control: without a bound", 1 << 40, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t, rest.Options{Runs: rest.RunOptions{PerTenant: 2, EventBytes: 64 << 20, Bytes: 64 << 20}})
+			server := w.bounded(memory.New(test.bound, 4*test.bound))
+			for range 2 { // which are kept
+				w.until(w.start("mallory", asksOf(size)).ID, "mallory", "completed")
+			}
+			before := liveHeap()
+			for range followers {
+				run := w.until(w.start("mallory", asksOf(size)).ID, "mallory", "completed")
+				events := w.request("GET", "/v1/runs/"+run.ID+"/events", "mallory", nil)
+				last := strings.LastIndex(string(events.body), "\nid: ")
+				id := 0
+				_, err := fmt.Sscanf(string(events.body[last:]), "\nid: %d", &id)
+				require.NoError(t, err)
+				c, err := net.Dial("tcp", server.Listener.Addr().String())
+				require.NoError(t, err)
+				defer c.Close()
+				require.NoError(t, c.(*net.TCPConn).SetReadBuffer(4<<10))
+				_, err = fmt.Fprintf(c, "GET /v1/runs/%s/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer mallory\r\nLast-Event-ID: %d\r\n\r\n", run.ID, id-1)
+				require.NoError(t, err)
+				status := make([]byte, len("HTTP/1.1 200"))
+				_, err = io.ReadFull(c, status)
+				require.NoError(t, err)
+				require.Equal(t, "HTTP/1.1 200", string(status))
+			}
+			held := func() int64 { return liveHeap() - before }
+			if test.held == 0 {
+				assert.Greater(t, held(), int64(followers*size*3/4), "the attack works")
+				return
+			}
+			assert.Never(t, func() bool { return held() > test.held }, time.Second, 50*time.Millisecond, "%d MB", held()>>20)
 		})
 	}
 }

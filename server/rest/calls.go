@@ -126,6 +126,7 @@ func (x *exchange) streamBatch(asked *batchRequest) (reply, error) {
 		stream.fail(x.refusalOf(err).problem)
 		return reply{streamed: true}, nil
 	}
+	stream.room = max(stream.room, len(whole.body)) // it is counted
 	stream.send("report", whole.body)
 	whole.streamed = true
 	return whole, nil

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -9,16 +10,19 @@ import (
 	"time"
 
 	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/server/internal/memory"
 	"github.com/caisson-run/caisson/server/internal/problem"
 )
 
 // events writes server-sent events to one client. It begins with the first event, so that an error before it is an
 // ordinary answer, and says something at least once a heartbeat from then on. It is safe for concurrent use.
 type events struct {
+	ctx     context.Context
 	w       http.ResponseWriter
 	control *http.ResponseController
 	beat    *time.Timer
 	every   time.Duration
+	room    int // bytes reserved for an event; only whoever sends uses it
 
 	mu     sync.Mutex
 	last   int64 // the id of the last event
@@ -29,7 +33,7 @@ type events struct {
 
 func (x *exchange) newEvents() *events {
 	x.streams = true
-	e := &events{w: x.w, control: http.NewResponseController(x.w), every: x.api.options.Heartbeat}
+	e := &events{ctx: x.request.Context(), w: x.w, control: http.NewResponseController(x.w), every: x.api.options.Heartbeat}
 	e.beat = time.AfterFunc(e.every, e.heartbeat)
 	return e
 }
@@ -48,8 +52,24 @@ func (e *events) begun() bool {
 	return e.open
 }
 
+// reserve waits until there is room for an event of so many bytes in the memory of the request. It returns false if the
+// client has gone.
+func (e *events) reserve(bytes int) bool {
+	if bytes <= e.room {
+		return true
+	}
+	if memory.Reserve(e.ctx, bytes-e.room) != nil {
+		return false
+	}
+	e.room = bytes
+	return true
+}
+
 // send writes an event with the next id. It returns false if the client has gone.
 func (e *events) send(name string, data []byte) bool {
+	if !e.reserve(len(data)) {
+		return false
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.event(e.last+1, name, data)

@@ -80,6 +80,14 @@ func (f *feed) close() {
 	f.wake()
 }
 
+// forget drops all events, and says that nothing follows.
+func (f *feed) forget() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.frames, f.bytes, f.closed = nil, 0, true
+	f.wake()
+}
+
 // start returns the id after which a reader without one begins: before the current response.
 func (f *feed) start() int64 {
 	f.mu.Lock()

@@ -40,7 +40,7 @@ func (x *exchange) callRequest() (batchRequest, error) {
 	var c writtenCall
 	var timeout float64
 	fields := c.fields()
-	fields["session"], fields["requests"] = sessionID(&b.session), requests(&b.batch.Requests)
+	fields["session"], fields["requests"] = sessionID(&b.session), requests(x.api.host.Registry(), &b.batch.Requests)
 	fields["timeout_seconds"] = decode.Number(&timeout, maxTimeout)
 	if err := x.decode(fields); err != nil {
 		return b, err
@@ -139,8 +139,9 @@ func arguments(to *string) decode.Reader {
 	}
 }
 
-// requests takes what the request says to tools, by name.
-func requests(to *map[string]tool.Request) decode.Reader {
+// requests takes what the request says to tools, by name. Unknown names are ignored, as package executor does: a map for
+// each would take many times the body.
+func requests(tools *registry.Registry, to *map[string]tool.Request) decode.Reader {
 	*to = map[string]tool.Request{}
 	return decode.Map(func(name string, v jsontext.Value) error {
 		var said tool.Request
@@ -156,7 +157,9 @@ func requests(to *map[string]tool.Request) decode.Reader {
 				return err
 			}),
 		})
-		(*to)[name] = said
+		if _, known := tools.Get(name); known {
+			(*to)[name] = said
+		}
 		return err
 	})
 }
@@ -198,7 +201,7 @@ func (x *exchange) batchRequestOf(tools *registry.Registry) (batchRequest, error
 			return decode.Raw(&response)(v)
 		},
 		"dialect": decode.Text(&dialect), "session": sessionID(&b.session),
-		"timeout_seconds": decode.Number(&timeout, maxTimeout), "requests": requests(&b.batch.Requests), "tools": decode.Elements(maxCalls, brings.take(tools)),
+		"timeout_seconds": decode.Number(&timeout, maxTimeout), "requests": requests(tools, &b.batch.Requests), "tools": decode.Elements(maxCalls, brings.take(tools)),
 	})
 	if err != nil {
 		return b, err

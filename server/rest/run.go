@@ -49,22 +49,24 @@ type run struct {
 	tenant  string
 	caller  auth.Caller // who made it
 	created time.Time
-	asked   batchRequest
 	size    int // of the request, in bytes
 	events  feed
 
 	mu      sync.Mutex
 	status  status
+	asked   batchRequest
 	report  executor.Report
 	problem string // why it failed; for the caller
 	expires time.Time
 	answers answers
 	held    struct{ submitted, reported int } // bytes: since the run paused, and of the records so far
 	turns   int
-	stopped bool               // somebody cancelled it
-	cancel  context.CancelFunc // of the batch under way; nil without one
-	idle    chan struct{}      // closed when the batch under way has ended; nil without one
-	release func()             // gives the session back; nil when that was done
+	stopped bool // a client cancelled it
+	// forgotten is set when it is no longer kept: it has no request, no report and no events then.
+	forgotten bool
+	cancel    context.CancelFunc // of the batch under way; nil without one
+	idle      chan struct{}      // closed when the batch under way has ended; nil without one
+	release   func()             // gives the session back; nil when that was done
 }
 
 // owner is the token and user of a caller.
@@ -108,8 +110,8 @@ func orEmpty[T any](list []T) []T {
 	return list
 }
 
-// describe returns what a caller is told.
-func (r *run) describe() described {
+// describe returns what a caller is told. A forgotten run has no records.
+func (r *run) describe() (_ described, forgotten bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.expire(time.Now())
@@ -124,12 +126,16 @@ func (r *run) describe() described {
 	} else {
 		d.Pending = r.answers.missing(d.Pending)
 	}
-	return d
+	return d, r.forgotten
 }
 
 // answer returns the run as a reply.
 func (r *run) answer(status int) (reply, error) {
-	a, err := answer(status, r.describe())
+	d, forgotten := r.describe()
+	if forgotten { // while its answer waited for room
+		return reply{}, errNoRun
+	}
+	a, err := answer(status, d)
 	a.location = r.path()
 	return a, err
 }
@@ -271,6 +277,19 @@ func sizeOf(records []tool.Record) int {
 		}
 		for _, call := range r.HostCalls {
 			size += 2*fixed + len(call.Target) + len(call.Status)
+		}
+	}
+	return size
+}
+
+// sizeOfRequests returns about how many bytes requests to tools hold, each value in a map.
+func sizeOfRequests(requests map[string]tool.Request) int {
+	const each, value = 512, 80
+	size := 0
+	for _, request := range requests {
+		size += each + len(request.Definition)
+		for key, text := range request.Values {
+			size += value + len(key) + len(text)
 		}
 	}
 	return size

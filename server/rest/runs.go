@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/caisson-run/caisson/executor"
 )
 
 // runs are the runs of all tenants, in memory.
@@ -44,12 +46,13 @@ func (s *runs) locked(tenant string) *runsOf {
 func (s *runs) add(x *exchange, asked *batchRequest, release func()) (*run, error) {
 	r := &run{
 		api: s.api, id: newID("run_"), tenant: x.caller.Tenant, caller: x.caller, created: time.Now(), asked: *asked,
-		events: feed{most: s.api.options.Runs.EventBytes}, status: queued, release: release, size: len(x.body),
+		events: feed{most: s.api.options.Runs.EventBytes}, status: queued, release: release,
 	}
+	r.size = len(x.body) + sizeOfRequests(asked.batch.Requests)
 	r.asked.batch.Calls = nil // the batch has them
 	of := s.locked(r.tenant)
 	defer of.mu.Unlock()
-	if !makeRoom(of.byID, 1, len(x.body), s.api.options.Runs) {
+	if !makeRoom(of.byID, 1, r.size, s.api.options.Runs) {
 		return nil, refuse(http.StatusTooManyRequests, "the tenant has %d runs that have not ended, and there is no room for more; cancel one, or wait", len(of.byID))
 	}
 	of.byID[r.id] = r
@@ -69,7 +72,7 @@ func makeRoom(of map[string]*run, runs, size int, bounds RunOptions) bool {
 		isOver, at := r.status.isOver(), r.expires
 		r.mu.Unlock()
 		if isOver && !now.Before(at) {
-			delete(of, id)
+			forget(of, id)
 			continue
 		}
 		bytes += r.bytes()
@@ -84,7 +87,7 @@ func makeRoom(of map[string]*run, runs, size int, bounds RunOptions) bool {
 			break
 		}
 		bytes -= r.bytes()
-		delete(of, r.id)
+		forget(of, r.id)
 	}
 	return enough()
 }
@@ -112,18 +115,30 @@ func (s *runs) get(tenant, id string) (*run, error) {
 	of := s.locked(tenant)
 	defer of.mu.Unlock()
 	r := of.byID[id]
-	if r != nil && r.isForgotten() {
-		delete(of.byID, id)
+	if r != nil && r.hasExpired() {
+		forget(of.byID, id)
 		r = nil
 	}
 	if r == nil {
-		return nil, refuse(http.StatusNotFound, "the tenant has no such run, or no longer")
+		return nil, errNoRun
 	}
 	return r, nil
 }
 
-// isForgotten reports whether the run is kept no longer.
-func (r *run) isForgotten() bool {
+var errNoRun = refuse(http.StatusNotFound, "the tenant has no such run, or no longer")
+
+// forget removes a run, and drops what it holds: a client that follows it still has the run.
+func forget(of map[string]*run, id string) {
+	r := of[id]
+	delete(of, id)
+	r.mu.Lock()
+	r.forgotten, r.asked, r.report = true, batchRequest{}, executor.Report{}
+	r.mu.Unlock()
+	r.events.forget()
+}
+
+// hasExpired reports whether the run is to be forgotten.
+func (r *run) hasExpired() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now()
@@ -136,8 +151,8 @@ func (s *runs) list(tenant string) (found []*run) {
 	of := s.locked(tenant)
 	defer of.mu.Unlock()
 	for id, r := range of.byID {
-		if r.isForgotten() {
-			delete(of.byID, id)
+		if r.hasExpired() {
+			forget(of.byID, id)
 			continue
 		}
 		found = append(found, r)
@@ -215,7 +230,7 @@ func (x *exchange) listRuns() (reply, error) {
 	}
 	shown := []listedRun{}
 	for _, r := range x.api.runs.list(x.caller.Tenant) {
-		d := r.describe()
+		d, _ := r.describe()
 		if int64(len(shown)) < limit && (wanted == "" || wanted == d.Status) {
 			shown = append(shown, listedRun{d.ID, d.Status, d.CreatedAt, d.ExpiresAt, d.Session, len(d.Pending)})
 		}
@@ -300,6 +315,12 @@ func (x *exchange) follow(r *run, after int64) (reply, error) {
 	stream.begin()
 	for {
 		switch {
+		case found != nil && len(found.data) > stream.room:
+			bytes := len(found.data)
+			found = nil // who waits for room must not hold it: the run may be forgotten meanwhile
+			if !stream.reserve(bytes) {
+				return reply{streamed: true}, nil
+			}
 		case found != nil:
 			if !stream.sendAs(found.id, found.name, found.data) || found.last {
 				return reply{streamed: true}, nil

@@ -326,8 +326,9 @@ func (j *joins) last(s *span) int32 {
 	}
 }
 
-// total returns how many values the compiler looks at in the function, and how many it moves where paths join.
-func (j *joins) total() (looked, moved float64) {
+// total returns how many values the compiler looks at in the function, how many it moves where paths join, and how many
+// of those that it moves there have no register.
+func (j *joins) total() (looked, moved float64, spilled uint32) {
 	for n := range j.spans {
 		s := &j.spans[n]
 		first, last := int(s.first)+1, int(j.last(s))+1
@@ -343,10 +344,14 @@ func (j *joins) total() (looked, moved float64) {
 		locals += p.change
 		values := float64(locals + p.values)
 		looked += values * values * float64(p.paths+p.tests)
-		moved += float64(min(locals, p.sets)+p.values) * float64(p.paths)
+		joined := min(locals, p.sets) + p.values
+		moved += float64(joined) * float64(p.paths)
+		if p.paths > 1 {
+			spilled += uint32(max(joined-registers, 0))
+		}
 	}
 	if j.shared {
 		looked = math.Inf(1)
 	}
-	return looked * (2 + j.repeats), moved
+	return looked * (2 + j.repeats), moved, spilled
 }

@@ -76,7 +76,7 @@ func (b *bodyValidation) function(f Function) (FunctionAnalysis, *Error) {
 		}
 	}
 	b.end()
-	b.found.Spilled, b.found.Moves = b.spills.values, uint32(b.moves.total())
+	b.found.Moves = uint32(b.moves.total())
 	b.complexity(len(b.locals))
 	return b.found, b.err
 }
@@ -92,7 +92,8 @@ func (b *bodyValidation) complexity(locals int) {
 	if b.v.controlSquares > int64(b.v.bounds.ControlSquares) {
 		b.fail(ErrLimit, b.at, "the squares of the functions' blocks and branches are more than %d together", b.v.bounds.ControlSquares)
 	}
-	looked, moved := b.joins.total()
+	looked, moved, spilled := b.joins.total()
+	b.found.Spilled = b.spills.values + spilled
 	for _, total := range []struct {
 		value  float64
 		limit  int
