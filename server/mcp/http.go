@@ -46,7 +46,10 @@ type web struct {
 
 func newWeb(s *Server, log *slog.Logger) *web {
 	server := func(*http.Request) *sdk.Server { return s.sdk }
-	options := sdk.StreamableHTTPOptions{Logger: log, SessionTimeout: s.options.Idle, PropagateRequestCancellation: true, MaxRequestBodyBytes: s.options.Body}
+	options := sdk.StreamableHTTPOptions{
+		Logger: log, SessionTimeout: s.options.Idle, PropagateRequestCancellation: true, MaxRequestBodyBytes: s.options.Body,
+		DisableLocalhostProtection: true, // package server checks the name, and knows those that the operator allows
+	}
 	without := options
 	without.Stateless = true
 	return &web{

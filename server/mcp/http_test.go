@@ -451,3 +451,21 @@ func TestAttackSessionsWhileBodiesArrive(t *testing.T) {
 		})
 	}
 }
+
+// TestNamesOfTheServer: clients reach the server under the names that package server allows, also through a proxy on
+// the same machine.
+func TestNamesOfTheServer(t *testing.T) {
+	w := newWorld(t, mcp.Options{})
+	token, err := json.Marshal(auth.Caller{ID: "1", Tenant: "acme", Scopes: everything})
+	require.NoError(t, err)
+	c, err := net.Dial("tcp", w.web.Listener.Addr().String())
+	require.NoError(t, err)
+	defer c.Close()
+	_, err = fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: tools.example.com\r\nAuthorization: %s\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: %d\r\n\r\n%s",
+		token, len(initializeBody), initializeBody)
+	require.NoError(t, err)
+	response, err := http.ReadResponse(bufio.NewReader(c), nil)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	assert.Equal(t, http.StatusOK, response.StatusCode)
+}

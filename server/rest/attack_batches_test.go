@@ -164,7 +164,7 @@ func TestAttackManyRequests(t *testing.T) {
 // TestAttackFollowersOfForgottenRuns: clients that follow runs, and take the last event of each slowly, have the server
 // hold as many bytes as answers may have, also if the runs are forgotten meanwhile. 61 such clients held 5 GB.
 func TestAttackFollowersOfForgottenRuns(t *testing.T) {
-	const followers, size, most = 16, 1 << 20, 4 << 20
+	const followers, size, most = 12, 1 << 20, 4 << 20
 	for _, test := range []struct {
 		name  string
 		bound int64
@@ -206,4 +206,44 @@ func TestAttackFollowersOfForgottenRuns(t *testing.T) {
 			assert.Never(t, func() bool { return held() > test.held }, time.Second, 50*time.Millisecond, "%d MB", held()>>20)
 		})
 	}
+}
+
+// TestAttackBatchesWithoutRoom: a batch of many calls begins when there is room for its records, and is refused
+// otherwise. 240 short requests held 1.6 GB of records while their answers waited. A single call needs no room.
+func TestAttackBatchesWithoutRoom(t *testing.T) {
+	w := newWorld(t, rest.Options{})
+	bound := memory.New(4<<20, 16<<20)
+	server := w.bounded(bound)
+	ask := func(path, body string) int {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+path, strings.NewReader(body))
+		require.NoError(t, err)
+		r.Header.Set("Authorization", "Bearer mallory")
+		r.Header.Set("Content-Type", "application/json")
+		response, err := http.DefaultClient.Do(r)
+		require.NoError(t, err)
+		defer response.Body.Close()
+		_, err = io.Copy(io.Discard, response.Body)
+		require.NoError(t, err)
+		return response.StatusCode
+	}
+	batch := `{"calls":[` + strings.Repeat(`{"name":"echo","arguments":{}},`, 499) + `{"name":"wait","arguments":{}}]}`
+	unread := bound.Open(callers["mallory"].Tenant)
+	require.NoError(t, memory.Reserve(memory.With(t.Context(), unread), 3<<20))
+	assert.Equal(t, http.StatusTooManyRequests, ask("/v1/batches", batch))
+	assert.Empty(t, w.waiting, "no call has begun")
+	assert.Equal(t, http.StatusOK, ask("/v1/calls", `{"name":"echo","arguments":{}}`))
+	unread.Close()
+	w.let <- struct{}{}
+	assert.Equal(t, http.StatusOK, ask("/v1/batches", batch), "the control")
+	assert.Len(t, w.waiting, 1)
+}
+
+// TestBroughtToolsThatCannotBeWritten: a mistake in a tool that a request brings is the caller's.
+func TestBroughtToolsThatCannotBeWritten(t *testing.T) {
+	w := newWorld(t, rest.Options{})
+	w.doc = nil // the contract has the schema's values in it
+	body := `{"dialect":"openai","tools":[{"type":"function","name":"long","parameters":{"type":"object","enum":[` + strings.Repeat("1,", 30_000) + `1]}}]}`
+	answer := w.request("POST", "/v1/definitions", "ada", body)
+	assert.Equal(t, http.StatusUnprocessableEntity, answer.status, "%s", answer.body)
+	assert.Contains(t, string(answer.body), "more than 20000 values")
 }

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -139,6 +140,10 @@ func (x *exchange) definitions(dialect dialects.Dialect, strict bool, agent stri
 	all := append(x.api.host.Catalogue(names).Definitions(), more...)
 	slices.SortStableFunc(all, func(a, b tool.Definition) int { return strings.Compare(a.Name, b.Name) })
 	written, findings, err := dialect.Definitions(all, dialects.DefinitionOptions{Strict: strict})
+	var wrong *dialects.Error
+	if errors.As(err, &wrong) && len(more) > 0 { // those of the registry were checked when they were loaded
+		return reply{}, refuse(http.StatusUnprocessableEntity, "tools: %s", wrong)
+	}
 	if err != nil {
 		return reply{}, err
 	}

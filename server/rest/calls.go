@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/server/internal/memory"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -42,11 +43,26 @@ func (x *exchange) execute(asked *batchRequest) (report executor.Report, done fu
 		return report, nil, err
 	}
 	asked.batch.Session = session
+	if err := x.reserveRecords(asked); err != nil {
+		done()
+		return report, nil, err
+	}
 	if report, err = x.api.host.Execute(x.request.Context(), asked.batch); err != nil {
 		done()
 		return report, nil, err
 	}
 	return report, done, nil
+}
+
+// recordBytes is about what the record of each of many calls takes while the batch's answer waits for room.
+const recordBytes = 4 << 10
+
+// reserveRecords waits a little until there is room for the records of a batch. Nothing has had an effect yet, so the
+// request can be refused.
+func (x *exchange) reserveRecords(asked *batchRequest) error {
+	ctx, cancel := context.WithTimeout(x.request.Context(), maxWait)
+	defer cancel()
+	return memory.Reserve(ctx, len(asked.batch.Calls)*recordBytes)
 }
 
 // paused makes a run of a batch that has to wait.
@@ -106,6 +122,10 @@ func (x *exchange) streamBatch(asked *batchRequest) (reply, error) {
 		return reply{}, err
 	}
 	asked.batch.Session = session
+	if err := x.reserveRecords(asked); err != nil {
+		done()
+		return reply{}, err
+	}
 	stream := x.newEvents()
 	defer stream.end()
 	report, err := x.api.host.Stream(x.request.Context(), asked.batch, func(event tool.Event) bool {

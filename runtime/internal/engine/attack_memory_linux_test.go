@@ -186,6 +186,25 @@ func TestAttackLongComparisons(t *testing.T) {
 	assert.ErrorIs(t, err, ErrNotStarted)
 }
 
+// TestAttackLongImages: making an image of what a start left ends with the start. It took seconds for a memory of
+// gigabytes, for which the program counted as a runaway, and the server ended. The last 2 pages are not zero.
+func TestAttackLongImages(t *testing.T) {
+	e := newEngine(t, Options{}, noHost)
+	module := compile(t, e, program{memory: 2 * comparedBytes >> 16, body: nothing, data: []wasm.Segment{{Offset: 2*comparedBytes - 1, Bytes: []byte{1}}}})
+	i, _, err := module.instantiate(t.Context(), 64*mebibyte)
+	require.NoError(t, err)
+	defer i.close(t.Context())
+	made, err := i.capture(t.Context())
+	require.NoError(t, err, "the control")
+	require.NoError(t, made.free())
+	ended, end := context.WithCancel(t.Context())
+	end()
+	_, err = i.capture(ended)
+	assert.ErrorIs(t, err, context.Canceled)
+	_, err = spansToMap(ended, i.memory.contents(), allOf(i.memory.contents()))
+	assert.ErrorIs(t, err, context.Canceled)
+}
+
 // TestAttackScatteredData: data in many places of memory would take a mapping for each in every instance, of which a
 // process can have some 65,000. The control has data in two places.
 func TestAttackScatteredData(t *testing.T) {
@@ -257,7 +276,8 @@ func TestSpansToMap(t *testing.T) {
 		for _, page := range c.written {
 			memory[page*systemPage+systemPage-1] = 1
 		}
-		got := spansToMap(memory, allOf(memory))
+		got, err := spansToMap(t.Context(), memory, allOf(memory))
+		require.NoError(t, err)
 		for n := range got {
 			got[n].from, got[n].to = got[n].from/systemPage, got[n].to/systemPage
 		}
@@ -296,7 +316,7 @@ func TestAttackLargePages(t *testing.T) {
 	clear(i.memory.contents())
 	assert.Equal(t, large, small(i.memory.reserved))
 	assert.Equal(t, large, small(module.image.memory))
-	made, err := i.capture()
+	made, err := i.capture(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, i.adopt(made))
 	assert.Equal(t, large, small(i.memory.reserved), "with a program's image")

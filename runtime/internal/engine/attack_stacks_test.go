@@ -82,3 +82,30 @@ func TestAttackStacksOfLibraries(t *testing.T) {
 		}
 	}
 }
+
+// TestAttackFunctionsOneAfterAnother: a run calls several functions of the guest, such as start functions, and begins
+// none of them when its context has ended. Each could let its stack grow for milliseconds, and the sixteen of a plug-in
+// with libraries took seconds after a deadline of 50 ms, in which no test of the meter looked at the time.
+func TestAttackFunctionsOneAfterAnother(t *testing.T) {
+	for _, ends := range []bool{true, false} {
+		t.Run(map[bool]string{true: "ended", false: "control"}[ends], func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			calls := 0
+			module := compile(t, newEngine(t, Options{}, func(context.Context, hostfuncs.Memory, []uint64) error {
+				if calls++; ends {
+					cancel()
+				}
+				return nil
+			}), program{body: callImport, importing: true, memory: -1, start: true})
+			_, err := module.Run(ctx, plain)
+			if !ends {
+				require.NoError(t, err)
+				assert.Equal(t, 2, calls)
+				return
+			}
+			require.ErrorIs(t, err, context.Canceled)
+			assert.Equal(t, 1, calls)
+		})
+	}
+}

@@ -33,7 +33,7 @@ func (m *Module) assembleBeside(ctx context.Context, limit uint64) (inside conte
 		i, refused, err := p.module.assembleOne(inside, limit, beside)
 		if err == nil {
 			beside = append(beside, i)
-			err = p.module.imprint(i)
+			err = p.module.imprint(ctx, i)
 		}
 		if err != nil {
 			closeAll(ctx, beside)

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -32,18 +33,54 @@ type descent struct {
 	locals int      // of type i32, of each function that recurses, all needed again after its call
 	next   [][]byte // how each function calls the next, its argument on the stack; its length is the cycle's
 	frame  int64    // the most that a call should be taken to need, in bytes
+	joins  []byte   // code before the call, in which paths join
 }
 
 func descents() []descent {
 	call := func(function byte) []byte { return []byte{0x10, function} }
 	indirectly := func(element byte) []byte { return []byte{0x41, element, 0x11, 1, 0} }
 	return []descent{
-		{"a small function", 0, [][]byte{call(2)}, 128},
-		{"a function with 1,000 locals", 1000, [][]byte{call(2)}, 17 << 10},
-		{"two functions that call each other", 0, [][]byte{call(3), call(2)}, 128},
-		{"two functions with 100 locals through a table", 100, [][]byte{indirectly(1), indirectly(0)}, 2 << 10},
-		{"a function that calls itself through a table", 0, [][]byte{indirectly(0)}, 128},
+		{name: "a small function", next: [][]byte{call(2)}, frame: 128},
+		{name: "a function with 1,000 locals", locals: 1000, next: [][]byte{call(2)}, frame: 17 << 10},
+		{name: "two functions that call each other", next: [][]byte{call(3), call(2)}, frame: 128},
+		{name: "two functions with 100 locals through a table", locals: 100, next: [][]byte{indirectly(1), indirectly(0)}, frame: 2 << 10},
+		{name: "a function that calls itself through a table", next: [][]byte{indirectly(0)}, frame: 128},
+		{name: "100 blocks whose paths join", locals: 200, next: [][]byte{call(2)}, frame: 170 << 10, joins: joinedBlocks(200, 100)},
+		{name: "60 ifs that set 100 locals", locals: 100, next: [][]byte{call(2)}, frame: 94 << 10, joins: joinedIfs(100, 60)},
+		{name: "50 loops that set 100 locals", locals: 100, next: [][]byte{call(2)}, frame: 78 << 10, joins: joinedLoops(100, 50)},
 	}
+}
+
+// setAll adds local 0 to each of the other locals.
+func setAll(locals int) (code []byte) {
+	for local := 1; local <= locals; local++ {
+		code = join(code, []byte{0x20}, leb(local), []byte{0x20, 0, 0x6a, 0x21}, leb(local))
+	}
+	return code
+}
+
+// joinedBlocks are blocks around one place, each of which a branch leaves.
+func joinedBlocks(locals, blocks int) (code []byte) {
+	for n := range blocks {
+		code = join(code, []byte{0x02, 0x40, 0x20, 0, 0x41}, signed(1_000_000+n), []byte{0x46, 0x0d, 0})
+	}
+	return join(code, setAll(locals), bytes.Repeat([]byte{0x0b}, blocks))
+}
+
+// joinedIfs are ifs one after the other.
+func joinedIfs(locals, ifs int) (code []byte) {
+	for n := range ifs {
+		code = join(code, []byte{0x20, 0, 0x41}, signed(1_000_000+n), []byte{0x46, 0x04, 0x40}, setAll(locals), []byte{0x0b})
+	}
+	return code
+}
+
+// joinedLoops are loops one after the other that are not repeated.
+func joinedLoops(locals, loops int) (code []byte) {
+	for n := range loops {
+		code = join(code, []byte{0x03, 0x40}, setAll(locals), []byte{0x20, 0, 0x41}, signed(1_000_000+n), []byte{0x46, 0x0d, 0, 0x0b})
+	}
+	return code
 }
 
 // bytes assembles the module. The types are () -> () and (i32) -> ().
@@ -79,7 +116,7 @@ func (d descent) kept() (before, after []byte) {
 		before = join(before, []byte{0x20, 0, 0x41}, signed(local), []byte{0x6c, 0x21}, leb(local)) // local 0 * local
 		after = join(after, []byte{0x20}, leb(local), []byte{0x6a})
 	}
-	return before, append(after, 0x36, 2, 8)
+	return join(before, d.joins), append(after, 0x36, 2, 8)
 }
 
 // dive is one run of a descent.

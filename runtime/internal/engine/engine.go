@@ -143,7 +143,7 @@ func open(ctx context.Context, options Options) (*Engine, error) {
 	e := &Engine{
 		base: base, compiler: options.Compiler, trusted: map[Digest]bool{}, offered: map[string]bool{wasm.MeterModule: true, wasm.ForkModule: true}, logger: options.Logger, onUncached: options.OnUncached,
 		idle:  newPool(base, cmp.Or(options.IdleBytes, defaultIdleBytes), cmp.Or(options.IdleTime, defaultIdleTime)),
-		pages: newPageScanner(), starts: make(chan struct{}, max(1, goruntime.GOMAXPROCS(0)/2)),
+		pages: newPageScanner(ctx), starts: make(chan struct{}, max(1, goruntime.GOMAXPROCS(0)/2)),
 		compiling: make(chan struct{}, max(2, goruntime.GOMAXPROCS(0)/2)),
 		retiring:  make(chan struct{}, max(1, goruntime.GOMAXPROCS(0)/2)),
 		modules:   map[Digest]*compilation{}, residents: residents{bytes: cmp.Or(options.ModuleBytes, defaultModuleBytes)},

@@ -4,6 +4,7 @@ package engine
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -35,28 +36,36 @@ const (
 var zeroPage [systemPage]byte
 
 // copyFrom fills the file.
-func (i *image) copyFrom(memory []byte, spans []pageSpan) error {
+func (i *image) copyFrom(ctx context.Context, memory []byte, spans []pageSpan) error {
 	descriptor, err := unix.MemfdCreate("caisson", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
 		return fmt.Errorf("image: %w", err)
 	}
 	i.file.file = os.NewFile(uintptr(descriptor), "caisson")
-	if err := i.fill(memory, spans); err != nil {
+	if err := i.fill(ctx, memory, spans); err != nil {
 		return fmt.Errorf("image: %w", errors.Join(err, i.close()))
 	}
 	return nil
 }
 
-func (i *image) fill(memory []byte, spans []pageSpan) error {
+func (i *image) fill(ctx context.Context, memory []byte, spans []pageSpan) (err error) {
 	if err := i.file.file.Truncate(int64(len(memory))); err != nil || len(memory) == 0 {
 		return err
 	}
-	if i.file.spans = spansToMap(memory, spans); len(i.file.spans) > mostSpans {
+	if i.file.spans, err = spansToMap(ctx, memory, spans); err != nil {
+		return err
+	}
+	if len(i.file.spans) > mostSpans {
 		return errScattered
 	}
 	for _, span := range i.file.spans {
-		if _, err := i.file.file.WriteAt(memory[span.from:span.to], int64(span.from)); err != nil {
-			return err
+		for from := span.from; from < span.to; from += comparedBytes {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			if _, err := i.file.file.WriteAt(memory[from:min(from+comparedBytes, span.to)], int64(from)); err != nil {
+				return err
+			}
 		}
 		i.bytes += int64(span.to - span.from)
 	}
@@ -64,7 +73,6 @@ func (i *image) fill(memory []byte, spans []pageSpan) error {
 	if _, err := unix.FcntlInt(i.file.file.Fd(), unix.F_ADD_SEALS, seals); err != nil {
 		return err
 	}
-	var err error
 	if i.memory, err = reserve(uint64(len(memory))); err != nil {
 		return err
 	}
@@ -75,10 +83,12 @@ func (i *image) fill(memory []byte, spans []pageSpan) error {
 }
 
 // spansToMap returns the pages of the spans that are not zero, with gaps that are filled.
-func spansToMap(memory []byte, spans []pageSpan) []pageSpan {
-	var mapped []pageSpan
+func spansToMap(ctx context.Context, memory []byte, spans []pageSpan) (mapped []pageSpan, _ error) {
 	for _, span := range spans {
 		for at := span.from; at < span.to; at += systemPage {
+			if at%comparedBytes == 0 && ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
 			if !bytes.Equal(memory[at:at+systemPage], zeroPage[:]) {
 				mapped = fillGap(mapped, pageSpan{at, at + systemPage}, filledGap)
 			}
@@ -91,7 +101,7 @@ func spansToMap(memory []byte, spans []pageSpan) []pageSpan {
 		}
 		mapped = fewer
 	}
-	return mapped
+	return mapped, nil
 }
 
 // fillGap adds a span. It merges the span into the last one if the gap between them is not longer than gap.

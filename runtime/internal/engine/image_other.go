@@ -2,12 +2,15 @@
 
 package engine
 
-import "slices"
+import (
+	"context"
+	"slices"
+)
 
 // imageFile is used on systems that map images.
 type imageFile struct{}
 
-func (i *image) copyFrom(memory []byte, _ []pageSpan) error {
+func (i *image) copyFrom(_ context.Context, memory []byte, _ []pageSpan) error {
 	i.memory, i.bytes = slices.Clone(memory), int64(len(memory))
 	return nil
 }

@@ -46,7 +46,7 @@ func (m *Module) instantiate(ctx context.Context, limit uint64) (_ *instance, re
 	if err != nil {
 		return nil, refused, err
 	}
-	if err := m.imprint(i); err != nil {
+	if err := m.imprint(ctx, i); err != nil {
 		i.close(ctx)
 		return nil, 0, err
 	}
@@ -113,11 +113,13 @@ func (m *Module) assembleOne(ctx context.Context, limit uint64, others []*instan
 // imprint gives a pristine instance the module's image. The image holds the data segments, which
 // the instance lacks, and is what the instance is reset to. The first instance makes it. Instances
 // depend only on the module, so all of them are equal.
-func (m *Module) imprint(i *instance) (err error) {
+func (m *Module) imprint(ctx context.Context, i *instance) (err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	defer func() {
 		switch {
+		case err != nil && ctx.Err() != nil:
+			err = ended(ctx, "instantiate")
 		case errors.Is(err, errScattered):
 			err = &Error{Op: "instantiate", Kind: ErrModule, Reason: err.Error()}
 		case err != nil:
@@ -128,7 +130,7 @@ func (m *Module) imprint(i *instance) (err error) {
 		if m.rewritten.unrestorable != "" && len(m.data) == 0 {
 			return nil
 		}
-		if m.image, err = m.capture(i); err != nil {
+		if m.image, err = m.capture(ctx, i); err != nil {
 			return err
 		}
 		m.data = nil
@@ -138,16 +140,16 @@ func (m *Module) imprint(i *instance) (err error) {
 }
 
 // capture makes the module's image from the memory of an instance that has none.
-func (m *Module) capture(i *instance) (*image, error) {
+func (m *Module) capture(ctx context.Context, i *instance) (*image, error) {
 	if m.rewritten.dataKept {
-		return i.capture()
+		return i.capture(ctx)
 	}
 	memory := i.memory.contents()
 	written, err := writeData(memory, m.data)
 	if err != nil {
 		return nil, err
 	}
-	return newImage(memory, written, i.values())
+	return newImage(ctx, memory, written, i.values())
 }
 
 func (m *Module) instantiateWith(ctx context.Context, memory *linearMemory) (made api.Module, err error) {
@@ -228,7 +230,7 @@ func (i *instance) enter(ctx context.Context) error {
 	if i.start.Function == nil {
 		return nil
 	}
-	return classify(ctx, "start", contained(ctx, i.start.Function, nil))
+	return invoke(ctx, "start", i.start.Function, nil)
 }
 
 // entered keeps runs from calling the start functions again.
@@ -249,11 +251,20 @@ func (i *instance) call(ctx context.Context, name string, result *uint64) error 
 		i.name, i.called = name, exportOf(function)
 	}
 	i.passed[0] = 0
-	err := classify(ctx, "run", contained(ctx, i.called.Function, i.passed[:]))
+	err := invoke(ctx, "run", i.called.Function, i.passed[:])
 	if result != nil {
 		*result = i.passed[0]
 	}
 	return err
+}
+
+// invoke calls a function of the guest, unless the context has ended. A run calls several, one after the other, and each
+// may end before its first look at the time, and have a stack that grows for milliseconds.
+func invoke(ctx context.Context, op string, function api.Function, stack []uint64) error {
+	if err := ended(ctx, op); err != nil {
+		return err
+	}
+	return classify(ctx, op, contained(ctx, function, stack))
 }
 
 // contained calls a function with as many parameters and results as the stack has room for. wazero recovers panics in
@@ -289,13 +300,13 @@ func (i *instance) hasOverflowed() bool {
 }
 
 // capture makes an image of the current state of the instance, and of those beside it.
-func (i *instance) capture() (made *image, err error) {
+func (i *instance) capture(ctx context.Context) (made *image, err error) {
 	memory := i.memory.contents()
-	if made, err = newImage(memory, allOf(memory), i.values()); err != nil {
+	if made, err = newImage(ctx, memory, allOf(memory), i.values()); err != nil {
 		return nil, err
 	}
 	for _, b := range i.beside {
-		captured, err := b.capture()
+		captured, err := b.capture(ctx)
 		if err != nil {
 			return nil, errors.Join(err, made.free())
 		}

@@ -152,7 +152,7 @@ func discarded(t *testing.T, page []byte) bool {
 func imagedMemory(t *testing.T) []byte {
 	t.Helper()
 	contents := bytes.Repeat([]byte{7}, 4*systemPage)
-	i, err := newImage(contents, allOf(contents), nil)
+	i, err := newImage(t.Context(), contents, allOf(contents), nil)
 	require.NoError(t, err)
 	memory, err := reserve(6 * systemPage)
 	require.NoError(t, err)
@@ -183,7 +183,7 @@ func TestPressureTakesPagesAway(t *testing.T) {
 // is no swap, guards stand in for them: for them too the system has an entry that is neither
 // present nor empty, and tells the scanner the same. The control asks for present pages alone.
 func TestScannerFindsPagesThatAreNotPresent(t *testing.T) {
-	scanner := newPageScanner()
+	scanner := newPageScanner(t.Context())
 	require.NotNil(t, scanner)
 	defer func() { require.NoError(t, scanner.close()) }()
 	memory := imagedMemory(t)

@@ -2,10 +2,12 @@
 
 package engine
 
+import "context"
+
 // pageScanner finds written pages on systems that can report them.
 type pageScanner struct{}
 
-func newPageScanner() *pageScanner { return nil }
+func newPageScanner(context.Context) *pageScanner { return nil }
 
 func (*pageScanner) close() error { return nil }
 

@@ -210,8 +210,10 @@ func (p *Program) imprint(ctx context.Context, i *instance, cost StartCost) erro
 	made := p.image
 	if made == nil {
 		defer p.mu.Unlock()
-		made, err := i.capture()
+		made, err := i.capture(ctx)
 		switch {
+		case err != nil && ctx.Err() != nil:
+			return &NotStartedError{Reason: "its time was over before its memory was copied", Err: context.Cause(ctx)}
 		case errors.Is(err, errScattered):
 			return &NotStartedError{Reason: errScattered.Error()}
 		case err != nil:
@@ -229,7 +231,7 @@ func (p *Program) imprint(ctx context.Context, i *instance, cost StartCost) erro
 	return i.adopt(made)
 }
 
-// comparedBytes is how much of a memory is compared between two looks at the context.
+// comparedBytes is how much of a memory is compared or copied between two looks at the context.
 const comparedBytes = 4 << 20
 
 // equals compares the state after the start with the image.

@@ -40,7 +40,7 @@ func (i *instance) initialize(ctx context.Context, functions []Initializer) erro
 			return &Error{Op: "run", Kind: ErrModule, Library: f.Library, Reason: fmt.Sprintf("no exported function %q", f.Function)}
 		}
 		i.passed = [2]uint64{}
-		if err := classify(ctx, "run", contained(ctx, function, i.passed[:])); err != nil {
+		if err := invoke(ctx, "run", function, i.passed[:]); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@ package engine
 
 import (
 	"bytes"
+	"context"
 	"os"
 	goruntime "runtime"
 	"slices"
@@ -116,13 +117,13 @@ type pageScanner struct {
 }
 
 // newPageScanner returns a scanner, or nil if the kernel has none that works.
-func newPageScanner() *pageScanner {
+func newPageScanner(ctx context.Context) *pageScanner {
 	file, err := os.Open("/proc/self/pagemap")
 	if err != nil {
 		return nil
 	}
 	s := &pageScanner{file: file, descriptor: file.Fd()}
-	if !s.works() {
+	if !s.works(ctx) {
 		_ = file.Close()
 		return nil
 	}
@@ -189,9 +190,9 @@ func (s *pageScanner) scan(memory []byte, buffer []pageRegion, visit func(from, 
 }
 
 // works tests the scanner on two pages of an image and one after it. All are read, and the second is written.
-func (s *pageScanner) works() bool {
+func (s *pageScanner) works(ctx context.Context) bool {
 	contents := bytes.Repeat([]byte{1}, 2*systemPage)
-	i, err := newImage(contents, allOf(contents), nil)
+	i, err := newImage(ctx, contents, allOf(contents), nil)
 	if err != nil {
 		return false
 	}

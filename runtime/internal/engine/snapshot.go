@@ -248,10 +248,10 @@ type image struct {
 }
 
 // newImage makes an image from copies of its arguments. Outside the spans, which are in ascending
-// order, the memory is zero.
-func newImage(memory []byte, spans []pageSpan, globals []uint64) (*image, error) {
+// order, the memory is zero. Copying gigabytes takes seconds, so it fails if the context ends.
+func newImage(ctx context.Context, memory []byte, spans []pageSpan, globals []uint64) (*image, error) {
 	i := &image{globals: append([]uint64(nil), globals...)}
-	if err := i.copyFrom(memory, spans); err != nil {
+	if err := i.copyFrom(ctx, memory, spans); err != nil {
 		return nil, err
 	}
 	return i, nil

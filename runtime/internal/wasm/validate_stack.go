@@ -149,8 +149,9 @@ func (b *bodyValidation) abandon() {
 // function: values that are used after a call, and values that do not fit in registers. wazero
 // v1.12.0 gives each of them its own slot (its register allocator does not share spill slots), so a
 // body without loops and with one local can use 64 KiB of stack. The count follows the text of the
-// body: a value that merges from several branches, or crosses a call only through a backward
-// branch, is not counted twice.
+// body: a value that crosses a call only through a backward branch is not counted twice. Values that
+// merge from several branches are counted by joins.total, since each place where they do has slots
+// for them.
 type spills struct {
 	calls   uint32
 	defined []uint32 // for each local, the number of calls before it was last set

@@ -79,11 +79,11 @@ func (r *Request) Body(bytes int) error {
 }
 
 // reserve counts bytes of the answer as soon as there is room for them, or fails when ctx ends.
-func (r *Request) reserve(ctx context.Context, bytes int64) error {
+func (r *Request) reserve(ctx context.Context, bytes int64, oneOfMany bool) error {
 	for {
-		freed := r.grow(bytes)
+		freed, err := r.grow(bytes, oneOfMany)
 		if freed == nil {
-			return nil
+			return err
 		}
 		bytes = 0
 		select {
@@ -95,22 +95,25 @@ func (r *Request) reserve(ctx context.Context, bytes int64) error {
 }
 
 // grow adds to the bytes of the answer. If there is no room for all of them, it returns what is closed when there may
-// be.
-func (r *Request) grow(bytes int64) (freed <-chan struct{}) {
+// be. One of many answers fails if it would wait for the others.
+func (r *Request) grow(bytes int64, oneOfMany bool) (freed <-chan struct{}, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.answer += bytes
-	// One long answer may take all of the bound, so that it is made when there is no other.
-	more := min(r.answer-free, r.bound.answers.most(r.tenant)) - r.held
+	most := r.bound.answers.most(r.tenant)
+	if oneOfMany && r.held > 0 && r.answer+bytes-free > most {
+		return nil, ErrFull
+	}
+	r.answer = min(r.answer+bytes, free+most) // one long answer may take all, so that it is made when there is no other
+	more := r.answer - free - r.held
 	if more <= 0 || r.closed {
-		return nil
+		return nil, nil
 	}
 	freed, ok := r.bound.answers.take(r.tenant, more)
 	if !ok {
-		return freed
+		return freed, nil
 	}
 	r.held += more
-	return nil
+	return nil, nil
 }
 
 // Close gives all bytes back. Further ones do not count.
@@ -129,12 +132,18 @@ func With(ctx context.Context, r *Request) context.Context { return context.With
 
 // Reserve waits until there is room for as many bytes of the answer to the request of ctx, and counts them. Without a
 // request it does nothing. If ctx ends, it fails with [ErrFull].
-func Reserve(ctx context.Context, bytes int) error {
+func Reserve(ctx context.Context, bytes int) error { return reserve(ctx, bytes, false) }
+
+// ReserveOneOfMany is like [Reserve], for one of many answers to a request: it also fails if the answers together are
+// over the bound, since the first of them would not be given back before the last is made.
+func ReserveOneOfMany(ctx context.Context, bytes int) error { return reserve(ctx, bytes, true) }
+
+func reserve(ctx context.Context, bytes int, oneOfMany bool) error {
 	r, ok := ctx.Value(key{}).(*Request)
 	if !ok {
 		return nil
 	}
-	return r.reserve(ctx, int64(bytes))
+	return r.reserve(ctx, int64(bytes), oneOfMany)
 }
 
 // pool counts bytes. It is safe for concurrent use.

@@ -45,6 +45,7 @@ func TestAnswers(t *testing.T) {
 	long := b.Open("a")
 	require.NoError(t, ask(t.Context(), long, 1<<40))
 	require.NoError(t, ask(t.Context(), long, 1<<40), "it has all already")
+	require.ErrorIs(t, ReserveOneOfMany(With(t.Context(), long), 1), ErrFull, "so that another answer would wait for it")
 	ended, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	require.ErrorIs(t, ask(ended, b.Open("a"), 65*kib), ErrFull)

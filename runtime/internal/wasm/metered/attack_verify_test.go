@@ -13,7 +13,7 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm/metered"
 )
 
-// Metered modules that are written by hand. Function 0 is refill, 1 more, 2 take, 3 the fork's reached. The types are
+// Metered modules that are written by hand. Function 0 is refill, 1 more, 2 take. The types are
 // () -> (), (i64) -> (i64), (i32) -> (), (i32) -> (i32), fd_read's, and () -> () again, its lengths in two bytes.
 const (
 	attackTest = "\x23\x00\x42\x00\x59\x04\x40\x05\x10\x01\x0b"
@@ -63,7 +63,7 @@ func attackBody(locals int, code ...[]byte) []byte {
 	return append(unsigned(len(b)), b...)
 }
 
-// attackModule has bodies from function 4 on, with types. The first is in the table, the last is exported as "run".
+// attackModule has bodies from function 3 on, with types. The first is in the table, the last is exported as "run".
 func attackModule(types []byte, bodies ...[]byte) []byte {
 	types = slices.Concat([]byte{0, 2}, types)
 	bodies = slices.Concat([][]byte{attackBody(0, []byte("\x23\x00\x10\x00\x24\x00")), attackBody(0, []byte(attackTake))}, bodies)
@@ -94,10 +94,19 @@ func holes() map[string][]byte {
 				[]byte{0x0b, 0x23, 0, 0x20, 1, 0xad, 0x7d, 0x24, 0}, []byte(attackTest))),
 		// What stands behind the recursive call is charged on the way down. So no test finds the meter used up on the way back.
 		"work that is charged before a recursive call and done behind it": attackModule([]byte{0},
-			attackBody(0, attackCharge(61), []byte(attackTest), []byte{0x10, 4}, work(30), []byte(attackTest))),
+			attackBody(0, attackCharge(61), []byte(attackTest), []byte{0x10, 3}, work(30), []byte(attackTest))),
 		// The charge at the entry is for the whole of a long body.
 		"work that is charged long before it is done": attackModule([]byte{0},
 			attackBody(0, attackCharge(10_000), []byte(attackTest), work(5_000))),
+		// The first block is not the one that the passes add around a body: a local is read behind it.
+		"values that the end of a function's first block moves": attackModule([]byte{0},
+			attackBody(300, []byte{0x02, 0x40}, attackCharge(2), []byte(attackTest), []byte{0x20, 0, 0x0d, 0},
+				attackCharge(600), assignAll(300), []byte{0x0b}, attackCharge(2), []byte{0x20, 1, 0x1a})),
+		// What stands behind the call is charged at each level, and none of the calls returns.
+		"work that is charged before a call that never returns": attackModule([]byte{0, 0},
+			attackBody(0, attackCharge(8192), []byte(attackTest), []byte{0x10, 4}, slices.Repeat([]byte{0x01}, 8191)),
+			attackBody(0, attackCharge(2), []byte(attackTest), []byte{0x41, 1, 0x04, 0x40},
+				attackCharge(1), []byte(attackTest), []byte{0x10, 3}, attackCharge(1), []byte{0x00, 0x0b}, attackCharge(1), []byte{0x00})),
 		// 2^31 units are counted that are not executed. The counter is negative then.
 		"a counter that overflows": attackModule([]byte{0},
 			attackBody(1, []byte(attackTest), attackCount(0, 2), []byte{0x41, 1, 0x04, 0x40}, attackCount(0, 1<<31-1),
@@ -148,16 +157,20 @@ func TestAttackNestedLoops(t *testing.T) {
 func TestIfAroundATable(t *testing.T) {
 	for locals := 100; locals <= 300; locals += 10 {
 		// Paths join in the blocks around the if, and so the locals decide what the ends of these cost.
-		var assigned []byte
-		for n := range locals {
-			assigned = append(append(assigned, 0x41, 0, 0x21), unsigned(n)...)
-		}
-		code := slices.Concat([]byte{0x02, 0x40}, assigned, []byte{0x02, 0x40},
+		code := slices.Concat([]byte{0x02, 0x40}, assignAll(locals), []byte{0x02, 0x40},
 			[]byte{0x20, 0, 0x04, 0x40, 0x20, 1, 0x0e, 1, 1, 1, 0x0b, 0x0c, 1}, []byte{0x0b, 0x0b})
 		source, ok := rewritten(localsModule(locals, code))
 		require.True(t, ok)
 		assert.NoError(t, metered.Verify(source), "%d locals", locals)
 	}
+}
+
+// assignAll assigns so many locals, at two units each.
+func assignAll(locals int) (code []byte) {
+	for n := range locals {
+		code = append(append(code, 0x41, 0, 0x21), unsigned(n)...)
+	}
+	return code
 }
 
 // localsModule is a module with one function, which is exported, and has so many locals.

@@ -115,7 +115,7 @@ func (b *body) take(p pattern) ([3]int64, bool) {
 // entry skips the code at the start of a function.
 func (b *body) entry() {
 	b.take(descend)
-	if b.next < len(b.tokens) && b.tokens[b.next].op == opBlock {
+	if b.wrapped() {
 		b.next++
 		b.frames = append(b.frames, frame{op: opBlock, wraps: true})
 	}
@@ -128,13 +128,49 @@ func (b *body) entry() {
 	b.test()
 }
 
+// wrapped reports whether a block begins here that holds the whole body: only code that ends the function follows it.
+// No local of the guest is read there, so that nothing is moved to its end.
+func (b *body) wrapped() bool {
+	if b.next >= len(b.tokens) || b.tokens[b.next].op != opBlock {
+		return false
+	}
+	after := b.next
+	for depth := 0; after < len(b.tokens); after++ {
+		switch b.tokens[after].op {
+		case opBlock, opLoop, opIf:
+			depth++
+		case opEnd:
+			depth--
+		}
+		if depth == 0 {
+			break
+		}
+	}
+	for n := after + 1; n < len(b.tokens); {
+		from := n
+		for _, p := range []pattern{ascend, settle, tested} {
+			if _, ok := b.module.match(b.tokens[n:], p, b.counter); ok {
+				n += len(p)
+			}
+		}
+		if n == from {
+			return n == len(b.tokens)-1
+		}
+	}
+	return false
+}
+
 // test skips a test if it is next.
 func (b *body) test() {
 	if _, ok := b.take(tested); ok {
 		b.work.test()
+		b.asks()
 		b.keep()
 	}
 }
+
+// asks records that the function tests, or calls one that may, also if it never returns.
+func (b *body) asks() { b.found.last = max(b.found.last, 0) }
 
 // keep forbids refunding what the meter was charged so far: it was tested, or other code reads the
 // meter.
@@ -373,6 +409,7 @@ func (b *body) loop(t token) {
 		b.headers = append(b.headers, header{again: never})
 	}
 	b.headers[b.loops].balance = b.balance
+	b.asks()
 	b.work.enterLoop(found[0], b.headers[b.loops].again)
 	outer := frame{op: opLoop, loop: b.loops, moves: int64(t.b), work: b.tested, bound: found[0], balance: b.balance}
 	b.loops++
@@ -543,6 +580,7 @@ func (b *body) call(t token) {
 		callee := b.module.called(t)
 		if callee != callee.meet(leaf) {
 			b.even()
+			b.asks()
 		}
 		b.does(callee)
 	}
