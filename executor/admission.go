@@ -8,7 +8,7 @@ import (
 
 	"github.com/caisson-run/caisson/executor/internal/breaker"
 	"github.com/caisson-run/caisson/executor/internal/queue"
-	"github.com/caisson-run/caisson/executor/internal/rates"
+	"github.com/caisson-run/caisson/internal/rates"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -48,7 +48,7 @@ func limiter[K comparable](of string, rate Rate) *rates.Limiter[K] {
 	if rate.Unlimited {
 		return nil
 	}
-	return rates.New[K](of, rate.Calls, rate.Per)
+	return rates.New[K](rates.Limit{Of: of, PerSecond: float64(rate.Calls) / rate.Per.Seconds(), Burst: rate.Calls})
 }
 
 // admitted is a call that may run. It must leave.

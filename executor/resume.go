@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/caisson-run/caisson/executor/internal/swept"
+	"github.com/caisson-run/caisson/internal/swept"
 	"github.com/caisson-run/caisson/tool"
 )
 
