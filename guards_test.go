@@ -163,7 +163,7 @@ var guardFaults = []guardFault{
 	{name: "the watchdog ignores guests while the host plans their calls", pkg: "runtime", attack: "TestGuestsAreWatchedWhileTheHostPlans/the_host_plans",
 		edits: in("runtime/deadline.go", "g.calls.Add(-1)", "g.calls.Add(0)")},
 	{name: "planning of calls is not announced", pkg: "executor", attack: "TestPlanningIsSaid",
-		edits: in("executor/host.go", "	defer planning.Begin(ctx)()\n", "	_ = planning.Begin\n")},
+		edits: in("executor/nested.go", "	defer planning.Begin(ctx)()\n", "	_ = planning.Begin\n")},
 
 	{name: "answers are masked when their call has ended", pkg: "hostfuncs/network", attack: "TestAttackAnswersThatTakeLongToMask",
 		edits: in("hostfuncs/network/body.go", "body, err = e.client.secrets.MaskFirst(e.ctx, text, kept)", "body = e.client.secrets.Mask(text[:kept])")},
@@ -412,7 +412,7 @@ var guardFaults = []guardFault{
 	{name: "values for tools count as bytes", pkg: "server/rest", attack: "TestAttackManyRequests/with_many_values",
 		edits: in("server/rest/runs.go", "len(x.body) + sizeOfRequests(asked.batch.Requests)", "len(x.body) + 0*sizeOfRequests(asked.batch.Requests)")},
 	{name: "each record of a batch has a whole log", pkg: "server/rest", attack: "TestAttackLongLogs",
-		edits: in("executor/observe.go", "	output.CutDetails(&c.record, b.details)\n", "")},
+		edits: in("executor/settle.go", "	output.CutDetails(&c.record, b.details)\n", "")},
 	{name: "answers to calls wait for their clients alone", pkg: "server/rest", attack: "TestAttackRepeatedCallWithoutAnswer",
 		edits: in("server/rest/calls.go", "return context.WithoutCancel(x.request.Context())", "context.WithoutCancel(x.request.Context()); return x.request.Context()")},
 	{name: "any number of answers is made at once", pkg: "server/rest", attack: "TestAttackUnreadAnswers/a_run",

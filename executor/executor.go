@@ -36,6 +36,13 @@ func (e *Error) Error() string { return fmt.Sprintf("executor: %s: %v", e.Op, e.
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
+// wrapError wraps an operation's error, if there is one. Call it with defer.
+func wrapError(op string, err *error) {
+	if *err != nil {
+		*err = &Error{Op: op, Err: *err}
+	}
+}
+
 // Resolver finds tools and runs them. A [*registry.Registry] is one. It must be safe for
 // concurrent use. One that wraps a registry should also be a [Successor] and a
 // [registry.SessionCloser], as the registry is: without the first, calls of retired tools are not told
@@ -84,8 +91,8 @@ type Executor struct {
 	resolver    Resolver
 	options     Options // complete
 	log         *slog.Logger
-	repairers   made[*repair.Repairer]
-	shown       made[*schema.Schema] // of the parameters that models see, for tools with context values
+	repairers   toolCache[*repair.Repairer]
+	shown       toolCache[*schema.Schema] // of the parameters that models see, for tools with context values
 	answers     *answers.Cache[key, answered]
 	admission   *admission
 	subscribers subscribers

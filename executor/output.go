@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/caisson-run/caisson/executor/internal/output"
 	"github.com/caisson-run/caisson/internal/schema"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
@@ -79,26 +78,6 @@ func pageMark(page tool.Page) string {
 		return ""
 	}
 	return fmt.Sprintf("\n[bytes %d to %d of %d; the next page begins at %d]", page.From, page.Next, page.Total, page.Next)
-}
-
-// cut shortens the result of a model's call to its share, and keeps what is cut in the session. Results of nested
-// calls are bounded by their tools' own limits.
-func (b *batch) cut(c *call) {
-	c.whole = output.Valid(c.record.Result)
-	c.record.Result = c.whole
-	if c.parent != nil || output.Fits(&c.whole, b.share) {
-		return
-	}
-	keep := b.session.cut.Keeper(func(part string) string { return reference(c.record.CallID, part) })
-	c.record.Result, c.record.Cuts = output.Cut(c.whole, b.share, keep, b.mark)
-}
-
-// reference identifies a part of a call's result. For the output, it is the call's id.
-func reference(callID, part string) string {
-	if part == "output" {
-		return callID
-	}
-	return callID + "." + part
 }
 
 // mark is the note that takes the place of what was cut.

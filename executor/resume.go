@@ -14,15 +14,6 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Status is the state of a batch.
-type Status string
-
-// The statuses.
-const (
-	Completed      Status = "completed"       // all of its calls have ended
-	RequiresAction Status = "requires_action" // it is paused until [Executor.Resume] gets outputs or approvals
-)
-
 // Why a batch cannot be resumed, for errors.Is. The error names the call; one error reports all mistakes
 // of a submission. Nothing has run, and the state can be tried again.
 var (
@@ -37,25 +28,6 @@ var (
 	// ErrAlreadyResumed may also mean that the batch is being resumed now. Calls may have run.
 	ErrAlreadyResumed = errors.New("the batch was already resumed")
 )
-
-// Pause configures paused batches. The zero value is a safe default.
-type Pause struct {
-	// Expire is how long a state can be resumed. Zero means 24 hours. All processes that share states
-	// should use the same value.
-	Expire time.Duration
-	// Claim ensures that a state is resumed once among all processes that share it. If it is nil, each
-	// executor ensures that only for itself.
-	Claim Claimer
-}
-
-// Claimer claims states before they are resumed, like a table with a unique key. It must be safe for
-// concurrent use.
-type Claimer interface {
-	// Claim claims the state with this key, which is opaque and shorter than 128 bytes. The claim must
-	// last until expires, after which no copy of the state is accepted. Claim returns false if the
-	// state was claimed before. An error or a panic means that it was not claimed.
-	Claim(ctx context.Context, key string, expires time.Time) (bool, error)
-}
 
 // Resumption resumes a paused batch.
 type Resumption struct {
@@ -82,23 +54,17 @@ type Resumption struct {
 //
 // The error wraps [ErrInvalidBatch], one or more of the errors listed with [ErrExpired], the error of ctx,
 // or that of [Pause.Claim]. Nothing has happened then, and the state can be tried again; a Stream cannot.
-func (e *Executor) Resume(ctx context.Context, r Resumption) (Report, error) {
+func (e *Executor) Resume(ctx context.Context, r Resumption) (report Report, err error) {
+	defer wrapError("resume", &err)
 	requested := Batch{Session: r.Session, Timeout: r.Timeout, Parallel: r.Parallel, Files: r.Files, Trace: r.Trace, Requests: r.Requests, Client: r.Client, Stream: r.Stream}
-	return attend(ctx, "resume", requested, func(ctx context.Context) (Report, error) { return e.resume(ctx, requested, r) })
-}
-
-func (e *Executor) resume(ctx context.Context, requested Batch, r Resumption) (Report, error) {
-	if r.State.batch == nil {
-		return Report{}, fmt.Errorf("%w: it is empty", ErrInvalidState)
-	}
-	stored := r.State.batch
-	b, err := e.newBatch(requested, len(stored.Calls))
+	stored := r.State.stored()
+	ctx, b, err := e.begin(ctx, requested, len(stored.Calls))
 	if err != nil {
 		return Report{}, err
 	}
-	defer b.session.finish()
+	defer b.end()
 	b.id, b.revision, b.totals = stored.ID, stored.Revision, stored.Totals
-	given, err := e.admit(b, stored, r)
+	given, err := e.checkSubmission(b, r)
 	if err != nil {
 		return Report{}, err
 	}
@@ -110,11 +76,15 @@ func (e *Executor) resume(ctx context.Context, requested Batch, r Resumption) (R
 	}
 	calls := b.replan(ctx, stored, given)
 	b.forgetPast(calls)
-	return b.play(ctx, tool.BatchResumed, calls), nil
+	return b.runCalls(ctx, tool.BatchResumed, calls), nil
 }
 
-// admit checks that a batch can resume with what was submitted. All mistakes are in the error.
-func (e *Executor) admit(b *batch, stored *storedBatch, r Resumption) (map[string]submitted, error) {
+// checkSubmission checks that a batch can resume with what was submitted. All mistakes are in the error.
+func (e *Executor) checkSubmission(b *batch, r Resumption) (map[string]submitted, error) {
+	stored := r.State.batch
+	if stored == nil {
+		return nil, fmt.Errorf("%w: it is empty", ErrInvalidState)
+	}
 	var m mistakes
 	now := time.Now()
 	switch {
@@ -186,7 +156,7 @@ func (e *Executor) claimElsewhere(ctx context.Context, session *Session, stored 
 	if claimer == nil {
 		return true, nil
 	}
-	ours, err = apart(func() (bool, error) { return claimer.Claim(ctx, key, until) })
+	ours, err = isolate(func() (bool, error) { return claimer.Claim(ctx, key, until) })
 	if err != nil {
 		return false, fmt.Errorf("claim: %w", err)
 	}
@@ -263,9 +233,9 @@ func (c *call) submit(s *storedCall, answer submitted) {
 func (c *call) submitOutput(s *storedCall, output *tool.Result) {
 	switch {
 	case c.phase == phaseRefused:
-		c.untaken(c.record.Result.Error)
+		c.rejectOutput(c.record.Result.Error)
 	case !c.isClient() || s.Waits.Tool != c.tool:
-		c.untaken("the tool was replaced in the meantime")
+		c.rejectOutput("the tool was replaced in the meantime")
 	default:
 		c.phase, c.wait.answer = phaseAnswered, output
 		if !s.Waits.Hints.ReadOnly { // when it was run
@@ -280,9 +250,9 @@ func (c *call) isUntaken() bool {
 	return c.record.Result.Kind == tool.Cancelled || c.record.Result.Kind == tool.Internal
 }
 
-// untaken completes the record of such a call. Running it, or asking the model to repeat it, would do twice
+// rejectOutput completes the record of such a call. Running it, or asking the model to repeat it, would do twice
 // what the client has done.
-func (c *call) untaken(why string) {
+func (c *call) rejectOutput(why string) {
 	c.batch.forgetAll()
 	kind := tool.Cancelled
 	if c.record.Result.Kind == tool.Internal {

@@ -3,14 +3,12 @@ package executor
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"maps"
 	"slices"
 
 	"github.com/caisson-run/caisson/executor/internal/answers"
-	"github.com/caisson-run/caisson/executor/internal/breaker"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
@@ -124,37 +122,6 @@ func (b *batch) appendAllowed(text []byte) []byte {
 	return appendText(append(text, 1), slices.Sorted(maps.Keys(b.allowed))...)
 }
 
-// answer completes a call's record from the cache, or by running the call. Identical calls at the same time are
-// run once. No call waits for one that itself waits for a slot: that may be one of many of another session.
-func (b *batch) answer(ctx context.Context, c *call) {
-	if c.question == nil || b.executor.options.Reuse.Scope == ReuseBatch {
-		b.attempt(ctx, c)
-		return
-	}
-	var in admitted
-	ready := answers.Ready{
-		Get: func(ctx context.Context) (err error) {
-			in, err = b.executor.admission.enter(ctx, c)
-			return err
-		},
-		Drop: func() { in.leave(breaker.Unknown) },
-	}
-	known, from, err := b.executor.answers.Do(ctx, *c.question, ready, func(ctx context.Context) (answered, bool) {
-		b.perform(ctx, c, in)
-		lasts := c.record.Result.Success && !c.unkept.Load()
-		if !lasts {
-			return answered{}, false
-		}
-		return answered{source: c.record.CallID, result: cloned(c.record.Result)}, true
-	})
-	switch {
-	case err != nil:
-		c.notAdmitted(err)
-	case from != answers.Asked:
-		c.record.Cached, c.record.Source, c.record.Result = true, known.source, cloned(known.result)
-	}
-}
-
 // barrier invalidates what a call that is not read-only may make stale, now and when it has ended.
 func (b *batch) barrier(c *call) (end func()) {
 	domains := []string{tenantDomain(b.session.tenant)}
@@ -168,14 +135,14 @@ func writesFiles(m *manifests.Manifest) bool {
 	return slices.ContainsFunc(m.Permissions.Files, func(p manifests.FilePermission) bool { return p.Access == manifests.AccessReadWrite })
 }
 
-// tells reports whether the call's result also holds for its duplicates: it ran, or was cached, and did not end
+// isShareable reports whether the call's result also holds for its duplicates: it ran, or was cached, and did not end
 // for a reason of its own.
-func (c *call) tells() bool {
+func (c *call) isShareable() bool {
 	return !c.record.Skipped && !slices.Contains([]tool.Kind{tool.Busy, tool.Cancelled, tool.Internal}, c.record.Result.Kind)
 }
 
-// passing reports whether a nested call failed for a transient reason.
-func (c *call) passing() bool {
+// failedTransiently reports whether a nested call failed for a transient reason.
+func (c *call) failedTransiently() bool {
 	switch c.record.Result.Kind {
 	case "", tool.ToolFailed, tool.InvalidArguments, tool.Memory, tool.Output: // but not Fuel, which may be its caller's
 		return false
@@ -185,8 +152,8 @@ func (c *call) passing() bool {
 	return true
 }
 
-// duplicates completes the record with the result of a call of the same batch.
-func (c *call) duplicates(source *call) {
+// copyResult completes the record with the result of a call of the same batch.
+func (c *call) copyResult(source *call) {
 	c.record.Skipped, c.record.Source = true, source.record.CallID
 	c.record.Result, c.record.Cuts, c.whole = cloned(source.record.Result), slices.Clone(source.record.Cuts), source.whole
 }

@@ -134,15 +134,6 @@ func (b *batch) announce(ctx context.Context, c *call) {
 	})
 }
 
-// requestApprovals announces all approvals at once, so that the approver is asked once.
-func (b *batch) requestApprovals(ctx context.Context, calls []*call) {
-	for _, c := range calls {
-		if c.waits() && !c.isClient() {
-			b.announce(ctx, c)
-		}
-	}
-}
-
 // clear checks the approval of the next call just before it runs: the calls before it may have taken long, and
 // may have changed its effect. If the effect differs from the approved one, or the approval has expired,
 // the call waits again, and clear returns false. It returns true for a refused call, which still has to end.
@@ -184,37 +175,6 @@ func (b *batch) clearApproved(ctx context.Context, c *call, entry registry.Entry
 	w.approved = permit{}
 	b.announce(ctx, c)
 	return false
-}
-
-// settleAnswers ends the calls that the client has run. They come first, since their effects precede those of
-// any call that runs from now on.
-func (b *batch) settleAnswers(ctx context.Context, calls []*call) {
-	for _, c := range calls {
-		if c.phase == phaseAnswered {
-			b.finish(ctx, c)
-		}
-	}
-}
-
-// settleAnswer completes the record of a call that the client has run. A failure has the kind tool_failed: a
-// client's word is no proof of any other kind. ctx may have ended, since the client has already run the call.
-func (b *batch) settleAnswer(ctx context.Context, c *call) {
-	if !c.readOnly {
-		defer b.barrier(c)()
-	}
-	result := cloned(*c.wait.answer)
-	if schema := c.entry.Manifest.Result; result.Success && schema != nil {
-		data := result.Data
-		if data == nil {
-			data = json.RawMessage("null")
-		}
-		if err := schema.Validate(context.WithoutCancel(ctx), data); err != nil {
-			result = tool.Result{Error: "the tool's data does not fit its result schema: " + err.Error()}
-		}
-	}
-	outcome := tool.Outcome{Result: result}
-	err := normalize(&outcome, nil)
-	c.settle(outcome, err)
 }
 
 // abandonWait invalidates the cache for a waiting call that is given up: the client may have begun to run it.
