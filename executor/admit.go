@@ -8,6 +8,7 @@ import (
 
 	"github.com/caisson-run/caisson/executor/internal/answers"
 	"github.com/caisson-run/caisson/executor/internal/breaker"
+	"github.com/caisson-run/caisson/executor/internal/output"
 	"github.com/caisson-run/caisson/executor/internal/queue"
 	"github.com/caisson-run/caisson/internal/rates"
 	"github.com/caisson-run/caisson/tool"
@@ -36,7 +37,7 @@ func (b *batch) admit(ctx context.Context, c *call) (in admitted, ok bool) {
 		c.record.Usage.Queue = c.queued
 		return admitted{}, false
 	case from != answers.Asked:
-		c.record.Cached, c.record.Source, c.record.Result = true, known.source, cloned(known.result)
+		c.record.Cached, c.record.Source, c.record.Result = true, known.source, output.Clone(known.result)
 		return admitted{}, false
 	case c.wait != nil && !c.isApproved(): // it has started, so that it cannot wait for another
 		c.refuse(tool.Busy, "the approval expired while the call waited for a slot; call it again")
@@ -73,7 +74,7 @@ func (b *batch) leave(ctx context.Context, c *call, in admitted) {
 	switch {
 	case in.flight == nil:
 	case c.record.Result.Success && !c.unkept.Load():
-		in.flight.Land(answered{source: c.record.CallID, result: cloned(c.record.Result)}, true)
+		in.flight.Land(answered{source: c.record.CallID, result: output.Clone(c.record.Result)}, true)
 	default:
 		in.flight.Land(answered{}, false)
 	}

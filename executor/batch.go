@@ -94,9 +94,9 @@ func (e *Executor) Execute(ctx context.Context, requested Batch) (report Report,
 			return Report{}, fmt.Errorf("call id: %w", err)
 		}
 		callID := id.String()
-		b.order.add(callID)
 		calls[i] = b.newCall(r, callID)
 		calls[i].plan(ctx)
+		b.order.add(callID)
 	}
 	return b.runCalls(ctx, tool.BatchStarted, calls), nil
 }

@@ -31,7 +31,7 @@ type batch struct {
 	// repairers are those of the caller's own tools, which end with the batch.
 	repairers toolCache[*repair.Repairer]
 	revision  int   // how often the batch has paused before
-	order     order // of the calls that a model made
+	order     order // of the calls that a model made; only used while they are planned, one after the other
 
 	mu     sync.Mutex
 	totals tool.Totals

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/caisson-run/caisson/executor/internal/answers"
+	"github.com/caisson-run/caisson/executor/internal/pause"
 	"github.com/caisson-run/caisson/executor/internal/repair"
 	"github.com/caisson-run/caisson/internal/schema"
 	"github.com/caisson-run/caisson/registry"
@@ -98,7 +99,7 @@ type Executor struct {
 	subscribers subscribers
 	sessions    atomic.Uint64 // created so far
 	kept        keptTexts
-	claims      claims        // on states that were resumed
+	claims      pause.Claims  // on states that were resumed
 	planning    chan struct{} // a semaphore for planning nested calls with long arguments
 }
 

@@ -110,7 +110,7 @@ func (c *call) Call(ctx context.Context, requested tool.Call) (tool.Record, erro
 		c.unkept.Store(true)
 	}
 	record := made.record
-	record.Result = cloned(record.Result) // the tool may change it
+	record.Result = output.Clone(record.Result) // the tool may change it
 	return record, nil
 }
 

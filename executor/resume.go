@@ -7,24 +7,23 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"sync"
 	"time"
 
-	"github.com/caisson-run/caisson/internal/swept"
+	"github.com/caisson-run/caisson/executor/internal/pause"
 	"github.com/caisson-run/caisson/tool"
 )
 
 // Why a batch cannot be resumed, for errors.Is. The error names the call; one error reports all mistakes
 // of a submission. Nothing has run, and the state can be tried again.
 var (
-	ErrInvalidState  = errors.New("invalid state")                        // it is damaged, or of another version
-	ErrWrongSession  = errors.New("the batch belongs to another session") // tenant or context values differ
-	ErrUnknownCall   = errors.New("no waiting call has this id")          // or more than one does
-	ErrMissingAnswer = errors.New("a waiting call has no answer")         // each needs one
-	ErrDoubledAnswer = errors.New("a call has more than one answer")
-	ErrWrongAnswer   = errors.New("the answer is of the wrong type")    // as an output where an approval is needed
-	ErrNotApproved   = errors.New("the approval is for something else") // its fingerprint is missing or another
-	ErrExpired       = errors.New("the paused batch has expired")
+	ErrInvalidState  = pause.ErrInvalidState  // it is damaged, or of another version
+	ErrWrongSession  = pause.ErrWrongSession  // tenant or context values differ
+	ErrUnknownCall   = pause.ErrUnknownCall   // or more than one does
+	ErrMissingAnswer = pause.ErrMissingAnswer // each needs one
+	ErrDoubledAnswer = pause.ErrDoubledAnswer
+	ErrWrongAnswer   = pause.ErrWrongAnswer // as an output where an approval is needed
+	ErrNotApproved   = pause.ErrNotApproved // its fingerprint is missing or another
+	ErrExpired       = pause.ErrExpired
 	// ErrAlreadyResumed may also mean that the batch is being resumed now. Calls may have run.
 	ErrAlreadyResumed = errors.New("the batch was already resumed")
 )
@@ -64,7 +63,12 @@ func (e *Executor) Resume(ctx context.Context, r Resumption) (report Report, err
 	}
 	defer b.end()
 	b.id, b.revision, b.totals = stored.ID, stored.Revision, stored.Totals
-	given, err := e.checkSubmission(b, r)
+	if r.State.batch == nil {
+		return Report{}, fmt.Errorf("%w: it is empty", ErrInvalidState)
+	}
+	given, err := stored.Match(pause.Submission{
+		Session: b.session.digest(stored.ID), Longest: e.options.Pause.Expire, Outputs: r.Outputs, Approvals: r.Approvals,
+	})
 	if err != nil {
 		return Report{}, err
 	}
@@ -79,42 +83,25 @@ func (e *Executor) Resume(ctx context.Context, r Resumption) (report Report, err
 	return b.runCalls(ctx, tool.BatchResumed, calls), nil
 }
 
-// checkSubmission checks that a batch can resume with what was submitted. All mistakes are in the error.
-func (e *Executor) checkSubmission(b *batch, r Resumption) (map[string]submitted, error) {
-	stored := r.State.batch
-	if stored == nil {
-		return nil, fmt.Errorf("%w: it is empty", ErrInvalidState)
-	}
-	var m mistakes
-	now := time.Now()
-	switch {
-	case !now.Before(stored.Expires):
-		m.add(ErrExpired, "%s", stored.Expires.Format(time.RFC3339))
-	case stored.Expires.After(now.Add(e.options.Pause.Expire + clocksDiffer)):
-		m.add(ErrInvalidState, "it expires at %s, later than batches may wait here", stored.Expires.Format(time.RFC3339))
-	}
-	if b.session.digest(stored.ID) != stored.Session {
-		m.add(ErrWrongSession, "the batch began with another tenant or other context values")
-	}
-	given := m.match(stored.pending(), r.Outputs, r.Approvals)
-	return given, m.err()
-}
-
-// clocksDiffer is how far the clock of another process may be ahead.
-const clocksDiffer = 5 * time.Minute
-
 // claim claims the state, so that it is resumed once. Neither the owner nor the duration of the claim is taken
 // from the state, so that a forged one cannot claim another tenant's.
-func (e *Executor) claim(ctx context.Context, session *Session, stored *storedBatch) error {
+func (e *Executor) claim(ctx context.Context, session *Session, stored *pause.Batch) error {
 	key := stored.ID + "." + strconv.Itoa(stored.Revision) + "." + stored.Session[:16] // the session's digest was checked
-	until := time.Now().Add(e.options.Pause.Expire + clocksDiffer)
-	if !e.claims.take(key, until) {
+	until := time.Now().Add(e.options.Pause.Expire + pause.ClocksDiffer)
+	if !e.claims.Take(key, until) {
 		return ErrAlreadyResumed
 	}
-	ours, err := e.claimElsewhere(ctx, session, stored, key, until)
+	ours, err := true, error(nil)
+	if session.inProgress(stored.Calls) {
+		err = fmt.Errorf("%w: one of its calls has the call_id of one that is under way", ErrInvalidState)
+	} else if claimer := e.options.Pause.Claim; claimer != nil { // among the other processes
+		if ours, err = isolate(func() (bool, error) { return claimer.Claim(ctx, key, until) }); err != nil {
+			err = fmt.Errorf("claim: %w", err)
+		}
+	}
 	switch {
 	case err != nil: // it can be tried again
-		e.claims.release(key)
+		e.claims.Release(key)
 		return err
 	case !ours:
 		return ErrAlreadyResumed
@@ -122,66 +109,26 @@ func (e *Executor) claim(ctx context.Context, session *Session, stored *storedBa
 	return nil
 }
 
-// claims are the states that were resumed, each remembered until no copy of it is accepted any more. The
-// zero value is empty. It is safe for concurrent use.
-type claims struct {
-	mu    sync.Mutex
-	taken swept.Map[string, time.Time] // when each is forgotten
-}
-
-// take claims a state. It returns false if that was claimed before.
-func (c *claims) take(key string, until time.Time) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	now := time.Now()
-	if ends, ok := c.taken.Get(key); ok && now.Before(ends) {
-		return false
-	}
-	c.taken.Put(key, until, func(ends time.Time) bool { return !now.Before(ends) })
-	return true
-}
-
-func (c *claims) release(key string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.taken.Delete(key)
-}
-
-// claimElsewhere claims a state that is claimed in this process among the other processes.
-func (e *Executor) claimElsewhere(ctx context.Context, session *Session, stored *storedBatch, key string, until time.Time) (ours bool, err error) {
-	if session.underWay(stored.Calls) {
-		return false, fmt.Errorf("%w: one of its calls has the call_id of one that is under way", ErrInvalidState)
-	}
-	claimer := e.options.Pause.Claim
-	if claimer == nil {
-		return true, nil
-	}
-	ours, err = isolate(func() (bool, error) { return claimer.Claim(ctx, key, until) })
-	if err != nil {
-		return false, fmt.Errorf("claim: %w", err)
-	}
-	return ours, nil
-}
-
 // replan returns a state's calls: ended ones as they are, and the others planned as if they were new, since
 // nothing that decides what a call may do is taken from a state.
-func (b *batch) replan(ctx context.Context, stored *storedBatch, given map[string]submitted) []*call {
+func (b *batch) replan(ctx context.Context, stored *pause.Batch, given map[string]pause.Answer) []*call {
 	calls := make([]*call, len(stored.Calls))
 	for i := range stored.Calls {
 		s := &stored.Calls[i]
-		b.order.add(s.CallID)
 		if s.Ended != nil {
-			calls[i] = &call{batch: b, record: s.record(), phase: phaseEnded, final: s.Ended.Final}
+			b.order.add(s.CallID)
+			calls[i] = &call{batch: b, record: s.Record(), phase: phaseEnded, final: s.Ended.Final}
 			continue
 		}
 		c := b.newCall(s.Call, s.CallID)
 		calls[i] = c
 		answer, answered := given[s.CallID]
-		if c.submitted = answer.output != nil; c.submitted { // the client has run it, so there is no hurry
+		if c.submitted = answer.Output != nil; c.submitted { // the client has run it, so there is no hurry
 			c.plan(context.WithoutCancel(ctx))
 		} else {
 			c.plan(ctx)
 		}
+		b.order.add(s.CallID)
 		if answered {
 			c.submit(s, answer)
 		}
@@ -212,25 +159,25 @@ func (b *batch) forgetAll() {
 }
 
 // submit applies what was submitted for a call that was planned again.
-func (c *call) submit(s *storedCall, answer submitted) {
+func (c *call) submit(s *pause.Call, answer pause.Answer) {
 	switch {
-	case answer.output != nil:
-		c.submitOutput(s, answer.output)
+	case answer.Output != nil:
+		c.submitOutput(s, answer.Output)
 	case c.phase == phaseRefused:
-	case !answer.approval.Approve:
-		c.rejected(answer.approval.Reason)
-	case c.wait != nil && !c.isClient() && c.wait.action.Fingerprint == answer.approval.Fingerprint && c.wasShown(s):
-		approval := fromNow(*answer.approval)
-		c.phase, c.wait.approved = phasePlanned, permit{approval.Fingerprint, approval.Until}
+	case !answer.Approval.Approve:
+		c.rejected(answer.Approval.Reason)
+	case c.wait != nil && !c.isClient() && c.wait.action.Fingerprint == answer.Approval.Fingerprint && c.wasShown(s):
+		approval := pause.FromNow(*answer.Approval)
+		c.phase, c.wait.approved = phasePlanned, pause.Permit{Fingerprint: approval.Fingerprint, Until: approval.Until}
 		if approval.Scope == tool.ApproveSession || approval.Scope == tool.ApproveFor { // for all calls that do the same
 			approval.Fingerprint = c.wait.effect.digest
-			keepApproval(c.batch.session.approved, approval)
+			c.batch.session.approved.Keep(approval)
 		}
 	}
 }
 
 // submitOutput gives a call the result of the client's run, if its tool is still the client's and has the same name.
-func (c *call) submitOutput(s *storedCall, output *tool.Result) {
+func (c *call) submitOutput(s *pause.Call, output *tool.Result) {
 	switch {
 	case c.phase == phaseRefused:
 		c.rejectOutput(c.record.Result.Error)
@@ -263,8 +210,8 @@ func (c *call) rejectOutput(why string) {
 }
 
 // wasShown reports whether the state's action, which the approver saw, is the call's own.
-func (c *call) wasShown(s *storedCall) bool {
-	shown, err := json.Marshal(s.action())
+func (c *call) wasShown(s *pause.Call) bool {
+	shown, err := json.Marshal(s.Action())
 	if err != nil {
 		return false
 	}

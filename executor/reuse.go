@@ -1,7 +1,6 @@
 package executor
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
@@ -9,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/caisson-run/caisson/executor/internal/answers"
+	"github.com/caisson-run/caisson/executor/internal/output"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
@@ -155,15 +155,5 @@ func (c *call) failedTransiently() bool {
 // copyResult completes the record with the result of a call of the same batch.
 func (c *call) copyResult(source *call) {
 	c.record.Skipped, c.record.Source = true, source.record.CallID
-	c.record.Result, c.record.Cuts, c.whole = cloned(source.record.Result), slices.Clone(source.record.Cuts), source.whole
-}
-
-// cloned returns a deep copy of a result.
-func cloned(r tool.Result) tool.Result {
-	r.Data = bytes.Clone(r.Data)
-	r.Content = slices.Clone(r.Content)
-	for i := range r.Content {
-		r.Content[i].Data = bytes.Clone(r.Content[i].Data)
-	}
-	return r
+	c.record.Result, c.record.Cuts, c.whole = output.Clone(source.record.Result), slices.Clone(source.record.Cuts), source.whole
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/caisson-run/caisson/executor/internal/output"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -66,10 +67,10 @@ var errNoJSON = errors.New("the result's data is not JSON")
 // normalize sets the kind and the message that the tool's error stands for, and returns the error, or its cause if its
 // message says only that the host failed. It runs apart, since the error's methods are the tool's code as well.
 func normalize(outcome *tool.Outcome, err error) error {
-	outcome.Denials = each(outcome.Denials, func(d tool.Denial) tool.Denial {
-		d.Allow = storableAllow(d.Allow)
-		return d
-	})
+	outcome.Denials = slices.Clone(outcome.Denials)
+	for i := range outcome.Denials {
+		outcome.Denials[i].Allow = storableAllow(outcome.Denials[i].Allow)
+	}
 	result := &outcome.Result
 	if err == nil && len(result.Data) > 0 && !json.Valid(result.Data) {
 		err = errNoJSON
@@ -135,7 +136,7 @@ func (b *batch) acceptAnswer(ctx context.Context, c *call) {
 	if !c.readOnly {
 		defer b.barrier(c)()
 	}
-	result := cloned(*c.wait.answer)
+	result := output.Clone(*c.wait.answer)
 	if schema := c.entry.Manifest.Result; result.Success && schema != nil {
 		data := result.Data
 		if data == nil {

@@ -13,9 +13,9 @@ import (
 	"weak"
 
 	"github.com/google/uuid"
-	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/caisson-run/caisson/executor/internal/output"
+	"github.com/caisson-run/caisson/executor/internal/pause"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -58,7 +58,7 @@ type Session struct {
 	files    []tool.File
 	cut      *output.Store
 
-	approved *lru.Cache[string, tool.Approval] // see newApprovals
+	approved *pause.Approvals
 
 	mu      sync.Mutex
 	allowed []string         // nil allows all
@@ -90,7 +90,7 @@ func (e *Executor) NewSession(options SessionOptions) (*Session, error) {
 		}
 		options.ID = id.String()
 	}
-	approved, err := newApprovals(options.Approvals)
+	approved, err := pause.NewApprovals(options.Approvals)
 	if err != nil {
 		return nil, invalid("%v", err)
 	}
@@ -244,6 +244,12 @@ func (s *Session) Page(reference string, from, most int64) (tool.Page, error) {
 	return s.cut.Page(reference, from, most)
 }
 
+// Approvals returns the approvals that hold in the session, oldest first, for the [SessionOptions] of a later
+// session. They are approvals of all calls with the same effect, whose fingerprint is that effect, and
+// approvals of single calls in batches that paused before these could run. They are authority: store them
+// where only those who may approve can write.
+func (s *Session) Approvals() []tool.Approval { return s.approved.List() }
+
 // enter registers calls for Cancel. None replaces another: a state may contain any id.
 func (s *Session) enter(calls ...*call) {
 	s.mu.Lock()
@@ -258,11 +264,11 @@ func (s *Session) enter(calls ...*call) {
 	}
 }
 
-// underWay reports whether a call of a state has the id of one that has not ended.
-func (s *Session) underWay(calls []storedCall) bool {
+// inProgress reports whether a call of a state has the id of one that has not ended.
+func (s *Session) inProgress(calls []pause.Call) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.ContainsFunc(calls, func(c storedCall) bool { return c.Ended == nil && s.calls[c.CallID] != nil })
+	return slices.ContainsFunc(calls, func(c pause.Call) bool { return c.Ended == nil && s.calls[c.CallID] != nil })
 }
 
 // leave unregisters a call that has ended.
@@ -294,4 +300,10 @@ func (s *Session) remove(c *call) {
 	if s.calls[c.record.CallID] == c {
 		delete(s.calls, c.record.CallID)
 	}
+}
+
+// digest identifies the session in a state. It covers the batch's id, so that the digests of two batches cannot
+// be linked.
+func (s *Session) digest(batch string) string {
+	return digestOf(appendValues(appendText(nil, "caisson-session/v1", batch, s.tenant), s.context))
 }

@@ -7,9 +7,9 @@ import (
 	"database/sql/driver"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
+	"github.com/caisson-run/caisson/executor/internal/pause"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -18,7 +18,7 @@ import (
 // far, so protect it as you protect these; it grants nothing. It does not reveal the session's tenant and
 // context values, but a reader can verify a guess at all of them together.
 // The zero value belongs to no batch. It is safe for concurrent use.
-type State struct{ batch *storedBatch }
+type State struct{ batch *pause.Batch }
 
 // MaxStateBytes bounds a state's JSON. Reading a state may allocate about thirty times its size, so longer
 // ones are refused unread. A batch whose state would be longer does not pause.
@@ -26,9 +26,9 @@ const MaxStateBytes = 16 << 20
 
 // state returns the state of a batch that has paused.
 func (b *batch) state(calls []*call) State {
-	stored := &storedBatch{
-		Version: stateVersion, ID: b.id, Revision: b.revision + 1, Session: b.session.digest(b.id), Totals: b.totals,
-		Expires: time.Now().Add(b.executor.options.Pause.Expire).UTC().Round(0), Calls: make([]storedCall, len(calls)),
+	stored := &pause.Batch{
+		Version: pause.Version, ID: b.id, Revision: b.revision + 1, Session: b.session.digest(b.id), Totals: b.totals,
+		Expires: time.Now().Add(b.executor.options.Pause.Expire).UTC().Round(0), Calls: make([]pause.Call, len(calls)),
 	}
 	for i, c := range calls {
 		s := c.stored()
@@ -40,33 +40,14 @@ func (b *batch) state(calls []*call) State {
 	return State{stored}
 }
 
-// ownRecord returns a deep copy: the readers of reports and states may change theirs.
-func ownRecord(r *tool.Record) tool.Record {
-	own := *r
-	own.Result = cloned(r.Result)
-	own.Repairs, own.Cuts = slices.Clone(r.Repairs), slices.Clone(r.Cuts)
-	own.Denials, own.HostCalls = slices.Clone(r.Denials), slices.Clone(r.HostCalls)
-	return own
-}
-
-func (b *storedBatch) pending() []tool.Action {
-	pending := []tool.Action{}
-	for i := range b.Calls {
-		if b.Calls[i].Waits != nil {
-			pending = append(pending, b.Calls[i].action())
-		}
-	}
-	return pending
-}
-
 // ID returns the batch's id.
 func (s State) ID() string { return s.stored().ID }
 
 // stored returns the batch, or an empty one for the zero value.
-func (s State) stored() *storedBatch { return cmp.Or(s.batch, &storedBatch{}) }
+func (s State) stored() *pause.Batch { return cmp.Or(s.batch, &pause.Batch{}) }
 
 // Pending returns what the batch waits for, in the order of the calls. It is never nil.
-func (s State) Pending() []tool.Action { return s.stored().pending() }
+func (s State) Pending() []tool.Action { return s.stored().Pending() }
 
 // Expires returns until when the batch can be resumed.
 func (s State) Expires() time.Time { return s.stored().Expires }
@@ -98,15 +79,10 @@ func (s *State) UnmarshalJSON(document []byte) error {
 		*s = State{}
 		return nil
 	}
-	stored := &storedBatch{}
-	err := strict(document, stored)
-	if err == nil {
-		err = stored.check()
-	}
+	stored, err := pause.Read(document)
 	if err != nil {
-		return &Error{Op: "state", Err: fmt.Errorf("%w: %w", ErrInvalidState, err)}
+		return &Error{Op: "state", Err: err}
 	}
-	stored.Expires = stored.Expires.UTC()
 	*s = State{stored}
 	return nil
 }
@@ -211,4 +187,16 @@ func sizeInState(calls []*call, most int, counts func(*call) bool) (size int) {
 		}
 	}
 	return size
+}
+
+// stored returns the call as it stands in a state.
+func (c *call) stored() pause.Call {
+	if c.phase == phaseEnded {
+		return pause.Ended(&c.record, c.final)
+	}
+	var waits *tool.Action
+	if c.waits() {
+		waits = &c.wait.action
+	}
+	return pause.Open(c.record.CallID, c.record.Call, waits)
 }

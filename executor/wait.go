@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/caisson-run/caisson/executor/internal/pause"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
@@ -17,14 +18,15 @@ import (
 type wait struct {
 	action   tool.Action
 	answer   *tool.Result // the client's, once it is submitted
-	approved permit
+	approved pause.Permit
+	before   string // the digest of the calls before it
 	effect   effect // to be approved; the zero value for an output
 }
 
 // show sets what an approval of the call is for in its action.
 func (w *wait) show(c *call) {
 	id := c.record.CallID
-	w.action.Fingerprint, w.action.Callees = w.effect.fingerprint(id, c.batch.order.digestBefore(id)), w.effect.shown()
+	w.action.Fingerprint, w.action.Callees = w.effect.fingerprint(id, w.before), w.effect.shown()
 }
 
 // isClient reports whether the client runs the call.
@@ -53,12 +55,15 @@ func (c *call) planWait(ctx context.Context) error {
 	}
 	action.Type, action.Reason, action.Decisions = tool.NeedsApproval, storable(reason), decisionsOf(c.entry)
 	w := &wait{action: action}
+	if c.parent == nil {
+		w.before = c.batch.order.digest()
+	}
 	if w.effect, err = c.batch.effect(ctx, c, c.entry); err != nil {
 		c.refuseUnknown(ctx, err)
 		return nil
 	}
 	w.show(c)
-	w.approved = c.batch.session.takeApproval(c.record.CallID, w.action.Fingerprint)
+	w.approved = c.batch.session.approved.Take(c.record.CallID, w.action.Fingerprint)
 	c.wait = w
 	if !c.isApproved() {
 		c.phase = phaseWaiting
@@ -68,7 +73,7 @@ func (c *call) planWait(ctx context.Context) error {
 
 // isApproved reports whether the effect of the call has been approved, and the approval has not expired.
 func (c *call) isApproved() bool {
-	return c.wait.approved.holds(c.wait.action.Fingerprint) || c.batch.session.approves(c.wait.effect.digest)
+	return c.wait.approved.Holds(c.wait.action.Fingerprint) || c.batch.session.approved.Holds(c.wait.effect.digest)
 }
 
 // decisionsOf returns a tool's permissions in the form that a state can hold.
@@ -172,7 +177,7 @@ func (b *batch) clearApproved(ctx context.Context, c *call, entry registry.Entry
 		return true
 	}
 	w.action.Decisions = decisionsOf(entry)
-	w.approved = permit{}
+	w.approved = pause.Permit{}
 	b.announce(ctx, c)
 	return false
 }
@@ -189,9 +194,9 @@ func (b *batch) abandonWait(c *call) {
 // last, since a full session evicts the oldest.
 func (b *batch) keepApprovals(calls []*call) {
 	for _, c := range slices.Backward(calls) {
-		if c.phase == phaseEnded || c.wait == nil || c.wait.approved == (permit{}) || !c.wait.approved.until.IsZero() {
+		if c.phase == phaseEnded || c.wait == nil || c.wait.approved == (pause.Permit{}) || !c.wait.approved.Until.IsZero() {
 			continue // the session has approvals for a time already
 		}
-		keepApproval(b.session.approved, tool.Approval{CallID: c.record.CallID, Approve: true, Fingerprint: c.wait.approved.fingerprint, Scope: tool.ApproveOnce})
+		b.session.approved.Keep(tool.Approval{CallID: c.record.CallID, Approve: true, Fingerprint: c.wait.approved.Fingerprint, Scope: tool.ApproveOnce})
 	}
 }
