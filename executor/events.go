@@ -83,12 +83,6 @@ func (b *batch) reportEnd(ctx context.Context, status Status, pending int) tool.
 	return totals
 }
 
-// callStarted reports that a call starts.
-func (b *batch) callStarted(ctx context.Context, c *call) {
-	b.executor.log.LogAttrs(ctx, slog.LevelInfo, "call started", slog.String("call_id", c.record.CallID), slog.String("tool", c.tool))
-	b.send(tool.CallStarted, c.describe)
-}
-
 // causeOf returns the log attributes of an error.
 func causeOf(err error) []any {
 	attributes := []any{slog.String("error", textOf(err))}

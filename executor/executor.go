@@ -109,24 +109,16 @@ func (e *Executor) Load() (running, waiting int) { return e.admission.queue.Load
 
 // New returns an executor of the resolver's tools. It fails with [ErrInvalidOptions].
 func New(resolver Resolver, options Options) (*Executor, error) {
-	e, err := newExecutor(resolver, options)
+	options, err := options.complete()
+	if resolver == nil {
+		err = errors.New("the resolver is nil")
+	}
 	if err != nil {
 		return nil, &Error{Op: "new", Err: fmt.Errorf("%w: %w", ErrInvalidOptions, err)}
 	}
-	return e, nil
-}
-
-func newExecutor(resolver Resolver, options Options) (*Executor, error) {
-	if resolver == nil {
-		return nil, errors.New("the resolver is nil")
-	}
-	options, err := options.complete()
-	if err != nil {
-		return nil, err
-	}
 	e := &Executor{resolver: resolver, options: options, log: options.Logger, admission: newAdmission(options), planning: make(chan struct{}, goruntime.GOMAXPROCS(0))}
 	if e.answers, err = answers.New[key](options.Reuse.Bytes, answered.size); err != nil {
-		return nil, err
+		return nil, &Error{Op: "new", Err: err}
 	}
 	return e, nil
 }

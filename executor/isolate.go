@@ -126,16 +126,15 @@ func (a *toolCache[T]) of(ctx context.Context, m *manifests.Manifest, do func() 
 	known := a.begin(m, do)
 	select {
 	case <-known.done: // in all calls but the first, and found out faster if nothing else is waited for
-		return known.value, known.err
 	default:
+		select {
+		case <-known.done:
+		case <-ctx.Done():
+			var none T
+			return none, ctx.Err()
+		}
 	}
-	select {
-	case <-known.done:
-		return known.value, known.err
-	case <-ctx.Done():
-		var none T
-		return none, ctx.Err()
-	}
+	return known.value, known.err
 }
 
 func (a *toolCache[T]) begin(m *manifests.Manifest, do func() (T, error)) *cached[T] {

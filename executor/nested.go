@@ -63,18 +63,6 @@ func (n *nestedCalls) enter() context.Context {
 
 func (n *nestedCalls) leave() { n.running.Done() }
 
-// acquire waits until no other call of the caller runs: they share the caller's slot.
-func (n *nestedCalls) acquire(ctx context.Context) error {
-	select {
-	case n.turn <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (n *nestedCalls) release() { <-n.turn }
-
 // Call implements [tool.Host].
 func (c *call) Call(ctx context.Context, requested tool.Call) (tool.Record, error) {
 	caller := c.nested.enter()
@@ -84,11 +72,13 @@ func (c *call) Call(ctx context.Context, requested tool.Call) (tool.Record, erro
 	defer c.nested.leave()
 	ctx, stop := within(ctx, caller)
 	defer stop()
-	if err := c.nested.acquire(ctx); err != nil {
-		kind, message := notStarted(err)
+	select {
+	case c.nested.turn <- struct{}{}: // one at a time: they share the caller's slot
+		defer func() { <-c.nested.turn }()
+	case <-ctx.Done():
+		kind, message := notStarted(ctx.Err())
 		return tool.Record{}, c.refuseNested(requested, kind, message)
 	}
-	defer c.nested.release()
 	nesting := c.batch.executor.options.Nesting
 	if c.depth >= nesting.Depth {
 		return tool.Record{}, c.refuseNested(requested, tool.Busy, fmt.Sprintf("calls may be nested %d deep", nesting.Depth))
@@ -181,8 +171,10 @@ func (c *call) make(ctx context.Context, requested tool.Call, id string) *call {
 			tool.Allow{Manifest: manifests.Permissions{Tools: []string{requested.Function.Name}}.Rule()})
 	case c.readOnly && !made.readOnly:
 		made.deny("read_only", fmt.Sprintf("%s is read_only, so it may not call %s, which is not", c.tool, made.tool), tool.Allow{})
+	case made.waits() && made.isClient(): // as the next: the caller cannot wait
+		made.deny("execution", fmt.Sprintf("the client runs %s, so no tool can call it", made.tool), tool.Allow{})
 	case made.waits():
-		made.denyWaiting()
+		made.deny("approval", fmt.Sprintf("calls of %s require approval (%s), and a tool cannot wait for one", made.tool, made.wait.action.Reason), tool.Allow{})
 	default:
 		made.checkApprovedCallees(ctx)
 	}

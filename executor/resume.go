@@ -165,7 +165,11 @@ func (c *call) submit(s *pause.Call, answer pause.Answer) {
 		c.submitOutput(s, answer.Output)
 	case c.phase == phaseRefused:
 	case !answer.Approval.Approve:
-		c.rejected(answer.Approval.Reason)
+		rule := "the call was not approved"
+		if answer.Approval.Reason != "" {
+			rule += ": " + tool.Shown(answer.Approval.Reason, maxReason)
+		}
+		c.deny("approval", rule, tool.Allow{})
 	case c.wait != nil && !c.isClient() && c.wait.action.Fingerprint == answer.Approval.Fingerprint && c.wasShown(s):
 		approval := pause.FromNow(*answer.Approval)
 		c.phase, c.wait.approved = phasePlanned, pause.Permit{Fingerprint: approval.Fingerprint, Until: approval.Until}
@@ -217,15 +221,6 @@ func (c *call) wasShown(s *pause.Call) bool {
 	}
 	own, err := json.Marshal(c.wait.action)
 	return err == nil && bytes.Equal(shown, own)
-}
-
-// rejected refuses a call that was not approved.
-func (c *call) rejected(reason string) {
-	rule := "the call was not approved"
-	if reason != "" {
-		rule += ": " + tool.Shown(reason, maxReason)
-	}
-	c.deny("approval", rule, tool.Allow{})
 }
 
 // maxReason bounds, in bytes, the reason for a rejection that a model is shown.

@@ -79,7 +79,12 @@ func (c *call) ask() error {
 		return err
 	}
 	if callees != nil {
-		text = b.appendAllowed(append(text, callees...))
+		text = append(text, callees...)
+		if b.allowed == nil {
+			text = append(text, 0)
+		} else {
+			text = appendText(append(text, 1), slices.Sorted(maps.Keys(b.allowed))...)
+		}
 	}
 	if files {
 		q.Domains = append(q.Domains, writableFiles)
@@ -115,24 +120,13 @@ func appendFiles(text []byte, files []tool.File) []byte {
 	return text
 }
 
-func (b *batch) appendAllowed(text []byte) []byte {
-	if b.allowed == nil {
-		return append(text, 0)
-	}
-	return appendText(append(text, 1), slices.Sorted(maps.Keys(b.allowed))...)
-}
-
 // barrier invalidates what a call that is not read-only may make stale, now and when it has ended.
 func (b *batch) barrier(c *call) (end func()) {
 	domains := []string{tenantDomain(b.session.tenant)}
-	if writesFiles(c.entry.Manifest) {
+	if slices.ContainsFunc(c.entry.Manifest.Permissions.Files, func(p manifests.FilePermission) bool { return p.Access == manifests.AccessReadWrite }) {
 		domains = append(domains, writableFiles)
 	}
 	return b.executor.answers.Barrier(domains...)
-}
-
-func writesFiles(m *manifests.Manifest) bool {
-	return slices.ContainsFunc(m.Permissions.Files, func(p manifests.FilePermission) bool { return p.Access == manifests.AccessReadWrite })
 }
 
 // isShareable reports whether the call's result also holds for its duplicates: it ran, or was cached, and did not end

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -15,7 +16,8 @@ import (
 // runCall completes one planned call: it is admitted, runs and is settled.
 func (b *batch) runCall(ctx context.Context, c *call) {
 	c.began = time.Now()
-	b.callStarted(ctx, c)
+	b.executor.log.LogAttrs(ctx, slog.LevelInfo, "call started", slog.String("call_id", c.record.CallID), slog.String("tool", c.tool))
+	b.send(tool.CallStarted, c.describe)
 	switch c.phase {
 	case phaseRefused:
 	case phaseAnswered: // the client ran it, whatever has ended since

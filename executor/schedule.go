@@ -16,8 +16,8 @@ func (b *batch) schedule(ctx context.Context, calls []*call) Status {
 			b.finish(ctx, c)
 		}
 	}
-	b.refuseLong(ctx, calls)
-	for _, c := range calls { // all approvals at once, so that the approver is asked once
+	b.refuseTooLong(ctx, calls, maxWaitingBytes, false) // before they are announced
+	for _, c := range calls {                           // all approvals at once, so that the approver is asked once
 		if c.waits() && !c.isClient() {
 			b.announce(ctx, c)
 		}
@@ -40,7 +40,7 @@ func (b *batch) schedule(ctx context.Context, calls []*call) Status {
 				}
 			}
 			return Completed
-		case b.runIdle(ctx, left) || b.refuseUnstorable(ctx, calls): // others may be ready now
+		case b.runIdle(ctx, left) || b.refuseTooLong(ctx, calls, maxCallsBytes, true): // others may be ready now
 		case b.session.park(left):
 			b.keepApprovals(left)
 			return RequiresAction

@@ -7,6 +7,7 @@ import (
 	"database/sql/driver"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/caisson-run/caisson/executor/internal/pause"
@@ -127,66 +128,43 @@ func (s *State) Scan(column any) error {
 const (
 	// maxWaitingBytes bounds the calls of a batch in a state. The rest is for their results.
 	maxWaitingBytes = MaxStateBytes / 2
-	// stateEnvelope is well above what a state needs besides its calls.
-	stateEnvelope = 4 << 10
+	// maxCallsBytes bounds all calls of a batch in a state, and leaves enough for what a state needs besides them.
+	maxCallsBytes = MaxStateBytes - 4<<10
 )
 
 const tooLong = "the batch is too large to pause for an answer or an approval; make fewer or shorter calls at a time"
 
-// refuseLong refuses the waiting calls of a batch whose calls are too long to store, before they are
-// announced: a model must not be able to produce a state that cannot be stored.
-func (b *batch) refuseLong(ctx context.Context, calls []*call) {
-	waiting := false
-	for _, c := range calls {
-		waiting = waiting || c.waits()
-	}
-	if waiting && sizeInState(calls, maxWaitingBytes, func(c *call) bool { return c.phase != phaseEnded }) > maxWaitingBytes {
-		b.refuseWaiting(ctx, calls)
-	}
-}
-
-// refuseUnstorable refuses the waiting calls of a batch that cannot be stored because of the results of calls
-// that have run. It reports whether it did.
-func (b *batch) refuseUnstorable(ctx context.Context, calls []*call) bool {
-	const most = MaxStateBytes - stateEnvelope
-	if sizeInState(calls, most, func(*call) bool { return true }) <= most {
+// refuseTooLong refuses the waiting calls of a batch whose calls take more than most bytes in a state's JSON, as
+// encoding/json writes it inside another document: a model must not be able to produce a state that cannot be stored.
+// Calls that have ended count if ended is set. It reports whether it refused any.
+func (b *batch) refuseTooLong(ctx context.Context, calls []*call, most int, ended bool) bool {
+	if !slices.ContainsFunc(calls, (*call).waits) {
 		return false
 	}
-	return b.refuseWaiting(ctx, calls)
-}
-
-// refuseWaiting refuses all waiting calls, and reports whether there were any.
-func (b *batch) refuseWaiting(ctx context.Context, calls []*call) (some bool) {
+	size := 0
 	for _, c := range calls {
-		if !c.waits() {
-			continue
+		if size > most {
+			break
 		}
-		some = true
-		b.abandonWait(c)
-		c.refuse(tool.Busy, tooLong)
-	}
-	if some {
-		b.executor.log.WarnContext(ctx, "batch is too large to pause", "batch", b.id, "session", b.session.id)
-	}
-	return some
-}
-
-// sizeInState returns how many bytes the calls that count take in a state's JSON, as encoding/json
-// writes it inside another document. Beyond most it stops counting.
-func sizeInState(calls []*call, most int, counts func(*call) bool) (size int) {
-	for _, c := range calls {
-		if !counts(c) {
+		if c.phase == phaseEnded && !ended {
 			continue
 		}
 		text, err := json.Marshal(c.stored())
-		if err != nil {
-			return most + 1
-		}
-		if size += len(text) + 1; size > most { // and a comma
-			return size
+		if size += len(text) + 1; err != nil { // and a comma
+			size = most + 1
 		}
 	}
-	return size
+	if size <= most {
+		return false
+	}
+	for _, c := range calls {
+		if c.waits() {
+			b.abandonWait(c)
+			c.refuse(tool.Busy, tooLong)
+		}
+	}
+	b.executor.log.WarnContext(ctx, "batch is too large to pause", "batch", b.id, "session", b.session.id)
+	return true
 }
 
 // stored returns the call as it stands in a state.

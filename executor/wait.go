@@ -116,15 +116,6 @@ func (c *call) refuseUnknown(ctx context.Context, err error) {
 	c.refuseFailed(fmt.Errorf("what an approval of the call would be for: %w", err))
 }
 
-// denyWaiting refuses a nested call that would have to wait, as its caller cannot.
-func (c *call) denyWaiting() {
-	if c.isClient() {
-		c.deny("execution", fmt.Sprintf("the client runs %s, so no tool can call it", c.tool), tool.Allow{})
-		return
-	}
-	c.deny("approval", fmt.Sprintf("calls of %s require approval (%s), and a tool cannot wait for one", c.tool, c.wait.action.Reason), tool.Allow{})
-}
-
 // announce reports what a call waits for, once.
 func (b *batch) announce(ctx context.Context, c *call) {
 	if c.phase == phaseAnnounced {
@@ -160,18 +151,11 @@ func (b *batch) clear(ctx context.Context, c *call) bool {
 		}
 		return true
 	}
-	return b.clearApproved(ctx, c, entry)
-}
-
-// clearApproved is clear for a call that must be approved.
-func (b *batch) clearApproved(ctx context.Context, c *call, entry registry.Entry) bool {
-	effect, err := b.effect(ctx, c, entry)
-	if err != nil {
+	w := c.wait
+	if w.effect, err = b.effect(ctx, c, entry); err != nil {
 		c.refuseUnknown(ctx, err)
 		return true
 	}
-	w := c.wait
-	w.effect = effect
 	w.show(c)
 	if c.isApproved() {
 		return true

@@ -102,7 +102,12 @@ func (m *mistakes) match(pending []tool.Action, outputs []tool.Answer, approvals
 		if action == nil {
 			continue
 		}
-		m.checkApproval(action, approvals[i])
+		if err := checkScope(approvals[i]); err != nil {
+			m.add(ErrWrongAnswer, "%s: %v", name(action), err)
+		}
+		if approvals[i].Approve && approvals[i].Fingerprint != action.Fingerprint { // the right one would prove nothing then
+			m.add(ErrNotApproved, "%s: the fingerprint is missing, or not that of what waits", name(action))
+		}
 		given[action.CallID] = Answer{Approval: &approvals[i]}
 	}
 	for i := range pending {
@@ -111,15 +116,6 @@ func (m *mistakes) match(pending []tool.Action, outputs []tool.Answer, approvals
 		}
 	}
 	return given
-}
-
-func (m *mistakes) checkApproval(action *tool.Action, a tool.Approval) {
-	if err := checkScope(a); err != nil {
-		m.add(ErrWrongAnswer, "%s: %v", name(action), err)
-	}
-	if a.Approve && a.Fingerprint != action.Fingerprint {
-		m.add(ErrNotApproved, "%s: the fingerprint is missing, or not that of what waits", name(action)) // without the right one, which would prove nothing any more
-	}
 }
 
 // index finds actions by call id, and by the provider's id if that is unambiguous and no other's call id. It also
