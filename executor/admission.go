@@ -52,9 +52,9 @@ func limiter[K comparable](of string, rate Rate) *rates.Limiter[K] {
 
 // admitted is a call that may run. It must leave.
 type admitted struct {
-	attempt breaker.Attempt[circuit]       // zero if breakers are off
-	place   *queue.Place                   // nil for a nested call
-	flight  *answers.Flight[key, answered] // nil if nobody may share the result
+	attempt breaker.Attempt[circuit]             // zero if breakers are off
+	place   *queue.Place                         // nil for a nested call
+	flight  *answers.Flight[resultKey, answered] // nil if nobody may share the result
 }
 
 // enter waits until a call may run. Nested calls run in their caller's slot.

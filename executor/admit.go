@@ -97,22 +97,6 @@ func outcomeOf(ctx context.Context, kind tool.Kind) breaker.Outcome {
 	}
 }
 
-// ended returns why a context has ended, or nil. A passed deadline counts even if the context's timer is late.
-func ended(ctx context.Context) error {
-	if at, ok := ctx.Deadline(); ok && ctx.Err() == nil && !time.Now().Before(at) {
-		return context.DeadlineExceeded
-	}
-	return ctx.Err()
-}
-
-// notStarted explains why a call was not started, given how its context ended.
-func notStarted(err error) (tool.Kind, string) {
-	if errors.Is(err, context.DeadlineExceeded) {
-		return tool.Deadline, "the deadline passed before the call started"
-	}
-	return tool.Cancelled, "the call was cancelled before it started"
-}
-
 // notAdmitted explains to a model why a call was not run.
 func notAdmitted(name string, err error) (tool.Kind, string) {
 	if open, ok := errors.AsType[*breaker.OpenError](err); ok {

@@ -141,8 +141,8 @@ func passesFor(written, name string) bool {
 	return false
 }
 
-// complete adds the host's values to what the model wrote.
-func complete(own tool.Arguments, values []contextValue) tool.Arguments {
+// withContext adds the host's values to what the model wrote.
+func withContext(own tool.Arguments, values []contextValue) tool.Arguments {
 	for _, v := range values {
 		own = own.With(v.name, v.text)
 	}
@@ -154,7 +154,7 @@ func complete(own tool.Arguments, values []contextValue) tool.Arguments {
 // arguments, if they fit.
 func (c *call) repair(ctx context.Context, own tool.Arguments, values []contextValue) (result repair.Result, integers schema.Integers, err error) {
 	check := func(arguments tool.Arguments) (misfit error) {
-		integers, misfit = c.entry.Manifest.Parameters.FindIntegers(ctx, complete(arguments, values))
+		integers, misfit = c.entry.Manifest.Parameters.FindIntegers(ctx, withContext(arguments, values))
 		return misfit
 	}
 	if c.batch.executor.options.NoRepair {

@@ -132,7 +132,7 @@ func (e *Executor) newBatch(requested Batch, calls int) (*batch, error) {
 	if session.executor != e {
 		return nil, fmt.Errorf("%w: the session %s is another executor's", ErrInvalidBatch, session.id)
 	}
-	requests, err := e.requests(requested.Requests)
+	requests, err := newRequests(e.resolver, requested.Requests)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalidBatch, err)
 	}
@@ -145,12 +145,12 @@ func (e *Executor) newBatch(requested Batch, calls int) (*batch, error) {
 	}
 	return &batch{
 		executor: e, session: session, parallel: requested.Parallel, share: e.options.Output.share(calls), details: e.options.Output.details(calls),
-		allowed: e.allowed(session.allowedNames()), files: slices.Concat(session.files, requested.Files), trace: requested.Trace, requests: requests, stream: requested.Stream, brought: own, stop: func() {},
+		allowed: e.resolveAllowed(session.allowedNames()), files: slices.Concat(session.files, requested.Files), trace: requested.Trace, requests: requests, stream: requested.Stream, brought: own, stop: func() {},
 	}, nil
 }
 
-// allowed returns the registered names of allowed tools, or nil if all are allowed.
-func (e *Executor) allowed(names []string) map[string]bool {
+// resolveAllowed returns the registered names of allowed tools, or nil if all are allowed.
+func (e *Executor) resolveAllowed(names []string) map[string]bool {
 	if names == nil {
 		return nil
 	}

@@ -2,12 +2,14 @@ package executor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/caisson-run/caisson/executor/internal/answers"
+	"github.com/caisson-run/caisson/executor/internal/pause"
 	"github.com/caisson-run/caisson/executor/internal/repair"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
@@ -30,8 +32,8 @@ type batch struct {
 	brought  map[string]registry.Entry // the caller's own tools, by name
 	// repairers are those of the caller's own tools, which end with the batch.
 	repairers toolCache[*repair.Repairer]
-	revision  int   // how often the batch has paused before
-	order     order // of the calls that a model made; only used while they are planned, one after the other
+	revision  int       // how often the batch has paused before
+	order     callOrder // of the calls that a model made; only used while they are planned, one after the other
 
 	mu     sync.Mutex
 	totals tool.Totals
@@ -52,11 +54,11 @@ type call struct {
 	invocation tool.Invocation
 	readOnly   bool
 	final      bool  // it succeeded, and its output may be shown to the user as it is
-	wait       *wait // nil if it needs nothing from outside
+	wait       *need // nil if it needs nothing from outside
 	cause      error // for the operator; may be nil
 	began      time.Time
 	// question is what the call asks the cache; nil if it is run in any case.
-	question *answers.Question[key]
+	question *answers.Question[resultKey]
 	source   *call // the identical call of the batch whose result this one shares; may be nil
 
 	submitted bool  // the client has run the call and submitted its output
@@ -89,6 +91,15 @@ const (
 	phaseRefused                // it is not run, and its record is complete but not reported
 	phaseEnded                  // its record is complete and reported
 )
+
+// need is what a call needs from outside. One goroutine at a time uses it, as with the phase.
+type need struct {
+	action   tool.Action
+	answer   *tool.Result // the client's, once it is submitted
+	approved pause.Permit
+	before   string // the digest of the calls before it
+	effect   effect // to be approved; the zero value for an output
+}
 
 // waits reports whether the call needs an output or an approval before it can run or end.
 func (c *call) waits() bool { return c.phase == phaseWaiting || c.phase == phaseAnnounced }
@@ -149,3 +160,31 @@ func (c *call) start(ctx context.Context) (context.Context, context.CancelFunc) 
 	}
 	return ctx, stop
 }
+
+// ended returns why a context has ended, or nil. A passed deadline counts even if the context's timer is late.
+func ended(ctx context.Context) error {
+	if at, ok := ctx.Deadline(); ok && ctx.Err() == nil && !time.Now().Before(at) {
+		return context.DeadlineExceeded
+	}
+	return ctx.Err()
+}
+
+// notStarted explains why a call was not started, given how its context ended.
+func notStarted(err error) (tool.Kind, string) {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return tool.Deadline, "the deadline passed before the call started"
+	}
+	return tool.Cancelled, "the call was cancelled before it started"
+}
+
+// isTooLate refuses a call whose time has ended: checking long arguments takes a while.
+func (c *call) isTooLate(ctx context.Context) bool {
+	err := ended(ctx)
+	if err != nil {
+		c.refuse(notStarted(err))
+	}
+	return err != nil
+}
+
+// availabilityPermission is the permission in the denial of a call whose tool is unavailable.
+const availabilityPermission = "availability"

@@ -30,18 +30,18 @@ func (e effect) fingerprint(callID, before string) string {
 	return digestOf(appendText(nil, "caisson-approval/v3", callID, e.digest, before))
 }
 
-// order is the order of the calls that a model made, as a chain of digests: each covers its call's id and the
+// callOrder is the order of the calls that a model made, as a chain of digests: each covers its call's id and the
 // digest before, so that it identifies all calls up to its own in constant space. Few batches need it, so the digests
 // are made when one is asked for. The zero value has no calls.
-type order struct {
+type callOrder struct {
 	calls []string // ids whose digests have not been made
 	last  string
 }
 
-func (o *order) add(callID string) { o.calls = append(o.calls, callID) }
+func (o *callOrder) add(callID string) { o.calls = append(o.calls, callID) }
 
 // digest returns the digest of the calls so far; "" if there are none.
-func (o *order) digest() string {
+func (o *callOrder) digest() string {
 	for _, id := range o.calls {
 		o.last = digestOf(appendText(nil, "caisson-order/v1", o.last, id))
 	}

@@ -83,7 +83,7 @@ func (c *call) Call(ctx context.Context, requested tool.Call) (tool.Record, erro
 	if c.depth >= nesting.Depth {
 		return tool.Record{}, c.refuseNested(requested, tool.Busy, fmt.Sprintf("calls may be nested %d deep", nesting.Depth))
 	}
-	if c.count() > int64(nesting.Calls) {
+	if c.countNested() > int64(nesting.Calls) {
 		return tool.Record{}, c.refuseNested(requested, tool.Busy, fmt.Sprintf("one call may make %d calls", nesting.Calls))
 	}
 	id, err := uuid.NewV7()
@@ -128,8 +128,8 @@ func (c *call) refuseNested(requested tool.Call, kind tool.Kind, message string)
 	return &tool.Error{Op: "call", Tool: requested.Function.Name, Kind: kind, Message: message}
 }
 
-// count counts one more call of the outermost caller.
-func (c *call) count() int64 {
+// countNested counts one more call of the outermost caller.
+func (c *call) countNested() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.made == nil {
@@ -215,4 +215,15 @@ func (c *call) Emit(emission tool.Emission) error {
 	event.Emission = &emission // of which the stream makes a copy
 	c.batch.stream.offer(event)
 	return nil
+}
+
+// failedTransiently reports whether a nested call failed for a transient reason.
+func (c *call) failedTransiently() bool {
+	switch c.record.Result.Kind {
+	case "", tool.ToolFailed, tool.InvalidArguments, tool.Memory, tool.Output: // but not Fuel, which may be its caller's
+		return false
+	case tool.Denied:
+		return !c.record.Skipped || slices.ContainsFunc(c.record.Denials, func(d tool.Denial) bool { return d.Permission == availabilityPermission })
+	}
+	return true
 }

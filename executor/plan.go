@@ -84,7 +84,7 @@ func (c *call) tryPlan(ctx context.Context) (err error) {
 	if repaired.Misfit != nil {
 		return c.refuseMisfit(ctx, repaired.Arguments, repaired.Misfit)
 	}
-	arguments, err = inDigits(complete(repaired.Arguments, values), integers)
+	arguments, err = inDigits(withContext(repaired.Arguments, values), integers)
 	if err != nil {
 		c.refuse(tool.InvalidArguments, err.Error())
 		return nil
@@ -119,15 +119,6 @@ func (c *call) find() (found bool) {
 	return found
 }
 
-// isTooLate refuses a call whose time has ended: checking long arguments takes a while.
-func (c *call) isTooLate(ctx context.Context) bool {
-	err := ended(ctx)
-	if err != nil {
-		c.refuse(notStarted(err))
-	}
-	return err != nil
-}
-
 // unknown says that there is no such tool, and which allowed one replaces it or has a similar name.
 func (c *call) unknown() string {
 	name, n := c.record.Function.Name, suggestions
@@ -151,9 +142,6 @@ func (c *call) unknown() string {
 	}
 	return message
 }
-
-// availabilityPermission is the permission in the denial of a call whose tool is unavailable.
-const availabilityPermission = "availability"
 
 // permitted refuses a call of a tool that the agent may not call or that is unavailable.
 func (c *call) permitted() bool {

@@ -54,8 +54,8 @@ func (r request) copied() tool.Request {
 // append appends what identifies the request.
 func (r request) append(to []byte) []byte { return append(to, r.digest[:]...) }
 
-// requests returns what the caller's request says to tools, by registered name.
-func (e *Executor) requests(given map[string]tool.Request) (map[string]request, error) {
+// newRequests returns what the caller's request says to tools, by registered name.
+func newRequests(resolver Resolver, given map[string]tool.Request) (map[string]request, error) {
 	if len(given) == 0 {
 		return nil, nil
 	}
@@ -65,7 +65,7 @@ func (e *Executor) requests(given map[string]tool.Request) (map[string]request, 
 		if err != nil {
 			return nil, err
 		}
-		entry, ok := e.resolver.Get(name)
+		entry, ok := resolver.Get(name)
 		if !ok {
 			continue
 		}

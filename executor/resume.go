@@ -4,28 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
 
 	"github.com/caisson-run/caisson/executor/internal/pause"
 	"github.com/caisson-run/caisson/tool"
-)
-
-// Why a batch cannot be resumed, for errors.Is. The error names the call; one error reports all mistakes
-// of a submission. Nothing has run, and the state can be tried again.
-var (
-	ErrInvalidState  = pause.ErrInvalidState  // it is damaged, or of another version
-	ErrWrongSession  = pause.ErrWrongSession  // tenant or context values differ
-	ErrUnknownCall   = pause.ErrUnknownCall   // or more than one does
-	ErrMissingAnswer = pause.ErrMissingAnswer // each needs one
-	ErrDoubledAnswer = pause.ErrDoubledAnswer
-	ErrWrongAnswer   = pause.ErrWrongAnswer // as an output where an approval is needed
-	ErrNotApproved   = pause.ErrNotApproved // its fingerprint is missing or another
-	ErrExpired       = pause.ErrExpired
-	// ErrAlreadyResumed may also mean that the batch is being resumed now. Calls may have run.
-	ErrAlreadyResumed = errors.New("the batch was already resumed")
 )
 
 // Resumption resumes a paused batch.

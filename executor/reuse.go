@@ -14,10 +14,10 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// key identifies everything that determines a read-only call's result. A registration stands for the
+// resultKey identifies everything that determines a read-only call's result. A registration stands for the
 // tool's module, its manifest, its effective permissions and its mounts, which are all fixed
 // when it is loaded; where these depend on the call, they do so through the context values.
-type key struct {
+type resultKey struct {
 	tool    tool.Registration
 	tenant  string
 	session string            // its key; empty: the same in all sessions of the tenant
@@ -47,8 +47,8 @@ func (c *call) ask() error {
 	if reuse.Scope == ReuseNone || !behavior.ReadOnly || behavior.Cache == manifests.CacheOff || c.entry.Registration == (tool.Registration{}) {
 		return nil
 	}
-	q := &answers.Question[key]{
-		Key:     key{tool: c.entry.Registration, tenant: b.session.tenant},
+	q := &answers.Question[resultKey]{
+		Key:     resultKey{tool: c.entry.Registration, tenant: b.session.tenant},
 		Domains: []string{tenantDomain(b.session.tenant)},
 		TTL:     cmp.Or(behavior.Cache, reuse.TTL),
 		Alone:   c.parent != nil, // two tools that wait for each other's calls would wait forever
@@ -133,17 +133,6 @@ func (b *batch) barrier(c *call) (end func()) {
 // for a reason of its own.
 func (c *call) isShareable() bool {
 	return !c.record.Skipped && !slices.Contains([]tool.Kind{tool.Busy, tool.Cancelled, tool.Internal}, c.record.Result.Kind)
-}
-
-// failedTransiently reports whether a nested call failed for a transient reason.
-func (c *call) failedTransiently() bool {
-	switch c.record.Result.Kind {
-	case "", tool.ToolFailed, tool.InvalidArguments, tool.Memory, tool.Output: // but not Fuel, which may be its caller's
-		return false
-	case tool.Denied:
-		return !c.record.Skipped || slices.ContainsFunc(c.record.Denials, func(d tool.Denial) bool { return d.Permission == availabilityPermission })
-	}
-	return true
 }
 
 // copyResult completes the record with the result of a call of the same batch.

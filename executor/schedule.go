@@ -126,7 +126,7 @@ func (b *batch) runParallel(ctx context.Context, calls []*call) {
 // group groups identical calls, at the position of the first.
 func group(calls []*call) [][]*call {
 	groups := make([][]*call, 0, len(calls))
-	first := make(map[key]int, len(calls))
+	first := make(map[resultKey]int, len(calls))
 	for i, c := range calls {
 		if c.question != nil {
 			if at, ok := first[c.question.Key]; ok {

@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"runtime"
 	"slices"
 	"strconv"
 	"sync"
 	"unicode/utf8"
-	"weak"
 
 	"github.com/google/uuid"
 
@@ -94,7 +92,7 @@ func (e *Executor) NewSession(options SessionOptions) (*Session, error) {
 	if err != nil {
 		return nil, invalid("%v", err)
 	}
-	store, err := e.kept.of(options.Tenant, e.options.Output.KeptPerTenant).NewStore(e.options.Output.Kept)
+	store, err := e.kept.Of(options.Tenant, e.options.Output.KeptPerTenant).NewStore(e.options.Output.Kept)
 	if err != nil {
 		return nil, invalid("%v", err)
 	}
@@ -103,38 +101,6 @@ func (e *Executor) NewSession(options SessionOptions) (*Session, error) {
 		user: options.User, files: slices.Clone(options.Files), cut: store, calls: map[string]*call{}, approved: approved,
 		idle: make(chan struct{}), told: make(chan struct{}),
 	}, nil
-}
-
-// keptTexts are the bounds of what the sessions of each tenant keep. The zero value has none. It is safe for concurrent
-// use.
-type keptTexts struct {
-	mu       sync.Mutex
-	byTenant map[string]weak.Pointer[output.Shared] // that sessions use
-}
-
-// of returns the bound of a tenant.
-func (k *keptTexts) of(tenant string, bytes int64) *output.Shared {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if shared := k.byTenant[tenant].Value(); shared != nil {
-		return shared
-	}
-	shared := output.NewShared(bytes)
-	if k.byTenant == nil {
-		k.byTenant = map[string]weak.Pointer[output.Shared]{}
-	}
-	k.byTenant[tenant] = weak.Make(shared)
-	runtime.AddCleanup(shared, k.forget, tenant)
-	return shared
-}
-
-// forget forgets a tenant without sessions.
-func (k *keptTexts) forget(tenant string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.byTenant[tenant].Value() == nil {
-		delete(k.byTenant, tenant)
-	}
 }
 
 // Close ends the session: it cancels calls that have not ended, waits for them, and tells the tools that keep data

@@ -11,7 +11,7 @@ import (
 // settle cuts the result to what goes to the model, and reports how the call ended.
 func (b *batch) settle(ctx context.Context, c *call) {
 	if c.source == nil || c.phase == phaseRefused { // duplicates have the result of their source
-		b.cut(c)
+		b.shorten(c)
 	}
 	c.phase = phaseEnded
 	c.final = c.record.Result.Success && c.entry.Manifest != nil && c.entry.Manifest.Behavior.Final
@@ -30,26 +30,6 @@ func (b *batch) settle(ctx context.Context, c *call) {
 		}
 		event.Record = &record
 	})
-}
-
-// cut shortens the result of a model's call to its share, and keeps what is cut in the session. Results of nested
-// calls are bounded by their tools' own limits.
-func (b *batch) cut(c *call) {
-	c.whole = output.Valid(c.record.Result)
-	c.record.Result = c.whole
-	if c.parent != nil || output.Fits(&c.whole, b.share) {
-		return
-	}
-	keep := b.session.cut.Keeper(func(part string) string { return reference(c.record.CallID, part) })
-	c.record.Result, c.record.Cuts = output.Cut(c.whole, b.share, keep, b.mark)
-}
-
-// reference identifies a part of a call's result. For the output, it is the call's id.
-func reference(callID, part string) string {
-	if part == "output" {
-		return callID
-	}
-	return callID + "." + part
 }
 
 // recordCall passes the call to the recorder, which must not be able to end the worker that other calls wait for.

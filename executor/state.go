@@ -136,8 +136,8 @@ const tooLong = "the batch is too large to pause for an answer or an approval; m
 
 // refuseTooLong refuses the waiting calls of a batch whose calls take more than most bytes in a state's JSON, as
 // encoding/json writes it inside another document: a model must not be able to produce a state that cannot be stored.
-// Calls that have ended count if ended is set. It reports whether it refused any.
-func (b *batch) refuseTooLong(ctx context.Context, calls []*call, most int, ended bool) bool {
+// Calls that have ended count if all is set. It reports whether it refused any.
+func (b *batch) refuseTooLong(ctx context.Context, calls []*call, most int, all bool) bool {
 	if !slices.ContainsFunc(calls, (*call).waits) {
 		return false
 	}
@@ -146,7 +146,7 @@ func (b *batch) refuseTooLong(ctx context.Context, calls []*call, most int, ende
 		if size > most {
 			break
 		}
-		if c.phase == phaseEnded && !ended {
+		if c.phase == phaseEnded && !all {
 			continue
 		}
 		text, err := json.Marshal(c.stored())

@@ -55,7 +55,7 @@ func NewStream(options StreamOptions) (*Stream, error) {
 // refused and all events were read, or with the error of ctx, which loses no event. Each event goes to one
 // of several readers.
 func (s *Stream) Next(ctx context.Context) (event tool.Event, err error) {
-	err = s.bell.wait(ctx, func() (ok bool, err error) {
+	err = s.bell.await(ctx, func() (ok bool, err error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.line == nil { // the zero value, which no batch takes

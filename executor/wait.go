@@ -14,17 +14,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// wait is what a call needs from outside. One goroutine at a time uses it, as with the phase.
-type wait struct {
-	action   tool.Action
-	answer   *tool.Result // the client's, once it is submitted
-	approved pause.Permit
-	before   string // the digest of the calls before it
-	effect   effect // to be approved; the zero value for an output
-}
-
 // show sets what an approval of the call is for in its action.
-func (w *wait) show(c *call) {
+func (w *need) show(c *call) {
 	id := c.record.CallID
 	w.action.Fingerprint, w.action.Callees = w.effect.fingerprint(id, w.before), w.effect.shown()
 }
@@ -50,11 +41,11 @@ func (c *call) planWait(ctx context.Context) error {
 	action.Call.ID = cmp.Or(action.Call.ID, c.record.CallID)
 	if client {
 		action.Type, action.Reason = tool.NeedsOutput, "the client runs "+c.tool
-		c.wait, c.phase = &wait{action: action}, phaseWaiting
+		c.wait, c.phase = &need{action: action}, phaseWaiting
 		return nil
 	}
 	action.Type, action.Reason, action.Decisions = tool.NeedsApproval, storable(reason), decisionsOf(c.entry)
-	w := &wait{action: action}
+	w := &need{action: action}
 	if c.parent == nil {
 		w.before = c.batch.order.digest()
 	}
