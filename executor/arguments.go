@@ -161,7 +161,15 @@ func (c *call) repair(ctx context.Context, own tool.Arguments, values []contextV
 		result = repair.Result{Arguments: own, Misfit: check(own)}
 		return result, integers, nil
 	}
-	repairer, err := c.repairer(ctx)
+	m, cache := c.entry.Manifest, &c.batch.executor.repairers
+	if c.brought {
+		cache = &c.batch.repairers
+	}
+	repairer, err := cache.of(ctx, m, func() (*repair.Repairer, error) {
+		return repair.New(context.WithoutCancel(ctx), m.Parameters, m.ParameterAliases, func(name string) bool {
+			return slices.ContainsFunc(m.Context, func(owned string) bool { return passesFor(name, owned) })
+		}), nil
+	})
 	if err != nil {
 		return repair.Result{}, schema.Integers{}, err
 	}
@@ -173,20 +181,6 @@ func (c *call) repair(ctx context.Context, own tool.Arguments, values []contextV
 	c.record.Repairs = append(c.record.Repairs, result.Repairs...)
 	c.logRepairs(ctx)
 	return result, integers, nil
-}
-
-// repairer returns the repairer of the call's tool. It is made at the tool's first call.
-func (c *call) repairer(ctx context.Context) (*repair.Repairer, error) {
-	m := c.entry.Manifest
-	cache := &c.batch.executor.repairers
-	if c.brought {
-		cache = &c.batch.repairers
-	}
-	return cache.of(ctx, m, func() (*repair.Repairer, error) {
-		return repair.New(context.WithoutCancel(ctx), m.Parameters, m.ParameterAliases, func(name string) bool {
-			return slices.ContainsFunc(m.Context, func(owned string) bool { return passesFor(name, owned) })
-		}), nil
-	})
 }
 
 // logRepairs logs how much was repaired and by which rules. The values are only in the record.

@@ -143,17 +143,15 @@ func levelOf(kind tool.Kind) slog.Level {
 		return slog.LevelInfo
 	case tool.Trap, tool.Internal:
 		return slog.LevelError
-	default:
-		return slog.LevelWarn
 	}
+	return slog.LevelWarn
 }
 
 // breakerChanged logs that a tool's circuit breaker has opened or closed.
 func (b *batch) breakerChanged(ctx context.Context, c *call, state breaker.State) {
-	attributes := []any{"call_id", c.record.CallID, "tool", c.tool, "tenant", b.session.tenant}
+	level, text := slog.LevelInfo, "circuit breaker closed"
 	if state == breaker.Opened {
-		b.executor.log.WarnContext(ctx, "circuit breaker opened", attributes...)
-		return
+		level, text = slog.LevelWarn, "circuit breaker opened"
 	}
-	b.executor.log.InfoContext(ctx, "circuit breaker closed", attributes...)
+	b.executor.log.Log(ctx, level, text, "call_id", c.record.CallID, "tool", c.tool, "tenant", b.session.tenant)
 }

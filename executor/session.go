@@ -118,21 +118,15 @@ func (s *Session) Close(ctx context.Context) error {
 		c.cancel()
 	}
 	s.mu.Unlock()
-	if first {
-		s.err = s.tell(ctx)
-		close(s.told)
-		return s.err
+	if !first {
+		select {
+		case <-s.told:
+			return s.err
+		case <-ctx.Done():
+			return &Error{Op: "close session", Err: ctx.Err()}
+		}
 	}
-	select {
-	case <-s.told:
-		return s.err
-	case <-ctx.Done():
-		return &Error{Op: "close session", Err: ctx.Err()}
-	}
-}
-
-// tell tells the tools that the session has ended, after its last batch.
-func (s *Session) tell(ctx context.Context) error {
+	defer close(s.told)
 	var late error
 	select {
 	case <-s.idle:
@@ -143,9 +137,9 @@ func (s *Session) tell(ctx context.Context) error {
 		late = errors.Join(late, tools.CloseSession(ctx, s.tenant, s.id))
 	}
 	if late != nil {
-		return &Error{Op: "close session", Err: late}
+		s.err = &Error{Op: "close session", Err: late}
 	}
-	return nil
+	return s.err
 }
 
 // begin admits a batch, which must finish, or returns false if the session is closed.

@@ -73,18 +73,14 @@ func (s *subscribers) send(event *tool.Event, session *Session) {
 	defer s.mu.Unlock()
 	for _, to := range s.all {
 		if to.session == nil || to.session == session {
-			to.push(event)
+			if len(to.queue) == to.most {
+				to.drop()
+				to.lost++
+			}
+			to.queue = append(to.queue, event)
+			to.bell.ring()
 		}
 	}
-}
-
-func (s *Subscription) push(event *tool.Event) {
-	if len(s.queue) == s.most {
-		s.drop()
-		s.lost++
-	}
-	s.queue = append(s.queue, event)
-	s.bell.ring()
 }
 
 // drop removes the oldest event, so that it can be collected.

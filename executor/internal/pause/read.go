@@ -57,13 +57,6 @@ func (t *jsonText) UnmarshalJSON(text []byte) error {
 // list is a JSON array whose memory is proportional to its text.
 type list[E any] []E
 
-// leastElement returns the minimum size of an element as written here.
-func leastElement[E any]() (int, error) {
-	var empty E
-	text, err := json.Marshal(empty)
-	return len(text), err
-}
-
 // UnmarshalJSON reads the array. It fails for elements below the minimum size, white space aside, which take
 // much more memory than text. Each element is checked before the next is read.
 func (l *list[E]) UnmarshalJSON(text []byte) error {
@@ -83,10 +76,11 @@ func (l *list[E]) UnmarshalJSON(text []byte) error {
 			return err
 		}
 		if least == 0 {
-			var err error
-			if least, err = leastElement[E](); err != nil {
+			shortest, err := json.Marshal(*new(E))
+			if err != nil {
 				return err
 			}
+			least = len(shortest)
 		}
 		element, err := element[E](raw, least)
 		if err != nil {
