@@ -54,7 +54,7 @@ func limiter[K comparable](of string, rate Rate) *rates.Limiter[K] {
 type admitted struct {
 	attempt breaker.Attempt[circuit]             // zero if breakers are off
 	place   *queue.Place                         // nil for a nested call
-	flight  *answers.Flight[resultKey, answered] // nil if nobody may share the result
+	flight  *answers.Flight[resultKey, answered] // nil if no other call may share the result
 }
 
 // enter waits until a call may run. Nested calls run in their caller's slot.

@@ -38,7 +38,7 @@ type Stream struct {
 	bell bell // ends when the batch has returned
 
 	mu       sync.Mutex
-	line     *speech.Line
+	line     *speech.Sequencer
 	taken    bool // by a batch
 	finished bool
 }
@@ -61,7 +61,7 @@ func (s *Stream) Next(ctx context.Context) (event tool.Event, err error) {
 		if s.line == nil { // the zero value, which no batch takes
 			return false, io.EOF
 		}
-		if event, ok = s.line.Take(); ok {
+		if event, ok = s.line.Next(); ok {
 			s.wake() // another reader may be waiting
 		} else if s.finished {
 			err = io.EOF
