@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -106,7 +107,7 @@ func (e *Executor) begin(ctx context.Context, requested Batch, calls int) (conte
 	if err := requested.Stream.begin(); err != nil {
 		return nil, nil, err
 	}
-	b, err := e.newBatch(requested, calls)
+	b, err := e.newBatch(ctx, requested, calls)
 	if err != nil {
 		requested.Stream.finish()
 		return nil, nil, err
@@ -118,7 +119,7 @@ func (e *Executor) begin(ctx context.Context, requested Batch, calls int) (conte
 }
 
 // newBatch checks what a batch is requested with. The session counts the batch until it ends.
-func (e *Executor) newBatch(requested Batch, calls int) (*batch, error) {
+func (e *Executor) newBatch(ctx context.Context, requested Batch, calls int) (*batch, error) {
 	if err := cmp.Or(fill("Timeout", &requested.Timeout, 0), fill("Parallel", &requested.Parallel, e.options.Parallel)); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalidBatch, err)
 	}
@@ -136,7 +137,7 @@ func (e *Executor) newBatch(requested Batch, calls int) (*batch, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalidBatch, err)
 	}
-	own, err := clientTools(requested.Client)
+	own, err := e.clientTools(ctx, requested.Client)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalidBatch, err)
 	}
@@ -147,6 +148,21 @@ func (e *Executor) newBatch(requested Batch, calls int) (*batch, error) {
 		executor: e, session: session, parallel: requested.Parallel, share: e.options.Output.share(calls), details: e.options.Output.details(calls),
 		allowed: e.resolveAllowed(session.allowedNames()), files: slices.Concat(session.files, requested.Files), trace: requested.Trace, requests: requests, stream: requested.Stream, brought: own, stop: func() {},
 	}, nil
+}
+
+// clientTools returns the tools that a caller brings, by name. Compiling many schemas takes a second and megabytes, so at
+// most one batch per processor does it at a time.
+func (e *Executor) clientTools(ctx context.Context, definitions []tool.Definition) (map[string]registry.Entry, error) {
+	if len(definitions) == 0 {
+		return nil, nil
+	}
+	select {
+	case e.planning <- struct{}{}:
+		defer func() { <-e.planning }()
+	case <-ctx.Done(): // no call starts
+		return nil, nil
+	}
+	return clientTools(definitions)
 }
 
 // resolveAllowed returns the registered names of allowed tools, or nil if all are allowed.

@@ -87,6 +87,8 @@ func TestWrongBroughtTools(t *testing.T) {
 	for i := range many {
 		many[i].Name = fmt.Sprintf("tool_%d", i)
 	}
+	// Each property is a schema of its own, which takes about a kilobyte: 128 such tools took 27 MB and a second.
+	schemas := json.RawMessage(`{"type":"object","properties":{` + strings.TrimSuffix(strings.Repeat(`"a":{},`, 5000), ",") + `}}`)
 	for want, definitions := range map[string][]tool.Definition{
 		"two tools of Client have the name a":         {{Name: "a"}, {Name: "a"}},
 		"tool 0 of Client, a b: name":                 {{Name: "a b"}},
@@ -95,6 +97,7 @@ func TestWrongBroughtTools(t *testing.T) {
 		"tool 0 of Client, a: parameters":             {{Name: "a", Parameters: json.RawMessage(`{"type":"array"}`)}},
 		"tool 0 of Client, a: type":                   {{Name: "a", Type: "web"}},
 		"129 tools in Client are over":                many,
+		"have 20010 values and names, over":           {{Name: "a", Parameters: schemas}, {Name: "b", Parameters: schemas}},
 		"have 300000 bytes, over the limit":           {{Name: "a", Parameters: json.RawMessage(strings.Repeat(" ", 150_000))}, {Name: "b", Parameters: json.RawMessage(strings.Repeat(" ", 150_000))}},
 	} {
 		_, err := e.Execute(t.Context(), executor.Batch{Client: definitions})

@@ -28,7 +28,7 @@ type Executor struct {
 	sessions    atomic.Uint64 // created so far
 	kept        output.Tenants
 	claims      pause.Claims  // on states that were resumed
-	planning    chan struct{} // a semaphore for planning nested calls with long arguments
+	planning    chan struct{} // a semaphore for planning nested calls with long arguments, and for compiling the schemas of tools that callers bring
 }
 
 // Load returns how many calls run now and how many wait for a slot, for a monitor. Calls made by tools

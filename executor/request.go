@@ -10,6 +10,7 @@ import (
 	"maps"
 	"unicode/utf8"
 
+	"github.com/caisson-run/caisson/internal/jsontext"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
@@ -77,10 +78,12 @@ func newRequests(resolver Resolver, given map[string]tool.Request) (map[string]r
 	return requests, nil
 }
 
-// Bounds of the tools that a batch may bring. Checking a schema takes about a microsecond per byte.
+// Bounds of the tools that a batch may bring. Checking a schema takes about a microsecond per byte, and a subschema, which
+// takes two values, about a kilobyte.
 const (
-	maxBrought      = 128
-	maxBroughtBytes = 256 << 10 // of their schemas together
+	maxBrought       = 128
+	maxBroughtBytes  = 256 << 10 // of their schemas together
+	maxBroughtValues = 16 << 10  // likewise: values and names
 )
 
 // freeTextParameters is the schema of a custom tool that a caller brings without one.
@@ -95,12 +98,18 @@ func clientTools(definitions []tool.Definition) (map[string]registry.Entry, erro
 	if len(definitions) > maxBrought {
 		return nil, fmt.Errorf("%d tools in Client are over the limit of %d", len(definitions), maxBrought)
 	}
-	size := 0
+	size, values := 0, 0
 	for _, d := range definitions {
 		size += len(d.Parameters)
+		if size <= maxBroughtBytes {
+			values += valuesIn(d.Parameters)
+		}
 	}
 	if size > maxBroughtBytes {
 		return nil, fmt.Errorf("the schemas of the tools in Client have %d bytes, over the limit of %d", size, maxBroughtBytes)
+	}
+	if values > maxBroughtValues {
+		return nil, fmt.Errorf("the schemas of the tools in Client have %d values and names, over the limit of %d", values, maxBroughtValues)
 	}
 	entries := make(map[string]registry.Entry, len(definitions))
 	for i, d := range definitions {
@@ -114,6 +123,15 @@ func clientTools(definitions []tool.Definition) (map[string]registry.Entry, erro
 		entries[m.Name] = registry.Entry{Name: m.Name, Manifest: m}
 	}
 	return entries, nil
+}
+
+// valuesIn counts the values and names in a document. One that is not JSON has none, and is refused elsewhere.
+func valuesIn(document []byte) int {
+	doc, err := jsontext.Parse(string(document), jsontext.Limits{Depth: maxBroughtValues, Values: 2 * maxBroughtBytes, Repeated: true})
+	if err != nil {
+		return 0
+	}
+	return doc.Extent().Values
 }
 
 // manifestOf returns the manifest that a definition stands for.

@@ -128,8 +128,8 @@ func TestAttackFuelPaidInTheStart(t *testing.T) {
 	}
 }
 
-// A program with a large native stack at its first read is started in each call. Saving 65 MB, which a stack could have once, made calls 0.1 s late, and
-// many at once held gigabytes.
+// A program with a large native stack at its first read is started in each call. Saving 65 MB, which a stack could have
+// once, made calls 0.1 s late, and many at once held gigabytes.
 func TestAttackLargeStacksOfStarts(t *testing.T) {
 	r := newRuntime(t, Options{CacheDir: filepath.Join(t.TempDir(), "cache")})
 	// Function 2 calls itself, and reads at the deepest level. Before that come blocks in one another, which paths leave

@@ -24,7 +24,7 @@ type Program struct {
 	start   Start
 	base    context.Context // of starts; without a run's call, cancellation and deadline
 
-	filling atomic.Bool  // an instance is being started in the background
+	filling atomic.Bool // an instance is being started in the background
 
 	retiring sync.WaitGroup // instances that are retired in the background
 
