@@ -176,8 +176,8 @@ var guardFaults = []guardFault{
 		edits: in("hostfuncs/secrets/inject.go", "enter(request.Context(), body)", "enter(request.Context(), nil)")},
 	{name: "bodies are copied at once", pkg: "runtime/internal/abi", attack: "TestBodiesAreCopiedWhileThereIsTime",
 		edits: in("runtime/internal/abi/functions.go", "at > 0 && c.ctx.Err() != nil", "false")},
-	{name: "an array is read for each template", pkg: "manifests", attack: "TestAttackArrayInManyTemplates",
-		edits: in("manifests/arguments.go", "		e.lists[part.param] = values\n", "")},
+	{name: "an array is read for each template", pkg: "internal/modules", attack: "TestAttackArrayInManyTemplates",
+		edits: in("internal/modules/arguments.go", "		e.lists[part.param] = values\n", "")},
 	{name: "a result has any number of parts", pkg: "runtime", attack: "TestAttackManyParts",
 		edits: in("runtime/object_content.go", "Values: maxParts + 1", "Values: len(list) + 1")},
 

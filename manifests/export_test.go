@@ -2,10 +2,6 @@ package manifests
 
 // What the tests of this package's API also look at.
 
-var (
-	ErrArgs     = errArgs
-	ErrQuantity = errQuantity
-	ErrTemplate = errTemplate
-)
+var ErrQuantity = errQuantity
 
 func (p Profile) Extend(name string, limits Limits) Profile { return p.extend(name, limits) }

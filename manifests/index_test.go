@@ -16,6 +16,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/mistake"
+	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/internal/schema"
 )
@@ -41,7 +43,7 @@ func requireEqual(t testing.TB, parsed, restored *Manifest) {
 	for path := range parsed.places {
 		require.Equal(t, parsed.Line(path), restored.Line(path), path)
 		require.Equal(t, parsed.Line(path+".none"), restored.Line(path+".none"), path)
-		require.Equal(t, parsed.Problem(path, Conflict, "", ""), restored.Problem(path, Conflict, "", ""))
+		require.Equal(t, parsed.Problem(path, mistake.Conflict, "", ""), restored.Problem(path, mistake.Conflict, "", ""))
 	}
 	requireSameSchema(t, parsed.Parameters, restored.Parameters)
 	requireSameSchema(t, parsed.Result, restored.Result)
@@ -124,8 +126,8 @@ func fill(t *testing.T, v reflect.Value, path string) {
 	case *permission.GuestPath:
 		*to = permission.NewGuestPath("/" + path)
 		return
-	case *ArgTemplate:
-		template, err := ParseArgTemplate("--{" + path + "}")
+	case *modules.ArgTemplate:
+		template, err := modules.ParseArgTemplate("--{" + path + "}")
 		require.NoError(t, err)
 		*to = template
 		return

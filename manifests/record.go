@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/internal/schema"
 )
@@ -98,8 +99,8 @@ func appendValue(b []byte, v reflect.Value) []byte {
 			text = value.JSON()
 		}
 		return appendValue(b, reflect.ValueOf(text))
-	case ArgTemplate:
-		return appendValue(b, reflect.ValueOf(value.source))
+	case modules.ArgTemplate:
+		return appendValue(b, reflect.ValueOf(value.String()))
 	case permission.GuestPath:
 		return appendValue(b, reflect.ValueOf(value.String()))
 	}
@@ -195,9 +196,9 @@ func (d *decoder) value(v reflect.Value) {
 			*to = schema.Known([]byte(d.take(n - 1)))
 		}
 		return
-	case *ArgTemplate:
+	case *modules.ArgTemplate:
 		var err error
-		if *to, err = ParseArgTemplate(d.take(d.length())); err != nil {
+		if *to, err = modules.ParseArgTemplate(d.take(d.length())); err != nil {
 			d.err = err
 		}
 		return

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
 	"github.com/caisson-run/caisson/runtime/internal/wasi"
@@ -225,7 +226,7 @@ func (w written) told(t *testing.T, who string) string {
 func (u unguardedTool) system(t *testing.T, who string) *wasi.System {
 	t.Helper()
 	r := &run{tool: u.guest, invocation: invocationOf(t, who)}
-	arguments, err := manifests.ExpandArgs(u.guest.manifest.Module.Args, r.invocation.Arguments)
+	arguments, err := modules.ExpandArgs(u.guest.manifest.Module.Args, r.invocation.Arguments)
 	require.NoError(t, err)
 	view, err := u.guest.runtime.files.Open(t.Context(), u.guest.permit.mounts, r.invocation.Context, files.Limits{})
 	require.NoError(t, err)

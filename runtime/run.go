@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
-	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/runtime/internal/abi"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
 	"github.com/caisson-run/caisson/runtime/internal/extism"
@@ -72,7 +72,7 @@ func (r *run) do(ctx context.Context) (tool.Outcome, error) {
 	var arguments []string
 	if templates := t.manifest.Module.Args; len(templates) > 0 {
 		var err error
-		if arguments, err = manifests.ExpandArgs(templates, r.invocation.Arguments); err != nil {
+		if arguments, err = modules.ExpandArgs(templates, r.invocation.Arguments); err != nil {
 			return r.fail(tool.InvalidArguments, err.Error(), err)
 		}
 	}
@@ -256,9 +256,9 @@ func (r *run) prepare(arguments []string, plugin bool) error {
 
 func (r *run) stdin() ([]byte, error) {
 	switch stdin := r.tool.manifest.Module.Stdin; stdin.Mode {
-	case manifests.StdinNone:
+	case modules.StdinNone:
 		return nil, nil
-	case manifests.StdinParam:
+	case modules.StdinParam:
 		value, ok := r.invocation.Arguments.Get(stdin.Param)
 		if !ok {
 			return nil, nil

@@ -16,6 +16,7 @@ import (
 
 	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/internal/abi"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
@@ -209,7 +210,7 @@ func (r *Runtime) loadWith(ctx context.Context, m *manifests.Manifest, grants ma
 		return nil, err
 	}
 	with := parts{constants: own}
-	if m.Module.Language != manifests.LanguageNone {
+	if m.Module.Language != modules.LanguageNone {
 		if with.script, with.broken = readScript(m, r.interpreters); with.broken == nil {
 			with.digest = with.script.digest
 			with.Files = append(slices.Clone(own.Files), constantTree{scriptFolder, with.script.tree})

@@ -19,6 +19,7 @@ import (
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/internal/hostfile"
+	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/internal/abi"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
@@ -118,8 +119,8 @@ func (b *bundle) fill(m *manifests.Manifest, s *script) error {
 			return err
 		}
 	}
-	driver := map[manifests.Language]string{manifests.Python: "driver.py", manifests.JavaScript: "driver.mjs"}[m.Module.Language]
-	library := map[manifests.Language]string{manifests.Python: "caisson.py", manifests.JavaScript: "caisson.mjs"}[m.Module.Language]
+	driver := map[modules.Language]string{modules.Python: "driver.py", modules.JavaScript: "driver.mjs"}[m.Module.Language]
+	library := map[modules.Language]string{modules.Python: "caisson.py", modules.JavaScript: "caisson.mjs"}[m.Module.Language]
 	for from, to := range map[string]string{driver: driver, library: path.Join(scriptLibrary, library)} {
 		content, err := drivers.ReadFile(path.Join("drivers", from))
 		if err == nil {
@@ -130,7 +131,7 @@ func (b *bundle) fill(m *manifests.Manifest, s *script) error {
 		}
 	}
 	s.arguments = []string{"-I", "-B", path.Join(scriptFolder, driver)}
-	if m.Module.Language == manifests.JavaScript {
+	if m.Module.Language == modules.JavaScript {
 		s.arguments = []string{"--module", path.Join(scriptFolder, driver)}
 	}
 	s.arguments = append(s.arguments, path.Join(scriptFolder, scriptTool, m.Module.Path))
@@ -223,11 +224,11 @@ func (b *bundle) folder(root *os.Root, name string) error {
 }
 
 // wheel adds the files of a wheel of pure Python (PyPA's binary distribution format, 1.0).
-func (b *bundle) wheel(root *os.Root, name string, language manifests.Language) error {
+func (b *bundle) wheel(root *os.Root, name string, language modules.Language) error {
 	stem := strings.TrimSuffix(path.Base(name), ".whl")
 	tags := strings.Split(stem, "-")
 	switch {
-	case language != manifests.Python:
+	case language != modules.Python:
 		return fmt.Errorf("the package %s is a wheel, which only Python has; name a folder", name)
 	case len(tags) < 5 || tags[len(tags)-1] != "any" || tags[len(tags)-2] != "none" || !strings.Contains(tags[len(tags)-3], "py3"):
 		return fmt.Errorf("the wheel %s is not of pure Python 3; take one whose name ends in -py3-none-any.whl", name)

@@ -33,7 +33,7 @@ func host(t *testing.T, more ...string) *caisson.Host {
 
 func hostWith(t *testing.T, options caisson.Options, more ...string) *caisson.Host {
 	t.Helper()
-	root, err := guests.Compile(t.Context(), modules...)
+	root, err := guests.Compile(t.Context(), moduleFolders...)
 	require.NoError(t, err)
 	own := t.TempDir()
 	for i, manifest := range more {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/runtime"
@@ -30,7 +31,7 @@ var scriptFiles embed.FS
 
 // scriptLanguage is a language of scripts, with what is measured in it.
 type scriptLanguage struct {
-	name    manifests.Language
+	name    modules.Language
 	ending  string
 	program string   // the native interpreter
 	itself  string   // prints the path of the running interpreter, which may not be what the shell finds
@@ -44,8 +45,8 @@ const scriptPrints = "2\n"
 
 func scriptLanguages() []scriptLanguage {
 	return []scriptLanguage{
-		{manifests.Python, ".py", "python3", "import sys; print(sys.executable, end='')", []string{"-I", "-c"}, "print(1+1)", tools.ExecutePython},
-		{manifests.JavaScript, ".mjs", "node", "process.stdout.write(process.execPath)", []string{"-e"}, "console.log(1+1)", tools.ExecuteJavaScript},
+		{modules.Python, ".py", "python3", "import sys; print(sys.executable, end='')", []string{"-I", "-c"}, "print(1+1)", tools.ExecutePython},
+		{modules.JavaScript, ".mjs", "node", "process.stdout.write(process.execPath)", []string{"-e"}, "console.log(1+1)", tools.ExecuteJavaScript},
 	}
 }
 
