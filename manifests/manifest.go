@@ -32,7 +32,7 @@ type Manifest struct {
 	Parameters *schema.Schema
 	// ModelParameters is the schema shown to a model: the manifest's schema without the properties
 	// of context values. It is compact JSON in the manifest's key order.
-	ModelParameters json.RawMessage
+	ModelParameters json.RawMessage `json:",omitempty"`
 	// Result validates Result.data. It is nil if the manifest has no such schema.
 	Result      *schema.Schema
 	Permissions Permissions
@@ -45,7 +45,7 @@ type Manifest struct {
 	// [tool.LocalShellCall]. Providers have special forms for some types.
 	Type string
 	// Format restricts the text of a custom tool; see [tool.Definition]. Nil allows any text.
-	Format json.RawMessage
+	Format json.RawMessage `json:",omitempty"`
 	// Requires lists what the tool cannot be called without: settings, and directories such as "/data" that it requests
 	// and the operator has to grant. An entry such as "A|B" requires any one of its parts.
 	Requires []string
@@ -118,7 +118,7 @@ type ParameterAlias struct {
 // AliasValue translates one value that is written under a [ParameterAlias].
 type AliasValue struct {
 	Written string          // the text of a string, or the JSON of another value
-	Means   json.RawMessage // the parameter's value
+	Means   json.RawMessage `json:",omitempty"` // the parameter's value
 }
 
 // Limits are the limits that the tool requests. A zero field means the runtime's default.
@@ -200,7 +200,7 @@ func (m *Manifest) DeprecatedAs(name string) *Deprecated {
 // Test is one example call and its expected result.
 type Test struct {
 	Name      string
-	Arguments json.RawMessage   // a JSON object as written; {} if absent
+	Arguments json.RawMessage   `json:",omitempty"` // a JSON object as written; {} if absent
 	Context   map[string]string // context values that the host sets
 	Files     map[string]string // contents by guest path, written before the call
 	Expect    Expect
@@ -212,6 +212,6 @@ type Expect struct {
 	Kind    string            // the failure's kind
 	Output  *string           // Result.output, exactly
 	Error   string            // a substring of Result.error
-	Data    json.RawMessage   // Result.data, as JSON values
+	Data    json.RawMessage   `json:",omitempty"` // Result.data, as JSON values
 	Files   map[string]string // contents by guest path, after the call
 }

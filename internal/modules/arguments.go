@@ -275,6 +275,15 @@ func parsePart(inside string) (templatePart, error) {
 // String returns the template as it was written.
 func (t ArgTemplate) String() string { return t.source }
 
+// MarshalText returns the template as it was written.
+func (t ArgTemplate) MarshalText() ([]byte, error) { return []byte(t.source), nil }
+
+// UnmarshalText sets the template to the one that [ParseArgTemplate] returns for the text.
+func (t *ArgTemplate) UnmarshalText(text []byte) (err error) {
+	*t, err = ParseArgTemplate(string(text))
+	return err
+}
+
 // Params returns the names of the parameters in the template, in order.
 func (t ArgTemplate) Params() []string {
 	var names []string

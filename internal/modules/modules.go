@@ -27,7 +27,7 @@ type Module struct {
 	Packages []string
 	// Sample are arguments that the script is called with once, before the snapshot that calls
 	// resume; nil for none.
-	Sample json.RawMessage
+	Sample json.RawMessage `json:",omitempty"`
 	// SHA256 pins the module, with its packages or libraries: 64 lower-case hex digits; empty if it is
 	// not pinned.
 	SHA256 string

@@ -144,7 +144,7 @@ func TestMembersThatAreTranslated(t *testing.T) {
 
 // TestVariablesAreLimited: Extism's variables have less than max_var_bytes, and 0 allows none.
 func TestVariablesAreLimited(t *testing.T) {
-	for most, want := range map[string]manifests.Bytes{"0": 1, "1": 1, "100": 99, "1048575": 1048574, "1048576": 0, "2097152": 0} {
+	for most, want := range map[string]int64{"0": 1, "1": 1, "100": 99, "1048575": 1048574, "1048576": 0, "2097152": 0} {
 		done, err := Load(placed(t, "noop.wasm", `{"wasm": [{"path": "noop.wasm"}], "memory": {"max_var_bytes": `+most+`}}`))
 		require.NoError(t, err)
 		assert.Equal(t, want, done.Manifests[0].Module.Variables, most)
