@@ -14,7 +14,7 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/runtime"
-	tools "github.com/caisson-run/caisson/wasm-tools"
+	"github.com/caisson-run/caisson/wasm-tools/internal/toolname"
 )
 
 // TestManifests runs the tests that stand in the tools' manifests, each in a workspace
@@ -43,7 +43,7 @@ func TestManifests(t *testing.T) {
 			}
 		})
 	}
-	assert.Equal(t, []int{len(tools.Names()) - 3, 3}, []int{run, clients})
+	assert.Equal(t, []int{len(toolname.All()) - 3, 3}, []int{run, clients})
 }
 
 // compiled compiles the tools, and returns their manifests.
