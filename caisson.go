@@ -18,11 +18,11 @@ import (
 	"slices"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/interpreter"
 	"github.com/caisson-run/caisson/internal/records"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/runtime"
-	"github.com/caisson-run/caisson/runtime/interpreters"
 )
 
 // Options configures [Open]. The zero value opens no tools, and tools loaded without a policy are
@@ -55,7 +55,7 @@ type Options struct {
 	IndexDir string
 	// Runtime configures how tools are loaded and limited, and where modules are compiled. Its
 	// Profile must be zero. If CacheDir is empty, [runtime.DefaultCacheDir] is used unless NoCache is
-	// set. If Interpreters is empty, [interpreters.DefaultFolder] is used. If there is no such folder
+	// set. If Interpreters is empty, it is the folder in the user's cache folder. If there is no such folder
 	// for compiled code or it cannot be used, each process compiles the modules again,
 	// and the Logger and Runtime.OnUncached are told why. If Running is zero, the executor's
 	// Limits.Running is used. Unless LookupEnv is set, nothing is read from the environment,
@@ -167,13 +167,14 @@ func (h *Host) startRuntime(ctx context.Context, o Options) (err error) {
 	r.Running = cmp.Or(r.Running, max(0, o.Executor.Limits.Running)) // never less than the executor's queue admits
 	r.Logger = cmp.Or(r.Logger, o.Logger)
 	if r.Interpreters == "" {
-		r.Interpreters, _ = interpreters.DefaultFolder() // without one, script tools say that they lack their interpreter
+		interpreters, _ := interpreter.DefaultFolder() // without one, script tools say that they lack their interpreter
+		r.Interpreters = string(interpreters)
 	}
 	cacheDir := ""
 	if h.runtime, cacheDir, err = startedWith(ctx, r, r.CacheDir == "" && !o.NoCache); err != nil {
 		return &Error{"open", ErrRuntime, err}
 	}
-	for _, dir := range []string{cacheDir, o.IndexDir, string(r.Interpreters)} {
+	for _, dir := range []string{cacheDir, o.IndexDir, r.Interpreters} {
 		if dir != "" {
 			h.kept = append(h.kept, dir)
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/internal/errno"
 	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
@@ -301,7 +302,7 @@ func TestStartsSeeNothingOfACall(t *testing.T) {
 	assert.Equal(t, []string{"/", "/project"}, []string{preopens[0].Path, preopens[1].Path})
 	assert.Empty(t, system.Files.Needs())
 	_, _, err = preopens[1].Dir.Open("tenant.txt", files.OpenOptions{Read: true})
-	assert.ErrorIs(t, err, files.ErrNotSupported)
+	assert.ErrorIs(t, err, errno.NotSupported)
 	assert.Equal(t, "/project/tenant.txt", system.Files.Needs())
 }
 

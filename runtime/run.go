@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/internal/errno"
 	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/runtime/internal/abi"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
@@ -169,7 +170,7 @@ func (r *run) notOpened(ctx context.Context, err error) (tool.Outcome, error) {
 		return r.failed(ctx, err)
 	case refused.Denial != nil:
 		return r.deny(*refused.Denial)
-	case errors.Is(err, files.ErrNotExist):
+	case errors.Is(err, errno.NotExist):
 		return r.deny(tool.Denial{Permission: "files", Value: refused.Path, Rule: "the directory granted for it does not exist; make it, or correct the context value that names it"})
 	}
 	return r.failed(ctx, err)

@@ -19,22 +19,22 @@ import (
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/internal/hostfile"
+	"github.com/caisson-run/caisson/internal/interpreter"
 	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/internal/abi"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
 	"github.com/caisson-run/caisson/runtime/internal/wasi"
-	"github.com/caisson-run/caisson/runtime/interpreters"
 )
 
 // script is what a script tool has in place of a module of its own.
 type script struct {
-	interpreter interpreters.Interpreter
+	interpreter interpreter.Interpreter
 	arguments   []string    // the interpreter's command line
 	tree        *files.Tree // mounted at scriptFolder
 	bytes       int64       // of the tree
 	digest      engine.Digest
-	folder      interpreters.Folder
+	folder      interpreter.Folder
 }
 
 // Where a script tool's own files are, for the guest.
@@ -53,12 +53,12 @@ var drivers embed.FS
 
 // readScript reads a script, its packages and its driver. The digest covers these and the interpreter, which
 // need not be installed.
-func readScript(m *manifests.Manifest, folder interpreters.Folder) (*script, error) {
-	interpreter, found := interpreters.For(string(m.Module.Language))
+func readScript(m *manifests.Manifest, folder interpreter.Folder) (*script, error) {
+	chosen, found := interpreter.For(string(m.Module.Language))
 	if !found {
 		return nil, fmt.Errorf("%w: %s: there is no interpreter of %s", ErrModule, m.Module.Path, m.Module.Language)
 	}
-	s := &script{interpreter: interpreter, folder: folder}
+	s := &script{interpreter: chosen, folder: folder}
 	b := bundle{written: map[string]bool{}}
 	b.archive = zip.NewWriter(&b.bytes)
 	if err := b.fill(m, s); err != nil {
@@ -74,7 +74,7 @@ func readScript(m *manifests.Manifest, folder interpreters.Folder) (*script, err
 	s.bytes = b.read
 	h := sha256.New()
 	tree := s.tree.Digest()
-	fmt.Fprintf(h, "caisson-script/v1\n%s\n%x\n%q\n", interpreter.SHA256, tree, s.arguments)
+	fmt.Fprintf(h, "caisson-script/v1\n%s\n%x\n%q\n", chosen.SHA256, tree, s.arguments)
 	h.Sum(s.digest[:0])
 	return s, checkPinned(m, s.digest)
 }
@@ -304,7 +304,7 @@ func (s *script) module() ([]byte, error) {
 	}
 	source, err := s.folder.Read(s.interpreter)
 	switch {
-	case errors.Is(err, interpreters.ErrNotInstalled):
+	case errors.Is(err, interpreter.ErrNotInstalled):
 		return nil, fmt.Errorf("%w: %s", ErrInterpreter, s.missing())
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", ErrInterpreter, err)

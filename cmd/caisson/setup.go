@@ -123,7 +123,7 @@ func (h *host) openOptions(cacheDir string) caisson.Options {
 		Policies: []*manifests.Policy{&policy, h.operator.flags}, Tools: h.sources, Profile: o.profile,
 		Logger: h.logger,
 		Runtime: runtime.Options{
-			CacheDir: cacheDir, OnUncached: o.uncached, Interpreters: o.interpreters, Compiler: o.compiler, TrustedModules: o.trusted, Limits: o.limits, LookupEnv: os.LookupEnv,
+			CacheDir: cacheDir, OnUncached: o.uncached, Interpreters: string(o.interpreters), Compiler: o.compiler, TrustedModules: o.trusted, Limits: o.limits, LookupEnv: os.LookupEnv,
 			OnRunaway: h.runaways.add, LastResort: h.runaways.lastResort(),
 		},
 	}
