@@ -53,6 +53,9 @@ type Options struct {
 	// by all others but root; it may be the CacheDir. If it is empty or cannot be used, all manifests
 	// are parsed.
 	IndexDir string
+	// Called names tools that will be called. Open parses their manifests, and those of the tools that they request to
+	// call, even if IndexDir has them. If it is wrong about one, Open parses all manifests.
+	Called []string
 	// Runtime configures how tools are loaded and limited, and where modules are compiled. Its
 	// Profile must be zero. If CacheDir is empty, [runtime.DefaultCacheDir] is used unless NoCache is
 	// set. If Interpreters is empty, it is the folder in the user's cache folder. If there is no such folder
@@ -136,6 +139,13 @@ func Open(ctx context.Context, options Options) (_ *Host, err error) {
 		return nil, &Error{"open", ErrTools, err}
 	}
 	i.keep(ctx)
+	if h.confirm(options.Called) != nil {
+		if err := h.Close(ctx); err != nil { // nothing has run
+			return nil, &Error{"open", ErrRuntime, err}
+		}
+		options.IndexDir = ""
+		return Open(ctx, options)
+	}
 	if err := h.start(options); err != nil {
 		return nil, &Error{"open", ErrInvalidOptions, err}
 	}
@@ -240,6 +250,24 @@ func (h *Host) load(ctx context.Context, sources []string, load func(path string
 	h.problems = append(rejected, h.problems...)
 	if errors.Join(failed...) != nil || len(h.registry.List()) == 0 {
 		return errors.Join(append(failed, h.problems...)...)
+	}
+	return nil
+}
+
+// confirm parses the manifests of these tools, and of those that they request to call, also indirectly. It fails if the
+// index is wrong about one.
+func (h *Host) confirm(names []string) error {
+	confirmed := map[string]bool{}
+	for next := slices.Clone(names); len(next) > 0; next = next[1:] {
+		entry, known := h.registry.Get(next[0])
+		if !known || confirmed[entry.Name] {
+			continue
+		}
+		if err := entry.Manifest.Confirm(); err != nil {
+			return err
+		}
+		confirmed[entry.Name] = true
+		next = append(next, entry.Manifest.Permissions.Tools...)
 	}
 	return nil
 }

@@ -193,6 +193,17 @@ func TestAttackForgedIndex(t *testing.T) {
 	require.ErrorIs(t, err, manifests.ErrIndex)
 }
 
+// TestOpenConfirmsWhatIsCalled: if the index is wrong about a tool that will be called, no manifest is taken from it.
+func TestOpenConfirmsWhatIsCalled(t *testing.T) {
+	options := forged(t)
+	options.Called = []string{"unknown", "forged"}
+	registered := open(t, options).Registry()
+	_, found := registered.Get("honest")
+	require.True(t, found)
+	_, found = registered.Get("forged")
+	require.False(t, found)
+}
+
 // TestIndexIsNotNeeded: without a folder for it, manifests are parsed.
 func TestIndexIsNotNeeded(t *testing.T) {
 	dir := files(t, map[string]string{"tool.yaml": fmt.Sprintf(oneTool, "it")})
