@@ -28,41 +28,24 @@ const (
 
 // Error returns the usual text for the kind.
 func (e Errno) Error() string {
-	switch e {
-	case Denied:
-		return "permission denied"
-	case ReadOnly:
-		return "read-only file system"
-	case NotExist:
-		return "no such file or directory"
-	case Exist:
-		return "file exists"
-	case NotDir:
-		return "not a directory"
-	case IsDir:
-		return "is a directory"
-	case NotEmpty:
-		return "directory not empty"
-	case Invalid:
-		return "invalid argument"
-	case Loop:
-		return "too many levels of symbolic links"
-	case NoSpace:
-		return "no space left"
-	case TooManyOpen:
-		return "too many open files"
-	case NameTooLong:
-		return "file name too long"
-	case TooLarge:
-		return "file too large"
-	case CrossDevice:
-		return "cross-device link"
-	case NotSupported:
-		return "not supported"
-	case BadHandle:
-		return "bad file handle"
-	case Busy:
-		return "resource busy"
-	}
-	return "input/output error"
+	return map[Errno]string{
+		Denied:       "permission denied",
+		ReadOnly:     "read-only file system",
+		NotExist:     "no such file or directory",
+		Exist:        "file exists",
+		NotDir:       "not a directory",
+		IsDir:        "is a directory",
+		NotEmpty:     "directory not empty",
+		Invalid:      "invalid argument",
+		Loop:         "too many levels of symbolic links",
+		NoSpace:      "no space left",
+		TooManyOpen:  "too many open files",
+		NameTooLong:  "file name too long",
+		TooLarge:     "file too large",
+		CrossDevice:  "cross-device link",
+		NotSupported: "not supported",
+		BadHandle:    "bad file handle",
+		Busy:         "resource busy",
+		IO:           "input/output error",
+	}[e]
 }
