@@ -7,7 +7,6 @@ import (
 	"github.com/caisson-run/caisson/internal/mistake"
 	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/internal/schema"
-	"github.com/caisson-run/caisson/tool"
 )
 
 // SchemaV1 is the required value of a manifest's schema key.
@@ -88,24 +87,6 @@ func (m *Manifest) Problem(path string, kind mistake.Kind, message, fix string) 
 		return problemAt(m.File, m.restored.position(path), path, kind, message, fix)
 	}
 	return problemAt(m.File, m.places.near(path), path, kind, message, fix)
-}
-
-// TextParameter returns the name of the parameter that takes the text of a tool whose type is [tool.CustomCall],
-// and "" for other tools.
-func (m *Manifest) TextParameter() string {
-	if m.Type != tool.CustomCall {
-		return ""
-	}
-	var shown struct {
-		Properties map[string]json.RawMessage `json:"properties"`
-	}
-	if json.Unmarshal(m.ModelParameters, &shown) != nil || len(shown.Properties) != 1 {
-		return ""
-	}
-	for name := range shown.Properties {
-		return name
-	}
-	return ""
 }
 
 // ParameterAlias is another name for a parameter, such as one that it had before.
