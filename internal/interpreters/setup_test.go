@@ -40,7 +40,7 @@ func interpreterOf(t testing.TB, language string) []byte {
 func newRuntime(t testing.TB) *runtime.Runtime {
 	t.Helper()
 	r, err := runtime.New(t.Context(), runtime.Options{
-		Limits: runtime.Limits{Memory: 512 << 20, Timeout: time.Minute}, Interpreters: installed(t), CacheDir: filepath.Join(string(installed(t)), "compiled"),
+		Limits: runtime.Limits{Memory: 512 << 20, Timeout: time.Minute}, Interpreters: string(installed(t)), CacheDir: filepath.Join(string(installed(t)), "compiled"),
 		LookupEnv: func(name string) (string, bool) { return "sesame-" + name, name == "API_KEY" },
 	})
 	require.NoError(t, err)
