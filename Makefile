@@ -58,7 +58,7 @@ manual: ## write the tables of docs/manifest.md, and docs/schema, from the schem
 SAMPLED = $$(grep -rlE --include='*_test.go' 'testsize\.[OS]|runPrograms\(|go:build slow' .)
 
 .PHONY: slow
-slow: ## run the tests of which "make test" runs a sample, whole; the package that takes longest begins
+slow: ## run the tests of which "make test" runs a sample or nothing, at a quarter of their size; the package that takes longest begins
 	files=$(SAMPLED) && tests=$$(grep -ohE '^func Test[A-Za-z0-9_]*' $$files | cut -c6- | sort -u | paste -sd '|') && \
 	$(GO) test $(TESTFLAGS) -tags slow -run "^($$tests)\$$" ./runtime/internal/engine $$(dirname $$files | sort -ur)
 
@@ -260,11 +260,11 @@ nightly: FUZZTIME = 10m
 nightly: SMITHCOUNT = 20000
 nightly: fuzz smith languages programs ## what takes hours: long fuzzing, twenty thousand generated modules, repeated races and attacks, sessions under load, the cost of metering and of many tools
 	$(MAKE) faults ONE_IN=1
-	$(GO) test -race -tags slow -timeout 2h $(PACKAGES)
-	$(GO) test -race -tags slow -count=3 -timeout 2h ./runtime/...
-	$(GO) test -tags slow -run '^TestAttack' -count=5 -timeout 2h ./runtime/...
+	$(GO) test -race -tags slow,nightly -timeout 2h $(PACKAGES)
+	$(GO) test -race -tags slow,nightly -count=3 -timeout 2h ./runtime/...
+	$(GO) test -tags slow,nightly -run '^TestAttack' -count=5 -timeout 2h ./runtime/...
 	$(GO) test -race -run '^TestLoad$$' -timeout 1h ./executor -soak 10m
-	$(GO) test -race -tags slow -run '^Test(|Stream|Pause)Model$$' -count=50 -timeout 2h ./executor
+	$(GO) test -race -tags slow,nightly -run '^Test(|Stream|Pause)Model$$' -count=50 -timeout 2h ./executor
 	$(GO) test -run '^TestEndlessPrograms$$' -timeout 1h ./runtime/internal/engine -programs 2000
 	$(GO) test -run '^TestEndlessPrograms$$' -timeout 1h ./runtime/internal/engine -programs 2000 -by-the-clock
 	$(GO) test -run '^TestProgramsStayWithinTheirFuel$$' -timeout 1h ./runtime/internal/engine -programs 5000

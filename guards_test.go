@@ -146,7 +146,7 @@ var guardFaults = []guardFault{
 	{name: "calls wait for their program's start when they have ended", pkg: "runtime", attack: "TestAttackCancelledWhileStarting",
 		edits: in("runtime/internal/engine/program.go", "	defer context.AfterFunc(caller, func() { abandon(context.Cause(caller)) })()\n", "")},
 	{name: "any number of starts is free", pkg: "runtime", attack: "TestAttackFuelOfStarts",
-		edits: in("runtime/internal/engine/reactor.go", "if p.lost.Load() >= mostLost {", "if p.lost.Load() < 0 {")},
+		edits: in("runtime/internal/engine/instance.go", "	mostResumedStack = 32 << 20", "	mostResumedStack = 1 << 20")},
 	{name: "each library may take the whole stack", pkg: "runtime/internal/engine", attack: "TestAttackStacksOfLibraries/small_functions,_libraries:_4",
 		edits: in("runtime/internal/engine/rewrite.go", "wasm.DefaultStackBytes / int64(1+in.libraries)", "wasm.DefaultStackBytes")},
 
@@ -163,7 +163,7 @@ var guardFaults = []guardFault{
 	{name: "the watchdog ignores guests while the host plans their calls", pkg: "runtime", attack: "TestGuestsAreWatchedWhileTheHostPlans/the_host_plans",
 		edits: in("runtime/deadline.go", "g.calls.Add(-1)", "g.calls.Add(0)")},
 	{name: "planning of calls is not announced", pkg: "executor", attack: "TestPlanningIsSaid",
-		edits: in("executor/host.go", "	defer planning.Begin(ctx)()\n", "	_ = planning.Begin\n")},
+		edits: in("executor/nested.go", "	defer planning.Begin(ctx)()\n", "	_ = planning.Begin\n")},
 
 	{name: "answers are masked when their call has ended", pkg: "hostfuncs/network", attack: "TestAttackAnswersThatTakeLongToMask",
 		edits: in("hostfuncs/network/body.go", "body, err = e.client.secrets.MaskFirst(e.ctx, text, kept)", "body = e.client.secrets.Mask(text[:kept])")},
@@ -236,11 +236,11 @@ var guardFaults = []guardFault{
 	{name: "tools may write below the cache", pkg: ".", attack: "TestAttackForgedCode",
 		edits: in("writers.go", "holding.Of([]string{path}, dir)", "\"\", nil")},
 	{name: "fingerprints do not cover the call id", pkg: "executor", attack: "TestAttackExchangedCalls/in_two_batches",
-		edits: in("executor/approvals.go", "\"caisson-approval/v3\", callID,", "\"caisson-approval/v3\", \"\",")},
+		edits: in("executor/effect.go", "\"caisson-approval/v3\", callID,", "\"caisson-approval/v3\", \"\",")},
 	{name: "fingerprints do not cover the order", pkg: "executor", attack: "TestAttackReorderedCalls",
-		edits: in("executor/approvals.go", "o.before[id] = o.last", "o.before[id] = \"\"")},
+		edits: in("executor/wait.go", "w.before = c.batch.order.digest()", "w.before = \"\"")},
 	{name: "fingerprints list all earlier calls", pkg: "executor", attack: "TestPlanningIsLinear",
-		edits: in("executor/approvals.go", "o.last = digestOf(", "o.last += digestOf(")},
+		edits: in("executor/effect.go", "o.last = digestOf(", "o.last += digestOf(")},
 	{name: "approvals need no fingerprint", pkg: "cmd/caisson", attack: "TestDecisionsNameOneCall",
 		edits: in("cmd/caisson/batch_resume.go", "strings.HasPrefix(a.Fingerprint, fingerprint)", "strings.HasPrefix(fingerprint, \"\")")},
 	{name: "a batch is claimed only in the state folder", pkg: "internal/batches", attack: "TestAFileIsClaimedOnceWhateverRemembersIt",
@@ -298,7 +298,7 @@ var guardFaults = []guardFault{
 	{name: "approvals for a session cover any callee", pkg: "executor", attack: "TestAttackReplacedCallee/after_it_was_approved_for_the_session",
 		edits: unbound},
 	{name: "a callee may be replaced while its caller runs", pkg: "executor", attack: "TestAttackReplacedCallee/while_it_runs",
-		edits: in("executor/approvals.go", "&& identity == approved {", "&& identity != \"\" || approved == \"\" {")},
+		edits: in("executor/effect.go", "&& identity == approved {", "&& identity != \"\" || approved == \"\" {")},
 
 	{name: "a paused run keeps its agent's tools", pkg: "server/rest", attack: "TestAttackToolTakenFromAnAgent/the_tool_is_taken",
 		edits: in("server/rest/run.go", "	r.report.Session.Allow(allowed)\n", "	_ = allowed\n")},
@@ -384,7 +384,7 @@ var guardFaults = []guardFault{
 	{name: "reasons have any length", pkg: "server/rest", attack: "TestAttackLongReasons",
 		edits: in("server/rest/answer_run.go", "utf8.RuneCountInString(v.String()) > maxReason", "!utf8.ValidString(v.String())")},
 	{name: "sessions keep reasons", pkg: "executor", attack: "TestApprovalScopes",
-		edits: in("executor/approvals.go", "	approval.Reason = \"\"\n", "")},
+		edits: in("executor/internal/pause/approvals.go", "	approval.Reason = \"\"\n", "")},
 	{name: "texts hold the bodies that they come in", pkg: "server/rest", attack: "TestAttackTextsThatHoldTheirBodies/the_id_of_a_session",
 		edits: in("internal/jsontext/decode/decode.go", "*to = strings.Clone(v.String())", "*to = v.String()")},
 	{name: "types of images hold their links", pkg: "server/rest", attack: "TestAttackTextsThatHoldTheirBodies/the_type_of_an_image",
@@ -412,7 +412,7 @@ var guardFaults = []guardFault{
 	{name: "values for tools count as bytes", pkg: "server/rest", attack: "TestAttackManyRequests/with_many_values",
 		edits: in("server/rest/runs.go", "len(x.body) + sizeOfRequests(asked.batch.Requests)", "len(x.body) + 0*sizeOfRequests(asked.batch.Requests)")},
 	{name: "each record of a batch has a whole log", pkg: "server/rest", attack: "TestAttackLongLogs",
-		edits: in("executor/observe.go", "	output.CutDetails(&c.record, b.details)\n", "")},
+		edits: in("executor/settle.go", "	output.CutDetails(&c.record, b.details)\n", "")},
 	{name: "answers to calls wait for their clients alone", pkg: "server/rest", attack: "TestAttackRepeatedCallWithoutAnswer",
 		edits: in("server/rest/calls.go", "return context.WithoutCancel(x.request.Context())", "context.WithoutCancel(x.request.Context()); return x.request.Context()")},
 	{name: "any number of answers is made at once", pkg: "server/rest", attack: "TestAttackUnreadAnswers/a_run",
@@ -424,7 +424,7 @@ var guardFaults = []guardFault{
 	{name: "an expiry needs the token's file", pkg: "server/auth", attack: "TestExpiryWithoutTheFile",
 		edits: in("server/auth/tokens.go", "	if token.hasExpired(t.now()) {\n		return ErrExpired\n	}\n", "")},
 	{name: "tokens that cannot be read do not wait", pkg: "server", attack: "TestAttackDamagedToken/damaged/waits",
-		edits: in("server/gate.go", "err != nil && g.waits(w, r)", "auth.IsRefusal(err) && g.waits(w, r)")},
+		edits: in("server/gate.go", "err != nil && g.waits(w, r, g.failures, address)", "auth.IsRefusal(err) && g.waits(w, r, g.failures, address)")},
 	{name: "every failure is logged", pkg: "server", attack: "TestAttackDamagedToken/damaged/is_not_logged",
 		edits: in("server/gate.go", "refusalKind{http.StatusInternalServerError, c.ID}); ok {", "refusalKind{http.StatusInternalServerError, c.ID}); ok || true {")},
 	{name: "paths are logged whole", pkg: "server", attack: "TestAttackLongPathsInTheLog",
@@ -483,7 +483,7 @@ var unchecked = []overlay.Edit{
 var oldest = in("server/sessions/sessions.go", "of[o.token] > of[first.token] || of[o.token] == of[first.token] && k.used", "k.used")
 
 // unbound leaves callees out of what an approval covers.
-var unbound = in("executor/approvals.go", "string(reached), ", "")
+var unbound = in("executor/effect.go", "string(reached), ", "")
 
 // masking leaves out one form of a secret.
 func masking(form, old, without, encoder string) guardFault {

@@ -2,13 +2,12 @@ package executor
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
+	"github.com/caisson-run/caisson/executor/internal/answers"
 	"github.com/caisson-run/caisson/executor/internal/breaker"
 	"github.com/caisson-run/caisson/executor/internal/queue"
-	"github.com/caisson-run/caisson/executor/internal/rates"
+	"github.com/caisson-run/caisson/internal/rates"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -48,13 +47,14 @@ func limiter[K comparable](of string, rate Rate) *rates.Limiter[K] {
 	if rate.Unlimited {
 		return nil
 	}
-	return rates.New[K](of, rate.Calls, rate.Per)
+	return rates.New[K](rates.Limit{Of: of, PerSecond: float64(rate.Calls) / rate.Per.Seconds(), Burst: rate.Calls})
 }
 
 // admitted is a call that may run. It must leave.
 type admitted struct {
-	attempt breaker.Attempt[circuit] // zero if breakers are off
-	place   *queue.Place             // nil for a nested call
+	attempt breaker.Attempt[circuit]             // zero if breakers are off
+	place   *queue.Place                         // nil for a nested call
+	flight  *answers.Flight[resultKey, answered] // nil if no other call may share the result
 }
 
 // enter waits until a call may run. Nested calls run in their caller's slot.
@@ -102,60 +102,4 @@ func (in admitted) leave(outcome breaker.Outcome) breaker.State {
 		in.place.Leave()
 	}
 	return state
-}
-
-// judge returns what the end of a call means for its circuit.
-func judge(ctx context.Context, kind tool.Kind) breaker.Outcome {
-	switch kind {
-	case tool.Trap, tool.Internal:
-		return breaker.Failed
-	case tool.Deadline, tool.Cancelled:
-		if ended(ctx) != nil {
-			return breaker.Unknown
-		}
-		return breaker.Failed // the tool's own limit ended it
-	case tool.Busy:
-		return breaker.Unknown
-	default:
-		return breaker.Succeeded
-	}
-}
-
-// ended returns why a context has ended, or nil. A passed deadline counts even if the context's timer is late.
-func ended(ctx context.Context) error {
-	if at, ok := ctx.Deadline(); ok && ctx.Err() == nil && !time.Now().Before(at) {
-		return context.DeadlineExceeded
-	}
-	return ctx.Err()
-}
-
-// notAdmitted completes the record of a call that was not let in.
-func (c *call) notAdmitted(err error) {
-	c.refuse(notAdmitted(c.tool, err))
-	c.record.Usage.Queue = c.queued
-}
-
-// notAdmitted explains to a model why a call was not run.
-func notAdmitted(name string, err error) (tool.Kind, string) {
-	if open, ok := errors.AsType[*breaker.OpenError](err); ok {
-		return tool.Busy, fmt.Sprintf("%s crashed or timed out %d times in a row, so it is disabled for now; try again in %s, or do without it",
-			name, open.Failures, inWords(time.Until(open.Until)))
-	}
-	if slow, ok := errors.AsType[*rates.Error](err); ok {
-		return tool.Busy, fmt.Sprintf("too many %s in a short time; try again in %s", slow.Of, inWords(slow.After))
-	}
-	if full, ok := errors.AsType[*queue.Error](err); ok {
-		whose := map[queue.Limit]string{queue.Tool: "this tool", queue.Tenant: "this tenant", queue.All: "all tenants"}
-		return tool.Busy, fmt.Sprintf("too many calls of %s are running or waiting; try again later", whose[full.Limit])
-	}
-	return notStarted(err)
-}
-
-// inWords formats a time, rounded up so that a retry is not too early.
-func inWords(d time.Duration) string {
-	unit := time.Second
-	if d < time.Second {
-		unit = 10 * time.Millisecond
-	}
-	return max(d.Truncate(unit)+unit, unit).String()
 }

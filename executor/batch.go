@@ -3,17 +3,12 @@ package executor
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
 
-	"github.com/caisson-run/caisson/executor/internal/breaker"
-	"github.com/caisson-run/caisson/executor/internal/repair"
-	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -62,6 +57,15 @@ type Report struct {
 	Final []string
 }
 
+// Status is the state of a batch.
+type Status string
+
+// The statuses.
+const (
+	Completed      Status = "completed"       // all of its calls have ended
+	RequiresAction Status = "requires_action" // it is paused until [Executor.Resume] gets outputs or approvals
+)
+
 // Execute runs a batch. It returns when all calls have ended, or when the remaining ones wait for an
 // output or an approval ([RequiresAction]).
 //
@@ -71,50 +75,98 @@ type Report struct {
 //
 // Tools must not use Execute to call other tools, since the batch could wait for itself. They have
 // [tool.Invocation.Host].
-func (e *Executor) Execute(ctx context.Context, requested Batch) (Report, error) {
-	return attend(ctx, "execute", requested, func(ctx context.Context) (Report, error) { return e.execute(ctx, requested) })
-}
-
-// attend runs a batch within its timeout, and ends its stream.
-func attend(ctx context.Context, op string, requested Batch, run func(context.Context) (Report, error)) (Report, error) {
-	if err := requested.Stream.begin(); err != nil {
-		return Report{}, &Error{Op: op, Err: err}
-	}
-	defer requested.Stream.finish()
-	if requested.Timeout > 0 {
-		timed, cancel := context.WithTimeout(ctx, requested.Timeout)
-		defer cancel()
-		ctx = timed
-	}
-	report, err := run(ctx)
-	if err != nil {
-		return Report{}, &Error{Op: op, Err: err}
-	}
-	return report, nil
-}
-
-func (e *Executor) execute(ctx context.Context, requested Batch) (Report, error) {
-	b, err := e.newBatch(requested, len(requested.Calls))
+func (e *Executor) Execute(ctx context.Context, requested Batch) (report Report, err error) {
+	defer wrapError("execute", &err)
+	ctx, b, err := e.begin(ctx, requested, len(requested.Calls))
 	if err != nil {
 		return Report{}, err
 	}
-	defer b.session.finish()
+	defer b.end()
 	id, err := uuid.NewV7()
 	if err != nil {
 		return Report{}, fmt.Errorf("batch id: %w", err)
 	}
 	b.id = id.String()
-	calls, err := b.accept(ctx, requested.Calls)
-	if err != nil {
-		return Report{}, err
+	calls := make([]*call, len(requested.Calls))
+	for i, r := range requested.Calls {
+		id, err := uuid.NewV7()
+		if err != nil {
+			return Report{}, fmt.Errorf("call id: %w", err)
+		}
+		callID := id.String()
+		calls[i] = b.newCall(r, callID)
+		calls[i].plan(ctx)
+		b.order.add(callID)
 	}
-	return b.play(ctx, tool.BatchStarted, calls), nil
+	return b.runCalls(ctx, tool.BatchStarted, calls), nil
 }
 
-// play runs the calls until they have ended or the batch pauses. Calls that have ended already stay as they are.
-func (b *batch) play(ctx context.Context, began tool.EventType, calls []*call) Report {
+// begin returns a batch for a number of calls, without an id, and its context. The batch must end.
+func (e *Executor) begin(ctx context.Context, requested Batch, calls int) (context.Context, *batch, error) {
+	if err := requested.Stream.begin(); err != nil {
+		return nil, nil, err
+	}
+	b, err := e.newBatch(requested, calls)
+	if err != nil {
+		requested.Stream.finish()
+		return nil, nil, err
+	}
+	if requested.Timeout > 0 {
+		ctx, b.stop = context.WithTimeout(ctx, requested.Timeout)
+	}
+	return ctx, b, nil
+}
+
+// newBatch checks what a batch is requested with. The session counts the batch until it ends.
+func (e *Executor) newBatch(requested Batch, calls int) (*batch, error) {
+	if err := cmp.Or(fill("Timeout", &requested.Timeout, 0), fill("Parallel", &requested.Parallel, e.options.Parallel)); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalidBatch, err)
+	}
+	session := requested.Session
+	if session == nil {
+		var err error
+		if session, err = e.NewSession(SessionOptions{}); err != nil {
+			return nil, err
+		}
+	}
+	if session.executor != e {
+		return nil, fmt.Errorf("%w: the session %s is another executor's", ErrInvalidBatch, session.id)
+	}
+	requests, err := newRequests(e.resolver, requested.Requests)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalidBatch, err)
+	}
+	own, err := clientTools(requested.Client)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalidBatch, err)
+	}
+	if !session.begin() {
+		return nil, fmt.Errorf("%w: the session %s is closed", ErrInvalidBatch, session.id)
+	}
+	return &batch{
+		executor: e, session: session, parallel: requested.Parallel, share: e.options.Output.share(calls), details: e.options.Output.details(calls),
+		allowed: e.resolveAllowed(session.allowedNames()), files: slices.Concat(session.files, requested.Files), trace: requested.Trace, requests: requests, stream: requested.Stream, brought: own, stop: func() {},
+	}, nil
+}
+
+// resolveAllowed returns the registered names of allowed tools, or nil if all are allowed.
+func (e *Executor) resolveAllowed(names []string) map[string]bool {
+	if names == nil {
+		return nil
+	}
+	allowed := make(map[string]bool, len(names))
+	for _, name := range names {
+		if entry, ok := e.resolver.Get(name); ok {
+			allowed[entry.Name] = true
+		}
+	}
+	return allowed
+}
+
+// runCalls runs the calls until they have ended or the batch pauses. Calls that have ended already stay as they are.
+func (b *batch) runCalls(ctx context.Context, began tool.EventType, calls []*call) Report {
 	b.session.enter(calls...)
-	b.begun(began, calls)
+	b.reportStart(began, calls)
 	status := b.schedule(ctx, calls)
 	report := Report{ID: b.id, Session: b.session, Records: make([]tool.Record, 0, len(calls)), Status: status, Pending: []tool.Action{}, Final: []string{}}
 	for _, c := range calls {
@@ -130,163 +182,13 @@ func (b *batch) play(ctx context.Context, began tool.EventType, calls []*call) R
 		state := b.state(calls)
 		report.State, report.Pending = &state, state.Pending()
 	}
-	report.Totals = b.over(ctx, status, len(report.Pending))
+	report.Totals = b.reportEnd(ctx, status, len(report.Pending))
 	return report
 }
 
-// newBatch returns a batch for a number of calls, without an id. The session counts it until it finishes.
-func (e *Executor) newBatch(requested Batch, calls int) (*batch, error) {
-	if err := cmp.Or(fill("Timeout", &requested.Timeout, 0), fill("Parallel", &requested.Parallel, e.options.Parallel)); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrInvalidBatch, err)
-	}
-	session := requested.Session
-	if session == nil {
-		var err error
-		if session, err = e.NewSession(SessionOptions{}); err != nil {
-			return nil, err
-		}
-	}
-	if session.executor != e {
-		return nil, fmt.Errorf("%w: the session %s is another executor's", ErrInvalidBatch, session.id)
-	}
-	requests, err := e.requests(requested.Requests)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrInvalidBatch, err)
-	}
-	own, err := brought(requested.Client)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrInvalidBatch, err)
-	}
-	if !session.begin() {
-		return nil, fmt.Errorf("%w: the session %s is closed", ErrInvalidBatch, session.id)
-	}
-	return &batch{
-		executor: e, session: session, parallel: requested.Parallel, share: e.options.Output.share(calls), details: e.options.Output.details(calls),
-		allowed: e.allowed(session.allowedNames()), files: slices.Concat(session.files, requested.Files), trace: requested.Trace, requests: requests, stream: requested.Stream, brought: own,
-	}, nil
-}
-
-// accept plans the calls, each with a new id.
-func (b *batch) accept(ctx context.Context, requested []tool.Call) ([]*call, error) {
-	calls := make([]*call, len(requested))
-	for i, r := range requested {
-		id, err := uuid.NewV7()
-		if err != nil {
-			return nil, fmt.Errorf("call id: %w", err)
-		}
-		callID := id.String()
-		b.order.add(callID)
-		calls[i] = b.newCall(r, callID)
-		calls[i].plan(ctx)
-	}
-	return calls, nil
-}
-
-// allowed returns the registered names of allowed tools, or nil if all are allowed.
-func (e *Executor) allowed(names []string) map[string]bool {
-	if names == nil {
-		return nil
-	}
-	allowed := make(map[string]bool, len(names))
-	for _, name := range names {
-		if entry, ok := e.resolver.Get(name); ok {
-			allowed[entry.Name] = true
-		}
-	}
-	return allowed
-}
-
-// allows reports whether the agent may call the tool with this registered name.
-func (b *batch) allows(name string) bool { return b.allowed == nil || b.allowed[name] }
-
-// batch is one batch under way.
-type batch struct {
-	executor *Executor
-	session  *Session
-	id       string
-	allowed  map[string]bool // by registered name; nil allows all
-	parallel int
-	share    int // bytes of each result that go to the model
-	details  int // bytes of what else each record has
-	files    []tool.File
-	trace    string
-	requests map[string]request        // by registered name
-	stream   *Stream                   // nil: nobody watches
-	brought  map[string]registry.Entry // the caller's own tools, by name
-	// repairers are those of the caller's own tools, which end with the batch.
-	repairers made[*repair.Repairer]
-	revision  int   // how often the batch has paused before
-	order     order // of the calls that a model made
-
-	mu     sync.Mutex
-	totals tool.Totals
-}
-
-// run completes one call.
-func (b *batch) run(ctx context.Context, c *call) {
-	c.began = time.Now()
-	b.callStarted(ctx, c)
-	switch c.phase {
-	case phaseRefused:
-	case phaseAnswered: // the client ran it, whatever has ended since
-		b.settleAnswer(ctx, c)
-	default:
-		b.take(ctx, c)
-	}
-	b.callFinished(ctx, c)
-}
-
-var errWaits = errors.New("a waiting call was about to run")
-
-// take runs a call, if there is still time for it.
-func (b *batch) take(ctx context.Context, c *call) {
-	taken, stop := c.take(ctx)
-	defer stop()
-	switch err := ended(taken); {
-	case err != nil:
-		b.abandonWait(c)
-		c.refuse(notStarted(err))
-	case c.waits(): // no schedule comes here; a call that waits is never run, whatever else is wrong
-		c.fail(errWaits)
-	case c.source != nil:
-		c.duplicates(c.source)
-	default:
-		b.answer(taken, c)
-	}
-}
-
-// attempt runs a call if it is admitted, and completes its record.
-func (b *batch) attempt(ctx context.Context, c *call) {
-	in, err := b.executor.admission.enter(ctx, c)
-	if err != nil {
-		c.notAdmitted(err)
-		return
-	}
-	b.perform(ctx, c, in)
-}
-
-// perform runs an admitted call, and completes its record.
-func (b *batch) perform(ctx context.Context, c *call, in admitted) {
-	if c.wait != nil && !c.isApproved() { // it has started, so that it cannot wait for another
-		in.leave(breaker.Unknown)
-		c.refuse(tool.Busy, "the approval expired while the call waited for a slot; call it again")
-		return
-	}
-	if !c.readOnly {
-		defer b.barrier(c)()
-	}
-	c.nest.open(ctx)
-	b.executor.invoke(ctx, c)
-	c.nest.close()
-	if state := in.leave(judge(ctx, c.record.Result.Kind)); state != breaker.Unchanged {
-		b.breakerChanged(ctx, c, state)
-	}
-}
-
-// notStarted explains why a call was not started, given how its context ended.
-func notStarted(err error) (tool.Kind, string) {
-	if errors.Is(err, context.DeadlineExceeded) {
-		return tool.Deadline, "the deadline passed before the call started"
-	}
-	return tool.Cancelled, "the call was cancelled before it started"
+// end ends the batch's time, its part of the session and its stream.
+func (b *batch) end() {
+	b.stop()
+	b.session.finish()
+	b.stream.finish()
 }

@@ -1,20 +1,46 @@
 package executor
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/caisson-run/caisson/executor/internal/answers"
+	"github.com/caisson-run/caisson/executor/internal/pause"
+	"github.com/caisson-run/caisson/executor/internal/repair"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
 )
+
+// batch is one batch in progress.
+type batch struct {
+	executor *Executor
+	session  *Session
+	id       string
+	allowed  map[string]bool // by registered name; nil allows all
+	parallel int
+	share    int // bytes of each result that go to the model
+	details  int // bytes of what else each record has
+	files    []tool.File
+	trace    string
+	requests map[string]request        // by registered name
+	stream   *Stream                   // nil: no subscriber
+	stop     context.CancelFunc        // ends its time
+	brought  map[string]registry.Entry // the caller's own tools, by name
+	// repairers are those of the caller's own tools, which end with the batch.
+	repairers toolCache[*repair.Repairer]
+	revision  int       // how often the batch has paused before
+	order     callOrder // of the calls that a model made; only used while they are planned, one after the other
+
+	mu     sync.Mutex
+	totals tool.Totals
+}
+
+// allows reports whether the agent may call the tool with this registered name.
+func (b *batch) allows(name string) bool { return b.allowed == nil || b.allowed[name] }
 
 // call is a call in progress.
 type call struct {
@@ -28,11 +54,11 @@ type call struct {
 	invocation tool.Invocation
 	readOnly   bool
 	final      bool  // it succeeded, and its output may be shown to the user as it is
-	wait       *wait // nil if it needs nothing from outside
+	wait       *need // nil if it needs nothing from outside
 	cause      error // for the operator; may be nil
 	began      time.Time
 	// question is what the call asks the cache; nil if it is run in any case.
-	question *answers.Question[key]
+	question *answers.Question[resultKey]
 	source   *call // the identical call of the batch whose result this one shares; may be nil
 
 	submitted bool  // the client has run the call and submitted its output
@@ -46,7 +72,7 @@ type call struct {
 	cancelled bool
 	stop      context.CancelFunc // nil until the call starts
 
-	nest   nest
+	nested nestedCalls
 	answer chan returned[tool.Outcome] // from the tool, or from Abandon; nil until the tool is invoked
 	queued time.Duration               // before it was let in
 	// whole is the record's result before parts of it were cut. It is freed when no duplicate needs it.
@@ -65,6 +91,15 @@ const (
 	phaseRefused                // it is not run, and its record is complete but not reported
 	phaseEnded                  // its record is complete and reported
 )
+
+// need is what a call needs from outside. One goroutine at a time uses it, as with the phase.
+type need struct {
+	action   tool.Action
+	answer   *tool.Result // the client's, once it is submitted
+	approved pause.Permit
+	before   string // the digest of the calls before it
+	effect   effect // to be approved; the zero value for an output
+}
 
 // waits reports whether the call needs an output or an approval before it can run or end.
 func (c *call) waits() bool { return c.phase == phaseWaiting || c.phase == phaseAnnounced }
@@ -90,6 +125,13 @@ func (c *call) refuseFailed(cause error) {
 	c.fail(cause)
 }
 
+// deny refuses a call for lack of a permission.
+func (c *call) deny(permission, rule string, allow tool.Allow) {
+	c.refuse(tool.Denied, rule, tool.Denial{Permission: permission, Value: tool.Shown(c.record.Function.Name, maxShown), Rule: rule, Allow: allow})
+}
+
+const maxShown = 128 // bytes of a name that a receipt shows
+
 // cancel stops the call, or has it stop as soon as it starts.
 func (c *call) cancel() {
 	c.mu.Lock()
@@ -107,8 +149,8 @@ func (c *call) isCancelled() bool {
 	return c.cancelled
 }
 
-// take returns the context of a call that starts.
-func (c *call) take(ctx context.Context) (context.Context, context.CancelFunc) {
+// start returns the context of a call that starts.
+func (c *call) start(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, stop := context.WithCancel(ctx)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -119,96 +161,30 @@ func (c *call) take(ctx context.Context) (context.Context, context.CancelFunc) {
 	return ctx, stop
 }
 
-var errNoJSON = errors.New("the result's data is not JSON")
-
-// invoke runs the tool and completes the record. It always waits for the tool: one that outlived its record would
-// break the order of the calls. The exception is a tool that reports that it cannot be stopped; see Abandon.
-func (e *Executor) invoke(ctx context.Context, c *call) {
-	start := time.Now()
-	c.invocation.Request = c.batch.requests[c.tool].copied()
-	c.answer = make(chan returned[tool.Outcome], 1)
-	runApart(c.answer, func() (outcome tool.Outcome, err error) {
-		outcome, err = e.resolver.Invoke(ctx, c.invocation)
-		return outcome, normalize(&outcome, err)
-	})
-	r := <-c.answer
-	c.record.ExecutionTime = time.Since(start)
-	c.settle(r.value, r.err)
+// ended returns why a context has ended, or nil. A passed deadline counts even if the context's timer is late.
+func ended(ctx context.Context) error {
+	if at, ok := ctx.Deadline(); ok && ctx.Err() == nil && !time.Now().Before(at) {
+		return context.DeadlineExceeded
+	}
+	return ctx.Err()
 }
 
-// normalize sets the kind and the message that the tool's error stands for, and returns the error, or its cause if its
-// message says only that the host failed. It runs apart, since the error's methods are the tool's code as well.
-func normalize(outcome *tool.Outcome, err error) error {
-	outcome.Denials = each(outcome.Denials, func(d tool.Denial) tool.Denial {
-		d.Allow = storableAllow(d.Allow)
-		return d
-	})
-	result := &outcome.Result
-	if err == nil && len(result.Data) > 0 && !json.Valid(result.Data) {
-		err = errNoJSON
+// notStarted explains why a call was not started, given how its context ended.
+func notStarted(err error) (tool.Kind, string) {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return tool.Deadline, "the deadline passed before the call started"
 	}
-	switch {
-	case err != nil:
-		result.Success = false
-		result.Kind, result.Error = classify(err)
-		if failure, ok := errors.AsType[*tool.Error](err); ok && failure != nil && failure.Err != nil && result.Kind == tool.Internal {
-			err = failure.Err
-		}
-	case result.Success:
-		result.Kind, result.Error = "", ""
-	default:
-		result.Kind, result.Error = tool.ToolFailed, cmp.Or(result.Error, "the tool failed and did not say why")
-	}
-	return err
+	return tool.Cancelled, "the call was cancelled before it started"
 }
 
-// Abandon ends the call with the given outcome while its tool still runs, which did not return in time and cannot
-// be stopped. What the tool returns later is dropped, and its requests to the host are refused. Abandon does
-// nothing if the tool has returned.
-func (c *call) Abandon(outcome tool.Outcome, err error) {
-	err = normalize(&outcome, err)
-	select {
-	case c.answer <- returned[tool.Outcome]{outcome, err}:
-	default:
+// isTooLate refuses a call whose time has ended: checking long arguments takes a while.
+func (c *call) isTooLate(ctx context.Context) bool {
+	err := ended(ctx)
+	if err != nil {
+		c.refuse(notStarted(err))
 	}
+	return err != nil
 }
 
-// settle completes the record with a normalized outcome. An error without a kind means that the tool did not return.
-func (c *call) settle(outcome tool.Outcome, err error) {
-	c.record.Usage, c.record.Log, c.record.Denials, c.record.HostCalls = outcome.Usage, outcome.Log, outcome.Denials, outcome.HostCalls
-	c.record.Usage.Queue = c.queued
-	c.record.Result, c.cause = outcome.Result, err
-	if kind := outcome.Result.Kind; err != nil && (kind == "" || kind == tool.Internal) {
-		c.fail(err)
-	}
-}
-
-// classify returns the kind of a tool's error and the message for its reader. Errors that no tool should return
-// are internal.
-func classify(err error) (tool.Kind, string) {
-	var failure *tool.Error
-	var kind tool.Kind
-	switch {
-	case errors.As(err, &failure) && failure != nil:
-		kind = failure.Kind
-	case errors.As(err, &kind):
-	case errors.Is(err, context.DeadlineExceeded):
-		kind = tool.Deadline
-	case errors.Is(err, context.Canceled):
-		kind = tool.Cancelled
-	}
-	if !slices.Contains(tool.Kinds(), kind) {
-		return tool.Internal, ""
-	}
-	if failure != nil && failure.Message != "" {
-		return kind, failure.Message
-	}
-	switch kind {
-	case tool.Deadline:
-		return kind, "the call timed out"
-	case tool.Cancelled:
-		return kind, "the call was cancelled"
-	default:
-		return kind, "the call failed: " + string(kind)
-	}
-}
+// availabilityPermission is the permission in the denial of a call whose tool is unavailable.
+const availabilityPermission = "availability"

@@ -88,12 +88,6 @@
 // values and allowed tools, and its own tool's permissions. A read-only tool may only
 // call read-only tools.
 //
-// # Long results
-//
-// A result that exceeds the limit for models ([Output]) is cut between characters,
-// says so in its text, and stays readable in pages: by the program through
-// [Session.Page], by the model through [OutputTool].
-//
 // # Context values
 //
 // The host fills in the parameters that a manifest lists as context. A model that sets
@@ -101,18 +95,10 @@
 // keys case-insensitively, so that a forged "Project_ID" would win over the host's
 // "project_id".
 //
-// # Streams
-//
-// A [Stream] shows the progress of one batch: one goroutine runs it, another reads [Stream.Events].
-// Calls run in parallel and speak one at a time, in the order in which they first produced output;
-// while one speaks, from its first output to its end, the output of others waits. Hidden and nested calls
-// do not appear. A slow or absent reader delays nothing: waiting output is bounded ([StreamOptions]), only
-// the latest progress and partial image of each call is kept, and what is dropped is counted in
-// the call's next event. Starts, waits and ends are never dropped.
-//
-// # Logs and events
+// # What a batch reports
 //
 // The start and the end of each call are logged: at level info, at warn if the tool or the
-// caller is at fault, and at error if something crashed. Subscribers get events from queues of
-// their own ([Executor.Subscribe]), and a [Recorder] gets each record.
+// caller is at fault, and at error if something crashed. Subscribers get events ([Executor.Subscribe]), a
+// [Recorder] gets each record, and a [Stream] shows the progress of one batch. A result that exceeds the limit for
+// models ([Output]) is cut, and stays readable in pages.
 package executor

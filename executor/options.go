@@ -2,6 +2,7 @@ package executor
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -131,6 +132,25 @@ type Output struct {
 	// Hint returns the words that tell the model, in what is left of a part, how to read the rest. Nil
 	// refers to [OutputTool], if the resolver has it and the session may call it.
 	Hint func(tool.Cut) string
+}
+
+// Pause configures paused batches. The zero value is a safe default.
+type Pause struct {
+	// Expire is how long a state can be resumed. Zero means 24 hours. All processes that share states
+	// should use the same value.
+	Expire time.Duration
+	// Claim ensures that a state is resumed once among all processes that share it. If it is nil, each
+	// executor ensures that only for itself.
+	Claim Claimer
+}
+
+// Claimer claims states before they are resumed, like a table with a unique key. It must be safe for
+// concurrent use.
+type Claimer interface {
+	// Claim claims the state with this key, which is opaque and shorter than 128 bytes. The claim must
+	// last until expires, after which no copy of the state is accepted. Claim returns false if the
+	// state was claimed before. An error or a panic means that it was not claimed.
+	Claim(ctx context.Context, key string, expires time.Time) (bool, error)
 }
 
 // maxPer keeps durations from overflowing.

@@ -3,18 +3,12 @@ package executor
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
 	"strings"
-	"sync"
-	"unicode/utf8"
 
-	"github.com/caisson-run/caisson/executor/internal/repair"
-	"github.com/caisson-run/caisson/internal/schema"
-	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -24,7 +18,7 @@ const suggestions = 3
 // newCall returns a call that has yet to be planned.
 func (b *batch) newCall(requested tool.Call, id string) *call {
 	requested.Type = cmp.Or(requested.Type, tool.FunctionCall)
-	return &call{batch: b, tool: clip(requested.Function.Name), record: tool.Record{Call: requested, CallID: id}}
+	return &call{batch: b, tool: sanitizeName(requested.Function.Name), record: tool.Record{Call: requested, CallID: id}}
 }
 
 // plan makes the call ready to run, or completes its record with why it is not run.
@@ -36,7 +30,7 @@ func (c *call) plan(ctx context.Context) {
 
 // tryPlan is plan. The error is a failure of the host.
 func (c *call) tryPlan(ctx context.Context) (err error) {
-	defer catch(&err)
+	defer recoverError(&err)
 	found := c.find()
 	if err := ctx.Err(); err != nil { // a batch may be long, and planning is work
 		c.refuse(notStarted(err))
@@ -90,7 +84,7 @@ func (c *call) tryPlan(ctx context.Context) (err error) {
 	if repaired.Misfit != nil {
 		return c.refuseMisfit(ctx, repaired.Arguments, repaired.Misfit)
 	}
-	arguments, err = inDigits(complete(repaired.Arguments, values), integers)
+	arguments, err = inDigits(withContext(repaired.Arguments, values), integers)
 	if err != nil {
 		c.refuse(tool.InvalidArguments, err.Error())
 		return nil
@@ -125,21 +119,12 @@ func (c *call) find() (found bool) {
 	return found
 }
 
-// isTooLate refuses a call whose time has ended: checking long arguments takes a while.
-func (c *call) isTooLate(ctx context.Context) bool {
-	err := ended(ctx)
-	if err != nil {
-		c.refuse(notStarted(err))
-	}
-	return err != nil
-}
-
 // unknown says that there is no such tool, and which allowed one replaces it or has a similar name.
 func (c *call) unknown() string {
 	name, n := c.record.Function.Name, suggestions
 	if s, ok := c.batch.executor.resolver.(Successor); ok {
 		if instead, ok := s.Replacement(name); ok && c.batch.allows(instead) {
-			return fmt.Sprintf("the tool %q is retired; call %s instead", clip(name), instead)
+			return fmt.Sprintf("the tool %q is retired; call %s instead", sanitizeName(name), instead)
 		}
 	}
 	if c.batch.allowed != nil {
@@ -151,15 +136,12 @@ func (c *call) unknown() string {
 			near = append(near, candidate)
 		}
 	}
-	message := fmt.Sprintf("there is no tool %q", clip(name))
+	message := fmt.Sprintf("there is no tool %q", sanitizeName(name))
 	if len(near) > 0 {
 		message += "; did you mean " + strings.Join(near, ", ") + "?"
 	}
 	return message
 }
-
-// availabilityPermission is the permission in the denial of a call whose tool is unavailable.
-const availabilityPermission = "availability"
 
 // permitted refuses a call of a tool that the agent may not call or that is unavailable.
 func (c *call) permitted() bool {
@@ -182,89 +164,5 @@ func (c *call) permitted() bool {
 	return false
 }
 
-// clip makes a name that a model wrote safe to show. Registered names are unchanged.
-func clip(name string) string { return tool.Shown(name, 64) }
-
-// parse reads the call's arguments: a JSON object, or the free text of a custom call. The error is worded for
-// a model.
-func (c *call) parse() (tool.Arguments, error) {
-	text, m := c.record.Function.Arguments, c.entry.Manifest
-	switch {
-	case c.record.Type != tool.CustomCall:
-		return c.parseObject(text)
-	case m == nil: // plan refuses the call for that
-		return tool.Arguments{}, nil
-	case m.Type != tool.CustomCall:
-		return tool.Arguments{}, fmt.Errorf("%w: %s takes a JSON object, and no free text", tool.ErrArguments, c.tool)
-	}
-	return freeText(m, text)
-}
-
-// freeText makes the text of a custom call the value of its tool's only parameter.
-func freeText(m *manifests.Manifest, text string) (tool.Arguments, error) {
-	if len(text) > tool.MaxArgumentsBytes {
-		return tool.Arguments{}, fmt.Errorf("%w: %d bytes are over the limit of %d", tool.ErrArguments, len(text), tool.MaxArgumentsBytes)
-	}
-	if !utf8.ValidString(text) {
-		return tool.Arguments{}, fmt.Errorf("%w: the text is not valid UTF-8", tool.ErrArguments)
-	}
-	var shown struct {
-		Required []string `json:"required"`
-	}
-	if err := json.Unmarshal(m.ModelParameters, &shown); err != nil || len(shown.Required) != 1 {
-		return tool.Arguments{}, fmt.Errorf("%w: %s has no parameter for free text", tool.ErrArguments, m.Name)
-	}
-	return tool.Arguments{}.With(shown.Required[0], json.RawMessage(repair.Quote(text))), nil
-}
-
-// made caches a value per tool that is made from its parameters when first needed. For a large schema that
-// takes longer than a call may be late, so it is made once, on a goroutine of its own, and calls stop waiting when
-// their time is up. The zero value is empty. It is safe for concurrent use.
-type made[T any] struct {
-	mu     sync.Mutex
-	byTool map[string]*madeOf[T]
-}
-
-// madeOf belongs to one schema: a tool that is loaded again has another.
-type madeOf[T any] struct {
-	schema *schema.Schema
-	done   chan struct{} // closed when value and err are set
-	value  T
-	err    error
-}
-
-// of returns the tool's value, and starts making it the first time. The error may be that of ctx.
-func (a *made[T]) of(ctx context.Context, m *manifests.Manifest, do func() (T, error)) (T, error) {
-	known := a.begin(m, do)
-	select {
-	case <-known.done: // in all calls but the first, and found out faster if nothing else is waited for
-		return known.value, known.err
-	default:
-	}
-	select {
-	case <-known.done:
-		return known.value, known.err
-	case <-ctx.Done():
-		var none T
-		return none, ctx.Err()
-	}
-}
-
-func (a *made[T]) begin(m *manifests.Manifest, do func() (T, error)) *madeOf[T] {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	known := a.byTool[m.Name]
-	if known != nil && known.schema == m.Parameters {
-		return known
-	}
-	known = &madeOf[T]{schema: m.Parameters, done: make(chan struct{})}
-	if a.byTool == nil {
-		a.byTool = map[string]*madeOf[T]{}
-	}
-	a.byTool[m.Name] = known
-	go func() {
-		defer close(known.done)
-		known.value, known.err = apart(do)
-	}()
-	return known
-}
+// sanitizeName makes a name that a model wrote safe to show. Registered names are unchanged.
+func sanitizeName(name string) string { return tool.Shown(name, 64) }

@@ -2,12 +2,16 @@ package executor
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"unicode/utf8"
 
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -50,8 +54,8 @@ func (r request) copied() tool.Request {
 // append appends what identifies the request.
 func (r request) append(to []byte) []byte { return append(to, r.digest[:]...) }
 
-// requests returns what the caller's request says to tools, by registered name.
-func (e *Executor) requests(given map[string]tool.Request) (map[string]request, error) {
+// newRequests returns what the caller's request says to tools, by registered name.
+func newRequests(resolver Resolver, given map[string]tool.Request) (map[string]request, error) {
 	if len(given) == 0 {
 		return nil, nil
 	}
@@ -61,7 +65,7 @@ func (e *Executor) requests(given map[string]tool.Request) (map[string]request, 
 		if err != nil {
 			return nil, err
 		}
-		entry, ok := e.resolver.Get(name)
+		entry, ok := resolver.Get(name)
 		if !ok {
 			continue
 		}
@@ -71,4 +75,72 @@ func (e *Executor) requests(given map[string]tool.Request) (map[string]request, 
 		requests[entry.Name] = r
 	}
 	return requests, nil
+}
+
+// Bounds of the tools that a batch may bring. Checking a schema takes about a microsecond per byte.
+const (
+	maxBrought      = 128
+	maxBroughtBytes = 256 << 10 // of their schemas together
+)
+
+// freeTextParameters is the schema of a custom tool that a caller brings without one.
+const freeTextParameters = `{"type":"object","properties":{"input":{"type":"string"}},"required":["input"],"additionalProperties":false}`
+
+// clientTools returns the tools that a caller brings, by name. They are checked like manifests of tools that clients run,
+// which they then are. Descriptions are for the caller's own model, so that they are left out.
+func clientTools(definitions []tool.Definition) (map[string]registry.Entry, error) {
+	if len(definitions) == 0 {
+		return nil, nil
+	}
+	if len(definitions) > maxBrought {
+		return nil, fmt.Errorf("%d tools in Client are over the limit of %d", len(definitions), maxBrought)
+	}
+	size := 0
+	for _, d := range definitions {
+		size += len(d.Parameters)
+	}
+	if size > maxBroughtBytes {
+		return nil, fmt.Errorf("the schemas of the tools in Client have %d bytes, over the limit of %d", size, maxBroughtBytes)
+	}
+	entries := make(map[string]registry.Entry, len(definitions))
+	for i, d := range definitions {
+		m, err := manifestOf(d)
+		if err != nil {
+			return nil, fmt.Errorf("tool %d of Client, %s: %w", i, tool.Shown(d.Name, 64), err)
+		}
+		if _, twice := entries[m.Name]; twice {
+			return nil, fmt.Errorf("two tools of Client have the name %s", m.Name)
+		}
+		entries[m.Name] = registry.Entry{Name: m.Name, Manifest: m}
+	}
+	return entries, nil
+}
+
+// manifestOf returns the manifest that a definition stands for.
+func manifestOf(d tool.Definition) (*manifests.Manifest, error) {
+	parameters := d.Parameters
+	if len(parameters) == 0 || string(parameters) == "null" {
+		parameters = json.RawMessage(`{"type":"object"}`)
+		if d.Type == tool.CustomCall {
+			parameters = json.RawMessage(freeTextParameters)
+		}
+	}
+	source, err := json.Marshal(struct {
+		Schema      string              `json:"schema"`
+		Name        string              `json:"name"`
+		Description string              `json:"description"`
+		Execution   manifests.Execution `json:"execution"`
+		Type        string              `json:"type"`
+		Parameters  json.RawMessage     `json:"parameters"`
+	}{manifests.SchemaV1, d.Name, "A tool of the caller's.", manifests.ExecutionClient, cmp.Or(d.Type, tool.FunctionCall), parameters})
+	if err != nil {
+		return nil, errors.New("its parameters are not JSON")
+	}
+	m, err := manifests.Parse("", source)
+	var wrong *manifests.Error
+	if errors.As(err, &wrong) {
+		p := wrong.Problems[0] // its line is that of a document that the caller has not written
+		return nil, fmt.Errorf("%s: %s (%s)", cmp.Or(p.Path, "its definition"), p.Message, p.Fix)
+	}
+	return m, err
 }

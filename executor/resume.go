@@ -4,58 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
-	"sync"
 	"time"
 
-	"github.com/caisson-run/caisson/executor/internal/swept"
+	"github.com/caisson-run/caisson/executor/internal/pause"
 	"github.com/caisson-run/caisson/tool"
 )
-
-// Status is the state of a batch.
-type Status string
-
-// The statuses.
-const (
-	Completed      Status = "completed"       // all of its calls have ended
-	RequiresAction Status = "requires_action" // it is paused until [Executor.Resume] gets outputs or approvals
-)
-
-// Why a batch cannot be resumed, for errors.Is. The error names the call; one error reports all mistakes
-// of a submission. Nothing has run, and the state can be tried again.
-var (
-	ErrInvalidState  = errors.New("invalid state")                        // it is damaged, or of another version
-	ErrWrongSession  = errors.New("the batch belongs to another session") // tenant or context values differ
-	ErrUnknownCall   = errors.New("no waiting call has this id")          // or more than one does
-	ErrMissingAnswer = errors.New("a waiting call has no answer")         // each needs one
-	ErrDoubledAnswer = errors.New("a call has more than one answer")
-	ErrWrongAnswer   = errors.New("the answer is of the wrong type")    // as an output where an approval is needed
-	ErrNotApproved   = errors.New("the approval is for something else") // its fingerprint is missing or another
-	ErrExpired       = errors.New("the paused batch has expired")
-	// ErrAlreadyResumed may also mean that the batch is being resumed now. Calls may have run.
-	ErrAlreadyResumed = errors.New("the batch was already resumed")
-)
-
-// Pause configures paused batches. The zero value is a safe default.
-type Pause struct {
-	// Expire is how long a state can be resumed. Zero means 24 hours. All processes that share states
-	// should use the same value.
-	Expire time.Duration
-	// Claim ensures that a state is resumed once among all processes that share it. If it is nil, each
-	// executor ensures that only for itself.
-	Claim Claimer
-}
-
-// Claimer claims states before they are resumed, like a table with a unique key. It must be safe for
-// concurrent use.
-type Claimer interface {
-	// Claim claims the state with this key, which is opaque and shorter than 128 bytes. The claim must
-	// last until expires, after which no copy of the state is accepted. Claim returns false if the
-	// state was claimed before. An error or a panic means that it was not claimed.
-	Claim(ctx context.Context, key string, expires time.Time) (bool, error)
-}
 
 // Resumption resumes a paused batch.
 type Resumption struct {
@@ -82,23 +37,22 @@ type Resumption struct {
 //
 // The error wraps [ErrInvalidBatch], one or more of the errors listed with [ErrExpired], the error of ctx,
 // or that of [Pause.Claim]. Nothing has happened then, and the state can be tried again; a Stream cannot.
-func (e *Executor) Resume(ctx context.Context, r Resumption) (Report, error) {
+func (e *Executor) Resume(ctx context.Context, r Resumption) (report Report, err error) {
+	defer wrapError("resume", &err)
 	requested := Batch{Session: r.Session, Timeout: r.Timeout, Parallel: r.Parallel, Files: r.Files, Trace: r.Trace, Requests: r.Requests, Client: r.Client, Stream: r.Stream}
-	return attend(ctx, "resume", requested, func(ctx context.Context) (Report, error) { return e.resume(ctx, requested, r) })
-}
-
-func (e *Executor) resume(ctx context.Context, requested Batch, r Resumption) (Report, error) {
-	if r.State.batch == nil {
-		return Report{}, fmt.Errorf("%w: it is empty", ErrInvalidState)
-	}
-	stored := r.State.batch
-	b, err := e.newBatch(requested, len(stored.Calls))
+	stored := r.State.stored()
+	ctx, b, err := e.begin(ctx, requested, len(stored.Calls))
 	if err != nil {
 		return Report{}, err
 	}
-	defer b.session.finish()
+	defer b.end()
 	b.id, b.revision, b.totals = stored.ID, stored.Revision, stored.Totals
-	given, err := e.admit(b, stored, r)
+	if r.State.batch == nil {
+		return Report{}, fmt.Errorf("%w: it is empty", ErrInvalidState)
+	}
+	given, err := stored.Match(pause.Submission{
+		Session: b.session.digest(stored.ID), Longest: e.options.Pause.Expire, Outputs: r.Outputs, Approvals: r.Approvals,
+	})
 	if err != nil {
 		return Report{}, err
 	}
@@ -110,41 +64,28 @@ func (e *Executor) resume(ctx context.Context, requested Batch, r Resumption) (R
 	}
 	calls := b.replan(ctx, stored, given)
 	b.forgetPast(calls)
-	return b.play(ctx, tool.BatchResumed, calls), nil
+	return b.runCalls(ctx, tool.BatchResumed, calls), nil
 }
-
-// admit checks that a batch can resume with what was submitted. All mistakes are in the error.
-func (e *Executor) admit(b *batch, stored *storedBatch, r Resumption) (map[string]submitted, error) {
-	var m mistakes
-	now := time.Now()
-	switch {
-	case !now.Before(stored.Expires):
-		m.add(ErrExpired, "%s", stored.Expires.Format(time.RFC3339))
-	case stored.Expires.After(now.Add(e.options.Pause.Expire + clocksDiffer)):
-		m.add(ErrInvalidState, "it expires at %s, later than batches may wait here", stored.Expires.Format(time.RFC3339))
-	}
-	if b.session.digest(stored.ID) != stored.Session {
-		m.add(ErrWrongSession, "the batch began with another tenant or other context values")
-	}
-	given := m.match(stored.pending(), r.Outputs, r.Approvals)
-	return given, m.err()
-}
-
-// clocksDiffer is how far the clock of another process may be ahead.
-const clocksDiffer = 5 * time.Minute
 
 // claim claims the state, so that it is resumed once. Neither the owner nor the duration of the claim is taken
 // from the state, so that a forged one cannot claim another tenant's.
-func (e *Executor) claim(ctx context.Context, session *Session, stored *storedBatch) error {
+func (e *Executor) claim(ctx context.Context, session *Session, stored *pause.Batch) error {
 	key := stored.ID + "." + strconv.Itoa(stored.Revision) + "." + stored.Session[:16] // the session's digest was checked
-	until := time.Now().Add(e.options.Pause.Expire + clocksDiffer)
-	if !e.claims.take(key, until) {
+	until := time.Now().Add(e.options.Pause.Expire + pause.ClocksDiffer)
+	if !e.claims.Take(key, until) {
 		return ErrAlreadyResumed
 	}
-	ours, err := e.claimElsewhere(ctx, session, stored, key, until)
+	ours, err := true, error(nil)
+	if session.inProgress(stored.Calls) {
+		err = fmt.Errorf("%w: one of its calls has the call_id of one that is under way", ErrInvalidState)
+	} else if claimer := e.options.Pause.Claim; claimer != nil { // among the other processes
+		if ours, err = isolate(func() (bool, error) { return claimer.Claim(ctx, key, until) }); err != nil {
+			err = fmt.Errorf("claim: %w", err)
+		}
+	}
 	switch {
 	case err != nil: // it can be tried again
-		e.claims.release(key)
+		e.claims.Release(key)
 		return err
 	case !ours:
 		return ErrAlreadyResumed
@@ -152,66 +93,26 @@ func (e *Executor) claim(ctx context.Context, session *Session, stored *storedBa
 	return nil
 }
 
-// claims are the states that were resumed, each remembered until no copy of it is accepted any more. The
-// zero value is empty. It is safe for concurrent use.
-type claims struct {
-	mu    sync.Mutex
-	taken swept.Map[string, time.Time] // when each is forgotten
-}
-
-// take claims a state. It returns false if that was claimed before.
-func (c *claims) take(key string, until time.Time) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	now := time.Now()
-	if ends, ok := c.taken.Get(key); ok && now.Before(ends) {
-		return false
-	}
-	c.taken.Put(key, until, func(ends time.Time) bool { return !now.Before(ends) })
-	return true
-}
-
-func (c *claims) release(key string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.taken.Delete(key)
-}
-
-// claimElsewhere claims a state that is claimed in this process among the other processes.
-func (e *Executor) claimElsewhere(ctx context.Context, session *Session, stored *storedBatch, key string, until time.Time) (ours bool, err error) {
-	if session.underWay(stored.Calls) {
-		return false, fmt.Errorf("%w: one of its calls has the call_id of one that is under way", ErrInvalidState)
-	}
-	claimer := e.options.Pause.Claim
-	if claimer == nil {
-		return true, nil
-	}
-	ours, err = apart(func() (bool, error) { return claimer.Claim(ctx, key, until) })
-	if err != nil {
-		return false, fmt.Errorf("claim: %w", err)
-	}
-	return ours, nil
-}
-
 // replan returns a state's calls: ended ones as they are, and the others planned as if they were new, since
 // nothing that decides what a call may do is taken from a state.
-func (b *batch) replan(ctx context.Context, stored *storedBatch, given map[string]submitted) []*call {
+func (b *batch) replan(ctx context.Context, stored *pause.Batch, given map[string]pause.Answer) []*call {
 	calls := make([]*call, len(stored.Calls))
 	for i := range stored.Calls {
 		s := &stored.Calls[i]
-		b.order.add(s.CallID)
 		if s.Ended != nil {
-			calls[i] = &call{batch: b, record: s.record(), phase: phaseEnded, final: s.Ended.Final}
+			b.order.add(s.CallID)
+			calls[i] = &call{batch: b, record: s.Record(), phase: phaseEnded, final: s.Ended.Final}
 			continue
 		}
 		c := b.newCall(s.Call, s.CallID)
 		calls[i] = c
 		answer, answered := given[s.CallID]
-		if c.submitted = answer.output != nil; c.submitted { // the client has run it, so there is no hurry
+		if c.submitted = answer.Output != nil; c.submitted { // the client has run it, so there is no hurry
 			c.plan(context.WithoutCancel(ctx))
 		} else {
 			c.plan(ctx)
 		}
+		b.order.add(s.CallID)
 		if answered {
 			c.submit(s, answer)
 		}
@@ -242,30 +143,34 @@ func (b *batch) forgetAll() {
 }
 
 // submit applies what was submitted for a call that was planned again.
-func (c *call) submit(s *storedCall, answer submitted) {
+func (c *call) submit(s *pause.Call, answer pause.Answer) {
 	switch {
-	case answer.output != nil:
-		c.submitOutput(s, answer.output)
+	case answer.Output != nil:
+		c.submitOutput(s, answer.Output)
 	case c.phase == phaseRefused:
-	case !answer.approval.Approve:
-		c.rejected(answer.approval.Reason)
-	case c.wait != nil && !c.isClient() && c.wait.action.Fingerprint == answer.approval.Fingerprint && c.wasShown(s):
-		approval := fromNow(*answer.approval)
-		c.phase, c.wait.approved = phasePlanned, permit{approval.Fingerprint, approval.Until}
+	case !answer.Approval.Approve:
+		rule := "the call was not approved"
+		if answer.Approval.Reason != "" {
+			rule += ": " + tool.Shown(answer.Approval.Reason, maxReason)
+		}
+		c.deny("approval", rule, tool.Allow{})
+	case c.wait != nil && !c.isClient() && c.wait.action.Fingerprint == answer.Approval.Fingerprint && c.wasShown(s):
+		approval := pause.FromNow(*answer.Approval)
+		c.phase, c.wait.approved = phasePlanned, pause.Permit{Fingerprint: approval.Fingerprint, Until: approval.Until}
 		if approval.Scope == tool.ApproveSession || approval.Scope == tool.ApproveFor { // for all calls that do the same
 			approval.Fingerprint = c.wait.effect.digest
-			keepApproval(c.batch.session.approved, approval)
+			c.batch.session.approved.Keep(approval)
 		}
 	}
 }
 
 // submitOutput gives a call the result of the client's run, if its tool is still the client's and has the same name.
-func (c *call) submitOutput(s *storedCall, output *tool.Result) {
+func (c *call) submitOutput(s *pause.Call, output *tool.Result) {
 	switch {
 	case c.phase == phaseRefused:
-		c.untaken(c.record.Result.Error)
+		c.rejectOutput(c.record.Result.Error)
 	case !c.isClient() || s.Waits.Tool != c.tool:
-		c.untaken("the tool was replaced in the meantime")
+		c.rejectOutput("the tool was replaced in the meantime")
 	default:
 		c.phase, c.wait.answer = phaseAnswered, output
 		if !s.Waits.Hints.ReadOnly { // when it was run
@@ -280,9 +185,9 @@ func (c *call) isUntaken() bool {
 	return c.record.Result.Kind == tool.Cancelled || c.record.Result.Kind == tool.Internal
 }
 
-// untaken completes the record of such a call. Running it, or asking the model to repeat it, would do twice
+// rejectOutput completes the record of such a call. Running it, or asking the model to repeat it, would do twice
 // what the client has done.
-func (c *call) untaken(why string) {
+func (c *call) rejectOutput(why string) {
 	c.batch.forgetAll()
 	kind := tool.Cancelled
 	if c.record.Result.Kind == tool.Internal {
@@ -293,22 +198,13 @@ func (c *call) untaken(why string) {
 }
 
 // wasShown reports whether the state's action, which the approver saw, is the call's own.
-func (c *call) wasShown(s *storedCall) bool {
-	shown, err := json.Marshal(s.action())
+func (c *call) wasShown(s *pause.Call) bool {
+	shown, err := json.Marshal(s.Action())
 	if err != nil {
 		return false
 	}
 	own, err := json.Marshal(c.wait.action)
 	return err == nil && bytes.Equal(shown, own)
-}
-
-// rejected refuses a call that was not approved.
-func (c *call) rejected(reason string) {
-	rule := "the call was not approved"
-	if reason != "" {
-		rule += ": " + tool.Shown(reason, maxReason)
-	}
-	c.deny("approval", rule, tool.Allow{})
 }
 
 // maxReason bounds, in bytes, the reason for a rejection that a model is shown.

@@ -1,25 +1,23 @@
 package executor
 
 import (
-	"bytes"
 	"cmp"
-	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"maps"
 	"slices"
 
 	"github.com/caisson-run/caisson/executor/internal/answers"
-	"github.com/caisson-run/caisson/executor/internal/breaker"
+	"github.com/caisson-run/caisson/executor/internal/output"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
 )
 
-// key identifies everything that determines a read-only call's result. A registration stands for the
+// resultKey identifies everything that determines a read-only call's result. A registration stands for the
 // tool's module, its manifest, its effective permissions and its mounts, which are all fixed
 // when it is loaded; where these depend on the call, they do so through the context values.
-type key struct {
+type resultKey struct {
 	tool    tool.Registration
 	tenant  string
 	session string            // its key; empty: the same in all sessions of the tenant
@@ -49,8 +47,8 @@ func (c *call) ask() error {
 	if reuse.Scope == ReuseNone || !behavior.ReadOnly || behavior.Cache == manifests.CacheOff || c.entry.Registration == (tool.Registration{}) {
 		return nil
 	}
-	q := &answers.Question[key]{
-		Key:     key{tool: c.entry.Registration, tenant: b.session.tenant},
+	q := &answers.Question[resultKey]{
+		Key:     resultKey{tool: c.entry.Registration, tenant: b.session.tenant},
 		Domains: []string{tenantDomain(b.session.tenant)},
 		TTL:     cmp.Or(behavior.Cache, reuse.TTL),
 		Alone:   c.parent != nil, // two tools that wait for each other's calls would wait forever
@@ -81,7 +79,12 @@ func (c *call) ask() error {
 		return err
 	}
 	if callees != nil {
-		text = b.appendAllowed(append(text, callees...))
+		text = append(text, callees...)
+		if b.allowed == nil {
+			text = append(text, 0)
+		} else {
+			text = appendText(append(text, 1), slices.Sorted(maps.Keys(b.allowed))...)
+		}
 	}
 	if files {
 		q.Domains = append(q.Domains, writableFiles)
@@ -117,86 +120,23 @@ func appendFiles(text []byte, files []tool.File) []byte {
 	return text
 }
 
-func (b *batch) appendAllowed(text []byte) []byte {
-	if b.allowed == nil {
-		return append(text, 0)
-	}
-	return appendText(append(text, 1), slices.Sorted(maps.Keys(b.allowed))...)
-}
-
-// answer completes a call's record from the cache, or by running the call. Identical calls at the same time are
-// run once. No call waits for one that itself waits for a slot: that may be one of many of another session.
-func (b *batch) answer(ctx context.Context, c *call) {
-	if c.question == nil || b.executor.options.Reuse.Scope == ReuseBatch {
-		b.attempt(ctx, c)
-		return
-	}
-	var in admitted
-	ready := answers.Ready{
-		Get: func(ctx context.Context) (err error) {
-			in, err = b.executor.admission.enter(ctx, c)
-			return err
-		},
-		Drop: func() { in.leave(breaker.Unknown) },
-	}
-	known, from, err := b.executor.answers.Do(ctx, *c.question, ready, func(ctx context.Context) (answered, bool) {
-		b.perform(ctx, c, in)
-		lasts := c.record.Result.Success && !c.unkept.Load()
-		if !lasts {
-			return answered{}, false
-		}
-		return answered{source: c.record.CallID, result: cloned(c.record.Result)}, true
-	})
-	switch {
-	case err != nil:
-		c.notAdmitted(err)
-	case from != answers.Asked:
-		c.record.Cached, c.record.Source, c.record.Result = true, known.source, cloned(known.result)
-	}
-}
-
 // barrier invalidates what a call that is not read-only may make stale, now and when it has ended.
 func (b *batch) barrier(c *call) (end func()) {
 	domains := []string{tenantDomain(b.session.tenant)}
-	if writesFiles(c.entry.Manifest) {
+	if slices.ContainsFunc(c.entry.Manifest.Permissions.Files, func(p manifests.FilePermission) bool { return p.Access == manifests.AccessReadWrite }) {
 		domains = append(domains, writableFiles)
 	}
 	return b.executor.answers.Barrier(domains...)
 }
 
-func writesFiles(m *manifests.Manifest) bool {
-	return slices.ContainsFunc(m.Permissions.Files, func(p manifests.FilePermission) bool { return p.Access == manifests.AccessReadWrite })
-}
-
-// tells reports whether the call's result also holds for its duplicates: it ran, or was cached, and did not end
+// isShareable reports whether the call's result also holds for its duplicates: it ran, or was cached, and did not end
 // for a reason of its own.
-func (c *call) tells() bool {
+func (c *call) isShareable() bool {
 	return !c.record.Skipped && !slices.Contains([]tool.Kind{tool.Busy, tool.Cancelled, tool.Internal}, c.record.Result.Kind)
 }
 
-// passing reports whether a nested call failed for a transient reason.
-func (c *call) passing() bool {
-	switch c.record.Result.Kind {
-	case "", tool.ToolFailed, tool.InvalidArguments, tool.Memory, tool.Output: // but not Fuel, which may be its caller's
-		return false
-	case tool.Denied:
-		return !c.record.Skipped || slices.ContainsFunc(c.record.Denials, func(d tool.Denial) bool { return d.Permission == availabilityPermission })
-	}
-	return true
-}
-
-// duplicates completes the record with the result of a call of the same batch.
-func (c *call) duplicates(source *call) {
+// copyResult completes the record with the result of a call of the same batch.
+func (c *call) copyResult(source *call) {
 	c.record.Skipped, c.record.Source = true, source.record.CallID
-	c.record.Result, c.record.Cuts, c.whole = cloned(source.record.Result), slices.Clone(source.record.Cuts), source.whole
-}
-
-// cloned returns a deep copy of a result.
-func cloned(r tool.Result) tool.Result {
-	r.Data = bytes.Clone(r.Data)
-	r.Content = slices.Clone(r.Content)
-	for i := range r.Content {
-		r.Content[i].Data = bytes.Clone(r.Content[i].Data)
-	}
-	return r
+	c.record.Result, c.record.Cuts, c.whole = output.Clone(source.record.Result), slices.Clone(source.record.Cuts), source.whole
 }

@@ -11,45 +11,40 @@ import (
 // schedule runs calls as far as possible: adjacent read-only calls in parallel, any other alone. Refused calls
 // run nothing, so they are no barriers. It returns the status of the batch.
 func (b *batch) schedule(ctx context.Context, calls []*call) Status {
-	all := calls
-	b.settleAnswers(ctx, calls)
-	b.refuseLong(ctx, calls)
-	b.requestApprovals(ctx, calls)
+	for _, c := range calls { // first, since their effects precede those of any call that runs from now on
+		if c.phase == phaseAnswered {
+			b.finish(ctx, c)
+		}
+	}
+	b.refuseTooLong(ctx, calls, maxWaitingBytes, false) // before they are announced
+	for _, c := range calls {                           // all approvals at once, so that the approver is asked once
+		if c.waits() && !c.isClient() {
+			b.announce(ctx, c)
+		}
+	}
+	left, ready := calls, make([]*call, 0, len(calls))
 	for {
-		calls = b.runReady(ctx, calls)
+		for len(left) > 0 && left[0].phase == phaseEnded {
+			left = left[1:]
+		}
+		ready = b.ready(ctx, left, ready[:0])
 		switch {
-		case len(calls) == 0:
+		case len(ready) > 0:
+			b.runParallel(ctx, ready)
+		case len(left) == 0:
 			return Completed
 		case ended(ctx) != nil:
-			for _, c := range calls {
+			for _, c := range left {
 				if c.phase != phaseEnded {
 					b.finish(ctx, c) // which refuses it
 				}
 			}
 			return Completed
-		}
-		if b.runIdle(ctx, calls) || b.refuseUnstorable(ctx, all) {
-			continue // others may be ready now
-		}
-		if b.session.park(calls) {
-			b.keepApprovals(calls)
+		case b.runIdle(ctx, left) || b.refuseTooLong(ctx, calls, maxCallsBytes, true): // others may be ready now
+		case b.session.park(left):
+			b.keepApprovals(left)
 			return RequiresAction
 		}
-	}
-}
-
-// runReady runs calls until none is ready. It returns the rest, from the first call that has not ended.
-func (b *batch) runReady(ctx context.Context, calls []*call) []*call {
-	ready := make([]*call, 0, len(calls))
-	for {
-		for len(calls) > 0 && calls[0].phase == phaseEnded {
-			calls = calls[1:]
-		}
-		ready = b.ready(ctx, calls, ready[:0])
-		if len(ready) == 0 {
-			return calls
-		}
-		b.together(ctx, ready)
 	}
 }
 
@@ -100,15 +95,15 @@ func (b *batch) runIdle(ctx context.Context, calls []*call) (some bool) {
 
 // finish runs a call that has no duplicates.
 func (b *batch) finish(ctx context.Context, c *call) {
-	b.run(ctx, c)
+	b.runCall(ctx, c)
 	c.whole = tool.Result{}
 }
 
-// together runs calls in parallel, within the limit and started in order. It returns when all have ended, except
+// runParallel runs calls in parallel, within the limit and started in order. It returns when all have ended, except
 // those that wait again.
-func (b *batch) together(ctx context.Context, calls []*call) {
+func (b *batch) runParallel(ctx context.Context, calls []*call) {
 	if len(calls) == 1 {
-		b.runSame(ctx, calls)
+		b.runGroup(ctx, calls)
 		return
 	}
 	questions := group(calls)
@@ -121,7 +116,7 @@ func (b *batch) together(ctx context.Context, calls []*call) {
 				if i >= len(questions) {
 					return
 				}
-				b.runSame(ctx, questions[i])
+				b.runGroup(ctx, questions[i])
 			}
 		})
 	}
@@ -131,7 +126,7 @@ func (b *batch) together(ctx context.Context, calls []*call) {
 // group groups identical calls, at the position of the first.
 func group(calls []*call) [][]*call {
 	groups := make([][]*call, 0, len(calls))
-	first := make(map[key]int, len(calls))
+	first := make(map[resultKey]int, len(calls))
 	for i, c := range calls {
 		if c.question != nil {
 			if at, ok := first[c.question.Key]; ok {
@@ -145,17 +140,17 @@ func group(calls []*call) [][]*call {
 	return groups
 }
 
-// runSame runs the first of identical calls. The others share its result, unless that says nothing about
+// runGroup runs the first of identical calls. The others share its result, unless that says nothing about
 // theirs.
-func (b *batch) runSame(ctx context.Context, calls []*call) {
+func (b *batch) runGroup(ctx context.Context, calls []*call) {
 	var source *call
 	for _, c := range calls {
 		if !b.clear(ctx, c) {
 			continue
 		}
 		c.source = source
-		b.run(ctx, c)
-		if source == nil && c.tells() {
+		b.runCall(ctx, c)
+		if source == nil && c.isShareable() {
 			source = c
 			continue
 		}

@@ -5,17 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"runtime"
 	"slices"
 	"strconv"
 	"sync"
 	"unicode/utf8"
-	"weak"
 
 	"github.com/google/uuid"
-	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/caisson-run/caisson/executor/internal/output"
+	"github.com/caisson-run/caisson/executor/internal/pause"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -58,7 +56,7 @@ type Session struct {
 	files    []tool.File
 	cut      *output.Store
 
-	approved *lru.Cache[string, tool.Approval] // see newApprovals
+	approved *pause.Approvals
 
 	mu      sync.Mutex
 	allowed []string         // nil allows all
@@ -90,11 +88,11 @@ func (e *Executor) NewSession(options SessionOptions) (*Session, error) {
 		}
 		options.ID = id.String()
 	}
-	approved, err := newApprovals(options.Approvals)
+	approved, err := pause.NewApprovals(options.Approvals)
 	if err != nil {
 		return nil, invalid("%v", err)
 	}
-	store, err := e.kept.of(options.Tenant, e.options.Output.KeptPerTenant).NewStore(e.options.Output.Kept)
+	store, err := e.kept.Of(options.Tenant, e.options.Output.KeptPerTenant).NewStore(e.options.Output.Kept)
 	if err != nil {
 		return nil, invalid("%v", err)
 	}
@@ -103,38 +101,6 @@ func (e *Executor) NewSession(options SessionOptions) (*Session, error) {
 		user: options.User, files: slices.Clone(options.Files), cut: store, calls: map[string]*call{}, approved: approved,
 		idle: make(chan struct{}), told: make(chan struct{}),
 	}, nil
-}
-
-// keptTexts are the bounds of what the sessions of each tenant keep. The zero value has none. It is safe for concurrent
-// use.
-type keptTexts struct {
-	mu       sync.Mutex
-	byTenant map[string]weak.Pointer[output.Shared] // that sessions use
-}
-
-// of returns the bound of a tenant.
-func (k *keptTexts) of(tenant string, bytes int64) *output.Shared {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if shared := k.byTenant[tenant].Value(); shared != nil {
-		return shared
-	}
-	shared := output.NewShared(bytes)
-	if k.byTenant == nil {
-		k.byTenant = map[string]weak.Pointer[output.Shared]{}
-	}
-	k.byTenant[tenant] = weak.Make(shared)
-	runtime.AddCleanup(shared, k.forget, tenant)
-	return shared
-}
-
-// forget forgets a tenant without sessions.
-func (k *keptTexts) forget(tenant string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.byTenant[tenant].Value() == nil {
-		delete(k.byTenant, tenant)
-	}
 }
 
 // Close ends the session: it cancels calls that have not ended, waits for them, and tells the tools that keep data
@@ -152,21 +118,15 @@ func (s *Session) Close(ctx context.Context) error {
 		c.cancel()
 	}
 	s.mu.Unlock()
-	if first {
-		s.err = s.tell(ctx)
-		close(s.told)
-		return s.err
+	if !first {
+		select {
+		case <-s.told:
+			return s.err
+		case <-ctx.Done():
+			return &Error{Op: "close session", Err: ctx.Err()}
+		}
 	}
-	select {
-	case <-s.told:
-		return s.err
-	case <-ctx.Done():
-		return &Error{Op: "close session", Err: ctx.Err()}
-	}
-}
-
-// tell tells the tools that the session has ended, after its last batch.
-func (s *Session) tell(ctx context.Context) error {
+	defer close(s.told)
 	var late error
 	select {
 	case <-s.idle:
@@ -177,9 +137,9 @@ func (s *Session) tell(ctx context.Context) error {
 		late = errors.Join(late, tools.CloseSession(ctx, s.tenant, s.id))
 	}
 	if late != nil {
-		return &Error{Op: "close session", Err: late}
+		s.err = &Error{Op: "close session", Err: late}
 	}
-	return nil
+	return s.err
 }
 
 // begin admits a batch, which must finish, or returns false if the session is closed.
@@ -244,6 +204,12 @@ func (s *Session) Page(reference string, from, most int64) (tool.Page, error) {
 	return s.cut.Page(reference, from, most)
 }
 
+// Approvals returns the approvals that hold in the session, oldest first, for the [SessionOptions] of a later
+// session. They are approvals of all calls with the same effect, whose fingerprint is that effect, and
+// approvals of single calls in batches that paused before these could run. They are authority: store them
+// where only those who may approve can write.
+func (s *Session) Approvals() []tool.Approval { return s.approved.List() }
+
 // enter registers calls for Cancel. None replaces another: a state may contain any id.
 func (s *Session) enter(calls ...*call) {
 	s.mu.Lock()
@@ -258,11 +224,11 @@ func (s *Session) enter(calls ...*call) {
 	}
 }
 
-// underWay reports whether a call of a state has the id of one that has not ended.
-func (s *Session) underWay(calls []storedCall) bool {
+// inProgress reports whether a call of a state has the id of one that has not ended.
+func (s *Session) inProgress(calls []pause.Call) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.ContainsFunc(calls, func(c storedCall) bool { return c.Ended == nil && s.calls[c.CallID] != nil })
+	return slices.ContainsFunc(calls, func(c pause.Call) bool { return c.Ended == nil && s.calls[c.CallID] != nil })
 }
 
 // leave unregisters a call that has ended.
@@ -294,4 +260,10 @@ func (s *Session) remove(c *call) {
 	if s.calls[c.record.CallID] == c {
 		delete(s.calls, c.record.CallID)
 	}
+}
+
+// digest identifies the session in a state. It covers the batch's id, so that the digests of two batches cannot
+// be linked.
+func (s *Session) digest(batch string) string {
+	return digestOf(appendValues(appendText(nil, "caisson-session/v1", batch, s.tenant), s.context))
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/caisson-run/caisson/executor/internal/pause"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -18,7 +19,7 @@ import (
 // far, so protect it as you protect these; it grants nothing. It does not reveal the session's tenant and
 // context values, but a reader can verify a guess at all of them together.
 // The zero value belongs to no batch. It is safe for concurrent use.
-type State struct{ batch *storedBatch }
+type State struct{ batch *pause.Batch }
 
 // MaxStateBytes bounds a state's JSON. Reading a state may allocate about thirty times its size, so longer
 // ones are refused unread. A batch whose state would be longer does not pause.
@@ -26,9 +27,9 @@ const MaxStateBytes = 16 << 20
 
 // state returns the state of a batch that has paused.
 func (b *batch) state(calls []*call) State {
-	stored := &storedBatch{
-		Version: stateVersion, ID: b.id, Revision: b.revision + 1, Session: b.session.digest(b.id), Totals: b.totals,
-		Expires: time.Now().Add(b.executor.options.Pause.Expire).UTC().Round(0), Calls: make([]storedCall, len(calls)),
+	stored := &pause.Batch{
+		Version: pause.Version, ID: b.id, Revision: b.revision + 1, Session: b.session.digest(b.id), Totals: b.totals,
+		Expires: time.Now().Add(b.executor.options.Pause.Expire).UTC().Round(0), Calls: make([]pause.Call, len(calls)),
 	}
 	for i, c := range calls {
 		s := c.stored()
@@ -40,33 +41,14 @@ func (b *batch) state(calls []*call) State {
 	return State{stored}
 }
 
-// ownRecord returns a deep copy: the readers of reports and states may change theirs.
-func ownRecord(r *tool.Record) tool.Record {
-	own := *r
-	own.Result = cloned(r.Result)
-	own.Repairs, own.Cuts = slices.Clone(r.Repairs), slices.Clone(r.Cuts)
-	own.Denials, own.HostCalls = slices.Clone(r.Denials), slices.Clone(r.HostCalls)
-	return own
-}
-
-func (b *storedBatch) pending() []tool.Action {
-	pending := []tool.Action{}
-	for i := range b.Calls {
-		if b.Calls[i].Waits != nil {
-			pending = append(pending, b.Calls[i].action())
-		}
-	}
-	return pending
-}
-
 // ID returns the batch's id.
 func (s State) ID() string { return s.stored().ID }
 
 // stored returns the batch, or an empty one for the zero value.
-func (s State) stored() *storedBatch { return cmp.Or(s.batch, &storedBatch{}) }
+func (s State) stored() *pause.Batch { return cmp.Or(s.batch, &pause.Batch{}) }
 
 // Pending returns what the batch waits for, in the order of the calls. It is never nil.
-func (s State) Pending() []tool.Action { return s.stored().pending() }
+func (s State) Pending() []tool.Action { return s.stored().Pending() }
 
 // Expires returns until when the batch can be resumed.
 func (s State) Expires() time.Time { return s.stored().Expires }
@@ -98,15 +80,10 @@ func (s *State) UnmarshalJSON(document []byte) error {
 		*s = State{}
 		return nil
 	}
-	stored := &storedBatch{}
-	err := strict(document, stored)
-	if err == nil {
-		err = stored.check()
-	}
+	stored, err := pause.Read(document)
 	if err != nil {
-		return &Error{Op: "state", Err: fmt.Errorf("%w: %w", ErrInvalidState, err)}
+		return &Error{Op: "state", Err: err}
 	}
-	stored.Expires = stored.Expires.UTC()
 	*s = State{stored}
 	return nil
 }
@@ -151,64 +128,53 @@ func (s *State) Scan(column any) error {
 const (
 	// maxWaitingBytes bounds the calls of a batch in a state. The rest is for their results.
 	maxWaitingBytes = MaxStateBytes / 2
-	// stateEnvelope is well above what a state needs besides its calls.
-	stateEnvelope = 4 << 10
+	// maxCallsBytes bounds all calls of a batch in a state, and leaves enough for what a state needs besides them.
+	maxCallsBytes = MaxStateBytes - 4<<10
 )
 
 const tooLong = "the batch is too large to pause for an answer or an approval; make fewer or shorter calls at a time"
 
-// refuseLong refuses the waiting calls of a batch whose calls are too long to store, before they are
-// announced: a model must not be able to produce a state that cannot be stored.
-func (b *batch) refuseLong(ctx context.Context, calls []*call) {
-	waiting := false
-	for _, c := range calls {
-		waiting = waiting || c.waits()
-	}
-	if waiting && sizeInState(calls, maxWaitingBytes, func(c *call) bool { return c.phase != phaseEnded }) > maxWaitingBytes {
-		b.refuseWaiting(ctx, calls)
-	}
-}
-
-// refuseUnstorable refuses the waiting calls of a batch that cannot be stored because of the results of calls
-// that have run. It reports whether it did.
-func (b *batch) refuseUnstorable(ctx context.Context, calls []*call) bool {
-	const most = MaxStateBytes - stateEnvelope
-	if sizeInState(calls, most, func(*call) bool { return true }) <= most {
+// refuseTooLong refuses the waiting calls of a batch whose calls take more than most bytes in a state's JSON, as
+// encoding/json writes it inside another document: a model must not be able to produce a state that cannot be stored.
+// Calls that have ended count if all is set. It reports whether it refused any.
+func (b *batch) refuseTooLong(ctx context.Context, calls []*call, most int, all bool) bool {
+	if !slices.ContainsFunc(calls, (*call).waits) {
 		return false
 	}
-	return b.refuseWaiting(ctx, calls)
-}
-
-// refuseWaiting refuses all waiting calls, and reports whether there were any.
-func (b *batch) refuseWaiting(ctx context.Context, calls []*call) (some bool) {
+	size := 0
 	for _, c := range calls {
-		if !c.waits() {
-			continue
+		if size > most {
+			break
 		}
-		some = true
-		b.abandonWait(c)
-		c.refuse(tool.Busy, tooLong)
-	}
-	if some {
-		b.executor.log.WarnContext(ctx, "batch is too large to pause", "batch", b.id, "session", b.session.id)
-	}
-	return some
-}
-
-// sizeInState returns how many bytes the calls that count take in a state's JSON, as encoding/json
-// writes it inside another document. Beyond most it stops counting.
-func sizeInState(calls []*call, most int, counts func(*call) bool) (size int) {
-	for _, c := range calls {
-		if !counts(c) {
+		if c.phase == phaseEnded && !all {
 			continue
 		}
 		text, err := json.Marshal(c.stored())
-		if err != nil {
-			return most + 1
-		}
-		if size += len(text) + 1; size > most { // and a comma
-			return size
+		if size += len(text) + 1; err != nil { // and a comma
+			size = most + 1
 		}
 	}
-	return size
+	if size <= most {
+		return false
+	}
+	for _, c := range calls {
+		if c.waits() {
+			b.abandonWait(c)
+			c.refuse(tool.Busy, tooLong)
+		}
+	}
+	b.executor.log.WarnContext(ctx, "batch is too large to pause", "batch", b.id, "session", b.session.id)
+	return true
+}
+
+// stored returns the call as it stands in a state.
+func (c *call) stored() pause.Call {
+	if c.phase == phaseEnded {
+		return pause.Ended(&c.record, c.final)
+	}
+	var waits *tool.Action
+	if c.waits() {
+		waits = &c.wait.action
+	}
+	return pause.Open(c.record.CallID, c.record.Call, waits)
 }

@@ -38,7 +38,7 @@ type Stream struct {
 	bell bell // ends when the batch has returned
 
 	mu       sync.Mutex
-	line     *speech.Line
+	line     *speech.Sequencer
 	taken    bool // by a batch
 	finished bool
 }
@@ -55,13 +55,13 @@ func NewStream(options StreamOptions) (*Stream, error) {
 // refused and all events were read, or with the error of ctx, which loses no event. Each event goes to one
 // of several readers.
 func (s *Stream) Next(ctx context.Context) (event tool.Event, err error) {
-	err = s.bell.wait(ctx, func() (ok bool, err error) {
+	err = s.bell.await(ctx, func() (ok bool, err error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.line == nil { // the zero value, which no batch takes
 			return false, io.EOF
 		}
-		if event, ok = s.line.Take(); ok {
+		if event, ok = s.line.Next(); ok {
 			s.wake() // another reader may be waiting
 		} else if s.finished {
 			err = io.EOF

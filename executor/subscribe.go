@@ -73,18 +73,14 @@ func (s *subscribers) send(event *tool.Event, session *Session) {
 	defer s.mu.Unlock()
 	for _, to := range s.all {
 		if to.session == nil || to.session == session {
-			to.push(event)
+			if len(to.queue) == to.most {
+				to.drop()
+				to.lost++
+			}
+			to.queue = append(to.queue, event)
+			to.bell.ring()
 		}
 	}
-}
-
-func (s *Subscription) push(event *tool.Event) {
-	if len(s.queue) == s.most {
-		s.drop()
-		s.lost++
-	}
-	s.queue = append(s.queue, event)
-	s.bell.ring()
 }
 
 // drop removes the oldest event, so that it can be collected.
@@ -96,7 +92,7 @@ func (s *Subscription) drop() {
 // Next waits for the next event. lost is how many events were dropped just before it. Next fails with
 // [ErrUnsubscribed], or with the error of ctx, which loses no event.
 func (s *Subscription) Next(ctx context.Context) (event tool.Event, lost int64, err error) {
-	err = s.bell.wait(ctx, func() (ok bool, err error) {
+	err = s.bell.await(ctx, func() (ok bool, err error) {
 		s.of.mu.Lock()
 		defer s.of.mu.Unlock()
 		switch {
@@ -131,8 +127,8 @@ func (s *Subscription) Close() {
 
 // bell wakes readers that wait for events.
 type bell struct {
-	rung  chan struct{} // holds a token if there may be something to read
-	ended chan struct{} // closed when nothing more comes
+	rung chan struct{} // holds a token if there may be something to read
+	over chan struct{} // closed when nothing more comes
 }
 
 func newBell() bell { return bell{make(chan struct{}, 1), make(chan struct{})} }
@@ -146,10 +142,10 @@ func (b bell) ring() {
 }
 
 // end wakes all readers, for good.
-func (b bell) end() { close(b.ended) }
+func (b bell) end() { close(b.over) }
 
-// wait returns when take has taken something or failed, or with the error of ctx. take rings if there is more.
-func (b bell) wait(ctx context.Context, take func() (ok bool, err error)) error {
+// await returns when take has taken something or failed, or with the error of ctx. take rings if there is more.
+func (b bell) await(ctx context.Context, take func() (ok bool, err error)) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -160,7 +156,7 @@ func (b bell) wait(ctx context.Context, take func() (ok bool, err error)) error 
 		select {
 		case <-b.rung:
 			// Now take must be called: other readers wait for the token that this one took.
-		case <-b.ended:
+		case <-b.over:
 		case <-ctx.Done():
 			return ctx.Err()
 		}

@@ -8,23 +8,16 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/caisson-run/caisson/executor/internal/pause"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
 )
 
-// wait is what a call needs from outside. One goroutine at a time uses it, as with the phase.
-type wait struct {
-	action   tool.Action
-	answer   *tool.Result // the client's, once it is submitted
-	approved permit
-	effect   effect // to be approved; the zero value for an output
-}
-
 // show sets what an approval of the call is for in its action.
-func (w *wait) show(c *call) {
+func (w *need) show(c *call) {
 	id := c.record.CallID
-	w.action.Fingerprint, w.action.Callees = w.effect.fingerprint(id, c.batch.order.digestBefore(id)), w.effect.shown()
+	w.action.Fingerprint, w.action.Callees = w.effect.fingerprint(id, w.before), w.effect.shown()
 }
 
 // isClient reports whether the client runs the call.
@@ -48,17 +41,20 @@ func (c *call) planWait(ctx context.Context) error {
 	action.Call.ID = cmp.Or(action.Call.ID, c.record.CallID)
 	if client {
 		action.Type, action.Reason = tool.NeedsOutput, "the client runs "+c.tool
-		c.wait, c.phase = &wait{action: action}, phaseWaiting
+		c.wait, c.phase = &need{action: action}, phaseWaiting
 		return nil
 	}
 	action.Type, action.Reason, action.Decisions = tool.NeedsApproval, storable(reason), decisionsOf(c.entry)
-	w := &wait{action: action}
+	w := &need{action: action}
+	if c.parent == nil {
+		w.before = c.batch.order.digest()
+	}
 	if w.effect, err = c.batch.effect(ctx, c, c.entry); err != nil {
 		c.refuseUnknown(ctx, err)
 		return nil
 	}
 	w.show(c)
-	w.approved = c.batch.session.takeApproval(c.record.CallID, w.action.Fingerprint)
+	w.approved = c.batch.session.approved.Take(c.record.CallID, w.action.Fingerprint)
 	c.wait = w
 	if !c.isApproved() {
 		c.phase = phaseWaiting
@@ -68,7 +64,7 @@ func (c *call) planWait(ctx context.Context) error {
 
 // isApproved reports whether the effect of the call has been approved, and the approval has not expired.
 func (c *call) isApproved() bool {
-	return c.wait.approved.holds(c.wait.action.Fingerprint) || c.batch.session.approves(c.wait.effect.digest)
+	return c.wait.approved.Holds(c.wait.action.Fingerprint) || c.batch.session.approved.Holds(c.wait.effect.digest)
 }
 
 // decisionsOf returns a tool's permissions in the form that a state can hold.
@@ -111,15 +107,6 @@ func (c *call) refuseUnknown(ctx context.Context, err error) {
 	c.refuseFailed(fmt.Errorf("what an approval of the call would be for: %w", err))
 }
 
-// denyWaiting refuses a nested call that would have to wait, as its caller cannot.
-func (c *call) denyWaiting() {
-	if c.isClient() {
-		c.deny("execution", fmt.Sprintf("the client runs %s, so no tool can call it", c.tool), tool.Allow{})
-		return
-	}
-	c.deny("approval", fmt.Sprintf("calls of %s require approval (%s), and a tool cannot wait for one", c.tool, c.wait.action.Reason), tool.Allow{})
-}
-
 // announce reports what a call waits for, once.
 func (b *batch) announce(ctx context.Context, c *call) {
 	if c.phase == phaseAnnounced {
@@ -132,15 +119,6 @@ func (b *batch) announce(ctx context.Context, c *call) {
 		action := c.wait.action
 		event.Action = &action
 	})
-}
-
-// requestApprovals announces all approvals at once, so that the approver is asked once.
-func (b *batch) requestApprovals(ctx context.Context, calls []*call) {
-	for _, c := range calls {
-		if c.waits() && !c.isClient() {
-			b.announce(ctx, c)
-		}
-	}
 }
 
 // clear checks the approval of the next call just before it runs: the calls before it may have taken long, and
@@ -164,57 +142,19 @@ func (b *batch) clear(ctx context.Context, c *call) bool {
 		}
 		return true
 	}
-	return b.clearApproved(ctx, c, entry)
-}
-
-// clearApproved is clear for a call that must be approved.
-func (b *batch) clearApproved(ctx context.Context, c *call, entry registry.Entry) bool {
-	effect, err := b.effect(ctx, c, entry)
-	if err != nil {
+	w := c.wait
+	if w.effect, err = b.effect(ctx, c, entry); err != nil {
 		c.refuseUnknown(ctx, err)
 		return true
 	}
-	w := c.wait
-	w.effect = effect
 	w.show(c)
 	if c.isApproved() {
 		return true
 	}
 	w.action.Decisions = decisionsOf(entry)
-	w.approved = permit{}
+	w.approved = pause.Permit{}
 	b.announce(ctx, c)
 	return false
-}
-
-// settleAnswers ends the calls that the client has run. They come first, since their effects precede those of
-// any call that runs from now on.
-func (b *batch) settleAnswers(ctx context.Context, calls []*call) {
-	for _, c := range calls {
-		if c.phase == phaseAnswered {
-			b.finish(ctx, c)
-		}
-	}
-}
-
-// settleAnswer completes the record of a call that the client has run. A failure has the kind tool_failed: a
-// client's word is no proof of any other kind. ctx may have ended, since the client has already run the call.
-func (b *batch) settleAnswer(ctx context.Context, c *call) {
-	if !c.readOnly {
-		defer b.barrier(c)()
-	}
-	result := cloned(*c.wait.answer)
-	if schema := c.entry.Manifest.Result; result.Success && schema != nil {
-		data := result.Data
-		if data == nil {
-			data = json.RawMessage("null")
-		}
-		if err := schema.Validate(context.WithoutCancel(ctx), data); err != nil {
-			result = tool.Result{Error: "the tool's data does not fit its result schema: " + err.Error()}
-		}
-	}
-	outcome := tool.Outcome{Result: result}
-	err := normalize(&outcome, nil)
-	c.settle(outcome, err)
 }
 
 // abandonWait invalidates the cache for a waiting call that is given up: the client may have begun to run it.
@@ -229,9 +169,9 @@ func (b *batch) abandonWait(c *call) {
 // last, since a full session evicts the oldest.
 func (b *batch) keepApprovals(calls []*call) {
 	for _, c := range slices.Backward(calls) {
-		if c.phase == phaseEnded || c.wait == nil || c.wait.approved == (permit{}) || !c.wait.approved.until.IsZero() {
+		if c.phase == phaseEnded || c.wait == nil || c.wait.approved == (pause.Permit{}) || !c.wait.approved.Until.IsZero() {
 			continue // the session has approvals for a time already
 		}
-		keepApproval(b.session.approved, tool.Approval{CallID: c.record.CallID, Approve: true, Fingerprint: c.wait.approved.fingerprint, Scope: tool.ApproveOnce})
+		b.session.approved.Keep(tool.Approval{CallID: c.record.CallID, Approve: true, Fingerprint: c.wait.approved.Fingerprint, Scope: tool.ApproveOnce})
 	}
 }

@@ -439,3 +439,31 @@ func TestAttackRequestsForNothing(t *testing.T) {
 	require.NoError(t, response.Body.Close())
 	assert.Equal(t, http.StatusUnauthorized, response.StatusCode)
 }
+
+// TestAttackUnreadPings: a client without a token that asks for answers of HTTP/2 itself and takes none of them does not
+// hold its connection, and up to 10,000 frames in the server's memory, for as long as a client with a token.
+func TestAttackUnreadPings(t *testing.T) {
+	for name, limits := range map[string]Limits{
+		"guarded": {Refusal: 200 * time.Millisecond, Stall: time.Hour},
+		"control": {Refusal: time.Hour, Stall: time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			limits.Drain = time.Millisecond
+			r := start(t, Options{TLS: certificate(t), Tokens: tokens(t), Limits: limits})
+			client := dial2(t, r.address, 0)
+			require.NoError(t, client.conn.(*tls.Conn).NetConn().(*net.TCPConn).SetReadBuffer(4<<10))
+			ping := func() bool { return client.framer.WritePing(false, [8]byte{}) == nil }
+			for range 22_000 { // more than the system holds; with 10,000 beyond that, net/http ends the connection
+				if !ping() {
+					break
+				}
+			}
+			dropped := func() bool { return !ping() }
+			if name == "control" {
+				assert.Never(t, dropped, 2*time.Second, 100*time.Millisecond)
+				return
+			}
+			assert.Eventually(t, dropped, 20*time.Second, 100*time.Millisecond)
+		})
+	}
+}

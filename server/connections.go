@@ -61,7 +61,8 @@ func (c *connections) Accept() (net.Conn, error) {
 	if t, ok := accepted.(*net.TCPConn); ok {
 		_ = t.SetWriteBuffer(sendBuffer) // only steady readers that are very slow need it
 	}
-	held := &connection{Conn: stallConn{accepted, c.stall}, of: c, since: time.Now()}
+	held := &connection{of: c, since: time.Now()}
+	held.Conn = stallConn{accepted, held.stall}
 	c.held[held] = struct{}{}
 	return held, nil
 }
@@ -234,6 +235,17 @@ type connection struct {
 	answered []func()    // to be called when the connection is idle: of requests that still count as running
 	expiry   *time.Timer // drops it; nil if none is set
 	closed   bool
+}
+
+// stall returns how long the client may take for each piece of what is written. Without an authenticated request, that
+// is also what net/http answers by itself, such as the PINGs of HTTP/2, of which it keeps thousands.
+func (c *connection) stall() time.Duration {
+	c.of.mu.Lock()
+	defer c.of.mu.Unlock()
+	if c.running > 0 {
+		return c.of.stall
+	}
+	return min(c.of.stall, c.of.refusal)
 }
 
 // handles notes that a handler answers, until the connection is idle.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,11 +15,9 @@ import (
 	"strings"
 	"time"
 
-	lru "github.com/hashicorp/golang-lru/v2"
-	"golang.org/x/time/rate"
-
 	"github.com/google/uuid"
 
+	"github.com/caisson-run/caisson/internal/rates"
 	"github.com/caisson-run/caisson/server/auth"
 	"github.com/caisson-run/caisson/server/internal/memory"
 	"github.com/caisson-run/caisson/server/internal/problem"
@@ -42,7 +41,9 @@ func (s *Server) routes() (http.Handler, error) {
 		}
 	}
 	g := &gate{
-		server: s, callers: newRates(s.options.Limits.Rate, s.options.Limits.Burst), failures: newRates(s.options.Limits.Failures, failureBurst),
+		server:   s,
+		callers:  rates.New[string](rates.Limit{Of: "requests", PerSecond: s.options.Limits.Rate, Burst: s.options.Limits.Burst, Keys: maxKeys}),
+		failures: rates.New[string](rates.Limit{Of: "refused tokens", PerSecond: s.options.Limits.Failures, Burst: failureBurst, Keys: maxKeys}),
 		underway: newInFlight(s.options.Limits.Requests), memory: newMemory(s.options.Limits.BodyBytes),
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -146,7 +147,7 @@ func (s *Server) failed(w http.ResponseWriter, r *http.Request, what string, cau
 // gate decides who comes in.
 type gate struct {
 	server            *Server
-	callers, failures *rates
+	callers, failures *rates.Limiter[string]
 	underway          *inFlight
 	memory            *memory.Bound
 }
@@ -162,6 +163,9 @@ func newMemory(bodyBytes int64) *memory.Bound {
 	perTenant := tenantBodies * min(bodyBytes, math.MaxInt64/tenantBodies/tenants)
 	return memory.New(perTenant, tenants*perTenant)
 }
+
+// maxKeys bounds the callers, and the addresses, that are told apart: any client can add an address.
+const maxKeys = 20_000
 
 // failureBurst is how many refused tokens an address may show before it has to wait.
 const failureBurst = 20
@@ -298,6 +302,7 @@ func memoryOf(c auth.Caller) string {
 func (g *gate) showsToken(w http.ResponseWriter, r *http.Request) (caller auth.Caller, check func() error, answered func()) {
 	s := g.server
 	text, ok := bearer(r)
+	address, _, _ := net.SplitHostPort(r.RemoteAddr)
 	var token auth.Token
 	err := withDescriptors(r, func() (err error) { token, err = s.options.Tokens.Check(text); return err })
 	r = r.WithContext(auth.With(r.Context(), token.Caller())) // for the log, which names a token that has expired or was revoked
@@ -306,7 +311,9 @@ func (g *gate) showsToken(w http.ResponseWriter, r *http.Request) (caller auth.C
 		w.Header().Set("WWW-Authenticate", `Bearer realm="caisson"`)
 		s.refuse(w, r, problem.Problem{Status: http.StatusUnauthorized, Detail: "send a token: Authorization: Bearer TOKEN"}, "no token")
 		return caller, nil, nil
-	case err != nil && g.waits(w, r):
+	case err != nil && g.waits(w, r, g.failures, address):
+		// A token that does not work, or cannot be read, takes time and a line of the log. Tokens that work do not wait:
+		// others may come from the same address, such as a proxy's.
 		return caller, nil, nil
 	case auth.IsRefusal(err):
 		w.Header().Set("WWW-Authenticate", `Bearer realm="caisson", error="invalid_token"`)
@@ -323,13 +330,12 @@ func (g *gate) showsToken(w http.ResponseWriter, r *http.Request) (caller auth.C
 			return caller, nil, nil
 		}
 	}
-	if wait := g.callers.take(caller.ID); wait > 0 {
-		g.tooMany(w, r, wait, "requests")
+	if g.waits(w, r, g.callers, caller.ID) {
 		return caller, nil, nil
 	}
 	answered, ok = g.underway.enter(caller)
 	if !ok {
-		g.tooMany(w, r, 0, "requests at a time")
+		g.tooMany(w, r, &rates.Error{Of: "requests at a time"})
 		return caller, nil, nil
 	}
 	return caller, func() error {
@@ -337,16 +343,14 @@ func (g *gate) showsToken(w http.ResponseWriter, r *http.Request) (caller auth.C
 	}, answered
 }
 
-// waits answers a request whose token does not work, or cannot be read, if its address has shown too many such: both
-// take time and lines of the log. Tokens that work do not wait: others may come from the same address, such as a
-// proxy's.
-func (g *gate) waits(w http.ResponseWriter, r *http.Request) bool {
-	address, _, _ := net.SplitHostPort(r.RemoteAddr)
-	wait := g.failures.take(address)
-	if wait > 0 {
-		g.tooMany(w, r, wait, "refused tokens")
+// waits answers a request whose caller or address has to wait before the next. It counts those of clients that have
+// disconnected, too.
+func (g *gate) waits(w http.ResponseWriter, r *http.Request, limiter *rates.Limiter[string], key string) bool {
+	slow, waits := errors.AsType[*rates.Error](limiter.Take(context.WithoutCancel(r.Context()), key, 0))
+	if waits {
+		g.tooMany(w, r, slow)
 	}
-	return wait > 0
+	return waits
 }
 
 // requiresToken reports whether callers must show a token now.
@@ -387,9 +391,9 @@ func bearer(r *http.Request) (text string, ok bool) {
 	return strings.TrimSpace(text), strings.EqualFold(scheme, "Bearer")
 }
 
-func (g *gate) tooMany(w http.ResponseWriter, r *http.Request, wait time.Duration, of string) {
-	w.Header().Set("Retry-After", fmt.Sprint(int(wait/time.Second)+1))
-	g.server.refuse(w, r, problem.Problem{Status: http.StatusTooManyRequests, Detail: "too many " + of + "; try again after the seconds in Retry-After"}, "rate of "+of)
+func (g *gate) tooMany(w http.ResponseWriter, r *http.Request, slow *rates.Error) {
+	w.Header().Set("Retry-After", fmt.Sprint(int(slow.After/time.Second)+1))
+	g.server.refuse(w, r, problem.Problem{Status: http.StatusTooManyRequests, Detail: "too many " + slow.Of + "; try again after the seconds in Retry-After"}, "rate of "+slow.Of)
 }
 
 // truncate shortens untrusted text for the log.
@@ -398,45 +402,4 @@ func truncate(text string) string {
 		return text[:100] + "…"
 	}
 	return text
-}
-
-// rates are rates by key, of the keys that were used last. It is safe for concurrent use. The executor's rates
-// keep every key whose bucket is not full, so they need more memory the more keys there are. Here any client can
-// add keys, because an address that shows a refused token is one.
-type rates struct {
-	perSecond rate.Limit
-	burst     int
-	now       func() time.Time
-	byKey     *lru.Cache[string, *rate.Limiter]
-}
-
-// maxKeys is how many callers or addresses are told apart. A flood of others can make one be forgotten,
-// and so start with a full burst again.
-const maxKeys = 10_000
-
-func newRates(perSecond float64, burst int) *rates {
-	byKey, _ := lru.New[string, *rate.Limiter](maxKeys) // fails only for a size that is not positive
-	return &rates{rate.Limit(perSecond), burst, time.Now, byKey}
-}
-
-func (r *rates) of(key string) *rate.Limiter {
-	if l, ok := r.byKey.Get(key); ok {
-		return l
-	}
-	l := rate.NewLimiter(r.perSecond, r.burst)
-	if before, ok, _ := r.byKey.PeekOrAdd(key, l); ok {
-		return before
-	}
-	return l
-}
-
-// take uses one of a key, and returns 0, or returns how long to wait for the next.
-func (r *rates) take(key string) time.Duration {
-	now := r.now()
-	reservation := r.of(key).ReserveN(now, 1)
-	wait := reservation.DelayFrom(now)
-	if wait > 0 {
-		reservation.CancelAt(now)
-	}
-	return wait
 }

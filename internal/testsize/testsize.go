@@ -1,27 +1,27 @@
-// Package testsize says how much of a test runs. "make test" runs tests at a size that finishes soon,
-// and "make slow" (the build tag slow) runs all of them:
+// Package testsize says how much of a test runs. "make test" runs tests at a size that finishes soon, "make slow" (the
+// build tag slow) a quarter of all, and "make nightly" (the tags slow and nightly) all:
 //
 //	for _, attack := range testsize.Sample(attacks(), 8) {
 //	for range testsize.Of(100, 1000) {
 package testsize
 
-// Of returns the number that applies: quick, or with the build tag slow all.
+// Of returns the number that applies. It is never less than quick.
 func Of(quick, all int) int {
-	if Slow {
-		return all
+	if part == 0 {
+		return quick
 	}
-	return quick
+	return max(quick, all/max(part, 1))
 }
 
-// Sample returns about as many elements as quick says, evenly spread, or with the build tag slow all of
-// them. The first is always among them.
+// Sample returns about as many elements as apply, evenly spread. The first is always among them.
 func Sample[T any](elements []T, quick int) []T {
-	if Slow || len(elements) <= quick || quick < 1 {
+	want := Of(quick, len(elements))
+	if len(elements) <= want || quick < 1 {
 		return elements
 	}
-	sample := make([]T, quick)
+	sample := make([]T, want)
 	for i := range sample {
-		sample[i] = elements[i*len(elements)/quick]
+		sample[i] = elements[i*len(elements)/want]
 	}
 	return sample
 }

@@ -26,6 +26,8 @@ const (
 	// maxParams is how many bytes the params of a message may have that is no call. A session keeps those of some messages,
 	// such as initialize, and so do streams that last.
 	maxParams = 64 << 10
+	// maxParamsValues is how many values and names these may have: the SDK keeps some decoded, at 400 bytes each.
+	maxParamsValues = 500
 	// maxIDBytes is how many bytes of JSON an id or a progress token may have: answers and progress repeat them.
 	maxIDBytes = 1 << 10
 )
@@ -212,6 +214,12 @@ const noSession = "there is no session yet; begin one with initialize"
 // absent is the kind of a member that an object does not have.
 const absent jsontext.Kind = 0
 
+// hasAtMost reports whether a value has at most so many values and names in it.
+func hasAtMost(v jsontext.Value, limit int) bool {
+	_, err := jsontext.Parse(v.Text(), jsontext.Limits{Depth: maxDepth, Values: limit, Repeated: true})
+	return err == nil
+}
+
 // checkRequest is check for a request or a notification.
 func checkRequest(name, id string, params jsontext.Value, begun bool) *rejection {
 	m, ok := methods[name]
@@ -229,6 +237,8 @@ func checkRequest(name, id string, params jsontext.Value, begun bool) *rejection
 		return reject(jsonrpc.CodeInvalidParams, "params must be an object")
 	case name != callMethod && len(params.Text()) > maxParams:
 		return reject(jsonrpc.CodeInvalidParams, "the params of %s have %d bytes, over the limit of %d", name, len(params.Text()), maxParams)
+	case name != callMethod && !hasAtMost(params, maxParamsValues):
+		return reject(jsonrpc.CodeInvalidParams, "the params of %s have more than %d values", name, maxParamsValues)
 	default:
 		if wrong := checkParams(m, params.Text()); wrong != "" {
 			return reject(jsonrpc.CodeInvalidParams, "%s", wrong)

@@ -284,6 +284,7 @@ func TestAttackLongParams(t *testing.T) {
 		for _, test := range []struct{ name, message, refused string }{
 			{"a level", fmt.Sprintf(`{"jsonrpc":"2.0","id":"v","method":"logging/setLevel","params":{"level":%q,%s}}`, long, meta), params},
 			{"what nobody reads", fmt.Sprintf(`{"jsonrpc":"2.0","id":"v","method":"ping","params":{"x":%q,%s}}`, long, meta), params},
+			{"many values", `{"jsonrpc":"2.0","id":"v","method":"ping","params":{"x":[` + strings.Repeat("1,", 500) + `1],` + meta + `}}`, "more than 500 values"},
 			{"an id", call(long[:1023], "t", "a"), "the id of a request is " + short},
 			{"a progress token", call("v", long[:1023], "a"), "params._meta.progressToken is " + short},
 			{"control: short ones", call(long[:1022], long[:1022], "a"), ""},

@@ -1,7 +1,7 @@
 // Package answers is a cache for the results of read-only calls.
 //
-// [Cache.Do] answers a [Question] from the cache, with the answer that another goroutine is finding (a
-// flight, which several may wait for), or by asking. An answer is kept until it expires, until its
+// [Cache.Find] answers a [Question] from the cache, with the answer that another goroutine is finding (a
+// [Flight], which several may wait for), or has the caller ask. An answer is kept until it expires, until its
 // room is needed for others, or until a barrier makes it stale.
 //
 // # Domains and barriers
@@ -14,7 +14,7 @@
 //
 // # Waiting
 //
-// [Cache.Do] waits for flights. An ask that leads to another Do may come to wait for itself, or for
+// [Cache.Find] waits for flights. An ask that leads to another Find may come to wait for itself, or for
 // a flight that waits for it. What is asked on behalf of a flight asks with [Question.Alone] instead.
 package answers
 
@@ -51,7 +51,7 @@ type Cache[K comparable, V any] struct {
 	mu      sync.Mutex
 	kept    *simplelru.LRU[K, entry[V]]
 	bytes   int64
-	flights map[K]*flight[V] // the latest of each key
+	flights map[K]*Flight[K, V] // the latest of each key
 	domains map[string]domain
 	now     moment // counts how often a barrier began or ended, in any domain
 	known   moment // domains are known since then
@@ -81,7 +81,7 @@ const maxDomains = 1 << 16
 // answer takes, at least 1. An answer with a smaller size, or one larger than the cache, is not kept. size
 // is called once for each answer that may be kept, by the goroutine that found it.
 func New[K comparable, V any](bytes int64, size func(V) int64) (*Cache[K, V], error) {
-	c := &Cache[K, V]{most: bytes, size: size, flights: map[K]*flight[V]{}, domains: map[string]domain{}}
+	c := &Cache[K, V]{most: bytes, size: size, flights: map[K]*Flight[K, V]{}, domains: map[string]domain{}}
 	var err error
 	if c.kept, err = simplelru.NewLRU(math.MaxInt, func(_ K, e entry[V]) { c.bytes -= e.size }); err != nil {
 		return nil, fmt.Errorf("answers: %w", err)

@@ -1,5 +1,19 @@
 package answers
 
+import "context"
+
+// Do finds an answer or asks for it, and lands its flight however that ends.
+func (c *Cache[K, V]) Do(ctx context.Context, question Question[K], ready Ready, ask func(context.Context) (answer V, keep bool)) (answer V, from Source, err error) {
+	answer, from, flight, err := c.Find(ctx, question, ready)
+	if flight == nil {
+		return answer, from, err
+	}
+	shared := false // if ask panics or ends its goroutine
+	defer func() { flight.Land(answer, shared) }()
+	answer, shared = ask(ctx)
+	return answer, Asked, nil
+}
+
 // Moment is a point in the history of a cache's barriers.
 type Moment = moment
 

@@ -12,11 +12,13 @@ const (
 	Shared                   // another caller's ask, which this one waited for
 )
 
-// flight is an ask that others may wait for. It does what golang.org/x/sync/singleflight cannot: a caller that
+// Flight is an ask that others may wait for. It does what golang.org/x/sync/singleflight cannot: a caller that
 // joins a flight first gives its slot back, leaves when its context ends, and asks for itself if the
 // answer may not be shared.
-type flight[V any] struct {
-	began moment
+type Flight[K comparable, V any] struct {
+	cache    *Cache[K, V]
+	question Question[K]
+	began    moment
 	// landed is closed when the ask has ended, after the fields below are set. The first caller that
 	// waits makes it, with the cache's lock held.
 	landed chan struct{}
@@ -27,28 +29,24 @@ type flight[V any] struct {
 // Ready is what a caller needs before it may ask, such as a slot. Both functions are
 // called without locks, on the caller's goroutine. The zero value is for a caller that needs nothing.
 type Ready struct {
-	Get  func(ctx context.Context) error // waits for it; the error ends [Cache.Do]
+	Get  func(ctx context.Context) error // waits for it; the error ends [Cache.Find]
 	Drop func()                          // gives it back: the caller need not ask, or has to wait first
 }
 
-// Do answers the question from the cache, or else with the answer that another caller is finding, or else with
-// what ask returns. from says which. No caller waits for one that is not ready yet.
+// Find answers the question from the cache, or else with the answer that another caller is finding. from says which. If
+// it is Asked, there is no answer: the caller asks, and lands the flight. No caller waits for one that is not ready yet.
 //
-// ask gets ctx, and returns the answer and whether that may be shared. If not, the answer is for
-// its own caller only: the callers that waited all ask for themselves at once, in parallel, and
-// what they find may be kept. The same holds if ask panics or ends its goroutine, which Do passes on.
-//
-// Do fails only if ready fails, or if ctx ends while it waits, with the error of ctx and no answer.
-func (c *Cache[K, V]) Do(ctx context.Context, question Question[K], ready Ready, ask func(context.Context) (answer V, keep bool)) (answer V, from Source, err error) {
+// Find fails only if ready fails, or if ctx ends while it waits, with the error of ctx and no answer.
+func (c *Cache[K, V]) Find(ctx context.Context, question Question[K], ready Ready) (answer V, from Source, flight *Flight[K, V], err error) {
 	join := !question.Alone // until a flight has failed: the next might as well
 	for has := ready.Get == nil; ; {
 		answer, from, f := c.enter(question, join, has)
 		switch {
 		case from == Asked:
-			return c.fly(ctx, f, question, ask), Asked, nil
+			return answer, Asked, f, nil
 		case from == 0:
 			if err := ready.Get(ctx); err != nil {
-				return answer, 0, err
+				return answer, 0, nil, err
 			}
 			has = true
 			continue
@@ -57,13 +55,13 @@ func (c *Cache[K, V]) Do(ctx context.Context, question Question[K], ready Ready,
 			has = false
 		}
 		if from == Kept {
-			return answer, Kept, nil
+			return answer, Kept, nil, nil
 		}
 		if err := f.wait(ctx); err != nil {
-			return answer, 0, err
+			return answer, 0, nil, err
 		}
 		if f.shared {
-			return f.answer, Shared, nil
+			return f.answer, Shared, nil, nil
 		}
 		join = false
 	}
@@ -72,7 +70,7 @@ func (c *Cache[K, V]) Do(ctx context.Context, question Question[K], ready Ready,
 // enter returns the answer if it is kept, or else a flight to wait for if there is one and the caller
 // may join, or else a flight of the caller's own, or nothing if the caller is not ready to ask. The flight of
 // a caller that may not join is not joined either: it might fail like the one before.
-func (c *Cache[K, V]) enter(question Question[K], join, ready bool) (answer V, from Source, f *flight[V]) {
+func (c *Cache[K, V]) enter(question Question[K], join, ready bool) (answer V, from Source, f *Flight[K, V]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if answer, ok := c.get(question.Key); ok {
@@ -87,7 +85,7 @@ func (c *Cache[K, V]) enter(question Question[K], join, ready bool) (answer V, f
 	if !ready {
 		return answer, 0, nil
 	}
-	f = &flight[V]{began: c.now}
+	f = &Flight[K, V]{cache: c, question: question, began: c.now}
 	if join {
 		c.flights[question.Key] = f
 	}
@@ -96,7 +94,7 @@ func (c *Cache[K, V]) enter(question Question[K], join, ready bool) (answer V, f
 
 // wait waits until the flight has landed. It fails if ctx has ended by then, unless there is an
 // answer.
-func (f *flight[V]) wait(ctx context.Context) error {
+func (f *Flight[K, V]) wait(ctx context.Context) error {
 	select {
 	case <-f.landed:
 		if f.shared {
@@ -107,29 +105,26 @@ func (f *flight[V]) wait(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// fly asks, and lands the flight however that ends: it keeps the answer if that may be shared, and wakes the
-// callers that wait.
-func (c *Cache[K, V]) fly(ctx context.Context, f *flight[V], question Question[K], ask func(context.Context) (V, bool)) V {
-	var size int64
-	shared := false // until ask and size have returned
+// Land ends the flight and wakes the callers that wait. If the answer may be shared, it is theirs and is kept. If not,
+// it is for its own caller only: the callers that waited all ask for themselves at once, in parallel, and what they find
+// may be kept. A flight must land, also if the ask panics.
+func (f *Flight[K, V]) Land(answer V, shared bool) {
+	c, size := f.cache, int64(-1) // if it panics
 	defer func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		f.shared = shared
-		if c.flights[question.Key] == f {
-			delete(c.flights, question.Key)
+		f.answer, f.shared = answer, shared && size >= 0
+		if c.flights[f.question.Key] == f {
+			delete(c.flights, f.question.Key)
 		}
-		if shared {
-			c.put(question, f.began, f.answer, size)
+		if f.shared {
+			c.put(f.question, f.began, answer, size)
 		}
 		if f.landed != nil {
 			close(f.landed)
 		}
 	}()
-	answer, keep := ask(ctx)
-	if keep {
-		size = c.size(answer)
+	if shared {
+		size = max(c.size(answer), 0)
 	}
-	f.answer, shared = answer, keep
-	return answer
 }

@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/caisson-run/caisson/executor/internal/swept"
+	"github.com/caisson-run/caisson/internal/swept"
 )
 
 // quiet is how long a circuit is kept without reports, in addition to its open time.

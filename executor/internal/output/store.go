@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+	"weak"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
@@ -41,6 +42,38 @@ type Shared struct {
 // NewShared returns a bound in bytes, counted as for [Shared.NewStore]. A full one evicts the oldest text of the store
 // with the most.
 func NewShared(bytes int64) *Shared { return &Shared{most: bytes, stores: map[*texts]struct{}{}} }
+
+// Tenants are the bounds of what the sessions of each tenant keep. The zero value has none. It is safe for concurrent
+// use.
+type Tenants struct {
+	mu       sync.Mutex
+	byTenant map[string]weak.Pointer[Shared] // that sessions use
+}
+
+// Of returns the bound of a tenant.
+func (k *Tenants) Of(tenant string, bytes int64) *Shared {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if shared := k.byTenant[tenant].Value(); shared != nil {
+		return shared
+	}
+	shared := NewShared(bytes)
+	if k.byTenant == nil {
+		k.byTenant = map[string]weak.Pointer[Shared]{}
+	}
+	k.byTenant[tenant] = weak.Make(shared)
+	runtime.AddCleanup(shared, k.forget, tenant)
+	return shared
+}
+
+// forget forgets a tenant without sessions.
+func (k *Tenants) forget(tenant string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.byTenant[tenant].Value() == nil {
+		delete(k.byTenant, tenant)
+	}
+}
 
 // Store keeps the whole texts of one session, and evicts the oldest for new ones. It is safe for concurrent use. Its
 // texts count until nothing refers to it.

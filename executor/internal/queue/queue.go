@@ -127,7 +127,7 @@ func (q *Queue) Enter(ctx context.Context, c Call) (*Place, error) {
 		return nil, err
 	}
 	q.mu.Lock()
-	p := q.attend(c)
+	p := q.register(c)
 	if q.reached(p) == "" {
 		q.start(p)
 		q.mu.Unlock()
@@ -135,7 +135,7 @@ func (q *Queue) Enter(ctx context.Context, c Call) (*Place, error) {
 	}
 	if len(p.tenant.waiting) >= q.limits.Waiting {
 		err := &Error{ErrFull, q.reached(p)}
-		q.dismiss(p)
+		q.unregister(p)
 		q.mu.Unlock()
 		return nil, err
 	}
@@ -172,7 +172,7 @@ func (q *Queue) wait(ctx context.Context, p *Place) (*Place, error) {
 		gaveUp = &Error{ErrWaited, q.reached(p)}
 	}
 	p.stopWaiting()
-	q.dismiss(p)
+	q.unregister(p)
 	return nil, gaveUp
 }
 
@@ -211,7 +211,7 @@ func (q *Queue) end(p *Place) {
 	}
 	p.left = true
 	q.count(p, -1)
-	q.dismiss(p)
+	q.unregister(p)
 	for q.waiting > 0 && q.running < q.limits.Running {
 		next := q.next()
 		if next == nil {
@@ -257,8 +257,8 @@ func (t *tenant) next(perTool int) (best *Place) {
 // the most that it had.
 const manyTenants = 1024
 
-// attend registers a call.
-func (q *Queue) attend(c Call) *Place {
+// register registers a call.
+func (q *Queue) register(c Call) *Place {
 	q.clock++
 	t := q.tenants[c.Tenant]
 	if t == nil {
@@ -286,8 +286,8 @@ func member(of map[string]*share, name string, unused *share, now uint64) *share
 	return unused
 }
 
-// dismiss forgets a call that neither runs nor waits, and its tenant, session and tool if they have no other.
-func (q *Queue) dismiss(p *Place) {
+// unregister forgets a call that neither runs nor waits, and its tenant, session and tool if they have no other.
+func (q *Queue) unregister(p *Place) {
 	for _, s := range []*share{&p.tenant.share, p.session, p.tool} {
 		s.calls--
 	}

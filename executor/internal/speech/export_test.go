@@ -1,4 +1,4 @@
 package speech
 
 // Held returns how many bytes of outputs wait, as [Size] counts them. It is never more than [New] was given.
-func (l *Line) Held() int64 { return l.held }
+func (l *Sequencer) Held() int64 { return l.held }

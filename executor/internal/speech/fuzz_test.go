@@ -59,7 +59,7 @@ func compare(t *testing.T, script []byte) *reference {
 	check := shown{calls: map[string]string{}}
 	take := func() bool {
 		require.Equal(t, len(want.waiting) > 0 && canTake(want), line.Ready())
-		event, ok := line.Take()
+		event, ok := line.Next()
 		wanted, wantedOK := want.take()
 		require.Equal(t, wantedOK, ok)
 		require.Equal(t, wanted, event)

@@ -16,7 +16,7 @@ import (
 // small parts of something large. Without the bound they need as much as there are.
 func TestMemory(t *testing.T) {
 	const many = 100_000
-	say := func(line *speech.Line, text string) {
+	say := func(line *speech.Sequencer, text string) {
 		line.Offer(tool.Event{Type: tool.CallOutput, CallID: "a", Emission: &tool.Emission{Type: tool.EmitText, Text: text}})
 	}
 	small := func(most int64) func() any {

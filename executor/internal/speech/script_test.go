@@ -107,7 +107,7 @@ func play(t testing.TB, most int64, script string) string {
 	var taken []string
 	take := func() bool {
 		ready := line.Ready()
-		event, ok := line.Take()
+		event, ok := line.Next()
 		assert.Equal(t, ready, ok)
 		if !ok {
 			return false

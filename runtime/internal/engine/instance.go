@@ -178,7 +178,7 @@ func (m *Module) instantiateWith(ctx context.Context, memory *linearMemory) (mad
 // it if it cannot be reset.
 func (i *instance) run(ctx context.Context, key poolKey, r Run) (usage Usage, err error) {
 	reuse := false // stays false after a panic or runtime.Goexit
-	defer func() { i.retire(key, reuse, r.Fuel) }()
+	defer func() { i.retire(key, reuse) }()
 	i.fuel, i.watched = meter{limit: r.Fuel}, r.Watched
 	i.meter.Set(uint64(i.fuel.first()))
 	i.watchPages()
@@ -334,12 +334,26 @@ func (i *instance) values() []uint64 {
 	return values
 }
 
-// mostNativeStack is the maximum native stack, in bytes, of an instance that is kept.
-const mostNativeStack = 1 << 20
+// The maximum native stacks, in bytes, of an instance that is kept. A resumed program gets the stack back that it was
+// saved with. Until then its instance is kept with all that the depth pass allows: its start may cost more than its runs,
+// which must not be able to have it repeated for nothing.
+const (
+	mostNativeStack  = 1 << 20
+	mostResumedStack = 32 << 20
+)
+
+// keepsStacks reports whether the native stacks are small enough to be kept.
+func (i *instance) keepsStacks() bool {
+	stacks, known := i.nativeStacks()
+	if i.stack != nil {
+		return known && stacks <= mostResumedStack
+	}
+	return known && stacks <= mostNativeStack
+}
 
 // reset restores the state that the image holds, and that of the instances beside it, after a survey.
 func (i *instance) reset() error {
-	if stacks, known := i.nativeStacks(); !known || stacks > mostNativeStack {
+	if !i.keepsStacks() {
 		return errNotReset
 	}
 	if i.wasm.IsClosed() {

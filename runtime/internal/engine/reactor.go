@@ -60,28 +60,13 @@ func (i *instance) linkedTo(library string) *instance {
 	return nil
 }
 
-// mostLost is how many instances of a program runs may leave behind that cannot be kept, such as one with a stack
-// that has grown, where starting the next one takes more fuel than the run had. Otherwise a guest would get the
-// work before its first read for nothing in each call.
-const mostLost = 8
-
 // another makes one more instance of a started program. The end of the context ends its start.
 func (p *Program) another(ctx context.Context) (*instance, error) {
 	if p.reactor {
 		return p.copy(ctx)
 	}
-	if p.lost.Load() >= mostLost {
-		return nil, &NotStartedError{Reason: "its calls leave instances that cannot be reset, and its start takes more fuel than a call may use"}
-	}
 	p.fill()
 	return p.begin(ctx)
-}
-
-// lose notes that a run with a limit on its fuel, or 0, left an instance that cannot be kept.
-func (p *Program) lose(fuel int64) {
-	if !p.reactor && fuel > 0 && fuel < p.Cost().Fuel {
-		p.lost.Add(1)
-	}
 }
 
 // copy makes an instance from the image without running anything.

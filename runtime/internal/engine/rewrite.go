@@ -85,7 +85,7 @@ func rewriteWithin(source []byte, description *wasm.Module, bounds wasm.Bounds, 
 		if description, err = inspectOwn(r.source); err != nil {
 			return rewritten{}, err
 		}
-		r.source = wasm.BoundTables(r.source, description, maxTableElements/uint32(len(description.Tables)))
+		r.source = wasm.BoundTables(r.source, description, maxTableElements)
 	}
 	if err := metered.Verify(r.source); err != nil {
 		return rewritten{}, fmt.Errorf("cannot prove that every loop in the module can be stopped: %w; this is a bug in Caisson, please report it", err)

@@ -176,7 +176,7 @@ type savedStack struct {
 var errSnapshot = errors.New("wazero snapshot has an unknown layout")
 
 // mostSavedStack is the maximum of a program's native stack, in bytes, that is saved. Each start copies it while no test
-// of the meter looks at the time. An instance with a larger one than mostNativeStack serves only one call anyway.
+// of the meter looks at the time.
 const mostSavedStack = 4 << 20
 
 // saveStack finds the stack inside a snapshot by reflection, since wazero does not export it.

@@ -230,9 +230,9 @@ func (r *reader) dataSegment() {
 	r.skip(r.size("a data segment"), "a data segment")
 }
 
-// BoundTables returns a copy of a module in which each table can grow to no more than most
-// elements, or to its minimum if that is larger. Tables are outside linear memory and its limit.
-// Growing a table further fails, as it may at any time (§4.4.11, table.grow).
+// BoundTables returns a copy of a module whose tables can have no more than most elements together, or
+// their minimums if these are more. Each can grow by the same number. Tables are outside linear memory
+// and its limit. Growing a table further fails, as it may at any time (§4.4.11, table.grow).
 //
 // The module m must be the result of [Inspect] for source.
 func BoundTables(source []byte, m *Module, most uint32) []byte {
@@ -241,10 +241,14 @@ func BoundTables(source []byte, m *Module, most uint32) []byte {
 		return append([]byte(nil), source...)
 	}
 	content := binary.AppendUvarint(nil, uint64(len(m.Tables)))
+	room := uint64(most)
 	for _, table := range m.Tables {
-		maximum := max(table.Limits.Min, most)
+		room -= min(room, uint64(table.Limits.Min))
+	}
+	for _, table := range m.Tables {
+		maximum := table.Limits.Min + uint32(room/uint64(len(m.Tables)))
 		if table.Limits.HasMax {
-			maximum = max(table.Limits.Min, min(table.Limits.Max, most))
+			maximum = min(table.Limits.Max, maximum)
 		}
 		content = append(content, byte(table.Element), 1) // 1: a minimum and a maximum (§5.3.7)
 		content = binary.AppendUvarint(content, uint64(table.Limits.Min))

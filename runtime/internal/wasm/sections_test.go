@@ -16,11 +16,18 @@ func TestBoundTables(t *testing.T) {
 	bounded := BoundTables(source, m, 50)
 	again := inspected(t, bounded)
 	assert.Equal(t, []Table{
-		{FuncRef, Limits{Min: 1, Max: 50, HasMax: true}},
-		{ExternRef, Limits{Min: 2, Max: 5, HasMax: true}},
-		{FuncRef, Limits{Min: 3, Max: 50, HasMax: true}},
+		{FuncRef, Limits{Min: 1, Max: 1, HasMax: true}},
+		{ExternRef, Limits{Min: 2, Max: 2, HasMax: true}},
+		{FuncRef, Limits{Min: 3, Max: 3, HasMax: true}},
 		{FuncRef, Limits{Min: 100, Max: 100, HasMax: true}},
-	}, again.Tables)
+	}, again.Tables, "they have more from the beginning")
+	assert.Equal(t, []Table{
+		{FuncRef, Limits{Min: 1, Max: 24, HasMax: true}},
+		{ExternRef, Limits{Min: 2, Max: 5, HasMax: true}},
+		{FuncRef, Limits{Min: 3, Max: 26, HasMax: true}},
+		{FuncRef, Limits{Min: 100, Max: 123, HasMax: true}},
+	}, inspected(t, BoundTables(source, m, 200)).Tables)
+	bounded = BoundTables(source, m, 50)
 	assert.Equal(t, oneMemory, bounded[len(bounded)-len(oneMemory):], "the rest stays as it is")
 
 	without := module(oneMemory)

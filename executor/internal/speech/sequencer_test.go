@@ -100,7 +100,7 @@ func TestCallsAreListedWithoutHidden(t *testing.T) {
 	calls := []tool.Planned{{CallID: "a"}, {CallID: "b", Hidden: true}, {CallID: "c"}}
 	line := speech.New(room)
 	line.Offer(tool.Event{Type: tool.BatchStarted, Calls: calls})
-	event, ok := line.Take()
+	event, ok := line.Next()
 	require.True(t, ok)
 	assert.Equal(t, []tool.Planned{{CallID: "a"}, {CallID: "c"}}, event.Calls)
 	assert.Equal(t, []tool.Planned{{CallID: "a"}, {CallID: "b", Hidden: true}, {CallID: "c"}}, calls)
@@ -130,7 +130,7 @@ func TestWhole(t *testing.T) {
 		line.Offer(event)
 	}
 	for _, want := range []tool.Event{said, ended, paused} {
-		event, ok := line.Take()
+		event, ok := line.Next()
 		require.True(t, ok)
 		assert.Equal(t, want, event)
 	}
@@ -144,7 +144,7 @@ func TestOutputIsCopied(t *testing.T) {
 	line.Offer(tool.Event{Type: tool.CallOutput, CallID: "a", Emission: &emission})
 	copy(emission.Data, `[]     `)
 	fraction, emission.Text = 1, "changed"
-	event, ok := line.Take()
+	event, ok := line.Next()
 	require.True(t, ok)
 	half := 0.5
 	assert.Equal(t, &tool.Emission{Type: tool.EmitJSON, Data: json.RawMessage(`{"a":1}`), Fraction: &half}, event.Emission)

@@ -17,8 +17,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// nest admits the calls that a running call makes. The zero value admits none.
-type nest struct {
+// nestedCalls admits the calls that a running call makes. The zero value admits none.
+type nestedCalls struct {
 	mu      sync.Mutex
 	caller  context.Context // nil while the call does not run
 	ctx     context.Context // of all nested calls; nil before the first
@@ -28,7 +28,7 @@ type nest struct {
 }
 
 // open admits nested calls. ctx, the caller's own, ends them.
-func (n *nest) open(ctx context.Context) {
+func (n *nestedCalls) open(ctx context.Context) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.caller = ctx
@@ -36,7 +36,7 @@ func (n *nest) open(ctx context.Context) {
 
 // close admits no more calls, and ends those that are still running: one that outlived its caller's record would
 // run beside what comes next in the batch.
-func (n *nest) close() {
+func (n *nestedCalls) close() {
 	n.mu.Lock()
 	n.caller = nil
 	if n.stop != nil {
@@ -47,7 +47,7 @@ func (n *nest) close() {
 }
 
 // enter admits one call, which must leave, or returns nil if the caller does not run.
-func (n *nest) enter() context.Context {
+func (n *nestedCalls) enter() context.Context {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.caller == nil {
@@ -61,39 +61,29 @@ func (n *nest) enter() context.Context {
 	return n.ctx
 }
 
-func (n *nest) leave() { n.running.Done() }
-
-// take waits until no other call of the caller runs: they share the caller's slot.
-func (n *nest) take(ctx context.Context) error {
-	select {
-	case n.turn <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (n *nest) give() { <-n.turn }
+func (n *nestedCalls) leave() { n.running.Done() }
 
 // Call implements [tool.Host].
 func (c *call) Call(ctx context.Context, requested tool.Call) (tool.Record, error) {
-	caller := c.nest.enter()
+	caller := c.nested.enter()
 	if caller == nil {
 		return tool.Record{}, c.refuseNested(requested, tool.Cancelled, "the call that makes this one has ended")
 	}
-	defer c.nest.leave()
+	defer c.nested.leave()
 	ctx, stop := within(ctx, caller)
 	defer stop()
-	if err := c.nest.take(ctx); err != nil {
-		kind, message := notStarted(err)
+	select {
+	case c.nested.turn <- struct{}{}: // one at a time: they share the caller's slot
+		defer func() { <-c.nested.turn }()
+	case <-ctx.Done():
+		kind, message := notStarted(ctx.Err())
 		return tool.Record{}, c.refuseNested(requested, kind, message)
 	}
-	defer c.nest.give()
 	nesting := c.batch.executor.options.Nesting
 	if c.depth >= nesting.Depth {
 		return tool.Record{}, c.refuseNested(requested, tool.Busy, fmt.Sprintf("calls may be nested %d deep", nesting.Depth))
 	}
-	if c.count() > int64(nesting.Calls) {
+	if c.countNested() > int64(nesting.Calls) {
 		return tool.Record{}, c.refuseNested(requested, tool.Busy, fmt.Sprintf("one call may make %d calls", nesting.Calls))
 	}
 	id, err := uuid.NewV7()
@@ -102,15 +92,15 @@ func (c *call) Call(ctx context.Context, requested tool.Call) (tool.Record, erro
 	}
 	made := c.make(ctx, requested, id.String())
 	c.batch.session.enter(made)
-	c.batch.run(ctx, made)
+	c.batch.runCall(ctx, made)
 	if made.wait != nil { // another session may have other approvals
 		c.unkept.Store(true)
 	}
-	if m := made.entry.Manifest; made.passing() || made.unkept.Load() || m != nil && m.Behavior.Cache == manifests.CacheOff {
+	if m := made.entry.Manifest; made.failedTransiently() || made.unkept.Load() || m != nil && m.Behavior.Cache == manifests.CacheOff {
 		c.unkept.Store(true)
 	}
 	record := made.record
-	record.Result = cloned(record.Result) // the tool may change it
+	record.Result = output.Clone(record.Result) // the tool may change it
 	return record, nil
 }
 
@@ -138,8 +128,8 @@ func (c *call) refuseNested(requested tool.Call, kind tool.Kind, message string)
 	return &tool.Error{Op: "call", Tool: requested.Function.Name, Kind: kind, Message: message}
 }
 
-// count counts one more call of the outermost caller.
-func (c *call) count() int64 {
+// countNested counts one more call of the outermost caller.
+func (c *call) countNested() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.made == nil {
@@ -181,28 +171,23 @@ func (c *call) make(ctx context.Context, requested tool.Call, id string) *call {
 			tool.Allow{Manifest: manifests.Permissions{Tools: []string{requested.Function.Name}}.Rule()})
 	case c.readOnly && !made.readOnly:
 		made.deny("read_only", fmt.Sprintf("%s is read_only, so it may not call %s, which is not", c.tool, made.tool), tool.Allow{})
+	case made.waits() && made.isClient(): // as the next: the caller cannot wait
+		made.deny("execution", fmt.Sprintf("the client runs %s, so no tool can call it", made.tool), tool.Allow{})
 	case made.waits():
-		made.denyWaiting()
+		made.deny("approval", fmt.Sprintf("calls of %s require approval (%s), and a tool cannot wait for one", made.tool, made.wait.action.Reason), tool.Allow{})
 	default:
 		made.checkApprovedCallees(ctx)
 	}
 	return made
 }
 
-// deny refuses a call for lack of a permission.
-func (c *call) deny(permission, rule string, allow tool.Allow) {
-	c.refuse(tool.Denied, rule, tool.Denial{Permission: permission, Value: tool.Shown(c.record.Function.Name, maxShown), Rule: rule, Allow: allow})
-}
-
-const maxShown = 128 // bytes of a name that a receipt shows
-
 // Page implements [tool.Host]. A page is never longer than what the model may see of this call's result, so
 // that it is not cut again.
 func (c *call) Page(reference string, from, most int64) (tool.Page, error) {
-	if c.nest.enter() == nil {
+	if c.nested.enter() == nil {
 		return tool.Page{}, &tool.Error{Op: "page", Kind: tool.Cancelled, Message: "the call has ended"}
 	}
-	defer c.nest.leave()
+	defer c.nested.leave()
 	c.unkept.Store(true) // another session has other pages
 	if most >= 0 {
 		most = min(cmp.Or(most, output.DefaultPage), max(int64(c.batch.share)-pageOverhead, 1))
@@ -215,10 +200,10 @@ const pageOverhead = 256
 
 // Emit implements [tool.Host].
 func (c *call) Emit(emission tool.Emission) error {
-	if c.nest.enter() == nil {
+	if c.nested.enter() == nil {
 		return &tool.Error{Op: "emit", Tool: c.tool, Kind: tool.Cancelled, Message: "the call has ended"}
 	}
-	defer c.nest.leave()
+	defer c.nested.leave()
 	if err := emission.Check(); err != nil {
 		return err
 	}
@@ -230,4 +215,15 @@ func (c *call) Emit(emission tool.Emission) error {
 	event.Emission = &emission // of which the stream makes a copy
 	c.batch.stream.offer(event)
 	return nil
+}
+
+// failedTransiently reports whether a nested call failed for a transient reason.
+func (c *call) failedTransiently() bool {
+	switch c.record.Result.Kind {
+	case "", tool.ToolFailed, tool.InvalidArguments, tool.Memory, tool.Output: // but not Fuel, which may be its caller's
+		return false
+	case tool.Denied:
+		return !c.record.Skipped || slices.ContainsFunc(c.record.Denials, func(d tool.Denial) bool { return d.Permission == availabilityPermission })
+	}
+	return true
 }

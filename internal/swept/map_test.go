@@ -26,3 +26,17 @@ func TestStaleEntriesGo(t *testing.T) {
 		assert.False(t, ok)
 	}
 }
+
+// TestFullMapsForget: a map with a bound never has more entries, and keeps the one that was added last.
+func TestFullMapsForget(t *testing.T) {
+	for _, most := range []int{2, 100, 5000} {
+		m := Map[int, int]{Most: most}
+		for i := range 20_000 {
+			m.Put(i, i, func(int) bool { return false })
+			require.LessOrEqual(t, m.Len(), most)
+			_, ok := m.Get(i)
+			require.True(t, ok)
+		}
+		assert.GreaterOrEqual(t, m.Len(), most/2)
+	}
+}

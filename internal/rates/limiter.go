@@ -1,4 +1,4 @@
-// Package rates limits the rate of calls per key, with token buckets.
+// Package rates limits the rate of calls, requests and the like per key, with token buckets.
 //
 // Each key has a bucket of calls, full at first. Each call takes one, and the bucket refills
 // evenly. A full bucket may be used at once; in any window as long as a refill, at most
@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"github.com/caisson-run/caisson/executor/internal/swept"
+	"github.com/caisson-run/caisson/internal/swept"
 )
 
 // Error means that a key has no call left, and none soon enough.
@@ -27,21 +27,28 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("rates: too many %s: the next is in %v", e.Of, e.After)
 }
 
+// Limit bounds the calls of each key. The rate and the burst must be positive.
+type Limit struct {
+	Of        string  // what is limited, for errors
+	PerSecond float64 // how fast a bucket refills
+	Burst     int     // what a bucket holds
+	// Keys bounds the keys that are kept, if it is not zero. A flood of others can then make one be forgotten, and so
+	// start with a full bucket again.
+	Keys int
+}
+
 // Limiter bounds the calls of each key to a rate. It is safe for concurrent use and has no
 // goroutines. Keys with a full bucket are forgotten over time. A nil limiter has no bound.
 type Limiter[K comparable] struct {
-	of    string
-	calls int
-	per   time.Duration
+	limit Limit
 
 	mu      sync.Mutex
 	buckets swept.Map[K, *rate.Limiter]
 }
 
-// New returns a limiter that gives each key a bucket of calls, which refills in the time per. Both must be
-// positive. of names what is limited.
-func New[K comparable](of string, calls int, per time.Duration) *Limiter[K] {
-	return &Limiter[K]{of: of, calls: calls, per: per}
+// New returns a limiter whose buckets are full.
+func New[K comparable](limit Limit) *Limiter[K] {
+	return &Limiter[K]{limit: limit, buckets: swept.Map[K, *rate.Limiter]{Most: limit.Keys}}
 }
 
 // Take takes one call of the key. If there is none now, it waits for the next if that comes
@@ -65,7 +72,7 @@ func (l *Limiter[K]) Take(ctx context.Context, key K, most time.Duration) error 
 	if tooLate := after > 0 && (after > most || limited && after >= deadline.Sub(now)); tooLate {
 		reserved.CancelAt(now) // no caller came since, so it is given back completely
 		l.mu.Unlock()
-		return &Error{l.of, after}
+		return &Error{l.limit.Of, after}
 	}
 	l.mu.Unlock()
 	if after == 0 {
@@ -82,13 +89,13 @@ func (l *Limiter[K]) Take(ctx context.Context, key K, most time.Duration) error 
 	}
 }
 
-// bucket returns the key's bucket. The lock is held.
+// bucket returns the key's bucket. The caller must hold l.mu.
 func (l *Limiter[K]) bucket(key K, now time.Time) *rate.Limiter {
 	b, ok := l.buckets.Get(key)
 	if !ok {
-		b = rate.NewLimiter(rate.Limit(float64(l.calls)/l.per.Seconds()), l.calls)
+		b = rate.NewLimiter(rate.Limit(l.limit.PerSecond), l.limit.Burst)
 		// A full bucket is no different from a new one.
-		l.buckets.Put(key, b, func(b *rate.Limiter) bool { return b.TokensAt(now) >= float64(l.calls) })
+		l.buckets.Put(key, b, func(b *rate.Limiter) bool { return b.TokensAt(now) >= float64(l.limit.Burst) })
 	}
 	return b
 }

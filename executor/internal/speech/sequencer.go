@@ -4,7 +4,7 @@
 //	line := speech.New(1 << 20)
 //	line.Offer(event) // as things happen
 //	for {
-//		event, ok := line.Take() // as they are shown
+//		event, ok := line.Next() // as they are shown
 //		…
 //	}
 //
@@ -34,16 +34,16 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Line orders the events of one batch. It has no goroutines, locks or clock. Get one from [New]. It is not safe for
+// Sequencer orders the events of one batch. It has no goroutines, locks or clock. Get one from [New]. It is not safe for
 // concurrent use.
-type Line struct {
+type Sequencer struct {
 	most, held int64  // bytes of outputs
 	offered    uint64 // events so far, hidden ones aside
 	closed     bool
 
 	passing []numbered // events that wait for nobody's speech
-	callers map[string]*caller
-	queue   []*caller // those that were heard, in that order. The first has the floor
+	callers map[string]*callState
+	queue   []*callState // those that were heard, in that order. The first is active
 }
 
 // numbered is an event with its place among those that were offered.
@@ -52,8 +52,8 @@ type numbered struct {
 	number uint64
 }
 
-// caller is a call and what it has said that was not taken yet.
-type caller struct {
+// callState is a call and what it has said that was not taken yet.
+type callState struct {
 	index int // in the order in which calls came to be known
 	heard bool
 	gone  bool        // its end was taken
@@ -72,12 +72,12 @@ type output struct {
 	lost     int // outputs that were lost just before it
 }
 
-// New returns a line in which outputs of at most most bytes may wait, as [Size] counts them.
-func New(most int64) *Line { return &Line{most: most, callers: map[string]*caller{}} }
+// New returns a sequencer in which outputs of at most most bytes may wait, as [Size] counts them.
+func New(most int64) *Sequencer { return &Sequencer{most: most, callers: map[string]*callState{}} }
 
 // Offer adds an event. An emission is copied; nothing else that the event points to may change afterwards. After
-// [Line.Close], and after the event with which a batch ends or pauses, Offer does nothing.
-func (l *Line) Offer(event tool.Event) {
+// [Sequencer.Close], and after the event with which a batch ends or pauses, Offer does nothing.
+func (l *Sequencer) Offer(event tool.Event) {
 	if l.closed || event.Hidden || event.Parent != "" {
 		return
 	}
@@ -86,10 +86,10 @@ func (l *Line) Offer(event tool.Event) {
 	case tool.CallOutput:
 		l.output(event)
 	case tool.CallFinished:
-		if c := l.caller(event.CallID); c.end.event == nil && !c.gone {
+		if c := l.callState(event.CallID); c.end.event == nil && !c.gone {
 			end := event
 			c.end = numbered{&end, l.offered}
-			l.hear(c)
+			l.enqueue(c)
 		}
 	default:
 		passing := event
@@ -103,11 +103,11 @@ func (l *Line) Offer(event tool.Event) {
 
 func isHidden(call tool.Planned) bool { return call.Hidden }
 
-// Close ends the line. What waits can still be taken: a call that has not finished no longer delays others.
-func (l *Line) Close() { l.closed = true }
+// Close ends the sequence. What waits can still be taken: a call that has not finished no longer delays others.
+func (l *Sequencer) Close() { l.closed = true }
 
-// Take removes and returns the next event, or false if none can be shown yet.
-func (l *Line) Take() (tool.Event, bool) {
+// Next removes and returns the next event, or false if none can be shown yet.
+func (l *Sequencer) Next() (tool.Event, bool) {
 	number, speaks := l.speaks()
 	if len(l.passing) > 0 && (!speaks || l.passing[0].number < number) {
 		return *pop(&l.passing).event, true
@@ -125,18 +125,18 @@ func (l *Line) Take() (tool.Event, bool) {
 	event := *c.end.event
 	event.Lost = c.lost
 	pop(&l.queue)
-	*c = caller{index: c.index, heard: true, gone: true}
+	*c = callState{index: c.index, heard: true, gone: true}
 	return event, true
 }
 
 // Ready reports whether there is something to take.
-func (l *Line) Ready() bool {
+func (l *Sequencer) Ready() bool {
 	_, speaks := l.speaks()
 	return speaks || len(l.passing) > 0
 }
 
-// speaks returns the number of the next event of the call that has the floor, or false if there is none.
-func (l *Line) speaks() (number uint64, ok bool) {
+// speaks returns the number of the next event of the call that is active, or false if there is none.
+func (l *Sequencer) speaks() (number uint64, ok bool) {
 	for len(l.queue) > 0 {
 		switch c := l.queue[0]; {
 		case len(c.said) > 0:
@@ -163,18 +163,18 @@ func pop[E any](list *[]E) E {
 	return first
 }
 
-// caller returns the call with an id.
-func (l *Line) caller(id string) *caller {
+// callState returns the call with an id.
+func (l *Sequencer) callState(id string) *callState {
 	c := l.callers[id]
 	if c == nil {
-		c = &caller{index: len(l.callers)}
+		c = &callState{index: len(l.callers)}
 		l.callers[id] = c
 	}
 	return c
 }
 
-// hear queues a call that is heard for the first time.
-func (l *Line) hear(c *caller) {
+// enqueue queues a call that is heard for the first time.
+func (l *Sequencer) enqueue(c *callState) {
 	if !c.heard {
 		c.heard = true
 		l.queue = append(l.queue, c)
@@ -190,8 +190,8 @@ func Size(emission *tool.Emission) int64 {
 }
 
 // output keeps an output until its call's turn, if there is room.
-func (l *Line) output(event tool.Event) {
-	c := l.caller(event.CallID)
+func (l *Sequencer) output(event tool.Event) {
+	c := l.callState(event.CallID)
 	if c.end.event != nil || c.gone || event.Emission == nil {
 		return
 	}
@@ -205,7 +205,7 @@ func (l *Line) output(event tool.Event) {
 	c.said = append(c.said, output{clone(event.Emission), event.Time, l.offered, c.lost})
 	c.lost = 0
 	l.count(c, Size(event.Emission))
-	l.hear(c)
+	l.enqueue(c)
 	if c.about == nil {
 		about := event
 		about.Emission = nil
@@ -214,7 +214,7 @@ func (l *Line) output(event tool.Event) {
 }
 
 // replace removes what the call's next progress or partial image takes the place of, which is no loss.
-func (l *Line) replace(c *caller, next *tool.Emission) {
+func (l *Sequencer) replace(c *callState, next *tool.Emission) {
 	for i, said := range slices.Backward(c.said) {
 		if old := said.emission; old.Type == next.Type && (old.Type == tool.EmitProgress || old.Partial) {
 			l.remove(c, i)
@@ -236,7 +236,7 @@ func clone(emission *tool.Emission) *tool.Emission {
 
 // admit makes room for an output of the call. If the line is full, it does so only if the call would then have no more
 // than an equal share among all calls with waiting outputs.
-func (l *Line) admit(c *caller, size int64) bool {
+func (l *Sequencer) admit(c *callState, size int64) bool {
 	if size > l.most {
 		return false
 	}
@@ -260,7 +260,7 @@ func (l *Line) admit(c *caller, size int64) bool {
 
 // largest returns the call with the most waiting output, the newest if there are several, and how many calls have
 // any. There must be one.
-func (l *Line) largest() (largest *caller, among int64) {
+func (l *Sequencer) largest() (largest *callState, among int64) {
 	for _, c := range l.queue {
 		if c.bytes == 0 {
 			continue
@@ -274,7 +274,7 @@ func (l *Line) largest() (largest *caller, among int64) {
 }
 
 // remove removes an output. What was lost before it is still counted.
-func (l *Line) remove(c *caller, i int) {
+func (l *Sequencer) remove(c *callState, i int) {
 	old := c.said[i]
 	if i+1 < len(c.said) {
 		c.said[i+1].lost += old.lost
@@ -286,7 +286,7 @@ func (l *Line) remove(c *caller, i int) {
 }
 
 // count adjusts the size of a call's waiting outputs.
-func (l *Line) count(c *caller, size int64) {
+func (l *Sequencer) count(c *callState, size int64) {
 	l.held += size
 	c.bytes += size
 }

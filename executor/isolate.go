@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync"
 
+	"github.com/caisson-run/caisson/internal/schema"
+	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
 )
 
@@ -17,8 +20,8 @@ type panicError struct {
 
 func (e *panicError) Error() string { return "panic: " + e.value }
 
-// catch turns a panic into an error. It is for defer.
-func catch(err *error) {
+// recoverError converts a panic to an error. Call it with defer.
+func recoverError(err *error) {
 	if value := recover(); value != nil {
 		*err = &panicError{fmt.Sprint(value), debug.Stack()}
 	}
@@ -33,28 +36,28 @@ type returned[T any] struct {
 	err   error
 }
 
-// runApart runs the program's code on a goroutine of its own, so that a panic or a runtime.Goexit in it becomes an
+// startIsolated runs the program's code on a goroutine of its own, so that a panic or a runtime.Goexit in it becomes an
 // error. done must be buffered.
-func runApart[T any](done chan<- returned[T], do func() (T, error)) {
+func startIsolated[T any](done chan<- returned[T], do func() (T, error)) {
 	go func() {
 		r := returned[T]{err: errExited}
 		defer func() { done <- r }()
-		defer catch(&r.err)
+		defer recoverError(&r.err)
 		r.value, r.err = do()
 	}()
 }
 
-// apart is runApart, and waits for the result.
-func apart[T any](do func() (T, error)) (T, error) {
+// isolate is startIsolated, and waits for the result.
+func isolate[T any](do func() (T, error)) (T, error) {
 	done := make(chan returned[T], 1)
-	runApart(done, do)
+	startIsolated(done, do)
 	r := <-done
 	return r.value, r.err
 }
 
 // lookUp resolves a tool while a batch is running: a panic must not cost the records of calls that have run.
 func lookUp(resolver Resolver, name string) (entry registry.Entry, ok bool, err error) {
-	defer catch(&err)
+	defer recoverError(&err)
 	entry, ok = resolver.Get(name)
 	return entry, ok, nil
 }
@@ -63,7 +66,7 @@ func lookUp(resolver Resolver, name string) (entry registry.Entry, ok bool, err 
 // for when ctx ends.
 func identityOf(ctx context.Context, entry registry.Entry) (string, error) {
 	done := make(chan returned[string], 1)
-	runApart(done, func() (string, error) { return entry.Identity(ctx) })
+	startIsolated(done, func() (string, error) { return entry.Identity(ctx) })
 	select {
 	case r := <-done:
 		return r.value, r.err
@@ -100,4 +103,55 @@ func eachCallee(resolver Resolver, entry registry.Entry, visit func(name string,
 		return nil
 	}
 	return add(entry)
+}
+
+// toolCache caches a value per tool that is made from its parameters when first needed. For a large schema that
+// takes longer than a call may be late, so it is made once, on a goroutine of its own, and calls stop waiting when
+// their time is up. The zero value is empty. It is safe for concurrent use.
+type toolCache[T any] struct {
+	mu     sync.Mutex
+	byTool map[string]*cached[T]
+}
+
+// cached belongs to one schema: a tool that is loaded again has another.
+type cached[T any] struct {
+	schema *schema.Schema
+	done   chan struct{} // closed when value and err are set
+	value  T
+	err    error
+}
+
+// of returns the tool's value, and starts making it the first time. The error may be that of ctx.
+func (a *toolCache[T]) of(ctx context.Context, m *manifests.Manifest, do func() (T, error)) (T, error) {
+	known := a.begin(m, do)
+	select {
+	case <-known.done: // in all calls but the first, and found out faster if nothing else is waited for
+	default:
+		select {
+		case <-known.done:
+		case <-ctx.Done():
+			var none T
+			return none, ctx.Err()
+		}
+	}
+	return known.value, known.err
+}
+
+func (a *toolCache[T]) begin(m *manifests.Manifest, do func() (T, error)) *cached[T] {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	known := a.byTool[m.Name]
+	if known != nil && known.schema == m.Parameters {
+		return known
+	}
+	known = &cached[T]{schema: m.Parameters, done: make(chan struct{})}
+	if a.byTool == nil {
+		a.byTool = map[string]*cached[T]{}
+	}
+	a.byTool[m.Name] = known
+	go func() {
+		defer close(known.done)
+		known.value, known.err = isolate(do)
+	}()
+	return known
 }

@@ -7,6 +7,10 @@ const least = 1024
 // Map holds at most about twice as many entries as are not stale. The zero value is empty. It is not safe for
 // concurrent use.
 type Map[K comparable, V any] struct {
+	// Most bounds the entries, if it is not zero: a full map forgets stale entries and, if too few are, others, until it
+	// is half full.
+	Most int
+
 	entries map[K]V
 	sweepAt int
 }
@@ -26,17 +30,17 @@ func (m *Map[K, V]) Delete(key K) { delete(m.entries, key) }
 // Put sets the value of a key. If there are twice as many entries as the last sweep left, it first removes stale
 // ones.
 func (m *Map[K, V]) Put(key K, value V, stale func(V) bool) {
-	if m.entries == nil {
-		m.entries, m.sweepAt = map[K]V{}, least
-	}
-	if len(m.entries) >= m.sweepAt {
+	if m.entries == nil || len(m.entries) >= m.sweepAt {
 		fresh := map[K]V{} // a map never shrinks
 		for k, v := range m.entries {
-			if !stale(v) {
+			if !stale(v) && (m.Most == 0 || len(fresh) < m.Most/2) {
 				fresh[k] = v
 			}
 		}
 		m.entries, m.sweepAt = fresh, max(least, 2*len(fresh))
+		if m.Most > 0 {
+			m.sweepAt = min(m.sweepAt, m.Most)
+		}
 	}
 	m.entries[key] = value
 }

@@ -17,7 +17,7 @@ import (
 // TestKeysThatAreNotFullStay: looking for full buckets makes nobody's calls more.
 func TestKeysThatAreNotFullStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := New[int]("calls", 2, time.Hour)
+		l := limiterOf[int](2, time.Hour)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		for range 2 {
@@ -45,7 +45,7 @@ func TestKeysThatAreNotFullStay(t *testing.T) {
 // TestHammer takes calls from many goroutines, of which some give up.
 func TestHammer(t *testing.T) {
 	const calls, per = 50, 20 * time.Millisecond
-	l := New[int]("calls", calls, per)
+	l := limiterOf[int](calls, per)
 	var taken [4]atomic.Int64
 	var group sync.WaitGroup
 	start := time.Now()

@@ -9,12 +9,11 @@ import (
 	"time"
 
 	"github.com/caisson-run/caisson/executor/internal/breaker"
-	"github.com/caisson-run/caisson/executor/internal/output"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
 )
 
-// send emits an event, if anybody listens.
+// send emits an event, if there is a subscriber.
 func (b *batch) send(kind tool.EventType, fill func(*tool.Event)) {
 	subscribers := &b.executor.subscribers
 	idle := subscribers.idle()
@@ -41,8 +40,8 @@ func (c *call) describe(event *tool.Event) {
 
 func (c *call) hidden() bool { return c.entry.Manifest != nil && c.entry.Manifest.Behavior.Hidden }
 
-// begun reports that the batch has started or was resumed, with the calls that have not ended.
-func (b *batch) begun(kind tool.EventType, calls []*call) {
+// reportStart reports that the batch has started or was resumed, with the calls that have not ended.
+func (b *batch) reportStart(kind tool.EventType, calls []*call) {
 	b.send(kind, func(event *tool.Event) {
 		event.Calls = make([]tool.Planned, 0, len(calls))
 		for _, c := range calls {
@@ -61,8 +60,8 @@ func (c *call) planned() tool.Planned {
 	return p
 }
 
-// over reports that the batch has ended or paused, and returns its totals.
-func (b *batch) over(ctx context.Context, status Status, pending int) tool.Totals {
+// reportEnd reports that the batch ended or paused. It returns the totals.
+func (b *batch) reportEnd(ctx context.Context, status Status, pending int) tool.Totals {
 	b.mu.Lock()
 	totals := b.totals
 	b.mu.Unlock()
@@ -82,56 +81,6 @@ func (b *batch) over(ctx context.Context, status Status, pending int) tool.Total
 		event.Totals = &sent
 	})
 	return totals
-}
-
-// callStarted reports that a call starts.
-func (b *batch) callStarted(ctx context.Context, c *call) {
-	b.executor.log.LogAttrs(ctx, slog.LevelInfo, "call started", slog.String("call_id", c.record.CallID), slog.String("tool", c.tool))
-	b.send(tool.CallStarted, c.describe)
-}
-
-// callFinished cuts the result to what goes to the model, and reports how the call ended.
-func (b *batch) callFinished(ctx context.Context, c *call) {
-	if c.source == nil || c.phase == phaseRefused { // duplicates have the result of their source
-		b.cut(c)
-	}
-	c.phase = phaseEnded
-	c.final = c.record.Result.Success && c.entry.Manifest != nil && c.entry.Manifest.Behavior.Final
-	b.session.leave(c)
-	b.mu.Lock()
-	b.totals.Add(&c.record)
-	b.mu.Unlock()
-	b.logFinished(ctx, c)
-	b.keep(ctx, c)
-	output.CutDetails(&c.record, b.details)
-	b.send(tool.CallFinished, func(event *tool.Event) {
-		c.describe(event)
-		record := c.record
-		if c.parent != nil { // which may be many and large
-			record.Result, record.Cuts = output.Cut(record.Result, b.executor.options.Output.share(1), nil, b.mark)
-		}
-		event.Record = &record
-	})
-}
-
-// keep passes the call to the recorder, which must not be able to end the worker that other calls wait for.
-func (b *batch) keep(ctx context.Context, c *call) {
-	if b.executor.options.Recorder == nil {
-		return
-	}
-	own := b.brought[c.tool].Manifest
-	entry := Entry{
-		Record: c.record, Whole: c.whole, Tool: c.tool, Brought: own != nil && own == c.entry.Manifest, Batch: b.id, Session: b.session.id, Tenant: b.session.tenant, Began: c.began,
-	}
-	if c.record.Result.Kind == tool.Internal && c.cause != nil {
-		entry.Cause = textOf(c.cause)
-	}
-	_, failure := apart(func() (struct{}, error) {
-		return struct{}{}, b.executor.options.Recorder.Record(context.WithoutCancel(ctx), entry)
-	})
-	if failure != nil {
-		b.executor.log.ErrorContext(ctx, "recorder failed", append(causeOf(failure), slog.String("call_id", entry.Record.CallID))...)
-	}
 }
 
 // causeOf returns the log attributes of an error.
@@ -175,7 +124,7 @@ func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 
 
 // textOf returns an error's text, bounded for the log. Error methods are the tool's code.
 func textOf(err error) string {
-	text, failure := apart(func() (string, error) { return err.Error(), nil })
+	text, failure := isolate(func() (string, error) { return err.Error(), nil })
 	if failure != nil {
 		return fmt.Sprintf("a %T, whose Error method panicked", err)
 	}
@@ -194,17 +143,15 @@ func levelOf(kind tool.Kind) slog.Level {
 		return slog.LevelInfo
 	case tool.Trap, tool.Internal:
 		return slog.LevelError
-	default:
-		return slog.LevelWarn
 	}
+	return slog.LevelWarn
 }
 
 // breakerChanged logs that a tool's circuit breaker has opened or closed.
 func (b *batch) breakerChanged(ctx context.Context, c *call, state breaker.State) {
-	attributes := []any{"call_id", c.record.CallID, "tool", c.tool, "tenant", b.session.tenant}
+	level, text := slog.LevelInfo, "circuit breaker closed"
 	if state == breaker.Opened {
-		b.executor.log.WarnContext(ctx, "circuit breaker opened", attributes...)
-		return
+		level, text = slog.LevelWarn, "circuit breaker opened"
 	}
-	b.executor.log.InfoContext(ctx, "circuit breaker closed", attributes...)
+	b.executor.log.Log(ctx, level, text, "call_id", c.record.CallID, "tool", c.tool, "tenant", b.session.tenant)
 }

@@ -16,6 +16,11 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// limiterOf returns a limiter of a number of calls in a time.
+func limiterOf[K comparable](calls int, per time.Duration) *Limiter[K] {
+	return New[K](Limit{Of: "calls", PerSecond: float64(calls) / per.Seconds(), Burst: calls})
+}
+
 // exceeded asserts that an error says when the next call is.
 func exceeded(t *testing.T, err error, after time.Duration) {
 	t.Helper()
@@ -52,7 +57,7 @@ func TestTake(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l := New[string]("calls", 10, time.Second)
+				l := limiterOf[string](10, time.Second)
 				for range test.before {
 					require.NoError(t, l.Take(t.Context(), "a", 0))
 				}
@@ -83,7 +88,7 @@ func TestTake(t *testing.T) {
 func TestBurstsAreWhole(t *testing.T) {
 	for _, calls := range []int{1, 3, 7, 1000} {
 		synctest.Test(t, func(t *testing.T) {
-			l := New[string]("calls", calls, time.Second)
+			l := limiterOf[string](calls, time.Second)
 			for range 3 {
 				for range calls {
 					require.NoError(t, l.Take(t.Context(), "a", 0))
@@ -107,7 +112,7 @@ type queue struct {
 }
 
 func newQueue(t *testing.T, calls int, per time.Duration) *queue {
-	q := &queue{t: t, limiter: New[string]("calls", calls, per), start: time.Now(), at: map[int]time.Duration{}, errs: map[int]error{}}
+	q := &queue{t: t, limiter: limiterOf[string](calls, per), start: time.Now(), at: map[int]time.Duration{}, errs: map[int]error{}}
 	for range calls {
 		require.NoError(t, q.limiter.Take(t.Context(), "a", 0))
 	}

@@ -1,0 +1,269 @@
+package executor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/caisson-run/caisson/executor/internal/repair"
+	"github.com/caisson-run/caisson/internal/schema"
+	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// parse reads the call's arguments: a JSON object, or the free text of a custom call. The error is worded for
+// a model.
+func (c *call) parse() (tool.Arguments, error) {
+	text, m := c.record.Function.Arguments, c.entry.Manifest
+	switch {
+	case c.record.Type != tool.CustomCall:
+		return c.parseObject(text)
+	case m == nil: // plan refuses the call for that
+		return tool.Arguments{}, nil
+	case m.Type != tool.CustomCall:
+		return tool.Arguments{}, fmt.Errorf("%w: %s takes a JSON object, and no free text", tool.ErrArguments, c.tool)
+	}
+	return freeText(m, text)
+}
+
+// freeText makes the text of a custom call the value of its tool's only parameter.
+func freeText(m *manifests.Manifest, text string) (tool.Arguments, error) {
+	if len(text) > tool.MaxArgumentsBytes {
+		return tool.Arguments{}, fmt.Errorf("%w: %d bytes are over the limit of %d", tool.ErrArguments, len(text), tool.MaxArgumentsBytes)
+	}
+	if !utf8.ValidString(text) {
+		return tool.Arguments{}, fmt.Errorf("%w: the text is not valid UTF-8", tool.ErrArguments)
+	}
+	var shown struct {
+		Required []string `json:"required"`
+	}
+	if err := json.Unmarshal(m.ModelParameters, &shown); err != nil || len(shown.Required) != 1 {
+		return tool.Arguments{}, fmt.Errorf("%w: %s has no parameter for free text", tool.ErrArguments, m.Name)
+	}
+	return tool.Arguments{}.With(shown.Required[0], json.RawMessage(repair.Quote(text))), nil
+}
+
+// parseObject parses arguments that are an object. Text that a program wrote is not repaired.
+func (c *call) parseObject(text string) (tool.Arguments, error) {
+	options := &c.batch.executor.options
+	arguments, err := tool.ParseArguments(text)
+	if err == nil || options.NoRepair || c.parent != nil {
+		return arguments, err
+	}
+	arguments, repairs, ok := repair.Text(text, options.TolerantJSON)
+	if !ok {
+		return tool.Arguments{}, err
+	}
+	c.record.Repairs = repairs
+	return arguments, nil
+}
+
+// rename gives arguments that are written under an alias the names of their parameters. It is no repair: the manifest
+// declares these names, for programs as well.
+func (c *call) rename(ctx context.Context, own tool.Arguments) (tool.Arguments, error) {
+	arguments, changes, err := repair.Rename(ctx, own, c.entry.Manifest.ParameterAliases)
+	if err == nil {
+		c.record.Repairs = append(c.record.Repairs, changes...)
+	}
+	return arguments, err
+}
+
+// contextValue is the host's value of one parameter, as JSON.
+type contextValue struct {
+	name string
+	text json.RawMessage
+}
+
+// contextValues returns the host's values of the parameters that belong to it. It refuses
+// the call if the model set one of them or if the host has no value for one.
+func (c *call) contextValues(arguments tool.Arguments) ([]contextValue, bool) {
+	m := c.entry.Manifest
+	var values []contextValue
+	var reasons []string
+	var denials []tool.Denial
+	for _, written := range arguments.Names() {
+		if len(denials) == maxDenials {
+			break
+		}
+		for _, name := range m.Context {
+			if passesFor(written, name) {
+				reasons = append(reasons, fmt.Sprintf("leave out the argument %q: the host fills in %s", written, name))
+				denials = append(denials, tool.Denial{
+					Permission: "context", Value: written,
+					Rule: fmt.Sprintf("the host fills in %s; a model cannot set it", name),
+				})
+			}
+		}
+	}
+	for _, name := range m.Context {
+		value, ok := c.batch.session.context[name]
+		if !ok {
+			rule := "the host has no value for " + name
+			reasons = append(reasons, rule)
+			denials = append(denials, contextDenial(name, rule))
+			continue
+		}
+		text, err := json.Marshal(value)
+		if err != nil {
+			c.refuseFailed(err)
+			return nil, false
+		}
+		values = append(values, contextValue{name, text})
+	}
+	if len(denials) > 0 {
+		c.refuse(tool.Denied, strings.Join(reasons, "; "), denials...)
+		return nil, false
+	}
+	return values, true
+}
+
+// maxDenials is of how many spellings of the host's parameters a receipt is written.
+const maxDenials = 16
+
+// passesFor reports whether a decoder that matches keys without regard to case may take
+// one key for the other. Unicode's simple folding is what Go's encoding/json uses; it
+// equates "k" with the Kelvin sign and "s" with "ſ". Lower and upper case as such are
+// what decoders in other languages compare: "ı" is an "I" in upper case.
+func passesFor(written, name string) bool {
+	if strings.EqualFold(written, name) {
+		return true
+	}
+	for _, inCase := range []func(string) string{strings.ToLower, strings.ToUpper} {
+		if inCase(written) == inCase(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// withContext adds the host's values to what the model wrote.
+func withContext(own tool.Arguments, values []contextValue) tool.Arguments {
+	for _, v := range values {
+		own = own.With(v.name, v.text)
+	}
+	return own
+}
+
+// repair checks what the model wrote, together with the host's values, and repairs it where it does not fit. The
+// result holds the model's part, and why that does not fit if it does not. The integers are those of the complete
+// arguments, if they fit.
+func (c *call) repair(ctx context.Context, own tool.Arguments, values []contextValue) (result repair.Result, integers schema.Integers, err error) {
+	check := func(arguments tool.Arguments) (misfit error) {
+		integers, misfit = c.entry.Manifest.Parameters.FindIntegers(ctx, withContext(arguments, values))
+		return misfit
+	}
+	if c.batch.executor.options.NoRepair {
+		result = repair.Result{Arguments: own, Misfit: check(own)}
+		return result, integers, nil
+	}
+	m, cache := c.entry.Manifest, &c.batch.executor.repairers
+	if c.brought {
+		cache = &c.batch.repairers
+	}
+	repairer, err := cache.of(ctx, m, func() (*repair.Repairer, error) {
+		return repair.New(context.WithoutCancel(ctx), m.Parameters, m.ParameterAliases, func(name string) bool {
+			return slices.ContainsFunc(m.Context, func(owned string) bool { return passesFor(name, owned) })
+		}), nil
+	})
+	if err != nil {
+		return repair.Result{}, schema.Integers{}, err
+	}
+	if c.parent != nil {
+		result = repairer.Fill(ctx, own, check)
+	} else {
+		result = repairer.Repair(ctx, own, []string{c.tool, c.record.Function.Name}, check)
+	}
+	c.record.Repairs = append(c.record.Repairs, result.Repairs...)
+	c.logRepairs(ctx)
+	return result, integers, nil
+}
+
+// logRepairs logs how much was repaired and by which rules. The values are only in the record.
+func (c *call) logRepairs(ctx context.Context) {
+	log := c.batch.executor.log
+	if len(c.record.Repairs) == 0 || !log.Enabled(ctx, slog.LevelInfo) {
+		return
+	}
+	var rules []string
+	for _, r := range c.record.Repairs {
+		if !slices.Contains(rules, r.Rule) {
+			rules = append(rules, r.Rule)
+		}
+	}
+	log.InfoContext(ctx, "arguments repaired", "call_id", c.record.CallID, "tool", c.tool, "repairs", len(c.record.Repairs), "rules", rules)
+}
+
+// inDigits returns arguments that fit the schema with their integers in digits. All that follows sees them
+// like this: approvals, caches and the tool. It is no repair, since the values are the same.
+func inDigits(arguments tool.Arguments, integers schema.Integers) (tool.Arguments, error) {
+	plain, err := integers.InDigits()
+	if err != nil || plain == nil {
+		return arguments, err
+	}
+	return tool.ParseArguments(string(plain)) // they may have become too long
+}
+
+// refuseMisfit says why the complete arguments, the model's and the host's, do not fit the
+// schema. own is the model's part, repaired, and misfit what is wrong with the complete ones.
+func (c *call) refuseMisfit(ctx context.Context, own tool.Arguments, misfit error) error {
+	m := c.entry.Manifest
+	if len(m.Context) == 0 {
+		c.refuse(tool.InvalidArguments, misfit.Error())
+		return nil
+	}
+	// The model knows nothing of the host's parameters and must not learn of them from
+	// a message, so it is told what is wrong in the terms of the schema that it was shown.
+	shown, err := c.batch.executor.shown.of(ctx, m, func() (*schema.Schema, error) { return schema.Compile(m.ModelParameters) })
+	if c.isTooLate(ctx) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = shown.FindIntegers(ctx, own)
+	if c.isTooLate(ctx) {
+		return nil
+	}
+	if err != nil {
+		c.refuse(tool.InvalidArguments, err.Error())
+		return nil
+	}
+	denials := misfits(m, misfit)
+	c.refuse(tool.Denied, denials[0].Rule, denials...)
+	return nil
+}
+
+// misfits returns a receipt for each of the host's values that the schema refuses, or for
+// all of them where the schema does not say which. A receipt names no value: receipts
+// reach the model.
+func misfits(m *manifests.Manifest, err error) []tool.Denial {
+	var violations *schema.ViolationError
+	var refused []string
+	if errors.As(err, &violations) {
+		for _, name := range m.Context {
+			if slices.ContainsFunc(violations.Violations, func(v schema.Violation) bool { return v.Path == name }) {
+				refused = append(refused, name)
+			}
+		}
+	}
+	if len(refused) == 0 {
+		refused = m.Context
+	}
+	denials := make([]tool.Denial, len(refused))
+	for i, name := range refused {
+		denials[i] = contextDenial(name, fmt.Sprintf("the host's value of %s does not fit the tool's parameters", name))
+	}
+	return denials
+}
+
+func contextDenial(name, rule string) tool.Denial {
+	return tool.Denial{
+		Permission: "context", Value: name, Rule: rule,
+		Allow: tool.Allow{Grant: manifests.ContextSource{Name: name, From: manifests.FromFixed}.Rule()},
+	}
+}

@@ -1,0 +1,51 @@
+package executor
+
+import (
+	"context"
+	"time"
+
+	"github.com/caisson-run/caisson/registry"
+	"github.com/caisson-run/caisson/tool"
+)
+
+// Resolver finds tools and runs them. A [*registry.Registry] is one. It must be safe for
+// concurrent use. One that wraps a registry should also be a [Successor] and a
+// [registry.SessionCloser], as the registry is: without the first, calls of retired tools are not told
+// what to call instead, and without the second, no tool hears of the end of a session.
+type Resolver interface {
+	// Get returns the tool with exactly this name or alias.
+	Get(name string) (registry.Entry, bool)
+	// Nearest returns at most n registered names that resemble name.
+	Nearest(name string, n int) []string
+	// Invoke runs one call of a tool by its registered name; see [registry.Tool].
+	Invoke(ctx context.Context, invocation tool.Invocation) (tool.Outcome, error)
+}
+
+// Successor is a [Resolver] that knows which tools replace former ones, as a [*registry.Registry] does.
+type Successor interface {
+	// Replacement returns the name of the tool that replaces a former tool with exactly this name, if
+	// there is one.
+	Replacement(retired string) (name string, ok bool)
+}
+
+// Recorder keeps the outcome of calls, as a ledger does. It must be safe for concurrent use.
+type Recorder interface {
+	// Record is called once for each call when it has ended, whether a model or a tool made it, and
+	// also for refused calls. The batch does not end before Record returns. ctx outlives the batch. An
+	// error is logged under the call's id and changes nothing else. The entry must not be modified.
+	Record(ctx context.Context, entry Entry) error
+}
+
+// Entry is a call that has ended.
+type Entry struct {
+	Record tool.Record
+	// Whole is the result before any part of it was cut.
+	Whole                  tool.Result
+	Tool                   string // the registered name, or the requested one if there is no such tool
+	Brought                bool   // the caller's request brought the tool, and its name ([Batch].Client)
+	Batch, Session, Tenant string
+	Began                  time.Time
+	// Cause is why the host failed, if the kind of the record's result is [tool.Internal], and else empty. It is for the
+	// operator alone, since it may have paths and addresses; the record has only an id in its place.
+	Cause string
+}
