@@ -18,11 +18,11 @@ import (
 	"slices"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/interpreter"
 	"github.com/caisson-run/caisson/internal/records"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/runtime"
-	"github.com/caisson-run/caisson/runtime/interpreters"
 )
 
 // Options configures [Open]. The zero value opens no tools, and tools loaded without a policy are
@@ -53,9 +53,12 @@ type Options struct {
 	// by all others but root; it may be the CacheDir. If it is empty or cannot be used, all manifests
 	// are parsed.
 	IndexDir string
+	// Called names tools that will be called. Open parses their manifests, and those of the tools that they request to
+	// call, even if IndexDir has them. If it is wrong about one, Open parses all manifests.
+	Called []string
 	// Runtime configures how tools are loaded and limited, and where modules are compiled. Its
 	// Profile must be zero. If CacheDir is empty, [runtime.DefaultCacheDir] is used unless NoCache is
-	// set. If Interpreters is empty, [interpreters.DefaultFolder] is used. If there is no such folder
+	// set. If Interpreters is empty, it is the folder in the user's cache folder. If there is no such folder
 	// for compiled code or it cannot be used, each process compiles the modules again,
 	// and the Logger and Runtime.OnUncached are told why. If Running is zero, the executor's
 	// Limits.Running is used. Unless LookupEnv is set, nothing is read from the environment,
@@ -136,6 +139,13 @@ func Open(ctx context.Context, options Options) (_ *Host, err error) {
 		return nil, &Error{"open", ErrTools, err}
 	}
 	i.keep(ctx)
+	if h.confirm(options.Called) != nil {
+		if err := h.Close(ctx); err != nil { // nothing has run
+			return nil, &Error{"open", ErrRuntime, err}
+		}
+		options.IndexDir = ""
+		return Open(ctx, options)
+	}
 	if err := h.start(options); err != nil {
 		return nil, &Error{"open", ErrInvalidOptions, err}
 	}
@@ -167,13 +177,14 @@ func (h *Host) startRuntime(ctx context.Context, o Options) (err error) {
 	r.Running = cmp.Or(r.Running, max(0, o.Executor.Limits.Running)) // never less than the executor's queue admits
 	r.Logger = cmp.Or(r.Logger, o.Logger)
 	if r.Interpreters == "" {
-		r.Interpreters, _ = interpreters.DefaultFolder() // without one, script tools say that they lack their interpreter
+		interpreters, _ := interpreter.DefaultFolder() // without one, script tools say that they lack their interpreter
+		r.Interpreters = string(interpreters)
 	}
 	cacheDir := ""
 	if h.runtime, cacheDir, err = startedWith(ctx, r, r.CacheDir == "" && !o.NoCache); err != nil {
 		return &Error{"open", ErrRuntime, err}
 	}
-	for _, dir := range []string{cacheDir, o.IndexDir, string(r.Interpreters)} {
+	for _, dir := range []string{cacheDir, o.IndexDir, r.Interpreters} {
 		if dir != "" {
 			h.kept = append(h.kept, dir)
 		}
@@ -239,6 +250,24 @@ func (h *Host) load(ctx context.Context, sources []string, load func(path string
 	h.problems = append(rejected, h.problems...)
 	if errors.Join(failed...) != nil || len(h.registry.List()) == 0 {
 		return errors.Join(append(failed, h.problems...)...)
+	}
+	return nil
+}
+
+// confirm parses the manifests of these tools, and of those that they request to call, also indirectly. It fails if the
+// index is wrong about one.
+func (h *Host) confirm(names []string) error {
+	confirmed := map[string]bool{}
+	for next := slices.Clone(names); len(next) > 0; next = next[1:] {
+		entry, known := h.registry.Get(next[0])
+		if !known || confirmed[entry.Name] {
+			continue
+		}
+		if err := entry.Manifest.Confirm(); err != nil {
+			return err
+		}
+		confirmed[entry.Name] = true
+		next = append(next, entry.Manifest.Permissions.Tools...)
 	}
 	return nil
 }

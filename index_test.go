@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -159,15 +158,13 @@ func forge(t *testing.T, index, manifest, old, replacement string) {
 	require.NoError(t, err)
 	text, err := os.ReadFile(index)
 	require.NoError(t, err)
-	key := sha256.Sum256(append([]byte("yaml\n"), source...))
-	at := bytes.Index(text, key[:])
+	key := fmt.Appendf(nil, "\n%x ", sha256.Sum256(append([]byte("yaml\n"), source...)))
+	at := bytes.Index(text, key)
 	require.GreaterOrEqual(t, at, 0, "the index has the manifest")
-	length, size := binary.Uvarint(text[at+len(key):])
-	record := text[at+len(key)+size:][:length]
+	record, _, _ := bytes.Cut(text[at+len(key):], []byte("\n"))
 	copy(record, bytes.Replace(record, []byte(old), []byte(replacement), 1))
-	entries := text[bytes.IndexByte(text, '\n')+1:][sha256.Size:]
-	sum := sha256.Sum256(entries)
-	copy(text[len(text)-len(entries)-len(sum):], sum[:])
+	head, entries, _ := bytes.Cut(text, []byte("\n"))
+	copy(head[bytes.LastIndexByte(head, ' ')+1:], fmt.Appendf(nil, "%x", sha256.Sum256(entries)))
 	require.NoError(t, os.WriteFile(index, text, 0o600))
 }
 
@@ -194,6 +191,17 @@ func TestAttackForgedIndex(t *testing.T) {
 	require.Equal(t, tool.Internal, report.Records[0].Result.Kind)
 	_, err = entry.Tool.Invoke(t.Context(), tool.Invocation{Tool: "forged"})
 	require.ErrorIs(t, err, manifests.ErrIndex)
+}
+
+// TestOpenConfirmsWhatIsCalled: if the index is wrong about a tool that will be called, no manifest is taken from it.
+func TestOpenConfirmsWhatIsCalled(t *testing.T) {
+	options := forged(t)
+	options.Called = []string{"unknown", "forged"}
+	registered := open(t, options).Registry()
+	_, found := registered.Get("honest")
+	require.True(t, found)
+	_, found = registered.Get("forged")
+	require.False(t, found)
 }
 
 // TestIndexIsNotNeeded: without a folder for it, manifests are parsed.

@@ -25,7 +25,7 @@ func (c *call) parse() (tool.Arguments, error) {
 		return c.parseObject(text)
 	case m == nil: // plan refuses the call for that
 		return tool.Arguments{}, nil
-	case m.Type != manifests.CustomTool:
+	case m.Type != tool.CustomCall:
 		return tool.Arguments{}, fmt.Errorf("%w: %s takes a JSON object, and no free text", tool.ErrArguments, c.tool)
 	}
 	return freeText(m, text)

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor"
-	"github.com/caisson-run/caisson/manifests"
+
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -165,7 +165,7 @@ func newCustom(t testing.TB, name string, more fields, do run) *fake {
 		document[key] = value
 	}
 	made := newFake(t, name, document, do)
-	made.manifest.Type = manifests.CustomTool
+	made.manifest.Type = tool.CustomCall
 	return made
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/tool"
 )
 
 func FuzzParse(f *testing.F) {
@@ -59,20 +60,20 @@ func checkProblems(t *testing.T, file string, err error) {
 
 // checkType makes sure that every call of the type can be made into arguments that fit.
 func checkType(t *testing.T, m *manifests.Manifest) {
-	assert.Contains(t, []manifests.Type{manifests.FunctionTool, manifests.CustomTool, manifests.LocalShellTool}, m.Type)
-	assert.Equal(t, m.Type == manifests.CustomTool, m.TextParameter() != "")
+	assert.Contains(t, []string{tool.FunctionCall, tool.CustomCall, tool.LocalShellCall}, m.Type)
+	assert.Equal(t, m.Type == tool.CustomCall, m.TextParameter() != "")
 	if m.Execution == manifests.ExecutionClient {
 		assert.Empty(t, m.Context)
 		assert.Empty(t, m.Tests)
 	}
 	if m.Format != nil {
-		assert.Equal(t, manifests.CustomTool, m.Type)
+		assert.Equal(t, tool.CustomCall, m.Type)
 		var format struct{ Type, Syntax, Definition string }
 		require.NoError(t, json.Unmarshal(m.Format, &format))
 		assert.Equal(t, format.Type == "grammar", format.Syntax != "")
 		assert.Equal(t, format.Type == "grammar", format.Definition != "")
 	}
-	if m.Type == manifests.LocalShellTool {
+	if m.Type == tool.LocalShellCall {
 		assert.Equal(t, manifests.ExecutionClient, m.Execution)
 		assert.NoError(t, m.Parameters.Validate(t.Context(), []byte(`{"command":["true"],"env":{}}`)))
 	}

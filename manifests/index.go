@@ -1,10 +1,9 @@
 package manifests
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
-	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -38,33 +37,29 @@ type Index struct {
 }
 
 // indexFormat is the version of the format of an index and of the meaning of its records.
-const indexFormat = "caisson-manifests/v1"
+const indexFormat = "caisson-manifests/v2"
 
 // NewIndex returns an index with the manifests of an earlier one, of which [Index.Text] returned the
 // text. The version says which program writes the index: what another version remembers is not used,
 // because it may have had other rules. A damaged text is not used either.
 func NewIndex(version string, text []byte) *Index {
 	x := &Index{version: version, stored: map[string]string{}, used: map[string]string{}}
-	head := x.head()
-	start := len(head) + sha256.Size
-	if len(text) > MaxIndexBytes || len(text) < start || !bytes.HasPrefix(text, head) {
+	head, entries, _ := strings.Cut(string(text), "\n")
+	if len(text) > MaxIndexBytes || head != x.head(entries) {
 		return x
 	}
-	entries := text[start:]
-	if sha256.Sum256(entries) != [sha256.Size]byte(text[len(head):start]) {
-		return x
-	}
-	for d := (decoder{rest: string(entries)}); d.rest != ""; {
-		if key, record := d.take(sha256.Size), d.take(d.length()); d.err == nil {
-			x.stored[key] = record
-		}
+	for line := range strings.Lines(entries) {
+		key, record, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		x.stored[key] = record
 	}
 	return x
 }
 
-// head returns the first line of the text. It is followed by the SHA-256 of the rest, and that by keys
-// and records.
-func (x *Index) head() []byte { return fmt.Appendf(nil, "%s %q\n", indexFormat, x.version) }
+// head returns the first line of the text, without its end. It is followed by the entries: a line for each manifest,
+// with its key and its record.
+func (x *Index) head(entries string) string {
+	return fmt.Sprintf("%s %q %x", indexFormat, x.version, sha256.Sum256([]byte(entries)))
+}
 
 // Load is like the function [Load], but does not parse a manifest that the index knows.
 func (x *Index) Load(path string) (*Manifest, error) {
@@ -104,12 +99,12 @@ func keyOf(path string, source []byte) string {
 		hash.Write([]byte("yaml\n"))
 	}
 	hash.Write(source)
-	return string(hash.Sum(nil))
+	return hex.EncodeToString(hash.Sum(nil))
 }
 
 func isJSON(path string) bool { return strings.EqualFold(filepath.Ext(path), ".json") }
 
-// Text returns the text of the index, to be stored, or nil if that would be in vain: the index started
+// Text returns the text of the index, to be stored, or nil if storing it is unnecessary: the index started
 // with all the manifests that were loaded, as far as they fit. Others that it started with follow
 // them.
 func (x *Index) Text() []byte {
@@ -125,19 +120,17 @@ func (x *Index) Text() []byte {
 			keys = append(keys, key)
 		}
 	}
-	head := x.head()
-	entries, changed := []byte{}, false
+	head, changed := len(x.head(""))+1, false
+	var entries strings.Builder
 	for _, key := range keys {
-		record := cmp.Or(x.used[key], x.stored[key])
-		added := append(binary.AppendUvarint([]byte(key), uint64(len(record))), record...)
-		if len(head)+sha256.Size+len(entries)+len(added) <= MaxIndexBytes {
-			entries = append(entries, added...)
+		entry := key + " " + cmp.Or(x.used[key], x.stored[key]) + "\n"
+		if head+entries.Len()+len(entry) <= MaxIndexBytes {
+			entries.WriteString(entry)
 			changed = changed || x.used[key] != "" && isNew(key)
 		}
 	}
 	if !changed {
 		return nil
 	}
-	sum := sha256.Sum256(entries)
-	return slices.Concat(head, sum[:], entries)
+	return []byte(x.head(entries.String()) + "\n" + entries.String())
 }

@@ -1,7 +1,8 @@
 package manifests
 
 import (
-	"crypto/sha256"
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -16,6 +17,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/mistake"
+	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/internal/schema"
 )
@@ -41,7 +44,7 @@ func requireEqual(t testing.TB, parsed, restored *Manifest) {
 	for path := range parsed.places {
 		require.Equal(t, parsed.Line(path), restored.Line(path), path)
 		require.Equal(t, parsed.Line(path+".none"), restored.Line(path+".none"), path)
-		require.Equal(t, parsed.Problem(path, Conflict, "", ""), restored.Problem(path, Conflict, "", ""))
+		require.Equal(t, parsed.Problem(path, mistake.Conflict, "", ""), restored.Problem(path, mistake.Conflict, "", ""))
 	}
 	requireSameSchema(t, parsed.Parameters, restored.Parameters)
 	requireSameSchema(t, parsed.Result, restored.Result)
@@ -106,7 +109,7 @@ func TestRecordHoldsEveryField(t *testing.T) {
 
 	for _, empty := range []Manifest{
 		{Parameters: schema.Known([]byte(`{}`))},
-		{Parameters: schema.Known([]byte(`{}`)), Aliases: []string{}, Tests: []Test{{Files: map[string]string{}}}, ModelParameters: []byte{}},
+		{Parameters: schema.Known([]byte(`{}`)), Aliases: []string{}, Tests: []Test{{Files: map[string]string{}}}},
 	} {
 		again := restore("", nil, recordOf(&empty))
 		require.NotNil(t, again)
@@ -121,11 +124,14 @@ func fill(t *testing.T, v reflect.Value, path string) {
 	case **schema.Schema:
 		*to = schema.Known([]byte(`{"title":"` + path + `"}`))
 		return
+	case *json.RawMessage:
+		*to = fmt.Appendf(nil, "[%q]", path+"<\u2028>")
+		return
 	case *permission.GuestPath:
 		*to = permission.NewGuestPath("/" + path)
 		return
-	case *ArgTemplate:
-		template, err := ParseArgTemplate("--{" + path + "}")
+	case *modules.ArgTemplate:
+		template, err := modules.ParseArgTemplate("--{" + path + "}")
 		require.NoError(t, err)
 		*to = template
 		return
@@ -302,7 +308,7 @@ func TestAttackForgedRecord(t *testing.T) {
 }
 
 func TestIndexIsBounded(t *testing.T) {
-	file, key := manyManifests(t, 1)[0], func(c string) string { return strings.Repeat(c, 32) }
+	file, key := manyManifests(t, 1)[0], func(c string) string { return strings.Repeat(c, 64) }
 	x := NewIndex("v1", nil)
 	x.stored[key("a")] = strings.Repeat("x", MaxIndexBytes/2)
 	x.stored[key("b")] = strings.Repeat("x", MaxIndexBytes/2)
@@ -344,13 +350,12 @@ func FuzzIndex(f *testing.F) {
 	file := manyManifests(f, 1)[0]
 	x := NewIndex("v1", nil)
 	loaded(f, x, file)
-	head := x.head()
+	head, entries, _ := bytes.Cut(x.Text(), []byte("\n"))
 	f.Add(x.Text())
-	f.Add(x.Text()[len(head)+sha256.Size:])
+	f.Add(entries)
 	f.Add(head)
 	f.Fuzz(func(t *testing.T, text []byte) {
-		sum := sha256.Sum256(text)
-		for _, text := range [][]byte{text, slices.Concat(head, sum[:], text)} {
+		for _, text := range [][]byte{text, []byte(x.head(string(text)) + "\n" + string(text))} {
 			m, err := NewIndex("v1", text).Load(file)
 			require.NoError(t, err)
 			if m.Confirm() == nil {
@@ -369,6 +374,8 @@ func FuzzRecord(f *testing.F) {
 	}
 	f.Add("")
 	f.Add(strings.Repeat("\xff", 200))
+	f.Add(strings.Repeat("[", 20_000))
+	f.Add(`{"Manifest":{"Parameters":7}}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		m := restore("tool.yaml", []byte("schema: caisson/v1\n"), text)
 		if m == nil {

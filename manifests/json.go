@@ -7,6 +7,7 @@ import (
 
 	"github.com/caisson-run/caisson/internal/jsontext"
 	"github.com/caisson-run/caisson/internal/keypath"
+	"github.com/caisson-run/caisson/internal/mistake"
 )
 
 // maxJSONDepth is how deep the standard library reads JSON. What is deeper than a document may
@@ -25,7 +26,7 @@ func (r *reader) json(source []byte) *node {
 				at, message = lastPosition(source[:open]), fmt.Sprintf("not JSON: the %c is not closed", source[open])
 			}
 		}
-		r.add(at, "", Syntax, message, "correct the JSON at this place")
+		r.add(at, "", mistake.Syntax, message, "correct the JSON at this place")
 		return nil
 	}
 	t := jsonTree{r: r, source: source, at: position{1, 1}}

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/caisson-run/caisson/internal/hostfile"
+	"github.com/caisson-run/caisson/internal/mistake"
 )
 
 // MaxBytes is the maximum size of a manifest or a policy.
@@ -57,7 +58,7 @@ func readFile(path string) (source []byte, err error) {
 	}
 	source = content.Bytes()
 	if bytes.HasPrefix(source, []byte("\x00asm")) || filepath.Ext(path) == ".wasm" {
-		return nil, &Error{Problems: []Problem{{File: path, Line: 1, Column: 1, Kind: Syntax, Message: "this is a WebAssembly module, not its manifest",
+		return nil, &Error{Problems: []Problem{{File: path, Line: 1, Column: 1, Kind: mistake.Syntax, Message: "this is a WebAssembly module, not its manifest",
 			Fix: "name the manifest, such as tool.yaml, which names the module with module: {path: " + filepath.Base(path) + "}; caisson inspect prints one to start from"}}}
 	}
 	if len(source) > MaxBytes {
@@ -108,7 +109,7 @@ func parse[T any](file string, source []byte, of subject, read func(*reader, *no
 	switch root := r.document(source); {
 	case r.isForeign(root):
 		r.problems = nil
-		r.add(position{1, 1}, "", OtherDocument, "this is not a "+of.name, fmt.Sprintf("name a %s, such as %s, which begins with schema: %s", of.name, of.example, of.schema))
+		r.add(position{1, 1}, "", mistake.OtherDocument, "this is not a "+of.name, fmt.Sprintf("name a %s, such as %s, which begins with schema: %s", of.name, of.example, of.schema))
 	case root != nil:
 		parsed = read(r, root)
 	}
@@ -135,7 +136,7 @@ func (r *reader) isOther(root *node, other subject) bool {
 	if n == nil || n.kind != textNode || n.text != other.schema {
 		return false
 	}
-	r.add(n.at, "schema", OtherDocument, fmt.Sprintf("this is a %s, not a %s", other.name, r.subject.name),
+	r.add(n.at, "schema", mistake.OtherDocument, fmt.Sprintf("this is a %s, not a %s", other.name, r.subject.name),
 		fmt.Sprintf("%s, or write %s if it is a %s", other.use, r.subject.schema, r.subject.name))
 	return true
 }
@@ -146,10 +147,10 @@ func (r *reader) document(source []byte) *node {
 	source = bytes.TrimPrefix(source, []byte("\ufeff"))
 	switch {
 	case len(source) > MaxBytes:
-		r.add(start, "", Syntax, fmt.Sprintf("%d bytes are over the limit of %d", len(source), MaxBytes), "make the "+r.subject.name+" smaller")
+		r.add(start, "", mistake.Syntax, fmt.Sprintf("%d bytes are over the limit of %d", len(source), MaxBytes), "make the "+r.subject.name+" smaller")
 		return nil
 	case !utf8.Valid(source):
-		r.add(lastPosition(source[:validPrefix(source)]), "", Syntax, "the text is not valid UTF-8", "save the file as UTF-8")
+		r.add(lastPosition(source[:validPrefix(source)]), "", mistake.Syntax, "the text is not valid UTF-8", "save the file as UTF-8")
 		return nil
 	case len(bytes.TrimSpace(source)) == 0:
 		return r.empty()
@@ -162,7 +163,7 @@ func (r *reader) document(source []byte) *node {
 
 // empty reports an empty source.
 func (r *reader) empty() *node {
-	r.add(position{1, 1}, "", Syntax, "the "+r.subject.name+" is empty", "start with schema: "+r.subject.schema)
+	r.add(position{1, 1}, "", mistake.Syntax, "the "+r.subject.name+" is empty", "start with schema: "+r.subject.schema)
 	return nil
 }
 

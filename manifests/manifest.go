@@ -4,8 +4,9 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/caisson-run/caisson/internal/mistake"
+	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/internal/schema"
-	"github.com/caisson-run/caisson/tool"
 )
 
 // SchemaV1 is the required value of a manifest's schema key.
@@ -24,13 +25,13 @@ type Manifest struct {
 	Description string
 	Version     string
 	Category    string
-	Module      Module
+	Module      modules.Module
 	// Parameters validates complete arguments, with the values of both the model and the host. It
 	// allows context values that the manifest's schema does not declare.
 	Parameters *schema.Schema
 	// ModelParameters is the schema shown to a model: the manifest's schema without the properties
 	// of context values. It is compact JSON in the manifest's key order.
-	ModelParameters json.RawMessage
+	ModelParameters json.RawMessage `json:",omitempty"`
 	// Result validates Result.data. It is nil if the manifest has no such schema.
 	Result      *schema.Schema
 	Permissions Permissions
@@ -39,9 +40,11 @@ type Manifest struct {
 	Context   []string
 	Behavior  Behavior
 	Execution Execution
-	Type      Type // FunctionTool by default
+	// Type says how calls of the tool are written: [tool.FunctionCall], which is the default, [tool.CustomCall] or
+	// [tool.LocalShellCall]. Providers have special forms for some types.
+	Type string
 	// Format restricts the text of a custom tool; see [tool.Definition]. Nil allows any text.
-	Format json.RawMessage
+	Format json.RawMessage `json:",omitempty"`
 	// Requires lists what the tool cannot be called without: settings, and directories such as "/data" that it requests
 	// and the operator has to grant. An entry such as "A|B" requires any one of its parts.
 	Requires []string
@@ -75,7 +78,7 @@ func (m *Manifest) Line(path string) int {
 }
 
 // Problem returns a problem at a key in File, or else at the nearest enclosing key.
-func (m *Manifest) Problem(path string, kind ProblemKind, message, fix string) Problem {
+func (m *Manifest) Problem(path string, kind mistake.Kind, message, fix string) Problem {
 	if m.origin != nil {
 		at := m.origin(path)
 		return problemAt(m.File, position{at.Line, at.Column}, at.Key, kind, message, fix)
@@ -84,24 +87,6 @@ func (m *Manifest) Problem(path string, kind ProblemKind, message, fix string) P
 		return problemAt(m.File, m.restored.position(path), path, kind, message, fix)
 	}
 	return problemAt(m.File, m.places.near(path), path, kind, message, fix)
-}
-
-// TextParameter returns the name of the parameter that takes the text of a [CustomTool], and "" for
-// other tools.
-func (m *Manifest) TextParameter() string {
-	if m.Type != CustomTool {
-		return ""
-	}
-	var shown struct {
-		Properties map[string]json.RawMessage `json:"properties"`
-	}
-	if json.Unmarshal(m.ModelParameters, &shown) != nil || len(shown.Properties) != 1 {
-		return ""
-	}
-	for name := range shown.Properties {
-		return name
-	}
-	return ""
 }
 
 // ParameterAlias is another name for a parameter, such as one that it had before.
@@ -114,96 +99,8 @@ type ParameterAlias struct {
 // AliasValue translates one value that is written under a [ParameterAlias].
 type AliasValue struct {
 	Written string          // the text of a string, or the JSON of another value
-	Means   json.RawMessage // the parameter's value
+	Means   json.RawMessage `json:",omitempty"` // the parameter's value
 }
-
-// Module configures the module that runs the tool, and its input and output.
-type Module struct {
-	Path string // a file, relative to the manifest, or an OCI reference ("oci://…")
-	// Language is the language of the script that Path is; empty for a WebAssembly module. An
-	// interpreter runs the script.
-	Language Language
-	// Packages are folders and wheels beside the manifest that the script can import from.
-	Packages []string
-	// Sample are arguments that the script is called with once, before the snapshot that calls
-	// resume; nil for none.
-	Sample json.RawMessage
-	// SHA256 pins the module, with its packages or libraries: 64 lower-case hex digits; empty if it is
-	// not pinned.
-	SHA256 string
-	ABI    ABI
-	Entry  string // extism: the exported function
-	// Args is the argv template without the program's name; nil for none.
-	Args   []ArgTemplate
-	Stdin  Stdin
-	Stdout Stdout
-	Stderr Stderr
-	// Config is the configuration of an extism plug-in; nil for none.
-	Config map[string]string
-	// Variables is how many bytes the variables of a call of an extism plug-in may have, with their names and
-	// 40 bytes for each; 0 means [MaxVariables].
-	Variables Bytes
-	// Libraries are files of modules, relative to the manifest, by the names under which an extism plug-in
-	// and other libraries import their functions; nil for none.
-	Libraries map[string]string
-	// SuccessCodes are the exit codes besides 0 that are a success, sorted. Programs such as grep use
-	// one to say that they found nothing.
-	SuccessCodes []int
-}
-
-// Language is a language of scripts. The zero value means that the module is no script.
-type Language string
-
-// Supported languages.
-const (
-	LanguageNone Language = ""
-	Python       Language = "python"
-	JavaScript   Language = "javascript"
-)
-
-// ABI is a guest contract. The zero value means that it is detected.
-type ABI string
-
-// Supported guest contracts.
-const (
-	ABIDetect ABI = ""
-	ABIWASI   ABI = "wasi"
-	ABIExtism ABI = "extism"
-)
-
-// Stdin configures a program's standard input: the arguments object, one argument or nothing.
-type Stdin struct {
-	Mode  StdinMode
-	Param string // for StdinParam
-}
-
-// StdinMode is a kind of standard input.
-type StdinMode string
-
-// Kinds of standard input.
-const (
-	StdinArguments StdinMode = "arguments"
-	StdinParam     StdinMode = "param"
-	StdinNone      StdinMode = "none"
-)
-
-// Stdout says how a program's standard output is converted to a result.
-type Stdout string
-
-// Ways of reading standard output.
-const (
-	StdoutAuto   Stdout = "auto"
-	StdoutResult Stdout = "result"
-	StdoutJSON   Stdout = "json"
-	StdoutText   Stdout = "text"
-)
-
-// Stderr says who may read a program's standard error. The zero value means that its end is quoted
-// in failures for which the tool gave no reason of its own; models read these.
-type Stderr string
-
-// StderrPrivate keeps standard error out of what models read. People find it in the call's log.
-const StderrPrivate Stderr = "private"
 
 // Limits are the limits that the tool requests. A zero field means the runtime's default.
 type Limits struct {
@@ -265,17 +162,6 @@ const (
 	ExecutionHost Execution = "host"
 )
 
-// Type says how calls of a tool are written. Providers have special forms for some types; see
-// [tool.CustomCall] and [tool.LocalShellCall].
-type Type string
-
-// Types of tools.
-const (
-	FunctionTool   Type = tool.FunctionCall
-	CustomTool     Type = tool.CustomCall
-	LocalShellTool Type = tool.LocalShellCall
-)
-
 // Deprecated describes why a tool, or one of its aliases, is deprecated and what replaces it.
 type Deprecated struct {
 	Since   string `json:"since"`
@@ -295,7 +181,7 @@ func (m *Manifest) DeprecatedAs(name string) *Deprecated {
 // Test is one example call and its expected result.
 type Test struct {
 	Name      string
-	Arguments json.RawMessage   // a JSON object as written; {} if absent
+	Arguments json.RawMessage   `json:",omitempty"` // a JSON object as written; {} if absent
 	Context   map[string]string // context values that the host sets
 	Files     map[string]string // contents by guest path, written before the call
 	Expect    Expect
@@ -307,6 +193,6 @@ type Expect struct {
 	Kind    string            // the failure's kind
 	Output  *string           // Result.output, exactly
 	Error   string            // a substring of Result.error
-	Data    json.RawMessage   // Result.data, as JSON values
+	Data    json.RawMessage   `json:",omitempty"` // Result.data, as JSON values
 	Files   map[string]string // contents by guest path, after the call
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/mistake"
+	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/internal/schema"
 	"github.com/caisson-run/caisson/manifests"
@@ -34,9 +36,9 @@ func TestLoadReadsEveryKey(t *testing.T) {
 	assert.Equal(t, "Fetch one web page and return its text, links or structure.", m.Description)
 	assert.Equal(t, "1.0.0", m.Version)
 	assert.Equal(t, "web", m.Category)
-	assert.Equal(t, manifests.Module{
-		Path: "fetch_page.wasm", SHA256: "9f2c0a1b2c3d4e5f60718293a4b5c6d7e8f90a1b2c3d4e5f60718293a4b5c6d7", ABI: manifests.ABIWASI,
-		Stdin: manifests.Stdin{Mode: manifests.StdinArguments}, Stdout: manifests.StdoutAuto, Stderr: manifests.StderrPrivate, SuccessCodes: []int{1},
+	assert.Equal(t, modules.Module{
+		Path: "fetch_page.wasm", SHA256: "9f2c0a1b2c3d4e5f60718293a4b5c6d7e8f90a1b2c3d4e5f60718293a4b5c6d7", ABI: modules.ABIWASI,
+		Stdin: modules.Stdin{Mode: modules.StdinArguments}, Stdout: modules.StdoutAuto, Stderr: modules.StderrPrivate, SuccessCodes: []int{1},
 	}, m.Module)
 	assert.JSONEq(t, `{"type":"object"}`, string(m.Result.JSON()))
 	assert.Equal(t, manifests.Permissions{
@@ -78,14 +80,14 @@ func TestParseFillsInDefaults(t *testing.T) {
 	require.NoError(t, m.Parameters.Validate(t.Context(), []byte(`{}`)))
 	require.Error(t, m.Parameters.Validate(t.Context(), []byte(`[]`)))
 	assert.Nil(t, m.Result)
-	assert.Equal(t, manifests.Stdin{Mode: manifests.StdinArguments}, m.Module.Stdin)
-	assert.Equal(t, manifests.StdoutAuto, m.Module.Stdout)
+	assert.Equal(t, modules.Stdin{Mode: modules.StdinArguments}, m.Module.Stdin)
+	assert.Equal(t, modules.StdoutAuto, m.Module.Stdout)
 	assert.Equal(t, manifests.SnapshotAuto, m.Behavior.Snapshot)
 	assert.Equal(t, manifests.ExecutionSandbox, m.Execution)
 
 	m = load(t, "wrapped.tool.yaml")
 	assert.Equal(t, "Search text for a pattern.\nPrints the lines that match.", m.Description)
-	assert.Equal(t, manifests.Stdin{Mode: manifests.StdinParam, Param: "text"}, m.Module.Stdin)
+	assert.Equal(t, modules.Stdin{Mode: modules.StdinParam, Param: "text"}, m.Module.Stdin)
 	assert.Len(t, m.Module.Args, 7)
 	assert.Equal(t, []manifests.NetworkPermission{
 		{Host: "*", Methods: []string{"GET"}, Schemes: []string{"https"}, Paths: []string{"/"}},
@@ -193,7 +195,7 @@ func TestContextNamesCannotBeImitated(t *testing.T) {
 		}
 		found := problems(t, body)
 		require.Len(t, found, 1, body)
-		assert.Equal(t, manifests.Conflict, found[0].Kind)
+		assert.Equal(t, mistake.Conflict, found[0].Kind)
 		if !strings.Contains(parameters, "ſ") {
 			assert.Equal(t, path, found[0].Path)
 		}
@@ -227,7 +229,7 @@ func TestHiddenText(t *testing.T) {
 			} {
 				found := problems(t, body)
 				require.Len(t, found, 1)
-				assert.Equal(t, manifests.InvalidValue, found[0].Kind)
+				assert.Equal(t, mistake.InvalidValue, found[0].Kind)
 				assert.Contains(t, found[0].Message, "invisible or directional")
 			}
 		})
@@ -298,7 +300,7 @@ func TestRequirementsMayBeAlternatives(t *testing.T) {
 	}
 	found := problems(t, `requires: ["A|B", "A | B"]`)
 	require.Len(t, found, 1)
-	assert.Equal(t, manifests.DuplicateKey, found[0].Kind)
+	assert.Equal(t, mistake.DuplicateKey, found[0].Kind)
 }
 
 func TestGuestPaths(t *testing.T) {
@@ -313,7 +315,7 @@ func TestGuestPaths(t *testing.T) {
 		first, second, _ := strings.Cut(pair, ", ")
 		found := problems(t, `permissions: {files: [{path: `+first+`}, {path: `+second+`}]}`)
 		require.Len(t, found, 1)
-		assert.Equal(t, manifests.Conflict, found[0].Kind)
+		assert.Equal(t, mistake.Conflict, found[0].Kind)
 	}
 	parse(t, `permissions: {files: [{path: /a}, {path: /ab}, {path: /b/a}]}`)
 }
@@ -366,7 +368,7 @@ func TestFinalAndDefinitionOnly(t *testing.T) {
 	m := parse(t, "behavior: {final: true}\n")
 	assert.True(t, m.Behavior.Final)
 	assert.Equal(t, manifests.ExecutionSandbox, m.Execution)
-	assert.Equal(t, manifests.FunctionTool, m.Type)
+	assert.Equal(t, tool.FunctionCall, m.Type)
 
 	m = load(t, "client.tool.yaml")
 	assert.False(t, m.Behavior.Final)
@@ -375,20 +377,20 @@ func TestFinalAndDefinitionOnly(t *testing.T) {
 }
 
 func TestTypesAreThoseOfCalls(t *testing.T) {
-	assert.Equal(t, tool.FunctionCall, string(manifests.FunctionTool))
-	assert.Equal(t, tool.CustomCall, string(manifests.CustomTool))
-	assert.Equal(t, tool.LocalShellCall, string(manifests.LocalShellTool))
+	assert.Equal(t, tool.FunctionCall, string(tool.FunctionCall))
+	assert.Equal(t, tool.CustomCall, string(tool.CustomCall))
+	assert.Equal(t, tool.LocalShellCall, string(tool.LocalShellCall))
 }
 
 func TestCustomTool(t *testing.T) {
 	m := load(t, "custom.tool.yaml")
-	assert.Equal(t, manifests.CustomTool, m.Type)
+	assert.Equal(t, tool.CustomCall, m.Type)
 	assert.Equal(t, "query", m.TextParameter(), "what the host fills in is not for the model's text")
 	assert.Equal(t, `{"type":"grammar","syntax":"lark","definition":"start: \"select\" WORD\nWORD: /[a-z]+/\n"}`, string(m.Format))
 	require.NoError(t, m.Parameters.Validate(t.Context(), []byte(`{"query":"select a","project_id":"demo"}`)))
 	assert.Empty(t, load(t, "minimal.tool.json").TextParameter())
 	assert.Empty(t, new(manifests.Manifest).TextParameter())
-	assert.Empty(t, (&manifests.Manifest{Type: manifests.CustomTool, ModelParameters: json.RawMessage(`{"properties":{"a":{},"b":{}}}`)}).TextParameter())
+	assert.Empty(t, (&manifests.Manifest{Type: tool.CustomCall, ModelParameters: json.RawMessage(`{"properties":{"a":{},"b":{}}}`)}).TextParameter())
 }
 
 const oneText = "type: custom\nparameters: {properties: {text: {type: string}}, required: [text]}\n"
@@ -463,7 +465,7 @@ func TestLocalShell(t *testing.T) {
 		return []byte(shellHead + "    " + strings.Join(properties, "\n    ") + "\n" + rest)
 	}
 	m := must(manifests.Parse("tool.yaml", document(declared, "  required: [command]\n  additionalProperties: false\n")))
-	assert.Equal(t, manifests.LocalShellTool, m.Type)
+	assert.Equal(t, tool.LocalShellCall, m.Type)
 	assert.Empty(t, m.TextParameter())
 	require.NoError(t, errOf(manifests.Parse("tool.yaml", document(declared, "  required: [command, env]\n"))), "each call that OpenAI's API gives has both")
 	_, err := manifests.Parse("tool.yaml", document(declared[:1], "  required: [command]\n"))

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/caisson-run/caisson/internal/keypath"
+	"github.com/caisson-run/caisson/internal/mistake"
 	"github.com/caisson-run/caisson/internal/permission"
 )
 
@@ -168,7 +169,7 @@ func (r *reader) fileGrants(n *node, path string) []FileGrant {
 		grant := r.fileGrant(n, path)
 		if grant.Path.Err() == nil && slices.ContainsFunc(grants, func(g FileGrant) bool { return g.Path == grant.Path }) {
 			inner := keypath.Key(path, "path")
-			r.add(r.place(inner), inner, DuplicateKey, clip(grant.Path.String())+" appears twice in the grant", "keep one of the two")
+			r.add(r.place(inner), inner, mistake.DuplicateKey, clip(grant.Path.String())+" appears twice in the grant", "keep one of the two")
 		}
 		grants = append(grants, grant)
 	})

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/internal/keypath"
+	"github.com/caisson-run/caisson/internal/mistake"
 	"github.com/caisson-run/caisson/internal/permission"
 )
 
@@ -180,7 +181,7 @@ func (r *reader) placeFields(p *SecretPlace) []field {
 // checkPlace reports more than one place, and a missing place if one is required.
 func (r *reader) checkPlace(n *node, at string, required bool) {
 	if given := n.count("header", "query", "body"); given > 1 || given == 0 && required {
-		r.add(n.at, at, Conflict, "a secret goes into one place: a header, a query parameter or the body", "give exactly one of header, query and body")
+		r.add(n.at, at, mistake.Conflict, "a secret goes into one place: a header, a query parameter or the body", "give exactly one of header, query and body")
 	}
 	if n.get("prefix") != nil && n.get("header") == nil {
 		inner := at + ".prefix"
@@ -234,11 +235,11 @@ func (r *reader) secretSource(n *node, at string) SecretSource {
 
 func (r *reader) checkSecretSource(n *node, at string) {
 	if n.count("env", "file", "age") != 1 {
-		r.add(n.at, at, Conflict, "a secret's value comes from one place", "give exactly one of env, file and age")
+		r.add(n.at, at, mistake.Conflict, "a secret's value comes from one place", "give exactly one of env, file and age")
 	}
 	encrypted := n.get("age") != nil
 	if encrypted && n.get("identity") == nil {
-		r.add(n.at, keypath.Key(at, "identity"), Missing, "the key identity is required with age", "add identity: and the file with the key to it")
+		r.add(n.at, keypath.Key(at, "identity"), mistake.Missing, "the key identity is required with age", "add identity: and the file with the key to it")
 	}
 	for _, key := range [...]string{"identity", "key"} {
 		if inner := keypath.Key(at, key); !encrypted && n.get(key) != nil {

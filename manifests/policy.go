@@ -5,6 +5,8 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+
+	"github.com/caisson-run/caisson/internal/mistake"
 )
 
 // PolicyV1 is the required value of a policy's schema key.
@@ -34,7 +36,7 @@ type Policy struct {
 }
 
 // Problem returns a problem at a key in File, such as "grants[0].files[1]", or else at the nearest enclosing key.
-func (p *Policy) Problem(path string, kind ProblemKind, message, fix string) Problem {
+func (p *Policy) Problem(path string, kind mistake.Kind, message, fix string) Problem {
 	return problemAt(p.File, p.places.near(path), path, kind, message, fix)
 }
 
@@ -133,7 +135,7 @@ func (r *reader) contextSources(n *node, path string) []ContextSource {
 	r.mapping(n, path, maxContext, func(m member, path string) {
 		if r.key(m, path, parameterName, settingFix) {
 			if same := equalFold(seen, m.key); same != "" {
-				r.add(m.at, path, Conflict, fmt.Sprintf("%q is the same name as %q", m.key, same), "keep one of the two; case makes no difference")
+				r.add(m.at, path, mistake.Conflict, fmt.Sprintf("%q is the same name as %q", m.key, same), "keep one of the two; case makes no difference")
 			}
 			seen = append(seen, m.key)
 		}
@@ -160,7 +162,7 @@ func (r *reader) contextSource(m member, path string) ContextSource {
 	inner := path + ".value"
 	switch {
 	case source.From == FromFixed && !given:
-		r.add(m.value.at, inner, Missing, "the key value is required with from: fixed", "add value: and what every call gets")
+		r.add(m.value.at, inner, mistake.Missing, "the key value is required with from: fixed", "add value: and what every call gets")
 	case source.From != FromFixed && given:
 		r.conflict(inner, fmt.Sprintf("the value comes from the %s", source.From), "remove value, or write from: fixed")
 	}

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/caisson-run/caisson/internal/mistake"
 )
 
 // For returns what the policy grants, denies, requires approval for and approves for a tool. It
@@ -121,7 +123,7 @@ func (r *reader) deny(n *node, path string) PolicyDeny {
 	}
 	if keys := keysOf(takes); n.count(keys...) != 1 {
 		last := len(keys) - 1
-		r.add(n.at, path, Conflict, "each element denies exactly one thing", "give exactly one of "+strings.Join(keys[:last], ", ")+" and "+keys[last])
+		r.add(n.at, path, mistake.Conflict, "each element denies exactly one thing", "give exactly one of "+strings.Join(keys[:last], ", ")+" and "+keys[last])
 	}
 	return d
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/internal/keypath"
+	"github.com/caisson-run/caisson/internal/mistake"
 	"github.com/caisson-run/caisson/internal/schema"
 	"github.com/caisson-run/caisson/internal/spelling"
 )
@@ -90,7 +91,7 @@ func (p *possibility) closed(n *node, path string) {
 		if d.with != "" {
 			condition += " with " + clip(d.with)
 		}
-		p.r.add(d.name.at, d.path, BadSchema, fmt.Sprintf("%q %s, but there is no such property", clip(d.name.text), condition), undeclaredFix(d.name.text, known))
+		p.r.add(d.name.at, d.path, mistake.BadSchema, fmt.Sprintf("%q %s, but there is no such property", clip(d.name.text), condition), undeclaredFix(d.name.text, known))
 	}
 }
 
@@ -199,7 +200,7 @@ func (p *possibility) bounds(n *node, path string) {
 		if cmp.Or(lowErr, highErr) != nil || low < high || low == high && !(exclusive && least.text == most.text) {
 			continue
 		}
-		p.r.add(least.at, keypath.Key(path, pair.least), BadSchema, fmt.Sprintf("no %s has both %s %s and %s %s", pair.what, pair.least, clip(least.text), pair.most, clip(most.text)), "correct one of the two")
+		p.r.add(least.at, keypath.Key(path, pair.least), mistake.BadSchema, fmt.Sprintf("no %s has both %s %s and %s %s", pair.what, pair.least, clip(least.text), pair.most, clip(most.text)), "correct one of the two")
 	}
 }
 

@@ -6,32 +6,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/caisson-run/caisson/internal/mistake"
 )
 
 // ErrInvalid is wrapped by every [*Error].
 var ErrInvalid = errors.New("invalid manifest or policy")
-
-// ProblemKind classifies problems.
-type ProblemKind string
-
-// Kinds of problems.
-const (
-	Syntax       ProblemKind = "syntax"        // not YAML or JSON, or a disallowed feature of them
-	UnknownKey   ProblemKind = "unknown_key"   // the key is not known
-	DuplicateKey ProblemKind = "duplicate_key" // a key or an element of a list is repeated
-	Missing      ProblemKind = "missing"       // a required key is absent
-	WrongType    ProblemKind = "wrong_type"    // for example, text instead of a number
-	InvalidValue ProblemKind = "invalid_value" // the right type, but not allowed
-	OutOfRange   ProblemKind = "out_of_range"  // too small or too large
-	Conflict     ProblemKind = "conflict"      // two parts of the document contradict each other
-	// OtherDocument marks what is not a document of the wanted kind at all, such as a policy where a manifest is wanted.
-	// Its path is schema if the document says what it is.
-	OtherDocument ProblemKind = "other_document"
-	BadSchema     ProblemKind = "schema" // a JSON Schema inside the manifest is wrong
-	// NotEnforced marks well-formed requests that this version of the runtime cannot enforce. This
-	// package never reports it.
-	NotEnforced ProblemKind = "not_enforced"
-)
 
 // Problem is one thing that is wrong with a manifest or a policy.
 type Problem struct {
@@ -41,14 +21,14 @@ type Problem struct {
 	Column int `json:"column"`
 	// Path is the place in the document, such as limits.memory or tests[0].name. It is empty for
 	// the document as a whole.
-	Path    string      `json:"path"`
-	Kind    ProblemKind `json:"kind"`
-	Message string      `json:"message"` // what is wrong
-	Fix     string      `json:"fix"`     // what to do; never empty
+	Path    string       `json:"path"`
+	Kind    mistake.Kind `json:"kind"`
+	Message string       `json:"message"` // what is wrong
+	Fix     string       `json:"fix"`     // what to do; never empty
 }
 
 // problemAt returns a problem at a position, or at the start of the file for the zero position.
-func problemAt(file string, at position, path string, kind ProblemKind, message, fix string) Problem {
+func problemAt(file string, at position, path string, kind mistake.Kind, message, fix string) Problem {
 	return Problem{File: file, Line: max(at.line, 1), Column: max(at.column, 1), Path: path, Kind: kind, Message: message, Fix: fix}
 }
 

@@ -10,7 +10,10 @@ import (
 	"time"
 
 	"github.com/caisson-run/caisson/internal/keypath"
+	"github.com/caisson-run/caisson/internal/mistake"
+	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/internal/spelling"
+	"github.com/caisson-run/caisson/tool"
 )
 
 // Limits on the texts and lists of a manifest.
@@ -31,10 +34,10 @@ func (r *reader) manifest(root *node) *Manifest {
 	}
 	m := &Manifest{
 		File:      r.file,
-		Module:    Module{Stdin: Stdin{Mode: StdinArguments}, Stdout: StdoutAuto},
+		Module:    modules.Module{Stdin: modules.Stdin{Mode: modules.StdinArguments}, Stdout: modules.StdoutAuto},
 		Behavior:  Behavior{Snapshot: SnapshotAuto},
 		Execution: ExecutionSandbox,
-		Type:      FunctionTool,
+		Type:      tool.FunctionCall,
 		places:    r.places,
 	}
 	executions := []Execution{ExecutionSandbox, ExecutionClient}
@@ -58,7 +61,7 @@ func (r *reader) manifest(root *node) *Manifest {
 		optional("context", &m.Context, r.context),
 		optional("behavior", &m.Behavior, r.behavior),
 		optional("execution", &m.Execution, choice(r, executions...)),
-		optional("type", &m.Type, choice(r, FunctionTool, CustomTool, LocalShellTool)),
+		optional("type", &m.Type, choice(r, tool.FunctionCall, tool.CustomCall, tool.LocalShellCall)),
 		optional("format", &m.Format, r.format),
 		optional("requires", &m.Requires, distinctOf(r, maxList, r.requirement)),
 		optional("aliases", &m.Aliases, distinctOf(r, maxList, r.name)),
@@ -122,7 +125,7 @@ func (r *reader) requirement(n *node, path string) string {
 			r.invalid(n, path, fmt.Sprintf("%q is not allowed here", clip(text)), settingFix+"; write A|B if one of two settings is enough")
 			return ""
 		case slices.Contains(settings, setting):
-			r.add(n.at, path, DuplicateKey, fmt.Sprintf("%q appears twice among the alternatives", setting), "keep one of the two")
+			r.add(n.at, path, mistake.DuplicateKey, fmt.Sprintf("%q appears twice among the alternatives", setting), "keep one of the two")
 			return ""
 		}
 		settings = append(settings, setting)
@@ -185,7 +188,7 @@ func (r *reader) checkExecution(root *node, m *Manifest) {
 		return
 	case ExecutionSandbox, "":
 		if root.get("module") == nil {
-			r.add(root.at, "module", Missing, "the key module is required", "add module: {path: …}, or execution: client if the caller runs the tool")
+			r.add(root.at, "module", mistake.Missing, "the key module is required", "add module: {path: …}, or execution: client if the caller runs the tool")
 		}
 		return
 	}
@@ -304,9 +307,9 @@ func (r *reader) profileParameter(n *node, path string) string {
 	if !r.kind(n, path, textNode, fix) {
 		return ""
 	}
-	template, err := ParseArgTemplate(n.text)
-	if part, alone := template.alone(); err == nil && alone && !part.dash {
-		return part.param
+	template, err := modules.ParseArgTemplate(n.text)
+	if param, ok := template.Param(); err == nil && ok {
+		return param
 	}
 	r.invalid(n, path, fmt.Sprintf("%q is no parameter", clip(n.text)), fix)
 	return ""
@@ -357,7 +360,7 @@ func (r *reader) format(n *node, path string) json.RawMessage {
 	}
 	for _, key := range [...]string{"syntax", "definition"} {
 		if n.get(key) == nil {
-			r.add(n.at, keypath.Key(path, key), Missing, "the key "+key+" is required with type: grammar", "add syntax: lark or regex, and definition: with the grammar")
+			r.add(n.at, keypath.Key(path, key), mistake.Missing, "the key "+key+" is required with type: grammar", "add syntax: lark or regex, and definition: with the grammar")
 		}
 	}
 	return objectOf(keyed("type", textOf(kind)), keyed("syntax", textOf(syntax)), keyed("definition", textOf(definition))).json()
@@ -374,7 +377,7 @@ func (r *reader) grammar(n *node, path string) string {
 
 // checkType checks that the parameters fit the calls of the tool's type.
 func (r *reader) checkType(root *node, m *Manifest) {
-	if format := root.get("format"); format != nil && m.Type != CustomTool && m.Type != "" {
+	if format := root.get("format"); format != nil && m.Type != tool.CustomCall && m.Type != "" {
 		r.conflict("format", "only the text of a custom tool has a format", "remove format, or write type: custom")
 	}
 	parameters := root.get("parameters")
@@ -382,9 +385,9 @@ func (r *reader) checkType(root *node, m *Manifest) {
 		parameters = &node{kind: objectNode, at: root.at}
 	}
 	switch m.Type {
-	case CustomTool:
+	case tool.CustomCall:
 		r.checkText(parameters, m)
-	case LocalShellTool:
+	case tool.LocalShellCall:
 		r.checkShell(parameters, m)
 	}
 }
@@ -402,15 +405,15 @@ func (r *reader) checkText(parameters *node, m *Manifest) {
 	}
 	at := keypath.Key(path+".properties", shown[0].key)
 	if kind := shown[0].value.get("type"); kind == nil || kind.kind != textNode || kind.text != "string" {
-		r.add(shown[0].at, at, Conflict, "the text of a custom tool is a string", "write type: string for the parameter")
+		r.add(shown[0].at, at, mistake.Conflict, "the text of a custom tool is a string", "write type: string for the parameter")
 	}
 	required := parameters.below("required")
 	if !hasText(required, shown[0].key) {
-		r.add(shown[0].at, at, Conflict, "the text of a custom tool is in every call", "write required: ["+shown[0].key+"]")
+		r.add(shown[0].at, at, mistake.Conflict, "the text of a custom tool is in every call", "write required: ["+shown[0].key+"]")
 	}
 	for i, n := range required.elements {
 		if n.text != shown[0].key && !slices.Contains(m.Context, n.text) {
-			r.add(n.at, keypath.Index(path+".required", i), Conflict, "a call of a custom tool has no other arguments", "remove it")
+			r.add(n.at, keypath.Index(path+".required", i), mistake.Conflict, "a call of a custom tool has no other arguments", "remove it")
 		}
 	}
 }
@@ -423,9 +426,9 @@ func (r *reader) plainObject(schema *node, path, fix string) {
 		inner := keypath.Key(path, m.key)
 		switch {
 		case !slices.Contains(known, m.key):
-			r.add(m.at, inner, Conflict, m.key+" could reject valid calls of this type", fix)
+			r.add(m.at, inner, mistake.Conflict, m.key+" could reject valid calls of this type", fix)
 		case m.key == "additionalProperties" && (m.value.kind != boolNode || m.value.text != "false"):
-			r.add(m.at, inner, Conflict, "a call of this type has no other arguments", "write false, or remove it")
+			r.add(m.at, inner, mistake.Conflict, "a call of this type has no other arguments", "write false, or remove it")
 		}
 	}
 }

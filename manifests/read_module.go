@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/internal/keypath"
+	"github.com/caisson-run/caisson/internal/mistake"
+	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/internal/schema"
 )
 
@@ -22,23 +24,15 @@ const (
 	maxSuccessCodes = 16
 )
 
-// MaxVariables is how many bytes the variables of a plug-in may have at most, which is Extism's default.
-const MaxVariables Bytes = 1 << 20
-
-// MaxLibraries is how many libraries a plug-in can have.
-const MaxLibraries = 4
-
 var (
 	sha256Text = regexp.MustCompile(`^[0-9a-fA-F]{64}$`)
 	entryName  = regexp.MustCompile(`^[A-Za-z0-9_.$-]{1,256}$`)
-	// A library's name is that of a module in the imports of others, which may be any text.
-	libraryName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 	// ociReference is host[:port]/repository[:tag][@digest], as in the OCI distribution
 	// specification 1.1, "Pulling manifests".
 	ociReference = regexp.MustCompile(`^oci://[a-z0-9][a-z0-9.-]*(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)+(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@sha256:[0-9a-f]{64})?$`)
 )
 
-func (r *reader) module(n *node, path string, m *Module) {
+func (r *reader) module(n *node, path string, m *modules.Module) {
 	if n.get("script") != nil {
 		r.script(n, path, m)
 		return
@@ -49,33 +43,33 @@ func (r *reader) module(n *node, path string, m *Module) {
 		field{"packages", "", r.scriptOnly},
 		field{"sample", "", r.scriptOnly},
 		optional("sha256", &m.SHA256, r.digest),
-		optional("abi", &m.ABI, choice(r, ABIWASI, ABIExtism)),
+		optional("abi", &m.ABI, choice(r, modules.ABIWASI, modules.ABIExtism)),
 		optional("entry", &m.Entry, r.entry),
 		optional("config", &m.Config, r.texts),
-		optional("variables", &m.Variables, r.bytes(1, MaxVariables)),
+		optional("variables", &m.Variables, func(n *node, path string) int64 { return int64(r.bytes(1, modules.MaxVariables)(n, path)) }),
 		optional("libraries", &m.Libraries, r.libraries),
 		optional("args", &m.Args, listOf(r, maxArgElements, r.arg)),
 		optional("stdin", &m.Stdin, r.stdin),
-		optional("stdout", &m.Stdout, choice(r, StdoutAuto, StdoutResult, StdoutJSON, StdoutText)),
-		optional("stderr", &m.Stderr, choice(r, StderrPrivate)),
+		optional("stdout", &m.Stdout, choice(r, modules.StdoutAuto, modules.StdoutResult, modules.StdoutJSON, modules.StdoutText)),
+		optional("stderr", &m.Stderr, choice(r, modules.StderrPrivate)),
 		optional("success_codes", &m.SuccessCodes, r.exitCodes),
 	)
-	if m.Entry != "" && m.ABI != ABIExtism {
+	if m.Entry != "" && m.ABI != modules.ABIExtism {
 		r.conflict(path+".entry", "only an extism plug-in has an entry", "remove entry, or set abi: extism")
 	}
-	if m.ABI == ABIExtism && len(m.Args) > 0 {
+	if m.ABI == modules.ABIExtism && len(m.Args) > 0 {
 		r.conflict(path+".args", "an extism plug-in has no command line", "remove args, or set abi: wasi")
 	}
-	if m.Config != nil && m.ABI != ABIExtism {
+	if m.Config != nil && m.ABI != modules.ABIExtism {
 		r.conflict(path+".config", "only an extism plug-in has a configuration", "remove config, or set abi: extism")
 	}
-	if m.Variables != 0 && m.ABI != ABIExtism {
+	if m.Variables != 0 && m.ABI != modules.ABIExtism {
 		r.conflict(path+".variables", "only an extism plug-in has variables", "remove variables, or set abi: extism")
 	}
-	if m.Libraries != nil && m.ABI != ABIExtism {
+	if m.Libraries != nil && m.ABI != modules.ABIExtism {
 		r.conflict(path+".libraries", "only an extism plug-in has libraries", "remove libraries, or set abi: extism")
 	}
-	if m.ABI == ABIExtism && len(m.SuccessCodes) > 0 {
+	if m.ABI == modules.ABIExtism && len(m.SuccessCodes) > 0 {
 		r.conflict(path+".success_codes", "an extism plug-in has no exit code", "remove success_codes, or set abi: wasi")
 	}
 }
@@ -129,16 +123,13 @@ func (r *reader) modulePath(n *node, path string) string {
 // libraries reads the files of a plug-in's libraries by their names.
 func (r *reader) libraries(n *node, path string) map[string]string {
 	files := map[string]string{}
-	r.mapping(n, path, MaxLibraries, func(m member, path string) {
-		if r.key(m, path, libraryName, "write the name of the module in the imports: at most 64 letters, digits, _, - and .") {
+	r.mapping(n, path, modules.MaxLibraries, func(m member, path string) {
+		if r.key(m, path, modules.LibraryName, "write the name of the module in the imports: at most 64 letters, digits, _, - and .") {
 			files[m.key] = r.filePath(m.value, path, "a library is a file", "lib.wasm")
 		}
 	})
 	return files
 }
-
-// IsLibraryName reports whether [Module.Libraries] can have the name.
-func IsLibraryName(name string) bool { return libraryName.MatchString(name) }
 
 // filePath reads the path of what is no module of its own, and so in no registry.
 func (r *reader) filePath(n *node, path, what, example string) string {
@@ -161,15 +152,15 @@ func (r *reader) entry(n *node, path string) string {
 	return r.word(entryName, "write the name of an exported function")(n, path)
 }
 
-func (r *reader) arg(n *node, path string) ArgTemplate {
+func (r *reader) arg(n *node, path string) modules.ArgTemplate {
 	fix := "put the element into quotes"
 	if n.kind == objectNode {
 		fix = `put the element into quotes, such as "{url}": without them it is an object`
 	}
 	if !r.kind(n, path, textNode, fix) {
-		return ArgTemplate{}
+		return modules.ArgTemplate{}
 	}
-	template, err := parseTemplate(n.text)
+	template, err := modules.ParseArgTemplate(n.text)
 	switch {
 	case len(n.text) > maxArgBytes:
 		r.outOfRange(n, path, fmt.Sprintf("%d bytes are over the limit of %d", len(n.text), maxArgBytes), "make the element shorter")
@@ -179,21 +170,21 @@ func (r *reader) arg(n *node, path string) ArgTemplate {
 	return template
 }
 
-func (r *reader) stdin(n *node, path string) Stdin {
+func (r *reader) stdin(n *node, path string) modules.Stdin {
 	const fix = `write arguments, none, or a parameter in quotes, such as "{content}"`
 	if !r.kind(n, path, textNode, fix) {
-		return Stdin{Mode: StdinArguments}
+		return modules.Stdin{Mode: modules.StdinArguments}
 	}
 	switch n.text {
-	case string(StdinArguments), string(StdinNone):
-		return Stdin{Mode: StdinMode(n.text)}
+	case string(modules.StdinArguments), string(modules.StdinNone):
+		return modules.Stdin{Mode: modules.StdinMode(n.text)}
 	}
-	template, err := parseTemplate(n.text)
-	if part, alone := template.alone(); err == nil && alone && !part.dash {
-		return Stdin{Mode: StdinParam, Param: part.param}
+	template, err := modules.ParseArgTemplate(n.text)
+	if param, ok := template.Param(); err == nil && ok {
+		return modules.Stdin{Mode: modules.StdinParam, Param: param}
 	}
 	r.invalid(n, path, fmt.Sprintf("%q is not a form of standard input", clip(n.text)), fix)
-	return Stdin{Mode: StdinArguments}
+	return modules.Stdin{Mode: modules.StdinArguments}
 }
 
 // shellActions are examples of the action in a local_shell_call of OpenAI's API. The parameters of
@@ -228,7 +219,7 @@ func (r *reader) checkShell(parameters *node, m *Manifest) {
 	}
 	for _, p := range properties.members {
 		if !slices.Contains(shellParameters, p.key) {
-			r.add(p.at, keypath.Key(path+".properties", p.key), Conflict, fmt.Sprintf("no call of a local shell has the argument %q", clip(p.key)), shellFix)
+			r.add(p.at, keypath.Key(path+".properties", p.key), mistake.Conflict, fmt.Sprintf("no call of a local shell has the argument %q", clip(p.key)), shellFix)
 		}
 	}
 	if m.Parameters == nil {

@@ -7,8 +7,11 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/internal/keypath"
+	"github.com/caisson-run/caisson/internal/mistake"
+	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/internal/schema"
 	"github.com/caisson-run/caisson/internal/spelling"
+	"github.com/caisson-run/caisson/tool"
 )
 
 const maxContext = 32
@@ -22,7 +25,7 @@ func (r *reader) context(n *node, path string) []string {
 			return
 		}
 		if same := equalFold(names, name); same != "" {
-			r.add(n.at, path, Conflict, fmt.Sprintf("%q is the same name as %q", name, same), "keep one of the two; case makes no difference")
+			r.add(n.at, path, mistake.Conflict, fmt.Sprintf("%q is the same name as %q", name, same), "keep one of the two; case makes no difference")
 			return
 		}
 		names = append(names, name)
@@ -55,7 +58,7 @@ func (r *reader) schema(n, written *node, path string) *schema.Schema {
 	if errors.As(err, &invalid) {
 		for _, p := range invalid.Problems {
 			inner := keypath.Join(path, p.Path)
-			r.add(r.place(inner), inner, BadSchema, p.Message, "correct the JSON Schema at this place")
+			r.add(r.place(inner), inner, mistake.BadSchema, p.Message, "correct the JSON Schema at this place")
 		}
 		return nil
 	}
@@ -89,7 +92,7 @@ func (r *reader) parameters(root *node, m *Manifest) {
 	}
 	r.checkContextNames(written, "parameters", m.Context, true)
 	r.checkParameterAliases(full, m)
-	if m.Type != CustomTool { // of which more is checked
+	if m.Type != tool.CustomCall { // of which more is checked
 		r.checkRequired(written, "parameters", m.Context)
 	}
 	r.checkTemplates(full, m)
@@ -132,7 +135,7 @@ func (r *reader) parametersObject(written *node) (*node, bool) {
 		full.members = append([]member{{"type", written.at, &node{kind: textNode, text: "object", at: written.at}}}, written.members...)
 	case kind.kind == textNode && kind.text == "object":
 	default:
-		r.add(kind.at, path+".type", InvalidValue, "arguments are always an object", "write type: object")
+		r.add(kind.at, path+".type", mistake.InvalidValue, "arguments are always an object", "write type: object")
 		return nil, false
 	}
 	if properties := full.get("properties"); properties == nil {
@@ -151,9 +154,9 @@ func (r *reader) checkContextNames(n *node, path string, context []string, top b
 		switch {
 		case same == "" || same == name && top:
 		case same == name:
-			r.add(at, path, Conflict, fmt.Sprintf("%q is filled in by the host", name), "declare it under parameters.properties and parameters.required only")
+			r.add(at, path, mistake.Conflict, fmt.Sprintf("%q is filled in by the host", name), "declare it under parameters.properties and parameters.required only")
 		default:
-			r.add(at, path, Conflict, fmt.Sprintf("%q differs from the context name %q only in case", name, same), "write "+same+", or choose another name")
+			r.add(at, path, mistake.Conflict, fmt.Sprintf("%q differs from the context name %q only in case", name, same), "write "+same+", or choose another name")
 		}
 	}
 	for _, m := range n.below("properties").members {
@@ -191,7 +194,7 @@ func (r *reader) checkRequired(n *node, path string, context []string) {
 		if name.kind != textNode || known[name.text] || equalFold(context, name.text) != "" {
 			continue
 		}
-		r.add(name.at, keypath.Index(keypath.Key(path, "required"), i), BadSchema, fmt.Sprintf("%q is required, but there is no such property", clip(name.text)), undeclaredFix(name.text, known))
+		r.add(name.at, keypath.Index(keypath.Key(path, "required"), i), mistake.BadSchema, fmt.Sprintf("%q is required, but there is no such property", clip(name.text)), undeclaredFix(name.text, known))
 	}
 }
 
@@ -248,7 +251,7 @@ func (r *reader) checkTemplates(parameters *node, m *Manifest) {
 			check(param, keypath.Index("module.args", i))
 		}
 	}
-	if m.Module.Stdin.Mode == StdinParam {
+	if m.Module.Stdin.Mode == modules.StdinParam {
 		check(m.Module.Stdin.Param, "module.stdin")
 	}
 	if m.Behavior.Profile != "" {

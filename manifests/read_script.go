@@ -4,15 +4,17 @@ import (
 	"context"
 	"fmt"
 	"path"
+
+	"github.com/caisson-run/caisson/internal/modules"
 )
 
 const maxPackages = 32
 
 // languages are the languages of scripts, by the ends of file names.
-var languages = map[string]Language{".py": Python, ".js": JavaScript, ".mjs": JavaScript}
+var languages = map[string]modules.Language{".py": modules.Python, ".js": modules.JavaScript, ".mjs": modules.JavaScript}
 
 // script reads a module that is a script.
-func (r *reader) script(n *node, at string, m *Module) {
+func (r *reader) script(n *node, at string, m *modules.Module) {
 	notFor := func(key, why string) field {
 		return field{key, "", func(_ *node, at string) { r.conflict(at, why, "remove "+key) }}
 	}
@@ -26,7 +28,7 @@ func (r *reader) script(n *node, at string, m *Module) {
 			}
 		}},
 		optional("sha256", &m.SHA256, r.digest),
-		optional("stderr", &m.Stderr, choice(r, StderrPrivate)),
+		optional("stderr", &m.Stderr, choice(r, modules.StderrPrivate)),
 		notFor("path", "a tool has either a module or a script"),
 		notFor("abi", "a script runs in an interpreter that Caisson knows"),
 		notFor("entry", "a script has a function run (Python) or a default export (JavaScript)"),
@@ -39,7 +41,7 @@ func (r *reader) script(n *node, at string, m *Module) {
 		notFor("success_codes", "a script has no exit code"),
 	)
 	m.Language = languages[path.Ext(m.Path)]
-	m.Stdout = StdoutResult
+	m.Stdout = modules.StdoutResult
 }
 
 // scriptOnly reports a key that only scripts have.
@@ -49,7 +51,7 @@ func (r *reader) scriptOnly(_ *node, at string) {
 
 func (r *reader) scriptPath(n *node, at string) string {
 	file := r.filePath(n, at, "a script is a file", "tool.py")
-	if file != "" && languages[path.Ext(file)] == LanguageNone {
+	if file != "" && languages[path.Ext(file)] == modules.LanguageNone {
 		r.invalid(n, at, fmt.Sprintf("%q is in no language that has an interpreter here", clip(file)), "write a file that ends in .py, .js or .mjs; for a WebAssembly module, write path instead of script")
 		return ""
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/caisson-run/caisson/internal/keypath"
+	"github.com/caisson-run/caisson/internal/mistake"
 	"github.com/caisson-run/caisson/internal/spelling"
 )
 
@@ -78,7 +79,7 @@ func pointer[T any](read parser[T]) parser[*T] {
 // maxProblems is the maximum number of problems reported. Nobody reads more.
 const maxProblems = 1000
 
-func (r *reader) add(at position, path string, kind ProblemKind, message, fix string) {
+func (r *reader) add(at position, path string, kind mistake.Kind, message, fix string) {
 	if len(r.problems) >= maxProblems {
 		return
 	}
@@ -87,17 +88,17 @@ func (r *reader) add(at position, path string, kind ProblemKind, message, fix st
 
 // invalid reports a value of the right type that is not allowed.
 func (r *reader) invalid(n *node, path, message, fix string) {
-	r.add(n.at, path, InvalidValue, message, fix)
+	r.add(n.at, path, mistake.InvalidValue, message, fix)
 }
 
 // outOfRange reports a value that is too small or too large.
 func (r *reader) outOfRange(n *node, path, message, fix string) {
-	r.add(n.at, path, OutOfRange, message, fix)
+	r.add(n.at, path, mistake.OutOfRange, message, fix)
 }
 
 // conflict reports what stands at a path and contradicts another part of the document.
 func (r *reader) conflict(path, message, fix string) {
-	r.add(r.place(path), path, Conflict, message, fix)
+	r.add(r.place(path), path, mistake.Conflict, message, fix)
 }
 
 // errReported stops reading a document whose problem has been added.
@@ -106,11 +107,11 @@ var errReported = errors.New("reported")
 // enter begins a value of a document. The error is errReported.
 func (r *reader) enter(at position, path string, depth int) error {
 	if depth > maxNesting {
-		r.add(at, "", Syntax, fmt.Sprintf("nested deeper than %d levels", maxNesting), "make it flatter")
+		r.add(at, "", mistake.Syntax, fmt.Sprintf("nested deeper than %d levels", maxNesting), "make it flatter")
 		return errReported
 	}
 	if r.pathBytes += len(path); r.pathBytes > maxPathBytes {
-		r.add(at, "", Syntax, "the keys are too long for the number of values below them", "make the keys shorter or the document flatter")
+		r.add(at, "", mistake.Syntax, "the keys are too long for the number of values below them", "make the keys shorter or the document flatter")
 		return errReported
 	}
 	return nil
@@ -120,7 +121,7 @@ func (r *reader) enter(at position, path string, depth int) error {
 func (r *reader) firstOfItsName(seen map[string]position, key string, at position, path string) bool {
 	first, twice := seen[key]
 	if twice {
-		r.add(at, path, DuplicateKey, fmt.Sprintf("the key appears twice; first on line %d", first.line), "keep one of the two")
+		r.add(at, path, mistake.DuplicateKey, fmt.Sprintf("the key appears twice; first on line %d", first.line), "keep one of the two")
 		return false
 	}
 	seen[key] = at
@@ -138,7 +139,7 @@ func (r *reader) object(n *node, path string, fields ...field) bool {
 		r.observe(path, keys)
 	}
 	if path == "" && n.kind != objectNode {
-		r.add(n.at, "", OtherDocument, fmt.Sprintf("this is not a %s: want keys and values, got %s", r.subject.name, n.kind), r.subject.start())
+		r.add(n.at, "", mistake.OtherDocument, fmt.Sprintf("this is not a %s: want keys and values, got %s", r.subject.name, n.kind), r.subject.start())
 		return false
 	}
 	if !r.kind(n, path, objectNode, "write keys and values below it: "+strings.Join(keys, ", ")) {
@@ -148,7 +149,7 @@ func (r *reader) object(n *node, path string, fields ...field) bool {
 		return slices.Contains(keys, m.key) || m.key == "wasm" || spelling.Nearest(m.key, keys) != ""
 	}
 	if path == "" && len(n.members) > 0 && !slices.ContainsFunc(n.members, meant) {
-		r.add(n.at, "", OtherDocument, fmt.Sprintf("this is not a %s: it has no key of one", r.subject.name), r.subject.start())
+		r.add(n.at, "", mistake.OtherDocument, fmt.Sprintf("this is not a %s: it has no key of one", r.subject.name), r.subject.start())
 		return false
 	}
 	for _, m := range n.members {
@@ -161,7 +162,7 @@ func (r *reader) object(n *node, path string, fields ...field) bool {
 	}
 	for _, f := range fields {
 		if f.example != "" && n.get(f.key) == nil {
-			r.add(n.at, keypath.Key(path, f.key), Missing, "the key "+f.key+" is required", "add "+f.example)
+			r.add(n.at, keypath.Key(path, f.key), mistake.Missing, "the key "+f.key+" is required", "add "+f.example)
 		}
 	}
 	return true
@@ -186,7 +187,7 @@ func (r *reader) mapping(n *node, path string, most int, read func(m member, pat
 // hasValue reports whether the value of a member is to be read, and adds a problem if it is null.
 func (r *reader) hasValue(m member, path string) bool {
 	if m.value.kind == nullNode && !m.value.reported {
-		r.add(m.at, path, Missing, "the key has no value", "give it a value or remove the key")
+		r.add(m.at, path, mistake.Missing, "the key has no value", "give it a value or remove the key")
 	}
 	return m.value.kind != nullNode && !m.value.reported
 }
@@ -196,7 +197,7 @@ func (r *reader) key(m member, path string, pattern *regexp.Regexp, fix string) 
 	if pattern.MatchString(m.key) {
 		return true
 	}
-	r.add(m.at, path, InvalidValue, fmt.Sprintf("the key %q is not allowed here", clip(m.key)), fix)
+	r.add(m.at, path, mistake.InvalidValue, fmt.Sprintf("the key %q is not allowed here", clip(m.key)), fix)
 	return false
 }
 
@@ -211,7 +212,7 @@ func (r *reader) unknownKey(m member, path string, keys []string) {
 	if m.key == "wasm" && slices.Contains(keys, "module") {
 		fix = r.fixForExtism()
 	}
-	r.add(m.at, path, UnknownKey, "unknown key "+strconv.Quote(clip(m.key)), fix)
+	r.add(m.at, path, mistake.UnknownKey, "unknown key "+strconv.Quote(clip(m.key)), fix)
 }
 
 // fixForExtism returns what to do about wasm, which manifests of Extism have.
@@ -231,7 +232,7 @@ func (r *reader) kind(n *node, path string, want nodeKind, fix string) bool {
 	if n.kind == want {
 		return true
 	}
-	r.add(n.at, path, WrongType, fmt.Sprintf("want %s, got %s", want, n.kind), fix)
+	r.add(n.at, path, mistake.WrongType, fmt.Sprintf("want %s, got %s", want, n.kind), fix)
 	return false
 }
 
@@ -327,7 +328,7 @@ func brief(d time.Duration) string {
 func quantity[Q Bytes | time.Duration](r *reader, what, fix string, least, most Q, parse func(string) (Q, error), kinds ...nodeKind) parser[Q] {
 	return func(n *node, path string) Q {
 		if !slices.Contains(kinds, n.kind) {
-			r.add(n.at, path, WrongType, "want "+what+", got "+n.kind.String(), fix)
+			r.add(n.at, path, mistake.WrongType, "want "+what+", got "+n.kind.String(), fix)
 			return 0
 		}
 		value, err := parse(n.text)
@@ -389,7 +390,7 @@ func distinctOf[E comparable](r *reader, most int, read parser[E]) parser[[]E] {
 
 // repeated reports the second of two equal elements of a list.
 func (r *reader) repeated(n *node, path, element string) {
-	r.add(n.at, path, DuplicateKey, element+" appears twice in the list", "keep one of the two")
+	r.add(n.at, path, mistake.DuplicateKey, element+" appears twice in the list", "keep one of the two")
 }
 
 // place returns the position of the value at path, or of the nearest enclosing value.

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/caisson-run/caisson/internal/mistake"
 	"github.com/caisson-run/caisson/internal/permission"
 )
 
@@ -110,7 +111,7 @@ func (r *reader) unreadable(at position, path, text string, err error) {
 	if invalid, ok := errors.AsType[*permission.Error](err); ok {
 		problem, fix = invalid.Problem, invalid.Fix
 	}
-	r.add(at, path, InvalidValue, fmt.Sprintf("%q %s", clip(text), problem), fix)
+	r.add(at, path, mistake.InvalidValue, fmt.Sprintf("%q %s", clip(text), problem), fix)
 }
 
 func (r *reader) guestPath(n *node, at string) permission.GuestPath {

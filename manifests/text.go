@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/caisson-run/caisson/internal/mistake"
 )
 
 // toolName matches the tool names that every vendor of language models accepts.
@@ -100,7 +102,7 @@ func (r *reader) bounded(n *node, path, text string, most int) string {
 // visible reports text with characters that a model reads but a reviewer does not see.
 func (r *reader) visible(at position, path, text string) bool {
 	if c, hidden := hiddenRune(text); hidden {
-		r.add(at, path, InvalidValue, fmt.Sprintf("the text holds the invisible or directional character U+%04X", c), "remove it")
+		r.add(at, path, mistake.InvalidValue, fmt.Sprintf("the text holds the invisible or directional character U+%04X", c), "remove it")
 		return false
 	}
 	return true

@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/caisson-run/caisson/internal/keypath"
+	"github.com/caisson-run/caisson/internal/mistake"
 )
 
 // yaml reads a YAML document into a tree, or returns nil.
@@ -31,7 +32,7 @@ func (r *reader) yaml(source []byte) *node {
 		if err == nil {
 			at = position{max(second.Line, 1), max(second.Column, 1)}
 		}
-		r.add(at, "", Syntax, "a second document follows the "+r.subject.name, r.subject.split)
+		r.add(at, "", mistake.Syntax, "a second document follows the "+r.subject.name, r.subject.split)
 		return nil
 	}
 	if document.Kind != yaml.DocumentNode || len(document.Content) != 1 {
@@ -74,10 +75,10 @@ func (r *reader) yamlNode(source *yaml.Node, path string, depth int) (*node, err
 		return nil, err
 	}
 	if source.Anchor != "" {
-		r.add(at, path, Syntax, "anchors are not allowed", "remove &"+clip(source.Anchor)+" and repeat the value where it is needed")
+		r.add(at, path, mistake.Syntax, "anchors are not allowed", "remove &"+clip(source.Anchor)+" and repeat the value where it is needed")
 	}
 	if source.Kind != yaml.AliasNode && source.Style&yaml.TaggedStyle != 0 {
-		r.add(at, path, Syntax, "the tag "+clip(source.Tag)+" is not allowed", "remove the tag; quote the value if it is text")
+		r.add(at, path, mistake.Syntax, "the tag "+clip(source.Tag)+" is not allowed", "remove the tag; quote the value if it is text")
 	}
 	switch source.Kind {
 	case yaml.MappingNode:
@@ -95,7 +96,7 @@ func (r *reader) yamlNode(source *yaml.Node, path string, depth int) (*node, err
 	case yaml.ScalarNode:
 		return r.yamlScalar(source, at, path), nil
 	default:
-		r.add(at, path, Syntax, "aliases are not allowed", "repeat the value in place of *"+clip(source.Value))
+		r.add(at, path, mistake.Syntax, "aliases are not allowed", "repeat the value in place of *"+clip(source.Value))
 		return &node{kind: nullNode, at: at, reported: true}, nil
 	}
 }
@@ -124,15 +125,15 @@ func (r *reader) yamlObject(source *yaml.Node, at position, path string, depth i
 func (r *reader) checkYAMLKey(key *yaml.Node, at position, path string) {
 	switch {
 	case key.Kind == yaml.AliasNode || key.Anchor != "":
-		r.add(at, path, Syntax, "anchors and aliases are not allowed", "write the key out")
+		r.add(at, path, mistake.Syntax, "anchors and aliases are not allowed", "write the key out")
 	case key.Kind != yaml.ScalarNode:
-		r.add(at, path, Syntax, "a key must be text", "write one plain key before the colon")
+		r.add(at, path, mistake.Syntax, "a key must be text", "write one plain key before the colon")
 	case key.ShortTag() == "!!merge":
-		r.add(at, path, Syntax, "merge keys are not allowed", "write the merged keys out")
+		r.add(at, path, mistake.Syntax, "merge keys are not allowed", "write the merged keys out")
 	case key.Style&yaml.TaggedStyle != 0:
-		r.add(at, path, Syntax, "the tag "+clip(key.Tag)+" is not allowed", "remove the tag; quote the key")
+		r.add(at, path, mistake.Syntax, "the tag "+clip(key.Tag)+" is not allowed", "remove the tag; quote the key")
 	case key.Style == 0 && key.ShortTag() != "!!str" && key.ShortTag() != "!!timestamp":
-		r.add(at, path, Syntax, fmt.Sprintf("the key %s is not text in YAML", clip(key.Value)), "put the key into quotes")
+		r.add(at, path, mistake.Syntax, fmt.Sprintf("the key %s is not text in YAML", clip(key.Value)), "put the key into quotes")
 	}
 }
 
@@ -154,10 +155,10 @@ func (r *reader) yamlScalar(source *yaml.Node, at position, path string) *node {
 	case "!!int", "!!float":
 		n.kind = numberNode
 		if sha256Text.MatchString(source.Value) && !jsonNumber.MatchString(source.Value) {
-			r.add(at, path, InvalidValue, "YAML reads this digest as a number", "put it into quotes")
+			r.add(at, path, mistake.InvalidValue, "YAML reads this digest as a number", "put it into quotes")
 			n.text, n.reported = "0", true
 		} else if !jsonNumber.MatchString(source.Value) {
-			r.add(at, path, InvalidValue, fmt.Sprintf("%s is not a plain decimal number", clip(source.Value)), "write it as in JSON, such as 1000 or 0.5; put it into quotes if it is text")
+			r.add(at, path, mistake.InvalidValue, fmt.Sprintf("%s is not a plain decimal number", clip(source.Value)), "write it as in JSON, such as 1000 or 0.5; put it into quotes if it is text")
 			n.text, n.reported = "0", true
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 // brackets explains an error in a list or an object in brackets. The parser reports the line where it
 // noticed that one is not closed, which may be the end of the file.
-func brackets(lines [][]byte, line int, message string) (mistake, bool) {
+func brackets(lines [][]byte, line int, message string) (syntaxMistake, bool) {
 	opened, stray := scanBrackets(lines)
 	if len(opened) > 0 {
 		last := opened[len(opened)-1]
@@ -20,32 +20,32 @@ func brackets(lines [][]byte, line int, message string) (mistake, bool) {
 	bracket := byte('{')
 	switch {
 	case strings.Contains(message, "node content"):
-		return mistake{}, false
+		return syntaxMistake{}, false
 	case strings.Contains(message, "',' or ']'"):
 		bracket = '['
 	}
 	return unclosed(place(lines[line-1], line, max(bytes.IndexByte(lines[line-1], bracket), 0)), bracket), true
 }
 
-func unclosed(at position, bracket byte) mistake {
+func unclosed(at position, bracket byte) syntaxMistake {
 	if bracket == '[' {
-		return mistake{at, "the [ is not closed, or a comma is missing behind it", "close it with ], and write a comma between its elements"}
+		return syntaxMistake{at, "the [ is not closed, or a comma is missing behind it", "close it with ], and write a comma between its elements"}
 	}
-	return mistake{at, "the { is not closed, or a comma is missing behind it", "close it with }, and write a comma between its members"}
+	return syntaxMistake{at, "the { is not closed, or a comma is missing behind it", "close it with }, and write a comma between its members"}
 }
 
 // strayBracket finds a bracket up to a line that closes nothing.
-func strayBracket(lines [][]byte, line int) (mistake, bool) {
+func strayBracket(lines [][]byte, line int) (syntaxMistake, bool) {
 	_, stray := scanBrackets(lines)
 	return strayAt(lines, stray), stray.line > 0 && stray.line <= line
 }
 
-func strayAt(lines [][]byte, at position) mistake {
+func strayAt(lines [][]byte, at position) syntaxMistake {
 	if at.line == 0 {
-		return mistake{}
+		return syntaxMistake{}
 	}
 	bracket := []rune(string(lines[at.line-1]))[at.column-1]
-	return mistake{at, "the " + string(bracket) + " closes nothing", "remove it; put it into quotes if it is text"}
+	return syntaxMistake{at, "the " + string(bracket) + " closes nothing", "remove it; put it into quotes if it is text"}
 }
 
 // opening is a bracket that has not been closed.

@@ -5,23 +5,27 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/caisson-run/caisson/internal/mistake"
 )
 
-// mistake is a syntax error of a YAML document.
-type mistake struct {
+// syntaxMistake is a syntax error of a YAML document.
+type syntaxMistake struct {
 	at      position
 	message string
 	fix     string
 }
 
-func (r *reader) addMistake(m mistake) { r.add(m.at, "", Syntax, "not YAML: "+m.message, m.fix) }
+func (r *reader) addMistake(m syntaxMistake) {
+	r.add(m.at, "", mistake.Syntax, "not YAML: "+m.message, m.fix)
+}
 
 var yamlErrorLine = regexp.MustCompile(`line (\d+): `)
 
 // mistakeOf returns what is wrong with a document that the parser rejects. The parser reports where it
 // noticed, often in terms of its grammar. For the commonest mistakes, mistakeOf finds where they are
 // and says what to write; for others it returns the parser's words.
-func mistakeOf(source []byte, err error) mistake {
+func mistakeOf(source []byte, err error) syntaxMistake {
 	message, line := strings.TrimPrefix(err.Error(), "yaml: "), 1
 	if found := yamlErrorLine.FindStringSubmatchIndex(message); found != nil {
 		if number, err := strconv.Atoi(message[found[2]:found[3]]); err == nil && number > 0 {
@@ -37,11 +41,11 @@ func mistakeOf(source []byte, err error) mistake {
 	if found, ok := knownMistake(lines, line, message); ok {
 		return found
 	}
-	return mistake{position{line, 1}, message, "correct the YAML near this line; quote text that holds : # { } [ ] or starts with a special character"}
+	return syntaxMistake{position{line, 1}, message, "correct the YAML near this line; quote text that holds : # { } [ ] or starts with a special character"}
 }
 
 // knownMistake returns the mistake behind a message of the parser, if it can be told.
-func knownMistake(lines [][]byte, line int, message string) (mistake, bool) {
+func knownMistake(lines [][]byte, line int, message string) (syntaxMistake, bool) {
 	has := func(part string) bool { return strings.Contains(message, part) }
 	switch {
 	case has("tab character") || has("cannot start any token"):
@@ -50,11 +54,11 @@ func knownMistake(lines [][]byte, line int, message string) (mistake, bool) {
 		}
 		return specialStart(lines, line)
 	case has("found unexpected end of stream"):
-		return mistake{position{line, 1}, "a text in quotes is not closed", "close the quotes"}, true
+		return syntaxMistake{position{line, 1}, "a text in quotes is not closed", "close the quotes"}, true
 	case has("unknown anchor"):
 		return unknownAnchor(lines)
 	case has("unknown escape character"):
-		return mistake{position{line, 1}, "a text in double quotes has a backslash that starts no escape", `write \\ for a backslash, or put the text into single quotes`}, true
+		return syntaxMistake{position{line, 1}, "a text in double quotes has a backslash that starts no escape", `write \\ for a backslash, or put the text into single quotes`}, true
 	case has("',' or '}'"), has("',' or ']'"), has("node content"):
 		return brackets(lines, line, message)
 	case has("mapping values are not allowed"):
@@ -64,11 +68,11 @@ func knownMistake(lines [][]byte, line int, message string) (mistake, bool) {
 			return found, true
 		}
 		text := strings.TrimSpace(string(lines[line-1]))
-		return mistake{start(lines, line), "there is no colon behind " + strconv.Quote(clip(text)), "write a key, a colon, a space and a value"}, text != ""
+		return syntaxMistake{start(lines, line), "there is no colon behind " + strconv.Quote(clip(text)), "write a key, a colon, a space and a value"}, text != ""
 	case has("did not find expected key"):
 		return notAKey(lines, line)
 	}
-	return mistake{}, false
+	return syntaxMistake{}, false
 }
 
 // start returns the place of the first character of a line that is not a space.
@@ -77,41 +81,41 @@ func start(lines [][]byte, line int) position { return position{line, indentatio
 func indentation(line []byte) int { return len(line) - len(bytes.TrimLeft(line, " ")) }
 
 // indentingTab finds the first tab in the indentation of a line, from a line on.
-func indentingTab(lines [][]byte, from int) (mistake, bool) {
+func indentingTab(lines [][]byte, from int) (syntaxMistake, bool) {
 	for i := from - 1; i < len(lines); i++ {
 		indentation := lines[i][:len(lines[i])-len(bytes.TrimLeft(lines[i], " \t"))]
 		if tab := bytes.IndexByte(indentation, '\t'); tab >= 0 {
-			return mistake{position{i + 1, tab + 1}, "the line is indented with a tab", "indent it with spaces"}, true
+			return syntaxMistake{position{i + 1, tab + 1}, "the line is indented with a tab", "indent it with spaces"}, true
 		}
 	}
-	return mistake{}, false
+	return syntaxMistake{}, false
 }
 
 var specialText = regexp.MustCompile("(?:^|[:,\\[{-] ?)[ ]*([@`%])")
 
 // specialStart finds a text that starts with a character that YAML keeps for itself.
-func specialStart(lines [][]byte, line int) (mistake, bool) {
+func specialStart(lines [][]byte, line int) (syntaxMistake, bool) {
 	found := specialText.FindSubmatchIndex(lines[line-1])
 	if found == nil {
-		return mistake{}, false
+		return syntaxMistake{}, false
 	}
 	at := place(lines[line-1], line, found[2])
-	return mistake{at, "no text without quotes starts with " + string(lines[line-1][found[2]:found[3]]), "put the text into quotes"}, true
+	return syntaxMistake{at, "no text without quotes starts with " + string(lines[line-1][found[2]:found[3]]), "put the text into quotes"}, true
 }
 
 var aliasText = regexp.MustCompile(`(?:^|[\s,\[{])(\*[^\s,\[\]{}]+)`)
 
 // unknownAnchor finds a text that starts with an asterisk.
-func unknownAnchor(lines [][]byte) (mistake, bool) {
+func unknownAnchor(lines [][]byte) (syntaxMistake, bool) {
 	for i, line := range lines {
 		line, _, _ = bytes.Cut(line, []byte(" #"))
 		if found := aliasText.FindSubmatchIndex(line); found != nil {
 			text := clip(string(line[found[2]:found[3]]))
 			at := place(line, i+1, found[2])
-			return mistake{at, text + " is read as an alias, and aliases are not allowed", "put the text into quotes, or repeat the value in place of " + text}, true
+			return syntaxMistake{at, text + " is read as an alias, and aliases are not allowed", "put the text into quotes, or repeat the value in place of " + text}, true
 		}
 	}
-	return mistake{}, false
+	return syntaxMistake{}, false
 }
 
 var (
@@ -120,26 +124,26 @@ var (
 )
 
 // joinedKey finds a key whose colon is not followed by a space, on a line or the one before it.
-func joinedKey(lines [][]byte, line int) (mistake, bool) {
+func joinedKey(lines [][]byte, line int) (syntaxMistake, bool) {
 	for i := line; i > 0 && i >= line-1; i-- {
 		text := bytes.TrimRight(lines[i-1], " \r")
 		found := keyAndText.FindSubmatch(text)
 		if found == nil || bytes.Contains(text, []byte(": ")) || bytes.HasSuffix(text, []byte(":")) || bytes.HasPrefix(found[3], []byte("//")) {
 			continue
 		}
-		return mistake{position{i, len(found[1]) + len(found[2]) + 1}, "no space follows the colon", "write " + string(found[2]) + ": " + clip(string(found[3]))}, true
+		return syntaxMistake{position{i, len(found[1]) + len(found[2]) + 1}, "no space follows the colon", "write " + string(found[2]) + ": " + clip(string(found[3]))}, true
 	}
-	return mistake{}, false
+	return syntaxMistake{}, false
 }
 
 // secondColon explains a colon where there can be no key: the line continues the text above it, or has
 // a colon in its own text.
-func secondColon(lines [][]byte, line int) (mistake, bool) {
+func secondColon(lines [][]byte, line int) (syntaxMistake, bool) {
 	if found := keyAndValue.FindSubmatchIndex(lines[line-1]); found != nil {
 		text := lines[line-1][found[4]:found[5]]
 		if quotable := bytes.TrimSpace(text); bytes.Contains(quotable, []byte(": ")) || bytes.HasSuffix(quotable, []byte(":")) {
 			at := place(lines[line-1], line, found[4])
-			return mistake{at, "the text has a colon, which ends a key", "put the text into quotes: " + strconv.Quote(clip(string(quotable)))}, true
+			return syntaxMistake{at, "the text has a colon, which ends a key", "put the text into quotes: " + strconv.Quote(clip(string(quotable)))}, true
 		}
 	}
 	if found, ok := joinedKey(lines, line-1); ok && line > 1 {
@@ -151,20 +155,20 @@ func secondColon(lines [][]byte, line int) (mistake, bool) {
 			continue
 		}
 		if indentation(lines[line-1]) > indentation(lines[above-1]) && keyAndValue.Match(lines[above-1]) {
-			return mistake{start(lines, line), "the line is indented as if it belonged to the line above, which has a value already", "indent it like the line above"}, true
+			return syntaxMistake{start(lines, line), "the line is indented as if it belonged to the line above, which has a value already", "indent it like the line above"}, true
 		}
 		break
 	}
-	return mistake{}, false
+	return syntaxMistake{}, false
 }
 
 var quotedTwice = regexp.MustCompile(`(?:: +|- +)("[^"]*"|'[^']*')\s*[^\s#,\]}]`)
 
 // notAKey explains a line that cannot continue the object that it is in.
-func notAKey(lines [][]byte, line int) (mistake, bool) {
+func notAKey(lines [][]byte, line int) (syntaxMistake, bool) {
 	if found := quotedTwice.FindSubmatchIndex(lines[line-1]); found != nil {
 		at := place(lines[line-1], line, found[3])
-		return mistake{at, "text follows the quotes that close the value", `write \" for quotes inside double quotes`}, true
+		return syntaxMistake{at, "text follows the quotes that close the value", `write \" for quotes inside double quotes`}, true
 	}
 	if found, ok := strayBracket(lines, line); ok {
 		return found, true
@@ -174,7 +178,7 @@ func notAKey(lines [][]byte, line int) (mistake, bool) {
 		above--
 	}
 	if above < 0 || indentation(lines[line-1]) == indentation(lines[above]) || len(bytes.TrimSpace(lines[line-1])) == 0 {
-		return mistake{}, false
+		return syntaxMistake{}, false
 	}
-	return mistake{start(lines, line), "the line is indented unlike every object that it could belong to", "indent it like the other keys of its object"}, true
+	return syntaxMistake{start(lines, line), "the line is indented unlike every object that it could belong to", "indent it like the other keys of its object"}, true
 }

@@ -32,7 +32,7 @@ type Listing struct {
 	Allowed bool `json:"allowed"`
 	// Unavailable says why it cannot be used now; empty if it can.
 	Unavailable string                `json:"unavailable"`
-	Type        manifests.Type        `json:"type"`      // how calls are written: function, custom or local_shell
+	Type        string                `json:"type"`      // how calls are written: function, custom or local_shell
 	Execution   manifests.Execution   `json:"execution"` // who runs it: sandbox, client or host, which no sandbox confines
 	ReadOnly    bool                  `json:"read_only"`
 	Destructive bool                  `json:"destructive"`
@@ -91,7 +91,7 @@ func (r *Registry) listing(e Entry) Listing {
 		Name: e.Name, Label: m.Label, Summary: cmp.Or(m.Summary, m.Description), Description: m.Description,
 		Version: m.Version, Category: m.Category, Source: e.Source, File: m.File,
 		Aliases: filled(e.Aliases), Retired: filled(e.Retired), Allowed: true, Unavailable: e.Unavailable(),
-		Type: cmp.Or(m.Type, manifests.FunctionTool), Execution: m.Execution, ReadOnly: m.Behavior.ReadOnly, Destructive: m.Behavior.Destructive,
+		Type: cmp.Or(m.Type, tool.FunctionCall), Execution: m.Execution, ReadOnly: m.Behavior.ReadOnly, Destructive: m.Behavior.Destructive,
 		Asks: e.Asks(), Final: m.Behavior.Final, Hidden: m.Behavior.Hidden, Deprecated: m.Deprecated,
 		Permissions: filled(r.decisions(e)), Shadowed: filled(e.Shadowed), definition: define(e.Name, m),
 	}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -120,7 +121,7 @@ func define(name string, m *manifests.Manifest) tool.Definition {
 	if len(d.Parameters) == 0 {
 		d.Parameters = json.RawMessage(noParameters)
 	}
-	if m.Type != manifests.FunctionTool {
+	if m.Type != tool.FunctionCall {
 		d.Type = string(m.Type)
 	}
 	if m.Result != nil {
@@ -220,7 +221,7 @@ func (e Entry) described() (string, error) {
 	}
 	content := struct {
 		Name, Description, Version string
-		Module                     manifests.Module
+		Module                     modules.Module
 		Arguments                  []string // the argv template, which is not JSON
 		Parameters, Result         json.RawMessage
 		Permissions                manifests.Permissions
@@ -228,7 +229,7 @@ func (e Entry) described() (string, error) {
 		Context                    []string
 		Behavior                   manifests.Behavior
 		Execution                  manifests.Execution
-		Type                       manifests.Type
+		Type                       string
 		Requires                   []string
 	}{
 		Name: m.Name, Description: m.Description, Version: m.Version, Module: m.Module, Permissions: m.Permissions, Limits: m.Limits,

@@ -130,7 +130,7 @@ func TestDefinitionsSayMore(t *testing.T) {
 		"label": "Plain tool", "behavior": fields{"read_only": true, "idempotent": true}, "result": fields{"type": "object"},
 	})
 	custom := newFake(t, "patch", fields{"behavior": fields{"destructive": true}})
-	custom.manifest.Type, custom.manifest.Format = manifests.CustomTool, json.RawMessage(`{"type":"text"}`)
+	custom.manifest.Type, custom.manifest.Format = tool.CustomCall, json.RawMessage(`{"type":"text"}`)
 	r := holding(t, plain, custom)
 	definitions := r.Definitions()
 	require.Len(t, definitions, 2)

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/runtime/internal/extism"
 	"github.com/caisson-run/caisson/runtime/internal/wasi"
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
@@ -168,17 +168,17 @@ func foreignTo(missing []wasm.Import) string {
 // possibleLibraries returns the modules among those of the imports that could be libraries: those of which only
 // functions are imported, and which no other host has. They are in the imports' order.
 func possibleLibraries(missing []wasm.Import) []string {
-	var modules []string
+	var asked []string
 	possible := map[string]bool{}
 	for _, i := range missing {
 		before, known := possible[i.Module]
 		if !known {
-			modules = append(modules, i.Module)
-			before = manifests.IsLibraryName(i.Module)
+			asked = append(asked, i.Module)
+			before = modules.LibraryName.MatchString(i.Module)
 		}
 		possible[i.Module] = before && i.Kind == wasm.ExternFunction && foreignTo([]wasm.Import{i}) == ""
 	}
-	return slices.DeleteFunc(modules, func(module string) bool { return !possible[module] })
+	return slices.DeleteFunc(asked, func(module string) bool { return !possible[module] })
 }
 
 // forProposal says what to do about a module that needs a proposal, or returns "".

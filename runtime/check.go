@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/caisson-run/caisson/internal/mistake"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
@@ -17,7 +18,7 @@ func Check(m *manifests.Manifest) []manifests.Problem {
 		if !rule.asked(m) {
 			continue
 		}
-		problems = append(problems, m.Problem(rule.path, manifests.NotEnforced, "this version of Caisson does not support "+rule.what, rule.fix))
+		problems = append(problems, m.Problem(rule.path, mistake.NotEnforced, "this version of Caisson does not support "+rule.what, rule.fix))
 	}
 	return problems
 }

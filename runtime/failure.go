@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
 	"github.com/caisson-run/caisson/runtime/internal/extism"
@@ -97,7 +98,7 @@ func (r *run) report(ctx context.Context, code uint32) (tool.Outcome, error) {
 // private.
 func (r *run) quote(message, words string) string {
 	switch {
-	case words == "", r.tool.manifest.Module.Stderr == manifests.StderrPrivate:
+	case words == "", r.tool.manifest.Module.Stderr == modules.StderrPrivate:
 		return message
 	case message == "":
 		return words

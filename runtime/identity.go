@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
@@ -122,15 +123,15 @@ func (t *Tool) isClients() bool { return t.manifest.Execution == manifests.Execu
 type terms struct {
 	Name      string
 	Execution manifests.Execution
-	Type      manifests.Type
-	ABI       manifests.ABI
+	Type      string
+	ABI       modules.ABI
 	Entry     string
 	Config    map[string]string
-	Variables manifests.Bytes `json:",omitempty"`
-	Arguments []string        // the argv template
-	Stdin     manifests.Stdin
-	Stdout    manifests.Stdout
-	Stderr    manifests.Stderr
+	Variables int64    `json:",omitempty"`
+	Arguments []string // the argv template
+	Stdin     modules.Stdin
+	Stdout    modules.Stdout
+	Stderr    modules.Stderr
 	// SuccessCodes are the exit codes besides 0 that are a success.
 	SuccessCodes []int
 

@@ -20,8 +20,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/tool"
 )
 
 const everything = `module: {path: guest.wasm}
@@ -188,7 +190,7 @@ type fullTerms struct {
 // full returns what a tool could be asked, granted and denied, all of it anew.
 func full(t *testing.T, dir string) *fullTerms {
 	t.Helper()
-	template, err := manifests.ParseArgTemplate("{a}")
+	template, err := modules.ParseArgTemplate("{a}")
 	require.NoError(t, err)
 	b := manifests.Binding{Origin: "caisson.yaml:3", SHA256: testModule}
 	requests := manifests.NetworkPermission{Host: "api.example.com", Ports: []int{443}, Methods: []string{"GET"}, Schemes: []string{"https"}, Paths: []string{"/v1"}}
@@ -196,9 +198,9 @@ func full(t *testing.T, dir string) *fullTerms {
 	return &fullTerms{
 		Manifest: manifests.Manifest{
 			File: "tool.yaml", Name: "guest", Label: "a", Description: "b", Version: "1.0.0", Category: "c",
-			Module: manifests.Module{Language: "python", Packages: []string{"lib"}, Libraries: map[string]string{"lib": "lib.wasm"}, Sample: json.RawMessage(`{"a":1}`),
-				Path: "guest.wasm", SHA256: testModule, ABI: manifests.ABIWASI, Entry: "call", Config: map[string]string{"a": "b"}, Variables: 64, Args: []manifests.ArgTemplate{template},
-				Stdin: manifests.Stdin{Mode: manifests.StdinParam, Param: "a"}, Stdout: manifests.StdoutText, Stderr: manifests.StderrPrivate, SuccessCodes: []int{1},
+			Module: modules.Module{Language: "python", Packages: []string{"lib"}, Libraries: map[string]string{"lib": "lib.wasm"}, Sample: json.RawMessage(`{"a":1}`),
+				Path: "guest.wasm", SHA256: testModule, ABI: modules.ABIWASI, Entry: "call", Config: map[string]string{"a": "b"}, Variables: 64, Args: []modules.ArgTemplate{template},
+				Stdin: modules.Stdin{Mode: modules.StdinParam, Param: "a"}, Stdout: modules.StdoutText, Stderr: modules.StderrPrivate, SuccessCodes: []int{1},
 			},
 			ParameterAliases: []manifests.ParameterAlias{{Name: "b", Parameter: "a", Values: []manifests.AliasValue{{Written: "true", Means: json.RawMessage(`1`)}}}},
 			ModelParameters:  json.RawMessage(`{}`), Format: json.RawMessage(`{}`),
@@ -208,7 +210,7 @@ func full(t *testing.T, dir string) *fullTerms {
 				Secrets: []manifests.SecretPermission{{Name: "KEY", Place: manifests.SecretPlace{Header: "X-Key", Prefix: "Bearer ", Query: "q", Body: "b"}, Host: "api.example.com"}, {Name: "KEY", Place: inHeader, Host: "file.example.com"}, {Name: "KEY", Place: inHeader, Host: "age.example.com"}},
 				Env:     []string{"LANG"}, KV: &manifests.KVPermission{Bytes: 1}, Tools: []string{"other"}, Functions: []string{"lookup"}, LLM: &manifests.LLMPermission{Tokens: 1},
 			},
-			Context: []string{"project_id"}, Requires: []string{"KEY"}, Aliases: []string{"g"}, Retired: []string{"h"}, Summary: "s", Execution: manifests.ExecutionSandbox, Type: manifests.FunctionTool,
+			Context: []string{"project_id"}, Requires: []string{"KEY"}, Aliases: []string{"g"}, Retired: []string{"h"}, Summary: "s", Execution: manifests.ExecutionSandbox, Type: tool.FunctionCall,
 			Behavior: manifests.Behavior{ReadOnly: true, Idempotent: true, Destructive: true, Cache: time.Second, Final: true, Hidden: true, Snapshot: manifests.SnapshotAuto, Profile: "a"},
 			Limits:   manifests.Limits{Memory: 1, Timeout: 1, Fuel: 1, Output: 1, Stderr: 1, HTTPCalls: 1, HTTPBytes: 1, OpenFiles: 1, DiskBytes: 1},
 		},
@@ -357,7 +359,7 @@ func fields(v reflect.Value, set map[string]bool) {
 func leaves(v reflect.Value, path string) map[string]reflect.Value {
 	all := map[string]reflect.Value{}
 	switch {
-	case v.Type() == reflect.TypeFor[netip.Prefix](), v.Type() == reflect.TypeFor[json.RawMessage](), v.Type() == reflect.TypeFor[manifests.ArgTemplate]():
+	case v.Type() == reflect.TypeFor[netip.Prefix](), v.Type() == reflect.TypeFor[json.RawMessage](), v.Type() == reflect.TypeFor[modules.ArgTemplate]():
 		all[path] = v
 	case v.Kind() == reflect.Struct:
 		for i := range v.NumField() {
@@ -405,8 +407,8 @@ func alter(t *testing.T, v reflect.Value, path string) {
 			v.Set(reflect.ValueOf(json.RawMessage(`{"a":1}`)))
 		case netip.Prefix:
 			v.Set(reflect.ValueOf(netip.MustParsePrefix("172.16.0.0/12")))
-		case manifests.ArgTemplate:
-			other, err := manifests.ParseArgTemplate("{b}")
+		case modules.ArgTemplate:
+			other, err := modules.ParseArgTemplate("{b}")
 			require.NoError(t, err)
 			v.Set(reflect.ValueOf(other))
 		default:

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
 	"github.com/caisson-run/caisson/runtime/internal/extism"
@@ -56,7 +57,7 @@ func InspectModule(m *manifests.Manifest) (ModuleInfo, error) {
 	if m.Execution == manifests.ExecutionClient {
 		return ModuleInfo{Imports: []string{}, Exports: []string{}, Libraries: []LibraryInfo{}, SeededGenerators: []string{}, Unused: []string{}, HostFunctions: []string{}}, nil
 	}
-	if m.Module.Language != manifests.LanguageNone {
+	if m.Module.Language != modules.LanguageNone {
 		return inspectScript(m)
 	}
 	source, err := readSource(m)

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
 	"github.com/caisson-run/caisson/runtime/internal/extism"
@@ -352,7 +353,7 @@ func TestAttackSwappedLibrary(t *testing.T) {
 
 // TestManifestsAllowAsManyLibrariesAsRun: a manifest cannot ask for more than the engine links.
 func TestManifestsAllowAsManyLibrariesAsRun(t *testing.T) {
-	assert.Equal(t, engine.MaxLibraries, manifests.MaxLibraries)
+	assert.Equal(t, engine.MaxLibraries, modules.MaxLibraries)
 }
 
 // TestManyImportsTakeNoTime: whoever inspects a tool links its modules, without a deadline: thousands of functions of a

@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"github.com/caisson-run/caisson/internal/hostfile"
+	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
@@ -130,7 +131,7 @@ func codeOf(m *manifests.Manifest) string {
 
 // moduleDigest reads a manifest's module with its libraries, or its script, and returns the digest.
 func moduleDigest(m *manifests.Manifest) (engine.Digest, error) {
-	if m.Module.Language != manifests.LanguageNone {
+	if m.Module.Language != modules.LanguageNone {
 		s, err := readScript(m, "")
 		if err != nil {
 			return engine.Digest{}, err

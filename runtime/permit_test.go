@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/mistake"
 	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/internal/permission/permissiontest"
 	"github.com/caisson-run/caisson/manifests"
@@ -171,7 +172,7 @@ func TestWhatIsNotEnforcedIsRefused(t *testing.T) {
 			require.Len(t, invalid.Problems, 1)
 			problem := invalid.Problems[0]
 			assert.Equal(t, path, problem.Path)
-			assert.Equal(t, manifests.NotEnforced, problem.Kind)
+			assert.Equal(t, mistake.NotEnforced, problem.Kind)
 			assert.Greater(t, problem.Line, 3, "the line of the key itself")
 			assert.NotEmpty(t, problem.Fix)
 			assert.True(t, errors.Is(err, manifests.ErrInvalid))

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/caisson-run/caisson/hostfuncs/network"
+	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/internal/spelling"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
@@ -22,8 +23,8 @@ const defaultEntry = "call"
 // isPlugin reports whether a manifest's module is an Extism plug-in. Without an ABI in the manifest,
 // the module's imports decide.
 func isPlugin(m *manifests.Manifest, description *wasm.Module) bool {
-	if m.Module.ABI != manifests.ABIDetect {
-		return m.Module.ABI == manifests.ABIExtism
+	if m.Module.ABI != modules.ABIDetect {
+		return m.Module.ABI == modules.ABIExtism
 	}
 	return slices.ContainsFunc(description.Imports, of(extism.Module))
 }
@@ -132,7 +133,7 @@ func (r *run) newPlugin(input []byte) *extism.Session {
 	return &extism.Session{
 		Input: input, OnInput: r.system.OnInput, Config: r.tool.manifest.Module.Config, Network: requester{r},
 		MaxBody: int64(r.tool.limits.HTTPBytes), Log: &r.stderr, Output: &r.stdout,
-		MaxVariables: int(cmp.Or(r.tool.manifest.Module.Variables, manifests.MaxVariables)),
+		MaxVariables: int(cmp.Or(r.tool.manifest.Module.Variables, modules.MaxVariables)),
 		MaxError:     int(r.tool.limits.Output) + r.tool.permit.secrets.Longest(), // so that masking sees a secret at the limit whole
 	}
 }

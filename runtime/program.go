@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/internal/abi"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
@@ -102,7 +103,7 @@ func (t *Tool) launch(module *engine.Module) (*launch, string) {
 	case !plugin && reason != "":
 		return nil, reason
 	}
-	arguments, err := manifests.ExpandArgs(t.manifest.Module.Args, tool.Arguments{})
+	arguments, err := modules.ExpandArgs(t.manifest.Module.Args, tool.Arguments{})
 	if err != nil {
 		return nil, err.Error()
 	}
@@ -203,9 +204,9 @@ func (l *launch) dropped(ctx context.Context, started *engine.Program, reason st
 // "" if it can.
 func (t *Tool) dependsOnCall() string {
 	switch {
-	case slices.ContainsFunc(t.manifest.Module.Args, func(template manifests.ArgTemplate) bool { return len(template.Params()) > 0 }):
+	case slices.ContainsFunc(t.manifest.Module.Args, func(template modules.ArgTemplate) bool { return len(template.Params()) > 0 }):
 		return "its command line depends on the call"
-	case t.manifest.Module.Stdin.Mode == manifests.StdinNone:
+	case t.manifest.Module.Stdin.Mode == modules.StdinNone:
 		return "it reads no input"
 	}
 	return ""

@@ -17,6 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/internal/errno"
+	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
 	"github.com/caisson-run/caisson/runtime/internal/wasi"
@@ -225,7 +227,7 @@ func (w written) told(t *testing.T, who string) string {
 func (u unguardedTool) system(t *testing.T, who string) *wasi.System {
 	t.Helper()
 	r := &run{tool: u.guest, invocation: invocationOf(t, who)}
-	arguments, err := manifests.ExpandArgs(u.guest.manifest.Module.Args, r.invocation.Arguments)
+	arguments, err := modules.ExpandArgs(u.guest.manifest.Module.Args, r.invocation.Arguments)
 	require.NoError(t, err)
 	view, err := u.guest.runtime.files.Open(t.Context(), u.guest.permit.mounts, r.invocation.Context, files.Limits{})
 	require.NoError(t, err)
@@ -300,7 +302,7 @@ func TestStartsSeeNothingOfACall(t *testing.T) {
 	assert.Equal(t, []string{"/", "/project"}, []string{preopens[0].Path, preopens[1].Path})
 	assert.Empty(t, system.Files.Needs())
 	_, _, err = preopens[1].Dir.Open("tenant.txt", files.OpenOptions{Read: true})
-	assert.ErrorIs(t, err, files.ErrNotSupported)
+	assert.ErrorIs(t, err, errno.NotSupported)
 	assert.Equal(t, "/project/tenant.txt", system.Files.Needs())
 }
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/internal/hostfile"
-	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/runtime/internal/extism"
 	"github.com/caisson-run/caisson/runtime/internal/wasi"
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
@@ -112,7 +112,7 @@ func RecogniseFile(path string) (Recognised, error) {
 // neededLibraries returns the modules of [Recognised.Libraries].
 func neededLibraries(missing, mistyped []wasm.Import) []string {
 	names := possibleLibraries(missing)
-	if len(mistyped) > 0 || len(names) > manifests.MaxLibraries {
+	if len(mistyped) > 0 || len(names) > modules.MaxLibraries {
 		return nil
 	}
 	isElsewhere := func(i wasm.Import) bool { return !slices.Contains(names, i.Module) }

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/runtime/internal/wasi"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -67,7 +67,7 @@ func (r *run) read(code uint32) (reading, error) {
 	if err := r.deadline.Err(); err != nil {
 		return reading{}, err
 	}
-	if m.Module.Language != manifests.LanguageNone && len(r.stdout.Bytes) == 0 && malformed != nil {
+	if m.Module.Language != modules.LanguageNone && len(r.stdout.Bytes) == 0 && malformed != nil {
 		malformed = errors.New("the script ended before it returned a result")
 	}
 	r.leftOut, r.illFormed = said.leftOut, illFormed(r.stdout.Bytes)
@@ -145,14 +145,14 @@ func marked(reason string) string {
 
 // readOutput reads a program's output in the manifest's mode. The error says that it is malformed.
 // If ctx has ended, both are meaningless.
-func readOutput(ctx context.Context, mode manifests.Stdout, output []byte) (object, error) {
+func readOutput(ctx context.Context, mode modules.Stdout, output []byte) (object, error) {
 	switch mode {
-	case manifests.StdoutText:
+	case modules.StdoutText:
 		return object{Result: text(output)}, nil
-	case manifests.StdoutJSON:
+	case modules.StdoutJSON:
 		result, err := data(ctx, output)
 		return object{Result: result}, err
-	case manifests.StdoutResult:
+	case modules.StdoutResult:
 		said, err := readObject(ctx, output)
 		return said, notObject(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/internal/jsontext"
+	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -251,7 +252,7 @@ func TestFailuresStayFailures(t *testing.T) {
 		`{"success":true,"error":{"message":"one is missing"},"n":1}`:    {Success: true, Data: []byte(`{"n":1,"error":{"message":"one is missing"}}`)},
 		`{"success":true,"message":"all is well","output":"4 of 4 fit"}`: {Success: true, Output: "4 of 4 fit", Data: []byte(`{"message":"all is well"}`)},
 	} {
-		for _, mode := range []manifests.Stdout{manifests.StdoutAuto, manifests.StdoutResult} {
+		for _, mode := range []modules.Stdout{modules.StdoutAuto, modules.StdoutResult} {
 			said, err := readOutput(t.Context(), mode, []byte(output))
 			require.NoError(t, err, "%s: %s", mode, output)
 			assert.Equal(t, want, said.Result, "%s: %s", mode, output)
@@ -338,14 +339,14 @@ func TestDataThatReadersDisagreeOn(t *testing.T) {
 		deep:                         "it is nested deeper than 64 levels",
 		strings.Repeat(`{"a":`, 9000) + "1" + strings.Repeat("}", 9000): "it is nested deeper than 64 levels",
 	} {
-		_, err := readOutput(t.Context(), manifests.StdoutJSON, []byte(value))
+		_, err := readOutput(t.Context(), modules.StdoutJSON, []byte(value))
 		require.ErrorContains(t, err, says, value)
 		object := `{"success":true,"data":` + value + `}`
-		for _, mode := range []manifests.Stdout{manifests.StdoutResult, manifests.StdoutAuto} {
+		for _, mode := range []modules.Stdout{modules.StdoutResult, modules.StdoutAuto} {
 			_, err = readOutput(t.Context(), mode, []byte(object))
 			require.ErrorContains(t, err, says, "%s: %s", mode, value)
 		}
-		said, err := readOutput(t.Context(), manifests.StdoutAuto, []byte(value))
+		said, err := readOutput(t.Context(), modules.StdoutAuto, []byte(value))
 		require.NoError(t, err)
 		assert.Equal(t, text([]byte(value)), said.Result, "what is no result object may be a text")
 	}
@@ -358,7 +359,7 @@ func TestDataThatReadersDisagreeOn(t *testing.T) {
 		strings.Repeat("9", 290):                    strings.Repeat("9", 290),
 		deep[1 : len(deep)-1]:                       deep[1 : len(deep)-1],
 	} {
-		said, err := readOutput(t.Context(), manifests.StdoutJSON, []byte(value))
+		said, err := readOutput(t.Context(), modules.StdoutJSON, []byte(value))
 		require.NoError(t, err, value)
 		assert.Equal(t, want, string(said.Data))
 	}

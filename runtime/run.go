@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
-	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/internal/errno"
+	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/runtime/internal/abi"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
 	"github.com/caisson-run/caisson/runtime/internal/extism"
@@ -72,7 +73,7 @@ func (r *run) do(ctx context.Context) (tool.Outcome, error) {
 	var arguments []string
 	if templates := t.manifest.Module.Args; len(templates) > 0 {
 		var err error
-		if arguments, err = manifests.ExpandArgs(templates, r.invocation.Arguments); err != nil {
+		if arguments, err = modules.ExpandArgs(templates, r.invocation.Arguments); err != nil {
 			return r.fail(tool.InvalidArguments, err.Error(), err)
 		}
 	}
@@ -169,7 +170,7 @@ func (r *run) notOpened(ctx context.Context, err error) (tool.Outcome, error) {
 		return r.failed(ctx, err)
 	case refused.Denial != nil:
 		return r.deny(*refused.Denial)
-	case errors.Is(err, files.ErrNotExist):
+	case errors.Is(err, errno.NotExist):
 		return r.deny(tool.Denial{Permission: "files", Value: refused.Path, Rule: "the directory granted for it does not exist; make it, or correct the context value that names it"})
 	}
 	return r.failed(ctx, err)
@@ -256,9 +257,9 @@ func (r *run) prepare(arguments []string, plugin bool) error {
 
 func (r *run) stdin() ([]byte, error) {
 	switch stdin := r.tool.manifest.Module.Stdin; stdin.Mode {
-	case manifests.StdinNone:
+	case modules.StdinNone:
 		return nil, nil
-	case manifests.StdinParam:
+	case modules.StdinParam:
 		value, ok := r.invocation.Arguments.Get(stdin.Param)
 		if !ok {
 			return nil, nil

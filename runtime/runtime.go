@@ -16,11 +16,12 @@ import (
 
 	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/internal/interpreter"
+	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/internal/abi"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
 	"github.com/caisson-run/caisson/runtime/internal/extism"
-	"github.com/caisson-run/caisson/runtime/interpreters"
 )
 
 // Options configure a [Runtime]. The zero value is safe.
@@ -40,9 +41,9 @@ type Options struct {
 	// used, so that every process compiles the module again. The error says what is wrong with it. The
 	// Logger is told as well. It may be nil, and it must return soon.
 	OnUncached func(error)
-	// Interpreters is the folder where the interpreters of script tools are installed; see
-	// [interpreters.DefaultFolder]. If it is empty, script tools are unavailable.
-	Interpreters interpreters.Folder
+	// Interpreters is the folder where the interpreters of script tools are installed, with
+	// the command "caisson interpreters". If it is empty, script tools are unavailable.
+	Interpreters string
 	// Memory bounds what is kept in memory for later calls.
 	Memory Memory
 	// Compiler says where modules are compiled. [ChildCompiler] accepts more complex untrusted
@@ -117,7 +118,7 @@ type Runtime struct {
 	gate         *gate
 	watchdog     *watchdog
 	work         *abi.Work
-	interpreters interpreters.Folder
+	interpreters interpreter.Folder
 	functions    []HostFunction // of the embedding program
 	settings     []string
 	lookupEnv    func(string) (string, bool)
@@ -183,7 +184,7 @@ func newWith(ctx context.Context, options Options, functions []hostfuncs.Functio
 	gate := &gate{most: int64(cmp.Or(options.Running, max(16, 4*goruntime.GOMAXPROCS(0))))}
 	return &Runtime{
 		engine: e, files: files.NewStore(files.Options{Logger: logger}), profile: options.Profile, profiles: profiles, ceiling: ceiling,
-		gate: gate, work: abi.NewWork(goruntime.GOMAXPROCS(0)), watchdog: newWatchdog(gate, logger, options.OnRunaway, options.LastResort), interpreters: options.Interpreters, functions: slices.Clone(options.HostFunctions), settings: options.Settings, lookupEnv: options.LookupEnv, resolver: options.Resolver,
+		gate: gate, work: abi.NewWork(goruntime.GOMAXPROCS(0)), watchdog: newWatchdog(gate, logger, options.OnRunaway, options.LastResort), interpreters: interpreter.Folder(options.Interpreters), functions: slices.Clone(options.HostFunctions), settings: options.Settings, lookupEnv: options.LookupEnv, resolver: options.Resolver,
 		logger: logger, random: rand.Reader, now: time.Now,
 		readers: make(chan struct{}, goruntime.GOMAXPROCS(0)), closed: make(chan struct{}), permits: map[*permit]struct{}{},
 	}, nil
@@ -209,7 +210,7 @@ func (r *Runtime) loadWith(ctx context.Context, m *manifests.Manifest, grants ma
 		return nil, err
 	}
 	with := parts{constants: own}
-	if m.Module.Language != manifests.LanguageNone {
+	if m.Module.Language != modules.LanguageNone {
 		if with.script, with.broken = readScript(m, r.interpreters); with.broken == nil {
 			with.digest = with.script.digest
 			with.Files = append(slices.Clone(own.Files), constantTree{scriptFolder, with.script.tree})

@@ -19,21 +19,22 @@ import (
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/internal/hostfile"
+	"github.com/caisson-run/caisson/internal/interpreter"
+	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/internal/abi"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
 	"github.com/caisson-run/caisson/runtime/internal/wasi"
-	"github.com/caisson-run/caisson/runtime/interpreters"
 )
 
 // script is what a script tool has in place of a module of its own.
 type script struct {
-	interpreter interpreters.Interpreter
+	interpreter interpreter.Interpreter
 	arguments   []string    // the interpreter's command line
 	tree        *files.Tree // mounted at scriptFolder
 	bytes       int64       // of the tree
 	digest      engine.Digest
-	folder      interpreters.Folder
+	folder      interpreter.Folder
 }
 
 // Where a script tool's own files are, for the guest.
@@ -52,12 +53,12 @@ var drivers embed.FS
 
 // readScript reads a script, its packages and its driver. The digest covers these and the interpreter, which
 // need not be installed.
-func readScript(m *manifests.Manifest, folder interpreters.Folder) (*script, error) {
-	interpreter, found := interpreters.For(string(m.Module.Language))
+func readScript(m *manifests.Manifest, folder interpreter.Folder) (*script, error) {
+	chosen, found := interpreter.For(string(m.Module.Language))
 	if !found {
 		return nil, fmt.Errorf("%w: %s: there is no interpreter of %s", ErrModule, m.Module.Path, m.Module.Language)
 	}
-	s := &script{interpreter: interpreter, folder: folder}
+	s := &script{interpreter: chosen, folder: folder}
 	b := bundle{written: map[string]bool{}}
 	b.archive = zip.NewWriter(&b.bytes)
 	if err := b.fill(m, s); err != nil {
@@ -73,7 +74,7 @@ func readScript(m *manifests.Manifest, folder interpreters.Folder) (*script, err
 	s.bytes = b.read
 	h := sha256.New()
 	tree := s.tree.Digest()
-	fmt.Fprintf(h, "caisson-script/v1\n%s\n%x\n%q\n", interpreter.SHA256, tree, s.arguments)
+	fmt.Fprintf(h, "caisson-script/v1\n%s\n%x\n%q\n", chosen.SHA256, tree, s.arguments)
 	h.Sum(s.digest[:0])
 	return s, checkPinned(m, s.digest)
 }
@@ -118,8 +119,8 @@ func (b *bundle) fill(m *manifests.Manifest, s *script) error {
 			return err
 		}
 	}
-	driver := map[manifests.Language]string{manifests.Python: "driver.py", manifests.JavaScript: "driver.mjs"}[m.Module.Language]
-	library := map[manifests.Language]string{manifests.Python: "caisson.py", manifests.JavaScript: "caisson.mjs"}[m.Module.Language]
+	driver := map[modules.Language]string{modules.Python: "driver.py", modules.JavaScript: "driver.mjs"}[m.Module.Language]
+	library := map[modules.Language]string{modules.Python: "caisson.py", modules.JavaScript: "caisson.mjs"}[m.Module.Language]
 	for from, to := range map[string]string{driver: driver, library: path.Join(scriptLibrary, library)} {
 		content, err := drivers.ReadFile(path.Join("drivers", from))
 		if err == nil {
@@ -130,7 +131,7 @@ func (b *bundle) fill(m *manifests.Manifest, s *script) error {
 		}
 	}
 	s.arguments = []string{"-I", "-B", path.Join(scriptFolder, driver)}
-	if m.Module.Language == manifests.JavaScript {
+	if m.Module.Language == modules.JavaScript {
 		s.arguments = []string{"--module", path.Join(scriptFolder, driver)}
 	}
 	s.arguments = append(s.arguments, path.Join(scriptFolder, scriptTool, m.Module.Path))
@@ -223,11 +224,11 @@ func (b *bundle) folder(root *os.Root, name string) error {
 }
 
 // wheel adds the files of a wheel of pure Python (PyPA's binary distribution format, 1.0).
-func (b *bundle) wheel(root *os.Root, name string, language manifests.Language) error {
+func (b *bundle) wheel(root *os.Root, name string, language modules.Language) error {
 	stem := strings.TrimSuffix(path.Base(name), ".whl")
 	tags := strings.Split(stem, "-")
 	switch {
-	case language != manifests.Python:
+	case language != modules.Python:
 		return fmt.Errorf("the package %s is a wheel, which only Python has; name a folder", name)
 	case len(tags) < 5 || tags[len(tags)-1] != "any" || tags[len(tags)-2] != "none" || !strings.Contains(tags[len(tags)-3], "py3"):
 		return fmt.Errorf("the wheel %s is not of pure Python 3; take one whose name ends in -py3-none-any.whl", name)
@@ -303,7 +304,7 @@ func (s *script) module() ([]byte, error) {
 	}
 	source, err := s.folder.Read(s.interpreter)
 	switch {
-	case errors.Is(err, interpreters.ErrNotInstalled):
+	case errors.Is(err, interpreter.ErrNotInstalled):
 		return nil, fmt.Errorf("%w: %s", ErrInterpreter, s.missing())
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", ErrInterpreter, err)

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/internal/interpreter"
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/runtime/interpreters"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -188,7 +188,7 @@ func TestScriptsArePinned(t *testing.T) {
 
 // TestScriptsWithoutInterpreter: without its interpreter, a script tool is loaded and listed, and says what to run.
 func TestScriptsWithoutInterpreter(t *testing.T) {
-	r := newRuntime(t, Options{Interpreters: interpreters.Folder(t.TempDir())})
+	r := newRuntime(t, Options{Interpreters: t.TempDir()})
 	for module, want := range map[string]string{
 		"{script: a.py}":  `needs the interpreter CPython 3.12.0, which is not installed: run "caisson interpreters install python"`,
 		"{script: a.mjs}": `needs the interpreter QuickJS-NG 0.14.0, which is not installed: run "caisson interpreters install javascript"`,
@@ -210,15 +210,15 @@ func TestScriptsWithoutInterpreter(t *testing.T) {
 // TestAttackSwappedInterpreter: an interpreter that was changed runs nothing.
 func TestAttackSwappedInterpreter(t *testing.T) {
 	dir := t.TempDir()
-	i, found := interpreters.For("python")
+	i, found := interpreter.For("python")
 	require.True(t, found)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, i.File()), readGuest(t, probe), 0o600))
-	r := newRuntime(t, Options{Interpreters: interpreters.Folder(dir)})
+	r := newRuntime(t, Options{Interpreters: dir})
 	loaded, err := r.Load(t.Context(), scriptIn(t, "{script: a.py}", map[string]string{"a.py": ""}), manifests.Grants{})
 	require.NoError(t, err)
 	assert.Empty(t, loaded.Unavailable(), "control: it is there")
 	outcome, err := invoke(t, loaded, "{}")
-	require.ErrorIs(t, err, interpreters.ErrDigest)
+	require.ErrorIs(t, err, interpreter.ErrDigest)
 	assert.False(t, outcome.Result.Success)
 }
 

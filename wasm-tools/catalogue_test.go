@@ -22,7 +22,7 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
-	tools "github.com/caisson-run/caisson/wasm-tools"
+	"github.com/caisson-run/caisson/wasm-tools/internal/toolname"
 )
 
 // host opens the shipped tools, and those in manifests of the test's own beside them. Nothing is granted.
@@ -33,7 +33,7 @@ func host(t *testing.T, more ...string) *caisson.Host {
 
 func hostWith(t *testing.T, options caisson.Options, more ...string) *caisson.Host {
 	t.Helper()
-	root, err := guests.Compile(t.Context(), modules...)
+	root, err := guests.Compile(t.Context(), moduleFolders...)
 	require.NoError(t, err)
 	own := t.TempDir()
 	for i, manifest := range more {
@@ -61,7 +61,7 @@ func shown(t *testing.T, c registry.Catalogue, name string) registry.Listing {
 // TestCatalogueForPeople: each shipped tool has a label and words for people, apart from its words for models.
 func TestCatalogueForPeople(t *testing.T) {
 	c := host(t).Catalogue(nil)
-	require.Len(t, c.Tools, len(tools.Names()))
+	require.Len(t, c.Tools, len(toolname.All()))
 	for _, l := range c.Tools {
 		assert.NotEmpty(t, l.Label, l.Name)
 		assert.NotEmpty(t, l.Category, l.Name)
@@ -105,11 +105,11 @@ func TestDefaultToolsThatAreShipped(t *testing.T) {
 	allowed, missing := agents.DefaultAllowedTools(h.Registry())
 	assert.Len(t, slices.Concat(allowed, missing), 10)
 	for _, name := range allowed {
-		assert.Contains(t, tools.Names(), name)
+		assert.Contains(t, toolname.All(), name)
 		assert.Empty(t, shown(t, h.Catalogue(nil), name).Unavailable)
 	}
 	for _, name := range missing {
-		assert.NotContains(t, tools.Names(), name)
+		assert.NotContains(t, toolname.All(), name)
 	}
 }
 
@@ -117,22 +117,22 @@ func TestDefaultToolsThatAreShipped(t *testing.T) {
 // too.
 func TestAgentsOfShippedTools(t *testing.T) {
 	h, dir := host(t), t.TempDir()
-	require.NoError(t, agents.In(dir).Save("acme", agents.Agent{Name: "clerk", AllowedTools: []string{"web_fetch", tools.Calculator}}, h.Registry()))
+	require.NoError(t, agents.In(dir).Save("acme", agents.Agent{Name: "clerk", AllowedTools: []string{"web_fetch", toolname.Calculator}}, h.Registry()))
 	agent, unknown, err := agents.In(dir).Load("acme", "clerk", h.Registry())
 	require.NoError(t, err)
 	assert.Empty(t, unknown)
-	assert.Equal(t, []string{tools.FetchPage, tools.Calculator}, agent.AllowedTools)
+	assert.Equal(t, []string{toolname.FetchPage, toolname.Calculator}, agent.AllowedTools)
 	var offered []string
 	for _, d := range h.Catalogue(agent.AllowedTools).Definitions() {
 		offered = append(offered, d.Name)
 	}
-	assert.Equal(t, []string{tools.Calculator, tools.FetchPage}, offered)
+	assert.Equal(t, []string{toolname.Calculator, toolname.FetchPage}, offered)
 	session, err := h.NewSession(executor.SessionOptions{Tenant: "acme", Allowed: agent.AllowedTools})
 	require.NoError(t, err)
 	var kinds []tool.Kind
 	report, err := h.Execute(t.Context(), executor.Batch{Session: session, Calls: []tool.Call{
-		{ID: "1", Function: tool.Function{Name: tools.Calculator, Arguments: `{"expression":"6*7"}`}},
-		{ID: "2", Function: tool.Function{Name: tools.FileRead, Arguments: `{"path":"a"}`}},
+		{ID: "1", Function: tool.Function{Name: toolname.Calculator, Arguments: `{"expression":"6*7"}`}},
+		{ID: "2", Function: tool.Function{Name: toolname.FileRead, Arguments: `{"path":"a"}`}},
 	}})
 	require.NoError(t, err)
 	for _, record := range report.Records {
@@ -152,17 +152,17 @@ func TestCatalogueAndRegistryAgree(t *testing.T) {
 		require.True(t, ok, l.Name)
 		assert.Equal(t, l.Description, entry.Manifest.Description)
 	}
-	assert.Equal(t, tools.Names(), listed)
+	assert.Equal(t, toolname.All(), listed)
 }
 
 // TestConditionalToolsShowTheCondition: a tool without a needed setting is listed with that setting, and is not offered
 // to models until the setting is there.
 func TestConditionalToolsShowTheCondition(t *testing.T) {
 	c := host(t).Catalogue(nil)
-	assert.Contains(t, shown(t, c, tools.WebSearch).Unavailable, "BRAVE_API_KEY or TAVILY_API_KEY or SEARXNG_URL")
-	assert.False(t, slices.ContainsFunc(c.Definitions(), func(d tool.Definition) bool { return d.Name == tools.WebSearch }))
+	assert.Contains(t, shown(t, c, toolname.WebSearch).Unavailable, "BRAVE_API_KEY or TAVILY_API_KEY or SEARXNG_URL")
+	assert.False(t, slices.ContainsFunc(c.Definitions(), func(d tool.Definition) bool { return d.Name == toolname.WebSearch }))
 	for _, l := range c.Tools {
-		lacking := []string{tools.WebSearch, tools.ExecuteJavaScript, tools.ExecutePython, tools.ExecuteSkillScript, tools.ReadSkill} // a setting, interpreters, skills
+		lacking := []string{toolname.WebSearch, toolname.ExecuteJavaScript, toolname.ExecutePython, toolname.ExecuteSkillScript, toolname.ReadSkill} // a setting, interpreters, skills
 		assert.Equal(t, slices.Contains(lacking, l.Name), l.Unavailable != "", l.Name)
 	}
 
@@ -173,38 +173,38 @@ grants: [{tools: [web_search], secrets: [{name: TAVILY_API_KEY, from: {env: KEY}
 	options := caisson.Options{Policies: []*manifests.Policy{policy}}
 	options.Runtime.LookupEnv = func(string) (string, bool) { return "a-key-of-sixteen-bytes", true }
 	c = hostWith(t, options).Catalogue(nil)
-	assert.Empty(t, shown(t, c, tools.WebSearch).Unavailable)
-	assert.True(t, slices.ContainsFunc(c.Definitions(), func(d tool.Definition) bool { return d.Name == tools.WebSearch }))
+	assert.Empty(t, shown(t, c, toolname.WebSearch).Unavailable)
+	assert.True(t, slices.ContainsFunc(c.Definitions(), func(d tool.Definition) bool { return d.Name == toolname.WebSearch }))
 }
 
 // TestSkillsAreOfferedWithAFolder: the tools for skills are listed with the missing folder, and offered once it is
 // granted.
 func TestSkillsAreOfferedWithAFolder(t *testing.T) {
 	isOffered := func(c registry.Catalogue) bool {
-		return slices.ContainsFunc(c.Definitions(), func(d tool.Definition) bool { return d.Name == tools.ReadSkill })
+		return slices.ContainsFunc(c.Definitions(), func(d tool.Definition) bool { return d.Name == toolname.ReadSkill })
 	}
 	c := host(t).Catalogue(nil)
-	assert.Equal(t, "needs a granted directory at /skills", shown(t, c, tools.ReadSkill).Unavailable)
-	assert.Contains(t, shown(t, c, tools.ExecuteSkillScript).Unavailable, "needs the interpreter")
+	assert.Equal(t, "needs a granted directory at /skills", shown(t, c, toolname.ReadSkill).Unavailable)
+	assert.Contains(t, shown(t, c, toolname.ExecuteSkillScript).Unavailable, "needs the interpreter")
 	assert.False(t, isOffered(c))
 
 	skills := t.TempDir()
 	policy, err := manifests.ParsePolicy(filepath.Join(skills, "caisson.yaml"), []byte("schema: caisson-config/v1\ngrants: [{tools: [read_skill], files: [{path: /skills, host: .}]}]"))
 	require.NoError(t, err)
 	c = hostWith(t, caisson.Options{Policies: []*manifests.Policy{policy}}).Catalogue(nil)
-	assert.Empty(t, shown(t, c, tools.ReadSkill).Unavailable)
+	assert.Empty(t, shown(t, c, toolname.ReadSkill).Unavailable)
 	assert.True(t, isOffered(c))
 }
 
 // TestRenamedToolsKeepTheirNames: the old name runs the same tool, is marked, and is not offered.
 func TestRenamedToolsKeepTheirNames(t *testing.T) {
 	h := host(t)
-	renamed := shown(t, h.Catalogue(nil), tools.FetchPage)
+	renamed := shown(t, h.Catalogue(nil), toolname.FetchPage)
 	assert.Equal(t, []string{"web_fetch"}, renamed.Aliases)
 	require.NotNil(t, renamed.Deprecated)
-	assert.Equal(t, manifests.Deprecated{Since: "1.0.0", Use: tools.FetchPage, Alias: "web_fetch"}, *renamed.Deprecated)
+	assert.Equal(t, manifests.Deprecated{Since: "1.0.0", Use: toolname.FetchPage, Alias: "web_fetch"}, *renamed.Deprecated)
 	old, _ := h.Registry().Get("web_fetch")
-	current, _ := h.Registry().Get(tools.FetchPage)
+	current, _ := h.Registry().Get(toolname.FetchPage)
 	assert.Same(t, current.Tool, old.Tool)
 	assert.False(t, slices.ContainsFunc(h.Definitions(), func(d tool.Definition) bool { return d.Name == "web_fetch" }))
 }
@@ -214,31 +214,31 @@ func TestCallsOutsideTheSet(t *testing.T) {
 	h := host(t,
 		"name: add\ndescription: Adds.\nexecution: client\nretired: [sum]\n",
 		"name: audit\ndescription: Notes what was done.\nexecution: client\nbehavior: {hidden: true}\n")
-	all := []string{tools.Calculator, tools.FetchPage, tools.WebSearch, "add", "audit"}
+	all := []string{toolname.Calculator, toolname.FetchPage, toolname.WebSearch, "add", "audit"}
 	for _, test := range []struct {
 		name, call string
 		allowed    []string
 		kind       tool.Kind // "" if the tool or the client runs
 		message    string
 	}{
-		{"in the set", tools.Calculator, all, "", ""},
-		{"outside the set", tools.FileRead, all, tool.Denied, "file_read is not among the tools that this agent may call"},
+		{"in the set", toolname.Calculator, all, "", ""},
+		{"outside the set", toolname.FileRead, all, tool.Denied, "file_read is not among the tools that this agent may call"},
 		{"an alias of one in the set", "web_fetch", all, tool.Denied, "network"}, // it runs: its own permissions decide
-		{"an alias of one outside the set", "web_fetch", []string{tools.Calculator}, tool.Denied, "fetch_page is not among the tools that this agent may call"},
+		{"an alias of one outside the set", "web_fetch", []string{toolname.Calculator}, tool.Denied, "fetch_page is not among the tools that this agent may call"},
 		{"hidden, in the set", "audit", all, "", ""},
-		{"hidden, outside the set", "audit", []string{tools.Calculator}, tool.Denied, "audit is not among"},
+		{"hidden, outside the set", "audit", []string{toolname.Calculator}, tool.Denied, "audit is not among"},
 		{"retired", "sum", all, tool.UnknownTool, `the tool "sum" is retired; call add instead`},
-		{"retired for one outside the set", "sum", []string{tools.Calculator}, tool.UnknownTool, `there is no tool "sum"`},
-		{"unavailable", tools.WebSearch, all, tool.Denied, "the tool is unavailable: needs "},
-		{"unavailable, outside the set", tools.WebSearch, []string{tools.Calculator}, tool.Denied, "web_search is not among"},
+		{"retired for one outside the set", "sum", []string{toolname.Calculator}, tool.UnknownTool, `there is no tool "sum"`},
+		{"unavailable", toolname.WebSearch, all, tool.Denied, "the tool is unavailable: needs "},
+		{"unavailable, outside the set", toolname.WebSearch, []string{toolname.Calculator}, tool.Denied, "web_search is not among"},
 		{"unknown", "calculate", all, tool.UnknownTool, `there is no tool "calculate"; did you mean calculator?`},
 		{"in another case", "Calculator", all, tool.UnknownTool, `did you mean calculator?`},
-		{"nothing is in the set", tools.Calculator, []string{}, tool.Denied, "calculator is not among"},
+		{"nothing is in the set", toolname.Calculator, []string{}, tool.Denied, "calculator is not among"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			session, err := h.NewSession(executor.SessionOptions{Allowed: test.allowed})
 			require.NoError(t, err)
-			arguments := map[string]string{tools.Calculator: `{"expression":"6*7"}`, "web_fetch": `{"url":"https://example.com"}`}[test.call]
+			arguments := map[string]string{toolname.Calculator: `{"expression":"6*7"}`, "web_fetch": `{"url":"https://example.com"}`}[test.call]
 			report, err := h.Execute(t.Context(), executor.Batch{Session: session, Calls: []tool.Call{{ID: "1", Function: tool.Function{Name: test.call, Arguments: arguments}}}})
 			require.NoError(t, err)
 			if test.kind == "" {
@@ -252,7 +252,7 @@ func TestCallsOutsideTheSet(t *testing.T) {
 				offered = append(offered, d.Name)
 			}
 			for _, name := range test.allowed {
-				if name != tools.WebSearch {
+				if name != toolname.WebSearch {
 					want = append(want, name)
 				}
 			}

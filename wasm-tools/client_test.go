@@ -128,7 +128,7 @@ func patchPattern(t *testing.T) *regexp.Regexp {
 	t.Helper()
 	m, err := manifests.Load("client/apply_patch.tool.yaml")
 	require.NoError(t, err)
-	assert.Equal(t, "patch", m.TextParameter())
+	assert.Contains(t, string(m.ModelParameters), `"required":["patch"]`)
 	var format struct{ Type, Syntax, Definition string }
 	require.NoError(t, json.Unmarshal(m.Format, &format))
 	require.Equal(t, []string{"grammar", "lark"}, []string{format.Type, format.Syntax})

@@ -10,7 +10,7 @@ import (
 	"github.com/caisson-run/caisson/internal/cases"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime"
-	tools "github.com/caisson-run/caisson/wasm-tools"
+	"github.com/caisson-run/caisson/wasm-tools/internal/toolname"
 )
 
 // contracts are calls of tools with every parameter that the tools promise, and the members of the data that
@@ -20,30 +20,30 @@ var contracts = []struct {
 	tool, arguments string
 	data            string // members that the data has, among others
 }{
-	{tools.Thinking, `{"thought":"It may be the cache.","next_thought_needed":true,"thought_number":3,"total_thoughts":4,"is_revision":true,
+	{toolname.Thinking, `{"thought":"It may be the cache.","next_thought_needed":true,"thought_number":3,"total_thoughts":4,"is_revision":true,
 		"revises_thought":1,"branch_from_thought":2,"branch_id":"cache","needs_more_thoughts":true}`,
 		`{"thought_number":3,"total_thoughts":4,"next_thought_needed":true,"branches":["cache"]}`},
-	{tools.TodoWrite, `{"task":"Look","steps":[{"id":"a","description":"Read","status":"completed"},{"id":"b","description":"Write","status":"in_progress"},
+	{toolname.TodoWrite, `{"task":"Look","steps":[{"id":"a","description":"Read","status":"completed"},{"id":"b","description":"Write","status":"in_progress"},
 		{"id":"c","description":"Check","status":"pending"}]}`, `{"counts":{"total":3,"completed":1,"in_progress":1,"pending":1}}`},
-	{tools.KnowledgeIndex, `{}`, `{"complete":true,"documents":4}`},
-	{tools.KnowledgeSearch, `{"queries":["tide table","opening hours"],"knowledge_base_ids":["docs"],"limit":50}`, `{"complete":true,"documents":1}`},
-	{tools.GrepChunks, `{"patterns":["tide table","nowhere"],"knowledge_base_ids":["docs"],"max_results":200}`, `{"truncated":false}`},
-	{tools.ListKnowledgeChunks, `{"knowledge_id":"docs/harbour.md","limit":100,"offset":0}`, `{"total":1}`},
-	{tools.GetDocumentInfo, `{"knowledge_ids":["docs/harbour.md","docs/none.md"]}`, `{}`},
-	{tools.QueryKnowledgeGraph, `{"query":"Ada","knowledge_base_ids":["graph"]}`,
+	{toolname.KnowledgeIndex, `{}`, `{"complete":true,"documents":4}`},
+	{toolname.KnowledgeSearch, `{"queries":["tide table","opening hours"],"knowledge_base_ids":["docs"],"limit":50}`, `{"complete":true,"documents":1}`},
+	{toolname.GrepChunks, `{"patterns":["tide table","nowhere"],"knowledge_base_ids":["docs"],"max_results":200}`, `{"truncated":false}`},
+	{toolname.ListKnowledgeChunks, `{"knowledge_id":"docs/harbour.md","limit":100,"offset":0}`, `{"total":1}`},
+	{toolname.GetDocumentInfo, `{"knowledge_ids":["docs/harbour.md","docs/none.md"]}`, `{}`},
+	{toolname.QueryKnowledgeGraph, `{"query":"Ada","knowledge_base_ids":["graph"]}`,
 		`{"relations":[{"subject":"Ada","predicate":"knows","object":"Charles","source":"graph/people.triples.tsv:1","depth":1}]}`},
-	{tools.DataSchema, `{"knowledge_id":"prices.csv"}`, `{"columns":[{"name":"code","type":"TEXT"},{"name":"price","type":"REAL"}],"row_count":2}`},
-	{tools.DataAnalysis, `{"knowledge_id":"prices.csv","sql":"SELECT sum(price) AS total FROM data"}`, `{"columns":["total"],"rows":[[34.45]],"truncated":false}`},
-	{tools.ReadSkill, `{"skill_name":"greet","file_path":"notes.txt"}`, `{"content":"be kind\n"}`},
-	{tools.FileWrite, `{"path":"new/note.txt","content":"hello","encoding":"utf-8","mode":"append"}`, `{"path":"new/note.txt"}`},
-	{tools.FileRead, `{"path":"notes.txt","encoding":"utf-8"}`, `{"content":"hello\n","truncated":false}`},
-	{tools.FileList, `{"path":".","pattern":"*.txt"}`, `{}`},
-	{tools.FileExists, `{"path":"none.txt"}`, `{"exists":false}`},
-	{tools.FileMkdir, `{"path":"a/b"}`, `{}`},
-	{tools.FileDelete, `{"path":"notes.txt"}`, `{}`},
-	{tools.Calculator, `{"expression":"2 + 2"}`, `{"value":4}`},
-	{tools.TextProcess, `{"text":"one two","operation":"count"}`, `{"words":2}`},
-	{tools.JSONProcess, `{"json_string":"{\"a\":1}","operation":"keys"}`, `{}`},
+	{toolname.DataSchema, `{"knowledge_id":"prices.csv"}`, `{"columns":[{"name":"code","type":"TEXT"},{"name":"price","type":"REAL"}],"row_count":2}`},
+	{toolname.DataAnalysis, `{"knowledge_id":"prices.csv","sql":"SELECT sum(price) AS total FROM data"}`, `{"columns":["total"],"rows":[[34.45]],"truncated":false}`},
+	{toolname.ReadSkill, `{"skill_name":"greet","file_path":"notes.txt"}`, `{"content":"be kind\n"}`},
+	{toolname.FileWrite, `{"path":"new/note.txt","content":"hello","encoding":"utf-8","mode":"append"}`, `{"path":"new/note.txt"}`},
+	{toolname.FileRead, `{"path":"notes.txt","encoding":"utf-8"}`, `{"content":"hello\n","truncated":false}`},
+	{toolname.FileList, `{"path":".","pattern":"*.txt"}`, `{}`},
+	{toolname.FileExists, `{"path":"none.txt"}`, `{"exists":false}`},
+	{toolname.FileMkdir, `{"path":"a/b"}`, `{}`},
+	{toolname.FileDelete, `{"path":"notes.txt"}`, `{}`},
+	{toolname.Calculator, `{"expression":"2 + 2"}`, `{"value":4}`},
+	{toolname.TextProcess, `{"text":"one two","operation":"count"}`, `{"words":2}`},
+	{toolname.JSONProcess, `{"json_string":"{\"a\":1}","operation":"keys"}`, `{}`},
 }
 
 // TestToolsKeepTheirContracts: each tool is called with everything that its contract names, in a project of its own.

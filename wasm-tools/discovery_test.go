@@ -76,7 +76,7 @@ func offered(tools *registry.Registry) []string {
 // copyFiles copies files of a folder of the repository, whose modules it compiles.
 func copyFiles(t *testing.T, to, from string, names ...string) {
 	t.Helper()
-	root, err := guests.Compile(t.Context(), modules...)
+	root, err := guests.Compile(t.Context(), moduleFolders...)
 	require.NoError(t, err)
 	require.NoError(t, os.MkdirAll(to, 0o700))
 	for _, name := range names {

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/manifests"
-	tools "github.com/caisson-run/caisson/wasm-tools"
+	"github.com/caisson-run/caisson/wasm-tools/internal/toolname"
 )
 
 // taught are the parameters that models know of tools with these names, and their types and defaults.
@@ -64,7 +64,7 @@ func TestNamesAreThoseOfTheManifests(t *testing.T) {
 		names = append(names, m.Name)
 	}
 	slices.Sort(names)
-	assert.Equal(t, names, tools.Names())
+	assert.Equal(t, names, toolname.All())
 }
 
 // TestParametersHaveTheNamesThatModelsKnow: a model that has been taught the names can call the tools, and none is

@@ -19,7 +19,7 @@ import (
 	"github.com/caisson-run/caisson/internal/testsize"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
-	tools "github.com/caisson-run/caisson/wasm-tools"
+	"github.com/caisson-run/caisson/wasm-tools/internal/toolname"
 )
 
 // writes are statements that change a database, a file or the connection, with what the tool says of each.
@@ -102,12 +102,12 @@ func TestAttackSQLWrites(t *testing.T) {
 	s.write("a.csv", "v\n1\n")
 	before := snapshotOf(t, s.project)
 	for sql, want := range writes {
-		result := s.call(tools.DatabaseQuery, object{"sql": sql, "database": "shop.db"})
+		result := s.call(toolname.DatabaseQuery, object{"sql": sql, "database": "shop.db"})
 		assert.Equal(t, tool.ToolFailed, result.Kind, sql)
 		assert.Contains(t, result.Error, want, sql)
 		for name, arguments := range map[string]object{
-			tools.DatabaseQuery: {"sql": sql, "database": "log.db"},
-			tools.DataAnalysis:  {"sql": strings.NewReplacer("customers", "data", "orders", "data").Replace(sql), "knowledge_id": "a.csv"},
+			toolname.DatabaseQuery: {"sql": sql, "database": "log.db"},
+			toolname.DataAnalysis:  {"sql": strings.NewReplacer("customers", "data", "orders", "data").Replace(sql), "knowledge_id": "a.csv"},
 		} {
 			assert.False(t, s.call(name, arguments).Success, sql)
 		}
@@ -129,7 +129,7 @@ func TestAttackSQLPaths(t *testing.T) {
 		"../outside.db", "/outside.db", outside, "a/../../outside.db", "link.db", "file:shop.db?mode=rwc", "file:/project/shop.db", ":memory:", "folder.db", "/", ".",
 		"shop.db/", "shop.db/x", "no\nsuch.db", strings.Repeat("a/", 2000) + "b",
 	} {
-		result := s.call(tools.DatabaseQuery, object{"sql": "SELECT 1", "database": name})
+		result := s.call(toolname.DatabaseQuery, object{"sql": "SELECT 1", "database": name})
 		if name == "shop.db/" {
 			assert.True(t, result.Success, "the tool reads the path without its slash: %s", result.Error)
 			continue
@@ -138,11 +138,11 @@ func TestAttackSQLPaths(t *testing.T) {
 		assert.Contains(t, []tool.Kind{tool.ToolFailed, tool.Denied}, result.Kind, "%s: %s", name, result.Error)
 	}
 	for _, name := range []string{"../outside.csv", "/outside.csv", "a/../../outside.csv"} {
-		assert.Equal(t, tool.Denied, s.call(tools.DataSchema, object{"knowledge_id": name}).Kind, name)
-		assert.Equal(t, tool.Denied, s.call(tools.DataAnalysis, object{"knowledge_id": name, "sql": "SELECT 1"}).Kind, name)
+		assert.Equal(t, tool.Denied, s.call(toolname.DataSchema, object{"knowledge_id": name}).Kind, name)
+		assert.Equal(t, tool.Denied, s.call(toolname.DataAnalysis, object{"knowledge_id": name, "sql": "SELECT 1"}).Kind, name)
 	}
 	// Only a name says ":memory:" to SQLite.
-	assert.Contains(t, s.call(tools.DatabaseQuery, object{"sql": "SELECT 1", "database": ":memory:"}).Error, "there is no such file")
+	assert.Contains(t, s.call(toolname.DatabaseQuery, object{"sql": "SELECT 1", "database": ":memory:"}).Error, "there is no such file")
 }
 
 // TestAttackSQLResources: a statement that never ends, or that wants more than there is, ends with the reason, and
@@ -231,7 +231,7 @@ func TestAttackSQLResources(t *testing.T) {
 			use = hurried
 		}
 		start := time.Now()
-		result := use.call(tools.DatabaseQuery, object{"sql": a.sql, "database": database})
+		result := use.call(toolname.DatabaseQuery, object{"sql": a.sql, "database": database})
 		name := a.sql[:min(len(a.sql), 80)]
 		assert.Contains(t, a.kinds, result.Kind, "%s: %s", name, result.Error)
 		assert.Equal(t, result.Success, result.Error == "", name)
@@ -241,7 +241,7 @@ func TestAttackSQLResources(t *testing.T) {
 		assert.Less(t, time.Since(start), 20*time.Second, name)
 	}
 	for _, use := range []*sqlTools{s, hurried} {
-		assert.Equal(t, "240", use.query(tools.DatabaseQuery, object{"sql": "SELECT count(*) FROM orders", "database": "shop.db"}).text())
+		assert.Equal(t, "240", use.query(toolname.DatabaseQuery, object{"sql": "SELECT count(*) FROM orders", "database": "shop.db"}).text())
 	}
 }
 
@@ -256,11 +256,11 @@ func TestAttackSQLMemory(t *testing.T) {
 		many + "SELECT count(*) FROM (SELECT randomblob(30000) AS b FROM n UNION SELECT x'00')",
 		many + "SELECT group_concat(hex(randomblob(9000)), '') FROM n",
 	}, 2) {
-		result := s.call(tools.DatabaseQuery, object{"sql": sql})
+		result := s.call(toolname.DatabaseQuery, object{"sql": sql})
 		assert.Equal(t, tool.ToolFailed, result.Kind, "%s: %s", sql, result.Error)
 		assert.Regexp(t, "^out of memory: |larger than 32 MiB", result.Error, sql)
 	}
-	fits := s.query(tools.DatabaseQuery, object{"sql": many + "SELECT count(*) FROM (SELECT i FROM n ORDER BY zeroblob(3000))"})
+	fits := s.query(toolname.DatabaseQuery, object{"sql": many + "SELECT count(*) FROM (SELECT i FROM n ORDER BY zeroblob(3000))"})
 	assert.Equal(t, "10000", fits.text(), "control: ten times less fits")
 }
 
@@ -330,7 +330,7 @@ func TestAttackDamagedDatabases(t *testing.T) {
 			s.write("logged.db-wal", string(hurt))
 		}
 		s.write(name, string(damaged))
-		result := s.call(tools.DatabaseQuery, object{"sql": sql, "database": name})
+		result := s.call(toolname.DatabaseQuery, object{"sql": sql, "database": name})
 		if result.Success {
 			failed[""]++
 			continue
@@ -343,7 +343,7 @@ func TestAttackDamagedDatabases(t *testing.T) {
 		}
 	}
 	assert.Greater(t, failed[tool.ToolFailed], failed[""]/4, "control: the damage is noticed: %v", failed)
-	assert.Equal(t, "240", s.query(tools.DatabaseQuery, object{"sql": "SELECT count(*) FROM orders", "database": "shop.db"}).text())
+	assert.Equal(t, "240", s.query(toolname.DatabaseQuery, object{"sql": "SELECT count(*) FROM orders", "database": "shop.db"}).text())
 }
 
 // TestAttackDamagedFiles: bytes that are no CSV and no JSON are read or refused, and never end in a trap.
@@ -360,8 +360,8 @@ func TestAttackDamagedFiles(t *testing.T) {
 		}
 		format := []string{"csv", "tsv", "jsonl"}[random.IntN(3)]
 		s.write("x", string(content))
-		schema := s.call(tools.DataSchema, object{"knowledge_id": "x", "format": format, "header": random.IntN(2) == 0})
-		analysis := s.call(tools.DataAnalysis, object{"knowledge_id": "x", "format": format, "sql": "SELECT *, count(*) FROM data GROUP BY 1"})
+		schema := s.call(toolname.DataSchema, object{"knowledge_id": "x", "format": format, "header": random.IntN(2) == 0})
+		analysis := s.call(toolname.DataAnalysis, object{"knowledge_id": "x", "format": format, "sql": "SELECT *, count(*) FROM data GROUP BY 1"})
 		for _, result := range []tool.Result{schema, analysis} {
 			if !result.Success && (result.Kind != tool.ToolFailed || result.Error == "") {
 				t.Errorf("%s of %q: %s: %s", format, content, result.Kind, result.Error)

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/internal/testsize"
-	tools "github.com/caisson-run/caisson/wasm-tools"
+	"github.com/caisson-run/caisson/wasm-tools/internal/toolname"
 )
 
 // TestPropertyCSVIsReadAsItWasWritten: fields with quotes, separators, newlines and anything else come back as they
@@ -70,7 +70,7 @@ func TestPropertyCSVIsReadAsItWasWritten(t *testing.T) {
 		sql := "SELECT " + strings.Join(fields, " || '-' || ") + " FROM data"
 		at := 0
 		for more := true; more; {
-			got := s.query(tools.DataAnalysis, object{"knowledge_id": name, "sql": sql, "limit": 1000, "offset": at})
+			got := s.query(toolname.DataAnalysis, object{"knowledge_id": name, "sql": sql, "limit": 1000, "offset": at})
 			for _, row := range got.Rows {
 				var want []string
 				for _, field := range table[at] {
@@ -122,7 +122,7 @@ func TestPropertyJSONLinesAreReadAsTheyWereWritten(t *testing.T) {
 		file.WriteString(string(line) + []string{"\n", "\r\n", " \n\n"}[random.IntN(3)])
 	}
 	s.write("t.jsonl", file.String())
-	got := s.query(tools.DataAnalysis, object{"knowledge_id": "t.jsonl", "sql": `SELECT a, "b""q", "c d", "é" FROM data`, "limit": 1000})
+	got := s.query(toolname.DataAnalysis, object{"knowledge_id": "t.jsonl", "sql": `SELECT a, "b""q", "c d", "é" FROM data`, "limit": 1000})
 	require.Len(t, got.Rows, len(table))
 	for i, row := range got.Rows {
 		for k, key := range []string{"a", "b\"q", "c d", "é"} {
@@ -163,9 +163,9 @@ func TestPropertyTypesOfColumns(t *testing.T) {
 			var schema struct {
 				Columns []struct{ Type string }
 			}
-			require.NoError(t, json.Unmarshal(s.call(tools.DataSchema, object{"knowledge_id": "t.csv"}).Data, &schema))
+			require.NoError(t, json.Unmarshal(s.call(toolname.DataSchema, object{"knowledge_id": "t.csv"}).Data, &schema))
 			require.Equal(t, typeOfBoth(one, other), schema.Columns[0].Type, "%q and %q", one, other)
-			got := s.query(tools.DataAnalysis, object{"knowledge_id": "t.csv", "sql": "SELECT v FROM data"})
+			got := s.query(toolname.DataAnalysis, object{"knowledge_id": "t.csv", "sql": "SELECT v FROM data"})
 			for i, text := range []string{one, other} {
 				var cell any
 				require.NoError(t, json.Unmarshal(got.Rows[i][0], &cell))
@@ -243,9 +243,9 @@ func TestFilesThatAreWrong(t *testing.T) {
 		"sep=;\r\na;b\r\n\"\r\n":               {"a.csv", "line 3: the quote that opens in this record is not closed"},
 	} {
 		s.write(want.name, file)
-		for _, name := range []string{tools.DataSchema, tools.DataAnalysis} {
+		for _, name := range []string{toolname.DataSchema, toolname.DataAnalysis} {
 			arguments := object{"knowledge_id": want.name}
-			if name == tools.DataAnalysis {
+			if name == toolname.DataAnalysis {
 				arguments["sql"] = "SELECT * FROM data"
 			}
 			result := s.call(name, arguments)
@@ -282,12 +282,12 @@ func TestNamesOfColumns(t *testing.T) {
 	} {
 		s.write(test.name, test.file)
 		for column, value := range test.columns {
-			got := s.query(tools.DataAnalysis, object{"knowledge_id": test.name, "sql": fmt.Sprintf("SELECT %q FROM data", column)})
+			got := s.query(toolname.DataAnalysis, object{"knowledge_id": test.name, "sql": fmt.Sprintf("SELECT %q FROM data", column)})
 			assert.Equal(t, value, got.text(), "%.80q: %s", test.file, column)
 		}
 	}
 	s.write("a.csv", "Unit price,group,d\n1,x,2\n")
-	result := s.call(tools.DataAnalysis, object{"knowledge_id": "a.csv", "sql": "SELECT price FROM data"})
+	result := s.call(toolname.DataAnalysis, object{"knowledge_id": "a.csv", "sql": "SELECT price FROM data"})
 	assert.Equal(t, `no such column: price; texts stand in 'single quotes'; the columns of data are "Unit price", "group", d`, result.Error)
 }
 
@@ -304,17 +304,17 @@ func TestTablesOfSeveralFiles(t *testing.T) {
 	s.write("orders.csv", orders.String())
 	s.write("customers.csv", customers.String())
 	// Without an index this compares 400 million pairs of rows.
-	got := s.query(tools.DataAnalysis, object{"knowledge_id": "orders.csv", "tables": object{"Customers": "customers.csv"},
+	got := s.query(toolname.DataAnalysis, object{"knowledge_id": "orders.csv", "tables": object{"Customers": "customers.csv"},
 		"sql": "SELECT name, sum(price) FROM data JOIN customers ON customer = id WHERE id = 4999 OR name = 'name 1' GROUP BY name ORDER BY 1"})
 	assert.Equal(t, "\"name 1\" 30004\n\"name 4999\" 49996", got.text())
 	for name, want := range map[string]string{
 		"data": "choose another name", "DATA": "choose another name", "sqlite_x": "sqlite_x is reserved", "": "1 to 100 bytes", "file to load": "reserved",
 		strings.Repeat("x", 101): "1 to 100 bytes",
 	} {
-		result := s.call(tools.DataAnalysis, object{"knowledge_id": "orders.csv", "tables": object{name: "customers.csv"}, "sql": "SELECT 1"})
+		result := s.call(toolname.DataAnalysis, object{"knowledge_id": "orders.csv", "tables": object{name: "customers.csv"}, "sql": "SELECT 1"})
 		assert.Contains(t, result.Error, want, "%q", name)
 	}
-	got = s.query(tools.DataAnalysis, object{"knowledge_id": "orders.csv", "tables": object{`a "b" ]`: "customers.csv", "json_each": "customers.csv"},
+	got = s.query(toolname.DataAnalysis, object{"knowledge_id": "orders.csv", "tables": object{`a "b" ]`: "customers.csv", "json_each": "customers.csv"},
 		"sql": `SELECT count(*) FROM "a ""b"" ]" WHERE id < ?`, "params": []any{3}})
 	assert.Equal(t, "3", got.text())
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/registry"
-	tools "github.com/caisson-run/caisson/wasm-tools"
+	"github.com/caisson-run/caisson/wasm-tools/internal/toolname"
 )
 
 var (
@@ -95,7 +95,7 @@ func agree(t *testing.T, found []registry.Found) {
 	succeeded := 0
 	for i, want := range native(t, copied, all...) {
 		sql := all[i]
-		result := s.call(tools.DatabaseQuery, object{"sql": sql, "limit": 1000})
+		result := s.call(toolname.DatabaseQuery, object{"sql": sql, "limit": 1000})
 		if want.err != "" {
 			assert.Contains(t, result.Error, want.err, sql)
 			continue
@@ -277,7 +277,7 @@ func TestNativeVariants(t *testing.T) {
 			require.Empty(t, made.err, "%v: %d", settings, k)
 		}
 		for k, want := range native(t, database, ask...) {
-			got := s.query(tools.DatabaseQuery, object{"sql": ask[k], "database": name})
+			got := s.query(toolname.DatabaseQuery, object{"sql": ask[k], "database": name})
 			require.Len(t, got.Rows, len(want.rows), settings)
 			for r, row := range want.rows {
 				for c, cell := range row {

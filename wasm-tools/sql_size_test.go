@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/registry"
-	tools "github.com/caisson-run/caisson/wasm-tools"
+	"github.com/caisson-run/caisson/wasm-tools/internal/toolname"
 )
 
 // manyOrders are about 200 MB as a database and as CSV. Both have the same rows, by arithmetic.
@@ -79,7 +79,7 @@ func TestNativeSizes(t *testing.T) {
 		assert.Greater(t, info.Size(), int64(195_000_000))
 		sizes = append(sizes, fmt.Sprintf("%d MB", info.Size()/1_000_000))
 	}
-	s.query(tools.DatabaseQuery, object{"sql": "SELECT 1"}) // the module is compiled
+	s.query(toolname.DatabaseQuery, object{"sql": "SELECT 1"}) // the module is compiled
 
 	var table strings.Builder
 	var sums [3]time.Duration // of the native program, of the database and of CSV
@@ -98,7 +98,7 @@ func TestNativeSizes(t *testing.T) {
 		for _, call := range []struct {
 			name      string
 			arguments object
-		}{{tools.DatabaseQuery, object{"sql": sql, "database": "orders.db"}}, {tools.DataAnalysis, object{"sql": sql, "knowledge_id": "orders.csv"}}} {
+		}{{toolname.DatabaseQuery, object{"sql": sql, "database": "orders.db"}}, {toolname.DataAnalysis, object{"sql": sql, "knowledge_id": "orders.csv"}}} {
 			start := processorTime(t, syscall.RUSAGE_SELF)
 			got := s.query(call.name, call.arguments)
 			took := processorTime(t, syscall.RUSAGE_SELF) - start
@@ -116,7 +116,7 @@ func TestNativeSizes(t *testing.T) {
 		fmt.Fprintf(&table, "| `%s` | %.1f s | %.1f s | %.1f s |\n", sql, times[0].Seconds(), times[1].Seconds(), times[2].Seconds())
 	}
 	start := processorTime(t, syscall.RUSAGE_SELF)
-	schema := s.call(tools.DataSchema, object{"knowledge_id": "orders.csv"})
+	schema := s.call(toolname.DataSchema, object{"knowledge_id": "orders.csv"})
 	assert.Contains(t, string(schema.Data), fmt.Sprintf(`"row_count":%d`, manyOrders), schema.Error)
 	assert.Less(t, sums[1], mostTimesOfDatabase*sums[0], "database")
 	assert.Less(t, sums[2], mostTimesOfCSV*sums[0], "CSV")

@@ -20,7 +20,7 @@ import (
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/runtime"
 	"github.com/caisson-run/caisson/tool"
-	tools "github.com/caisson-run/caisson/wasm-tools"
+	"github.com/caisson-run/caisson/wasm-tools/internal/toolname"
 )
 
 // sqlTools are the three tools of the folder sql, on a project of their own.
@@ -121,10 +121,10 @@ func (r rows) text() string {
 func TestSQLToolsKeepTheirContracts(t *testing.T) {
 	s := openSQL(t, "shop.db")
 	s.write("prices.csv", "code,price\ntea,4.5\npot,29.95\n")
-	assert.Equal(t, "240", s.query(tools.DatabaseQuery, object{"sql": "SELECT count(*) FROM orders"}).text())
-	schema := s.call(tools.DataSchema, object{"knowledge_id": "prices.csv"})
+	assert.Equal(t, "240", s.query(toolname.DatabaseQuery, object{"sql": "SELECT count(*) FROM orders"}).text())
+	schema := s.call(toolname.DataSchema, object{"knowledge_id": "prices.csv"})
 	assert.JSONEq(t, `{"columns":[{"name":"code","type":"TEXT"},{"name":"price","type":"REAL"}],"row_count":2}`, string(schema.Data))
-	assert.Equal(t, "34.45", s.query(tools.DataAnalysis, object{"knowledge_id": "prices.csv", "sql": "SELECT sum(price) FROM data"}).text())
+	assert.Equal(t, "34.45", s.query(toolname.DataAnalysis, object{"knowledge_id": "prices.csv", "sql": "SELECT sum(price) FROM data"}).text())
 }
 
 // TestSQLValues: every kind of value has the form that the README gives it.
@@ -138,7 +138,7 @@ func TestSQLValues(t *testing.T) {
 		"surrogate": `{"text":"\ufffd\ufffd\ufffd","bytes":3,"invalid_utf8":true}`, "blob": `{"blob":"AP8=","bytes":2}`, "no bytes": `{"blob":"","bytes":0}`,
 		"null": `null`, "line separators": "\"\u2028\u2029\ufeff\"",
 	}
-	got := s.query(tools.DatabaseQuery, object{"sql": "SELECT what, value FROM odd"})
+	got := s.query(toolname.DatabaseQuery, object{"sql": "SELECT what, value FROM odd"})
 	assert.Len(t, got.Rows, len(want))
 	for _, row := range got.Rows {
 		var what string
@@ -150,7 +150,7 @@ func TestSQLValues(t *testing.T) {
 		}
 	}
 
-	long := s.query(tools.DatabaseQuery, object{"sql": "SELECT replace(hex(zeroblob(16384)), '00', 'aé'), zeroblob(40000), replace(hex(zeroblob(5461)), '00', 'äöü')"}).Rows[0]
+	long := s.query(toolname.DatabaseQuery, object{"sql": "SELECT replace(hex(zeroblob(16384)), '00', 'aé'), zeroblob(40000), replace(hex(zeroblob(5461)), '00', 'äöü')"}).Rows[0]
 	var text, cut, fits struct {
 		Text, Blob string
 		Bytes      int
@@ -183,7 +183,7 @@ func TestSQLReadsOn(t *testing.T) {
 		var ids []int
 		calls := 0
 		for offset := 0; ; calls++ {
-			got := s.query(tools.DatabaseQuery, object{"sql": c.sql, "limit": c.limit, "offset": offset})
+			got := s.query(toolname.DatabaseQuery, object{"sql": c.sql, "limit": c.limit, "offset": offset})
 			for _, row := range got.Rows {
 				var id int
 				require.NoError(t, json.Unmarshal(row[0], &id))
@@ -199,7 +199,7 @@ func TestSQLReadsOn(t *testing.T) {
 		assert.True(t, slices.IsSorted(ids))
 		assert.Len(t, slices.Compact(ids), c.rows)
 	}
-	wide := s.call(tools.DatabaseQuery, object{"sql": "SELECT " + strings.Repeat("hex(zeroblob(16000)), ", 20) + "1"})
+	wide := s.call(toolname.DatabaseQuery, object{"sql": "SELECT " + strings.Repeat("hex(zeroblob(16000)), ", 20) + "1"})
 	assert.Contains(t, wide.Error, "a row has more than 500000 bytes; select fewer columns")
 }
 
@@ -227,7 +227,7 @@ func TestSQLParameters(t *testing.T) {
 		if c.params != nil {
 			arguments["params"] = c.params
 		}
-		result := s.call(tools.DatabaseQuery, arguments)
+		result := s.call(toolname.DatabaseQuery, arguments)
 		if !result.Success {
 			assert.Contains(t, result.Error, c.want, c.sql)
 			continue
@@ -237,7 +237,7 @@ func TestSQLParameters(t *testing.T) {
 		assert.Equal(t, c.want, got.text(), c.sql)
 	}
 	// hostile.db has a table json_each, with which the arguments are not read.
-	assert.Equal(t, "1", s.query(tools.DatabaseQuery, object{"database": "hostile.db", "sql": "SELECT 1"}).text())
+	assert.Equal(t, "1", s.query(toolname.DatabaseQuery, object{"database": "hostile.db", "sql": "SELECT 1"}).text())
 }
 
 // TestSQLRandomNumbers: calls resume one program, and their random numbers are not the same.
@@ -246,8 +246,8 @@ func TestSQLRandomNumbers(t *testing.T) {
 	s.write("a.csv", "v\n1\n")
 	seen := map[string]bool{}
 	for range 10 {
-		seen[s.query(tools.DatabaseQuery, object{"sql": "SELECT random()"}).text()] = true
-		seen[s.query(tools.DataAnalysis, object{"knowledge_id": "a.csv", "sql": "SELECT random() FROM data"}).text()] = true
+		seen[s.query(toolname.DatabaseQuery, object{"sql": "SELECT random()"}).text()] = true
+		seen[s.query(toolname.DataAnalysis, object{"knowledge_id": "a.csv", "sql": "SELECT random() FROM data"}).text()] = true
 	}
 	assert.Len(t, seen, 20)
 }
@@ -256,9 +256,9 @@ func TestSQLRandomNumbers(t *testing.T) {
 func TestDatabaseWithLog(t *testing.T) {
 	s := openSQL(t, "log.db", "log.db-wal")
 	read := object{"sql": "SELECT x FROM t", "database": "log.db"}
-	assert.Equal(t, "\"checkpointed\"\n\"committed\"", s.query(tools.DatabaseQuery, read).text())
+	assert.Equal(t, "\"checkpointed\"\n\"committed\"", s.query(toolname.DatabaseQuery, read).text())
 	require.NoError(t, os.Remove(filepath.Join(s.project, "log.db-wal")))
-	assert.Equal(t, `"checkpointed"`, s.query(tools.DatabaseQuery, read).text(), "without its log")
+	assert.Equal(t, `"checkpointed"`, s.query(toolname.DatabaseQuery, read).text(), "without its log")
 	entries, err := os.ReadDir(s.project)
 	require.NoError(t, err)
 	assert.Len(t, entries, 1, "no log or index was made")
@@ -268,10 +268,10 @@ func TestDatabaseWithLog(t *testing.T) {
 func TestDatabaseWithJournal(t *testing.T) {
 	s := openSQL(t, "journal.db", "journal.db-journal")
 	read := object{"sql": "SELECT count(*) FROM t WHERE x LIKE 'not committed%'", "database": "journal.db"}
-	refused := s.call(tools.DatabaseQuery, read)
+	refused := s.call(toolname.DatabaseQuery, read)
 	assert.Contains(t, refused.Error, "journal.db has an unfinished transaction in journal.db-journal")
 	require.NoError(t, os.Remove(filepath.Join(s.project, "journal.db-journal")))
-	assert.NotEqual(t, "0", s.query(tools.DatabaseQuery, read).text(), "control: nothing unfinished is in the file")
+	assert.NotEqual(t, "0", s.query(toolname.DatabaseQuery, read).text(), "control: nothing unfinished is in the file")
 }
 
 // TestFileThatChanges: what was read of a file while somebody wrote it is no result.
@@ -280,8 +280,8 @@ func TestFileThatChanges(t *testing.T) {
 	s.write("a.csv", "v\n"+strings.Repeat("1\n", 1000))
 	slow := "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 300000) SELECT sum(i), (SELECT count(*) FROM %s) FROM n"
 	for name, arguments := range map[string]object{
-		tools.DatabaseQuery: {"database": "shop.db", "sql": fmt.Sprintf(slow, "orders")},
-		tools.DataAnalysis:  {"knowledge_id": "a.csv", "sql": fmt.Sprintf(slow, "data")},
+		toolname.DatabaseQuery: {"database": "shop.db", "sql": fmt.Sprintf(slow, "orders")},
+		toolname.DataAnalysis:  {"knowledge_id": "a.csv", "sql": fmt.Sprintf(slow, "data")},
 	} {
 		s.query(name, arguments) // nobody writes
 		stop, stopped := make(chan struct{}), make(chan struct{})

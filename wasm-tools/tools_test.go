@@ -10,10 +10,11 @@ import (
 
 	"github.com/caisson-run/caisson/internal/cases"
 	"github.com/caisson-run/caisson/internal/guests"
+	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/runtime"
-	tools "github.com/caisson-run/caisson/wasm-tools"
+	"github.com/caisson-run/caisson/wasm-tools/internal/toolname"
 )
 
 // TestManifests runs the tests that stand in the tools' manifests, each in a workspace
@@ -32,7 +33,7 @@ func TestManifests(t *testing.T) {
 		run++
 		t.Run(m.Name, func(t *testing.T) {
 			require.GreaterOrEqual(t, len(m.Tests), 3, "a tool of ours shows what it does")
-			if m.Module.Language != manifests.LanguageNone {
+			if m.Module.Language != modules.LanguageNone {
 				return // its tests need an interpreter, and are run where those are installed: in internal/interpreters
 			}
 			for _, example := range m.Tests {
@@ -42,13 +43,13 @@ func TestManifests(t *testing.T) {
 			}
 		})
 	}
-	assert.Equal(t, []int{len(tools.Names()) - 3, 3}, []int{run, clients})
+	assert.Equal(t, []int{len(toolname.All()) - 3, 3}, []int{run, clients})
 }
 
 // compiled compiles the tools, and returns their manifests.
 func compiled(t testing.TB) []*manifests.Manifest {
 	t.Helper()
-	root, err := guests.Compile(t.Context(), modules...)
+	root, err := guests.Compile(t.Context(), moduleFolders...)
 	require.NoError(t, err)
 	found, err := registry.Directory(filepath.Join(root, "wasm-tools"), nil).Manifests(t.Context())
 	require.NoError(t, err)
@@ -60,7 +61,7 @@ func compiled(t testing.TB) []*manifests.Manifest {
 	return all
 }
 
-var modules = []string{"wasm-tools/calculator", "wasm-tools/files", "wasm-tools/json", "wasm-tools/knowledge", "wasm-tools/planning", "wasm-tools/plot", "wasm-tools/search", "wasm-tools/skills", "wasm-tools/text", "wasm-tools/weather", "wasm-tools/web"}
+var moduleFolders = []string{"wasm-tools/calculator", "wasm-tools/files", "wasm-tools/json", "wasm-tools/knowledge", "wasm-tools/planning", "wasm-tools/plot", "wasm-tools/search", "wasm-tools/skills", "wasm-tools/text", "wasm-tools/weather", "wasm-tools/web"}
 
 // newRuntime makes a runtime that keeps compiled code where all tests do.
 func newRuntime(t testing.TB, options runtime.Options) *runtime.Runtime {

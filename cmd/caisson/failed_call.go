@@ -10,6 +10,7 @@ import (
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/internal/check"
+	"github.com/caisson-run/caisson/internal/errno"
 	"github.com/caisson-run/caisson/internal/terminal"
 	"github.com/caisson-run/caisson/internal/view"
 	"github.com/caisson-run/caisson/manifests"
@@ -48,7 +49,7 @@ func (h *host) failureOf(record tool.Record) *failure {
 // fullHints names the limits that left no space for the tool's files.
 func fullHints(calls []tool.HostCall) (hints []string) {
 	for _, c := range calls {
-		if limit, full := strings.CutPrefix(c.Status, files.ErrNoSpace.Error()+": "); full {
+		if limit, full := strings.CutPrefix(c.Status, errno.NoSpace.Error()+": "); full {
 			hints = append(hints, fmt.Sprintf("there was no space left for %s: %s", c.Target, limit))
 		}
 	}

@@ -16,10 +16,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/caisson-run/caisson/internal/check"
+	"github.com/caisson-run/caisson/internal/interpreter"
 	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime"
-	"github.com/caisson-run/caisson/runtime/interpreters"
 )
 
 // options are the values of the flags that commands share.
@@ -44,7 +44,7 @@ type options struct {
 	tenant       string  // whose agents they are, and for whom calls are made; may be empty
 	stateDir     *string // for records and paused batches; "" for none, nil for the default
 	trusted      []string
-	interpreters interpreters.Folder // empty for the default
+	interpreters interpreter.Folder // empty for the default
 
 	noRepair, tolerantJSON, noReuse bool
 	maxOutput                       sizeFlag
@@ -115,11 +115,11 @@ func (o *options) interpreterFlag(command *cobra.Command) {
 }
 
 // interpreterFolder returns the folder that the flag names, or the user's.
-func (o *options) interpreterFolder() (interpreters.Folder, error) {
+func (o *options) interpreterFolder() (interpreter.Folder, error) {
 	if o.interpreters != "" {
 		return o.interpreters, nil
 	}
-	folder, err := interpreters.DefaultFolder()
+	folder, err := interpreter.DefaultFolder()
 	if err != nil {
 		return "", failed(exitUsage, err.Error(), "name one with --interpreter-dir DIR")
 	}

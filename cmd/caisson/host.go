@@ -11,11 +11,11 @@ import (
 	"github.com/caisson-run/caisson"
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/internal/check"
+	"github.com/caisson-run/caisson/internal/interpreter"
 	"github.com/caisson-run/caisson/internal/terminal"
 	"github.com/caisson-run/caisson/internal/view"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
-	"github.com/caisson-run/caisson/runtime/interpreters"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -29,13 +29,13 @@ type host struct {
 	logger       *slog.Logger // nil without --verbose
 	runaways     *runaways
 	session      *executor.Session // nil before [host.start]
-	witness      *callObserver          // nil if no calls are run
+	witness      *callObserver     // nil if no calls are run
 	stateProblem error             // the reason for a missing folder of records
 }
 
 // lacksInterpreter reports whether a tool is a script whose interpreter is not installed.
 func (h *host) lacksInterpreter(m *manifests.Manifest) bool {
-	i, found := interpreters.For(string(m.Module.Language))
+	i, found := interpreter.For(string(m.Module.Language))
 	if !found {
 		return false
 	}

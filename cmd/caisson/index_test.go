@@ -3,7 +3,7 @@ package main
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/binary"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -67,14 +67,12 @@ func forge(t *testing.T, index, manifest, old, replacement string) {
 	require.NoError(t, err)
 	text, err := os.ReadFile(index)
 	require.NoError(t, err)
-	key := sha256.Sum256(append([]byte("yaml\n"), source...))
-	at := bytes.Index(text, key[:])
+	key := fmt.Appendf(nil, "\n%x ", sha256.Sum256(append([]byte("yaml\n"), source...)))
+	at := bytes.Index(text, key)
 	require.GreaterOrEqual(t, at, 0, "the index has the manifest")
-	length, size := binary.Uvarint(text[at+len(key):])
-	record := text[at+len(key)+size:][:length]
+	record, _, _ := bytes.Cut(text[at+len(key):], []byte("\n"))
 	copy(record, bytes.Replace(record, []byte(old), []byte(replacement), 1))
-	entries := text[bytes.IndexByte(text, '\n')+1:][sha256.Size:]
-	sum := sha256.Sum256(entries)
-	copy(text[len(text)-len(entries)-len(sum):], sum[:])
+	head, entries, _ := bytes.Cut(text, []byte("\n"))
+	copy(head[bytes.LastIndexByte(head, ' ')+1:], fmt.Appendf(nil, "%x", sha256.Sum256(entries)))
 	require.NoError(t, os.WriteFile(index, text, 0o600))
 }

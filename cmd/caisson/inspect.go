@@ -12,12 +12,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/caisson-run/caisson/internal/check"
+	"github.com/caisson-run/caisson/internal/interpreter"
 	"github.com/caisson-run/caisson/internal/terminal"
 	"github.com/caisson-run/caisson/internal/view"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime"
 	"github.com/caisson-run/caisson/runtime/extism"
-	"github.com/caisson-run/caisson/runtime/interpreters"
 )
 
 const inspectHelp = `Show a tool's manifest, module, limits and permissions: for each permission, what the tool
@@ -107,7 +107,7 @@ func (o *options) inspect(ctx context.Context, name string) (err error) {
 	}
 	err = o.show(found, found.Text(h.operator.file()))
 	h.noteUnapplied()
-	if i, interprets := interpreters.Recognise(found.Module.SHA256); interprets && found.Module.Interpreter == "" {
+	if i, interprets := interpreter.Recognise(found.Module.SHA256); interprets && found.Module.Interpreter == "" {
 		h.options.hint("this module is " + i.Name + ": a script of its own, with module: {script: …}, starts once for all calls; docs/languages has a page about it")
 	}
 	if err == nil && found.Module.Problem != "" {

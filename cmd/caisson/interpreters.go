@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/caisson-run/caisson/internal/interpreter"
 	"github.com/caisson-run/caisson/internal/terminal"
 	"github.com/caisson-run/caisson/runtime"
-	"github.com/caisson-run/caisson/runtime/interpreters"
 )
 
 const interpretersHelp = `Install the interpreters that script tools run in: CPython and QuickJS-NG, compiled to
@@ -40,7 +40,7 @@ func newInterpretersInstall(o options) *cobra.Command {
 	command := &cobra.Command{
 		Use: "install [LANGUAGE…]", Short: "fetch and install interpreters", Long: installHelp,
 		Example: "  caisson interpreters install python\n  caisson interpreters install javascript --from quickjs.wasm",
-		Args:    positional(0, len(interpreters.All()), "languages"),
+		Args:    positional(0, len(interpreter.All()), "languages"),
 		RunE: func(command *cobra.Command, args []string) error {
 			if from == "" && command.Flags().Changed("from") { // such as an unset variable: nothing is fetched for it
 				return failed(exitUsage, "--from names no file", "name the file of one interpreter, or leave out --from to fetch it")
@@ -59,7 +59,7 @@ func newInterpretersList(o options) *cobra.Command {
 	command := &cobra.Command{
 		Use: "list", Short: "list the interpreters", Long: "List the interpreters that this version of Caisson runs, and where they are installed.", Args: positional(0, 0, ""),
 		RunE: func(*cobra.Command, []string) error {
-			return o.listInterpreters(func(interpreters.Interpreter) error { return nil })
+			return o.listInterpreters(func(interpreter.Interpreter) error { return nil })
 		},
 	}
 	o.interpreterFlag(command)
@@ -71,7 +71,7 @@ func newInterpretersVerify(o options) *cobra.Command {
 	command := &cobra.Command{
 		Use: "verify", Short: "check the interpreters that are installed", Long: "Read the interpreters that are installed and compare their digests. It fails if one is not\nwhat this version of Caisson runs. Commands check what they run anyway.", Args: positional(0, 0, ""),
 		RunE: func(*cobra.Command, []string) error {
-			return o.listInterpreters(func(i interpreters.Interpreter) error {
+			return o.listInterpreters(func(i interpreter.Interpreter) error {
 				_, err := o.interpreters.Read(i)
 				return err
 			})
@@ -83,7 +83,7 @@ func newInterpretersVerify(o options) *cobra.Command {
 }
 
 func completeLanguages(_ *cobra.Command, args []string, _ string) (languages []cobra.Completion, _ cobra.ShellCompDirective) {
-	for _, i := range interpreters.All() {
+	for _, i := range interpreter.All() {
 		languages = append(languages, cobra.CompletionWithDesc(i.Language, i.Name))
 	}
 	return languages, cobra.ShellCompDirectiveNoFileComp
@@ -114,13 +114,13 @@ func (s interpreterState) String() string {
 }
 
 // listInterpreters shows the interpreters. It checks those that are installed.
-func (o *options) listInterpreters(check func(interpreters.Interpreter) error) (err error) {
+func (o *options) listInterpreters(check func(interpreter.Interpreter) error) (err error) {
 	if o.interpreters, err = o.interpreterFolder(); err != nil {
 		return err
 	}
 	all, text := []interpreterState{}, ""
 	wrong := &failure{code: exitUsage}
-	for _, i := range interpreters.All() {
+	for _, i := range interpreter.All() {
 		state := o.stateOf(i)
 		if state.Installed {
 			if err := check(i); err != nil {
@@ -136,7 +136,7 @@ func (o *options) listInterpreters(check func(interpreters.Interpreter) error) (
 	return wrong
 }
 
-func (o *options) stateOf(i interpreters.Interpreter) interpreterState {
+func (o *options) stateOf(i interpreter.Interpreter) interpreterState {
 	return interpreterState{i.Language, i.Name, i.Origin, i.SHA256, o.interpreters.Has(i), filepath.Join(string(o.interpreters), i.File()), ""}
 }
 
@@ -148,16 +148,16 @@ func (o *options) installInterpreters(ctx context.Context, languages []string, f
 	if from != "" && len(languages) != 1 {
 		return failed(exitUsage, "--from is the file of one interpreter", "name its language, as in: caisson interpreters install python --from FILE")
 	}
-	var chosen []interpreters.Interpreter
+	var chosen []interpreter.Interpreter
 	for _, language := range languages {
-		i, found := interpreters.For(language)
+		i, found := interpreter.For(language)
 		if !found {
 			return failed(exitUsage, fmt.Sprintf("there is no interpreter of %q", language), "the languages are javascript and python")
 		}
 		chosen = append(chosen, i)
 	}
 	if len(languages) == 0 {
-		for _, i := range interpreters.All() {
+		for _, i := range interpreter.All() {
 			if !o.interpreters.Has(i) {
 				chosen = append(chosen, i)
 			}
@@ -190,7 +190,7 @@ func (o *options) installInterpreters(ctx context.Context, languages []string, f
 }
 
 // compileInterpreter compiles an interpreter into the cache folder, so that the first call does not have to.
-func (o *options) compileInterpreter(ctx context.Context, i interpreters.Interpreter) (err error) {
+func (o *options) compileInterpreter(ctx context.Context, i interpreter.Interpreter) (err error) {
 	if o.compiledIn() == "" {
 		return nil
 	}
@@ -223,13 +223,13 @@ func (o *options) compileInterpreter(ctx context.Context, i interpreters.Interpr
 }
 
 // notInstalled explains why an interpreter was not installed.
-func notInstalled(i interpreters.Interpreter, err error) error {
+func notInstalled(i interpreter.Interpreter, err error) error {
 	switch {
 	case errors.Is(err, context.Canceled):
 		return err
-	case errors.Is(err, interpreters.ErrFetch):
+	case errors.Is(err, interpreter.ErrFetch):
 		return failed(exitFailed, err.Error(), "installing "+i.Name+" needs "+i.Needs+"; without them, take the file from another machine: caisson interpreters install "+i.Language+" --from FILE")
-	case errors.Is(err, interpreters.ErrDigest):
+	case errors.Is(err, interpreter.ErrDigest):
 		return failed(exitUsage, err.Error(), "it comes from "+i.Origin)
 	}
 	return failed(exitUsage, err.Error(), "name another folder with --interpreter-dir DIR, or another file with --from FILE")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/caisson-run/caisson/hostfuncs/secrets"
 	"github.com/caisson-run/caisson/internal/check"
+	"github.com/caisson-run/caisson/internal/mistake"
 	"github.com/caisson-run/caisson/internal/terminal"
 	"github.com/caisson-run/caisson/internal/view"
 	"github.com/caisson-run/caisson/manifests"
@@ -131,7 +132,7 @@ func messagesOf(err error) []message {
 		}
 		for _, p := range invalid.Problems {
 			hints := []string{p.Fix}
-			if p.Kind == manifests.OtherDocument && p.Path == "schema" {
+			if p.Kind == mistake.OtherDocument && p.Path == "schema" {
 				hints = append(hints, "name a policy with --config FILE, and a manifest or a folder of tools with --tools SOURCE")
 			}
 			messages = append(messages, message{view.Place(p) + p.Message, hints})

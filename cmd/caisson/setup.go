@@ -66,9 +66,11 @@ func (o *options) open(ctx context.Context, opening opening) (_ *host, err error
 	if err != nil {
 		return nil, err
 	}
-	if err := h.openTools(ctx, options, opening.called); err != nil {
+	options.Called = opening.called
+	if h.Host, err = caisson.Open(ctx, options); err != nil {
 		return nil, notOpened(ctx, err, cacheDir, opening)
 	}
+	h.registry = h.Registry()
 	if err := h.hostsOfTools(); err != nil {
 		_ = h.Close(ctx) // nothing has run
 		return nil, err
@@ -76,36 +78,6 @@ func (o *options) open(ctx context.Context, opening opening) (_ *host, err error
 	h.noteProblems()
 	h.logUnapplied(ctx)
 	return h, nil
-}
-
-// openTools opens the tools. If the index of manifests is wrong about one that is called, all manifests
-// are parsed.
-func (h *host) openTools(ctx context.Context, options caisson.Options, called []string) (err error) {
-	if h.Host, err = caisson.Open(ctx, options); err != nil {
-		return err
-	}
-	if h.registry = h.Registry(); h.confirm(called) == nil {
-		return nil
-	}
-	if err := h.Close(ctx); err != nil { // nothing has run
-		return err
-	}
-	options.IndexDir = ""
-	if h.Host, err = caisson.Open(ctx, options); err != nil {
-		return err
-	}
-	h.registry = h.Registry()
-	return nil
-}
-
-// confirm parses the manifests of these tools, and of those that they may call.
-func (h *host) confirm(names []string) error {
-	for _, entry := range h.withCallees(names) {
-		if err := entry.Manifest.Confirm(); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // noteProblems says which tools are not loaded, and why.
@@ -123,7 +95,7 @@ func (h *host) openOptions(cacheDir string) caisson.Options {
 		Policies: []*manifests.Policy{&policy, h.operator.flags}, Tools: h.sources, Profile: o.profile,
 		Logger: h.logger,
 		Runtime: runtime.Options{
-			CacheDir: cacheDir, OnUncached: o.uncached, Interpreters: o.interpreters, Compiler: o.compiler, TrustedModules: o.trusted, Limits: o.limits, LookupEnv: os.LookupEnv,
+			CacheDir: cacheDir, OnUncached: o.uncached, Interpreters: string(o.interpreters), Compiler: o.compiler, TrustedModules: o.trusted, Limits: o.limits, LookupEnv: os.LookupEnv,
 			OnRunaway: h.runaways.add, LastResort: h.runaways.lastResort(),
 		},
 	}

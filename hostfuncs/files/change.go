@@ -7,10 +7,11 @@ import (
 	"path"
 	"strings"
 
+	"github.com/caisson-run/caisson/internal/errno"
 	"github.com/caisson-run/caisson/manifests"
 )
 
-// Mkdir creates a directory. It fails with [ErrExist] if the name exists, even where nothing may
+// Mkdir creates a directory. It fails with [errno.Exist] if the name exists, even where nothing may
 // change: programs create directories to make sure that they exist, and that needs no receipt.
 func (d *Dir) Mkdir(name string) (err error) {
 	o := d.view.begin(opMkdir)
@@ -20,7 +21,7 @@ func (d *Dir) Mkdir(name string) (err error) {
 		return err
 	}
 	if p.exists() {
-		return p.err(ErrExist)
+		return p.err(errno.Exist)
 	}
 	if err := p.mayChange(); err != nil {
 		return err
@@ -43,24 +44,24 @@ func (p place) exists() bool {
 	return err == nil
 }
 
-// RemoveDir removes an empty directory. It fails with [ErrNotDir] for anything but a directory.
+// RemoveDir removes an empty directory. It fails with [errno.NotDir] for anything but a directory.
 func (d *Dir) RemoveDir(name string) error {
 	return d.remove("rmdir", name, func(p place, info os.FileInfo) error {
 		if !info.IsDir() {
-			return p.err(ErrNotDir)
+			return p.err(errno.NotDir)
 		}
 		return nil
 	})
 }
 
-// Unlink removes a name. It fails with [ErrIsDir] for a directory.
+// Unlink removes a name. It fails with [errno.IsDir] for a directory.
 func (d *Dir) Unlink(name string) error {
 	return d.remove("unlink", name, func(p place, info os.FileInfo) error {
 		switch {
 		case info.IsDir():
-			return p.err(ErrIsDir)
+			return p.err(errno.IsDir)
 		case p.slashed:
-			return p.err(ErrNotDir)
+			return p.err(errno.NotDir)
 		}
 		return nil
 	})
@@ -99,7 +100,7 @@ func (d *Dir) Symlink(target, name string) error {
 			return p.err(sentinel)
 		}
 		if hasManyElements(target) {
-			return p.err(ErrNameTooLong)
+			return p.err(errno.NameTooLong)
 		}
 		return p.create(manifests.Bytes(len(target)), func() error { return p.root.Symlink(target, p.path) })
 	})
@@ -123,7 +124,7 @@ func (p place) grow(bytes manifests.Bytes, files int, operation func() error) er
 }
 
 // Link gives a file another name in the same mount. If follow is set, it follows a symbolic link.
-// It fails with [ErrCrossDevice] for another mount.
+// It fails with [errno.CrossDevice] for another mount.
 func (d *Dir) Link(oldName string, target *Dir, newName string, follow bool) (err error) {
 	o := d.view.begin(opLink)
 	defer func() { o.end(err) }()
@@ -132,7 +133,7 @@ func (d *Dir) Link(oldName string, target *Dir, newName string, follow bool) (er
 		return err
 	}
 	if to.slashed {
-		return to.err(ErrNotExist) // only a directory can have a name with trailing slashes
+		return to.err(errno.NotExist) // only a directory can have a name with trailing slashes
 	}
 	return to.change(func() error {
 		if follow {
@@ -148,7 +149,7 @@ func (d *Dir) Link(oldName string, target *Dir, newName string, follow bool) (er
 			return from.deny(ruleLinkKind)
 		}
 		if from.slashed {
-			return from.err(ErrNotDir)
+			return from.err(errno.NotDir)
 		}
 		root, oldPath, newPath, err := common(from, to)
 		if err != nil {
@@ -185,11 +186,11 @@ func (p *place) followLink() error {
 		}
 		p.trim()
 	}
-	return p.err(ErrLoop)
+	return p.err(errno.Loop)
 }
 
 // Rename moves a name to another place in the same mount. It replaces a file or an empty directory
-// there. It fails with [ErrCrossDevice] for another mount.
+// there. It fails with [errno.CrossDevice] for another mount.
 func (d *Dir) Rename(oldName string, target *Dir, newName string) (err error) {
 	o := d.view.begin(opRename)
 	defer func() { o.end(err) }()
@@ -204,7 +205,7 @@ func (d *Dir) Rename(oldName string, target *Dir, newName string) (err error) {
 			return err
 		}
 		if (from.slashed || to.slashed) && !info.IsDir() {
-			return from.err(ErrNotDir)
+			return from.err(errno.NotDir)
 		}
 		root, oldPath, newPath, err := common(from, to)
 		if err != nil {
@@ -224,7 +225,7 @@ func (d *Dir) Rename(oldName string, target *Dir, newName string) (err error) {
 		case over.IsDir():
 			return to.replaceDirectory(root, oldPath, newPath, info, over)
 		case info.IsDir():
-			return to.err(ErrNotDir)
+			return to.err(errno.NotDir)
 		}
 		if err := root.Rename(oldPath, newPath); err != nil {
 			return err
@@ -248,7 +249,7 @@ func renameSame(root *os.Root, oldPath, newPath string) error {
 // tracker and do not see the intermediate state.
 func (p place) replaceDirectory(root *os.Root, oldPath, newPath string, info, over os.FileInfo) error {
 	if !info.IsDir() {
-		return p.err(ErrIsDir)
+		return p.err(errno.IsDir)
 	}
 	if err := root.Remove(newPath); err != nil {
 		return err
@@ -264,7 +265,7 @@ func (p place) replaceDirectory(root *os.Root, oldPath, newPath string, info, ov
 func (d *Dir) locatePair(op, oldName string, target *Dir, newName string) (from, to place, err error) {
 	if target.view != d.view {
 		d.view.name(d.guest)
-		return from, to, &Error{Op: op, Path: shown(d.guest), Err: ErrBadHandle}
+		return from, to, &Error{Op: op, Path: shown(d.guest), Err: errno.BadHandle}
 	}
 	if from, err = d.locate(op, oldName, true); err != nil {
 		return from, to, err
@@ -276,12 +277,12 @@ func (d *Dir) locatePair(op, oldName string, target *Dir, newName string) (from,
 		return from, to, err
 	}
 	if from.mount != to.mount {
-		return from, to, to.err(ErrCrossDevice)
+		return from, to, to.err(errno.CrossDevice)
 	}
 	for _, p := range []*place{&from, &to} {
 		p.trim()
 		if base := path.Base(p.path); base == "." || base == ".." {
-			return from, to, p.err(ErrBusy)
+			return from, to, p.err(errno.Busy)
 		}
 	}
 	return from, to, nil
@@ -296,7 +297,7 @@ func common(from, to place) (root *os.Root, oldPath, newPath string, err error) 
 	}
 	for _, p := range []place{from, to} {
 		if p.rel == "" {
-			return nil, "", "", p.err(ErrNotSupported)
+			return nil, "", "", p.err(errno.NotSupported)
 		}
 		here, err := p.root.Stat(parent(p.path))
 		if err != nil {
@@ -305,7 +306,7 @@ func common(from, to place) (root *os.Root, oldPath, newPath string, err error) 
 		there, err := p.mount.root.Stat(parent(p.rel))
 		if err != nil || !os.SameFile(here, there) {
 			// The directory was moved after it was opened.
-			return nil, "", "", p.err(ErrNotSupported)
+			return nil, "", "", p.err(errno.NotSupported)
 		}
 	}
 	return from.mount.root, from.rel, to.rel, nil

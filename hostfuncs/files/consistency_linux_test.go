@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/internal/errno"
 	"github.com/caisson-run/caisson/internal/testsize"
 	"github.com/caisson-run/caisson/manifests"
 )
@@ -35,13 +36,13 @@ func consistencyTree() []string {
 // plainSentinel maps the errors of plain system calls, as a program sees them.
 func plainSentinel(err error) error {
 	for host, sentinel := range map[syscall.Errno]error{
-		syscall.ENOENT: files.ErrNotExist, syscall.EEXIST: files.ErrExist, syscall.ENOTDIR: files.ErrNotDir,
-		syscall.EISDIR: files.ErrIsDir, syscall.ENOTEMPTY: files.ErrNotEmpty, syscall.EINVAL: files.ErrInvalid,
-		syscall.ELOOP: files.ErrLoop, syscall.ENAMETOOLONG: files.ErrNameTooLong, syscall.EBUSY: files.ErrBusy,
+		syscall.ENOENT: errno.NotExist, syscall.EEXIST: errno.Exist, syscall.ENOTDIR: errno.NotDir,
+		syscall.EISDIR: errno.IsDir, syscall.ENOTEMPTY: errno.NotEmpty, syscall.EINVAL: errno.Invalid,
+		syscall.ELOOP: errno.Loop, syscall.ENAMETOOLONG: errno.NameTooLong, syscall.EBUSY: errno.Busy,
 	} {
 		// Not errors.Is: that takes ENOTEMPTY for EEXIST.
-		var errno syscall.Errno
-		if errors.As(err, &errno) && errno == host {
+		var number syscall.Errno
+		if errors.As(err, &number) && number == host {
 			return sentinel
 		}
 	}
@@ -202,5 +203,5 @@ func TestLargeDirectoryIsRefused(t *testing.T) {
 	d := preopen(t, w.open(manifests.AccessRead), "/project")
 	assert.Len(t, must(d.ReadDir()), most)
 	require.NoError(t, os.Mkdir(w.path("more"), 0o755))
-	assert.ErrorIs(t, errOf(d.ReadDir()), files.ErrTooLarge)
+	assert.ErrorIs(t, errOf(d.ReadDir()), errno.TooLarge)
 }

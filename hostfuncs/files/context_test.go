@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/internal/errno"
 	"github.com/caisson-run/caisson/internal/testsize"
 	"github.com/caisson-run/caisson/manifests"
 )
@@ -203,11 +204,11 @@ func TestQuotaIsHeldWhileNamesGo(t *testing.T) {
 			mount.Quota.Files = 10
 			d := preopen(t, openView(t, files.NewStore(files.Options{}), files.Limits{}, mount), "/project")
 			for left := names; left >= 10; left-- {
-				require.ErrorIs(t, d.Mkdir("made"), files.ErrNoSpace, "%d left", left)
+				require.ErrorIs(t, d.Mkdir("made"), errno.NoSpace, "%d left", left)
 				require.NoError(t, d.Unlink(fmt.Sprintf("f%05d", left-1)))
 			}
 			require.NoError(t, d.Mkdir("made"))
-			require.ErrorIs(t, d.Mkdir("another"), files.ErrNoSpace)
+			require.ErrorIs(t, d.Mkdir("another"), errno.NoSpace)
 		})
 	}
 }
@@ -228,10 +229,10 @@ func TestBytesAreHeldWhileFilesGo(t *testing.T) {
 		_, err = f.WriteAt(make([]byte, 20), 0)
 		return err
 	}
-	require.ErrorIs(t, writes(), files.ErrNoSpace)
+	require.ErrorIs(t, writes(), errno.NoSpace)
 	for _, name := range []string{"5", "4", "0"} { // 1,110 are left
 		require.NoError(t, d.Unlink(name))
-		require.ErrorIs(t, writes(), files.ErrNoSpace)
+		require.ErrorIs(t, writes(), errno.NoSpace)
 	}
 	require.NoError(t, d.Unlink("3"))
 	require.NoError(t, writes())
@@ -245,12 +246,12 @@ func TestRemovalsDoNotWalkAgain(t *testing.T) {
 	crowd(t, w.project, names)
 	d := preopen(t, w.open(manifests.AccessReadWrite), "/project")
 	began := time.Now()
-	require.ErrorIs(t, d.Mkdir("made"), files.ErrNoSpace)
+	require.ErrorIs(t, d.Mkdir("made"), errno.NoSpace)
 	once := time.Since(began)
 	began = time.Now()
 	for i := range removed {
 		require.NoError(t, d.Unlink(fmt.Sprintf("f%05d", i)))
-		require.ErrorIs(t, d.Mkdir("made"), files.ErrNoSpace)
+		require.ErrorIs(t, d.Mkdir("made"), errno.NoSpace)
 	}
 	assert.Less(t, time.Since(began), time.Duration(removed/4)*once, "a walk takes %s", once)
 }
@@ -276,7 +277,7 @@ func TestTreesThatAreTooDeep(t *testing.T) {
 			w := newWorld(t)
 			deepen(t, w.project, 129)
 			d := preopen(t, w.open(manifests.AccessReadWrite), "/project")
-			require.ErrorIs(t, d.Mkdir("made"), files.ErrNoSpace)
+			require.ErrorIs(t, d.Mkdir("made"), errno.NoSpace)
 			mend(t, d)
 			require.NoError(t, d.Mkdir("made"))
 		})
@@ -305,7 +306,7 @@ func TestOrphansCountInFullTrees(t *testing.T) {
 		_, err = f.Write(make([]byte, 500))
 		return err
 	}
-	require.ErrorIs(t, write(), files.ErrNoSpace)
+	require.ErrorIs(t, write(), errno.NoSpace)
 	require.NoError(t, held.Close())
 	require.NoError(t, write())
 }

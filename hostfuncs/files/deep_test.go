@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/internal/errno"
 	"github.com/caisson-run/caisson/manifests"
 )
 
@@ -21,7 +21,7 @@ func TestAttackDeepPaths(t *testing.T) {
 	const deep, longest = 1000, 144
 	down := func(n int) string { return strings.Repeat("a/", n-1) + "a" }
 	require.NoError(t, d.Symlink(down(longest), "near"))
-	require.ErrorIs(t, d.Symlink(down(longest+1), "far"), files.ErrNameTooLong)
+	require.ErrorIs(t, d.Symlink(down(longest+1), "far"), errno.NameTooLong)
 
 	at := must(os.OpenRoot(w.project)) // the path to the deepest would be too long for the system
 	for range deep {
@@ -32,7 +32,7 @@ func TestAttackDeepPaths(t *testing.T) {
 	}
 	require.NoError(t, at.Close())
 	require.NoError(t, errOf(d.Stat(down(longest), true)))
-	require.ErrorIs(t, errOf(d.Stat(down(longest+1), true)), files.ErrNameTooLong)
+	require.ErrorIs(t, errOf(d.Stat(down(longest+1), true)), errno.NameTooLong)
 
 	// The control is a link that was there before.
 	require.NoError(t, os.Symlink(down(deep), w.path("far")))

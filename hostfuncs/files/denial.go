@@ -3,6 +3,7 @@ package files
 import (
 	"path"
 
+	"github.com/caisson-run/caisson/internal/errno"
 	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
@@ -39,15 +40,15 @@ func (v *View) readOnly(m *mount, op, guest string) error {
 	}
 	switch {
 	case m.tree != nil:
-		return v.deny(ErrReadOnly, op, guest, rule+": it is part of the tool", wanted{})
+		return v.deny(errno.ReadOnly, op, guest, rule+": it is part of the tool", wanted{})
 	case m.cut != "":
-		return v.deny(ErrReadOnly, op, guest, rule+": "+m.cut, wanted{})
+		return v.deny(errno.ReadOnly, op, guest, rule+": "+m.cut, wanted{})
 	case m.requested == manifests.AccessRead:
 		rule += ": the manifest asks only to read it"
 	case m.granted == manifests.AccessRead:
 		rule += ": the grant allows only to read it"
 	}
-	return v.deny(ErrReadOnly, op, guest, rule, w)
+	return v.deny(errno.ReadOnly, op, guest, rule, w)
 }
 
 // shown returns a guest's path in a form that is safe to display.

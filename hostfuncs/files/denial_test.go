@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/internal/errno"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -87,7 +88,7 @@ func TestReceiptsSayWhatWouldAllowIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			view := openView(t, files.NewStore(files.Options{}), files.Limits{Tool: "guest"}, m)
-			require.ErrorIs(t, c.do(preopen(t, view, "/")), files.ErrDenied)
+			require.ErrorIs(t, c.do(preopen(t, view, "/")), errno.Denied)
 			require.Len(t, view.Journal.Denials(), 1)
 			got := view.Journal.Denials()[0]
 			assert.Equal(t, "files", got.Permission)
@@ -103,20 +104,20 @@ func TestReceiptsAreMergedAndCapped(t *testing.T) {
 	view := w.open(manifests.AccessRead)
 	root := preopen(t, view, "/")
 	for range 10 {
-		require.ErrorIs(t, errOf(read(root, "etc/passwd")), files.ErrDenied)
+		require.ErrorIs(t, errOf(read(root, "etc/passwd")), errno.Denied)
 	}
 	assert.Len(t, view.Journal.Denials(), 1)
 	for i := range 100 {
-		require.ErrorIs(t, errOf(read(root, fmt.Sprintf("etc/%d", i))), files.ErrDenied)
+		require.ErrorIs(t, errOf(read(root, fmt.Sprintf("etc/%d", i))), errno.Denied)
 	}
 	denials := view.Journal.Denials()
 	assert.Len(t, denials, 32)
 	assert.Equal(t, "/etc/passwd", denials[0].Value, "how it began stays")
 	assert.Equal(t, "/etc/99", denials[31].Value, "and the most recent is last")
-	require.ErrorIs(t, errOf(read(root, "etc/5")), files.ErrDenied)
+	require.ErrorIs(t, errOf(read(root, "etc/5")), errno.Denied)
 	assert.Equal(t, "/etc/5", view.Journal.Denials()[31].Value, "also when it has been refused before")
 	_, err := read(root, "long/"+strings.Repeat("é/", 1300))
-	require.ErrorIs(t, err, files.ErrDenied)
+	require.ErrorIs(t, err, errno.Denied)
 	assert.Less(t, len(err.Error()), 1000)
 }
 
@@ -170,7 +171,7 @@ func TestWhatIsSuggestedWorks(t *testing.T) {
 			require.NoError(t, os.WriteFile(filepath.Join(host, "new"), nil, 0o600))
 			store := files.NewStore(files.Options{})
 			before := openView(t, store, files.Limits{Tool: "guest"}, beside)
-			require.ErrorIs(t, do(preopen(t, before, "/")), files.ErrDenied)
+			require.ErrorIs(t, do(preopen(t, before, "/")), errno.Denied)
 			require.Len(t, before.Journal.Denials(), 1)
 			after := openView(t, store, files.Limits{Tool: "guest"}, pasted(t, before.Journal.Denials()[0].Allow, host, beside)...)
 			assert.NoError(t, do(preopen(t, after, "/")))
@@ -179,7 +180,7 @@ func TestWhatIsSuggestedWorks(t *testing.T) {
 	}
 	t.Run("a file at the top", func(t *testing.T) {
 		view := openView(t, files.NewStore(files.Options{}), files.Limits{Tool: "guest"})
-		require.ErrorIs(t, write(preopen(t, view, "/"), "new", "x"), files.ErrDenied)
+		require.ErrorIs(t, write(preopen(t, view, "/"), "new", "x"), errno.Denied)
 		assert.Zero(t, view.Journal.Denials()[0].Allow, "nobody should mount anything at /")
 	})
 }
@@ -187,7 +188,7 @@ func TestWhatIsSuggestedWorks(t *testing.T) {
 func TestGrantNamesTheTool(t *testing.T) {
 	for _, name := range []string{"file_read", "a-b", "no", "Null", "7zip", "-", "_x", "", "a]", "*"} {
 		view := openView(t, files.NewStore(files.Options{}), files.Limits{Tool: name})
-		require.ErrorIs(t, errOf(read(preopen(t, view, "/"), "etc/passwd")), files.ErrDenied)
+		require.ErrorIs(t, errOf(read(preopen(t, view, "/"), "etc/passwd")), errno.Denied)
 		grant := view.Journal.Denials()[0].Allow.Grant
 		if strings.ContainsAny(name, "]*") || name == "" {
 			assert.Nil(t, grant)
@@ -199,6 +200,6 @@ func TestGrantNamesTheTool(t *testing.T) {
 
 func TestNoRuleForMoreThanIsShown(t *testing.T) {
 	view := openView(t, files.NewStore(files.Options{}), files.Limits{Tool: "guest"})
-	require.ErrorIs(t, errOf(read(preopen(t, view, "/"), strings.Repeat("long/", 150)+"x")), files.ErrDenied)
+	require.ErrorIs(t, errOf(read(preopen(t, view, "/"), strings.Repeat("long/", 150)+"x")), errno.Denied)
 	assert.Zero(t, view.Journal.Denials()[0].Allow)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/caisson-run/caisson/internal/errno"
 	"github.com/caisson-run/caisson/internal/permission"
 )
 
@@ -28,10 +29,10 @@ type Dir struct {
 	closed    bool
 }
 
-// Close closes the directory. It fails with [ErrBadHandle] if the directory or its view is closed.
+// Close closes the directory. It fails with [errno.BadHandle] if the directory or its view is closed.
 func (d *Dir) Close() error {
 	if d.closed || d.view.closed {
-		return &Error{Op: "close", Path: shown(d.guest), Err: ErrBadHandle}
+		return &Error{Op: "close", Path: shown(d.guest), Err: errno.BadHandle}
 	}
 	d.closed = true
 	delete(d.view.handles, d)
@@ -79,7 +80,7 @@ func (p place) stat(follow bool) (os.FileInfo, error) {
 }
 
 // SetTimes sets a file's times. A nil time is not changed, and one that is not between the years 1678 and 2262 is
-// invalid. Without follow, it sets the times of a symbolic link itself; on Windows, it fails with [ErrNotSupported]
+// invalid. Without follow, it sets the times of a symbolic link itself; on Windows, it fails with [errno.NotSupported]
 // for a link.
 func (d *Dir) SetTimes(name string, follow bool, atime, mtime *time.Time) error {
 	return d.operate(opTimes, "set times", name, true, func(p place) error {
@@ -91,7 +92,7 @@ func (d *Dir) SetTimes(name string, follow bool, atime, mtime *time.Time) error 
 			case atime == nil && mtime == nil:
 				return nil
 			case !canStore(atime) || !canStore(mtime):
-				return p.err(ErrInvalid)
+				return p.err(errno.Invalid)
 			case kindOf(info.Mode()) == Symlink:
 				return p.setLinkTimes(info, atime, mtime)
 			}
@@ -130,12 +131,12 @@ func orZero(t *time.Time) time.Time {
 }
 
 // Readlink returns a symbolic link's target. If the target is absolute, or climbs and does not lead
-// to a file in the directory, it fails with [ErrDenied], since the target would reveal something
+// to a file in the directory, it fails with [errno.Denied], since the target would reveal something
 // about the host.
 func (d *Dir) Readlink(name string) (target string, err error) {
 	err = d.operate(opReadlink, "readlink", name, false, func(p place) error {
 		if p.virtual() || p.node != nil {
-			return p.err(ErrInvalid)
+			return p.err(errno.Invalid)
 		}
 		found, err := p.root.Readlink(p.path)
 		if err != nil {
@@ -168,7 +169,7 @@ func descends(target string) bool {
 	return true
 }
 
-// ReadDir lists the directory, sorted by name and without "." and "..". It fails with [ErrTooLarge]
+// ReadDir lists the directory, sorted by name and without "." and "..". It fails with [errno.TooLarge]
 // if there are more than 10,000 names.
 func (d *Dir) ReadDir() (entries []Entry, err error) {
 	err = d.operate(opList, "read directory", ".", false, func(p place) error {
@@ -187,8 +188,8 @@ func (d *Dir) ReadDir() (entries []Entry, err error) {
 
 func (p place) readDir() ([]Entry, error) {
 	names, err := readNames(p.view.ctx, p.root, maxEntries)
-	if errors.Is(err, ErrTooLarge) {
-		return nil, p.err(ErrTooLarge)
+	if errors.Is(err, errno.TooLarge) {
+		return nil, p.err(errno.TooLarge)
 	}
 	if err != nil {
 		return nil, err

@@ -7,30 +7,8 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/caisson-run/caisson/internal/errno"
 	"github.com/caisson-run/caisson/tool"
-)
-
-// The kinds of failure. Every error from this package matches exactly one of them with errors.Is,
-// except io.EOF, which reads return unwrapped, and the error of a context that is done.
-var (
-	ErrDenied       = errors.New("permission denied")
-	ErrReadOnly     = errors.New("read-only file system")
-	ErrNotExist     = errors.New("no such file or directory")
-	ErrExist        = errors.New("file exists")
-	ErrNotDir       = errors.New("not a directory")
-	ErrIsDir        = errors.New("is a directory")
-	ErrNotEmpty     = errors.New("directory not empty")
-	ErrInvalid      = errors.New("invalid argument")
-	ErrLoop         = errors.New("too many levels of symbolic links")
-	ErrNoSpace      = errors.New("no space left")
-	ErrTooManyOpen  = errors.New("too many open files")
-	ErrNameTooLong  = errors.New("file name too long")
-	ErrTooLarge     = errors.New("file too large")
-	ErrCrossDevice  = errors.New("cross-device link")
-	ErrNotSupported = errors.New("not supported")
-	ErrBadHandle    = errors.New("bad file handle")
-	ErrBusy         = errors.New("resource busy")
-	errIO           = errors.New("input/output error")
 )
 
 // Error is the failure of one operation. Its text is safe to show to a guest: it contains only
@@ -38,12 +16,14 @@ var (
 type Error struct {
 	Op   string // the operation: "open", "rename", …
 	Path string // the absolute guest path, shortened and without control characters
-	Err  error  // matches one of the sentinels of this package
+	// Err is or wraps an [errno.Errno]. Errors of this package that are not of this type are io.EOF, which reads return
+	// unwrapped, and that of a context that is done.
+	Err error
 	// Denial is the receipt if a permission denied the operation, else nil. For an operation of
 	// a view, only its Journal returns what would allow it.
 	Denial *tool.Denial
 
-	// cause is the host's error behind ErrIO. It may contain host paths.
+	// cause is the host's error behind errno.IO. It may contain host paths.
 	cause error
 	// limit is what left no space, for the operator.
 	limit string
@@ -63,7 +43,7 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Unwrap returns the sentinel and, for errIO, the host's error. The text of the host's error is
+// Unwrap returns the sentinel and, for errno.IO, the host's error. The text of the host's error is
 // for the operator only.
 func (e *Error) Unwrap() []error {
 	if e.cause == nil {
@@ -72,54 +52,54 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Err, e.cause}
 }
 
-// sentinelOf returns the sentinel for an error of the host. The default is errIO.
+// sentinelOf returns the sentinel for an error of the host. The default is errno.IO.
 func sentinelOf(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return ErrNotExist
+		return errno.NotExist
 	}
-	errno, _ := errors.AsType[syscall.Errno](err)
-	switch errno {
+	number, _ := errors.AsType[syscall.Errno](err)
+	switch number {
 	case syscall.ENOTEMPTY:
-		return ErrNotEmpty
+		return errno.NotEmpty
 	case syscall.ENOTDIR:
-		return ErrNotDir
+		return errno.NotDir
 	case syscall.EISDIR:
-		return ErrIsDir
+		return errno.IsDir
 	case syscall.EINVAL:
-		return ErrInvalid
+		return errno.Invalid
 	case syscall.ELOOP:
-		return ErrLoop
+		return errno.Loop
 	case syscall.ENOSPC, syscall.EDQUOT, syscall.EMLINK:
-		return ErrNoSpace
+		return errno.NoSpace
 	case syscall.EMFILE, syscall.ENFILE:
-		return ErrTooManyOpen
+		return errno.TooManyOpen
 	case syscall.ENAMETOOLONG:
-		return ErrNameTooLong
+		return errno.NameTooLong
 	case syscall.EFBIG, syscall.EOVERFLOW:
-		return ErrTooLarge
+		return errno.TooLarge
 	case syscall.EXDEV:
-		return ErrCrossDevice
+		return errno.CrossDevice
 	case syscall.EBADF:
-		return ErrBadHandle
+		return errno.BadHandle
 	case syscall.EBUSY, syscall.ETXTBSY:
-		return ErrBusy
+		return errno.Busy
 	case syscall.EROFS:
-		return ErrReadOnly
+		return errno.ReadOnly
 	}
-	if sentinel := systemSentinel(errno); sentinel != nil {
+	if sentinel := systemSentinel(number); sentinel != nil {
 		return sentinel
 	}
 	switch {
 	case errors.Is(err, errors.ErrUnsupported):
-		return ErrNotSupported
+		return errno.NotSupported
 	case errors.Is(err, fs.ErrExist):
-		return ErrExist
+		return errno.Exist
 	case errors.Is(err, fs.ErrPermission):
-		return ErrDenied
+		return errno.Denied
 	case errors.Is(err, fs.ErrClosed):
-		return ErrBadHandle
+		return errno.BadHandle
 	default:
-		return errIO
+		return errno.IO
 	}
 }
 
@@ -129,7 +109,7 @@ func escapeOf(root *os.Root) error {
 	_, err := root.Lstat("..")
 	var refused *fs.PathError
 	if !errors.As(err, &refused) || refused.Err == nil {
-		return fmt.Errorf("%w: the system's root does not refuse \"..\"", ErrNotSupported)
+		return fmt.Errorf("%w: the system's root does not refuse \"..\"", errno.NotSupported)
 	}
 	return refused.Err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/internal/errno"
 	"github.com/caisson-run/caisson/manifests"
 )
 
@@ -32,14 +33,14 @@ func escapes() []attack {
 	}
 	reading := func(name string, tree ...string) attack {
 		return attack{
-			name: "read " + name, tree: tree, want: files.ErrDenied,
+			name: "read " + name, tree: tree, want: errno.Denied,
 			guest:   func(d *files.Dir) (string, error) { return read(d, name) },
 			control: func(w *world) (string, error) { return readAll(w, name) },
 		}
 	}
 	writing := func(name string, tree ...string) attack {
 		return attack{
-			name: "write " + name, tree: tree, want: files.ErrDenied,
+			name: "write " + name, tree: tree, want: errno.Denied,
 			guest: func(d *files.Dir) (string, error) { return changes(write(d, name, "pwned")) },
 			control: func(w *world) (string, error) {
 				return changes(os.WriteFile(w.project+"/"+name, []byte("pwned"), 0o600))
@@ -47,7 +48,7 @@ func escapes() []attack {
 		}
 	}
 	truncating := attack{
-		name: "truncate through a link with the right to read", tree: []string{"l => ../outside/secret.txt"}, want: files.ErrDenied,
+		name: "truncate through a link with the right to read", tree: []string{"l => ../outside/secret.txt"}, want: errno.Denied,
 		guest: func(d *files.Dir) (string, error) {
 			_, _, err := d.Open("l", files.OpenOptions{Read: true, Truncate: true})
 			return changes(err)
@@ -73,7 +74,7 @@ func escapes() []attack {
 		writing("out/new.txt", "out => ../outside"),
 		truncating,
 		{
-			name: "stat through a directory link", tree: []string{"out => ../outside"}, want: files.ErrDenied,
+			name: "stat through a directory link", tree: []string{"out => ../outside"}, want: errno.Denied,
 			guest: func(d *files.Dir) (string, error) {
 				info, err := d.Stat("out/secret.txt", true)
 				if err != nil || info.Size == 0 {
@@ -87,7 +88,7 @@ func escapes() []attack {
 			},
 		},
 		{
-			name: "stat through a link", tree: []string{"l => OUT/secret.txt"}, want: files.ErrDenied,
+			name: "stat through a link", tree: []string{"l => OUT/secret.txt"}, want: errno.Denied,
 			guest: func(d *files.Dir) (string, error) {
 				_, err := d.Stat("l", true)
 				return "", err
@@ -98,7 +99,7 @@ func escapes() []attack {
 			},
 		},
 		{
-			name: "list through a directory link", tree: []string{"out => OUT"}, want: files.ErrDenied,
+			name: "list through a directory link", tree: []string{"out => OUT"}, want: errno.Denied,
 			guest: func(d *files.Dir) (string, error) {
 				_, dir, err := d.Open("out", files.OpenOptions{Directory: true})
 				if err != nil {
@@ -113,7 +114,7 @@ func escapes() []attack {
 			},
 		},
 		{
-			name: "opendir and dot dot", tree: []string{"sub/"}, want: files.ErrDenied,
+			name: "opendir and dot dot", tree: []string{"sub/"}, want: errno.Denied,
 			guest: func(d *files.Dir) (string, error) {
 				_, sub, err := d.Open("sub", files.OpenOptions{Directory: true})
 				if err != nil {
@@ -124,17 +125,17 @@ func escapes() []attack {
 			control: func(w *world) (string, error) { return readAll(w, "sub/../../outside/secret.txt") },
 		},
 		{
-			name: "rename-steal through a directory link", tree: []string{"out => ../outside"}, want: files.ErrDenied,
+			name: "rename-steal through a directory link", tree: []string{"out => ../outside"}, want: errno.Denied,
 			guest:   func(d *files.Dir) (string, error) { return changes(d.Rename("out/secret.txt", d, "mine")) },
 			control: func(w *world) (string, error) { return changes(os.Rename(w.path("out/secret.txt"), w.path("mine"))) },
 		},
 		{
-			name: "rename onto a file outside", tree: []string{"out => ../outside", "mine = pwned"}, want: files.ErrDenied,
+			name: "rename onto a file outside", tree: []string{"out => ../outside", "mine = pwned"}, want: errno.Denied,
 			guest:   func(d *files.Dir) (string, error) { return changes(d.Rename("mine", d, "out/secret.txt")) },
 			control: func(w *world) (string, error) { return changes(os.Rename(w.path("mine"), w.path("out/secret.txt"))) },
 		},
 		{
-			name: "hard link through a directory link", tree: []string{"out => ../outside"}, want: files.ErrDenied,
+			name: "hard link through a directory link", tree: []string{"out => ../outside"}, want: errno.Denied,
 			guest: func(d *files.Dir) (string, error) {
 				if err := d.Link("out/secret.txt", d, "mine", false); err != nil {
 					return "", err
@@ -149,7 +150,7 @@ func escapes() []attack {
 			},
 		},
 		{
-			name: "hard link through a link that is followed", tree: []string{"l => ../outside/secret.txt"}, want: files.ErrDenied,
+			name: "hard link through a link that is followed", tree: []string{"l => ../outside/secret.txt"}, want: errno.Denied,
 			guest: func(d *files.Dir) (string, error) {
 				if err := d.Link("l", d, "mine", true); err != nil {
 					return "", err
@@ -168,27 +169,27 @@ func escapes() []attack {
 			},
 		},
 		{
-			name: "unlink through a directory link", tree: []string{"out => ../outside"}, want: files.ErrDenied,
+			name: "unlink through a directory link", tree: []string{"out => ../outside"}, want: errno.Denied,
 			guest:   func(d *files.Dir) (string, error) { return changes(d.Unlink("out/secret.txt")) },
 			control: func(w *world) (string, error) { return changes(os.Remove(w.path("out/secret.txt"))) },
 		},
 		{
-			name: "rmdir through a directory link", tree: []string{"out => ../outside"}, want: files.ErrDenied,
+			name: "rmdir through a directory link", tree: []string{"out => ../outside"}, want: errno.Denied,
 			guest:   func(d *files.Dir) (string, error) { return changes(d.RemoveDir("out/dir")) },
 			control: func(w *world) (string, error) { return changes(os.Remove(w.path("out/dir"))) },
 		},
 		{
-			name: "mkdir through a directory link", tree: []string{"out => ../outside"}, want: files.ErrDenied,
+			name: "mkdir through a directory link", tree: []string{"out => ../outside"}, want: errno.Denied,
 			guest:   func(d *files.Dir) (string, error) { return changes(d.Mkdir("out/new")) },
 			control: func(w *world) (string, error) { return changes(os.Mkdir(w.path("out/new"), 0o755)) },
 		},
 		{
-			name: "symlink through a directory link", tree: []string{"out => ../outside"}, want: files.ErrDenied,
+			name: "symlink through a directory link", tree: []string{"out => ../outside"}, want: errno.Denied,
 			guest:   func(d *files.Dir) (string, error) { return changes(d.Symlink("x", "out/new")) },
 			control: func(w *world) (string, error) { return changes(os.Symlink("x", w.path("out/new"))) },
 		},
 		{
-			name: "set times through a link", tree: []string{"l => ../outside/secret.txt"}, want: files.ErrDenied,
+			name: "set times through a link", tree: []string{"l => ../outside/secret.txt"}, want: errno.Denied,
 			guest: func(d *files.Dir) (string, error) {
 				past := time.Unix(1, 0)
 				return changes(d.SetTimes("l", true, &past, &past))
@@ -198,7 +199,7 @@ func escapes() []attack {
 			},
 		},
 		{
-			name: "guest-made relative link", want: files.ErrDenied,
+			name: "guest-made relative link", want: errno.Denied,
 			guest: func(d *files.Dir) (string, error) {
 				if err := d.Symlink("../outside/secret.txt", "g"); err != nil {
 					return "", err
@@ -213,7 +214,7 @@ func escapes() []attack {
 			},
 		},
 		{
-			name: "guest-made absolute link", want: files.ErrDenied,
+			name: "guest-made absolute link", want: errno.Denied,
 			guest: func(d *files.Dir) (string, error) {
 				if err := d.Symlink("/etc/passwd", "g"); err != nil {
 					return "", err
@@ -228,7 +229,7 @@ func escapes() []attack {
 			},
 		},
 		{
-			name: "guest-made link that climbs once its directory is moved up", tree: []string{"a/b/"}, want: files.ErrDenied,
+			name: "guest-made link that climbs once its directory is moved up", tree: []string{"a/b/"}, want: errno.Denied,
 			guest: func(d *files.Dir) (string, error) {
 				if err := d.Symlink("../../outside/secret.txt", "a/b/g"); err != nil {
 					return "", err
@@ -249,12 +250,12 @@ func escapes() []attack {
 			},
 		},
 		{
-			name: "readlink shows a host path", tree: []string{"l => OUT/secret.txt"}, want: files.ErrDenied,
+			name: "readlink shows a host path", tree: []string{"l => OUT/secret.txt"}, want: errno.Denied,
 			guest:   func(d *files.Dir) (string, error) { return d.Readlink("l") },
 			control: func(w *world) (string, error) { _, err := os.Readlink(w.path("l")); return secret, err },
 		},
 		{
-			name: "readlink shows where the directory lies", tree: []string{"l => ../outside/secret.txt"}, want: files.ErrDenied,
+			name: "readlink shows where the directory lies", tree: []string{"l => ../outside/secret.txt"}, want: errno.Denied,
 			guest:   func(d *files.Dir) (string, error) { return d.Readlink("l") },
 			control: func(w *world) (string, error) { _, err := os.Readlink(w.path("l")); return secret, err },
 		},
@@ -297,8 +298,8 @@ func TestPathsThroughTheVirtualRootDoNotLeave(t *testing.T) {
 		w := newWorld(t, "sub/", "out => ../outside", "l => OUT/secret.txt")
 		view := w.open(manifests.AccessReadWrite)
 		root := preopen(t, view, "/")
-		assert.ErrorIs(t, errOf(read(root, name)), files.ErrDenied, name)
-		assert.ErrorIs(t, write(root, name, "pwned"), files.ErrDenied, name)
+		assert.ErrorIs(t, errOf(read(root, name)), errno.Denied, name)
+		assert.ErrorIs(t, write(root, name, "pwned"), errno.Denied, name)
 		assert.False(t, w.outsideChanged())
 	}
 }

@@ -1,6 +1,8 @@
 package files
 
-import "os"
+import (
+	"os"
+)
 
 // Fail shows the tests how an error of the host becomes one of this package.
 func Fail(v *View, op, guest string, err error) error { return v.fail(op, guest, err) }
@@ -34,5 +36,3 @@ const (
 	DefaultOpenFiles  = defaultOpenFiles
 	Unknown           = unknown
 )
-
-var ErrIO = errIO

@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/caisson-run/caisson/internal/errno"
 	"github.com/caisson-run/caisson/internal/journal"
 	"github.com/caisson-run/caisson/manifests"
 )
@@ -30,7 +31,7 @@ type File struct {
 func (f *File) usable(op string) error {
 	f.place.op = op
 	if f.closed || f.place.view.closed {
-		return f.place.err(ErrBadHandle)
+		return f.place.err(errno.BadHandle)
 	}
 	return nil
 }
@@ -44,7 +45,7 @@ func (f *File) changeable(op string, needsWrite bool) error {
 		return p.view.readOnly(p.mount, op, p.guest)
 	}
 	if needsWrite && !f.writable {
-		return f.place.err(ErrBadHandle)
+		return f.place.err(errno.BadHandle)
 	}
 	return nil
 }
@@ -67,10 +68,10 @@ func (f *File) ReadAt(p []byte, offset int64) (n int, err error) {
 		return 0, err
 	}
 	if !f.readable {
-		return 0, f.place.err(ErrBadHandle)
+		return 0, f.place.err(errno.BadHandle)
 	}
 	if offset < 0 {
-		return 0, f.place.err(ErrInvalid)
+		return 0, f.place.err(errno.Invalid)
 	}
 	if f.place.node != nil {
 		return f.place.node.readAt(p, offset)
@@ -83,7 +84,7 @@ func (f *File) ReadAt(p []byte, offset int64) (n int, err error) {
 }
 
 // Write writes at the file's offset, or at its end if it is open for appending. It implements
-// io.Writer. It fails with [ErrNoSpace] if a quota or the disk has no room. A write that fails may
+// io.Writer. It fails with [errno.NoSpace] if a quota or the disk has no room. A write that fails may
 // have written its first bytes.
 func (f *File) Write(p []byte) (int, error) {
 	return f.write(p, f.offset, f.append, func(end int64) { f.offset = end })
@@ -102,7 +103,7 @@ func (f *File) write(p []byte, offset int64, atEnd bool, moved func(int64)) (wri
 		return 0, err
 	}
 	if offset < 0 {
-		return 0, f.place.err(ErrInvalid)
+		return 0, f.place.err(errno.Invalid)
 	}
 	for written < len(p) {
 		if err := f.place.view.ctx.Err(); err != nil {
@@ -135,7 +136,7 @@ func (f *File) writePart(part []byte, offset int64, atEnd bool) (n int, end int6
 			offset = size
 		}
 		if offset > math.MaxInt64-int64(len(part)) {
-			return f.place.err(ErrTooLarge)
+			return f.place.err(errno.TooLarge)
 		}
 		end = offset + int64(len(part))
 		if err := f.place.room(growth(size, end), 0); err != nil {
@@ -171,10 +172,10 @@ func (f *File) Seek(offset int64, whence int) (int64, error) {
 		}
 		base = size
 	default:
-		return 0, f.place.err(ErrInvalid)
+		return 0, f.place.err(errno.Invalid)
 	}
 	if offset > math.MaxInt64-base || base+offset < 0 {
-		return 0, f.place.err(ErrInvalid)
+		return 0, f.place.err(errno.Invalid)
 	}
 	f.offset = base + offset
 	return f.offset, nil
@@ -222,10 +223,10 @@ func (f *File) Allocate(offset, length int64) (err error) {
 		return err
 	}
 	if offset < 0 || length <= 0 {
-		return f.place.err(ErrInvalid)
+		return f.place.err(errno.Invalid)
 	}
 	if offset > math.MaxInt64-length {
-		return f.place.err(ErrTooLarge)
+		return f.place.err(errno.TooLarge)
 	}
 	end := offset + length
 	return f.resize("allocate", end, func(size int64) bool { return size < end })
@@ -237,7 +238,7 @@ func (f *File) resize(op string, size int64, needed func(present int64) bool) er
 		return err
 	}
 	if size < 0 {
-		return f.place.err(ErrInvalid)
+		return f.place.err(errno.Invalid)
 	}
 	return f.place.change(func() error {
 		info, err := f.host.Stat()
@@ -275,7 +276,7 @@ func (f *File) SetTimes(atime, mtime *time.Time) (err error) {
 		return nil
 	}
 	if !canStore(atime) || !canStore(mtime) {
-		return f.place.err(ErrInvalid)
+		return f.place.err(errno.Invalid)
 	}
 	return f.place.fail(setTimes(f.host, atime, mtime))
 }
@@ -294,7 +295,7 @@ func (f *File) Sync() error {
 // SetAppend sets whether Write writes at the end of the file. It does not make the file writable.
 func (f *File) SetAppend(on bool) { f.append = on }
 
-// Close closes the file. It fails with [ErrBadHandle] if the file or its view is closed.
+// Close closes the file. It fails with [errno.BadHandle] if the file or its view is closed.
 func (f *File) Close() error {
 	if err := f.usable("close"); err != nil {
 		return err

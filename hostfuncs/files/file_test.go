@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/internal/errno"
 	"github.com/caisson-run/caisson/manifests"
 )
 
@@ -36,9 +37,9 @@ func TestReadAndSeek(t *testing.T) {
 	}{
 		"before the start": {-1, io.SeekStart}, "overflow": {math.MaxInt64, io.SeekCurrent}, "unknown": {0, 3},
 	} {
-		assert.ErrorIs(t, errOf(f.Seek(c.offset, c.whence)), files.ErrInvalid, name)
+		assert.ErrorIs(t, errOf(f.Seek(c.offset, c.whence)), errno.Invalid, name)
 	}
-	assert.ErrorIs(t, errOf(f.ReadAt(rest, -1)), files.ErrInvalid)
+	assert.ErrorIs(t, errOf(f.ReadAt(rest, -1)), errno.Invalid)
 }
 
 func TestWriteAndAppend(t *testing.T) {
@@ -67,13 +68,13 @@ func TestWriteAndAppend(t *testing.T) {
 	require.NoError(t, errOf(appender.Seek(0, io.SeekStart)))
 	write(appender, "_")
 	assert.Equal(t, "_bc3!56789XYZ", content())
-	assert.ErrorIs(t, errOf(appender.Read(make([]byte, 1))), files.ErrBadHandle, "it was not opened for reading")
+	assert.ErrorIs(t, errOf(appender.Read(make([]byte, 1))), errno.BadHandle, "it was not opened for reading")
 	reader := openFile(t, d, "f", files.OpenOptions{Read: true})
-	assert.ErrorIs(t, errOf(reader.Write([]byte("x"))), files.ErrBadHandle)
-	assert.ErrorIs(t, reader.SetSize(0), files.ErrBadHandle)
+	assert.ErrorIs(t, errOf(reader.Write([]byte("x"))), errno.BadHandle)
+	assert.ErrorIs(t, reader.SetSize(0), errno.BadHandle)
 	none := openFile(t, d, "f", files.OpenOptions{Truncate: true})
 	assert.Empty(t, content(), "cut, as asked")
-	assert.ErrorIs(t, errOf(none.Write([]byte("x"))), files.ErrBadHandle)
+	assert.ErrorIs(t, errOf(none.Write([]byte("x"))), errno.BadHandle)
 }
 
 func TestLargeWritesAreWhole(t *testing.T) {
@@ -101,9 +102,9 @@ func TestTimes(t *testing.T) {
 	assert.True(t, info.Accessed.Equal(second), info.Accessed)
 	assert.True(t, info.Modified.Equal(first), info.Modified)
 	if runtime.GOOS == "windows" {
-		assert.ErrorIs(t, d.SetTimes("l", false, &first, nil), files.ErrNotSupported)
+		assert.ErrorIs(t, d.SetTimes("l", false, &first, nil), errno.NotSupported)
 	}
-	assert.ErrorIs(t, d.SetTimes("absent", true, nil, nil), files.ErrNotExist)
+	assert.ErrorIs(t, d.SetTimes("absent", true, nil, nil), errno.NotExist)
 	sub := openDir(t, d, "sub")
 	require.NoError(t, sub.SetTimes(".", true, &first, &second))
 	require.NoError(t, sub.Sync())
@@ -124,15 +125,15 @@ func TestHandlesInOneMountWorkTogether(t *testing.T) {
 	text := must(os.ReadFile(w.path("j")))
 	assert.Equal(t, "text", string(text))
 
-	assert.ErrorIs(t, sub.Rename("../sub/g", a, "f"), files.ErrDenied, "a handle is a jail, whatever the mount holds")
+	assert.ErrorIs(t, sub.Rename("../sub/g", a, "f"), errno.Denied, "a handle is a jail, whatever the mount holds")
 	require.NoError(t, d.Rename("b/sub", d, "moved"))
-	assert.ErrorIs(t, sub.Rename("g", a, "f"), files.ErrNotSupported, "the directory is elsewhere now")
+	assert.ErrorIs(t, sub.Rename("g", a, "f"), errno.NotSupported, "the directory is elsewhere now")
 	require.NoError(t, sub.Rename("g", sub, "h"), "its own names it still has")
 	assert.FileExists(t, w.path("moved/h"))
 
 	require.NoError(t, d.Mkdir("b/sub"))
 	require.NoError(t, write(d, "b/sub/h", "another"))
-	assert.ErrorIs(t, sub.Rename("h", a, "f"), files.ErrNotSupported, "another directory has its old path")
+	assert.ErrorIs(t, sub.Rename("h", a, "f"), errno.NotSupported, "another directory has its old path")
 }
 
 func TestHandlesOpenedInThemselvesStaySmall(t *testing.T) {
@@ -141,7 +142,7 @@ func TestHandlesOpenedInThemselvesStaySmall(t *testing.T) {
 	at := openDir(t, d, "a")
 	loop := strings.Repeat("../a/", 7) + "." // each ".." starts the walk anew: os.Root allows few
 	for range 200 {
-		require.ErrorIs(t, errOf(at.Stat(loop, true)), files.ErrDenied, "a directory is a jail")
+		require.ErrorIs(t, errOf(at.Stat(loop, true)), errno.Denied, "a directory is a jail")
 		next := openDir(t, at, "./././././././././././././././././././././.")
 		require.NoError(t, at.Close())
 		at = next
@@ -149,7 +150,7 @@ func TestHandlesOpenedInThemselvesStaySmall(t *testing.T) {
 	text := must(read(at, "f"))
 	assert.Equal(t, "text", text)
 	require.NoError(t, at.Rename("f", at, "g"))
-	assert.ErrorIs(t, at.Rename("g", d, "h"), files.ErrNotSupported)
+	assert.ErrorIs(t, at.Rename("g", d, "h"), errno.NotSupported)
 	_, err := at.Stat("absent", true)
 	require.Error(t, err)
 	assert.Less(t, len(err.Error()), 1000)
@@ -162,11 +163,11 @@ func TestMountsAreDevices(t *testing.T) {
 		files.Mount{Guest: guestPath("/a"), Host: template(t, w.path("a")), Access: manifests.AccessReadWrite},
 		files.Mount{Guest: guestPath("/b"), Host: template(t, w.path("b")), Access: manifests.AccessReadWrite})
 	a, b, root := preopen(t, view, "/a"), preopen(t, view, "/b"), preopen(t, view, "/")
-	assert.ErrorIs(t, a.Rename("f", b, "f"), files.ErrCrossDevice)
-	assert.ErrorIs(t, root.Rename("a/f", root, "b/f"), files.ErrCrossDevice)
-	assert.ErrorIs(t, a.Link("f", b, "f", false), files.ErrCrossDevice)
+	assert.ErrorIs(t, a.Rename("f", b, "f"), errno.CrossDevice)
+	assert.ErrorIs(t, root.Rename("a/f", root, "b/f"), errno.CrossDevice)
+	assert.ErrorIs(t, a.Link("f", b, "f", false), errno.CrossDevice)
 	other := openView(t, store, files.Limits{}, w.mount(manifests.AccessReadWrite))
-	assert.ErrorIs(t, a.Rename("f", preopen(t, other, "/project"), "f"), files.ErrBadHandle)
+	assert.ErrorIs(t, a.Rename("f", preopen(t, other, "/project"), "f"), errno.BadHandle)
 }
 
 func TestLinkFollows(t *testing.T) {
@@ -176,10 +177,10 @@ func TestLinkFollows(t *testing.T) {
 	assert.Equal(t, files.Regular, must(d.Stat("followed", false)).Kind)
 	require.NoError(t, d.Link("ll", d, "kept", false))
 	assert.Equal(t, files.Symlink, must(d.Stat("kept", false)).Kind)
-	assert.ErrorIs(t, d.Link("loop", d, "x", true), files.ErrLoop)
-	assert.ErrorIs(t, d.Link("dangling", d, "x", true), files.ErrNotExist)
-	assert.ErrorIs(t, d.Link("dir", d, "x", true), files.ErrDenied, "directories have one name")
-	assert.ErrorIs(t, d.Link("sub", d, "x", false), files.ErrDenied)
+	assert.ErrorIs(t, d.Link("loop", d, "x", true), errno.Loop)
+	assert.ErrorIs(t, d.Link("dangling", d, "x", true), errno.NotExist)
+	assert.ErrorIs(t, d.Link("dir", d, "x", true), errno.Denied, "directories have one name")
+	assert.ErrorIs(t, d.Link("sub", d, "x", false), errno.Denied)
 }
 
 // Documented: a hard link that was there before is the file that it is.

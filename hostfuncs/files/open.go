@@ -5,6 +5,8 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+
+	"github.com/caisson-run/caisson/internal/errno"
 )
 
 // errChanged reports that a path changed between the check and the open.
@@ -19,7 +21,7 @@ const (
 
 // Open opens a regular file or a directory, and returns one of the two. It opens nothing else. The
 // file that was checked is the one that is opened: if the path keeps changing in between, Open
-// fails with [ErrBusy].
+// fails with [errno.Busy].
 func (d *Dir) Open(name string, o OpenOptions) (file *File, opened *Dir, err error) {
 	listed := d.view.begin(opOpen)
 	defer func() { listed.end(err) }()
@@ -28,13 +30,13 @@ func (d *Dir) Open(name string, o OpenOptions) (file *File, opened *Dir, err err
 		return nil, nil, err
 	}
 	if p.view.full() {
-		return nil, nil, p.err(ErrTooManyOpen)
+		return nil, nil, p.err(errno.TooManyOpen)
 	}
 	switch {
 	case o.Create && o.Directory:
-		return nil, nil, p.err(ErrInvalid)
+		return nil, nil, p.err(errno.Invalid)
 	case o.Create && strings.HasSuffix(p.path, "/"):
-		return nil, nil, p.err(ErrIsDir) // open never creates a directory
+		return nil, nil, p.err(errno.IsDir) // open never creates a directory
 	}
 	if p.virtual() {
 		dir := &Dir{view: p.view, mount: p.view.mountAt(p.guest), guest: p.guest, rel: "."}
@@ -61,7 +63,7 @@ func (d *Dir) Open(name string, o OpenOptions) (file *File, opened *Dir, err err
 			return f, dir, p.fail(err)
 		}
 	}
-	return nil, nil, p.err(ErrBusy)
+	return nil, nil, p.err(errno.Busy)
 }
 
 // openOnce checks the path and opens it. The caller must hold the tracker's turn.
@@ -75,14 +77,14 @@ func (p place) openOnce(o OpenOptions) (*File, *Dir, error) {
 		return nil, nil, err
 	}
 	if o.Create && o.Exclusive {
-		return nil, nil, p.err(ErrExist)
+		return nil, nil, p.err(errno.Exist)
 	}
 	if err := p.view.ctx.Err(); err != nil { // each look at a path with many elements takes time
 		return nil, nil, err
 	}
 	if kindOf(found.Mode()) == Symlink {
 		if o.NoFollow {
-			return nil, nil, p.err(ErrLoop)
+			return nil, nil, p.err(errno.Loop)
 		}
 		found, err = p.root.Stat(p.path)
 		if errors.Is(err, fs.ErrNotExist) && o.Create {
@@ -99,19 +101,19 @@ func (p place) openOnce(o OpenOptions) (*File, *Dir, error) {
 	switch kindOf(found.Mode()) {
 	case Directory:
 		if o.Write || o.Truncate || o.Create {
-			return nil, nil, p.err(ErrIsDir)
+			return nil, nil, p.err(errno.IsDir)
 		}
 		dir, err := p.openDir(found)
 		return nil, dir, err
 	case Regular:
 		if o.Directory {
-			return nil, nil, p.err(ErrNotDir)
+			return nil, nil, p.err(errno.NotDir)
 		}
 		f, err := p.openFile(o, found)
 		return f, nil, err
 	default:
 		if o.Directory {
-			return nil, nil, p.err(ErrNotDir)
+			return nil, nil, p.err(errno.NotDir)
 		}
 		return nil, nil, p.deny(ruleSpecial)
 	}

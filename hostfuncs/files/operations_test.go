@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/internal/errno"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -99,7 +100,7 @@ func TestOperationsOfHandlesBelongToTheOpen(t *testing.T) {
 	assert.Zero(t, before[1].Bytes, "a list does not change once it is handed out")
 
 	c := openFile(t, d, "c", files.OpenOptions{Write: true, Create: true})
-	require.ErrorIs(t, errOf(c.Write(make([]byte, 101))), files.ErrNoSpace)
+	require.ErrorIs(t, errOf(c.Write(make([]byte, 101))), errno.NoSpace)
 	assert.Equal(t, "files.open /project/c 0 no space left: the call may add 100B", listed(t, view)[2])
 }
 
@@ -112,7 +113,7 @@ func TestFullQuotaNamesItsGrant(t *testing.T) {
 	var log strings.Builder
 	view := openView(t, files.NewStore(files.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}), files.Limits{}, mount)
 	err := preopen(t, view, "/project").Mkdir("d")
-	require.ErrorIs(t, err, files.ErrNoSpace)
+	require.ErrorIs(t, err, errno.NoSpace)
 	assert.EqualError(t, err, "mkdir /project/d: no space left")
 	assert.Equal(t, []string{"files.mkdir /project/d 0 no space left: the quota of 1MiB and 1 files, caisson.yaml:14"}, listed(t, view))
 	assert.Contains(t, log.String(), `path=/project/d limit="the quota of 1MiB and 1 files, caisson.yaml:14"`)
@@ -122,7 +123,7 @@ func TestRefusedWriteIsAnOperation(t *testing.T) {
 	w := newWorld(t, "f = text")
 	view := w.open(manifests.AccessRead)
 	f := openFile(t, preopen(t, view, "/project"), "f", files.OpenOptions{Read: true})
-	require.ErrorIs(t, errOf(f.Write([]byte("x"))), files.ErrReadOnly)
+	require.ErrorIs(t, errOf(f.Write([]byte("x"))), errno.ReadOnly)
 	require.NoError(t, errOf(f.Read(make([]byte, 4))))
 	assert.Equal(t, []string{"files.open /project/f 4 ok", "files.write /project/f 0 denied"}, listed(t, view))
 }

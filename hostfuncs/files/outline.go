@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"time"
+
+	"github.com/caisson-run/caisson/internal/errno"
 )
 
 // Outline is what the views of all calls of one tool have in common: the paths of the mounts, which
@@ -50,7 +52,7 @@ func (p place) need() error {
 	if p.view.needs == "" {
 		p.view.needs = shown(p.guest)
 	}
-	return p.err(fmt.Errorf("%w: there is no call yet", ErrNotSupported))
+	return p.err(fmt.Errorf("%w: there is no call yet", errno.NotSupported))
 }
 
 // Resume gives the view of a call, which must not have been used, the state of a view of its

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/internal/errno"
 	"github.com/caisson-run/caisson/manifests"
 )
 
@@ -93,7 +94,7 @@ func TestAttackQuotaOfSeveralProcesses(t *testing.T) {
 		fill(t, d, name)
 		say("full")
 		_, _ = in.ReadString('\n')
-		if err := d.Unlink(name + "-0"); !errors.Is(err, files.ErrNotExist) { // if others took all the room
+		if err := d.Unlink(name + "-0"); !errors.Is(err, errno.NotExist) { // if others took all the room
 			require.NoError(t, err)
 		}
 		fill(t, d, name+"-again")
@@ -148,7 +149,7 @@ func fill(t *testing.T, d *files.Dir, name string) {
 	text := strings.Repeat("x", processChunk)
 	for i := 0; ; i++ {
 		err := write(d, fmt.Sprint(name, "-", i), text)
-		if errors.Is(err, files.ErrNoSpace) {
+		if errors.Is(err, errno.NoSpace) {
 			_ = d.Unlink(fmt.Sprint(name, "-", i)) // it is empty
 			return
 		}
@@ -191,7 +192,7 @@ func TestAttackKilledProcess(t *testing.T) {
 	view.SetContext(t.Context())
 	require.NoError(t, p.Process.Kill())
 	require.Error(t, p.Wait())
-	assert.ErrorIs(t, write(d, "late", strings.Repeat("x", processQuota/4)), files.ErrNoSpace)
+	assert.ErrorIs(t, write(d, "late", strings.Repeat("x", processQuota/4)), errno.NoSpace)
 	assert.NoError(t, write(d, "late", strings.Repeat("x", processQuota/4-1)))
 	bytes, _ := sizes(t, w.project)
 	assert.EqualValues(t, processQuota, bytes)
@@ -204,14 +205,14 @@ func TestStoresShareADirectory(t *testing.T) {
 	_, other := quotaView(t, w, files.Quota{Bytes: 100}, files.Limits{})
 	f := openFile(t, one, "f", files.OpenOptions{Write: true, Create: true})
 	require.NoError(t, f.SetSize(80))
-	assert.ErrorIs(t, write(other, "g", strings.Repeat("x", 21)), files.ErrNoSpace)
+	assert.ErrorIs(t, write(other, "g", strings.Repeat("x", 21)), errno.NoSpace)
 	require.NoError(t, other.Unlink("f"))
-	assert.ErrorIs(t, write(one, "g", strings.Repeat("x", 21)), files.ErrNoSpace, "the file is still open, and counts where it is")
+	assert.ErrorIs(t, write(one, "g", strings.Repeat("x", 21)), errno.NoSpace, "the file is still open, and counts where it is")
 	require.NoError(t, f.SetSize(70))
 	assert.NoError(t, write(one, "g", strings.Repeat("x", 30)))
 	require.NoError(t, f.Close())
 	assert.NoError(t, write(other, "h", strings.Repeat("x", 70)))
-	assert.ErrorIs(t, write(one, "i", "x"), files.ErrNoSpace)
+	assert.ErrorIs(t, write(one, "i", "x"), errno.NoSpace)
 }
 
 // TestMissingMarks: where a directory cannot have extended attributes, it is measured before each change.
@@ -225,5 +226,5 @@ func TestMissingMarks(t *testing.T) {
 	require.NoError(t, os.WriteFile(w.path("g"), make([]byte, 30), 0o600))
 	assert.NoError(t, write(d, "h", strings.Repeat("x", 20)), "control: changes by other programs are not noticed")
 	files.Unmark(view, "/project")
-	assert.ErrorIs(t, write(d, "i", "x"), files.ErrNoSpace)
+	assert.ErrorIs(t, write(d, "i", "x"), errno.NoSpace)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/internal/errno"
 	"github.com/caisson-run/caisson/manifests"
 )
 
@@ -31,16 +32,16 @@ func TestHolesCount(t *testing.T) {
 	w := newWorld(t)
 	d := preopen(t, w.open(manifests.AccessReadWrite), "/project")
 	f := openFile(t, d, "f", files.OpenOptions{Write: true, Create: true})
-	assert.ErrorIs(t, f.SetSize(tebibyte), files.ErrNoSpace)
-	assert.ErrorIs(t, f.Allocate(0, 1<<30), files.ErrNoSpace)
-	assert.ErrorIs(t, errOf(f.WriteAt([]byte("x"), tebibyte)), files.ErrNoSpace)
+	assert.ErrorIs(t, f.SetSize(tebibyte), errno.NoSpace)
+	assert.ErrorIs(t, f.Allocate(0, 1<<30), errno.NoSpace)
+	assert.ErrorIs(t, errOf(f.WriteAt([]byte("x"), tebibyte)), errno.NoSpace)
 	require.NoError(t, errOf(f.Seek(tebibyte, 0)))
-	assert.ErrorIs(t, errOf(f.Write([]byte("x"))), files.ErrNoSpace)
-	assert.ErrorIs(t, errOf(f.WriteAt([]byte("xy"), math.MaxInt64-1)), files.ErrTooLarge)
-	assert.ErrorIs(t, f.Allocate(math.MaxInt64, 1), files.ErrTooLarge)
-	assert.ErrorIs(t, f.Allocate(-1, 1), files.ErrInvalid)
-	assert.ErrorIs(t, f.SetSize(-1), files.ErrInvalid)
-	assert.ErrorIs(t, errOf(f.WriteAt([]byte("x"), -1)), files.ErrInvalid)
+	assert.ErrorIs(t, errOf(f.Write([]byte("x"))), errno.NoSpace)
+	assert.ErrorIs(t, errOf(f.WriteAt([]byte("xy"), math.MaxInt64-1)), errno.TooLarge)
+	assert.ErrorIs(t, f.Allocate(math.MaxInt64, 1), errno.TooLarge)
+	assert.ErrorIs(t, f.Allocate(-1, 1), errno.Invalid)
+	assert.ErrorIs(t, f.SetSize(-1), errno.Invalid)
+	assert.ErrorIs(t, errOf(f.WriteAt([]byte("x"), -1)), errno.Invalid)
 	assert.Zero(t, must(f.Stat()).Size)
 
 	control := w.path("control")
@@ -52,13 +53,13 @@ func TestHolesCount(t *testing.T) {
 func TestQuotaIsOfTheDirectory(t *testing.T) {
 	w := newWorld(t, "sub/old = 0123456789")
 	_, d := quotaView(t, w, files.Quota{Bytes: 100}, files.Limits{})
-	assert.ErrorIs(t, write(d, "f", strings.Repeat("x", 91)), files.ErrNoSpace)
+	assert.ErrorIs(t, write(d, "f", strings.Repeat("x", 91)), errno.NoSpace)
 	require.NoError(t, write(d, "f", strings.Repeat("x", 90)), "what was there counts, and no more")
 	f := openFile(t, d, "f", files.OpenOptions{Read: true, Write: true, Append: true})
-	assert.ErrorIs(t, errOf(f.Write([]byte("y"))), files.ErrNoSpace)
+	assert.ErrorIs(t, errOf(f.Write([]byte("y"))), errno.NoSpace)
 	assert.NoError(t, errOf(f.WriteAt([]byte("overwriting needs no room"), 0)))
 	require.NoError(t, f.SetSize(50))
-	assert.ErrorIs(t, f.Allocate(0, 91), files.ErrNoSpace)
+	assert.ErrorIs(t, f.Allocate(0, 91), errno.NoSpace)
 	assert.NoError(t, f.Allocate(0, 90), "what was cut is free at once")
 	require.NoError(t, d.Unlink("sub/old"))
 	assert.NoError(t, errOf(f.Write([]byte("0123456789"))), "what was removed is free at once")
@@ -73,14 +74,14 @@ func TestRemovedFilesCountWhileTheyAreOpen(t *testing.T) {
 	require.NoError(t, d.Unlink("f"))
 	require.NoError(t, f.SetSize(90))
 	require.NoError(t, f.Close())
-	assert.ErrorIs(t, write(d, "g", strings.Repeat("x", 11)), files.ErrNoSpace)
+	assert.ErrorIs(t, write(d, "g", strings.Repeat("x", 11)), errno.NoSpace)
 	require.NoError(t, second.Close())
 	assert.NoError(t, write(d, "g", strings.Repeat("x", 100)))
 
 	require.NoError(t, write(d, "h", ""))
 	g := openFile(t, d, "g", files.OpenOptions{Read: true})
 	require.NoError(t, d.Rename("h", d, "g"))
-	assert.ErrorIs(t, write(d, "h", "x"), files.ErrNoSpace, "a file that was replaced counts as well")
+	assert.ErrorIs(t, write(d, "h", "x"), errno.NoSpace, "a file that was replaced counts as well")
 	require.NoError(t, g.Close())
 	assert.NoError(t, write(d, "h", "x"))
 }
@@ -91,7 +92,7 @@ func TestHardLinkedBytesCountOnce(t *testing.T) {
 	_, d := quotaView(t, w, files.Quota{Bytes: 100}, files.Limits{})
 	require.NoError(t, write(d, "h", strings.Repeat("y", 40)))
 	require.NoError(t, d.Unlink("f"))
-	assert.ErrorIs(t, write(d, "i", "z"), files.ErrNoSpace, "the bytes have another name")
+	assert.ErrorIs(t, write(d, "i", "z"), errno.NoSpace, "the bytes have another name")
 	require.NoError(t, d.Unlink("g"))
 	assert.NoError(t, write(d, "i", "z"))
 }
@@ -103,10 +104,10 @@ func TestEntriesCount(t *testing.T) {
 	require.NoError(t, write(d, "b", ""))
 	require.NoError(t, d.Symlink("b", "c"))
 	require.NoError(t, d.Link("b", d, "d", false))
-	assert.ErrorIs(t, d.Mkdir("e"), files.ErrNoSpace)
-	assert.ErrorIs(t, write(d, "e", ""), files.ErrNoSpace)
-	assert.ErrorIs(t, d.Symlink("b", "e"), files.ErrNoSpace)
-	assert.ErrorIs(t, d.Link("b", d, "e", false), files.ErrNoSpace)
+	assert.ErrorIs(t, d.Mkdir("e"), errno.NoSpace)
+	assert.ErrorIs(t, write(d, "e", ""), errno.NoSpace)
+	assert.ErrorIs(t, d.Symlink("b", "e"), errno.NoSpace)
+	assert.ErrorIs(t, d.Link("b", d, "e", false), errno.NoSpace)
 	require.NoError(t, d.Unlink("c"))
 	assert.NoError(t, d.Mkdir("e"))
 	require.NoError(t, d.RemoveDir("e"))
@@ -119,9 +120,9 @@ func TestEntriesCount(t *testing.T) {
 func TestLinkTargetsCount(t *testing.T) {
 	w := newWorld(t, "l => 0123456789")
 	_, d := quotaView(t, w, files.Quota{Bytes: 30}, files.Limits{})
-	assert.ErrorIs(t, d.Symlink(strings.Repeat("x", 21), "m"), files.ErrNoSpace)
+	assert.ErrorIs(t, d.Symlink(strings.Repeat("x", 21), "m"), errno.NoSpace)
 	require.NoError(t, d.Symlink(strings.Repeat("x", 20), "m"))
-	assert.ErrorIs(t, write(d, "f", "x"), files.ErrNoSpace)
+	assert.ErrorIs(t, write(d, "f", "x"), errno.NoSpace)
 	require.NoError(t, d.Unlink("l"))
 	assert.NoError(t, write(d, "f", "0123456789"))
 }
@@ -129,14 +130,14 @@ func TestLinkTargetsCount(t *testing.T) {
 func TestOverfullDirectoryCanOnlyShrink(t *testing.T) {
 	w := newWorld(t, "a = "+strings.Repeat("x", 80), "b = "+strings.Repeat("y", 80), "c/d = z")
 	_, d := quotaView(t, w, files.Quota{Bytes: 100}, files.Limits{})
-	assert.ErrorIs(t, write(d, "new", ""), files.ErrNoSpace)
-	assert.ErrorIs(t, d.Mkdir("new"), files.ErrNoSpace)
+	assert.ErrorIs(t, write(d, "new", ""), errno.NoSpace)
+	assert.ErrorIs(t, d.Mkdir("new"), errno.NoSpace)
 	b := openFile(t, d, "b", files.OpenOptions{Write: true})
 	assert.NoError(t, errOf(b.WriteAt([]byte("overwriting"), 0)))
-	assert.ErrorIs(t, errOf(b.WriteAt([]byte("growing"), 79)), files.ErrNoSpace)
+	assert.ErrorIs(t, errOf(b.WriteAt([]byte("growing"), 79)), errno.NoSpace)
 	require.NoError(t, d.Unlink("a"))
 	assert.NoError(t, write(d, "new", "0123456789"))
-	assert.ErrorIs(t, write(d, "new2", "0123456789"), files.ErrNoSpace)
+	assert.ErrorIs(t, write(d, "new2", "0123456789"), errno.NoSpace)
 }
 
 func TestTreeTooDeepToMeasureCountsAsFull(t *testing.T) {
@@ -147,7 +148,7 @@ func TestTreeTooDeepToMeasureCountsAsFull(t *testing.T) {
 		require.NoError(t, os.Mkdir(dir, 0o755))
 	}
 	d := preopen(t, w.open(manifests.AccessReadWrite), "/project")
-	assert.ErrorIs(t, write(d, "f", "x"), files.ErrNoSpace)
+	assert.ErrorIs(t, write(d, "f", "x"), errno.NoSpace)
 }
 
 func TestMeasuredAnewWhenNobodyHoldsTheDirectory(t *testing.T) {
@@ -158,7 +159,7 @@ func TestMeasuredAnewWhenNobodyHoldsTheDirectory(t *testing.T) {
 	first := must(store.Open(context.Background(), []files.Mount{m}, nil, files.Limits{}))
 	require.NoError(t, write(preopen(t, first, "/project"), "f", strings.Repeat("x", 100)))
 	require.NoError(t, os.Truncate(w.path("f"), 10))
-	assert.ErrorIs(t, write(preopen(t, first, "/project"), "g", "x"), files.ErrNoSpace)
+	assert.ErrorIs(t, write(preopen(t, first, "/project"), "g", "x"), errno.NoSpace)
 	require.NoError(t, first.Close())
 	second := openView(t, store, files.Limits{}, m)
 	assert.NoError(t, write(preopen(t, second, "/project"), "g", "x"))
@@ -168,12 +169,12 @@ func TestOneCallAddsLimitedBytes(t *testing.T) {
 	w := newWorld(t, "old = "+strings.Repeat("x", 1000))
 	_, d := quotaView(t, w, files.Quota{}, files.Limits{AddedBytes: 50})
 	require.NoError(t, write(d, "f", strings.Repeat("x", 50)))
-	assert.ErrorIs(t, write(d, "g", "x"), files.ErrNoSpace)
+	assert.ErrorIs(t, write(d, "g", "x"), errno.NoSpace)
 	require.NoError(t, d.Unlink("f"))
 	require.NoError(t, write(d, "g", strings.Repeat("x", 50)), "what the call removed it may add again")
 	require.NoError(t, d.Unlink("old"))
 	require.NoError(t, write(d, "h", strings.Repeat("x", 50)))
-	assert.ErrorIs(t, write(d, "i", "x"), files.ErrNoSpace)
+	assert.ErrorIs(t, write(d, "i", "x"), errno.NoSpace)
 }
 
 func TestDefaultsAreBounded(t *testing.T) {
@@ -181,7 +182,7 @@ func TestDefaultsAreBounded(t *testing.T) {
 	d := preopen(t, w.open(manifests.AccessReadWrite), "/project")
 	f := openFile(t, d, "f", files.OpenOptions{Write: true, Create: true})
 	assert.NoError(t, f.SetSize(files.DefaultAddedBytes))
-	assert.ErrorIs(t, f.SetSize(files.DefaultAddedBytes+1), files.ErrNoSpace)
+	assert.ErrorIs(t, f.SetSize(files.DefaultAddedBytes+1), errno.NoSpace)
 }
 
 func TestOpensAreBounded(t *testing.T) {
@@ -195,12 +196,12 @@ func TestOpensAreBounded(t *testing.T) {
 		if _, _, err := d.Open(name, files.OpenOptions{Read: true}); err == nil {
 			opened++
 		} else {
-			require.ErrorIs(t, err, files.ErrTooManyOpen)
+			require.ErrorIs(t, err, errno.TooManyOpen)
 		}
 	}
 	assert.Equal(t, files.DefaultOpenFiles, opened)
 	_, _, err := preopen(t, view, "/").Open(".", files.OpenOptions{Directory: true})
-	assert.ErrorIs(t, err, files.ErrTooManyOpen, "virtual directories count")
+	assert.ErrorIs(t, err, errno.TooManyOpen, "virtual directories count")
 
 	var control []*os.File
 	for range 2 * files.DefaultOpenFiles {
@@ -235,6 +236,6 @@ func TestNegativeLimitsAreErrors(t *testing.T) {
 	} {
 		m := w.mount(manifests.AccessRead)
 		m.Quota = c.q
-		assert.ErrorIs(t, errOf(store.Open(context.Background(), []files.Mount{m}, nil, c.l)), files.ErrInvalid, fmt.Sprint(i))
+		assert.ErrorIs(t, errOf(store.Open(context.Background(), []files.Mount{m}, nil, c.l)), errno.Invalid, fmt.Sprint(i))
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/internal/errno"
 	"github.com/caisson-run/caisson/manifests"
 )
 
@@ -155,12 +156,12 @@ func TestConcurrentCallsShareOneQuota(t *testing.T) {
 	require.NoError(t, d.Unlink("old"), "nobody else knows this file")
 	f := openFile(t, d, "old", files.OpenOptions{Write: true, Create: true})
 	rest := int64(quotaBytes) - bytes + int64(len("text"))
-	assert.ErrorIs(t, f.SetSize(rest+1), files.ErrNoSpace)
+	assert.ErrorIs(t, f.SetSize(rest+1), errno.NoSpace)
 	assert.NoError(t, f.SetSize(rest))
 	for i := range quotaFiles - entries {
 		assert.NoError(t, d.Mkdir(fmt.Sprintf("fill%d", i)))
 	}
-	assert.ErrorIs(t, d.Mkdir("one-too-many"), files.ErrNoSpace)
+	assert.ErrorIs(t, d.Mkdir("one-too-many"), errno.NoSpace)
 }
 
 // churn makes one round of changes. Names are shared between calls, so most steps can

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/internal/errno"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -131,7 +132,7 @@ func TestReadOnlyDirectoryDoesNotChange(t *testing.T) {
 				if guest == "/" {
 					d = openDir(t, d, "project")
 				}
-				assert.ErrorIs(t, a.guest(d), files.ErrReadOnly)
+				assert.ErrorIs(t, a.guest(d), errno.ReadOnly)
 			}
 			require.NotEmpty(t, view.Journal.Denials())
 			assert.Contains(t, view.Journal.Denials()[0].Rule, "read-only")
@@ -155,8 +156,8 @@ func TestReadOnlyDirectoryCanBeRead(t *testing.T) {
 	f := openFile(t, d, "f", files.OpenOptions{Read: true})
 	require.NoError(t, f.Sync())
 	require.NoError(t, d.Sync())
-	assert.ErrorIs(t, d.Mkdir("sub"), files.ErrExist, "making what exists is no attempt to write")
-	assert.ErrorIs(t, preopen(t, view, "/").Mkdir("project"), files.ErrExist)
+	assert.ErrorIs(t, d.Mkdir("sub"), errno.Exist, "making what exists is no attempt to write")
+	assert.ErrorIs(t, preopen(t, view, "/").Mkdir("project"), errno.Exist)
 	assert.Empty(t, view.Journal.Denials())
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/caisson-run/caisson/internal/errno"
 	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/manifests"
 )
@@ -65,7 +66,7 @@ func (d *Dir) find(op, name string, changes bool) (place, error) {
 func (d *Dir) follow(op, name string, changes bool) (place, error) {
 	v := d.view
 	if v.closed || d.closed {
-		return place{}, &Error{Op: op, Path: shown(d.guest), Err: ErrBadHandle}
+		return place{}, &Error{Op: op, Path: shown(d.guest), Err: errno.BadHandle}
 	}
 	guest := strings.TrimSuffix(d.guest, "/") + "/" + name
 	if name == "." {
@@ -75,7 +76,7 @@ func (d *Dir) follow(op, name string, changes bool) (place, error) {
 		return place{}, &Error{Op: op, Path: shown(guest), Err: sentinel}
 	}
 	if strings.HasPrefix(name, "/") {
-		return place{}, v.deny(ErrDenied, op, name, ruleAbsolute, wanted{}) // no mount would allow it
+		return place{}, v.deny(errno.Denied, op, name, ruleAbsolute, wanted{}) // no mount would allow it
 	}
 	if d.mount == nil {
 		p, err := v.descend(d, op, name, changes)
@@ -96,7 +97,7 @@ func (d *Dir) follow(op, name string, changes bool) (place, error) {
 func (p place) found(changes bool) (place, error) {
 	switch {
 	case p.node == nil && hasManyElements(p.path):
-		return place{}, p.err(ErrNameTooLong)
+		return place{}, p.err(errno.NameTooLong)
 	case p.root != nil:
 		return p, nil
 	case p.node != nil:
@@ -118,7 +119,7 @@ func (p place) found(changes bool) (place, error) {
 	case climb(strings.Split(p.path, "/")) >= 0:
 		return place{}, p.deny(ruleLeaves)
 	case !isDots(p.path):
-		return place{}, p.err(ErrNotExist)
+		return place{}, p.err(errno.NotExist)
 	}
 	return place{view: p.view, op: p.op, guest: m.guest}, nil
 }
@@ -154,18 +155,18 @@ func (p place) mayChange() error {
 func checkPath(name string) error {
 	switch {
 	case name == "":
-		return ErrNotExist // POSIX.1-2024, 4.16
+		return errno.NotExist // POSIX.1-2024, 4.16
 	case strings.ContainsRune(name, 0) || !utf8.ValidString(name):
-		return ErrInvalid
+		return errno.Invalid
 	case len(name) > maxPath:
-		return ErrNameTooLong
+		return errno.NameTooLong
 	}
 	for element := range strings.SplitSeq(name, "/") {
 		if len(element) > maxElement {
-			return ErrNameTooLong
+			return errno.NameTooLong
 		}
 		if !permission.IsElement(element) {
-			return ErrInvalid
+			return errno.Invalid
 		}
 	}
 	return nil
@@ -186,7 +187,7 @@ func (v *View) descend(d *Dir, op, name string, changes bool) (place, error) {
 			if len(at) > floor {
 				at = at[:len(at)-1]
 			} else if floor > 0 {
-				return place{}, v.deny(ErrDenied, op, d.guest+"/"+name, ruleLeaves, wanted{})
+				return place{}, v.deny(errno.Denied, op, d.guest+"/"+name, ruleLeaves, wanted{})
 			}
 			continue // the parent of "/" is "/"
 		}
@@ -204,7 +205,7 @@ func (v *View) descend(d *Dir, op, name string, changes bool) (place, error) {
 	}
 	guest := "/" + strings.Join(at, "/")
 	if !v.isVirtual(guest) {
-		return place{}, v.deny(ErrDenied, op, guest, ruleNoMount, v.wantedFor(op, guest, changes))
+		return place{}, v.deny(errno.Denied, op, guest, ruleNoMount, v.wantedFor(op, guest, changes))
 	}
 	return place{view: v, op: op, guest: guest}, nil
 }
@@ -258,7 +259,7 @@ func (p place) fail(err error) error { return p.view.fail(p.op, p.guest, err) }
 
 // deny denies the operation, with a receipt that suggests nothing.
 func (p place) deny(rule string) error {
-	return p.view.deny(ErrDenied, p.op, p.guest, rule, wanted{})
+	return p.view.deny(errno.Denied, p.op, p.guest, rule, wanted{})
 }
 
 // enter waits until nobody else changes the mount's tree. The caller must then call the tracker's leave.
@@ -295,7 +296,7 @@ func (p place) room(bytes manifests.Bytes, files int) error {
 		return p.full(fmt.Sprintf("the call may add %s", p.view.limits.AddedBytes))
 	}
 	if err := p.mount.tracker.room(p.view.ctx, p.mount.root, p.mount.quota, bytes, files); err != nil {
-		if err == ErrNoSpace {
+		if err == errno.NoSpace {
 			return p.full(p.mount.quotaText())
 		}
 		return p.fail(err)
@@ -303,10 +304,10 @@ func (p place) room(bytes manifests.Bytes, files int) error {
 	return nil
 }
 
-// full returns an [ErrNoSpace], and tells the operator which limit is reached.
+// full returns an [errno.NoSpace], and tells the operator which limit is reached.
 func (p place) full(limit string) error {
 	p.view.warn("no space left", p.op, p.guest, slog.String("limit", limit))
-	return &Error{Op: p.op, Path: shown(p.guest), Err: ErrNoSpace, limit: limit}
+	return &Error{Op: p.op, Path: shown(p.guest), Err: errno.NoSpace, limit: limit}
 }
 
 // quotaText describes the quota and names the grant that sets it.

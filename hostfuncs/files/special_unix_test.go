@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/internal/errno"
 	"github.com/caisson-run/caisson/manifests"
 )
 
@@ -44,14 +45,14 @@ func TestPipeIsNotOpened(t *testing.T) {
 	within(t, func() {
 		for _, o := range allOptions() {
 			_, _, err := d.Open("pipe", o)
-			assert.ErrorIs(t, err, files.ErrDenied)
+			assert.ErrorIs(t, err, errno.Denied)
 			if !o.NoFollow {
 				_, _, err = d.Open("l", o)
-				assert.ErrorIs(t, err, files.ErrDenied)
+				assert.ErrorIs(t, err, errno.Denied)
 			}
 		}
 		_, _, err := d.Open("pipe", files.OpenOptions{Directory: true})
-		assert.ErrorIs(t, err, files.ErrNotDir)
+		assert.ErrorIs(t, err, errno.NotDir)
 	})
 	assert.Contains(t, view.Journal.Denials()[0].Rule, "pipes")
 	assert.Equal(t, files.Unknown, must(d.Stat("pipe", false)).Kind)
@@ -86,7 +87,7 @@ func TestSocketIsNotOpened(t *testing.T) {
 	d := preopen(t, w.open(manifests.AccessReadWrite), "/project")
 	for _, o := range allOptions() {
 		_, _, err := d.Open("sock", o)
-		assert.ErrorIs(t, err, files.ErrDenied)
+		assert.ErrorIs(t, err, errno.Denied)
 	}
 	conn, err := net.Dial("unix", "sock")
 	require.NoError(t, err, "control: the socket is alive")
@@ -105,7 +106,7 @@ func TestDeviceIsNotOpened(t *testing.T) {
 	if mknod == nil {
 		for _, o := range allOptions() {
 			_, _, err := d.Open("null", o)
-			assert.ErrorIs(t, err, files.ErrDenied)
+			assert.ErrorIs(t, err, errno.Denied)
 		}
 		if f, err := os.Open(w.path("null")); assert.NoError(t, err, "control") {
 			assert.NoError(t, f.Close())
@@ -116,7 +117,7 @@ func TestDeviceIsNotOpened(t *testing.T) {
 		files.Mount{Guest: guestPath("/dev"), Host: template(t, "/dev"), Access: manifests.AccessRead})
 	for _, name := range []string{"null", "zero", "tty"} {
 		_, _, err := preopen(t, dev, "/dev").Open(name, files.OpenOptions{Read: true})
-		assert.ErrorIs(t, err, files.ErrDenied, name)
+		assert.ErrorIs(t, err, errno.Denied, name)
 	}
 	f, err := os.Open("/dev/null")
 	require.NoError(t, err, "control")
@@ -132,26 +133,26 @@ func TestProcIsNotReachedByLinks(t *testing.T) {
 	w := newWorld(t, "proc => /proc/self", "environ => /proc/self/environ", "root => /proc/self/root")
 	d := preopen(t, w.open(manifests.AccessReadWrite), "/project")
 	for _, name := range []string{"proc/environ", "proc/cmdline", "environ", "root/etc/passwd", "proc/root/etc/passwd", "proc/fd/0"} {
-		assert.ErrorIs(t, errOf(read(d, name)), files.ErrDenied, name)
+		assert.ErrorIs(t, errOf(read(d, name)), errno.Denied, name)
 	}
 }
 
 func TestErrorsOfTheHostAreMapped(t *testing.T) {
 	w := newWorld(t)
 	for host, want := range map[syscall.Errno]error{
-		syscall.ENOENT: files.ErrNotExist, syscall.EEXIST: files.ErrExist, syscall.ENOTEMPTY: files.ErrNotEmpty,
-		syscall.ENOTDIR: files.ErrNotDir, syscall.EISDIR: files.ErrIsDir, syscall.EINVAL: files.ErrInvalid,
-		syscall.ELOOP: files.ErrLoop, syscall.ENOSPC: files.ErrNoSpace, syscall.EDQUOT: files.ErrNoSpace,
-		syscall.EMFILE: files.ErrTooManyOpen, syscall.ENFILE: files.ErrTooManyOpen, syscall.ENAMETOOLONG: files.ErrNameTooLong,
-		syscall.EFBIG: files.ErrTooLarge, syscall.EXDEV: files.ErrCrossDevice, syscall.ENOTSUP: files.ErrNotSupported,
-		syscall.EBADF: files.ErrBadHandle, syscall.EBUSY: files.ErrBusy, syscall.EROFS: files.ErrReadOnly,
-		syscall.EACCES: files.ErrDenied, syscall.EPERM: files.ErrDenied, syscall.EIO: files.ErrIO, syscall.ESTALE: files.ErrIO,
+		syscall.ENOENT: errno.NotExist, syscall.EEXIST: errno.Exist, syscall.ENOTEMPTY: errno.NotEmpty,
+		syscall.ENOTDIR: errno.NotDir, syscall.EISDIR: errno.IsDir, syscall.EINVAL: errno.Invalid,
+		syscall.ELOOP: errno.Loop, syscall.ENOSPC: errno.NoSpace, syscall.EDQUOT: errno.NoSpace,
+		syscall.EMFILE: errno.TooManyOpen, syscall.ENFILE: errno.TooManyOpen, syscall.ENAMETOOLONG: errno.NameTooLong,
+		syscall.EFBIG: errno.TooLarge, syscall.EXDEV: errno.CrossDevice, syscall.ENOTSUP: errno.NotSupported,
+		syscall.EBADF: errno.BadHandle, syscall.EBUSY: errno.Busy, syscall.EROFS: errno.ReadOnly,
+		syscall.EACCES: errno.Denied, syscall.EPERM: errno.Denied, syscall.EIO: errno.IO, syscall.ESTALE: errno.IO,
 	} {
 		view := w.open(manifests.AccessRead)
 		err := files.Fail(view, "open", "/project/f", &os.PathError{Op: "openat", Path: w.path("f"), Err: host})
 		assert.ErrorIs(t, err, want, host)
 		assert.NotContains(t, err.Error(), w.base)
-		refused := want == files.ErrDenied || want == files.ErrReadOnly
+		refused := want == errno.Denied || want == errno.ReadOnly
 		assert.Equal(t, refused, len(view.Journal.Denials()) == 1, "what the host refuses leaves a receipt: %v", host)
 	}
 }

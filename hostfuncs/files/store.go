@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/caisson-run/caisson/internal/errno"
 	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
@@ -101,9 +102,9 @@ func NewStore(o Options) *Store {
 // elsewhere, and it must be a directory, not a symbolic link to one. If the grant is for writing, a
 // directory that is missing from the first placeholder on is shown empty, since a new project is no
 // error, and the first operation that may write there creates it. For any other missing directory,
-// Open fails with [ErrNotExist] and the guest path.
+// Open fails with [errno.NotExist] and the guest path.
 //
-// If a value is missing or unsuitable, Open fails with [ErrDenied] and a receipt in [Error]. The
+// If a value is missing or unsuitable, Open fails with [errno.Denied] and a receipt in [Error]. The
 // context is also used for the view's operations until [View.SetContext] replaces it. The caller
 // must close the view.
 //
@@ -148,7 +149,7 @@ func arranged(mounts []Mount, limits Limits) ([]Mount, Limits, error) {
 
 func (l Limits) resolve() (Limits, error) {
 	if l.OpenFiles < 0 || l.AddedBytes < 0 {
-		return l, fmt.Errorf("file limits: %w: they must not be negative", ErrInvalid)
+		return l, fmt.Errorf("file limits: %w: they must not be negative", errno.Invalid)
 	}
 	l.OpenFiles, l.AddedBytes = cmp.Or(l.OpenFiles, defaultOpenFiles), cmp.Or(l.AddedBytes, defaultAddedBytes)
 	return l, nil
@@ -156,7 +157,7 @@ func (l Limits) resolve() (Limits, error) {
 
 func (m *Mount) resolve() error {
 	invalid := func(problem string) error {
-		return m.err(fmt.Errorf("%w: %s", ErrInvalid, problem))
+		return m.err(fmt.Errorf("%w: %s", errno.Invalid, problem))
 	}
 	switch {
 	case m.Guest == permission.GuestPath{}:
@@ -189,7 +190,7 @@ func overlap(mounts []Mount) error {
 	for i, a := range mounts {
 		for _, b := range mounts[i+1:] {
 			if _, both := a.Guest.Intersect(b.Guest); both {
-				return b.err(fmt.Errorf("%w: it overlaps the mount at %s", ErrInvalid, shown(a.Guest.String())))
+				return b.err(fmt.Errorf("%w: it overlaps the mount at %s", errno.Invalid, shown(a.Guest.String())))
 			}
 		}
 	}
@@ -216,9 +217,9 @@ func (v *View) mount(m Mount, values map[string]string) error {
 	}
 	if v.escape == nil {
 		v.escape = escapeOf(root)
-		if errors.Is(v.escape, ErrNotSupported) {
+		if errors.Is(v.escape, errno.NotSupported) {
 			_ = root.Close()
-			return m.err(ErrNotSupported)
+			return m.err(errno.NotSupported)
 		}
 	}
 	opened.parent, opened.path = root, elements
@@ -290,10 +291,10 @@ func (v *View) descendTo(m *mount, name string, create bool) (*os.Root, error) {
 		return nil, err
 	}
 	if info.Mode()&os.ModeSymlink != 0 {
-		return nil, v.deny(ErrDenied, "open mount", m.guest, "the directory that a context value names is a symbolic link", wanted{})
+		return nil, v.deny(errno.Denied, "open mount", m.guest, "the directory that a context value names is a symbolic link", wanted{})
 	}
 	if !info.IsDir() {
-		return nil, m.err(ErrNotDir)
+		return nil, m.err(errno.NotDir)
 	}
 	next, err := openDirectory(m.parent, name)
 	if err != nil {
@@ -301,7 +302,7 @@ func (v *View) descendTo(m *mount, name string, create bool) (*os.Root, error) {
 	}
 	if now, err := next.Stat("."); err != nil || !os.SameFile(now, info) {
 		_ = next.Close()
-		return nil, m.err(ErrBusy)
+		return nil, m.err(errno.Busy)
 	}
 	return next, nil
 }
@@ -324,7 +325,7 @@ func (m *Mount) contextDenial(values map[string]string, wrong *permission.ValueE
 			Grant:    manifests.ContextSource{Name: wrong.Key, From: manifests.FromFixed}.Rule(),
 		}
 	}
-	failed := m.err(ErrDenied)
+	failed := m.err(errno.Denied)
 	failed.Denial = &denial
 	return failed
 }

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"github.com/caisson-run/caisson/internal/errno"
 )
 
 // openFlags are used for every open. Windows needs none: os.Root rejects device names.
@@ -22,22 +24,22 @@ const (
 )
 
 // systemSentinel returns the sentinel for an error that only this system has, or nil.
-func systemSentinel(errno syscall.Errno) error {
-	switch errno {
+func systemSentinel(number syscall.Errno) error {
+	switch number {
 	case errorDirNotEmpty:
-		return ErrNotEmpty
+		return errno.NotEmpty
 	case errorDirectory:
-		return ErrNotDir
+		return errno.NotDir
 	case errorInvalidName:
-		return ErrInvalid
+		return errno.Invalid
 	case errorDiskFull, errorHandleDiskFull:
-		return ErrNoSpace
+		return errno.NoSpace
 	case errorFilenameTooLong:
-		return ErrNameTooLong
+		return errno.NameTooLong
 	case errorNotSameDevice:
-		return ErrCrossDevice
+		return errno.CrossDevice
 	case errorSharingViolation:
-		return ErrBusy
+		return errno.Busy
 	}
 	return nil
 }

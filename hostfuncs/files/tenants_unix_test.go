@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/internal/errno"
 	"github.com/caisson-run/caisson/manifests"
 )
 
@@ -89,7 +90,7 @@ func (n *tenancy) write(d *files.Dir, tenant string, worker, round int) {
 		name, text = fmt.Sprintf("%s-%d-%d", tenant, worker, round%5), strings.Repeat(tenant, 1000)
 	}
 	err := write(d, name, text)
-	if errors.Is(err, files.ErrNoSpace) {
+	if errors.Is(err, errno.NoSpace) {
 		if tenant == greedy {
 			n.full.Add(1)
 			_ = d.Unlink(name)

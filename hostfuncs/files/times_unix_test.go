@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/internal/errno"
 	"github.com/caisson-run/caisson/manifests"
 )
 
@@ -45,12 +46,12 @@ func TestTimesOfALinkThatMayNotChange(t *testing.T) {
 	past := time.Unix(1, 0)
 	before := snapshot(t, w.project)
 	d := preopen(t, w.open(manifests.AccessRead), "/project")
-	assert.ErrorIs(t, d.SetTimes("l", false, &past, &past), files.ErrReadOnly)
+	assert.ErrorIs(t, d.SetTimes("l", false, &past, &past), errno.ReadOnly)
 	assert.Equal(t, before, snapshot(t, w.project))
 	d = preopen(t, w.open(manifests.AccessReadWrite), "/project")
-	assert.ErrorIs(t, d.SetTimes("out/secret.txt", false, &past, &past), files.ErrDenied)
+	assert.ErrorIs(t, d.SetTimes("out/secret.txt", false, &past, &past), errno.Denied)
 	require.NoError(t, os.Symlink("secret.txt", w.path("../outside/l")))
 	w.before = snapshot(t, w.path("../outside"))
-	assert.ErrorIs(t, d.SetTimes("out/l", false, &past, &past), files.ErrDenied)
+	assert.ErrorIs(t, d.SetTimes("out/l", false, &past, &past), errno.Denied)
 	assert.False(t, w.outsideChanged())
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/caisson-run/caisson/internal/errno"
 	"github.com/caisson-run/caisson/manifests"
 )
 
@@ -132,7 +133,7 @@ func (t *tracker) known(quota Quota) bool {
 	return t.bytes > quota.Bytes || t.files > quota.Files
 }
 
-// room returns [ErrNoSpace] if the quota does not allow the directory to grow. The caller must hold
+// room returns [errno.NoSpace] if the quota does not allow the directory to grow. The caller must hold
 // the turn.
 func (t *tracker) room(ctx context.Context, root *os.Root, quota Quota, bytes manifests.Bytes, files int) error {
 	if err := t.measure(ctx, root, quota); err != nil {
@@ -141,7 +142,7 @@ func (t *tracker) room(ctx context.Context, root *os.Root, quota Quota, bytes ma
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.partial || bytes > quota.Bytes-t.bytes || files > quota.Files-t.files {
-		return ErrNoSpace
+		return errno.NoSpace
 	}
 	return nil
 }
@@ -319,7 +320,7 @@ func (w *walk) names(root *os.Root) ([]string, error) {
 	switch {
 	case errors.Is(err, os.ErrPermission):
 		return nil, nil // inaccessible to guests too
-	case errors.Is(err, ErrTooLarge):
+	case errors.Is(err, errno.TooLarge):
 		w.files = w.bound.Files + 1 // a lower bound
 		return nil, errBeyond
 	default:
@@ -327,7 +328,7 @@ func (w *walk) names(root *os.Root) ([]string, error) {
 	}
 }
 
-// readNames lists a directory in the system's order. It fails with [ErrTooLarge] if there are more
+// readNames lists a directory in the system's order. It fails with [errno.TooLarge] if there are more
 // than most names.
 func readNames(ctx context.Context, root *os.Root, most int) (names []string, err error) {
 	dir, err := root.Open(".")
@@ -343,7 +344,7 @@ func readNames(ctx context.Context, root *os.Root, most int) (names []string, er
 		names = append(names, batch...)
 		switch {
 		case len(names) > most:
-			return nil, ErrTooLarge
+			return nil, errno.TooLarge
 		case errors.Is(err, io.EOF):
 			return names, nil
 		case err != nil:

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/caisson-run/caisson/internal/errno"
 )
 
 // The bounds of a [Tree]. It stays in memory for as long as a tool has it.
@@ -179,7 +181,7 @@ func (n *node) child(name string) *node {
 }
 
 // walk follows a path that guests wrote, which must have been checked. It never leaves the
-// directory that it starts in. The error is a sentinel of this package; [ErrDenied] means that the
+// directory that it starts in. The error is a sentinel of this package; [errno.Denied] means that the
 // path leaves.
 func (n *node) walk(name string) (*node, error) {
 	way := []*node{n}
@@ -187,19 +189,19 @@ func (n *node) walk(name string) (*node, error) {
 		at := way[len(way)-1]
 		switch {
 		case !at.isDir:
-			return nil, ErrNotDir
+			return nil, errno.NotDir
 		case element == "" || element == ".":
 			continue
 		case element == "..":
 			if len(way) == 1 {
-				return nil, ErrDenied
+				return nil, errno.Denied
 			}
 			way = way[:len(way)-1]
 			continue
 		}
 		child := at.child(element)
 		if child == nil {
-			return nil, ErrNotExist
+			return nil, errno.NotExist
 		}
 		way = append(way, child)
 	}
@@ -214,7 +216,7 @@ func (p place) inTree(changes bool) (place, error) {
 	switch {
 	case err == nil || changes:
 		return p, nil
-	case errors.Is(err, ErrDenied):
+	case errors.Is(err, errno.Denied):
 		return place{}, p.deny(ruleLeaves)
 	}
 	return place{}, p.err(err)
@@ -268,7 +270,7 @@ func (p place) openNode(o OpenOptions) (*File, *Dir, error) {
 		return nil, dir, nil
 	}
 	if o.Directory {
-		return nil, nil, p.err(ErrNotDir)
+		return nil, nil, p.err(errno.NotDir)
 	}
 	file := &File{place: p, readable: o.Read, listed: p.view.current}
 	p.view.keep(file)

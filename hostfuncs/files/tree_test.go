@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/internal/errno"
 	"github.com/caisson-run/caisson/manifests"
 )
 
@@ -384,7 +385,7 @@ func TestTreeHasNoHost(t *testing.T) {
 		"an overlap":       {Guest: guestPath("/project/tool"), Tree: tree},
 	} {
 		_, err := files.NewStore(files.Options{}).Open(context.Background(), []files.Mount{w.mount(manifests.AccessRead), m}, nil, files.Limits{})
-		assert.ErrorIs(t, err, files.ErrInvalid, name)
+		assert.ErrorIs(t, err, errno.Invalid, name)
 	}
 }
 
@@ -397,7 +398,7 @@ func TestTreesOpenFilesCount(t *testing.T) {
 	_, _, err = tool.Open("d", files.OpenOptions{})
 	require.NoError(t, err)
 	_, _, err = tool.Open("d", files.OpenOptions{})
-	assert.ErrorIs(t, err, files.ErrTooManyOpen)
+	assert.ErrorIs(t, err, errno.TooManyOpen)
 	require.NoError(t, f.Close())
 	_, _, err = tool.Open("d", files.OpenOptions{})
 	assert.NoError(t, err)

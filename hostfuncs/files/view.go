@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/caisson-run/caisson/internal/errno"
 	"github.com/caisson-run/caisson/internal/journal"
 	"github.com/caisson-run/caisson/manifests"
 )
@@ -145,15 +146,15 @@ func (v *View) fail(op, guest string, err error) error {
 		return &Error{Op: op, Path: shown(guest), Err: over}
 	}
 	if v.escape != nil && errors.Is(err, v.escape) {
-		return v.deny(ErrDenied, op, guest, ruleLeaves, wanted{})
+		return v.deny(errno.Denied, op, guest, ruleLeaves, wanted{})
 	}
 	sentinel := sentinelOf(err)
 	switch sentinel {
-	case ErrDenied, ErrReadOnly:
+	case errno.Denied, errno.ReadOnly:
 		return v.deny(sentinel, op, guest, ruleHost, wanted{})
-	case errIO:
+	case errno.IO:
 		v.warn("file operation failed on the host", op, guest, slog.Any("error", err))
-		return &Error{Op: op, Path: shown(guest), Err: errIO, cause: err}
+		return &Error{Op: op, Path: shown(guest), Err: errno.IO, cause: err}
 	}
 	return &Error{Op: op, Path: shown(guest), Err: sentinel}
 }

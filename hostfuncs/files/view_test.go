@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/internal/errno"
 	"github.com/caisson-run/caisson/manifests"
 )
 
@@ -37,7 +38,7 @@ func TestContextValueChoosesTheDirectory(t *testing.T) {
 	view := must(openTenant(mount(manifests.AccessRead), map[string]string{"project_id": "p1"}))
 	defer view.Close()
 	assert.Equal(t, "first", must(read(preopen(t, view, "/project"), "f")))
-	assert.ErrorIs(t, errOf(read(preopen(t, view, "/project"), "../p2/f")), files.ErrDenied)
+	assert.ErrorIs(t, errOf(read(preopen(t, view, "/project"), "../p2/f")), errno.Denied)
 }
 
 func TestContextValuesCannotClimb(t *testing.T) {
@@ -51,7 +52,7 @@ func TestContextValuesCannotClimb(t *testing.T) {
 	} {
 		for _, access := range []manifests.Access{manifests.AccessRead, manifests.AccessReadWrite} {
 			_, err := openTenant(mount(access), map[string]string{"project_id": value})
-			require.ErrorIs(t, err, files.ErrDenied, name)
+			require.ErrorIs(t, err, errno.Denied, name)
 			var typed *files.Error
 			require.ErrorAs(t, err, &typed, name)
 			require.NotNil(t, typed.Denial, name)
@@ -70,7 +71,7 @@ func TestContextValuesCannotClimb(t *testing.T) {
 func TestMissingContextValueIsADenial(t *testing.T) {
 	_, mount := tenants(t)
 	_, err := openTenant(mount(manifests.AccessReadWrite), map[string]string{"Project_ID": "p1"})
-	require.ErrorIs(t, err, files.ErrDenied)
+	require.ErrorIs(t, err, errno.Denied)
 	var typed *files.Error
 	require.ErrorAs(t, err, &typed)
 	assert.Equal(t, "context", typed.Denial.Permission)
@@ -86,7 +87,7 @@ func TestPlaceholderDirectoriesAreMade(t *testing.T) {
 	base, mount := tenants(t)
 	values := map[string]string{"project_id": "new"}
 	_, err := openTenant(mount(manifests.AccessRead), values)
-	require.ErrorIs(t, err, files.ErrNotExist)
+	require.ErrorIs(t, err, errno.NotExist)
 	assert.Equal(t, "open mount /project: no such file or directory", err.Error())
 	require.NoDirExists(t, filepath.Join(base, "new"))
 
@@ -100,15 +101,15 @@ func TestPlaceholderDirectoriesAreMade(t *testing.T) {
 	assert.Empty(t, must(opened.ReadDir()))
 	for _, d := range []*files.Dir{project, opened} {
 		assert.Equal(t, files.Directory, must(d.Stat(".", true)).Kind)
-		require.ErrorIs(t, errOf(d.Stat("notes.txt", true)), files.ErrNotExist)
-		require.ErrorIs(t, errOf(d.Stat("a/..", true)), files.ErrNotExist)
-		require.ErrorIs(t, errOf(d.Stat("../other", true)), files.ErrDenied)
+		require.ErrorIs(t, errOf(d.Stat("notes.txt", true)), errno.NotExist)
+		require.ErrorIs(t, errOf(d.Stat("a/..", true)), errno.NotExist)
+		require.ErrorIs(t, errOf(d.Stat("../other", true)), errno.Denied)
 		_, _, err = d.Open("notes.txt", files.OpenOptions{Read: true})
-		require.ErrorIs(t, err, files.ErrNotExist)
+		require.ErrorIs(t, err, errno.NotExist)
 	}
 	require.NoDirExists(t, filepath.Join(base, "new"))
 
-	require.ErrorIs(t, opened.Mkdir("."), files.ErrExist)
+	require.ErrorIs(t, opened.Mkdir("."), errno.Exist)
 	require.NoError(t, opened.Mkdir("deep"))
 	require.NoError(t, write(top, "project/notes.txt", "text"))
 	assert.Equal(t, "text", string(must(os.ReadFile(filepath.Join(base, "new", "data", "notes.txt")))))
@@ -121,10 +122,10 @@ func TestPlaceholderDirectoriesAreMade(t *testing.T) {
 	absent := mount(manifests.AccessReadWrite)
 	absent.Host = template(t, base+"/absent/{project_id}")
 	_, err = openTenant(absent, values)
-	assert.ErrorIs(t, err, files.ErrNotExist, "literal directories are not made")
+	assert.ErrorIs(t, err, errno.NotExist, "literal directories are not made")
 	assert.NotContains(t, err.Error(), base)
 
-	assert.ErrorIs(t, errOf(openTenant(mount(manifests.AccessReadWrite), map[string]string{"project_id": "plain"})), files.ErrNotDir)
+	assert.ErrorIs(t, errOf(openTenant(mount(manifests.AccessReadWrite), map[string]string{"project_id": "plain"})), errno.NotDir)
 }
 
 // TestMissingPlaceholderDirectoryOfAReader: a tool that only reads sees a new project empty, makes
@@ -137,10 +138,10 @@ func TestMissingPlaceholderDirectoryOfAReader(t *testing.T) {
 	reader := must(openTenant(reading, values))
 	project := preopen(t, reader, "/project")
 	assert.Empty(t, must(project.ReadDir()))
-	require.ErrorIs(t, write(project, "notes.txt", "text"), files.ErrReadOnly)
-	require.ErrorIs(t, project.Mkdir("deep"), files.ErrReadOnly)
-	require.ErrorIs(t, project.Unlink("notes.txt"), files.ErrReadOnly)
-	require.ErrorIs(t, project.Rename("a", project, "b"), files.ErrReadOnly)
+	require.ErrorIs(t, write(project, "notes.txt", "text"), errno.ReadOnly)
+	require.ErrorIs(t, project.Mkdir("deep"), errno.ReadOnly)
+	require.ErrorIs(t, project.Unlink("notes.txt"), errno.ReadOnly)
+	require.ErrorIs(t, project.Rename("a", project, "b"), errno.ReadOnly)
 	require.NoDirExists(t, filepath.Join(base, "new"))
 
 	writer := must(openTenant(mount(manifests.AccessReadWrite), values))
@@ -151,7 +152,7 @@ func TestMissingPlaceholderDirectoryOfAReader(t *testing.T) {
 
 	reader = must(openTenant(reading, map[string]string{"project_id": "newer"}))
 	require.NoError(t, os.Symlink("new", filepath.Join(base, "newer")))
-	require.ErrorIs(t, errOf(preopen(t, reader, "/project").ReadDir()), files.ErrDenied, "a link that comes later leads nowhere, either")
+	require.ErrorIs(t, errOf(preopen(t, reader, "/project").ReadDir()), errno.Denied, "a link that comes later leads nowhere, either")
 	require.NoError(t, reader.Close())
 }
 
@@ -168,7 +169,7 @@ func TestUnfitMountsAreErrors(t *testing.T) {
 		"no host":       {{Guest: guestPath("/a"), Access: manifests.AccessRead}},
 	}
 	for name, mounts := range unfit {
-		assert.ErrorIs(t, errOf(files.NewStore(files.Options{}).Open(context.Background(), mounts, nil, files.Limits{})), files.ErrInvalid, name)
+		assert.ErrorIs(t, errOf(files.NewStore(files.Options{}).Open(context.Background(), mounts, nil, files.Limits{})), errno.Invalid, name)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -208,10 +209,10 @@ func TestVirtualRootShowsTheMounts(t *testing.T) {
 	data := openDir(t, root, "data")
 	text := must(read(data, "deep/in/f"))
 	assert.Equal(t, "text", text)
-	assert.ErrorIs(t, errOf(read(data, "../out/f")), files.ErrDenied, "a directory is a jail, above the mounts too")
+	assert.ErrorIs(t, errOf(read(data, "../out/f")), errno.Denied, "a directory is a jail, above the mounts too")
 	assert.Equal(t, time.Unix(0, 0), must(data.Stat("deep", false)).Modified)
-	assert.ErrorIs(t, errOf(read(root, "data/deep/in/f/")), files.ErrNotDir)
-	assert.ErrorIs(t, errOf(root.Readlink("data")), files.ErrInvalid)
+	assert.ErrorIs(t, errOf(read(root, "data/deep/in/f/")), errno.NotDir)
+	assert.ErrorIs(t, errOf(root.Readlink("data")), errno.Invalid)
 	require.NoError(t, root.Sync())
 }
 
@@ -228,10 +229,10 @@ func TestVirtualRootDoesNotChange(t *testing.T) {
 		"symlink": root.Symlink("a", "l"), "times": root.SetTimes(".", true, &past, nil), "write": write(root, "f", "x"),
 		"write to a directory": write(root, "a", "x"),
 	} {
-		assert.ErrorIs(t, err, files.ErrDenied, name)
+		assert.ErrorIs(t, err, errno.Denied, name)
 	}
-	assert.ErrorIs(t, root.Mkdir("a"), files.ErrExist)
-	assert.ErrorIs(t, root.Rename("a/b/f", root, "a/b"), files.ErrBusy)
+	assert.ErrorIs(t, root.Mkdir("a"), errno.Exist)
+	assert.ErrorIs(t, root.Rename("a/b/f", root, "a/b"), errno.Busy)
 	assert.NoError(t, root.Mkdir("a/b/new"))
 	assert.NoError(t, root.Rename("a/b/f", root, "a/b/new/f"))
 }
@@ -244,8 +245,8 @@ func TestMountAtRoot(t *testing.T) {
 	require.Len(t, view.Preopens(), 1)
 	root := view.Preopens()[0].Dir
 	assert.Equal(t, "guest's own", must(read(root, "etc/passwd")))
-	assert.ErrorIs(t, errOf(read(root, "../outside/secret.txt")), files.ErrDenied)
-	assert.ErrorIs(t, errOf(read(root, "/etc/passwd")), files.ErrDenied)
+	assert.ErrorIs(t, errOf(read(root, "../outside/secret.txt")), errno.Denied)
+	assert.ErrorIs(t, errOf(read(root, "/etc/passwd")), errno.Denied)
 	for _, denial := range view.Journal.Denials() {
 		assert.Empty(t, denial.Allow, "no other mount would help")
 	}
@@ -255,7 +256,7 @@ func TestViewWithoutMounts(t *testing.T) {
 	view := openView(t, files.NewStore(files.Options{}), files.Limits{})
 	root := preopen(t, view, "/")
 	assert.Empty(t, must(root.ReadDir()))
-	assert.ErrorIs(t, errOf(read(root, "etc/passwd")), files.ErrDenied)
+	assert.ErrorIs(t, errOf(read(root, "etc/passwd")), errno.Denied)
 }
 
 func TestClosedHandles(t *testing.T) {
@@ -269,16 +270,16 @@ func TestClosedHandles(t *testing.T) {
 	require.NoError(t, f.Close())
 	require.NoError(t, sub.Close())
 	require.NoError(t, d.Close(), "a preopened directory can be closed")
-	assert.ErrorIs(t, errOf(d.Stat(".", true)), files.ErrBadHandle)
+	assert.ErrorIs(t, errOf(d.Stat(".", true)), errno.BadHandle)
 	assert.NoError(t, errOf(preopen(t, view, "/").Stat("project/f", true)), "which closes nothing else")
-	assert.ErrorIs(t, f.Close(), files.ErrBadHandle)
-	assert.ErrorIs(t, sub.Close(), files.ErrBadHandle)
-	assert.ErrorIs(t, f.SetSize(1), files.ErrBadHandle)
-	assert.ErrorIs(t, errOf(f.Seek(0, io.SeekStart)), files.ErrBadHandle)
+	assert.ErrorIs(t, f.Close(), errno.BadHandle)
+	assert.ErrorIs(t, sub.Close(), errno.BadHandle)
+	assert.ErrorIs(t, f.SetSize(1), errno.BadHandle)
+	assert.ErrorIs(t, errOf(f.Seek(0, io.SeekStart)), errno.BadHandle)
 	require.NoError(t, view.Close())
 	require.NoError(t, view.Close(), "closing again does nothing")
-	assert.ErrorIs(t, errOf(kept.Read(make([]byte, 1))), files.ErrBadHandle)
-	assert.ErrorIs(t, errOf(preopen(t, view, "/").Stat(".", true)), files.ErrBadHandle)
+	assert.ErrorIs(t, errOf(kept.Read(make([]byte, 1))), errno.BadHandle)
+	assert.ErrorIs(t, errOf(preopen(t, view, "/").Stat(".", true)), errno.BadHandle)
 }
 
 func TestInodesAreTheViewsOwn(t *testing.T) {
@@ -355,7 +356,7 @@ func TestUnknownHostErrorsStayWithTheOperator(t *testing.T) {
 	cause := &fs.PathError{Op: "openat", Path: w.path("f"), Err: io.ErrUnexpectedEOF}
 	for range 100 {
 		err := files.Fail(view, "open", "/project/f", cause)
-		assert.ErrorIs(t, err, files.ErrIO)
+		assert.ErrorIs(t, err, errno.IO)
 		assert.ErrorIs(t, err, io.ErrUnexpectedEOF, "the operator can find out")
 		assert.Equal(t, "open /project/f: input/output error", err.Error())
 	}

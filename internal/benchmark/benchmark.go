@@ -18,8 +18,8 @@ import (
 	"time"
 
 	"github.com/caisson-run/caisson/internal/benchmark/guests"
+	"github.com/caisson-run/caisson/internal/interpreter"
 	"github.com/caisson-run/caisson/runtime"
-	"github.com/caisson-run/caisson/runtime/interpreters"
 )
 
 // Options say how much to measure. The zero value measures everything.
@@ -27,7 +27,7 @@ type Options struct {
 	// Compiler compiles Caisson's modules.
 	Compiler runtime.Compiler
 	// Interpreters is where the interpreters of scripts are installed. Scripts are left out if it is empty.
-	Interpreters interpreters.Folder
+	Interpreters interpreter.Folder
 	// Time is how long each row is measured. Zero means 1 s, or 30 ms if Short.
 	Time time.Duration
 	// Short reduces the work of the kernels and leaves out 64 callers with 64 KiB each, which take longest.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/caisson-run/caisson/internal/benchmark/guests"
+	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime"
 	"github.com/caisson-run/caisson/tool"
@@ -35,7 +36,7 @@ parameters:
 `
 
 // manifestOf returns the JSON tool's manifest, as a WASI command or as an Extism plug-in.
-func manifestOf(language guests.Language, abi manifests.ABI) string {
+func manifestOf(language guests.Language, abi modules.ABI) string {
 	snapshot := "auto"
 	if language == guests.Go || language == guests.GoWarm {
 		snapshot = "start" // Go seeds its maps at start-up, so auto takes no snapshot

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/internal/benchmark/guests"
-	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/runtime"
 )
 
@@ -21,8 +21,8 @@ func BenchmarkCall(b *testing.B) {
 	in, err := newInput(smallPayload)
 	require.NoError(b, err)
 	for _, language := range []guests.Language{guests.C, guests.Rust} {
-		for abi, module := range map[manifests.ABI]func(context.Context, guests.Language, string) ([]byte, error){
-			manifests.ABIExtism: guests.Plugin, manifests.ABIWASI: guests.Command,
+		for abi, module := range map[modules.ABI]func(context.Context, guests.Language, string) ([]byte, error){
+			modules.ABIExtism: guests.Plugin, modules.ABIWASI: guests.Command,
 		} {
 			b.Run(string(language)+"/"+string(abi), func(b *testing.B) {
 				source, err := module(b.Context(), language, "")
@@ -33,7 +33,7 @@ func BenchmarkCall(b *testing.B) {
 				loaded, err := written.start(b.Context(), filepath.Join(dir, "cache"))
 				require.NoError(b, err)
 				defer func() { require.NoError(b, loaded.close(context.WithoutCancel(b.Context()))) }()
-				if abi == manifests.ABIWASI {
+				if abi == modules.ABIWASI {
 					require.NoError(b, warm(b.Context(), []*caissonSession{loaded}, in))
 				}
 				measureCalls(b, loaded, in)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/internal/benchmark/guests"
+	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
@@ -85,7 +86,7 @@ func measureExecutor(ctx context.Context, in input, what ExecutorCall, each time
 
 // registerInstants registers the tools to measure and returns the name of the one to call.
 func registerInstants(tools *registry.Registry, what ExecutorCall) (name string, err error) {
-	manifest, err := manifests.Parse("tool.yaml", []byte(manifestOf(guests.C, manifests.ABIWASI)))
+	manifest, err := manifests.Parse("tool.yaml", []byte(manifestOf(guests.C, modules.ABIWASI)))
 	if err != nil {
 		return "", err
 	}

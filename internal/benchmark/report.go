@@ -2,7 +2,7 @@ package benchmark
 
 import (
 	"github.com/caisson-run/caisson/internal/benchmark/guests"
-	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/internal/modules"
 )
 
 // Scheme is a way to run a guest.
@@ -120,9 +120,9 @@ const (
 
 // Script is one way to run a line of code in a language of scripts, with so many callers at a time.
 type Script struct {
-	Language manifests.Language `json:"language"`
-	Scheme   ScriptScheme       `json:"scheme"`
-	Callers  int                `json:"callers"`
+	Language modules.Language `json:"language"`
+	Scheme   ScriptScheme     `json:"scheme"`
+	Callers  int              `json:"callers"`
 	// P50 and P99 are what one call takes, as its caller sees it.
 	P50 float64 `json:"p50_us"`
 	P99 float64 `json:"p99_us"`

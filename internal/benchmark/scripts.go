@@ -15,10 +15,11 @@ import (
 	"time"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/interpreter"
+	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/runtime"
-	"github.com/caisson-run/caisson/runtime/interpreters"
 	"github.com/caisson-run/caisson/tool"
 	tools "github.com/caisson-run/caisson/wasm-tools"
 )
@@ -30,7 +31,7 @@ var scriptFiles embed.FS
 
 // scriptLanguage is a language of scripts, with what is measured in it.
 type scriptLanguage struct {
-	name    manifests.Language
+	name    modules.Language
 	ending  string
 	program string   // the native interpreter
 	itself  string   // prints the path of the running interpreter, which may not be what the shell finds
@@ -44,8 +45,8 @@ const scriptPrints = "2\n"
 
 func scriptLanguages() []scriptLanguage {
 	return []scriptLanguage{
-		{manifests.Python, ".py", "python3", "import sys; print(sys.executable, end='')", []string{"-I", "-c"}, "print(1+1)", tools.ExecutePython},
-		{manifests.JavaScript, ".mjs", "node", "process.stdout.write(process.execPath)", []string{"-e"}, "console.log(1+1)", tools.ExecuteJavaScript},
+		{modules.Python, ".py", "python3", "import sys; print(sys.executable, end='')", []string{"-I", "-c"}, "print(1+1)", "execute_python"},
+		{modules.JavaScript, ".mjs", "node", "process.stdout.write(process.execPath)", []string{"-e"}, "console.log(1+1)", "execute_javascript"},
 	}
 }
 
@@ -83,8 +84,8 @@ func (b *bench) scriptsIn(ctx context.Context, language scriptLanguage) (err err
 	} else {
 		ways = append(ways, native)
 	}
-	interpreter, found := interpreters.For(string(language.name))
-	if !found || b.Interpreters == "" || !b.Interpreters.Has(interpreter) {
+	wanted, found := interpreter.For(string(language.name))
+	if !found || b.Interpreters == "" || !b.Interpreters.Has(wanted) {
 		b.leaveOut("scripts in "+string(language.name), fmt.Errorf("the interpreter is not installed; run \"caisson interpreters install %s\"", language.name))
 		return nil
 	}
@@ -180,7 +181,7 @@ func (b *bench) openScripts(ctx context.Context, language scriptLanguage) (_ *sc
 			err = errors.Join(err, s.close(ctx))
 		}
 	}()
-	options := runtime.Options{CacheDir: filepath.Join(b.dir, "scripts"), Compiler: b.Compiler, Interpreters: b.Interpreters, Running: 1 << 10}
+	options := runtime.Options{CacheDir: filepath.Join(b.dir, "scripts"), Compiler: b.Compiler, Interpreters: string(b.Interpreters), Running: 1 << 10}
 	if s.runtime, err = runtime.New(ctx, options); err != nil {
 		return nil, err
 	}

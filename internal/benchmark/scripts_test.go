@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/caisson-run/caisson/runtime/interpreters"
+	"github.com/caisson-run/caisson/internal/interpreter"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -45,7 +45,7 @@ func TestCompeteScripts(t *testing.T) {
 
 // TestScriptsLeftOut: what is not installed is left out, with what to do about it.
 func TestScriptsLeftOut(t *testing.T) {
-	for _, folder := range []interpreters.Folder{"", interpreters.Folder(t.TempDir())} {
+	for _, folder := range []interpreter.Folder{"", interpreter.Folder(t.TempDir())} {
 		b := newBench(Options{Interpreters: folder, Short: true}, t.TempDir())
 		require.NoError(t, b.scripts(t.Context()))
 		assert.Empty(t, b.report.Scripts)

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/caisson-run/caisson/internal/benchmark/guests"
-	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/runtime"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -127,7 +127,7 @@ func newSubject(ctx context.Context, language guests.Language, dir string, compi
 	if err != nil {
 		return nil, err
 	}
-	ours, err := newCaissonTool(filepath.Join(dir, "tool-"+string(language)), manifestOf(language, manifests.ABIWASI), command, compiler)
+	ours, err := newCaissonTool(filepath.Join(dir, "tool-"+string(language)), manifestOf(language, modules.ABIWASI), command, compiler)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +140,7 @@ func (s *subject) plug(ctx context.Context, dir string, compiler runtime.Compile
 	if err != nil {
 		return err
 	}
-	plugged, err := newCaissonTool(filepath.Join(dir, "plugin-"+string(s.language)), manifestOf(s.language, manifests.ABIExtism), plugin, compiler)
+	plugged, err := newCaissonTool(filepath.Join(dir, "plugin-"+string(s.language)), manifestOf(s.language, modules.ABIExtism), plugin, compiler)
 	if err != nil {
 		return err
 	}

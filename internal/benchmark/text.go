@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/caisson-run/caisson/internal/benchmark/guests"
-	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/internal/modules"
 )
 
 // Text returns the report as tables for people to read.
@@ -150,8 +150,8 @@ func (r *Report) executorTable(b *strings.Builder) {
 
 // scriptTables writes a table for each language of scripts.
 func (r *Report) scriptTables(b *strings.Builder) {
-	rows := map[manifests.Language][]Script{}
-	var languages []manifests.Language
+	rows := map[modules.Language][]Script{}
+	var languages []modules.Language
 	for _, row := range r.Scripts {
 		if rows[row.Language] == nil {
 			languages = append(languages, row.Language)
@@ -163,7 +163,7 @@ func (r *Report) scriptTables(b *strings.Builder) {
 	}
 }
 
-func scriptTable(b *strings.Builder, language manifests.Language, rows []Script) {
+func scriptTable(b *strings.Builder, language modules.Language, rows []Script) {
 	first, several := rows[0].Callers, rows[len(rows)-1].Callers
 	heading := []string{"scheme", "p50 µs", "p99 µs", "÷ native start", "bar", fmt.Sprintf("calls/s of %d", first)}
 	if several != first {

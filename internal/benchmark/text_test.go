@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/internal/benchmark/guests"
-	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/internal/modules"
 )
 
 func TestText(t *testing.T) {
@@ -30,14 +30,14 @@ func TestText(t *testing.T) {
 	ratios(larger)
 	rows = append(rows, larger...)
 	scripts := []Script{
-		{Language: manifests.Python, Scheme: NativeStart, Callers: 1, P50: 16000, P99: 20000, CallsPerSecond: 60},
-		{Language: manifests.Python, Scheme: ScriptExecutor, Callers: 1, P50: 640, P99: 1000, CallsPerSecond: 1500},
+		{Language: modules.Python, Scheme: NativeStart, Callers: 1, P50: 16000, P99: 20000, CallsPerSecond: 60},
+		{Language: modules.Python, Scheme: ScriptExecutor, Callers: 1, P50: 640, P99: 1000, CallsPerSecond: 1500},
 	}
 	scriptRatios(scripts)
 	scripts = append(scripts,
-		Script{Language: manifests.Python, Scheme: NativeStart, Callers: 8, P99: 90000, CallsPerSecond: 120},
-		Script{Language: manifests.Python, Scheme: ScriptExecutor, Callers: 8, P99: 8000, CallsPerSecond: 2900},
-		Script{Language: manifests.JavaScript, Scheme: ScriptDriver, Callers: 1, P50: 50, P99: 100, CallsPerSecond: 20000},
+		Script{Language: modules.Python, Scheme: NativeStart, Callers: 8, P99: 90000, CallsPerSecond: 120},
+		Script{Language: modules.Python, Scheme: ScriptExecutor, Callers: 8, P99: 8000, CallsPerSecond: 2900},
+		Script{Language: modules.JavaScript, Scheme: ScriptDriver, Callers: 1, P50: 50, P99: 100, CallsPerSecond: 20000},
 	)
 	report := Report{
 		Machine:           Machine{"plan9", "amd64", 2, "go1.26"},

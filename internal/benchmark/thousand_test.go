@@ -20,7 +20,7 @@ import (
 	"github.com/tetratelabs/wazero"
 
 	"github.com/caisson-run/caisson/internal/benchmark/guests"
-	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/runtime"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -108,7 +108,7 @@ func loadThousand(b *testing.B, variantOf func([]byte, int) ([]byte, error)) []*
 	for number := range thousandTools {
 		module, err := variantOf(source, number)
 		require.NoError(b, err)
-		written, err := newCaissonTool(filepath.Join(dir, strconv.Itoa(number)), manifestOf(guests.C, manifests.ABIWASI), module, runtime.Compiler{})
+		written, err := newCaissonTool(filepath.Join(dir, strconv.Itoa(number)), manifestOf(guests.C, modules.ABIWASI), module, runtime.Compiler{})
 		require.NoError(b, err)
 		loaded, err := written.load(b.Context(), rt)
 		require.NoError(b, err)

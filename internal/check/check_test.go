@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/caisson-run/caisson/internal/mistake"
 	"github.com/caisson-run/caisson/manifests"
 )
 
@@ -30,7 +31,7 @@ func writeFiles(t *testing.T, files map[string]string) (folder string) {
 	return folder
 }
 
-func kindsOf(problems []manifests.Problem) (kinds []manifests.ProblemKind) {
+func kindsOf(problems []manifests.Problem) (kinds []mistake.Kind) {
 	for _, p := range problems {
 		kinds = append(kinds, p.Kind)
 	}
@@ -38,7 +39,7 @@ func kindsOf(problems []manifests.Problem) (kinds []manifests.ProblemKind) {
 }
 
 func TestRun(t *testing.T) {
-	type kinds = []manifests.ProblemKind
+	type kinds = []mistake.Kind
 	wasm := "schema: caisson/v1\ndescription: A tool.\nname: a\nmodule: {path: a.wasm}\n"
 	for name, test := range map[string]struct {
 		files              map[string]string
@@ -48,8 +49,8 @@ func TestRun(t *testing.T) {
 		policies           int
 	}{
 		"a manifest":   {files: map[string]string{"tool.yaml": client + "a"}, valid: true},
-		"an empty one": {files: map[string]string{"tool.yaml": ""}, problems: kinds{manifests.Syntax}},
-		"no manifest":  {files: map[string]string{"readme.txt": ""}, problems: kinds{manifests.Missing}},
+		"an empty one": {files: map[string]string{"tool.yaml": ""}, problems: kinds{mistake.Syntax}},
+		"no manifest":  {files: map[string]string{"readme.txt": ""}, problems: kinds{mistake.Missing}},
 		"one name twice": {
 			files:    map[string]string{"a.tool.yaml": client + "a", "b.tool.yaml": client + "a"},
 			problems: kinds{duplicateName},

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/caisson-run/caisson/internal/mistake"
 	"github.com/caisson-run/caisson/internal/terminal"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
@@ -31,7 +32,7 @@ func discoverAll(ctx context.Context, paths []string) (
 			return nil, nil, nil, err
 		}
 		if len(found) == 0 && len(inside) > 0 {
-			wrong = slices.DeleteFunc(wrong, func(p manifests.Problem) bool { return p.Kind == manifests.Missing })
+			wrong = slices.DeleteFunc(wrong, func(p manifests.Problem) bool { return p.Kind == mistake.Missing })
 		}
 		files, policies, problems = append(files, found...), append(policies, inside...), append(problems, wrong...)
 	}
@@ -56,7 +57,7 @@ func discover(ctx context.Context, path string) (files []string, problems []mani
 		}
 	}
 	if len(files)+len(problems) == 0 {
-		problems = append(problems, problemIn(path, manifests.Missing, "there is no manifest in this folder",
+		problems = append(problems, problemIn(path, mistake.Missing, "there is no manifest in this folder",
 			cmp.Or(ExtismHint("caisson validate ", path), "manifests are named tool.yaml, tool.json or NAME.tool.yaml")))
 	}
 	return files, problems, nil
@@ -117,9 +118,9 @@ func isPolicy(path string) bool {
 	if manifests.IsManifestName(filepath.Base(path)) || extism.IsManifest(path) {
 		return false
 	}
-	isOther := func(p manifests.Problem) bool { return p.Kind == manifests.OtherDocument }
+	isOther := func(p manifests.Problem) bool { return p.Kind == mistake.OtherDocument }
 	isSchema := func(p manifests.Problem) bool { return p.Path == "schema" }
-	isUnknown := func(p manifests.Problem) bool { return p.Kind == manifests.UnknownKey }
+	isUnknown := func(p manifests.Problem) bool { return p.Kind == mistake.UnknownKey }
 	_, err := manifests.Load(path)
 	asManifest := problemsOf(err)
 	_, err = manifests.LoadPolicy(path)

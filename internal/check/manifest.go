@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/internal/keypath"
+	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/internal/schema"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime"
@@ -53,7 +54,7 @@ func (c *checker) manifest(ctx context.Context, m *manifests.Manifest) (problems
 func (c *checker) moduleProblem(m *manifests.Manifest, err error) manifests.Problem {
 	key, text, fix := "module.path", err.Error(), "compile the tool as a WASI command, for Go with GOOS=wasip1 GOARCH=wasm"
 	file := m.Module.Path
-	if m.Module.Language != manifests.LanguageNone {
+	if m.Module.Language != modules.LanguageNone {
 		key, fix = "module.script", "correct the script or its packages"
 	}
 	if library := libraryOf(err); library != "" {
@@ -65,7 +66,7 @@ func (c *checker) moduleProblem(m *manifests.Manifest, err error) manifests.Prob
 		text, fix = problem, advice
 	case errors.Is(err, runtime.ErrDigest):
 		key, fix = "module.sha256", "find out who changed the module; if the change is wanted, pin the new digest"
-	case m.Module.Language == manifests.LanguageNone &&
+	case m.Module.Language == modules.LanguageNone &&
 		IsMissing(filepath.Join(filepath.Dir(m.File), filepath.FromSlash(file))):
 		fix = "compile the tool"
 		if c.SkipFlag != "" {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/caisson-run/caisson/internal/mistake"
 	"github.com/caisson-run/caisson/internal/names"
 	"github.com/caisson-run/caisson/internal/unapplied"
 	"github.com/caisson-run/caisson/manifests"
@@ -32,7 +33,7 @@ func (c *checker) policy(ctx context.Context, file string, beside []*manifests.M
 		}
 		loaded, empty := loadable(ctx, source)
 		if tools = append(tools, loaded...); empty {
-			warnings = append(warnings, policy.Problem(at, manifests.Missing,
+			warnings = append(warnings, policy.Problem(at, mistake.Missing,
 				fmt.Sprintf("there is no manifest in the folder %q", source),
 				"manifests are named tool.yaml, tool.json or NAME.tool.yaml"))
 		}
@@ -51,7 +52,7 @@ func (c *checker) policy(ctx context.Context, file string, beside []*manifests.M
 	near := func(name string) []string { return known.Nearest(name, 3) }
 	profile, err := policy.ProfileNamed("")
 	if err != nil {
-		return append(problems, policy.Problem("profile", manifests.InvalidValue, err.Error(),
+		return append(problems, policy.Problem("profile", mistake.InvalidValue, err.Error(),
 			"name a profile that exists")), nil
 	}
 	if len(problems) == 0 { // a source that is missing stops every call

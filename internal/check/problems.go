@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/caisson-run/caisson/internal/mistake"
 	"github.com/caisson-run/caisson/internal/terminal"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
@@ -13,34 +14,34 @@ import (
 
 // Kinds of problems that no reader of one manifest finds.
 const (
-	unreadable    manifests.ProblemKind = "unreadable"     // a file or folder cannot be read
-	badModule     manifests.ProblemKind = "module"         // the module cannot be used
-	duplicateName manifests.ProblemKind = "duplicate_name" // two tools have the same name
-	repeatedSeed  manifests.ProblemKind = "repeated_seed"  // calls may see the same random numbers; always a warning
+	unreadable    mistake.Kind = "unreadable"     // a file or folder cannot be read
+	badModule     mistake.Kind = "module"         // the module cannot be used
+	duplicateName mistake.Kind = "duplicate_name" // two tools have the same name
+	repeatedSeed  mistake.Kind = "repeated_seed"  // calls may see the same random numbers; always a warning
 	// A policy statement has no effect on the checked tools; always a warning.
-	notApplied manifests.ProblemKind = "not_applied"
+	notApplied mistake.Kind = "not_applied"
 	// No call of a tool can run under the policy on this machine; always a warning.
-	stopsCalls manifests.ProblemKind = "stops_calls"
+	stopsCalls mistake.Kind = "stops_calls"
 	// The module has no import to use a requested permission; always a warning.
-	unusedPermission manifests.ProblemKind = "unused_permission"
+	unusedPermission mistake.Kind = "unused_permission"
 	// Neither the module nor a library that it needs imports from a library; always a warning.
-	unusedLibrary manifests.ProblemKind = "unused_library"
+	unusedLibrary mistake.Kind = "unused_library"
 	// The module imports functions that only an embedding program can offer; always a warning.
-	needsProgram manifests.ProblemKind = "needs_program"
+	needsProgram mistake.Kind = "needs_program"
 	// A default does not fit its own schema; always a warning.
-	unusedDefault manifests.ProblemKind = "unused_default"
+	unusedDefault mistake.Kind = "unused_default"
 	// Arguments are inserted into text that may be a script; always a warning.
-	codeInjection manifests.ProblemKind = "code_injection"
+	codeInjection mistake.Kind = "code_injection"
 	// The tool to use instead of a deprecated one is not among those checked; always a warning.
-	unknownSuccessor manifests.ProblemKind = "unknown_successor"
+	unknownSuccessor mistake.Kind = "unknown_successor"
 	// A parameter cannot be passed as the manifest says; always a warning.
-	unusableParameter manifests.ProblemKind = "unusable_parameter"
+	unusableParameter mistake.Kind = "unusable_parameter"
 	// The module needs more memory to start than it may have; always a warning.
-	oversizeModule manifests.ProblemKind = "oversize_module"
+	oversizeModule mistake.Kind = "oversize_module"
 )
 
 // problemIn returns a problem of a whole file or folder.
-func problemIn(file string, kind manifests.ProblemKind, message, fix string) manifests.Problem {
+func problemIn(file string, kind mistake.Kind, message, fix string) manifests.Problem {
 	return manifests.Problem{File: file, Line: 1, Column: 1, Kind: kind, Message: message, Fix: fix}
 }
 

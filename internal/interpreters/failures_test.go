@@ -12,7 +12,7 @@ import (
 // TestFailuresOfPrograms: a program that fails says why in its own words, although its interpreter
 // looked for files of its own that nobody granted.
 func TestFailuresOfPrograms(t *testing.T) {
-	python := load(t, newRuntime(t), interpreter(t, "python"), `["-c", "{code}"]`, time.Minute)
+	python := load(t, newRuntime(t), interpreterOf(t, "python"), `["-c", "{code}"]`, time.Minute)
 	for code, want := range map[string]tool.Result{
 		"import sys; sys.exit(3)": {Kind: tool.ToolFailed, Error: "the tool exited with code 3"},
 		"raise ValueError(1)": {Kind: tool.ToolFailed, Error: "the tool exited with code 1:\nTraceback (most recent call last):\n" +

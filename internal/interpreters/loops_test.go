@@ -90,7 +90,7 @@ func TestJavaScript(t *testing.T) {
 
 // endAll has an interpreter run the programs, each in a subtest, and the control, which ends.
 func endAll(t *testing.T, language, args, answer string, control program, programs []program) {
-	module, r := interpreter(t, language), newRuntime(t)
+	module, r := interpreterOf(t, language), newRuntime(t)
 	run, patient := load(t, r, module, args, deadline), load(t, r, module, args, time.Minute)
 	outcome, err := patient.Invoke(t.Context(), control.invocation(t))
 	require.NoError(t, err, outcome.Log)

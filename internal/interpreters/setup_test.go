@@ -12,24 +12,24 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/interpreter"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime"
-	"github.com/caisson-run/caisson/runtime/interpreters"
 	"github.com/caisson-run/caisson/tool"
 )
 
 // installed returns the folder of the interpreters.
-func installed(t testing.TB) interpreters.Folder {
+func installed(t testing.TB) interpreter.Folder {
 	t.Helper()
 	dir := os.Getenv("CAISSON_INTERPRETERS")
 	require.NotEmpty(t, dir, "CAISSON_INTERPRETERS has to name the folder of the interpreters; `make interpreters` sets it")
-	return interpreters.Folder(dir)
+	return interpreter.Folder(dir)
 }
 
-// interpreter returns the module of a language's interpreter.
-func interpreter(t testing.TB, language string) []byte {
+// interpreterOf returns the module of a language's interpreter.
+func interpreterOf(t testing.TB, language string) []byte {
 	t.Helper()
-	i, found := interpreters.For(language)
+	i, found := interpreter.For(language)
 	require.True(t, found)
 	module, err := installed(t).Read(i)
 	require.NoError(t, err)
@@ -40,7 +40,7 @@ func interpreter(t testing.TB, language string) []byte {
 func newRuntime(t testing.TB) *runtime.Runtime {
 	t.Helper()
 	r, err := runtime.New(t.Context(), runtime.Options{
-		Limits: runtime.Limits{Memory: 512 << 20, Timeout: time.Minute}, Interpreters: installed(t), CacheDir: filepath.Join(string(installed(t)), "compiled"),
+		Limits: runtime.Limits{Memory: 512 << 20, Timeout: time.Minute}, Interpreters: string(installed(t)), CacheDir: filepath.Join(string(installed(t)), "compiled"),
 		LookupEnv: func(name string) (string, bool) { return "sesame-" + name, name == "API_KEY" },
 	})
 	require.NoError(t, err)

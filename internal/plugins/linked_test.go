@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tetratelabs/wazero"
 
+	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/internal/testsize"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/extism"
@@ -163,7 +164,7 @@ func TestRandomLibrariesAnswerTheSame(t *testing.T) {
 	random := rand.New(rand.NewPCG(4, 23))
 	answers := map[string]bool{}
 	for range testsize.Of(10, 100) {
-		libraries := random.IntN(manifests.MaxLibraries) + 1
+		libraries := random.IntN(modules.MaxLibraries) + 1
 		calls := func(from int) (imports []string, body string) {
 			for library := from; library < libraries; library++ {
 				for range random.IntN(3) {

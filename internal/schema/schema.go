@@ -74,6 +74,15 @@ func Known(source json.RawMessage) *Schema {
 	})}
 }
 
+// MarshalJSON returns the schema as [Schema.JSON] does.
+func (s *Schema) MarshalJSON() ([]byte, error) { return s.source, nil }
+
+// UnmarshalJSON sets the schema to the one that [Known] returns.
+func (s *Schema) UnmarshalJSON(source []byte) error {
+	*s = *Known(bytes.Clone(source))
+	return nil
+}
+
 // JSON returns the schema as compact JSON, with its keys in the order of the source. The caller must
 // not modify it.
 func (s *Schema) JSON() json.RawMessage { return s.source }

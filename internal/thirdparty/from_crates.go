@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/caisson-run/caisson/runtime/interpreters"
+	"github.com/caisson-run/caisson/internal/interpreter"
 )
 
 // rustToolchain compiles what crates.io has. Cargo checks the digest of each crate against the
@@ -55,8 +55,8 @@ func (c crate) build(ctx context.Context, w workshop, out string) error {
 type interpreterModule string
 
 // interpreter returns the interpreter, and the name and the version of the package with its sources.
-func (m interpreterModule) interpreter() (i interpreters.Interpreter, origin, version string) {
-	i, _ = interpreters.For(string(m)) // the catalogue's tests look at each
+func (m interpreterModule) interpreter() (i interpreter.Interpreter, origin, version string) {
+	i, _ = interpreter.For(string(m)) // the catalogue's tests look at each
 	sources, _, _ := strings.Cut(i.Origin, ",")
 	at := strings.LastIndex(sources, " ")
 	return i, sources[:max(at, 0)], sources[at+1:]
@@ -76,7 +76,7 @@ func (interpreterModule) needs() []string { return []string{"cargo", "python3"} 
 
 func (m interpreterModule) build(ctx context.Context, w workshop, out string) error {
 	i, _, _ := m.interpreter()
-	folder := interpreters.Folder(filepath.Join(w.dir, "interpreters"))
+	folder := interpreter.Folder(filepath.Join(w.dir, "interpreters"))
 	if !folder.Has(i) {
 		if err := folder.Install(ctx, i, nil); err != nil {
 			return err

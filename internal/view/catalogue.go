@@ -8,6 +8,7 @@ import (
 	"github.com/caisson-run/caisson/internal/terminal"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
+	"github.com/caisson-run/caisson/tool"
 )
 
 // Catalogue is what "caisson list" prints.
@@ -58,7 +59,7 @@ func notesOn(t registry.Listing) (notes []string) {
 	}{
 		{t.ReadOnly, "read-only"}, {t.Execution == manifests.ExecutionClient, "run by the client"},
 		{t.Asks != "", "needs approval"},
-		{t.Type != manifests.FunctionTool, string(t.Type)}, {t.Final, "final"}, {t.Hidden, "hidden"},
+		{t.Type != tool.FunctionCall, string(t.Type)}, {t.Final, "final"}, {t.Hidden, "hidden"},
 	} {
 		if note.is {
 			notes = append(notes, note.note)

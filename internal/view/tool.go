@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/runtime"
@@ -142,13 +143,13 @@ func reuseOf(b manifests.Behavior, usual time.Duration) reuse {
 
 // AddModule adds the tool's module as its manifest describes it, with the facts read from the file. err is the reason
 // why it cannot be used.
-func (t *Tool) AddModule(m manifests.Module, info runtime.ModuleInfo, err error) {
+func (t *Tool) AddModule(m modules.Module, info runtime.ModuleInfo, err error) {
 	t.Module = toolModule{
 		Path: m.Path, SHA256: info.SHA256, Pinned: m.SHA256 != "", Bytes: info.Bytes,
 		Imports: List(slices.Compact(info.Imports)), Exports: List(info.Exports), Libraries: List(info.Libraries),
 		MemoryBytes: info.MemoryBytes, Interpreter: info.Interpreter,
 		SeededGenerators: List(info.SeededGenerators), Unused: List(info.Unused),
-		SuccessCodes: slices.Concat([]int{0}, m.SuccessCodes), StderrPrivate: m.Stderr == manifests.StderrPrivate,
+		SuccessCodes: slices.Concat([]int{0}, m.SuccessCodes), StderrPrivate: m.Stderr == modules.StderrPrivate,
 	}
 	if err != nil {
 		t.Module.Problem = err.Error()

@@ -17,6 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/hostfuncs"
+	"github.com/caisson-run/caisson/internal/mistake"
+	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime"
 	"github.com/caisson-run/caisson/tool"
@@ -56,9 +58,9 @@ func TestAllOfAManifestIsTranslated(t *testing.T) {
 	assert.Equal(t, "plugin_count_vowels", m.Name)
 	assert.Equal(t, "count_vowels.wasm", m.Module.Path)
 	assert.Equal(t, "0c1779c48f56f94b3e3624d76f55e38215870c59ccb3d41f6ba8b2bc22f218f5", m.Module.SHA256)
-	assert.Equal(t, manifests.ABIExtism, m.Module.ABI)
+	assert.Equal(t, modules.ABIExtism, m.Module.ABI)
 	assert.Equal(t, "count_vowels", m.Module.Entry)
-	assert.Equal(t, manifests.Stdin{Mode: manifests.StdinParam, Param: "input"}, m.Module.Stdin)
+	assert.Equal(t, modules.Stdin{Mode: modules.StdinParam, Param: "input"}, m.Module.Stdin)
 	assert.Equal(t, map[string]string{"vowels": "aeiou"}, m.Module.Config)
 	assert.Equal(t, manifests.Bytes(64<<16), m.Limits.Memory)
 	assert.Equal(t, manifests.Bytes(4096), m.Limits.HTTPBytes)
@@ -137,12 +139,12 @@ func TestMembersThatAreTranslated(t *testing.T) {
 		"3: memory.max_pages is limits.memory: 4096KiB",
 		"3: memory.max_http_response_bytes is limits.http_bytes: 4096B",
 	}, members)
-	assert.Equal(t, manifests.StdoutText, done.Manifests[0].Module.Stdout, "the output is what the plug-in wrote")
+	assert.Equal(t, modules.StdoutText, done.Manifests[0].Module.Stdout, "the output is what the plug-in wrote")
 }
 
 // TestVariablesAreLimited: Extism's variables have less than max_var_bytes, and 0 allows none.
 func TestVariablesAreLimited(t *testing.T) {
-	for most, want := range map[string]manifests.Bytes{"0": 1, "1": 1, "100": 99, "1048575": 1048574, "1048576": 0, "2097152": 0} {
+	for most, want := range map[string]int64{"0": 1, "1": 1, "100": 99, "1048575": 1048574, "1048576": 0, "2097152": 0} {
 		done, err := Load(placed(t, "noop.wasm", `{"wasm": [{"path": "noop.wasm"}], "memory": {"max_var_bytes": `+most+`}}`))
 		require.NoError(t, err)
 		assert.Equal(t, want, done.Manifests[0].Module.Variables, most)
@@ -338,7 +340,7 @@ func TestModulesBesideTheMainOneAreLibraries(t *testing.T) {
 	assert.Equal(t, map[string]string{"lib": "lib.wasm"}, m.Module.Libraries)
 	assert.Empty(t, m.Module.SHA256, "nothing is pinned")
 	assert.Equal(t, [3]int{1, 2, 3}, [3]int{m.Line("module.libraries"), m.Line("module.libraries.lib"), m.Line("module.path")})
-	assert.Equal(t, "wasm[0].path", m.Problem("module.libraries.lib", manifests.Conflict, "", "").Path)
+	assert.Equal(t, "wasm[0].path", m.Problem("module.libraries.lib", mistake.Conflict, "", "").Path)
 
 	const lib, main = "06722442359e22194cefed6a489047b2adf0961613a266223c464ce52caf2d6e", "edbec9a2ede45521b1677ca4749cdaab4cf34964e573df06a61489849565ef26"
 	info, err := runtime.InspectModule(m)
@@ -359,7 +361,7 @@ func TestModulesBesideTheMainOneAreLibraries(t *testing.T) {
 // TestLibrariesThatCannotBeNamed: what is wrong is said where it is written.
 func TestLibrariesThatCannotBeNamed(t *testing.T) {
 	var many []string
-	for i := range manifests.MaxLibraries + 2 {
+	for i := range modules.MaxLibraries + 2 {
 		many = append(many, fmt.Sprintf(`{"path": "noop.wasm", "name": "n%d"}`, i))
 	}
 	for modules, want := range map[string]string{

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/internal/keypath"
+	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/manifests"
 )
 
@@ -43,10 +44,10 @@ func FuzzLoad(f *testing.F) {
 		require.NotEmpty(t, done.Manifests)
 		checkPlaces(t, file, done.Notes)
 		for _, m := range done.Manifests {
-			assert.Equal(t, manifests.ABIExtism, m.Module.ABI)
+			assert.Equal(t, modules.ABIExtism, m.Module.ABI)
 			assert.Contains(t, []string{"a.wasm", "b.wasm", "c.wasm"}, m.Module.Path)
 			for name := range m.Module.Libraries {
-				assert.True(t, manifests.IsLibraryName(name))
+				assert.True(t, modules.LibraryName.MatchString(name))
 				assert.GreaterOrEqual(t, m.Line(keypath.Key("module.libraries", name)), 1)
 			}
 		}

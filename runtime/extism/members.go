@@ -11,6 +11,7 @@ import (
 
 	"github.com/caisson-run/caisson/internal/jsontext"
 	"github.com/caisson-run/caisson/internal/keypath"
+	"github.com/caisson-run/caisson/internal/mistake"
 	"github.com/caisson-run/caisson/internal/spelling"
 	"github.com/caisson-run/caisson/manifests"
 )
@@ -47,7 +48,7 @@ func (t *translation) readMembers() error {
 		case jsontext.Null:
 			t.note(at, "null, which the plug-in reads as an empty text", "write a text, or remove it")
 		default:
-			problems = append(problems, t.problem(at, manifests.WrongType, "want a text", "write it in quotes"))
+			problems = append(problems, t.problem(at, mistake.WrongType, "want a text", "write it in quotes"))
 		}
 	}
 	if len(problems) > 0 {
@@ -63,13 +64,13 @@ func (t *translation) readModules(list jsontext.Value) (problems []manifests.Pro
 		if list.Kind() == jsontext.Object {
 			module = "{…}"
 		}
-		problems = append(problems, t.problem("wasm", manifests.WrongType, "want a list, got "+kinds[list.Kind()], `write "wasm": [`+module+"]"))
+		problems = append(problems, t.problem("wasm", mistake.WrongType, "want a list, got "+kinds[list.Kind()], `write "wasm": [`+module+"]"))
 	}
 	for i, module := range list.Elements() {
 		at := fmt.Sprintf("wasm[%d]", i)
 		t.places[at], _ = module.Span()
 		if module.Kind() != jsontext.Object {
-			problems = append(problems, t.problem(at, manifests.WrongType, "want an object, got "+kinds[module.Kind()], "write "+moduleOf(module)))
+			problems = append(problems, t.problem(at, mistake.WrongType, "want an object, got "+kinds[module.Kind()], "write "+moduleOf(module)))
 			continue
 		}
 		problems = append(problems, t.members(module, at+".", knownModule)...)
@@ -95,13 +96,13 @@ func moduleOf(given jsontext.Value) string {
 
 // unread returns the error for a text that is not JSON, or has a member twice.
 func (t *translation) unread(err error) error {
-	problem := t.problem("", manifests.Syntax, "this is no manifest of Extism: "+err.Error(), example)
+	problem := t.problem("", mistake.Syntax, "this is no manifest of Extism: "+err.Error(), example)
 	wrong, ok := errors.AsType[*jsontext.Error](err)
 	if !ok {
 		return &manifests.Error{Problems: []manifests.Problem{problem}}
 	}
 	if wrong.Err == jsontext.ErrRepeated {
-		problem.Path, problem.Kind = jsontext.Key(wrong.Path, nil), manifests.DuplicateKey
+		problem.Path, problem.Kind = jsontext.Key(wrong.Path, nil), mistake.DuplicateKey
 		problem.Message, problem.Fix = wrong.Error(), "keep one of them"
 	}
 	problem.Line, problem.Column = t.position(wrong.Offset)
@@ -118,7 +119,7 @@ func (t *translation) members(object jsontext.Value, prefix string, known []stri
 			continue
 		}
 		if same := slices.IndexFunc(known, func(k string) bool { return strings.EqualFold(k, name) }); same >= 0 {
-			problems = append(problems, t.problem(prefix+name, manifests.UnknownKey, fmt.Sprintf("unknown key %q", name), fmt.Sprintf("write it as %q", known[same])))
+			problems = append(problems, t.problem(prefix+name, mistake.UnknownKey, fmt.Sprintf("unknown key %q", name), fmt.Sprintf("write it as %q", known[same])))
 			continue
 		}
 		fix := "remove it, or write a manifest of Caisson"
@@ -162,11 +163,11 @@ func (t *translation) checkSource(module jsontext.Value, at string) (problems []
 	}
 	switch {
 	case given("url"):
-		problems = append(problems, t.problem(at+".url", manifests.NotEnforced, "this version of Caisson does not download modules", "download it once, write its path instead, and pin its SHA-256 as hash"))
+		problems = append(problems, t.problem(at+".url", mistake.NotEnforced, "this version of Caisson does not download modules", "download it once, write its path instead, and pin its SHA-256 as hash"))
 	case given("data"):
-		problems = append(problems, t.problem(at+".data", manifests.NotEnforced, "this version of Caisson does not load modules that are written into a manifest", "write the module to a file, and its path here"))
+		problems = append(problems, t.problem(at+".data", mistake.NotEnforced, "this version of Caisson does not load modules that are written into a manifest", "write the module to a file, and its path here"))
 	case !given("path") || module.Get("path").String() == "" && module.Get("path").Kind() == jsontext.String:
-		problems = append(problems, t.problem(at, manifests.Missing, "the module has no path", "write the path of a file, such as plugin.wasm"))
+		problems = append(problems, t.problem(at, mistake.Missing, "the module has no path", "write the path of a file, such as plugin.wasm"))
 	}
 	return problems
 }
@@ -175,7 +176,7 @@ func (t *translation) checkSource(module jsontext.Value, at string) (problems []
 func (t *translation) mistyped(err error) error {
 	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
 	if !ok {
-		return t.refused("", manifests.Syntax, "this is no manifest of Extism: "+err.Error(), example)
+		return t.refused("", mistake.Syntax, "this is no manifest of Extism: "+err.Error(), example)
 	}
 	wanted := map[reflect.Kind]string{
 		reflect.String: "a text", reflect.Slice: "a list", reflect.Map: "an object", reflect.Struct: "an object", reflect.Pointer: "an object",
@@ -186,7 +187,7 @@ func (t *translation) mistyped(err error) error {
 	if kind == "number" && number == "" {
 		got = "a number"
 	}
-	problem := t.problem(wrong.Field, manifests.WrongType, fmt.Sprintf("want %s, got %s", wanted, got), example)
+	problem := t.problem(wrong.Field, mistake.WrongType, fmt.Sprintf("want %s, got %s", wanted, got), example)
 	if wrong.Field != "" {
 		problem.Fix = "write " + wanted
 	}
@@ -194,7 +195,7 @@ func (t *translation) mistyped(err error) error {
 }
 
 // refused returns the error of a manifest that cannot be translated.
-func (t *translation) refused(key string, kind manifests.ProblemKind, message, fix string) error {
+func (t *translation) refused(key string, kind mistake.Kind, message, fix string) error {
 	return &manifests.Error{Problems: []manifests.Problem{t.problem(key, kind, message, fix)}}
 }
 
@@ -203,7 +204,7 @@ func (t *translation) note(key, message, fix string) {
 }
 
 // problem returns a problem at a member, or at the nearest one around it.
-func (t *translation) problem(key string, kind manifests.ProblemKind, message, fix string) manifests.Problem {
+func (t *translation) problem(key string, kind mistake.Kind, message, fix string) manifests.Problem {
 	at := t.place(key)
 	return manifests.Problem{File: t.file, Line: at.Line, Column: at.Column, Path: key, Kind: kind, Message: message, Fix: fix}
 }
@@ -241,7 +242,7 @@ var origins = []struct{ key, member, numbers string }{
 func outOfRange(problems []manifests.Problem) []manifests.Problem {
 	for i, p := range problems {
 		for _, o := range origins {
-			if p.Kind == manifests.OutOfRange && o.numbers != "" && p.Path == o.member {
+			if p.Kind == mistake.OutOfRange && o.numbers != "" && p.Path == o.member {
 				problems[i].Fix = "write " + o.numbers
 			}
 		}

@@ -21,6 +21,7 @@ import (
 	extism "github.com/extism/go-sdk"
 
 	"github.com/caisson-run/caisson/internal/hostfile"
+	"github.com/caisson-run/caisson/internal/mistake"
 	"github.com/caisson-run/caisson/manifests"
 )
 
@@ -43,7 +44,7 @@ type Member struct {
 }
 
 // NoEquivalent is the kind of a note about what Caisson does not do, or not by a manifest.
-const NoEquivalent manifests.ProblemKind = "no_equivalent"
+const NoEquivalent mistake.Kind = "no_equivalent"
 
 // IsManifest reports whether a file is a manifest of Extism: JSON with the member "wasm", in whichever case, and
 // without "schema", in a file whose name ends in .json. It is false for a file that cannot be read.
@@ -116,7 +117,7 @@ func (t *translation) read() error {
 		return t.mistyped(err)
 	}
 	if len(t.said.Wasm) == 0 {
-		return t.refused("wasm", manifests.Missing, "the manifest has no module", `write {"wasm": [{"path": "plugin.wasm"}]}`)
+		return t.refused("wasm", mistake.Missing, "the manifest has no module", `write {"wasm": [{"path": "plugin.wasm"}]}`)
 	}
 	if err := t.arrange(); err != nil {
 		return err

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/caisson-run/caisson/internal/mistake"
+	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime"
 )
@@ -80,7 +82,7 @@ func (t *translation) translate() (*Translated, error) {
 		}
 	}
 	if len(problems) == 0 && len(done.Manifests) == 0 {
-		return nil, t.refused(t.main.at+".path", manifests.InvalidValue, "none of its functions can be a tool: the name of each is not allowed", "shorten the name of this file, or write a manifest of Caisson for each function")
+		return nil, t.refused(t.main.at+".path", mistake.InvalidValue, "none of its functions can be a tool: the name of each is not allowed", "shorten the name of this file, or write a manifest of Caisson for each function")
 	}
 	if len(problems) > 0 {
 		return nil, &manifests.Error{Problems: slices.CompactFunc(problems, func(a, b manifests.Problem) bool { return a == b })}
@@ -122,7 +124,7 @@ func (t *translation) permissions() (*permissions, error) {
 	for _, m := range t.modules {
 		functions, err := runtime.ImportedFunctions(m.source, libraries...)
 		if err != nil {
-			return nil, t.refused(m.at+".path", manifests.InvalidValue, err.Error(), "name a WebAssembly module")
+			return nil, t.refused(m.at+".path", mistake.InvalidValue, err.Error(), "name a WebAssembly module")
 		}
 		p.Functions = append(p.Functions, functions...)
 	}
@@ -186,10 +188,10 @@ func (t *translation) limits() (map[string]string, error) {
 		t.translated("memory.max_http_response_bytes", "limits.http_bytes: "+limits["http_bytes"])
 		t.note("memory.max_http_response_bytes", "it limits the bodies of all requests and responses of a call together (limits.http_bytes), not each response", "write a higher number if calls send several requests")
 	case most == 0 && len(t.said.AllowedHosts) > 0:
-		return nil, t.refused("memory.max_http_response_bytes", manifests.NotEnforced, "0 would refuse each response that has a body, which this version of Caisson does not do", "remove allowed_hosts, or write the bytes of the bodies of all requests and responses")
+		return nil, t.refused("memory.max_http_response_bytes", mistake.NotEnforced, "0 would refuse each response that has a body, which this version of Caisson does not do", "remove allowed_hosts, or write the bytes of the bodies of all requests and responses")
 	}
-	if most := m.MaxVarBytes; most > int64(manifests.MaxVariables) {
-		t.note("memory.max_var_bytes", fmt.Sprintf("%d is lowered to %d", most, manifests.MaxVariables), fmt.Sprintf("write %d", manifests.MaxVariables))
+	if most := m.MaxVarBytes; most > int64(modules.MaxVariables) {
+		t.note("memory.max_var_bytes", fmt.Sprintf("%d is lowered to %d", most, modules.MaxVariables), fmt.Sprintf("write %d", modules.MaxVariables))
 	}
 	return limits, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/caisson-run/caisson/agents"
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/known"
+	"github.com/caisson-run/caisson/internal/mistake"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
 )
@@ -45,9 +46,9 @@ type kept struct {
 
 // wrong is one thing that is wrong with a manifest. The operator's log has all of it.
 type wrong struct {
-	Line int                   `json:"line"`
-	Path string                `json:"path"`
-	Kind manifests.ProblemKind `json:"kind"`
+	Line int          `json:"line"`
+	Path string       `json:"path"`
+	Kind mistake.Kind `json:"kind"`
 }
 
 func listed(l registry.Listing) listing {

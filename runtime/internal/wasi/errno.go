@@ -3,7 +3,7 @@ package wasi
 import (
 	"errors"
 
-	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/internal/errno"
 )
 
 // Errno is a WASI error number.
@@ -38,40 +38,14 @@ const (
 	EXDEV        Errno = 75
 )
 
-// fileErrnos maps the errors of package files to error numbers.
-var fileErrnos = []struct {
-	err   error
-	errno Errno
-}{
-	{files.ErrReadOnly, EROFS},
-	{files.ErrDenied, EPERM},
-	{files.ErrNotExist, ENOENT},
-	{files.ErrExist, EEXIST},
-	{files.ErrNotDir, ENOTDIR},
-	{files.ErrIsDir, EISDIR},
-	{files.ErrNotEmpty, ENOTEMPTY},
-	{files.ErrInvalid, EINVAL},
-	{files.ErrLoop, ELOOP},
-	{files.ErrNoSpace, ENOSPC},
-	{files.ErrTooManyOpen, EMFILE},
-	{files.ErrNameTooLong, ENAMETOOLONG},
-	{files.ErrTooLarge, EFBIG},
-	{files.ErrCrossDevice, EXDEV},
-	{files.ErrNotSupported, ENOTSUP},
-	{files.ErrBadHandle, EBADF},
-	{files.ErrBusy, EBUSY},
-}
-
-// errnoOf returns the number for an error of package files. An error that is not in fileErrnos is
-// the host's own problem; the guest sees only EIO.
+// errnoOf returns the number for an error of package files. An error without one is the host's own problem; the guest
+// sees only EIO.
 func errnoOf(err error) Errno {
 	if err == nil {
 		return Success
 	}
-	for _, known := range fileErrnos {
-		if errors.Is(err, known.err) {
-			return known.errno
-		}
+	if known, ok := errors.AsType[errno.Errno](err); ok {
+		return Errno(known)
 	}
 	return EIO
 }

