@@ -122,19 +122,21 @@ func (r *run) makeNotes() {
 
 // collect adds the call's denials, host calls and usage to the run, and closes the host.
 func (r *run) collect() {
-	h := &r.host
+	a, h := &r.answer, &r.host
 	h.close()
+	a.Unread = r.system.OnInput != nil
 	if r.view != nil {
 		r.collectFiles()
 	}
-	r.denials = append(r.denials, r.system.Sockets.Denials()...)
+	a.Denials = append(a.Denials, r.system.Sockets.Denials()...)
 	for _, more := range h.more {
-		r.denials = append(r.denials, more.Denials()...)
-		r.hostCalls, r.usage.HostCalls = append(r.hostCalls, more.HostCalls()...), r.usage.HostCalls+more.Count()
+		a.Denials = append(a.Denials, more.Denials()...)
+		a.HostCalls, a.Usage.HostCalls = append(a.HostCalls, more.HostCalls()...), a.Usage.HostCalls+more.Count()
 	}
 	if h.permitted == nil {
 		return
 	}
+	a.Secrets = r.tool.permit.secrets
 	requests, called, refused := h.network.Journal.HostCalls(), h.calls.Journal.HostCalls(), h.secrets.journal.Denials()
 	reached := slices.ContainsFunc(slices.Concat(requests, called), func(c tool.HostCall) bool { return c.Allowed })
 	// The last receipt is reported as the cause of the call's failure. A refused network request is
@@ -149,27 +151,28 @@ func (r *run) collect() {
 		}
 	}
 	if h.secrets.without && !reached {
-		r.denials = slices.Concat(notes, r.denials, refused, denied, h.calls.Journal.Denials())
+		a.Denials = slices.Concat(notes, a.Denials, refused, denied, h.calls.Journal.Denials())
 	} else {
 		for i := range refused {
 			refused[i].Note = true
 		}
-		r.denials = slices.Concat(notes, refused, r.denials, denied, h.calls.Journal.Denials())
+		a.Denials = slices.Concat(notes, refused, a.Denials, denied, h.calls.Journal.Denials())
 	}
-	r.usage.HostCalls += h.secrets.journal.Count() + h.network.Journal.Count() + h.calls.Journal.Count()
-	r.hostCalls = slices.Concat(r.hostCalls, h.secrets.journal.HostCalls(), requests, called)
-	slices.SortStableFunc(r.hostCalls, func(a, b tool.HostCall) int { return a.Began.Compare(b.Began) })
-	r.hostCalls = r.hostCalls[:min(len(r.hostCalls), tool.MaxHostCalls)]
+	a.Usage.HostCalls += h.secrets.journal.Count() + h.network.Journal.Count() + h.calls.Journal.Count()
+	a.HostCalls = slices.Concat(a.HostCalls, h.secrets.journal.HostCalls(), requests, called)
+	slices.SortStableFunc(a.HostCalls, func(a, b tool.HostCall) int { return a.Began.Compare(b.Began) })
+	a.HostCalls = a.HostCalls[:min(len(a.HostCalls), tool.MaxHostCalls)]
 }
 
 // collectFiles adds what the call did with files.
 func (r *run) collectFiles() {
-	if r.system.OnInput != nil { // the guest read no input, so what it looked for may be a runtime's
+	a := &r.answer
+	if a.Unread { // so what it looked for may be a runtime's
 		r.view.Journal.MakeNotes()
 	}
-	r.denials = r.tool.permit.explain(r.tool.manifest, r.view.Journal.Denials())
-	r.explainClimbs(r.denials)
-	r.hostCalls, r.usage.HostCalls = r.view.Journal.HostCalls(), r.view.Journal.Count()
+	a.Denials = r.tool.permit.explain(r.tool.manifest, r.view.Journal.Denials())
+	r.explainClimbs(a.Denials)
+	a.HostCalls, a.Usage.HostCalls = r.view.Journal.HostCalls(), r.view.Journal.Count()
 }
 
 // asking answers one call's questions about the tool's secrets and records them. It serves one

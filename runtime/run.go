@@ -9,6 +9,7 @@ import (
 	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/internal/abi"
+	"github.com/caisson-run/caisson/runtime/internal/answer"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
 	"github.com/caisson-run/caisson/runtime/internal/extism"
 	"github.com/caisson-run/caisson/runtime/internal/wasi"
@@ -16,54 +17,45 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// run is one call under way.
+// run is one call in progress.
 type run struct {
 	tool       *Tool
 	invocation tool.Invocation
 	system     wasi.System
-	stdout     wasi.Output
-	stderr     wasi.Output
-	plugin     *extism.Session // of a call of an Extism plug-in; else nil
-	returned   uint64          // by the plug-in's function: an int64
-	log        guestLog        // what of stderr is shown
-	leftOut    string          // what was left out of the result
-	illFormed  int             // bytes of the output that are not UTF-8
-	began      bool            // the guest has begun
-	noted      bool            // makeNotes was called
-	usage      tool.Usage
-	denials    []tool.Denial
-	hostCalls  []tool.HostCall
-	trace      string // of a trap
+	answer     answer.Answer
+	noted      bool        // makeNotes was called
+	view       *files.View // nil for a plug-in that cannot use files
+	host       host        // the guest's
+	deadline   *deadline   // the guest's, once it has begun
+	seat       *seat       // in which the call runs; nil if no tool made the call
+	turn       *turn       // in the seat
+	guest      guest
+}
 
-	fuel        int64 // the guest's fuel limit; zero for none
-	callersFuel bool  // fuel is what the caller has left
-
-	view     *files.View // nil for a plug-in that cannot use files
-	host     host        // the guest's
-	deadline *deadline   // the guest's, once it has begun
-	seat     *seat       // in which the call runs; nil if no tool made the call
-	turn     *turn       // in the seat
-	guest    guest
+func (t *Tool) newRun(invocation tool.Invocation) *run {
+	return &run{tool: t, invocation: invocation, answer: answer.Answer{
+		Tool: invocation.Tool, CallID: invocation.CallID, Manifest: t.manifest, Limits: manifests.Limits(t.limits), Readers: t.runtime.readers,
+	}}
 }
 
 func (r *run) do(ctx context.Context) (tool.Outcome, error) {
 	t := r.tool
 	if reason := t.Unavailable(); reason != "" {
-		return r.fail(tool.Denied, "the tool is unavailable: "+reason, nil)
+		return r.answer.Fail(tool.Denied, "the tool is unavailable: "+reason, nil)
 	}
 	if t.isClients() {
-		return r.deny(tool.Denial{Permission: "execution", Value: t.manifest.Name, Rule: "the client runs this tool; the runtime cannot run its calls"})
+		return r.answer.Deny(tool.Denial{Permission: "execution", Value: t.manifest.Name, Rule: "the client runs this tool; the runtime cannot run its calls"})
 	}
 	module, err := r.module(ctx)
 	if err != nil {
 		return r.failed(ctx, err)
 	}
 	if t.runtime.watchdog.hasCondemned(module.Digest()) { // the digest may not have been known before
-		return r.fail(tool.Denied, "the tool is unavailable: "+condemned, nil)
+		return r.answer.Fail(tool.Denied, "the tool is unavailable: "+condemned, nil)
 	}
 	for _, name := range t.manifest.Context {
 		if _, granted := t.permit.context[name]; !granted {
-			return r.deny(tool.Denial{Permission: "context", Value: name, Rule: "no grant lets this tool have it", Allow: contextAllow(t.manifest.Name, name)})
+			return r.answer.Deny(tool.Denial{Permission: "context", Value: name, Rule: "no grant lets this tool have it", Allow: contextAllow(t.manifest.Name, name)})
 		}
 	}
 	if d := r.invocation.Request.Definition; len(d) > 0 && !json.Valid(d) {
@@ -73,7 +65,7 @@ func (r *run) do(ctx context.Context) (tool.Outcome, error) {
 	if templates := t.manifest.Module.Args; len(templates) > 0 {
 		var err error
 		if arguments, err = manifests.ExpandArgs(templates, r.invocation.Arguments); err != nil {
-			return r.fail(tool.InvalidArguments, err.Error(), err)
+			return r.answer.Fail(tool.InvalidArguments, err.Error(), err)
 		}
 	}
 	inside, err := r.enter(ctx)
@@ -90,7 +82,7 @@ func (r *run) module(ctx context.Context) (*engine.Module, error) {
 		return module, nil
 	}
 	began := time.Now()
-	defer func() { r.usage.Compile += time.Since(began) }()
+	defer func() { r.answer.Usage.Compile += time.Since(began) }()
 	return r.tool.prepared(ctx)
 }
 
@@ -168,19 +160,20 @@ func (r *run) notOpened(ctx context.Context, err error) (tool.Outcome, error) {
 	case !errors.As(err, &refused):
 		return r.failed(ctx, err)
 	case refused.Denial != nil:
-		return r.deny(*refused.Denial)
+		return r.answer.Deny(*refused.Denial)
 	case errors.Is(err, files.ErrNotExist):
-		return r.deny(tool.Denial{Permission: "files", Value: refused.Path, Rule: "the directory granted for it does not exist; make it, or correct the context value that names it"})
+		return r.answer.Deny(tool.Denial{Permission: "files", Value: refused.Path, Rule: "the directory granted for it does not exist; make it, or correct the context value that names it"})
 	}
 	return r.failed(ctx, err)
 }
 
 func (r *run) execute(ctx context.Context, module *engine.Module) (tool.Outcome, error) {
 	t := r.tool
-	if r.fuel, r.callersFuel = r.seat.fuel(t.limits.Fuel); r.callersFuel && r.fuel == 0 {
-		return r.fail(tool.Fuel, "the tool that made the call has no fuel left", nil)
+	a := &r.answer
+	if a.Fuel, a.CallersFuel = r.seat.fuel(t.limits.Fuel); a.CallersFuel && a.Fuel == 0 {
+		return a.Fail(tool.Fuel, "the tool that made the call has no fuel left", nil)
 	}
-	r.began = true
+	a.Began = true
 	defer func() { r.deadline.release() }()
 	used, err := r.runOnce(ctx, module)
 	for errors.Is(err, engine.ErrEvicted) { // evicted since it was prepared
@@ -195,12 +188,24 @@ func (r *run) execute(ctx context.Context, module *engine.Module) (tool.Outcome,
 	}
 	r.seat.charge(used)
 	fuel := used.Fuel // a copy, so that the record does not keep all of used alive
-	r.usage.Fuel, r.usage.MemoryBytes, r.usage.Wall = &fuel, used.MemoryBytes, time.Since(r.system.Started)
+	a.Usage.Fuel, a.Usage.MemoryBytes, a.Usage.Wall = &fuel, used.MemoryBytes, time.Since(r.system.Started)
 	r.collect()
 	r.tellWithheld(ctx)
-	give, err := r.takeReader(err)
-	defer give()
-	return r.finish(ctx, used, r.mask(err))
+	if errors.Is(err, engine.ErrModule) {
+		err = unusable(t.manifest, engine.Source{}, err)
+	}
+	return a.Outcome(r.deadline, ctx, used, err)
+}
+
+// failed returns the outcome of a call that ended before its guest began.
+func (r *run) failed(ctx context.Context, err error) (tool.Outcome, error) {
+	switch {
+	case errors.Is(err, engine.ErrModule):
+		err = unusable(r.tool.manifest, engine.Source{}, err)
+	case errors.Is(err, errBusy):
+		return r.answer.Fail(tool.Busy, err.Error(), err)
+	}
+	return r.answer.Failed(ctx, err)
 }
 
 // runOnce starts the guest's deadline and runs the guest. It fails with ErrRunaway if the guest was
@@ -217,16 +222,16 @@ func (r *run) runOnce(ctx context.Context, module *engine.Module) (used engine.U
 		}
 	}()
 	inside := r.host.open(abi.With(r.deadline, &r.host.session), t)
-	run := engine.Run{Fuel: r.fuel, Watched: &g.Watched}
-	if r.plugin == nil {
+	run := engine.Run{Fuel: r.answer.Fuel, Watched: &g.Watched}
+	if r.answer.Plugin == nil {
 		return t.runIn(inside, &r.system, module, run)
 	}
-	run.Result = &r.returned
-	if used, err = t.runIn(extism.With(inside, r.plugin), &r.system, module, run); err != nil {
-		r.returned = 0
+	run.Result = &r.answer.Returned
+	if used, err = t.runIn(extism.With(inside, r.answer.Plugin), &r.system, module, run); err != nil {
+		r.answer.Returned = 0
 		return used, err
 	}
-	r.returned = uint64(numberOf(t.manifest, module.Description(), r.returned))
+	r.answer.Returned = uint64(numberOf(t.manifest, module.Description(), r.answer.Returned))
 	return used, nil
 }
 
@@ -237,19 +242,18 @@ func (r *run) prepare(arguments []string, plugin bool) error {
 		return err
 	}
 	t := r.tool
-	r.stdout = wasi.Output{Limit: int64(t.limits.Output), Strict: true}
-	r.stderr = r.newLog()
-	s := &r.system
+	a, s := &r.answer, &r.system
+	a.Collect(t.permit.secrets.Longest())
 	s.Args, s.Environment = t.commandLine(arguments), t.permit.environment
 	s.Stdin, s.OnInput = stdin, r.makeNotes
-	s.Stdout, s.Stderr = &r.stdout, &r.stderr
+	s.Stdout, s.Stderr = &a.Stdout, &a.Stderr
 	s.Files, s.Random, s.Now = r.view, t.runtime.random, t.runtime.now
 	if t.script != nil { // what it prints is no result
-		s.Stdout, s.Devices = &r.stderr, r.devices()
+		s.Stdout, s.Devices = &a.Stderr, r.devices()
 	}
 	if plugin {
-		s.Stdout, s.Stdin = &r.stderr, nil
-		r.plugin = r.newPlugin(stdin)
+		s.Stdout, s.Stdin = &a.Stderr, nil
+		a.Plugin = r.newPlugin(stdin)
 	}
 	return nil
 }

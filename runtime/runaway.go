@@ -74,7 +74,7 @@ func (r *run) abandon() {
 	}
 	kind, message := r.guest.verdict()
 	host.Abandon(
-		tool.Outcome{Result: tool.Result{Error: message, Kind: kind}, Usage: tool.Usage{Wall: time.Since(r.guest.began), Compile: r.usage.Compile}},
+		tool.Outcome{Result: tool.Result{Error: message, Kind: kind}, Usage: tool.Usage{Wall: time.Since(r.guest.began), Compile: r.answer.Usage.Compile}},
 		&tool.Error{Op: "invoke", Tool: r.invocation.Tool, Kind: kind, Message: message, Err: ErrRunaway})
 }
 
@@ -85,5 +85,5 @@ func (r *run) late() (tool.Outcome, error) {
 		r.tool.runtime.gate.leave() // the slot taken in watchdog.condemn
 	}
 	kind, message := r.guest.verdict()
-	return r.fail(kind, message, ErrRunaway)
+	return r.answer.Fail(kind, message, ErrRunaway)
 }

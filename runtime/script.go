@@ -329,7 +329,7 @@ func (s *script) code() engine.Digest {
 // devices returns the files through which a script returns its result and calls host functions.
 func (r *run) devices() *wasi.Devices {
 	return &wasi.Devices{
-		Folder: scriptFolder, Result: &r.stdout, MaxRequest: r.host.session.MaxInvocation(),
+		Folder: scriptFolder, Result: &r.answer.Stdout, MaxRequest: r.host.session.MaxInvocation(),
 		Invoke: func(ctx context.Context, function string, bytes []byte, request int) (uint32, []byte, []byte, error) {
 			response, err := abi.Invoke(ctx, function, bytes, request)
 			return response.Status, response.Head, response.Body, err

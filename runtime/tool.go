@@ -223,12 +223,11 @@ func (t *Tool) Invoke(ctx context.Context, invocation tool.Invocation) (tool.Out
 	if t.profiles != nil {
 		under, err := t.under(invocation.Arguments)
 		if err != nil {
-			return (&run{tool: t, invocation: invocation}).fail(tool.InvalidArguments, err.Error(), err)
+			return t.newRun(invocation).answer.Fail(tool.InvalidArguments, err.Error(), err)
 		}
 		t = under
 	}
-	run := &run{tool: t, invocation: invocation}
-	outcome, err := run.do(ctx)
+	outcome, err := t.newRun(invocation).do(ctx)
 	for _, d := range outcome.Denials {
 		t.runtime.logger.WarnContext(ctx, "denied", "call_id", invocation.CallID, "tool", t.manifest.Name,
 			"permission", d.Permission, "value", d.Value, "rule", d.Rule)
