@@ -161,7 +161,7 @@ var guardFaults = []guardFault{
 	{name: "a tool's arguments are checked when its caller has ended", pkg: "executor", attack: "TestAttackArgumentsThatTakeLongToCheck/that_are_short/16",
 		edits: unlooked},
 	{name: "the watchdog ignores guests while the host plans their calls", pkg: "runtime", attack: "TestGuestsAreWatchedWhileTheHostPlans/the_host_plans",
-		edits: in("runtime/deadline.go", "g.calls.Add(-1)", "g.calls.Add(0)")},
+		edits: in("runtime/internal/watchdog/watchdog.go", "	g.calls.Add(-1)\n	return", "	g.calls.Add(0)\n	return")},
 	{name: "planning of calls is not announced", pkg: "executor", attack: "TestPlanningIsSaid",
 		edits: in("executor/nested.go", "	defer planning.Begin(ctx)()\n", "	_ = planning.Begin\n")},
 
@@ -189,7 +189,7 @@ var guardFaults = []guardFault{
 		edits: in("internal/hostfile/system_unix.go", "int(status.Uid) != os.Geteuid()", "int(status.Uid) != os.Geteuid() && false")},
 
 	{name: "a module is settled for each profile by itself", pkg: "runtime", attack: "TestAttackSwappedModuleUnderAProfile",
-		edits: in("runtime/identity.go", "if t.whole != nil {", "if t.whole != nil && false {")},
+		edits: in("runtime/tool.go", "if t.whole != nil {", "if t.whole != nil && false {")},
 	{name: "grants for other modules hold", pkg: "runtime", attack: "TestEveryKindOfGrantIsBoundToAModule",
 		edits: in("internal/permission/rule.go", "return b.SHA256 == \"\" || module != \"\" && b.SHA256 == module", "return true")},
 	{name: "denials have no effect", pkg: "runtime", attack: "TestDecideFiles",
@@ -270,7 +270,7 @@ var guardFaults = []guardFault{
 	{name: "calls share the inode numbers that they gave", pkg: "runtime/internal/wasi", attack: "TestResumedInodesAreOfTheCall",
 		edits: in("hostfuncs/files/outline.go", "maps.Clone(from.virtualInodes)", "maps.Collect(maps.All(v.virtualInodes))\n	v.virtualInodes = from.virtualInodes")},
 	{name: "constant files are not part of the identity", pkg: "runtime", attack: "TestConstantFilesArePartOfTheIdentity",
-		edits: in("runtime/identity.go", "t.Constants = append(t.Constants, ", "_ = append(t.Constants, ")},
+		edits: in("runtime/internal/permit/terms.go", "t.Constants = append(t.Constants, ", "_ = append(t.Constants, ")},
 
 	{name: "others may write to a filled cache", pkg: "runtime/internal/engine", attack: "TestFilledStoreIsRead",
 		edits: in("internal/hostfile/system_unix.go", "mode&0o022 != 0", "mode&0o022 != 0 && false")},

@@ -62,7 +62,7 @@ func TestAttackLongOutputBeforeTheDeadline(t *testing.T) {
 func TestLongOutputControl(t *testing.T) {
 	guest := lateGuest(t, "text")
 	for name, work := range map[string]func(){
-		"masked": func() { guest.permit.secrets.Mask([]byte(strings.Repeat("%25", 4<<20/3))) },
+		"masked": func() { guest.permit.Secrets.Mask([]byte(strings.Repeat("%25", 4<<20/3))) },
 		"read": func() {
 			var members map[string]json.RawMessage
 			_ = json.Unmarshal([]byte(`{"success":true`+strings.Repeat(`,"a":1`, 4<<20/6)+"}"), &members)
@@ -113,7 +113,7 @@ func TestCancelledCallIsNotMaskedForLong(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	guest := lateGuest(t, "text")
 	r := guest.newRun(tool.Invocation{})
-	r.answer.Stdout.Bytes, r.answer.Secrets = []byte(secretValue), guest.permit.secrets
+	r.answer.Stdout.Bytes, r.answer.Secrets = []byte(secretValue), guest.permit.Secrets
 	cancel()
 	outcome, err := r.answer.Outcome(ctx, ctx, engine.Usage{}, nil)
 	require.ErrorIs(t, err, context.Canceled)

@@ -6,6 +6,7 @@ import (
 	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/runtime/internal/permit"
 )
 
 // constants are what a tool has beside its module and its manifest, such as the script that its module
@@ -27,7 +28,7 @@ type constantTree struct {
 }
 
 // add adds the constants to the permit.
-func (c constants) add(p *permit, m *manifests.Manifest) error {
+func (c constants) add(p *permit.Permit, m *manifests.Manifest) error {
 	var taken []permission.GuestPath
 	for _, request := range m.Permissions.Files {
 		taken = append(taken, request.Path)
@@ -46,7 +47,7 @@ func (c constants) add(p *permit, m *manifests.Manifest) error {
 			}
 		}
 		taken = append(taken, guest)
-		p.mounts = append(p.mounts, files.Mount{Guest: guest, Tree: own.Tree})
+		p.Mounts = append(p.Mounts, files.Mount{Guest: guest, Tree: own.Tree})
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/caisson-run/caisson/hostfuncs/network"
 	"github.com/caisson-run/caisson/internal/spelling"
@@ -132,7 +133,7 @@ func (r *run) newPlugin(input []byte) *extism.Session {
 		Input: input, OnInput: r.system.OnInput, Config: r.tool.manifest.Module.Config, Network: requester{r},
 		MaxBody: int64(r.tool.limits.HTTPBytes), Log: &r.answer.Stderr, Output: &r.answer.Stdout,
 		MaxVariables: int(cmp.Or(r.tool.manifest.Module.Variables, manifests.MaxVariables)),
-		MaxError:     int(r.tool.limits.Output) + r.tool.permit.secrets.Longest(), // so that masking sees a secret at the limit whole
+		MaxError:     int(r.tool.limits.Output) + r.tool.permit.Secrets.Longest(), // so that masking sees a secret at the limit whole
 	}
 }
 
@@ -174,4 +175,29 @@ func (t *Tool) initialize(module *engine.Module) (functions []engine.Initializer
 	}
 	add("", linked.Main, entryOf(t.manifest, linked.Main))
 	return functions
+}
+
+// pluginFunctions returns the functions of [Recognised.Functions].
+func pluginFunctions(description *wasm.Module) []string {
+	var functions []string
+	hasStart := false
+	for name, f := range description.ExportedFunctions() {
+		if !isEntry(f) {
+			continue
+		}
+		hasStart = hasStart || name == startFunction
+		if !isOfLanguage(name) {
+			functions = append(functions, name)
+		}
+	}
+	if len(functions) == 0 && hasStart {
+		return []string{startFunction}
+	}
+	return functions
+}
+
+// isOfLanguage reports whether compilers and linkers export functions of this name. One without a name
+// is no tool's either: a manifest with that entry calls another.
+func isOfLanguage(name string) bool {
+	return name == "" || strings.HasPrefix(name, "_") || strings.HasPrefix(name, "asyncify_") || strings.HasPrefix(name, "hs_")
 }

@@ -4,6 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
@@ -12,8 +16,11 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/answer"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
 	"github.com/caisson-run/caisson/runtime/internal/extism"
+	"github.com/caisson-run/caisson/runtime/internal/permit"
+	"github.com/caisson-run/caisson/runtime/internal/script"
 	"github.com/caisson-run/caisson/runtime/internal/wasi"
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
+	"github.com/caisson-run/caisson/runtime/internal/watchdog"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -23,13 +30,13 @@ type run struct {
 	invocation tool.Invocation
 	system     wasi.System
 	answer     answer.Answer
-	noted      bool        // makeNotes was called
-	view       *files.View // nil for a plug-in that cannot use files
-	host       host        // the guest's
-	deadline   *deadline   // the guest's, once it has begun
-	seat       *seat       // in which the call runs; nil if no tool made the call
-	turn       *turn       // in the seat
-	guest      guest
+	noted      bool               // makeNotes was called
+	view       *files.View        // nil for a plug-in that cannot use files
+	host       host               // the guest's
+	deadline   *watchdog.Deadline // the guest's, once it has begun
+	seat       *seat              // in which the call runs; nil if no tool made the call
+	turn       *turn              // in the seat
+	guest      watchdog.Guest
 }
 
 func (t *Tool) newRun(invocation tool.Invocation) *run {
@@ -46,16 +53,16 @@ func (r *run) do(ctx context.Context) (tool.Outcome, error) {
 	if t.isClients() {
 		return r.answer.Deny(tool.Denial{Permission: "execution", Value: t.manifest.Name, Rule: "the client runs this tool; the runtime cannot run its calls"})
 	}
-	module, err := r.module(ctx)
+	module, err := r.compiled(ctx)
 	if err != nil {
 		return r.failed(ctx, err)
 	}
-	if t.runtime.watchdog.hasCondemned(module.Digest()) { // the digest may not have been known before
+	if t.runtime.watchdog.HasCondemned(module.Digest()) { // the digest may not have been known before
 		return r.answer.Fail(tool.Denied, "the tool is unavailable: "+condemned, nil)
 	}
 	for _, name := range t.manifest.Context {
-		if _, granted := t.permit.context[name]; !granted {
-			return r.answer.Deny(tool.Denial{Permission: "context", Value: name, Rule: "no grant lets this tool have it", Allow: contextAllow(t.manifest.Name, name)})
+		if _, granted := t.permit.Context[name]; !granted {
+			return r.answer.Deny(tool.Denial{Permission: "context", Value: name, Rule: "no grant lets this tool have it", Allow: permit.AllowContext(t.manifest.Name, name)})
 		}
 	}
 	if d := r.invocation.Request.Definition; len(d) > 0 && !json.Valid(d) {
@@ -76,8 +83,8 @@ func (r *run) do(ctx context.Context) (tool.Outcome, error) {
 	return r.runInside(inside, module, arguments)
 }
 
-// module returns the tool's module, and counts how long the call waits for it.
-func (r *run) module(ctx context.Context) (*engine.Module, error) {
+// compiled returns the tool's module, and counts how long the call waits for it.
+func (r *run) compiled(ctx context.Context) (*engine.Module, error) {
 	if module := r.tool.ready(); module != nil {
 		return module, nil
 	}
@@ -119,7 +126,7 @@ func (r *run) runInside(ctx context.Context, module *engine.Module, arguments []
 	t := r.tool
 	plugin := isPlugin(t.manifest, module.Description())
 	if !plugin || t.mayUseFiles(module.Description()) {
-		view, err := t.runtime.files.Open(ctx, t.permit.mounts, r.invocation.Context, t.fileLimits())
+		view, err := t.runtime.files.Open(ctx, t.permit.Mounts, r.invocation.Context, t.fileLimits())
 		if err != nil {
 			return r.notOpened(ctx, err)
 		}
@@ -137,7 +144,7 @@ func (r *run) runInside(ctx context.Context, module *engine.Module, arguments []
 // mayUseFiles reports whether calls of a plug-in may use files, or are granted directories, which must
 // exist. A plug-in without WASI has no functions for files.
 func (t *Tool) mayUseFiles(description *wasm.Module) bool {
-	if len(t.permit.mounts) > 0 || len(t.manifest.Module.Libraries) > 0 { // which may import WASI
+	if len(t.permit.Mounts) > 0 || len(t.manifest.Module.Libraries) > 0 { // which may import WASI
 		return true
 	}
 	for i := range description.Imports {
@@ -174,11 +181,11 @@ func (r *run) execute(ctx context.Context, module *engine.Module) (tool.Outcome,
 		return a.Fail(tool.Fuel, "the tool that made the call has no fuel left", nil)
 	}
 	a.Began = true
-	defer func() { r.deadline.release() }()
+	defer func() { r.deadline.Release() }()
 	used, err := r.runOnce(ctx, module)
 	for errors.Is(err, engine.ErrEvicted) { // evicted since it was prepared
-		r.deadline.release()
-		if module, err = r.module(ctx); err != nil {
+		r.deadline.Release()
+		if module, err = r.compiled(ctx); err != nil {
 			return r.failed(ctx, err)
 		}
 		used, err = r.runOnce(ctx, module)
@@ -213,11 +220,12 @@ func (r *run) failed(ctx context.Context, err error) (tool.Outcome, error) {
 func (r *run) runOnce(ctx context.Context, module *engine.Module) (used engine.Usage, err error) {
 	t, g := r.tool, &r.guest
 	r.system.Started = t.runtime.now()
-	r.deadline = newDeadline(ctx, r.system.Started.Add(t.limits.Timeout))
-	g.run, g.tool, g.module, g.ctx, g.began, g.deadline = r, t, module, ctx, r.system.Started, r.deadline.at
-	t.runtime.watchdog.enter(g)
+	r.deadline = watchdog.NewDeadline(ctx, r.system.Started.Add(t.limits.Timeout))
+	g.Owner, g.Tool, g.CallID, g.Ctx, g.Module, g.Began = r, t.manifest.Name, r.invocation.CallID, ctx, module.Digest(), r.system.Started
+	g.Deadline, _ = r.deadline.Deadline()
+	t.runtime.watchdog.Enter(g)
 	defer func() {
-		if t.runtime.watchdog.leave(g) {
+		if t.runtime.watchdog.Leave(g) {
 			err = ErrRunaway
 		}
 	}()
@@ -243,8 +251,8 @@ func (r *run) prepare(arguments []string, plugin bool) error {
 	}
 	t := r.tool
 	a, s := &r.answer, &r.system
-	a.Collect(t.permit.secrets.Longest())
-	s.Args, s.Environment = t.commandLine(arguments), t.permit.environment
+	a.Collect(t.permit.Secrets.Longest())
+	s.Args, s.Environment = t.commandLine(arguments), t.permit.Environment
 	s.Stdin, s.OnInput = stdin, r.makeNotes
 	s.Stdout, s.Stderr = &a.Stdout, &a.Stderr
 	s.Files, s.Random, s.Now = r.view, t.runtime.random, t.runtime.now
@@ -275,4 +283,59 @@ func (r *run) stdin() ([]byte, error) {
 	default:
 		return r.invocation.Arguments.MarshalJSON()
 	}
+}
+
+// devices returns the files through which a script returns its result and calls host functions.
+func (r *run) devices() *wasi.Devices {
+	return &wasi.Devices{
+		Folder: script.Folder, Result: &r.answer.Stdout, MaxRequest: r.host.session.MaxInvocation(),
+		Invoke: func(ctx context.Context, function string, bytes []byte, request int) (uint32, []byte, []byte, error) {
+			response, err := abi.Invoke(ctx, function, bytes, request)
+			return response.Status, response.Head, response.Body, err
+		},
+	}
+}
+
+// under returns the tool under the profile that the arguments name, or the tool itself if they name none.
+func (t *Tool) under(arguments tool.Arguments) (*Tool, error) {
+	value, given := arguments.Get(t.manifest.Behavior.Profile)
+	if !given {
+		return t, nil
+	}
+	var name string
+	if err := json.Unmarshal(value, &name); err != nil || t.profiles[name] == nil {
+		return nil, fmt.Errorf("%s: there is no profile %s; there are %s", t.manifest.Behavior.Profile, tool.Shown(string(value), maxShown),
+			strings.Join(slices.Sorted(maps.Keys(t.profiles)), ", "))
+	}
+	return t.profiles[name], nil
+}
+
+// Invoke runs one call in a pristine instance. Outcome.Result is always set. The error is nil
+// if the tool ended normally, even if it reported a failure. Otherwise the error is a
+// [*tool.Error], and Outcome.Result has the same kind and message.
+//
+// The arguments must match the manifest's schema and include its context values. The timeout
+// in the tool's limits begins once the module is compiled and the call has a slot to run in. A
+// client-run tool refuses all calls with the kind [tool.Denied].
+func (t *Tool) Invoke(ctx context.Context, invocation tool.Invocation) (tool.Outcome, error) {
+	if t.profiles != nil {
+		under, err := t.under(invocation.Arguments)
+		if err != nil {
+			return t.newRun(invocation).answer.Fail(tool.InvalidArguments, err.Error(), err)
+		}
+		t = under
+	}
+	outcome, err := t.newRun(invocation).do(ctx)
+	for _, d := range outcome.Denials {
+		t.runtime.logger.WarnContext(ctx, "denied", "call_id", invocation.CallID, "tool", t.manifest.Name,
+			"permission", d.Permission, "value", d.Value, "rule", d.Rule)
+	}
+	if err == nil {
+		return outcome, nil
+	}
+	var failure *tool.Error
+	if errors.As(err, &failure) && failure.Kind == tool.Internal {
+		t.runtime.logger.ErrorContext(ctx, "call failed", "call_id", invocation.CallID, "tool", t.manifest.Name, "err", failure.Err)
+	}
+	return outcome, err
 }

@@ -20,6 +20,9 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/abi"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
 	"github.com/caisson-run/caisson/runtime/internal/extism"
+	"github.com/caisson-run/caisson/runtime/internal/permit"
+	"github.com/caisson-run/caisson/runtime/internal/script"
+	"github.com/caisson-run/caisson/runtime/internal/watchdog"
 	"github.com/caisson-run/caisson/runtime/interpreters"
 )
 
@@ -115,7 +118,7 @@ type Runtime struct {
 	profiles     []manifests.Profile
 	ceiling      Limits
 	gate         *gate
-	watchdog     *watchdog
+	watchdog     *watchdog.Watchdog
 	work         *abi.Work
 	interpreters interpreters.Folder
 	functions    []HostFunction // of the embedding program
@@ -132,7 +135,7 @@ type Runtime struct {
 	closeErr error         // set before closed is closed
 
 	mu      sync.Mutex
-	permits map[*permit]struct{} // of the open tools; nil once the runtime is closed
+	permits map[*permit.Permit]struct{} // of the open tools; nil once the runtime is closed
 }
 
 // New starts a runtime.
@@ -149,7 +152,7 @@ func newWith(ctx context.Context, options Options, functions []hostfuncs.Functio
 	if options.Compiler.err != nil {
 		return nil, options.Compiler.err
 	}
-	ceiling, err := options.Limits.under(options.Profile.Limits).complete()
+	ceiling, err := options.Limits.or(Limits(options.Profile.Limits)).complete()
 	if err != nil {
 		return nil, err
 	}
@@ -183,9 +186,9 @@ func newWith(ctx context.Context, options Options, functions []hostfuncs.Functio
 	gate := &gate{most: int64(cmp.Or(options.Running, max(16, 4*goruntime.GOMAXPROCS(0))))}
 	return &Runtime{
 		engine: e, files: files.NewStore(files.Options{Logger: logger}), profile: options.Profile, profiles: profiles, ceiling: ceiling,
-		gate: gate, work: abi.NewWork(goruntime.GOMAXPROCS(0)), watchdog: newWatchdog(gate, logger, options.OnRunaway, options.LastResort), interpreters: options.Interpreters, functions: slices.Clone(options.HostFunctions), settings: options.Settings, lookupEnv: options.LookupEnv, resolver: options.Resolver,
+		gate: gate, work: abi.NewWork(goruntime.GOMAXPROCS(0)), watchdog: newWatchdog(options, logger), interpreters: options.Interpreters, functions: slices.Clone(options.HostFunctions), settings: options.Settings, lookupEnv: options.LookupEnv, resolver: options.Resolver,
 		logger: logger, random: rand.Reader, now: time.Now,
-		readers: make(chan struct{}, goruntime.GOMAXPROCS(0)), closed: make(chan struct{}), permits: map[*permit]struct{}{},
+		readers: make(chan struct{}, goruntime.GOMAXPROCS(0)), closed: make(chan struct{}), permits: map[*permit.Permit]struct{}{},
 	}, nil
 }
 
@@ -208,11 +211,11 @@ func (r *Runtime) loadWith(ctx context.Context, m *manifests.Manifest, grants ma
 	if err := errors.Join(ctx.Err(), checked(m)); err != nil {
 		return nil, err
 	}
-	with := parts{constants: own}
+	with := content{constants: own}
 	if m.Module.Language != manifests.LanguageNone {
 		if with.script, with.broken = readScript(m, r.interpreters); with.broken == nil {
-			with.digest = with.script.digest
-			with.Files = append(slices.Clone(own.Files), constantTree{scriptFolder, with.script.tree})
+			with.digest = with.script.Digest
+			with.Files = append(slices.Clone(own.Files), constantTree{script.Folder, with.script.Tree})
 		}
 	} else if with.digest, err = digestOfBound(m, grants); err != nil {
 		return nil, err
@@ -230,7 +233,7 @@ func (r *Runtime) loadWith(ctx context.Context, m *manifests.Manifest, grants ma
 		if profile.NoWrites {
 			narrowed.NoWrites = cmp.Or(narrowed.NoWrites, profile.Name)
 		}
-		under, err := r.newTool(m, narrowed, with, r.ceiling.narrowed(profile.Limits))
+		under, err := r.newTool(m, narrowed, with, r.ceiling.narrowed(Limits(profile.Limits)))
 		if err != nil {
 			return nil, errors.Join(err, t.Close(ctx))
 		}
@@ -239,42 +242,47 @@ func (r *Runtime) loadWith(ctx context.Context, m *manifests.Manifest, grants ma
 	return t, nil
 }
 
-// parts are what a tool is made of beside its manifest.
-type parts struct {
+// content is what a tool is made of in addition to its manifest.
+type content struct {
 	constants
 	digest engine.Digest // of the module; zero if it is not read yet
-	script *script
+	script *script.Script
 	broken error // why a script cannot be read; the tool is unavailable then
 }
 
 // newTool returns a tool whose limits are below the ceiling.
-func (r *Runtime) newTool(m *manifests.Manifest, grants manifests.Grants, with parts, ceiling Limits) (*Tool, error) {
-	p, err := r.newPermit(m, grants, moduleText(with.digest))
+func (r *Runtime) newTool(m *manifests.Manifest, grants manifests.Grants, with content, ceiling Limits) (*Tool, error) {
+	if grants.NoNetwork == "" && r.profile.NoNetwork {
+		grants.NoNetwork = r.profile.Name
+	}
+	if grants.NoWrites == "" && r.profile.NoWrites {
+		grants.NoWrites = r.profile.Name
+	}
+	p, err := permit.New(permit.Options{
+		Manifest: m, Grants: grants, Module: moduleText(with.digest), LookupEnv: r.lookupEnv, Resolver: r.resolver, Logger: r.logger,
+	})
 	if err != nil {
-		return nil, err
+		return nil, &grantError{err}
 	}
 	if err := with.add(p, m); err != nil {
-		return nil, errors.Join(err, p.close())
+		return nil, errors.Join(err, p.Close())
 	}
 	// Keep the digest: what is granted to one module must not pass to a later one at the same path.
-	t := &Tool{runtime: r, manifest: m, permit: p, asks: p.asks(m, grants), digest: with.digest, script: with.script, broken: with.broken, named: []string{m.Name}}
+	t := &Tool{runtime: r, manifest: m, permit: p, asks: p.Asks(), digest: with.digest, script: with.script, broken: with.broken, named: []string{m.Name}}
 	if !t.isClients() {
 		t.limits = effective(ceiling, m.Limits)
 	}
-	if t.terms, err = p.termsDigest(m, t.limits, grants); err != nil {
-		return nil, errors.Join(err, p.close())
+	if t.terms, err = p.TermsDigest(manifests.Limits(t.limits)); err != nil {
+		return nil, errors.Join(err, p.Close())
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.permits == nil {
-		return nil, errors.Join(engine.ErrClosed, p.close())
+		return nil, errors.Join(engine.ErrClosed, p.Close())
 	}
 	r.permits[p] = struct{}{}
 	return t, nil
 }
-
-// runaways returns how many guests could not be stopped so far; see [Options.OnRunaway].
-func (r *Runtime) runaways() int64 { return r.watchdog.runaways() }
 
 // Close waits for running calls and frees compiled code and connections. Calls made after Close
 // fail. Close may be called more than once, also concurrently: every call waits for the same
@@ -286,27 +294,27 @@ func (r *Runtime) Close(ctx context.Context) error {
 	r.closing.Do(func() {
 		go func() {
 			defer close(r.closed)
-			r.closeErr = r.free(ctx)
+			r.closeErr = r.shutDown(ctx)
 		}()
 	})
 	select {
 	case <-r.closed:
 		return r.closeErr
-	case <-r.watchdog.onlyStuck():
+	case <-r.watchdog.OnlyStuck():
 		return &Error{Op: "close", Err: ErrRunaway}
 	}
 }
 
-// free waits for all guests, including those that cannot be stopped, and frees what they use.
-func (r *Runtime) free(ctx context.Context) error {
+// shutDown waits for all guests, including those that cannot be stopped, and frees what they use.
+func (r *Runtime) shutDown(ctx context.Context) error {
 	failures := []error{r.engine.Close(ctx)}
-	r.watchdog.stop()
+	r.watchdog.Stop()
 	r.mu.Lock()
 	permits := r.permits
 	r.permits = nil
 	r.mu.Unlock()
 	for p := range permits {
-		failures = append(failures, p.close())
+		failures = append(failures, p.Close())
 	}
 	if err := errors.Join(failures...); err != nil {
 		return &Error{Op: "close", Err: err}

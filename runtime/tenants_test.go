@@ -15,6 +15,7 @@ import (
 
 	"github.com/caisson-run/caisson/internal/testsize"
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/runtime/internal/permit"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -119,10 +120,10 @@ func TestTenantsDoNotMeet(t *testing.T) {
 
 // TestTenantsControl: where one tenant's calls run on the other's permit, the hammer says so.
 func TestTenantsControl(t *testing.T) {
-	for seen, mix := range map[string]func(mine, theirs *permit){
-		"the file of BOB":    func(mine, theirs *permit) { mine.mounts = theirs.mounts },
-		"the account of BOB": func(mine, theirs *permit) { mine.network = theirs.network },
-		"variable of BOB":    func(mine, theirs *permit) { mine.environment = theirs.environment },
+	for seen, mix := range map[string]func(mine, theirs *permit.Permit){
+		"the file of BOB":    func(mine, theirs *permit.Permit) { mine.Mounts = theirs.Mounts },
+		"the account of BOB": func(mine, theirs *permit.Permit) { mine.Network = theirs.Network },
+		"variable of BOB":    func(mine, theirs *permit.Permit) { mine.Environment = theirs.Environment },
 	} {
 		all := twoTenants(t, tenantRuntime(t), manifest(t, netprobe, tenantManifest), serve(t, whose))
 		mix(all[0].guest.permit, all[1].guest.permit)
