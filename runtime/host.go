@@ -106,7 +106,8 @@ func (r *run) makeNotes() {
 	case r.tool.script == nil:
 		r.view.Journal.MakeNotes()
 	default:
-		// How an interpreter loads itself and the script is the same in all calls. It would only hide what the script does.
+		// How an interpreter loads itself and the script is the same in all calls. It would only hide what the script
+		// does.
 		r.view.Journal.Forget()
 	}
 	r.system.Sockets.MakeNotes()

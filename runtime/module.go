@@ -42,14 +42,22 @@ func readSource(m *manifests.Manifest) (engine.Source, error) {
 	for _, name := range slices.Sorted(maps.Keys(m.Module.Libraries)) {
 		library, err := files.readFile(m.Module.Libraries[name])
 		if err != nil {
-			return engine.Source{}, &libraryError{name, err}
+			wrong, ok := errors.AsType[*unusableError](err)
+			if !ok {
+				wrong = &unusableError{problem: err.Error(), cause: err}
+			}
+			wrong.library = name
+			return engine.Source{}, wrong
 		}
 		if source.Libraries == nil {
 			source.Libraries = map[string][]byte{}
 		}
 		source.Libraries[name] = library
 	}
-	return source, checkPin(m, source)
+	if m.Module.SHA256 == "" {
+		return source, nil // its digest may not be needed
+	}
+	return source, checkPinned(m, source.Digest())
 }
 
 // moduleFiles reads the files of a tool's modules.
@@ -91,26 +99,6 @@ func (f *moduleFiles) readFile(path string) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %s grew over the limit of %d bytes while it was read", ErrModule, path, MaxModuleBytes)
 	}
 	return source, nil
-}
-
-// libraryError is an error about a library of a tool's module.
-type libraryError struct {
-	library string
-	err     error
-}
-
-func (e *libraryError) Error() string { return e.err.Error() }
-func (e *libraryError) Unwrap() error { return e.err }
-
-// Library returns the name of the library that is at fault.
-func (e *libraryError) Library() string { return e.library }
-
-// checkPin compares a module and its libraries with the manifest's pin, if there is one.
-func checkPin(m *manifests.Manifest, source engine.Source) error {
-	if m.Module.SHA256 == "" {
-		return nil
-	}
-	return checkPinned(m, source.Digest())
 }
 
 // checkPinned compares the digest of a tool's code with the manifest's pin, if there is one.

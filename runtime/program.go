@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/internal/abi"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
@@ -119,10 +118,6 @@ func (t *Tool) launch(module *engine.Module) (*launch, string) {
 	if _, err := t.runtime.random.Read(seed[:]); err != nil {
 		return nil, "no random bytes are available for it"
 	}
-	outline, err := files.NewOutline(t.permit.Mounts, t.fileLimits())
-	if err != nil {
-		return nil, err.Error()
-	}
 	began := t.runtime.now()
 	l := &launch{tool: t, lost: make(chan struct{})}
 	l.start = engine.Start{
@@ -132,7 +127,7 @@ func (t *Tool) launch(module *engine.Module) (*launch, string) {
 				ctx = extism.With(ctx, &extism.Session{Config: t.manifest.Module.Config, Starting: true})
 			}
 			system := t.starting(arguments, began, rand.NewChaCha8(seed), &l.asked)
-			system.Files = outline.View(ctx)
+			system.Files = t.outline.View(ctx)
 			l.last.Store(system)
 			return wasi.With(ctx, system)
 		},

@@ -227,7 +227,7 @@ func (u unguardedTool) system(t *testing.T, who string) *wasi.System {
 	r := u.guest.newRun(invocationOf(t, who))
 	arguments, err := manifests.ExpandArgs(u.guest.manifest.Module.Args, r.invocation.Arguments)
 	require.NoError(t, err)
-	view, err := u.guest.runtime.files.Open(t.Context(), u.guest.permit.Mounts, r.invocation.Context, files.Limits{})
+	view, err := u.guest.runtime.files.Open(t.Context(), u.guest.outline, r.invocation.Context)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, view.Close()) })
 	r.view = view

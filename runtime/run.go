@@ -126,7 +126,7 @@ func (r *run) runInside(ctx context.Context, module *engine.Module, arguments []
 	t := r.tool
 	plugin := isPlugin(t.manifest, module.Description())
 	if !plugin || t.mayUseFiles(module.Description()) {
-		view, err := t.runtime.files.Open(ctx, t.permit.Mounts, r.invocation.Context, t.fileLimits())
+		view, err := t.runtime.files.Open(ctx, t.outline, r.invocation.Context)
 		if err != nil {
 			return r.notOpened(ctx, err)
 		}
@@ -153,11 +153,6 @@ func (t *Tool) mayUseFiles(description *wasm.Module) bool {
 		}
 	}
 	return false
-}
-
-// fileLimits returns the limits of each call's files.
-func (t *Tool) fileLimits() files.Limits {
-	return files.Limits{Tool: t.manifest.Name, OpenFiles: t.limits.OpenFiles, AddedBytes: t.limits.DiskBytes}
 }
 
 // notOpened returns the outcome of a call whose directories could not be opened.

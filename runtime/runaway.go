@@ -72,7 +72,8 @@ func runawayOf(g *watchdog.Guest) Runaway {
 	return Runaway{CallID: g.CallID, Tool: g.Tool, SHA256: g.Module.String(), Began: g.Began, Deadline: g.Deadline, HostFunction: g.Function()}
 }
 
-// KeepSlot implements [watchdog.Owner]. A guest in its caller's slot, which another call is about to get, takes one more.
+// KeepSlot implements [watchdog.Owner]. A guest in its caller's slot, which another call is about to get, takes one
+// more.
 func (r *run) KeepSlot() {
 	if r.seat.holds(r.tool.runtime) {
 		r.tool.runtime.gate.enterNow()

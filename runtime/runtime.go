@@ -16,6 +16,7 @@ import (
 
 	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/internal/abi"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
@@ -82,12 +83,12 @@ type Options struct {
 	Resolver *net.Resolver
 	// Logger receives the runtime's own failures, with the call's id. Nil discards them.
 	Logger *slog.Logger
-	// OnRunaway is called once for each guest that cannot be stopped (see [Runaway]). That is a bug in this package. The
-	// runtime abandons the guest: it logs the failure, makes the module's tools unavailable, and ends the call with the
-	// kind [tool.Deadline], or [tool.Cancelled] if it was cancelled. It can end the call only if the call's host has a
-	// method Abandon(tool.Outcome, error), as the executor's host does; otherwise Invoke does not return. Until the guest
-	// returns, it occupies its slot in [Options.Running], a processor and its memory; its result is then discarded. The
-	// program should exit soon, once its other calls have ended.
+	// OnRunaway is called once for each guest that cannot be stopped (see [Runaway]). That is a bug in this package.
+	// The runtime abandons the guest: it logs the failure, makes the module's tools unavailable, and ends the call
+	// with the kind [tool.Deadline], or [tool.Cancelled] if it was cancelled. It can end the call only if the call's
+	// host has a method Abandon(tool.Outcome, error), as the executor's host does; otherwise Invoke does not return.
+	// Until the guest returns, it occupies its slot in [Options.Running], a processor and its memory; its result is
+	// then discarded. The program should exit soon, once its other calls have ended.
 	//
 	// OnRunaway is not called if a garbage collection is already waiting for the guest, or if
 	// runaways occupy all the processors that Go uses: no goroutine runs then. Use [LastResort]
@@ -199,23 +200,23 @@ func newWith(ctx context.Context, options Options, functions []hostfuncs.Functio
 // Load fails if the manifest requests something that this version does not enforce (the error
 // wraps a [*manifests.Error]), or if the grants are invalid.
 func (r *Runtime) Load(ctx context.Context, m *manifests.Manifest, grants manifests.Grants) (*Tool, error) {
-	t, err := r.loadWith(ctx, m, grants, constants{})
+	t, err := r.loadWith(ctx, m, grants)
 	if err != nil {
 		return nil, notLoaded(m.Name, err)
 	}
 	return t, nil
 }
 
-// loadWith is like [Runtime.Load], for a tool that has more than its module and its manifest.
-func (r *Runtime) loadWith(ctx context.Context, m *manifests.Manifest, grants manifests.Grants, own constants) (_ *Tool, err error) {
+// loadWith is like [Runtime.Load], for a tool that has files of its own.
+func (r *Runtime) loadWith(ctx context.Context, m *manifests.Manifest, grants manifests.Grants, own ...files.Mount) (_ *Tool, err error) {
 	if err := errors.Join(ctx.Err(), checked(m)); err != nil {
 		return nil, err
 	}
-	with := content{constants: own}
+	with := content{files: own}
 	if m.Module.Language != manifests.LanguageNone {
 		if with.script, with.broken = readScript(m, r.interpreters); with.broken == nil {
 			with.digest = with.script.Digest
-			with.Files = append(slices.Clone(own.Files), constantTree{script.Folder, with.script.Tree})
+			with.files = append(with.files, files.Mount{Guest: permission.NewGuestPath(script.Folder), Tree: with.script.Tree})
 		}
 	} else if with.digest, err = digestOfBound(m, grants); err != nil {
 		return nil, err
@@ -244,7 +245,7 @@ func (r *Runtime) loadWith(ctx context.Context, m *manifests.Manifest, grants ma
 
 // content is what a tool is made of in addition to its manifest.
 type content struct {
-	constants
+	files  []files.Mount // its own
 	digest engine.Digest // of the module; zero if it is not read yet
 	script *script.Script
 	broken error // why a script cannot be read; the tool is unavailable then
@@ -264,13 +265,17 @@ func (r *Runtime) newTool(m *manifests.Manifest, grants manifests.Grants, with c
 	if err != nil {
 		return nil, &grantError{err}
 	}
-	if err := with.add(p, m); err != nil {
+	if err := p.MountOwn(with.files); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	// Keep the digest: what is granted to one module must not pass to a later one at the same path.
 	t := &Tool{runtime: r, manifest: m, permit: p, asks: p.Asks(), digest: with.digest, script: with.script, broken: with.broken, named: []string{m.Name}}
 	if !t.isClients() {
 		t.limits = effective(ceiling, m.Limits)
+	}
+	fileLimits := files.Limits{Tool: m.Name, OpenFiles: t.limits.OpenFiles, AddedBytes: t.limits.DiskBytes}
+	if t.outline, err = files.NewOutline(p.Mounts, fileLimits); err != nil {
+		return nil, errors.Join(err, p.Close())
 	}
 	if t.terms, err = p.TermsDigest(manifests.Limits(t.limits)); err != nil {
 		return nil, errors.Join(err, p.Close())

@@ -15,7 +15,6 @@ import (
 
 	"github.com/caisson-run/caisson/internal/testsize"
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/runtime/internal/permit"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -120,13 +119,13 @@ func TestTenantsDoNotMeet(t *testing.T) {
 
 // TestTenantsControl: where one tenant's calls run on the other's permit, the hammer says so.
 func TestTenantsControl(t *testing.T) {
-	for seen, mix := range map[string]func(mine, theirs *permit.Permit){
-		"the file of BOB":    func(mine, theirs *permit.Permit) { mine.Mounts = theirs.Mounts },
-		"the account of BOB": func(mine, theirs *permit.Permit) { mine.Network = theirs.Network },
-		"variable of BOB":    func(mine, theirs *permit.Permit) { mine.Environment = theirs.Environment },
+	for seen, mix := range map[string]func(mine, theirs *Tool){
+		"the file of BOB":    func(mine, theirs *Tool) { mine.outline = theirs.outline },
+		"the account of BOB": func(mine, theirs *Tool) { mine.permit.Network = theirs.permit.Network },
+		"variable of BOB":    func(mine, theirs *Tool) { mine.permit.Environment = theirs.permit.Environment },
 	} {
 		all := twoTenants(t, tenantRuntime(t), manifest(t, netprobe, tenantManifest), serve(t, whose))
-		mix(all[0].guest.permit, all[1].guest.permit)
+		mix(all[0].guest, all[1].guest)
 		leaks := hammerTenants(t, all, 1)
 		require.NotEmpty(t, leaks)
 		assert.Contains(t, leaks[0], seen)

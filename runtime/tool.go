@@ -24,6 +24,7 @@ type Tool struct {
 	runtime  *Runtime
 	manifest *manifests.Manifest
 	permit   *permit.Permit
+	outline  *files.Outline // of the files of each call
 	limits   Limits
 	asks     string            // why calls must be approved; empty if they need no approval
 	named    []string          // a command line without arguments

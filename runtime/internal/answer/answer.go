@@ -1,5 +1,5 @@
-// Package answer turns how a guest ended and what it wrote into the outcome of its call: its result object, plain output or
-// plug-in's output, with secrets masked and long texts cut. Only the host decides the kind of a failure.
+// Package answer turns how a guest ended and what it wrote into the outcome of its call: its result object, plain
+// output or plug-in's output, with secrets masked and long texts cut. Only the host decides the kind of a failure.
 package answer
 
 import (
@@ -19,8 +19,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Answer is what the guest of one call wrote, and what the host observed of it. Its methods may be called by one goroutine
-// at a time.
+// Answer is what the guest of one call wrote, and what the host observed of it. Its methods may be called by one
+// goroutine at a time.
 type Answer struct {
 	Tool, CallID string // as the caller named them
 	Manifest     *manifests.Manifest

@@ -56,6 +56,25 @@ func (p *Permit) decideFiles(o Options) error {
 	return nil
 }
 
+// MountOwn mounts the tool's own files, such as its script, which need no permission. They are the same in all calls,
+// so a program may use them before it reads its input, and they are part of [Permit.TermsDigest]. Their paths must not
+// overlap a directory that the manifest requests.
+func (p *Permit) MountOwn(own []files.Mount) error {
+	for _, m := range own {
+		if err := m.Guest.Err(); err != nil {
+			return fmt.Errorf("constant files of %s: %w", p.manifest.Name, err)
+		}
+		for _, request := range p.manifest.Permissions.Files {
+			if _, both := m.Guest.Intersect(request.Path); both {
+				return fmt.Errorf("constant files of %s at %s overlap its files at %s; choose paths of which none holds the other",
+					p.manifest.Name, m.Guest, request.Path)
+			}
+		}
+	}
+	p.Mounts = append(p.Mounts, own...)
+	return nil
+}
+
 // accesses returns a rule for reading and, for read-write access, a second one for writing.
 func accesses(r fileRule, access manifests.Access, from manifests.Binding) []permission.Statement {
 	statements := []permission.Statement{{Rule: r, Binding: from}}

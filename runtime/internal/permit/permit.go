@@ -1,5 +1,5 @@
-// Package permit computes what a tool was granted: request ∩ grant − deny, once, when the tool is loaded. The values enforce
-// it in each call.
+// Package permit computes what a tool was granted: request ∩ grant − deny, once, when the tool is loaded. The values
+// enforce it in each call.
 package permit
 
 import (
@@ -17,8 +17,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Permit holds a tool's effective permissions. It is immutable, except that its owner may add mounts of the tool's own files
-// before the first call.
+// Permit holds a tool's effective permissions. It is immutable, except that its owner may add mounts of the tool's own
+// files before the first call.
 type Permit struct {
 	Mounts      []files.Mount
 	Environment []string

@@ -87,8 +87,8 @@ type effectiveMount struct {
 
 type constantFiles struct{ Guest, SHA256 string }
 
-// TermsDigest returns the digest of everything that decides, together with the module, what calls of the tool can do. It
-// ignores grants that do not hold for the tool's module.
+// TermsDigest returns the digest of everything that decides, together with the module, what calls of the tool can do.
+// It ignores grants that do not hold for the tool's module.
 func (p *Permit) TermsDigest(limits manifests.Limits) ([sha256.Size]byte, error) {
 	m := p.manifest
 	t := terms{

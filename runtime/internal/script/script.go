@@ -1,5 +1,5 @@
-// Package script reads scripts: the files that an interpreter gets in place of a module of the tool's own, with its command
-// line.
+// Package script reads scripts: the files that an interpreter gets in place of a module of the tool's own, with its
+// command line.
 package script
 
 import (

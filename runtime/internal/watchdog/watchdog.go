@@ -1,5 +1,6 @@
-// Package watchdog bounds how long guests run. A guest ends itself at its deadline; the watchdog finds those that do not,
-// and gives them up: guests whose own code uses the processor after its deadline, and those that stay in a host function.
+// Package watchdog bounds how long guests run. A guest ends itself at its deadline; the watchdog finds those that do
+// not, and gives them up: guests whose own code uses the processor after its deadline, and those that stay in a host
+// function.
 package watchdog
 
 import (
