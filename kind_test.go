@@ -31,13 +31,13 @@ func TestOneMoreKindOfPermission(t *testing.T) {
 		{File: "manifests/kinds.go", Old: "type Grants struct {\n", New: "type Grants struct {\n	Clock []ClockGrant\n"},
 		{File: "manifests/kinds.go", Old: "type Deny struct {\n", New: "type Deny struct {\n	Clock string\n"},
 
-		{File: "runtime/kinds.go", Old: `	"github.com/caisson-run/caisson/hostfuncs"` + "\n", New: `	"github.com/caisson-run/caisson/hostfuncs"` + "\n" + `	"github.com/caisson-run/caisson/hostfuncs/clock"` + "\n"},
-		{File: "runtime/kinds.go", Old: "	return []kind{\n", New: `	return []kind{
+		{File: "runtime/internal/permit/kinds.go", Old: `	"github.com/caisson-run/caisson/hostfuncs"` + "\n", New: `	"github.com/caisson-run/caisson/hostfuncs"` + "\n" + `	"github.com/caisson-run/caisson/hostfuncs/clock"` + "\n"},
+		{File: "runtime/internal/permit/kinds.go", Old: "	return []Kind{\n", New: `	return []Kind{
 		{
-			name: "clock", asked: func(m *manifests.Manifest) bool { return len(m.Permissions.Clock) > 0 },
-			module: clock.Module, functions: clock.Functions, uses: []string{clock.Module + "."},
-			decide: func(p *permit, _ *Runtime, m *manifests.Manifest, grants manifests.Grants) (enforcer, error) {
-				return clock.New(m, grants, p.module), nil
+			Name: "clock", Asked: func(m *manifests.Manifest) bool { return len(m.Permissions.Clock) > 0 },
+			Module: clock.Module, Functions: clock.Functions, uses: []string{clock.Module + "."},
+			decide: func(_ *Permit, o Options) (Enforcer, error) {
+				return clock.New(o.Manifest, o.Grants, o.Module), nil
 			},
 		},
 `},

@@ -104,16 +104,16 @@ type AliasValue struct {
 
 // Limits are the limits that the tool requests. A zero field means the runtime's default.
 type Limits struct {
-	Memory    Bytes
 	Timeout   time.Duration
-	Fuel      int64
+	Memory    Bytes
 	Output    Bytes
 	Stderr    Bytes
-	HTTPCalls int
-	HTTPBytes Bytes
 	OpenFiles int
 	// DiskBytes is the maximum that one call may add to its directories.
 	DiskBytes Bytes
+	HTTPCalls int
+	HTTPBytes Bytes
+	Fuel      int64
 }
 
 // Behavior tells the executor how a tool may be scheduled and shown.

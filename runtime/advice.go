@@ -121,8 +121,8 @@ func forImports(missing []wasm.Import, p part, plugin bool, libraries []string) 
 	if plugin && slices.ContainsFunc(missing, of(extism.Module)) {
 		return "leave out what uses them: plug-ins get the functions of " + extism.Module + " that Extism's own libraries offer"
 	}
-	if host := foreignTo(missing); host != "" {
-		return host
+	if fix := foreignTo(missing); fix != "" {
+		return fix
 	}
 	fix := "leave out the code that calls them"
 	switch modules := offeredModules(); {
@@ -157,9 +157,9 @@ func forImports(missing []wasm.Import, p part, plugin bool, libraries []string) 
 
 // foreignTo says what to do about imports from another host, or returns "".
 func foreignTo(missing []wasm.Import) string {
-	for _, host := range foreign {
-		if slices.ContainsFunc(missing, host.is) {
-			return host.fix
+	for _, f := range foreign {
+		if slices.ContainsFunc(missing, f.is) {
+			return f.fix
 		}
 	}
 	return ""

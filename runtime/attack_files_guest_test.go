@@ -144,7 +144,7 @@ func TestTenantsOfOneToolNeverMeet(t *testing.T) {
 		if !assert.NoError(t, err) {
 			return false
 		}
-		answers := decode[[]answer](t, outcome.Result.Data)
+		answers := decode[[]stepAnswer](t, outcome.Result.Data)
 		other := map[string]string{"greedy": "modest", "modest": "greedy"}[tenant]
 		if tenant == "modest" {
 			assert.EqualValues(t, 60, answers[1].Count, "the other's files take no room here")

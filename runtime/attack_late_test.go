@@ -19,6 +19,7 @@ import (
 
 	"github.com/caisson-run/caisson/internal/testsize"
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/runtime/internal/engine"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -61,7 +62,7 @@ func TestAttackLongOutputBeforeTheDeadline(t *testing.T) {
 func TestLongOutputControl(t *testing.T) {
 	guest := lateGuest(t, "text")
 	for name, work := range map[string]func(){
-		"masked": func() { guest.permit.secrets.Mask([]byte(strings.Repeat("%25", 4<<20/3))) },
+		"masked": func() { guest.permit.Secrets.Mask([]byte(strings.Repeat("%25", 4<<20/3))) },
 		"read": func() {
 			var members map[string]json.RawMessage
 			_ = json.Unmarshal([]byte(`{"success":true`+strings.Repeat(`,"a":1`, 4<<20/6)+"}"), &members)
@@ -106,29 +107,19 @@ func TestLogOfALateCallIsMasked(t *testing.T) {
 	assert.Equal(t, "the key is [secret API_KEY]", outcome.Log)
 }
 
-// TestLogThatCannotBeMaskedIsNotShown: one that is so long that the time is over first.
-func TestLogThatCannotBeMaskedIsNotShown(t *testing.T) {
-	guest := lateGuest(t, "text")
-	r := &run{tool: guest, host: host{permitted: &permitted{}}, deadline: newDeadline(t.Context(), time.Now())}
-	defer r.deadline.release()
-	r.stderr.Bytes = []byte(secretValue + strings.Repeat("%25", 64<<20/3))
-	r.log = r.maskedLog()
-	assert.Equal(t, unmaskedLog, r.shown())
-	r.stderr.Bytes = []byte(secretValue)
-	assert.Equal(t, "[secret API_KEY]", string(r.maskedLog().text))
-}
-
 // TestCancelledCallIsNotMaskedForLong: who cancels a call does not wait for its output, nor for
 // its arguments to another tool.
 func TestCancelledCallIsNotMaskedForLong(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	r := &run{tool: lateGuest(t, "text"), host: host{permitted: &permitted{}}, deadline: newDeadline(ctx, time.Now().Add(time.Hour))}
-	defer r.deadline.release()
-	r.stdout.Bytes = []byte(secretValue)
+	guest := lateGuest(t, "text")
+	r := guest.newRun(tool.Invocation{})
+	r.answer.Stdout.Bytes, r.answer.Secrets = []byte(secretValue), guest.permit.Secrets
 	cancel()
-	require.ErrorIs(t, r.mask(nil), context.Canceled)
-	assert.Empty(t, r.stdout.Bytes)
-	_, err := r.call(ctx, tool.Call{Function: tool.Function{Arguments: secretValue}})
+	outcome, err := r.answer.Outcome(ctx, ctx, engine.Usage{}, nil)
+	require.ErrorIs(t, err, context.Canceled)
+	assert.Empty(t, r.answer.Stdout.Bytes)
+	assert.Empty(t, outcome.Result.Output)
+	_, err = r.call(ctx, tool.Call{Function: tool.Function{Arguments: secretValue}})
 	require.ErrorIs(t, err, context.Canceled)
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/caisson-run/caisson/internal/mistake"
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/runtime/internal/permit"
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
@@ -53,9 +54,9 @@ func unused(m *manifests.Manifest, all []wasm.Import) []string {
 	for _, i := range all {
 		imports = append(imports, i.Module+"."+i.Name)
 	}
-	for _, k := range kinds() {
-		if k.asked(m) && !k.isUsed(imports) {
-			found = append(found, "permissions."+string(k.name))
+	for _, k := range permit.Kinds() {
+		if k.Asked(m) && !k.IsUsed(imports) {
+			found = append(found, "permissions."+string(k.Name))
 		}
 	}
 	slices.Sort(found)

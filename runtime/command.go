@@ -9,8 +9,11 @@ import (
 
 	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/runtime/internal/abi"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
 	"github.com/caisson-run/caisson/runtime/internal/extism"
+	"github.com/caisson-run/caisson/runtime/internal/permit"
+	"github.com/caisson-run/caisson/runtime/internal/wasi"
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
@@ -108,17 +111,17 @@ func checkImports(m *manifests.Manifest, p part, plugin bool, functions []HostFu
 	}
 	if len(mistyped) > 0 {
 		problems = append(problems, fmt.Sprintf("imports %s with the wrong type", listed(mistyped)))
-		host := foreignTo(mistyped)
+		fix := foreignTo(mistyped)
 		if plugin && slices.ContainsFunc(mistyped, of(extism.Module)) {
-			host = "" // it is for this one
+			fix = "" // it is for this one
 		}
-		fixes = append(fixes, cmp.Or(host, "declare them as WASI preview 1, Extism and ABI.md have them"))
+		fixes = append(fixes, cmp.Or(fix, "declare them as WASI preview 1, Extism and ABI.md have them"))
 	}
 	const request = "request the permission in the manifest, or build the module without the import"
-	for _, k := range kinds() {
-		used := slices.DeleteFunc(slices.Clone(p.imports), func(i wasm.Import) bool { return i.Module != k.module })
-		if k.module != "" && len(used) > 0 && !k.asked(m) {
-			problems = append(problems, fmt.Sprintf("imports %s, but its manifest does not ask for permissions.%s", listed(used), k.name))
+	for _, k := range permit.Kinds() {
+		used := slices.DeleteFunc(slices.Clone(p.imports), func(i wasm.Import) bool { return i.Module != k.Module })
+		if k.Module != "" && len(used) > 0 && !k.Asked(m) {
+			problems = append(problems, fmt.Sprintf("imports %s, but its manifest does not ask for permissions.%s", listed(used), k.Name))
 			fixes = append(fixes, request)
 		}
 	}
@@ -233,7 +236,7 @@ func listed(imports []wasm.Import) string {
 		}
 		names[g] = append(names[g], i.Name)
 	}
-	var parts []string
+	var texts []string
 	for _, g := range groups[:min(len(groups), listedModules)] {
 		all := names[g]
 		kind := g.kind.String()
@@ -248,12 +251,12 @@ func listed(imports []wasm.Import) string {
 		if more := len(all) - len(quoted); more > 0 {
 			text += fmt.Sprintf(" and %d more", more)
 		}
-		parts = append(parts, text+" of "+quotedName(g.module))
+		texts = append(texts, text+" of "+quotedName(g.module))
 	}
-	if more := len(groups) - len(parts); more > 0 {
-		parts = append(parts, fmt.Sprintf("and more of %d other modules", more))
+	if more := len(groups) - len(texts); more > 0 {
+		texts = append(texts, fmt.Sprintf("and more of %d other modules", more))
 	}
-	return strings.Join(parts, ", ")
+	return strings.Join(texts, ", ")
 }
 
 func plural(kind string) string {
@@ -269,4 +272,17 @@ func quotedName(name string) string {
 		return fmt.Sprintf("%q…", strings.ToValidUTF8(name[:listedBytes], ""))
 	}
 	return fmt.Sprintf("%q", name)
+}
+
+// offered returns the functions that modules may import. Those of abi.IO, abi.Stream and
+// abi.Context need no permission: abi.IO reads the responses of the other modules, abi.Stream
+// shows output of the call early, and abi.Context returns what has been granted already.
+func offered() []hostfuncs.Function {
+	functions := append(wasi.Functions(), abi.Functions()...)
+	for _, k := range permit.Kinds() {
+		if k.Functions != nil {
+			functions = append(functions, k.Functions()...)
+		}
+	}
+	return functions
 }

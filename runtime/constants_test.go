@@ -10,16 +10,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
+	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
 )
 
-// constantsAt is constants of one file, where the guest early looks for a tenant's.
-func constantsAt(t *testing.T, guest, content string) constants {
+// constantsAt is a mount of one constant file, where the guest early looks for a tenant's.
+func constantsAt(t *testing.T, guest, content string) files.Mount {
 	t.Helper()
 	tree, err := files.NewTree(fstest.MapFS{"tenant.txt": {Data: []byte(content)}})
 	require.NoError(t, err)
-	return constants{Files: []constantTree{{Guest: guest, Tree: tree}}}
+	return files.Mount{Guest: permission.NewGuestPath(guest), Tree: tree}
 }
 
 // early writes a manifest of the guest early that requests no files.
@@ -93,8 +94,8 @@ func TestConstantFilesCannotBeChanged(t *testing.T) {
 func TestConstantFilesArePartOfTheIdentity(t *testing.T) {
 	r := newRuntime(t, Options{})
 	m := early(t, "C", "file", "")
-	identity := func(c constants) string {
-		loaded, err := r.loadWith(t.Context(), m, manifests.Grants{}, c)
+	identity := func(own ...files.Mount) string {
+		loaded, err := r.loadWith(t.Context(), m, manifests.Grants{}, own...)
 		require.NoError(t, err)
 		id, err := loaded.Identity(t.Context())
 		require.NoError(t, err)
@@ -103,27 +104,27 @@ func TestConstantFilesArePartOfTheIdentity(t *testing.T) {
 	first := identity(constantsAt(t, "/project", "a"))
 	assert.Equal(t, first, identity(constantsAt(t, "/project", "a")))
 	seen := map[string]bool{first: true}
-	for _, other := range []constants{{}, constantsAt(t, "/project", "b"), constantsAt(t, "/other", "a")} {
-		assert.False(t, seen[identity(other)])
-		seen[identity(other)] = true
+	for _, other := range [][]files.Mount{nil, {constantsAt(t, "/project", "b")}, {constantsAt(t, "/other", "a")}} {
+		assert.False(t, seen[identity(other...)])
+		seen[identity(other...)] = true
 	}
 }
 
 func TestConstantFilesMustNotOverlap(t *testing.T) {
 	r := newRuntime(t, Options{})
 	m := early(t, "C", "file", "permissions: {files: [{path: /project/data}]}\n")
-	tree := constantsAt(t, "/a", "").Files[0].Tree
-	for text, c := range map[string]constants{
-		"at /project overlap its files at /project/data":   constantsAt(t, "/project", ""),
-		"at /project/data overlap its files":               constantsAt(t, "/project/data", ""),
-		"at /project/data/below overlap its files":         constantsAt(t, "/project/data/below", ""),
-		"at / overlap its files":                           constantsAt(t, "/", ""),
-		"at /a/b overlap its files at /a; choose":          {Files: []constantTree{{"/a", tree}, {"/a/b", tree}}},
-		"at /a overlap its files at /a; choose":            {Files: []constantTree{{"/a", tree}, {"/a", tree}}},
-		"constant files of guest: ":                        {Files: []constantTree{{"relative", tree}}},
-		"at /a: there is no tree; make one with files.New": {Files: []constantTree{{"/a", nil}}},
+	a, below := constantsAt(t, "/a", ""), constantsAt(t, "/a/b", "")
+	for text, own := range map[string][]files.Mount{
+		"at /project overlap its files at /project/data":      {constantsAt(t, "/project", "")},
+		"at /project/data overlap its files":                  {constantsAt(t, "/project/data", "")},
+		"at /project/data/below overlap its files":            {constantsAt(t, "/project/data/below", "")},
+		"at / overlap its files":                              {constantsAt(t, "/", "")},
+		"/a/b: invalid argument: it overlaps the mount at /a": {below, a},
+		"/a: invalid argument: it overlaps the mount at /a":   {a, a},
+		"constant files of guest: ":                           {{Guest: permission.NewGuestPath("relative"), Tree: a.Tree}},
+		"/a: invalid argument: ":                              {{Guest: a.Guest}},
 	} {
-		_, err := r.loadWith(t.Context(), m, manifests.Grants{}, c)
+		_, err := r.loadWith(t.Context(), m, manifests.Grants{}, own...)
 		assert.ErrorContains(t, err, text)
 	}
 	_, err := r.loadWith(t.Context(), m, manifests.Grants{}, constantsAt(t, "/project/datum", ""))

@@ -3,6 +3,8 @@ package runtime
 import (
 	"errors"
 	"fmt"
+
+	"github.com/caisson-run/caisson/runtime/internal/permit"
 )
 
 // Kinds of failures, for [errors.Is].
@@ -46,19 +48,15 @@ func (e *Error) Error() string { return fmt.Sprintf("runtime: %s: %v", e.Op, e.E
 func (e *Error) Unwrap() error { return e.Err }
 
 // grantError is an [ErrGrant]. Its text is the cause's, which names the grant and its origin.
-type grantError struct {
-	GrantPlace
-	err error
-}
+type grantError struct{ error }
 
-func (e *grantError) Error() string   { return e.err.Error() }
-func (e *grantError) Unwrap() []error { return []error{ErrGrant, e.err} }
+func (e *grantError) Unwrap() []error { return []error{ErrGrant, e.error} }
 
 // notLoaded returns the error for a tool that cannot be loaded.
 func notLoaded(tool string, err error) error {
 	failure := &Error{Op: "load", Tool: tool, Err: err}
-	if grant, ok := errors.AsType[*grantError](err); ok {
-		failure.Grant = grant.GrantPlace
+	if wrong, ok := errors.AsType[*permit.Error](err); ok {
+		failure.Grant = GrantPlace{Path: wrong.Path, Origin: wrong.Origin, Denied: wrong.Denied}
 	}
 	return failure
 }

@@ -74,26 +74,6 @@ func TestSuccessCodes(t *testing.T) {
 	}
 }
 
-func TestLastWords(t *testing.T) {
-	guest := load(t, newRuntime(t, Options{}), manifest(t, probe, ""), manifests.Grants{})
-	long := strings.Repeat("a line of a log\n", 1000)
-	for log, want := range map[string]string{
-		"":                        "",
-		" \n":                     "",
-		"no\n":                    "no",
-		"a\nb\n":                  "a\nb",
-		"caf\xe9":                 "caf\uFFFD",
-		long + "why":              "… " + strings.Repeat("a line of a log\n", 127) + "why",
-		strings.Repeat("é", 3000): "… " + strings.Repeat("é", 1024),
-	} {
-		r := &run{tool: guest, log: guestLog{text: []byte(log)}}
-		assert.Equal(t, want, r.lastWords(maxWords))
-	}
-	cut := &run{tool: guest, log: guestLog{text: []byte("the begin"), end: []byte("ning\nthe end"), missing: 1}}
-	assert.Equal(t, "… the end", cut.lastWords(maxWords))
-	assert.Empty(t, (&run{tool: guest, log: guestLog{omitted: true}}).lastWords(maxWords))
-}
-
 // TestProbesBeforeTheInputAreNotes: language runtimes look for files of their own as they start. No
 // failure comes of that, though nothing else explains it.
 func TestProbesBeforeTheInputAreNotes(t *testing.T) {
@@ -136,17 +116,6 @@ func TestDenialsOfAResumedProgramAreNoNotes(t *testing.T) {
 	}
 }
 
-// TestReasonsAreSearchedInPart: a guest that is denied much and gives a long reason keeps the host
-// no longer than one with a short reason.
-func TestReasonsAreSearchedInPart(t *testing.T) {
-	guest := load(t, newRuntime(t, Options{}), manifest(t, probe, ""), manifests.Grants{})
-	r := &run{tool: guest, denials: []tool.Denial{{Permission: "files", Value: "/etc/x.conf", Rule: "no"}}}
-	_, denied := r.cause(strings.Repeat("a", maxReason-20) + " /etc/x.conf")
-	assert.True(t, denied)
-	_, denied = r.cause(strings.Repeat("a", maxReason) + " /etc/x.conf")
-	assert.False(t, denied)
-}
-
 // TestFailuresHoldWhatWasPrinted: a program whose output is not what its manifest says is heard all the
 // same.
 func TestFailuresHoldWhatWasPrinted(t *testing.T) {
@@ -175,6 +144,9 @@ func TestFailuresHoldWhatWasPrinted(t *testing.T) {
 	}
 }
 
+// keptOfEnd is how many bytes of the end of a long log are kept.
+const keptOfEnd = 2 << 10
+
 // TestLongLogsEndWithTheReason: of a log that is too long, the end is kept too, and is what the model reads.
 func TestLongLogsEndWithTheReason(t *testing.T) {
 	for _, limit := range []int{1, 100, 1 << 10} {
@@ -185,12 +157,12 @@ func TestLongLogsEndWithTheReason(t *testing.T) {
 		require.NoError(t, err)
 		assert.True(t, strings.HasPrefix(outcome.Result.Error, "the tool exited with code 1:\n… busy\n"), outcome.Result.Error)
 		assert.True(t, strings.HasSuffix(outcome.Result.Error, "busy\nno such city"), outcome.Result.Error)
-		assert.LessOrEqual(t, len(outcome.Result.Error), maxWords+40)
+		assert.LessOrEqual(t, len(outcome.Result.Error), keptOfEnd+40)
 		log := noise + "no such city"
-		mark := fmt.Sprintf("\n[cut after %s: %d bytes left out]\n", manifests.Bytes(limit), len(log)-limit-maxWords)
-		assert.Equal(t, log[:limit]+mark+log[len(log)-maxWords:], outcome.Log)
+		mark := fmt.Sprintf("\n[cut after %s: %d bytes left out]\n", manifests.Bytes(limit), len(log)-limit-keptOfEnd)
+		assert.Equal(t, log[:limit]+mark+log[len(log)-keptOfEnd:], outcome.Log)
 
-		whole := strings.Repeat("a", limit+maxWords)
+		whole := strings.Repeat("a", limit+keptOfEnd)
 		outcome, err = invoke(t, guest, string(encode(t, map[string]any{"log": whole})))
 		require.NoError(t, err)
 		assert.Equal(t, whole, outcome.Log, "it is kept whole if nothing is missing between the two")
@@ -232,50 +204,7 @@ func TestAttackLongTraces(t *testing.T) {
 		outcome, err := guest.Invoke(t.Context(), tool.Invocation{CallID: "1", Tool: "guest"})
 		require.Error(t, err)
 		assert.Equal(t, tool.Trap, outcome.Result.Kind)
-		assert.Contains(t, outcome.Log, trapMark)
-		assert.LessOrEqual(t, len(outcome.Log), maxTrace+100)
-	}
-}
-
-// TestAttackSecretsAtTheCut: where a log is cut, no part of a secret can be seen, wherever the cut is.
-func TestAttackSecretsAtTheCut(t *testing.T) {
-	guest := lateGuest(t, "text")
-	const limit = 4 << 10
-	guest.limits.Stderr = limit
-	for _, length := range []int{limit + maxWords + 1, limit + maxWords + 500, 3 * limit} {
-		for _, cut := range []int{limit, length - maxWords} {
-			for before := range len(secretValue) + 2 {
-				r := &run{tool: guest, host: host{permitted: &permitted{}}, deadline: newDeadline(t.Context(), time.Now().Add(time.Hour))}
-				r.stderr = r.newLog()
-				text := []byte(strings.Repeat(".", length))
-				copy(text[cut-before:], secretValue)
-				_, err := r.stderr.Write(text)
-				require.NoError(t, err)
-				r.log = r.maskedLog()
-				require.Positive(t, r.log.missing)
-				for n := range len(secretValue) - 5 {
-					require.NotContains(t, r.shown(), secretValue[n:n+6], "%d bytes, cut at %d, %d before it", length, cut, before)
-				}
-				r.deadline.release()
-			}
-		}
-	}
-}
-
-// TestRepeats: the tool's words are left out of a denial if they say no more than it, and only then.
-func TestRepeats(t *testing.T) {
-	const message, value = "denied: network https://example.com/: no grant covers example.com", "https://example.com/"
-	for words, want := range map[string]bool{
-		"":                                  true,
-		message:                             true,
-		value + ": " + message:              true,
-		"https://example.com: " + message:   true,
-		value:                               false,
-		"https://example.com":               false,
-		"cannot fetch it: " + message:       false,
-		"https://example.org: " + message:   false,
-		"https://example.com/a: " + message: false,
-	} {
-		assert.Equal(t, want, repeats(words, message, value), words)
+		assert.Contains(t, outcome.Log, "[trap at]")
+		assert.LessOrEqual(t, len(outcome.Log), 4<<10+100)
 	}
 }

@@ -26,7 +26,7 @@ import (
 // step is a WASI call of the probe; see internal/guests/probe/raw.go.
 type step map[string]any
 
-type answer struct {
+type stepAnswer struct {
 	Errno uint32   `json:"errno"`
 	FD    int32    `json:"fd"`
 	Text  string   `json:"text"`
@@ -104,14 +104,14 @@ func (s scene) guest(t testing.TB, access manifests.Access, more string) *Tool {
 	return load(t, newRuntime(t, Options{}), m, manifests.Grants{Files: []manifests.FileGrant{manifests.GrantDirectory("/project", filepath.Join(s.outside, "workspaces", "{project_id}"), access)}})
 }
 
-func alice(t testing.TB, guest *Tool, steps ...step) ([]answer, tool.Outcome) {
+func alice(t testing.TB, guest *Tool, steps ...step) ([]stepAnswer, tool.Outcome) {
 	t.Helper()
 	request := encode(t, map[string]any{"do": "raw", "calls": steps})
 	start := time.Now()
 	outcome, err := guest.Invoke(t.Context(), invocation(t, string(request), map[string]string{"project_id": "alice"}))
 	require.NoError(t, err, outcome.Log)
 	assert.Less(t, time.Since(start), 5*time.Second)
-	return decode[[]answer](t, outcome.Result.Data), outcome
+	return decode[[]stepAnswer](t, outcome.Result.Data), outcome
 }
 
 func open(path string, oflags, rights int) step {
@@ -164,7 +164,7 @@ func TestNoWayOutOfTheProject(t *testing.T) {
 		before := fingerprint(t, s.outside, s.project)
 		for name, steps := range escapes(s) {
 			answers, outcome := alice(t, guest, steps...)
-			assert.True(t, slices.ContainsFunc(answers, func(a answer) bool { return a.Errno != 0 }), "%s (%s): %+v", name, access, answers)
+			assert.True(t, slices.ContainsFunc(answers, func(a stepAnswer) bool { return a.Errno != 0 }), "%s (%s): %+v", name, access, answers)
 			assert.NotEmpty(t, outcome.Denials, "%s (%s): a refusal leaves a receipt", name, access)
 			record := encode(t, outcome)
 			assert.NotContains(t, string(record), secret, "%s (%s)", name, access)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/caisson-run/caisson/internal/guests"
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/runtime/internal/permit"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -62,10 +63,10 @@ func TestProgramsForOtherHosts(t *testing.T) {
 
 // TestPermissionsOfPreview0: a module uses the files and variables of its call by either version of WASI.
 func TestPermissionsOfPreview0(t *testing.T) {
-	for _, k := range kinds() {
-		for name, uses := range map[string]bool{"wasi_unstable.path_open": k.name == filesKind, "wasi_unstable.environ_get": k.name == "env", "wasi_unstable.random_get": false} {
-			if k.name == filesKind || k.name == "env" {
-				assert.Equal(t, uses, k.isUsed([]string{name}), "%s by %s", k.name, name)
+	for _, k := range permit.Kinds() {
+		for name, uses := range map[string]bool{"wasi_unstable.path_open": k.Name == "files", "wasi_unstable.environ_get": k.Name == "env", "wasi_unstable.random_get": false} {
+			if k.Name == "files" || k.Name == "env" {
+				assert.Equal(t, uses, k.IsUsed([]string{name}), "%s by %s", k.Name, name)
 			}
 		}
 	}

@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"context"
-	"path"
 	"slices"
 	"time"
 
@@ -21,7 +20,7 @@ import (
 type host struct {
 	session abi.Session
 	stream  stream.Session
-	more    []*journal.Journal // of the kinds that have an [enforcer]
+	more    []*journal.Journal // of the kinds that have a [permit.Enforcer]
 	*permitted
 }
 
@@ -38,7 +37,7 @@ func (r *run) prepareHost() {
 	h.stream = *stream.Open(r.speech())
 	s := &h.session
 	s.Stream, s.About, s.MaxBody, s.Work = &h.stream, r.about, t.limits.HTTPBytes, t.runtime.work
-	if t.permit.asksHost {
+	if t.permit.AsksHost {
 		h.permitted = r.newPermitted()
 		s.Network, s.Secrets, s.Tools = h.network, &h.secrets, h.calls
 	}
@@ -48,13 +47,13 @@ func (r *run) prepareHost() {
 func (r *run) newPermitted() *permitted {
 	t := r.tool
 	p := &permitted{
-		network: t.permit.network.Open(network.Limits{Calls: t.limits.HTTPCalls, Bytes: t.limits.HTTPBytes}),
-		secrets: asking{set: t.permit.secrets, now: t.runtime.now},
+		network: t.permit.Network.Open(network.Limits{Calls: t.limits.HTTPCalls, Bytes: t.limits.HTTPBytes}),
+		secrets: asking{set: t.permit.Secrets, now: t.runtime.now},
 	}
 	if r.invocation.Host == nil {
-		p.calls = t.permit.calls.Open(nil, t.runtime.now)
+		p.calls = t.permit.Calls.Open(nil, t.runtime.now)
 	} else {
-		p.calls = t.permit.calls.Open(r.call, t.runtime.now)
+		p.calls = t.permit.Calls.Open(r.call, t.runtime.now)
 	}
 	return p
 }
@@ -62,7 +61,7 @@ func (r *run) newPermitted() *permitted {
 // open opens the call's enforcers and returns the context for the guest's host functions.
 func (h *host) open(ctx context.Context, t *Tool) context.Context {
 	h.more = nil
-	for _, e := range t.permit.enforcers {
+	for _, e := range t.permit.Enforcers {
 		var asked *journal.Journal
 		ctx, asked = e.Open(ctx, t.runtime.now)
 		h.more = append(h.more, asked)
@@ -70,21 +69,22 @@ func (h *host) open(ctx context.Context, t *Tool) context.Context {
 	return ctx
 }
 
+const maxShown = 128 // bytes of a name that a record shows
+
 // call makes a call on behalf of the guest, which waits for it in a host function. The context is
 // the host function's. Secrets in the arguments are masked: the guest cannot read a secret, but a
 // server may have sent it one in a form that response masking missed.
 func (r *run) call(ctx context.Context, call tool.Call) (tool.Record, error) {
 	arguments := []byte(call.Function.Arguments)
-	masked, err := r.tool.permit.secrets.MaskFirst(ctx, arguments, len(arguments))
+	masked, err := r.tool.permit.Secrets.MaskFirst(ctx, arguments, len(arguments))
 	if err != nil {
 		return tool.Record{}, err
 	}
 	call.Function.Arguments = string(masked)
-	r.guest.calls.Add(1)
-	defer r.guest.calls.Add(-1)
+	defer r.guest.Calling()()
 	s := r.newSeat(ctx)
 	defer s.close()
-	return r.invocation.Host.Call(planning.With(s.ctx, r.guest.planned), call)
+	return r.invocation.Host.Call(planning.With(s.ctx, r.guest.Planned), call)
 }
 
 // close ends the guest's pending requests. It may be called more than once.
@@ -106,7 +106,8 @@ func (r *run) makeNotes() {
 	case r.tool.script == nil:
 		r.view.Journal.MakeNotes()
 	default:
-		// How an interpreter loads itself and the script is the same in all calls. It would only hide what the script does.
+		// How an interpreter loads itself and the script is the same in all calls. It would only hide what the script
+		// does.
 		r.view.Journal.Forget()
 	}
 	r.system.Sockets.MakeNotes()
@@ -122,19 +123,21 @@ func (r *run) makeNotes() {
 
 // collect adds the call's denials, host calls and usage to the run, and closes the host.
 func (r *run) collect() {
-	h := &r.host
+	a, h := &r.answer, &r.host
 	h.close()
+	a.Unread = r.system.OnInput != nil
 	if r.view != nil {
 		r.collectFiles()
 	}
-	r.denials = append(r.denials, r.system.Sockets.Denials()...)
+	a.Denials = append(a.Denials, r.system.Sockets.Denials()...)
 	for _, more := range h.more {
-		r.denials = append(r.denials, more.Denials()...)
-		r.hostCalls, r.usage.HostCalls = append(r.hostCalls, more.HostCalls()...), r.usage.HostCalls+more.Count()
+		a.Denials = append(a.Denials, more.Denials()...)
+		a.HostCalls, a.Usage.HostCalls = append(a.HostCalls, more.HostCalls()...), a.Usage.HostCalls+more.Count()
 	}
 	if h.permitted == nil {
 		return
 	}
+	a.Secrets = r.tool.permit.Secrets
 	requests, called, refused := h.network.Journal.HostCalls(), h.calls.Journal.HostCalls(), h.secrets.journal.Denials()
 	reached := slices.ContainsFunc(slices.Concat(requests, called), func(c tool.HostCall) bool { return c.Allowed })
 	// The last receipt is reported as the cause of the call's failure. A refused network request is
@@ -149,27 +152,28 @@ func (r *run) collect() {
 		}
 	}
 	if h.secrets.without && !reached {
-		r.denials = slices.Concat(notes, r.denials, refused, denied, h.calls.Journal.Denials())
+		a.Denials = slices.Concat(notes, a.Denials, refused, denied, h.calls.Journal.Denials())
 	} else {
 		for i := range refused {
 			refused[i].Note = true
 		}
-		r.denials = slices.Concat(notes, refused, r.denials, denied, h.calls.Journal.Denials())
+		a.Denials = slices.Concat(notes, refused, a.Denials, denied, h.calls.Journal.Denials())
 	}
-	r.usage.HostCalls += h.secrets.journal.Count() + h.network.Journal.Count() + h.calls.Journal.Count()
-	r.hostCalls = slices.Concat(r.hostCalls, h.secrets.journal.HostCalls(), requests, called)
-	slices.SortStableFunc(r.hostCalls, func(a, b tool.HostCall) int { return a.Began.Compare(b.Began) })
-	r.hostCalls = r.hostCalls[:min(len(r.hostCalls), tool.MaxHostCalls)]
+	a.Usage.HostCalls += h.secrets.journal.Count() + h.network.Journal.Count() + h.calls.Journal.Count()
+	a.HostCalls = slices.Concat(a.HostCalls, h.secrets.journal.HostCalls(), requests, called)
+	slices.SortStableFunc(a.HostCalls, func(a, b tool.HostCall) int { return a.Began.Compare(b.Began) })
+	a.HostCalls = a.HostCalls[:min(len(a.HostCalls), tool.MaxHostCalls)]
 }
 
 // collectFiles adds what the call did with files.
 func (r *run) collectFiles() {
-	if r.system.OnInput != nil { // the guest read no input, so what it looked for may be a runtime's
+	a := &r.answer
+	if a.Unread { // so what it looked for may be a runtime's
 		r.view.Journal.MakeNotes()
 	}
-	r.denials = r.tool.permit.explain(r.tool.manifest, r.view.Journal.Denials())
-	r.explainClimbs(r.denials)
-	r.hostCalls, r.usage.HostCalls = r.view.Journal.HostCalls(), r.view.Journal.Count()
+	a.Denials = r.view.Journal.Denials()
+	r.tool.permit.Explain(r.invocation.Arguments, a.Denials)
+	a.HostCalls, a.Usage.HostCalls = r.view.Journal.HostCalls(), r.view.Journal.Count()
 }
 
 // asking answers one call's questions about the tool's secrets and records them. It serves one
@@ -203,8 +207,6 @@ func (a *asking) Check(name string) (bool, *tool.Denial) {
 	return exists, denial
 }
 
-const maxShown = 128 // bytes of a name that a record shows
-
 // about returns what the guest may know about its call. It includes only the context values that
 // the tool was granted and the files that the tool can open, and not the names of others. What the
 // caller's request says is only what it says to this tool.
@@ -214,37 +216,23 @@ func (r *run) about() abi.About {
 		CallID: made.CallID, Tool: made.Tool, Tenant: made.Tenant, User: made.User, Session: made.Session, Trace: made.Trace, Request: made.Request,
 		Context: map[string]string{}, Files: []tool.File{},
 	}
-	for name := range r.tool.permit.context {
+	for name := range r.tool.permit.Context {
 		if value, ok := made.Context[name]; ok {
 			about.Context[name] = value
 		}
 	}
 	for _, file := range made.Files {
-		if r.tool.permit.reaches(file.Path) {
+		if r.tool.permit.Reaches(file.Path) {
 			about.Files = append(about.Files, file)
 		}
 	}
 	return about
 }
 
-// reaches reports whether a guest path is inside a directory that the tool has. It is false for
-// paths that are not clean, such as /project/../secret.
-func (p *permit) reaches(guest string) bool {
-	if path.Clean(guest) != guest {
-		return false
-	}
-	for _, mount := range p.mounts {
-		if mount.Tree == nil && guest != mount.Guest.String() && mount.Guest.Matches(guest) {
-			return true
-		}
-	}
-	return false
-}
-
 // speech returns the options of the guest's stream. Like its result, what the guest emits is
 // limited to the tool's output limit and masked.
 func (r *run) speech() stream.Options {
-	secrets := r.tool.permit.secrets
+	secrets := r.tool.permit.Secrets
 	options := stream.Options{Bytes: int64(r.tool.limits.Output)}
 	if secrets.Longest() > 0 {
 		options.Mask = func(ctx context.Context, text []byte) ([]byte, error) { return secrets.MaskFirst(ctx, text, len(text)) }

@@ -6,14 +6,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/caisson-run/caisson/hostfuncs"
-	"github.com/caisson-run/caisson/internal/journal"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/internal/extism"
+	"github.com/caisson-run/caisson/runtime/internal/permit"
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
-	"github.com/caisson-run/caisson/tool"
 )
 
 // HostNamespace is the default of [HostFunction.Namespace], as it is in Extism's libraries.
@@ -118,14 +116,14 @@ func hostFunctions(all []HostFunction) ([]hostfuncs.Function, error) {
 func (f HostFunction) adapt() func(context.Context, hostfuncs.Memory, []uint64) error {
 	name := f.permissionName()
 	return func(ctx context.Context, memory hostfuncs.Memory, stack []uint64) error {
-		called, ok := ctx.Value(functionsKey{}).(*functionCalls)
+		called, ok := permit.FunctionsOf(ctx)
 		if !ok {
 			return &extism.StartError{Function: name}
 		}
 		if ctx.Err() != nil { // each call may read a large block, so the engine's look at every few calls is not enough
 			return context.Cause(ctx)
 		}
-		entry, err := called.begin(name)
+		entry, err := called.Begin(name)
 		if err != nil {
 			return err
 		}
@@ -133,7 +131,7 @@ func (f HostFunction) adapt() func(context.Context, hostfuncs.Memory, []uint64) 
 		if err != nil {
 			return err
 		}
-		err = called.do(entry, func() error { return f.Call(ctx, &CurrentPlugin{blocks}, stack) })
+		err = called.Do(entry, func() error { return f.Call(ctx, &CurrentPlugin{blocks}, stack) })
 		switch {
 		case err == nil:
 			return nil
@@ -145,77 +143,6 @@ func (f HostFunction) adapt() func(context.Context, hostfuncs.Memory, []uint64) 
 		}
 		return &extism.Error{Message: fmt.Sprintf("its call of %s failed: %v", name, err)}
 	}
-}
-
-// functionsPermit is which functions of the embedding program a tool may call. It is immutable.
-type functionsPermit struct {
-	tool      string
-	allowed   map[string]int // the indexes of the grants
-	decisions []tool.Decision
-}
-
-func (p *permit) decideFunctions(_ *Runtime, m *manifests.Manifest, grants manifests.Grants) (enforcer, error) {
-	if len(m.Permissions.Functions) == 0 {
-		return nil, nil
-	}
-	rules := grants.NameRules("functions", m.Permissions.Functions, p.module)
-	f := &functionsPermit{tool: m.Name}
-	f.decisions, f.allowed = rules.DecideNames(notNamed, func(name string) tool.Allow { return functionAllow(m.Name, name) })
-	return f, nil
-}
-
-func functionAllow(toolName, name string) tool.Allow {
-	return tool.Allow{Grant: manifests.Grant{Tools: []string{toolName}, Functions: []manifests.FunctionGrant{{Name: name}}}.Rule()}
-}
-
-// Decisions implements [enforcer].
-func (f *functionsPermit) Decisions() []tool.Decision { return f.decisions }
-
-// functionsKey is the context key of a *functionCalls.
-type functionsKey struct{}
-
-// Open implements [enforcer].
-func (f *functionsPermit) Open(ctx context.Context, now func() time.Time) (context.Context, *journal.Journal) {
-	called := &functionCalls{permit: f, now: now}
-	return context.WithValue(ctx, functionsKey{}, called), &called.journal
-}
-
-// functionCalls are the calls of host functions of one call of a tool.
-type functionCalls struct {
-	permit  *functionsPermit
-	now     func() time.Time
-	journal journal.Journal
-}
-
-// begin records a call of a function, and fails if it is denied.
-func (c *functionCalls) begin(name string) (journal.Entry, error) {
-	call := tool.HostCall{Kind: "functions.call", Target: tool.Shown(name, maxShown), Began: c.now(), Allowed: true, Status: "unfinished"}
-	if _, allowed := c.permit.allowed[name]; allowed {
-		entry, _ := c.journal.Begin(call)
-		return entry, nil
-	}
-	denial := tool.Denial{Permission: "functions", Value: name, Rule: "no grant lets this tool call it"}
-	for _, d := range c.permit.decisions {
-		if d.Requested == name {
-			denial.Rule, denial.Allow = d.Reason, d.Allow
-		}
-	}
-	call.Allowed, call.Status = false, "denied"
-	c.journal.Begin(call)
-	c.journal.Deny(denial, nil)
-	return journal.Entry{}, &extism.Error{Message: "it called " + name + ", which is denied", Denial: &denial}
-}
-
-// do calls a function and records how it ended, also if it panics.
-func (c *functionCalls) do(entry journal.Entry, call func() error) (err error) {
-	began, status := c.now(), "failed"
-	defer func() {
-		c.journal.Change(entry, func(listed *tool.HostCall) { listed.Status, listed.Duration = status, c.now().Sub(began) })
-	}()
-	if err = call(); err == nil {
-		status = "ok"
-	}
-	return err
 }
 
 // ImportedFunctions returns the functions that a plug-in imports from the program that embeds its host, by

@@ -23,6 +23,7 @@ import (
 	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/runtime/internal/permit"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -285,14 +286,13 @@ func TestEachTermMakesAnotherIdentity(t *testing.T) {
 		text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), text, 0o600))
 	}
-	r := newRuntime(t, Options{LookupEnv: withKey})
 	digest := func(f *fullTerms) ([sha256.Size]byte, error) {
-		p, err := r.newPermit(&f.Manifest, f.Grants, testModule)
+		p, err := permit.New(permit.Options{Manifest: &f.Manifest, Grants: f.Grants, Module: testModule, LookupEnv: withKey})
 		if err != nil {
 			return [sha256.Size]byte{}, err
 		}
-		sum, err := p.termsDigest(&f.Manifest, f.Limits, f.Grants)
-		return sum, errors.Join(err, p.close())
+		sum, err := p.TermsDigest(manifests.Limits(f.Limits))
+		return sum, errors.Join(err, p.Close())
 	}
 	want, err := digest(full(t, dir))
 	require.NoError(t, err)

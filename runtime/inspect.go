@@ -145,3 +145,15 @@ func checkValid(m *manifests.Manifest, source engine.Source, linked *wasm.Linked
 	}
 	return nil
 }
+
+// inspectScript describes a script tool without running it.
+func inspectScript(m *manifests.Manifest) (ModuleInfo, error) {
+	s, err := readScript(m, "")
+	if err != nil {
+		return ModuleInfo{}, err
+	}
+	return ModuleInfo{
+		SHA256: s.Digest.String(), Bytes: int(s.Bytes), Interpreter: s.Interpreter.Name, Libraries: []LibraryInfo{}, HostFunctions: []string{},
+		Imports: []string{}, Exports: []string{}, SeededGenerators: []string{}, Unused: []string{},
+	}, nil
+}

@@ -51,7 +51,7 @@ func (t *Tool) Isolation(ctx context.Context) (Isolation, error) {
 		i.Reason, i.NoStart = reason, reason == saysNoStart
 		return i, nil
 	}
-	started, err := l.run(ctx, module)
+	started, err := l.begin(ctx, module)
 	if errors.Is(err, ErrRunaway) {
 		return Isolation{}, err
 	}
@@ -70,9 +70,9 @@ func (t *Tool) Isolation(ctx context.Context) (Isolation, error) {
 	return i, started.Drop()
 }
 
-// run starts the program. It fails with ErrRunaway if the program neither starts nor can be
+// begin starts the program. It fails with ErrRunaway if the program neither starts nor can be
 // stopped.
-func (l *launch) run(ctx context.Context, module *engine.Module) (*engine.Program, error) {
+func (l *launch) begin(ctx context.Context, module *engine.Module) (*engine.Program, error) {
 	type start struct {
 		program *engine.Program
 		err     error

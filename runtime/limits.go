@@ -59,30 +59,26 @@ var (
 	errTooMuchMemory = fmt.Errorf("the memory limit is over %s, the most that a tool may have", manifests.MaxMemory)
 )
 
-// under returns the limits with zeros replaced by the profile's limits.
-func (l Limits) under(p manifests.Limits) Limits {
+// combined returns the limits that combine makes of each limit and the other one.
+func (l Limits) combined(o Limits, combine func(a, b int64) int64) Limits {
+	bytes := func(a, b manifests.Bytes) manifests.Bytes { return manifests.Bytes(combine(int64(a), int64(b))) }
+	number := func(a, b int) int { return int(combine(int64(a), int64(b))) }
 	return Limits{
-		Timeout: cmp.Or(l.Timeout, p.Timeout), Memory: cmp.Or(l.Memory, p.Memory), Output: cmp.Or(l.Output, p.Output), Stderr: cmp.Or(l.Stderr, p.Stderr),
-		OpenFiles: cmp.Or(l.OpenFiles, p.OpenFiles), DiskBytes: cmp.Or(l.DiskBytes, p.DiskBytes),
-		HTTPCalls: cmp.Or(l.HTTPCalls, p.HTTPCalls), HTTPBytes: cmp.Or(l.HTTPBytes, p.HTTPBytes), Fuel: cmp.Or(l.Fuel, p.Fuel),
+		Timeout: time.Duration(combine(int64(l.Timeout), int64(o.Timeout))), Memory: bytes(l.Memory, o.Memory),
+		Output: bytes(l.Output, o.Output), Stderr: bytes(l.Stderr, o.Stderr),
+		OpenFiles: number(l.OpenFiles, o.OpenFiles), DiskBytes: bytes(l.DiskBytes, o.DiskBytes),
+		HTTPCalls: number(l.HTTPCalls, o.HTTPCalls), HTTPBytes: bytes(l.HTTPBytes, o.HTTPBytes), Fuel: combine(l.Fuel, o.Fuel),
 	}
 }
 
-// narrowed returns the smaller of each limit and the profile's. A zero limit of the profile's does not narrow.
-func (l Limits) narrowed(p manifests.Limits) Limits {
-	return Limits{
-		Timeout: smaller(l.Timeout, p.Timeout), Memory: smaller(l.Memory, p.Memory), Output: smaller(l.Output, p.Output), Stderr: smaller(l.Stderr, p.Stderr),
-		OpenFiles: smaller(l.OpenFiles, p.OpenFiles), DiskBytes: smaller(l.DiskBytes, p.DiskBytes),
-		HTTPCalls: smaller(l.HTTPCalls, p.HTTPCalls), HTTPBytes: smaller(l.HTTPBytes, p.HTTPBytes), Fuel: smaller(l.Fuel, p.Fuel),
-	}
+// or returns the limits with zeros replaced by the other ones.
+func (l Limits) or(o Limits) Limits {
+	return l.combined(o, func(a, b int64) int64 { return cmp.Or(a, b) })
 }
 
-// smaller returns the smaller of two limits, of which zero is none.
-func smaller[N int | int64 | time.Duration | manifests.Bytes](a, b N) N {
-	if a == 0 || b != 0 && b < a {
-		return b
-	}
-	return a
+// narrowed returns the smaller of each limit and the other one, of which zero is none.
+func (l Limits) narrowed(o Limits) Limits {
+	return l.combined(o, func(a, b int64) int64 { return min(cmp.Or(a, b), cmp.Or(b, a)) })
 }
 
 // complete returns the limits with zeros replaced by the ceilings.
@@ -93,32 +89,10 @@ func (l Limits) complete() (Limits, error) {
 	if l.Memory > manifests.MaxMemory {
 		return Limits{}, fmt.Errorf("%w: %s", errTooMuchMemory, l.Memory)
 	}
-	standard := ceilings()
-	return Limits{
-		Timeout:   cmp.Or(l.Timeout, standard.Timeout),
-		Memory:    cmp.Or(l.Memory, standard.Memory),
-		Output:    cmp.Or(l.Output, standard.Output),
-		Stderr:    cmp.Or(l.Stderr, standard.Stderr),
-		OpenFiles: cmp.Or(l.OpenFiles, standard.OpenFiles),
-		DiskBytes: cmp.Or(l.DiskBytes, standard.DiskBytes),
-		HTTPCalls: cmp.Or(l.HTTPCalls, standard.HTTPCalls),
-		HTTPBytes: cmp.Or(l.HTTPBytes, standard.HTTPBytes),
-		Fuel:      l.Fuel,
-	}, nil
+	return l.or(ceilings()), nil
 }
 
 // effective returns a tool's limits under a complete ceiling.
 func effective(ceiling Limits, asked manifests.Limits) Limits {
-	standard := defaults(ceiling)
-	return Limits{
-		Timeout:   min(cmp.Or(asked.Timeout, standard.Timeout), ceiling.Timeout),
-		Memory:    min(cmp.Or(asked.Memory, standard.Memory), ceiling.Memory),
-		Output:    min(cmp.Or(asked.Output, standard.Output), ceiling.Output),
-		Stderr:    min(cmp.Or(asked.Stderr, standard.Stderr), ceiling.Stderr),
-		OpenFiles: min(cmp.Or(asked.OpenFiles, standard.OpenFiles), ceiling.OpenFiles),
-		DiskBytes: min(cmp.Or(asked.DiskBytes, standard.DiskBytes), ceiling.DiskBytes),
-		HTTPCalls: min(cmp.Or(asked.HTTPCalls, standard.HTTPCalls), ceiling.HTTPCalls),
-		HTTPBytes: min(cmp.Or(asked.HTTPBytes, standard.HTTPBytes), ceiling.HTTPBytes),
-		Fuel:      narrower(asked.Fuel, ceiling.Fuel),
-	}
+	return Limits(asked).or(defaults(ceiling)).narrowed(ceiling)
 }

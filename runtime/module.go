@@ -16,7 +16,9 @@ import (
 	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
+	"github.com/caisson-run/caisson/runtime/internal/script"
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
+	"github.com/caisson-run/caisson/internal/interpreter"
 )
 
 // MaxModuleBytes is the maximum size of a module with its libraries, in bytes.
@@ -35,20 +37,28 @@ func readSource(m *manifests.Manifest) (engine.Source, error) {
 	defer root.Close()
 	files := moduleFiles{root, filepath.Dir(m.File), MaxModuleBytes}
 	var source engine.Source
-	if source.Module, err = files.read(m.Module.Path); err != nil {
+	if source.Module, err = files.readFile(m.Module.Path); err != nil {
 		return engine.Source{}, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Module.Libraries)) {
-		library, err := files.read(m.Module.Libraries[name])
+		library, err := files.readFile(m.Module.Libraries[name])
 		if err != nil {
-			return engine.Source{}, &libraryError{name, err}
+			wrong, ok := errors.AsType[*unusableError](err)
+			if !ok {
+				wrong = &unusableError{problem: err.Error(), cause: err}
+			}
+			wrong.library = name
+			return engine.Source{}, wrong
 		}
 		if source.Libraries == nil {
 			source.Libraries = map[string][]byte{}
 		}
 		source.Libraries[name] = library
 	}
-	return source, checkPin(m, source)
+	if m.Module.SHA256 == "" {
+		return source, nil // its digest may not be needed
+	}
+	return source, checkPinned(m, source.Digest())
 }
 
 // moduleFiles reads the files of a tool's modules.
@@ -58,7 +68,7 @@ type moduleFiles struct {
 	left int64  // how many bytes may still be read
 }
 
-func (f *moduleFiles) read(path string) ([]byte, error) {
+func (f *moduleFiles) readFile(path string) ([]byte, error) {
 	name := filepath.FromSlash(path)
 	file, info, err := hostfile.OpenIn(f.root, name, hostfile.Follow)
 	switch {
@@ -92,26 +102,6 @@ func (f *moduleFiles) read(path string) ([]byte, error) {
 	return source, nil
 }
 
-// libraryError is an error about a library of a tool's module.
-type libraryError struct {
-	library string
-	err     error
-}
-
-func (e *libraryError) Error() string { return e.err.Error() }
-func (e *libraryError) Unwrap() error { return e.err }
-
-// Library returns the name of the library that is at fault.
-func (e *libraryError) Library() string { return e.library }
-
-// checkPin compares a module and its libraries with the manifest's pin, if there is one.
-func checkPin(m *manifests.Manifest, source engine.Source) error {
-	if m.Module.SHA256 == "" {
-		return nil
-	}
-	return checkPinned(m, source.Digest())
-}
-
 // checkPinned compares the digest of a tool's code with the manifest's pin, if there is one.
 func checkPinned(m *manifests.Manifest, digest engine.Digest) error {
 	if pin := m.Module.SHA256; pin != "" && pin != digest.String() {
@@ -129,6 +119,15 @@ func codeOf(m *manifests.Manifest) string {
 	return m.Module.Path
 }
 
+// readScript reads a manifest's script. It checks the pin, and returns the script even if that is another's.
+func readScript(m *manifests.Manifest, folder interpreter.Folder) (*script.Script, error) {
+	s, err := script.Read(m, folder)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrModule, err)
+	}
+	return s, checkPinned(m, s.Digest)
+}
+
 // moduleDigest reads a manifest's module with its libraries, or its script, and returns the digest.
 func moduleDigest(m *manifests.Manifest) (engine.Digest, error) {
 	if m.Module.Language != modules.LanguageNone {
@@ -136,7 +135,7 @@ func moduleDigest(m *manifests.Manifest) (engine.Digest, error) {
 		if err != nil {
 			return engine.Digest{}, err
 		}
-		return s.digest, nil
+		return s.Digest, nil
 	}
 	source, err := readSource(m)
 	if err != nil {
@@ -149,7 +148,9 @@ func moduleDigest(m *manifests.Manifest) (engine.Digest, error) {
 func (t *Tool) compile(ctx context.Context) (*engine.Module, error) {
 	m, source, err := t.manifest, engine.Source{}, error(nil)
 	if t.script != nil {
-		source.Module, err = t.script.module()
+		if source.Module, err = t.script.Module(); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrInterpreter, err)
+		}
 	} else {
 		source, err = readSource(m)
 	}
@@ -166,4 +167,31 @@ func (t *Tool) compile(ctx context.Context) (*engine.Module, error) {
 		err = unusable(m, source, err)
 	}
 	return module, err
+}
+
+// digestOfBound returns the digest of the tool's module if some grant is bound to a digest. It
+// returns zero if none is, or if the module cannot be read. Then no bound grant holds.
+func digestOfBound(m *manifests.Manifest, grants manifests.Grants) (engine.Digest, error) {
+	if !isBound(grants) {
+		return engine.Digest{}, nil
+	}
+	digest, err := moduleDigest(m)
+	if err != nil && !errors.Is(err, ErrModule) {
+		return engine.Digest{}, err
+	}
+	return digest, nil
+}
+
+// moduleText returns a digest in the form that grants use, or "" for the zero value.
+func moduleText(digest engine.Digest) string {
+	if digest == (engine.Digest{}) {
+		return ""
+	}
+	return digest.String()
+}
+
+// isBound reports whether any grant is bound to a digest.
+func isBound(g manifests.Grants) bool {
+	return slices.ContainsFunc(g.Elements(), func(e manifests.Element) bool { return e.SHA256 != "" }) ||
+		slices.ContainsFunc(g.Approved, func(a manifests.ApprovalGrant) bool { return a.SHA256 != "" })
 }

@@ -3,9 +3,7 @@ package runtime
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
-	"math/rand/v2"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,7 +13,6 @@ import (
 
 	"github.com/caisson-run/caisson/internal/mistake"
 	"github.com/caisson-run/caisson/internal/permission"
-	"github.com/caisson-run/caisson/internal/permission/permissiontest"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -75,7 +72,7 @@ func TestTwoGrantsKeepTheNarrowerQuota(t *testing.T) {
 		{grant(manifests.AccessRead, 0, 0), grant(manifests.AccessReadWrite, 0, 0), grant(manifests.AccessReadWrite, 0, 0)},
 	} {
 		for _, both := range [][]manifests.FileGrant{{c.a, c.b}, {c.b, c.a}} {
-			mounts := load(t, r, m, manifests.Grants{Files: both}).permit.mounts
+			mounts := load(t, r, m, manifests.Grants{Files: both}).permit.Mounts
 			require.Len(t, mounts, 1)
 			assert.Equal(t, c.want.Access, mounts[0].Access)
 			assert.Equal(t, c.want.Quota, manifests.Quota(mounts[0].Quota))
@@ -222,8 +219,8 @@ func TestGrantsOfOtherModulesAreNotLookedAt(t *testing.T) {
 		Secrets: []manifests.SecretGrant{{Binding: other, Name: "KEY", Host: "api.example.com", From: manifests.SecretSource{File: absent}}},
 	}
 	loaded := load(t, r, m, grants)
-	require.Len(t, loaded.permit.mounts, 1)
-	assert.Equal(t, dir, loaded.permit.mounts[0].Host.String())
+	require.Len(t, loaded.permit.Mounts, 1)
+	assert.Equal(t, dir, loaded.permit.Mounts[0].Host.String())
 	effective := map[string]bool{}
 	for _, d := range loaded.Decisions() {
 		effective[d.Permission] = d.Effective != ""
@@ -233,46 +230,6 @@ func TestGrantsOfOtherModulesAreNotLookedAt(t *testing.T) {
 	grants.Files[0].SHA256 = ""
 	_, err := r.Load(t.Context(), m, grants)
 	assert.Error(t, err, "control: a directory that is not there is a slip")
-}
-
-// mountUse is what a call does with a mount.
-type mountUse struct {
-	path  string
-	write bool
-}
-
-// TestDecideFiles: what is effective of files is what a few plain comparisons say.
-func TestDecideFiles(t *testing.T) {
-	paths := []string{"/", "/a", "/a/b", "/ab", "/c"}
-	var uses []mountUse
-	for _, path := range paths {
-		uses = append(uses, mountUse{path, false}, mountUse{path, true})
-	}
-	draw := func(random *rand.Rand, below bool) permissiontest.Line[mountUse] {
-		text, write := paths[random.IntN(len(paths))], random.IntN(2) == 0
-		path, err := permission.ParseGuestPath(text)
-		require.NoError(t, err)
-		return permissiontest.Line[mountUse]{
-			Rule: fileRule{path: path, write: write, below: below}, Text: fmt.Sprint(text, write),
-			Matches: func(u mountUse) bool {
-				inside := u.path == text || below && strings.HasPrefix(u.path, strings.TrimSuffix(text, "/")+"/")
-				return inside && u.write == write
-			},
-		}
-	}
-	at := func(random *rand.Rand) permissiontest.Line[mountUse] { return draw(random, false) }
-	sample := permissiontest.Sample[mountUse]{
-		Request: at, Grant: at, Denial: func(random *rand.Rand) permissiontest.Line[mountUse] { return draw(random, true) }, Uses: uses,
-		Matches: func(rule permission.Rule, u mountUse) bool {
-			mount := rule.(fileRule)
-			return mount.path.String() == u.path && mount.write == u.write
-		},
-	}
-	for seed := range uint64(20) {
-		permissiontest.Check(t, sample, seed)
-	}
-	nothing := fileRule{}
-	require.False(t, nothing.Covers(nothing))
 }
 
 // TestGrantErrorNamesTheGrant: the error says which grant is wrong, whatever characters its path has.

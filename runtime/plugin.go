@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/caisson-run/caisson/hostfuncs/network"
 	"github.com/caisson-run/caisson/internal/modules"
@@ -14,7 +15,6 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/engine"
 	"github.com/caisson-run/caisson/runtime/internal/extism"
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
-	"github.com/caisson-run/caisson/tool"
 )
 
 // defaultEntry is the function of an Extism plug-in that calls run, if the manifest names none.
@@ -132,9 +132,9 @@ func entries(description *wasm.Module, meant string) string {
 func (r *run) newPlugin(input []byte) *extism.Session {
 	return &extism.Session{
 		Input: input, OnInput: r.system.OnInput, Config: r.tool.manifest.Module.Config, Network: requester{r},
-		MaxBody: int64(r.tool.limits.HTTPBytes), Log: &r.stderr, Output: &r.stdout,
+		MaxBody: int64(r.tool.limits.HTTPBytes), Log: &r.answer.Stderr, Output: &r.answer.Stdout,
 		MaxVariables: int(cmp.Or(r.tool.manifest.Module.Variables, modules.MaxVariables)),
-		MaxError:     int(r.tool.limits.Output) + r.tool.permit.secrets.Longest(), // so that masking sees a secret at the limit whole
+		MaxError:     int(r.tool.limits.Output) + r.tool.permit.Secrets.Longest(), // so that masking sees a secret at the limit whole
 	}
 }
 
@@ -149,31 +149,6 @@ func (q requester) Do(ctx context.Context, request network.Request) (network.Res
 		host.permitted = q.run.newPermitted()
 	}
 	return host.network.Do(ctx, request)
-}
-
-// pluginError returns the error that a plug-in has set, or "".
-func (r *run) pluginError() string {
-	if r.plugin == nil {
-		return ""
-	}
-	return string(r.plugin.Error)
-}
-
-// endedBy returns the outcome of a call of a plug-in that an error of the kernel's host functions has
-// ended.
-func (r *run) endedBy(used engine.Usage, ended *extism.Error) (tool.Outcome, error) {
-	masked, kind, words := r.secrets().MaskText, tool.ToolFailed, "the tool failed: "
-	switch {
-	case ended.Denial != nil:
-		denial := *ended.Denial
-		denial.Value, denial.Rule = masked(denial.Value), masked(denial.Rule)
-		return r.deny(denial)
-	case (ended.NoRoom || ended.Fault) && used.MemoryRefused > 0: // a fault, if it went on with the offset 0 that alloc returns then
-		return r.outOfMemory(used)
-	case ended.Fault:
-		kind, words = tool.Trap, "the tool crashed: "
-	}
-	return r.fail(kind, r.quote(words+masked(ended.Message), r.lastWords(maxWords)), nil)
 }
 
 // startOf returns why a start of a plug-in depends on the call, or "".
@@ -201,4 +176,29 @@ func (t *Tool) initialize(module *engine.Module) (functions []engine.Initializer
 	}
 	add("", linked.Main, entryOf(t.manifest, linked.Main))
 	return functions
+}
+
+// pluginFunctions returns the functions of [Recognised.Functions].
+func pluginFunctions(description *wasm.Module) []string {
+	var functions []string
+	hasStart := false
+	for name, f := range description.ExportedFunctions() {
+		if !isEntry(f) {
+			continue
+		}
+		hasStart = hasStart || name == startFunction
+		if !isOfLanguage(name) {
+			functions = append(functions, name)
+		}
+	}
+	if len(functions) == 0 && hasStart {
+		return []string{startFunction}
+	}
+	return functions
+}
+
+// isOfLanguage reports whether compilers and linkers export functions of this name. One without a name
+// is no tool's either: a manifest with that entry calls another.
+func isOfLanguage(name string) bool {
+	return name == "" || strings.HasPrefix(name, "_") || strings.HasPrefix(name, "asyncify_") || strings.HasPrefix(name, "hs_")
 }

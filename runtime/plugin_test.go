@@ -17,6 +17,7 @@ import (
 	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/internal/extism"
+	"github.com/caisson-run/caisson/runtime/internal/permit"
 	"github.com/caisson-run/caisson/runtime/internal/wasi"
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 	"github.com/caisson-run/caisson/tool"
@@ -164,7 +165,7 @@ func TestPluginsWithoutWASIHaveNoFiles(t *testing.T) {
 		"a directory":   {imports: from(extism.Module), mounts: make([]files.Mount, 1), want: true},
 		"a linked part": {imports: from(extism.Module), libraries: map[string]string{"lib": "lib.wasm"}, want: true},
 	} {
-		guest := &Tool{manifest: &manifests.Manifest{Module: modules.Module{Libraries: c.libraries}}, permit: &permit{mounts: c.mounts}}
+		guest := &Tool{manifest: &manifests.Manifest{Module: modules.Module{Libraries: c.libraries}}, permit: &permit.Permit{Mounts: c.mounts}}
 		assert.Equal(t, c.want, guest.mayUseFiles(c.imports), name)
 	}
 }

@@ -75,7 +75,7 @@ func TestAttackWritesUnderAProfile(t *testing.T) {
 			require.NoError(t, os.Remove(filepath.Join(dir, "new.txt")))
 			continue
 		}
-		assert.EqualValues(t, erofs, decode[[]answer](t, outcome.Result.Data)[0].Errno)
+		assert.EqualValues(t, erofs, decode[[]stepAnswer](t, outcome.Result.Data)[0].Errno)
 		require.NotEmpty(t, outcome.Denials)
 		assert.Contains(t, outcome.Denials[len(outcome.Denials)-1].Rule, "the profile strict allows no writing")
 		assert.NoFileExists(t, filepath.Join(dir, "new.txt"))

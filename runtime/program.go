@@ -10,13 +10,14 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/internal/abi"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
 	"github.com/caisson-run/caisson/runtime/internal/extism"
+	"github.com/caisson-run/caisson/runtime/internal/script"
 	"github.com/caisson-run/caisson/runtime/internal/wasi"
+	"github.com/caisson-run/caisson/runtime/internal/watchdog"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -82,12 +83,19 @@ func (p *program) decide(module *engine.Module, started *engine.Program, before 
 
 // launch is one start of a program and what the host observed during it.
 type launch struct {
-	tool  *Tool
-	asked asked
-	last  atomic.Pointer[wasi.System] // of the latest start; starts may run concurrently
-	start engine.Start
-	lost  chan struct{} // closed if the guest could not be stopped
+	tool   *Tool
+	asked  asked
+	last   atomic.Pointer[wasi.System] // of the latest start; starts may run concurrently
+	start  engine.Start
+	losing sync.Once
+	lost   chan struct{} // closed if a guest could not be stopped
 }
+
+// KeepSlot implements [watchdog.Owner]: a start takes no slot.
+func (*launch) KeepSlot() {}
+
+// Abandon implements [watchdog.Owner].
+func (l *launch) Abandon() { l.losing.Do(func() { close(l.lost) }) }
 
 const saysNoStart = "it is a plug-in that needs no start"
 
@@ -111,13 +119,8 @@ func (t *Tool) launch(module *engine.Module) (*launch, string) {
 	if _, err := t.runtime.random.Read(seed[:]); err != nil {
 		return nil, "no random bytes are available for it"
 	}
-	outline, err := files.NewOutline(t.permit.mounts, t.fileLimits())
-	if err != nil {
-		return nil, err.Error()
-	}
 	began := t.runtime.now()
 	l := &launch{tool: t, lost: make(chan struct{})}
-	lose := sync.OnceFunc(func() { close(l.lost) })
 	l.start = engine.Start{
 		Initialize: starting, MemoryLimit: int64(t.limits.Memory), Timeout: t.limits.Timeout, Fuel: startFuel,
 		Context: func(ctx context.Context) context.Context {
@@ -125,15 +128,15 @@ func (t *Tool) launch(module *engine.Module) (*launch, string) {
 				ctx = extism.With(ctx, &extism.Session{Config: t.manifest.Module.Config, Starting: true})
 			}
 			system := t.starting(arguments, began, rand.NewChaCha8(seed), &l.asked)
-			system.Files = outline.View(ctx)
+			system.Files = t.outline.View(ctx)
 			l.last.Store(system)
 			return wasi.With(ctx, system)
 		},
 		Watch: func() (ended func()) {
 			now := time.Now()
-			g := &guest{tool: t, module: module, lost: lose, began: now, deadline: now.Add(t.limits.Timeout)}
-			t.runtime.watchdog.enter(g)
-			return func() { t.runtime.watchdog.leave(g) }
+			g := &watchdog.Guest{Owner: l, Tool: t.manifest.Name, Module: module.Digest(), Began: now, Deadline: now.Add(t.limits.Timeout)}
+			t.runtime.watchdog.Enter(g)
+			return func() { t.runtime.watchdog.Leave(g) }
 		},
 	}
 	return l, ""
@@ -218,10 +221,10 @@ func (t *Tool) starting(arguments []string, began time.Time, random io.Reader, a
 	reads := 0
 	var devices *wasi.Devices
 	if t.script != nil {
-		devices = &wasi.Devices{Folder: scriptFolder}
+		devices = &wasi.Devices{Folder: script.Folder}
 	}
 	return &wasi.System{
-		Args: t.commandLine(arguments), Environment: t.permit.environment, Devices: devices,
+		Args: t.commandLine(arguments), Environment: t.permit.Environment, Devices: devices,
 		Random: &noted{random, &asked.random}, Started: began,
 		Now: func() time.Time {
 			asked.time.Store(true)
@@ -236,7 +239,7 @@ func (t *Tool) starting(arguments []string, began time.Time, random io.Reader, a
 // interpreter of a script.
 func (t *Tool) commandLine(arguments []string) []string {
 	if t.script != nil {
-		arguments = t.script.arguments
+		arguments = t.script.Arguments
 	}
 	if len(arguments) == 0 {
 		return t.named

@@ -226,10 +226,10 @@ func (w written) told(t *testing.T, who string) string {
 // bytes that belong to the tenant, so that a program comes to the same in two starts.
 func (u unguardedTool) system(t *testing.T, who string) *wasi.System {
 	t.Helper()
-	r := &run{tool: u.guest, invocation: invocationOf(t, who)}
+	r := u.guest.newRun(invocationOf(t, who))
 	arguments, err := modules.ExpandArgs(u.guest.manifest.Module.Args, r.invocation.Arguments)
 	require.NoError(t, err)
-	view, err := u.guest.runtime.files.Open(t.Context(), u.guest.permit.mounts, r.invocation.Context, files.Limits{})
+	view, err := u.guest.runtime.files.Open(t.Context(), u.guest.outline, r.invocation.Context)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, view.Close()) })
 	r.view = view

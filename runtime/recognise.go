@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/caisson-run/caisson/internal/hostfile"
 	"github.com/caisson-run/caisson/internal/modules"
@@ -120,29 +119,4 @@ func neededLibraries(missing, mistyped []wasm.Import) []string {
 		return nil
 	}
 	return names
-}
-
-// pluginFunctions returns the functions of [Recognised.Functions].
-func pluginFunctions(description *wasm.Module) []string {
-	var functions []string
-	hasStart := false
-	for name, f := range description.ExportedFunctions() {
-		if !isEntry(f) {
-			continue
-		}
-		hasStart = hasStart || name == startFunction
-		if !isOfLanguage(name) {
-			functions = append(functions, name)
-		}
-	}
-	if len(functions) == 0 && hasStart {
-		return []string{startFunction}
-	}
-	return functions
-}
-
-// isOfLanguage reports whether compilers and linkers export functions of this name. One without a name
-// is no tool's either: a manifest with that entry calls another.
-func isOfLanguage(name string) bool {
-	return name == "" || strings.HasPrefix(name, "_") || strings.HasPrefix(name, "asyncify_") || strings.HasPrefix(name, "hs_")
 }

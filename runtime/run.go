@@ -4,67 +4,67 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/internal/errno"
 	"github.com/caisson-run/caisson/internal/modules"
+	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/internal/abi"
+	"github.com/caisson-run/caisson/runtime/internal/answer"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
 	"github.com/caisson-run/caisson/runtime/internal/extism"
+	"github.com/caisson-run/caisson/runtime/internal/permit"
+	"github.com/caisson-run/caisson/runtime/internal/script"
 	"github.com/caisson-run/caisson/runtime/internal/wasi"
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
+	"github.com/caisson-run/caisson/runtime/internal/watchdog"
 	"github.com/caisson-run/caisson/tool"
 )
 
-// run is one call under way.
+// run is one call in progress.
 type run struct {
 	tool       *Tool
 	invocation tool.Invocation
 	system     wasi.System
-	stdout     wasi.Output
-	stderr     wasi.Output
-	plugin     *extism.Session // of a call of an Extism plug-in; else nil
-	returned   uint64          // by the plug-in's function: an int64
-	log        guestLog        // what of stderr is shown
-	leftOut    string          // what was left out of the result
-	illFormed  int             // bytes of the output that are not UTF-8
-	began      bool            // the guest has begun
-	noted      bool            // makeNotes was called
-	usage      tool.Usage
-	denials    []tool.Denial
-	hostCalls  []tool.HostCall
-	trace      string // of a trap
+	answer     answer.Answer
+	noted      bool               // makeNotes was called
+	view       *files.View        // nil for a plug-in that cannot use files
+	host       host               // the guest's
+	deadline   *watchdog.Deadline // the guest's, once it has begun
+	seat       *seat              // in which the call runs; nil if no tool made the call
+	turn       *turn              // in the seat
+	guest      watchdog.Guest
+}
 
-	fuel        int64 // the guest's fuel limit; zero for none
-	callersFuel bool  // fuel is what the caller has left
-
-	view     *files.View // nil for a plug-in that cannot use files
-	host     host        // the guest's
-	deadline *deadline   // the guest's, once it has begun
-	seat     *seat       // in which the call runs; nil if no tool made the call
-	turn     *turn       // in the seat
-	guest    guest
+func (t *Tool) newRun(invocation tool.Invocation) *run {
+	return &run{tool: t, invocation: invocation, answer: answer.Answer{
+		Tool: invocation.Tool, CallID: invocation.CallID, Manifest: t.manifest, Limits: manifests.Limits(t.limits), Readers: t.runtime.readers,
+	}}
 }
 
 func (r *run) do(ctx context.Context) (tool.Outcome, error) {
 	t := r.tool
 	if reason := t.Unavailable(); reason != "" {
-		return r.fail(tool.Denied, "the tool is unavailable: "+reason, nil)
+		return r.answer.Fail(tool.Denied, "the tool is unavailable: "+reason, nil)
 	}
 	if t.isClients() {
-		return r.deny(tool.Denial{Permission: "execution", Value: t.manifest.Name, Rule: "the client runs this tool; the runtime cannot run its calls"})
+		return r.answer.Deny(tool.Denial{Permission: "execution", Value: t.manifest.Name, Rule: "the client runs this tool; the runtime cannot run its calls"})
 	}
-	module, err := r.module(ctx)
+	module, err := r.compiled(ctx)
 	if err != nil {
 		return r.failed(ctx, err)
 	}
-	if t.runtime.watchdog.hasCondemned(module.Digest()) { // the digest may not have been known before
-		return r.fail(tool.Denied, "the tool is unavailable: "+condemned, nil)
+	if t.runtime.watchdog.HasCondemned(module.Digest()) { // the digest may not have been known before
+		return r.answer.Fail(tool.Denied, "the tool is unavailable: "+condemned, nil)
 	}
 	for _, name := range t.manifest.Context {
-		if _, granted := t.permit.context[name]; !granted {
-			return r.deny(tool.Denial{Permission: "context", Value: name, Rule: "no grant lets this tool have it", Allow: contextAllow(t.manifest.Name, name)})
+		if _, granted := t.permit.Context[name]; !granted {
+			return r.answer.Deny(tool.Denial{Permission: "context", Value: name, Rule: "no grant lets this tool have it", Allow: permit.AllowContext(t.manifest.Name, name)})
 		}
 	}
 	if d := r.invocation.Request.Definition; len(d) > 0 && !json.Valid(d) {
@@ -74,7 +74,7 @@ func (r *run) do(ctx context.Context) (tool.Outcome, error) {
 	if templates := t.manifest.Module.Args; len(templates) > 0 {
 		var err error
 		if arguments, err = modules.ExpandArgs(templates, r.invocation.Arguments); err != nil {
-			return r.fail(tool.InvalidArguments, err.Error(), err)
+			return r.answer.Fail(tool.InvalidArguments, err.Error(), err)
 		}
 	}
 	inside, err := r.enter(ctx)
@@ -85,13 +85,13 @@ func (r *run) do(ctx context.Context) (tool.Outcome, error) {
 	return r.runInside(inside, module, arguments)
 }
 
-// module returns the tool's module, and counts how long the call waits for it.
-func (r *run) module(ctx context.Context) (*engine.Module, error) {
+// compiled returns the tool's module, and counts how long the call waits for it.
+func (r *run) compiled(ctx context.Context) (*engine.Module, error) {
 	if module := r.tool.ready(); module != nil {
 		return module, nil
 	}
 	began := time.Now()
-	defer func() { r.usage.Compile += time.Since(began) }()
+	defer func() { r.answer.Usage.Compile += time.Since(began) }()
 	return r.tool.prepared(ctx)
 }
 
@@ -128,7 +128,7 @@ func (r *run) runInside(ctx context.Context, module *engine.Module, arguments []
 	t := r.tool
 	plugin := isPlugin(t.manifest, module.Description())
 	if !plugin || t.mayUseFiles(module.Description()) {
-		view, err := t.runtime.files.Open(ctx, t.permit.mounts, r.invocation.Context, t.fileLimits())
+		view, err := t.runtime.files.Open(ctx, t.outline, r.invocation.Context)
 		if err != nil {
 			return r.notOpened(ctx, err)
 		}
@@ -146,7 +146,7 @@ func (r *run) runInside(ctx context.Context, module *engine.Module, arguments []
 // mayUseFiles reports whether calls of a plug-in may use files, or are granted directories, which must
 // exist. A plug-in without WASI has no functions for files.
 func (t *Tool) mayUseFiles(description *wasm.Module) bool {
-	if len(t.permit.mounts) > 0 || len(t.manifest.Module.Libraries) > 0 { // which may import WASI
+	if len(t.permit.Mounts) > 0 || len(t.manifest.Module.Libraries) > 0 { // which may import WASI
 		return true
 	}
 	for i := range description.Imports {
@@ -157,11 +157,6 @@ func (t *Tool) mayUseFiles(description *wasm.Module) bool {
 	return false
 }
 
-// fileLimits returns the limits of each call's files.
-func (t *Tool) fileLimits() files.Limits {
-	return files.Limits{Tool: t.manifest.Name, OpenFiles: t.limits.OpenFiles, AddedBytes: t.limits.DiskBytes}
-}
-
 // notOpened returns the outcome of a call whose directories could not be opened.
 func (r *run) notOpened(ctx context.Context, err error) (tool.Outcome, error) {
 	var refused *files.Error
@@ -169,24 +164,25 @@ func (r *run) notOpened(ctx context.Context, err error) (tool.Outcome, error) {
 	case !errors.As(err, &refused):
 		return r.failed(ctx, err)
 	case refused.Denial != nil:
-		return r.deny(*refused.Denial)
+		return r.answer.Deny(*refused.Denial)
 	case errors.Is(err, errno.NotExist):
-		return r.deny(tool.Denial{Permission: "files", Value: refused.Path, Rule: "the directory granted for it does not exist; make it, or correct the context value that names it"})
+		return r.answer.Deny(tool.Denial{Permission: "files", Value: refused.Path, Rule: "the directory granted for it does not exist; make it, or correct the context value that names it"})
 	}
 	return r.failed(ctx, err)
 }
 
 func (r *run) execute(ctx context.Context, module *engine.Module) (tool.Outcome, error) {
 	t := r.tool
-	if r.fuel, r.callersFuel = r.seat.fuel(t.limits.Fuel); r.callersFuel && r.fuel == 0 {
-		return r.fail(tool.Fuel, "the tool that made the call has no fuel left", nil)
+	a := &r.answer
+	if a.Fuel, a.CallersFuel = r.seat.fuel(t.limits.Fuel); a.CallersFuel && a.Fuel == 0 {
+		return a.Fail(tool.Fuel, "the tool that made the call has no fuel left", nil)
 	}
-	r.began = true
-	defer func() { r.deadline.release() }()
+	a.Began = true
+	defer func() { r.deadline.Release() }()
 	used, err := r.runOnce(ctx, module)
 	for errors.Is(err, engine.ErrEvicted) { // evicted since it was prepared
-		r.deadline.release()
-		if module, err = r.module(ctx); err != nil {
+		r.deadline.Release()
+		if module, err = r.compiled(ctx); err != nil {
 			return r.failed(ctx, err)
 		}
 		used, err = r.runOnce(ctx, module)
@@ -196,12 +192,24 @@ func (r *run) execute(ctx context.Context, module *engine.Module) (tool.Outcome,
 	}
 	r.seat.charge(used)
 	fuel := used.Fuel // a copy, so that the record does not keep all of used alive
-	r.usage.Fuel, r.usage.MemoryBytes, r.usage.Wall = &fuel, used.MemoryBytes, time.Since(r.system.Started)
+	a.Usage.Fuel, a.Usage.MemoryBytes, a.Usage.Wall = &fuel, used.MemoryBytes, time.Since(r.system.Started)
 	r.collect()
 	r.tellWithheld(ctx)
-	give, err := r.takeReader(err)
-	defer give()
-	return r.finish(ctx, used, r.mask(err))
+	if errors.Is(err, engine.ErrModule) {
+		err = unusable(t.manifest, engine.Source{}, err)
+	}
+	return a.Outcome(r.deadline, ctx, used, err)
+}
+
+// failed returns the outcome of a call that ended before its guest began.
+func (r *run) failed(ctx context.Context, err error) (tool.Outcome, error) {
+	switch {
+	case errors.Is(err, engine.ErrModule):
+		err = unusable(r.tool.manifest, engine.Source{}, err)
+	case errors.Is(err, errBusy):
+		return r.answer.Fail(tool.Busy, err.Error(), err)
+	}
+	return r.answer.Failed(ctx, err)
 }
 
 // runOnce starts the guest's deadline and runs the guest. It fails with ErrRunaway if the guest was
@@ -209,25 +217,26 @@ func (r *run) execute(ctx context.Context, module *engine.Module) (tool.Outcome,
 func (r *run) runOnce(ctx context.Context, module *engine.Module) (used engine.Usage, err error) {
 	t, g := r.tool, &r.guest
 	r.system.Started = t.runtime.now()
-	r.deadline = newDeadline(ctx, r.system.Started.Add(t.limits.Timeout))
-	g.run, g.tool, g.module, g.ctx, g.began, g.deadline = r, t, module, ctx, r.system.Started, r.deadline.at
-	t.runtime.watchdog.enter(g)
+	r.deadline = watchdog.NewDeadline(ctx, r.system.Started.Add(t.limits.Timeout))
+	g.Owner, g.Tool, g.CallID, g.Ctx, g.Module, g.Began = r, t.manifest.Name, r.invocation.CallID, ctx, module.Digest(), r.system.Started
+	g.Deadline, _ = r.deadline.Deadline()
+	t.runtime.watchdog.Enter(g)
 	defer func() {
-		if t.runtime.watchdog.leave(g) {
+		if t.runtime.watchdog.Leave(g) {
 			err = ErrRunaway
 		}
 	}()
 	inside := r.host.open(abi.With(r.deadline, &r.host.session), t)
-	run := engine.Run{Fuel: r.fuel, Watched: &g.Watched}
-	if r.plugin == nil {
+	run := engine.Run{Fuel: r.answer.Fuel, Watched: &g.Watched}
+	if r.answer.Plugin == nil {
 		return t.runIn(inside, &r.system, module, run)
 	}
-	run.Result = &r.returned
-	if used, err = t.runIn(extism.With(inside, r.plugin), &r.system, module, run); err != nil {
-		r.returned = 0
+	run.Result = &r.answer.Returned
+	if used, err = t.runIn(extism.With(inside, r.answer.Plugin), &r.system, module, run); err != nil {
+		r.answer.Returned = 0
 		return used, err
 	}
-	r.returned = uint64(numberOf(t.manifest, module.Description(), r.returned))
+	r.answer.Returned = uint64(numberOf(t.manifest, module.Description(), r.answer.Returned))
 	return used, nil
 }
 
@@ -238,19 +247,18 @@ func (r *run) prepare(arguments []string, plugin bool) error {
 		return err
 	}
 	t := r.tool
-	r.stdout = wasi.Output{Limit: int64(t.limits.Output), Strict: true}
-	r.stderr = r.newLog()
-	s := &r.system
-	s.Args, s.Environment = t.commandLine(arguments), t.permit.environment
+	a, s := &r.answer, &r.system
+	a.Collect(t.permit.Secrets.Longest())
+	s.Args, s.Environment = t.commandLine(arguments), t.permit.Environment
 	s.Stdin, s.OnInput = stdin, r.makeNotes
-	s.Stdout, s.Stderr = &r.stdout, &r.stderr
+	s.Stdout, s.Stderr = &a.Stdout, &a.Stderr
 	s.Files, s.Random, s.Now = r.view, t.runtime.random, t.runtime.now
 	if t.script != nil { // what it prints is no result
-		s.Stdout, s.Devices = &r.stderr, r.devices()
+		s.Stdout, s.Devices = &a.Stderr, r.devices()
 	}
 	if plugin {
-		s.Stdout, s.Stdin = &r.stderr, nil
-		r.plugin = r.newPlugin(stdin)
+		s.Stdout, s.Stdin = &a.Stderr, nil
+		a.Plugin = r.newPlugin(stdin)
 	}
 	return nil
 }
@@ -272,4 +280,59 @@ func (r *run) stdin() ([]byte, error) {
 	default:
 		return r.invocation.Arguments.MarshalJSON()
 	}
+}
+
+// devices returns the files through which a script returns its result and calls host functions.
+func (r *run) devices() *wasi.Devices {
+	return &wasi.Devices{
+		Folder: script.Folder, Result: &r.answer.Stdout, MaxRequest: r.host.session.MaxInvocation(),
+		Invoke: func(ctx context.Context, function string, bytes []byte, request int) (uint32, []byte, []byte, error) {
+			response, err := abi.Invoke(ctx, function, bytes, request)
+			return response.Status, response.Head, response.Body, err
+		},
+	}
+}
+
+// under returns the tool under the profile that the arguments name, or the tool itself if they name none.
+func (t *Tool) under(arguments tool.Arguments) (*Tool, error) {
+	value, given := arguments.Get(t.manifest.Behavior.Profile)
+	if !given {
+		return t, nil
+	}
+	var name string
+	if err := json.Unmarshal(value, &name); err != nil || t.profiles[name] == nil {
+		return nil, fmt.Errorf("%s: there is no profile %s; there are %s", t.manifest.Behavior.Profile, tool.Shown(string(value), maxShown),
+			strings.Join(slices.Sorted(maps.Keys(t.profiles)), ", "))
+	}
+	return t.profiles[name], nil
+}
+
+// Invoke runs one call in a pristine instance. Outcome.Result is always set. The error is nil
+// if the tool ended normally, even if it reported a failure. Otherwise the error is a
+// [*tool.Error], and Outcome.Result has the same kind and message.
+//
+// The arguments must match the manifest's schema and include its context values. The timeout
+// in the tool's limits begins once the module is compiled and the call has a slot to run in. A
+// client-run tool refuses all calls with the kind [tool.Denied].
+func (t *Tool) Invoke(ctx context.Context, invocation tool.Invocation) (tool.Outcome, error) {
+	if t.profiles != nil {
+		under, err := t.under(invocation.Arguments)
+		if err != nil {
+			return t.newRun(invocation).answer.Fail(tool.InvalidArguments, err.Error(), err)
+		}
+		t = under
+	}
+	outcome, err := t.newRun(invocation).do(ctx)
+	for _, d := range outcome.Denials {
+		t.runtime.logger.WarnContext(ctx, "denied", "call_id", invocation.CallID, "tool", t.manifest.Name,
+			"permission", d.Permission, "value", d.Value, "rule", d.Rule)
+	}
+	if err == nil {
+		return outcome, nil
+	}
+	var failure *tool.Error
+	if errors.As(err, &failure) && failure.Kind == tool.Internal {
+		t.runtime.logger.ErrorContext(ctx, "call failed", "call_id", invocation.CallID, "tool", t.manifest.Name, "err", failure.Err)
+	}
+	return outcome, err
 }

@@ -2,8 +2,10 @@ package runtime
 
 import (
 	"fmt"
+	"log/slog"
 	"time"
 
+	"github.com/caisson-run/caisson/runtime/internal/watchdog"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -50,21 +52,49 @@ type abandoner interface {
 	Abandon(outcome tool.Outcome, err error)
 }
 
+// newWatchdog returns a watchdog that reports runaways as the options say.
+func newWatchdog(options Options, logger *slog.Logger) *watchdog.Watchdog {
+	watch := watchdog.Options{Report: func(g *watchdog.Guest) {
+		r := runawayOf(g)
+		logger.Error("a guest could not be stopped; this is a bug in Caisson, please report it", "call_id", r.CallID, "tool", r.Tool,
+			"sha256", r.SHA256, "place", r.Place(), "began", r.Began, "deadline", r.Deadline)
+		if options.OnRunaway != nil {
+			options.OnRunaway(r)
+		}
+	}}
+	if last := options.LastResort; last != nil {
+		watch.Arm, watch.Disarm = func(at time.Time, next *watchdog.Guest) { last.Arm(at, runawayOf(next)) }, last.Disarm
+	}
+	return watchdog.New(watch)
+}
+
+func runawayOf(g *watchdog.Guest) Runaway {
+	return Runaway{CallID: g.CallID, Tool: g.Tool, SHA256: g.Module.String(), Began: g.Began, Deadline: g.Deadline, HostFunction: g.Function()}
+}
+
+// KeepSlot implements [watchdog.Owner]. A guest in its caller's slot, which another call is about to get, takes one
+// more.
+func (r *run) KeepSlot() {
+	if r.seat.holds(r.tool.runtime) {
+		r.tool.runtime.gate.enterNow()
+	}
+}
+
 // verdict returns how a call ends whose guest cannot be stopped.
-func (g *guest) verdict() (tool.Kind, string) {
+func (r *run) verdict() (tool.Kind, string) {
 	const bug = "could not be stopped: this is a bug in Caisson"
-	timeout := g.tool.limits.Timeout
+	g, timeout := &r.guest, r.tool.limits.Timeout
 	switch {
-	case time.Now().Before(g.deadline):
+	case time.Now().Before(g.Deadline):
 		return tool.Cancelled, "the call was cancelled, and the tool " + bug
-	case g.deadline.Before(g.began.Add(timeout)):
+	case g.Deadline.Before(g.Began.Add(timeout)):
 		return tool.Deadline, "the tool did not finish before the caller's deadline and " + bug
 	}
 	return tool.Deadline, fmt.Sprintf("the tool did not finish before its deadline of %s and %s", timeout, bug)
 }
 
-// abandon ends the call for everyone waiting for it, although the guest still runs.
-func (r *run) abandon() {
+// Abandon implements [watchdog.Owner]: it ends the call for everyone waiting for it, although the guest still runs.
+func (r *run) Abandon() {
 	if r.turn != nil {
 		r.turn.lose()
 	}
@@ -72,9 +102,9 @@ func (r *run) abandon() {
 	if !ok {
 		return
 	}
-	kind, message := r.guest.verdict()
+	kind, message := r.verdict()
 	host.Abandon(
-		tool.Outcome{Result: tool.Result{Error: message, Kind: kind}, Usage: tool.Usage{Wall: time.Since(r.guest.began), Compile: r.usage.Compile}},
+		tool.Outcome{Result: tool.Result{Error: message, Kind: kind}, Usage: tool.Usage{Wall: time.Since(r.guest.Began), Compile: r.answer.Usage.Compile}},
 		&tool.Error{Op: "invoke", Tool: r.invocation.Tool, Kind: kind, Message: message, Err: ErrRunaway})
 }
 
@@ -82,8 +112,8 @@ func (r *run) abandon() {
 // unless the host cannot abandon calls.
 func (r *run) late() (tool.Outcome, error) {
 	if r.seat.holds(r.tool.runtime) {
-		r.tool.runtime.gate.leave() // the slot taken in watchdog.condemn
+		r.tool.runtime.gate.leave() // that of KeepSlot
 	}
-	kind, message := r.guest.verdict()
-	return r.fail(kind, message, ErrRunaway)
+	kind, message := r.verdict()
+	return r.answer.Fail(kind, message, ErrRunaway)
 }

@@ -18,10 +18,14 @@ import (
 	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/internal/interpreter"
 	"github.com/caisson-run/caisson/internal/modules"
+	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/internal/abi"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
 	"github.com/caisson-run/caisson/runtime/internal/extism"
+	"github.com/caisson-run/caisson/runtime/internal/permit"
+	"github.com/caisson-run/caisson/runtime/internal/script"
+	"github.com/caisson-run/caisson/runtime/internal/watchdog"
 )
 
 // Options configure a [Runtime]. The zero value is safe.
@@ -80,12 +84,12 @@ type Options struct {
 	Resolver *net.Resolver
 	// Logger receives the runtime's own failures, with the call's id. Nil discards them.
 	Logger *slog.Logger
-	// OnRunaway is called once for each guest that cannot be stopped (see [Runaway]). That is a bug in this package. The
-	// runtime abandons the guest: it logs the failure, makes the module's tools unavailable, and ends the call with the
-	// kind [tool.Deadline], or [tool.Cancelled] if it was cancelled. It can end the call only if the call's host has a
-	// method Abandon(tool.Outcome, error), as the executor's host does; otherwise Invoke does not return. Until the guest
-	// returns, it occupies its slot in [Options.Running], a processor and its memory; its result is then discarded. The
-	// program should exit soon, once its other calls have ended.
+	// OnRunaway is called once for each guest that cannot be stopped (see [Runaway]). That is a bug in this package.
+	// The runtime abandons the guest: it logs the failure, makes the module's tools unavailable, and ends the call
+	// with the kind [tool.Deadline], or [tool.Cancelled] if it was cancelled. It can end the call only if the call's
+	// host has a method Abandon(tool.Outcome, error), as the executor's host does; otherwise Invoke does not return.
+	// Until the guest returns, it occupies its slot in [Options.Running], a processor and its memory; its result is
+	// then discarded. The program should exit soon, once its other calls have ended.
 	//
 	// OnRunaway is not called if a garbage collection is already waiting for the guest, or if
 	// runaways occupy all the processors that Go uses: no goroutine runs then. Use [LastResort]
@@ -116,7 +120,7 @@ type Runtime struct {
 	profiles     []manifests.Profile
 	ceiling      Limits
 	gate         *gate
-	watchdog     *watchdog
+	watchdog     *watchdog.Watchdog
 	work         *abi.Work
 	interpreters interpreter.Folder
 	functions    []HostFunction // of the embedding program
@@ -133,7 +137,7 @@ type Runtime struct {
 	closeErr error         // set before closed is closed
 
 	mu      sync.Mutex
-	permits map[*permit]struct{} // of the open tools; nil once the runtime is closed
+	permits map[*permit.Permit]struct{} // of the open tools; nil once the runtime is closed
 }
 
 // New starts a runtime.
@@ -150,7 +154,7 @@ func newWith(ctx context.Context, options Options, functions []hostfuncs.Functio
 	if options.Compiler.err != nil {
 		return nil, options.Compiler.err
 	}
-	ceiling, err := options.Limits.under(options.Profile.Limits).complete()
+	ceiling, err := options.Limits.or(Limits(options.Profile.Limits)).complete()
 	if err != nil {
 		return nil, err
 	}
@@ -184,9 +188,9 @@ func newWith(ctx context.Context, options Options, functions []hostfuncs.Functio
 	gate := &gate{most: int64(cmp.Or(options.Running, max(16, 4*goruntime.GOMAXPROCS(0))))}
 	return &Runtime{
 		engine: e, files: files.NewStore(files.Options{Logger: logger}), profile: options.Profile, profiles: profiles, ceiling: ceiling,
-		gate: gate, work: abi.NewWork(goruntime.GOMAXPROCS(0)), watchdog: newWatchdog(gate, logger, options.OnRunaway, options.LastResort), interpreters: interpreter.Folder(options.Interpreters), functions: slices.Clone(options.HostFunctions), settings: options.Settings, lookupEnv: options.LookupEnv, resolver: options.Resolver,
+		gate: gate, work: abi.NewWork(goruntime.GOMAXPROCS(0)), watchdog: newWatchdog(options, logger), interpreters: interpreter.Folder(options.Interpreters), functions: slices.Clone(options.HostFunctions), settings: options.Settings, lookupEnv: options.LookupEnv, resolver: options.Resolver,
 		logger: logger, random: rand.Reader, now: time.Now,
-		readers: make(chan struct{}, goruntime.GOMAXPROCS(0)), closed: make(chan struct{}), permits: map[*permit]struct{}{},
+		readers: make(chan struct{}, goruntime.GOMAXPROCS(0)), closed: make(chan struct{}), permits: map[*permit.Permit]struct{}{},
 	}, nil
 }
 
@@ -197,23 +201,23 @@ func newWith(ctx context.Context, options Options, functions []hostfuncs.Functio
 // Load fails if the manifest requests something that this version does not enforce (the error
 // wraps a [*manifests.Error]), or if the grants are invalid.
 func (r *Runtime) Load(ctx context.Context, m *manifests.Manifest, grants manifests.Grants) (*Tool, error) {
-	t, err := r.loadWith(ctx, m, grants, constants{})
+	t, err := r.loadWith(ctx, m, grants)
 	if err != nil {
 		return nil, notLoaded(m.Name, err)
 	}
 	return t, nil
 }
 
-// loadWith is like [Runtime.Load], for a tool that has more than its module and its manifest.
-func (r *Runtime) loadWith(ctx context.Context, m *manifests.Manifest, grants manifests.Grants, own constants) (_ *Tool, err error) {
+// loadWith is like [Runtime.Load], for a tool that has files of its own.
+func (r *Runtime) loadWith(ctx context.Context, m *manifests.Manifest, grants manifests.Grants, own ...files.Mount) (_ *Tool, err error) {
 	if err := errors.Join(ctx.Err(), checked(m)); err != nil {
 		return nil, err
 	}
-	with := parts{constants: own}
+	with := content{files: own}
 	if m.Module.Language != modules.LanguageNone {
 		if with.script, with.broken = readScript(m, r.interpreters); with.broken == nil {
-			with.digest = with.script.digest
-			with.Files = append(slices.Clone(own.Files), constantTree{scriptFolder, with.script.tree})
+			with.digest = with.script.Digest
+			with.files = append(with.files, files.Mount{Guest: permission.NewGuestPath(script.Folder), Tree: with.script.Tree})
 		}
 	} else if with.digest, err = digestOfBound(m, grants); err != nil {
 		return nil, err
@@ -231,7 +235,7 @@ func (r *Runtime) loadWith(ctx context.Context, m *manifests.Manifest, grants ma
 		if profile.NoWrites {
 			narrowed.NoWrites = cmp.Or(narrowed.NoWrites, profile.Name)
 		}
-		under, err := r.newTool(m, narrowed, with, r.ceiling.narrowed(profile.Limits))
+		under, err := r.newTool(m, narrowed, with, r.ceiling.narrowed(Limits(profile.Limits)))
 		if err != nil {
 			return nil, errors.Join(err, t.Close(ctx))
 		}
@@ -240,42 +244,51 @@ func (r *Runtime) loadWith(ctx context.Context, m *manifests.Manifest, grants ma
 	return t, nil
 }
 
-// parts are what a tool is made of beside its manifest.
-type parts struct {
-	constants
+// content is what a tool is made of in addition to its manifest.
+type content struct {
+	files  []files.Mount // its own
 	digest engine.Digest // of the module; zero if it is not read yet
-	script *script
+	script *script.Script
 	broken error // why a script cannot be read; the tool is unavailable then
 }
 
 // newTool returns a tool whose limits are below the ceiling.
-func (r *Runtime) newTool(m *manifests.Manifest, grants manifests.Grants, with parts, ceiling Limits) (*Tool, error) {
-	p, err := r.newPermit(m, grants, moduleText(with.digest))
-	if err != nil {
-		return nil, err
+func (r *Runtime) newTool(m *manifests.Manifest, grants manifests.Grants, with content, ceiling Limits) (*Tool, error) {
+	if grants.NoNetwork == "" && r.profile.NoNetwork {
+		grants.NoNetwork = r.profile.Name
 	}
-	if err := with.add(p, m); err != nil {
-		return nil, errors.Join(err, p.close())
+	if grants.NoWrites == "" && r.profile.NoWrites {
+		grants.NoWrites = r.profile.Name
+	}
+	p, err := permit.New(permit.Options{
+		Manifest: m, Grants: grants, Module: moduleText(with.digest), LookupEnv: r.lookupEnv, Resolver: r.resolver, Logger: r.logger,
+	})
+	if err != nil {
+		return nil, &grantError{err}
+	}
+	if err := p.MountOwn(with.files); err != nil {
+		return nil, errors.Join(err, p.Close())
 	}
 	// Keep the digest: what is granted to one module must not pass to a later one at the same path.
-	t := &Tool{runtime: r, manifest: m, permit: p, asks: p.asks(m, grants), digest: with.digest, script: with.script, broken: with.broken, named: []string{m.Name}}
+	t := &Tool{runtime: r, manifest: m, permit: p, asks: p.Asks(), digest: with.digest, script: with.script, broken: with.broken, named: []string{m.Name}}
 	if !t.isClients() {
 		t.limits = effective(ceiling, m.Limits)
 	}
-	if t.terms, err = p.termsDigest(m, t.limits, grants); err != nil {
-		return nil, errors.Join(err, p.close())
+	fileLimits := files.Limits{Tool: m.Name, OpenFiles: t.limits.OpenFiles, AddedBytes: t.limits.DiskBytes}
+	if t.outline, err = files.NewOutline(p.Mounts, fileLimits); err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	if t.terms, err = p.TermsDigest(manifests.Limits(t.limits)); err != nil {
+		return nil, errors.Join(err, p.Close())
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.permits == nil {
-		return nil, errors.Join(engine.ErrClosed, p.close())
+		return nil, errors.Join(engine.ErrClosed, p.Close())
 	}
 	r.permits[p] = struct{}{}
 	return t, nil
 }
-
-// runaways returns how many guests could not be stopped so far; see [Options.OnRunaway].
-func (r *Runtime) runaways() int64 { return r.watchdog.runaways() }
 
 // Close waits for running calls and frees compiled code and connections. Calls made after Close
 // fail. Close may be called more than once, also concurrently: every call waits for the same
@@ -287,27 +300,27 @@ func (r *Runtime) Close(ctx context.Context) error {
 	r.closing.Do(func() {
 		go func() {
 			defer close(r.closed)
-			r.closeErr = r.free(ctx)
+			r.closeErr = r.shutDown(ctx)
 		}()
 	})
 	select {
 	case <-r.closed:
 		return r.closeErr
-	case <-r.watchdog.onlyStuck():
+	case <-r.watchdog.OnlyStuck():
 		return &Error{Op: "close", Err: ErrRunaway}
 	}
 }
 
-// free waits for all guests, including those that cannot be stopped, and frees what they use.
-func (r *Runtime) free(ctx context.Context) error {
+// shutDown waits for all guests, including those that cannot be stopped, and frees what they use.
+func (r *Runtime) shutDown(ctx context.Context) error {
 	failures := []error{r.engine.Close(ctx)}
-	r.watchdog.stop()
+	r.watchdog.Stop()
 	r.mu.Lock()
 	permits := r.permits
 	r.permits = nil
 	r.mu.Unlock()
 	for p := range permits {
-		failures = append(failures, p.close())
+		failures = append(failures, p.Close())
 	}
 	if err := errors.Join(failures...); err != nil {
 		return &Error{Op: "close", Err: err}

@@ -161,7 +161,7 @@ func TestSecretStaysWithTheHost(t *testing.T) {
 			assert.Empty(t, memory.found, "the value in the guest's memory")
 			assertHolds(t, false, secretValue, asJSON(t, outcome), "record")
 			assertHolds(t, false, secretValue, log.String(), "log")
-			assertHolds(t, false, secretValue, fmt.Sprintf("%+v %#v", guest.Decisions(), guest.permit.secrets), "decisions")
+			assertHolds(t, false, secretValue, fmt.Sprintf("%+v %#v", guest.Decisions(), guest.permit.Secrets), "decisions")
 		})
 	}
 }

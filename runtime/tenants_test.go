@@ -119,13 +119,13 @@ func TestTenantsDoNotMeet(t *testing.T) {
 
 // TestTenantsControl: where one tenant's calls run on the other's permit, the hammer says so.
 func TestTenantsControl(t *testing.T) {
-	for seen, mix := range map[string]func(mine, theirs *permit){
-		"the file of BOB":    func(mine, theirs *permit) { mine.mounts = theirs.mounts },
-		"the account of BOB": func(mine, theirs *permit) { mine.network = theirs.network },
-		"variable of BOB":    func(mine, theirs *permit) { mine.environment = theirs.environment },
+	for seen, mix := range map[string]func(mine, theirs *Tool){
+		"the file of BOB":    func(mine, theirs *Tool) { mine.outline = theirs.outline },
+		"the account of BOB": func(mine, theirs *Tool) { mine.permit.Network = theirs.permit.Network },
+		"variable of BOB":    func(mine, theirs *Tool) { mine.permit.Environment = theirs.permit.Environment },
 	} {
 		all := twoTenants(t, tenantRuntime(t), manifest(t, netprobe, tenantManifest), serve(t, whose))
-		mix(all[0].guest.permit, all[1].guest.permit)
+		mix(all[0].guest, all[1].guest)
 		leaks := hammerTenants(t, all, 1)
 		require.NotEmpty(t, leaks)
 		assert.Contains(t, leaks[0], seen)

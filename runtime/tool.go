@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +13,8 @@ import (
 	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
+	"github.com/caisson-run/caisson/runtime/internal/permit"
+	"github.com/caisson-run/caisson/runtime/internal/script"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -23,13 +23,14 @@ import (
 type Tool struct {
 	runtime  *Runtime
 	manifest *manifests.Manifest
-	permit   *permit
+	permit   *permit.Permit
+	outline  *files.Outline // of the files of each call
 	limits   Limits
 	asks     string            // why calls must be approved; empty if they need no approval
 	named    []string          // a command line without arguments
 	terms    [sha256.Size]byte // the digest of the terms, which with the module decide what calls can do
 
-	script   *script          // nil for a module
+	script   *script.Script   // nil for a module
 	broken   error            // why the script could not be read when the tool was loaded
 	profiles map[string]*Tool // under each profile that calls may name; nil if they may name none
 	whole    *Tool            // of which this is what calls under a profile get; nil for the whole itself
@@ -62,14 +63,14 @@ func (t *Tool) ProfileLimits() map[string]Limits {
 }
 
 // Decisions returns the decision on each permission that the manifest requests.
-func (t *Tool) Decisions() []tool.Decision { return slices.Clone(t.permit.decisions) }
+func (t *Tool) Decisions() []tool.Decision { return slices.Clone(t.permit.Decisions) }
 
 // Writable returns the host directories that calls of the tool with these context values may
 // write to. It omits directories whose path needs a value that is missing, since such calls do
 // not get them. The paths are for the operator, not for guests.
 func (t *Tool) Writable(values map[string]string) []string {
 	var dirs []string
-	for _, mount := range t.permit.mounts {
+	for _, mount := range t.permit.Mounts {
 		if dir, err := mount.Host.Path(values); err == nil && mount.Access == manifests.AccessReadWrite {
 			dirs = append(dirs, dir)
 		}
@@ -85,8 +86,10 @@ func (t *Tool) Unavailable() string {
 	if t.broken != nil {
 		return t.broken.Error()
 	}
-	if t.script != nil && t.ready() == nil && t.script.isMissing() {
-		return t.script.missing()
+	if t.script != nil && t.ready() == nil {
+		if missing := t.script.Missing(); missing != "" {
+			return missing
+		}
 	}
 	var missing []string
 	for _, required := range t.manifest.Requires {
@@ -122,24 +125,21 @@ const condemned = "an earlier call could not be stopped, which is a bug in Caiss
 // isCondemned reports whether the tool's module had a runaway. It is false while the module is
 // unknown.
 func (t *Tool) isCondemned() bool {
-	if t.runtime.watchdog.condemned.Load() == nil {
-		return false
-	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.script != nil {
-		return t.runtime.watchdog.hasCondemned(t.script.code())
+		return t.runtime.watchdog.HasCondemned(t.script.Code())
 	}
-	return t.runtime.watchdog.hasCondemned(t.digest)
+	return t.runtime.watchdog.HasCondemned(t.digest)
 }
 
 // has reports whether there is what a manifest requires: a directory that was granted, or a setting that was made,
 // either in [Options.Settings] or as a variable or secret granted to the tool.
 func (t *Tool) has(required string) bool {
 	if strings.HasPrefix(required, "/") {
-		return slices.ContainsFunc(t.permit.mounts, func(m files.Mount) bool { return m.Guest.String() == required })
+		return slices.ContainsFunc(t.permit.Mounts, func(m files.Mount) bool { return m.Guest.String() == required })
 	}
-	return slices.Contains(t.runtime.settings, required) || slices.Contains(t.permit.settings, required)
+	return slices.Contains(t.runtime.settings, required) || slices.Contains(t.permit.Settings, required)
 }
 
 // Close closes the tool's connections. It must not be called during a call. Closing the runtime
@@ -148,25 +148,11 @@ func (t *Tool) Close(ctx context.Context) error {
 	t.runtime.mu.Lock()
 	delete(t.runtime.permits, t.permit)
 	t.runtime.mu.Unlock()
-	err := t.permit.close()
+	err := t.permit.Close()
 	for _, under := range t.profiles {
 		err = errors.Join(err, under.Close(ctx))
 	}
 	return err
-}
-
-// under returns the tool under the profile that the arguments name, or the tool itself if they name none.
-func (t *Tool) under(arguments tool.Arguments) (*Tool, error) {
-	value, given := arguments.Get(t.manifest.Behavior.Profile)
-	if !given {
-		return t, nil
-	}
-	var name string
-	if err := json.Unmarshal(value, &name); err != nil || t.profiles[name] == nil {
-		return nil, fmt.Errorf("%s: there is no profile %s; there are %s", t.manifest.Behavior.Profile, tool.Shown(string(value), maxShown),
-			strings.Join(slices.Sorted(maps.Keys(t.profiles)), ", "))
-	}
-	return t.profiles[name], nil
 }
 
 // Prepare reads and compiles the module, so that the first call does not have to. The error
@@ -204,7 +190,7 @@ func (t *Tool) prepared(ctx context.Context) (*engine.Module, error) {
 	}
 	digest := module.Digest()
 	if t.script != nil {
-		digest = t.script.digest
+		digest = t.script.Digest
 	}
 	if err := t.settle(digest, module); err != nil {
 		return nil, err
@@ -212,33 +198,26 @@ func (t *Tool) prepared(ctx context.Context) (*engine.Module, error) {
 	return module, nil
 }
 
-// Invoke runs one call in a pristine instance. Outcome.Result is always set. The error is nil
-// if the tool ended normally, even if it reported a failure. Otherwise the error is a
-// [*tool.Error], and Outcome.Result has the same kind and message.
-//
-// The arguments must match the manifest's schema and include its context values. The timeout
-// in the tool's limits begins once the module is compiled and the call has a slot to run in. A
-// client-run tool refuses all calls with the kind [tool.Denied].
-func (t *Tool) Invoke(ctx context.Context, invocation tool.Invocation) (tool.Outcome, error) {
-	if t.profiles != nil {
-		under, err := t.under(invocation.Arguments)
-		if err != nil {
-			return (&run{tool: t, invocation: invocation}).fail(tool.InvalidArguments, err.Error(), err)
+// isClients reports whether the client runs the tool.
+func (t *Tool) isClients() bool { return t.manifest.Execution == manifests.ExecutionClient }
+
+// settle records which module the tool has. It fails if the tool had a different one: what was
+// granted to that module, or approved for it, must not pass to this one. That holds for the tool under each of
+// its profiles, too.
+func (t *Tool) settle(digest engine.Digest, compiled *engine.Module) error {
+	if t.whole != nil {
+		if err := t.whole.settle(digest, nil); err != nil {
+			return err
 		}
-		t = under
 	}
-	run := &run{tool: t, invocation: invocation}
-	outcome, err := run.do(ctx)
-	for _, d := range outcome.Denials {
-		t.runtime.logger.WarnContext(ctx, "denied", "call_id", invocation.CallID, "tool", t.manifest.Name,
-			"permission", d.Permission, "value", d.Value, "rule", d.Rule)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.digest != (engine.Digest{}) && t.digest != digest {
+		return fmt.Errorf("%w: %s was %s when it was loaded and is %s now; load the tool again", ErrDigest, codeOf(t.manifest), t.digest, digest)
 	}
-	if err == nil {
-		return outcome, nil
+	t.digest = digest
+	if compiled != nil {
+		t.module = compiled
 	}
-	var failure *tool.Error
-	if errors.As(err, &failure) && failure.Kind == tool.Internal {
-		t.runtime.logger.ErrorContext(ctx, "call failed", "call_id", invocation.CallID, "tool", t.manifest.Name, "err", failure.Err)
-	}
-	return outcome, err
+	return nil
 }

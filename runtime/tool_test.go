@@ -12,10 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/internal/guests"
-	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/runtime/internal/engine"
-	"github.com/caisson-run/caisson/runtime/internal/wasi"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -91,57 +88,6 @@ func TestCompileTimeIsApart(t *testing.T) {
 	assert.Positive(t, refused.Usage.Compile)
 }
 
-// TestWhatDecidesTheKind: several things can have happened to a guest that failed.
-func TestWhatDecidesTheKind(t *testing.T) {
-	guest := load(t, newRuntime(t, Options{}), manifest(t, probe, ""), manifests.Grants{})
-	denial := []tool.Denial{{Permission: "files", Value: "/etc/x.conf", Rule: "no"}}
-	probed := []tool.Denial{{Permission: "files", Value: "/pyvenv.cfg", Rule: "no", Note: true}}
-	const report = `{"success":false,"error":"no such city; try Oslo"}`
-	const blames = `{"success":false,"error":"could not read x.conf","data":1}`
-	refused := engine.Usage{MemoryRefused: 1 << 40}
-	trap := &engine.Error{Op: "run", Kind: engine.ErrTrap, Reason: "unreachable", Trace: "main.crash()"}
-	for _, c := range []struct {
-		name    string
-		used    engine.Usage
-		err     error
-		denials []tool.Denial
-		stdout  string
-		stderr  string
-		want    tool.Kind
-	}{
-		{"exit", engine.Usage{}, &wasi.ExitError{Code: 1}, nil, "", "", tool.ToolFailed},
-		{"exit for want of memory", refused, &wasi.ExitError{Code: 1}, nil, "half an outp", "", tool.Memory},
-		{"exit with a report", refused, &wasi.ExitError{Code: 1}, nil, report, "", tool.ToolFailed},
-		{"exit after a denial", refused, &wasi.ExitError{Code: 1}, denial, "", "", tool.Denied},
-		{"report after a denial", engine.Usage{}, nil, denial, report, "", tool.ToolFailed},
-		{"report that names what was denied", engine.Usage{}, nil, denial, blames, "", tool.Denied},
-		{"report that names part of it", engine.Usage{}, nil, denial, `{"success":false,"error":"max.conf"}`, "", tool.ToolFailed},
-		{"report without a reason", engine.Usage{}, nil, denial, `{"success":false}`, "", tool.Denied},
-		{"output that names what was denied", engine.Usage{}, &wasi.ExitError{Code: 1}, denial, "open /etc/x.conf", "bye", tool.ToolFailed},
-		{"malformed result after a denial", engine.Usage{}, &wasi.ExitError{Code: 1}, denial, `{"success":true`, "", tool.ToolFailed},
-		{"words after a denial", engine.Usage{}, &wasi.ExitError{Code: 1}, denial, "", "near selec: syntax error", tool.ToolFailed},
-		{"words that name what was denied", engine.Usage{}, &wasi.ExitError{Code: 1}, denial, "", "x: etc/x.conf: not there", tool.Denied},
-		{"words that tell of a denial", engine.Usage{}, &wasi.ExitError{Code: 1}, denial, "", "Operation not permitted (os error 63)", tool.Denied},
-		{"words that name a probe", engine.Usage{}, &wasi.ExitError{Code: 1}, probed, "", "cannot read pyvenv.cfg", tool.ToolFailed},
-		{"words after a probe", engine.Usage{}, &wasi.ExitError{Code: 1}, probed, "", "ValueError: 1", tool.ToolFailed},
-		{"nothing after a probe", engine.Usage{}, &wasi.ExitError{Code: 3}, probed, "", "", tool.ToolFailed},
-		{"trap with words after a denial", refused, trap, denial, "", "index out of range", tool.Memory},
-		{"trap with words", engine.Usage{}, trap, nil, "", "panicked", tool.Trap},
-		{"success after a denial", refused, nil, denial, `{"success":true}`, "", ""},
-		{"trap", engine.Usage{}, trap, nil, "", "", tool.Trap},
-		{"trap for want of memory", refused, trap, nil, "", "", tool.Memory},
-		{"trap after a denial", refused, trap, denial, "", "", tool.Denied},
-		{"deadline after a denial", refused, context.DeadlineExceeded, denial, "", "", tool.Deadline},
-		{"overflow after a denial", refused, &wasi.OutputError{}, denial, "", "", tool.Output},
-	} {
-		r := &run{tool: guest, denials: c.denials, began: true, stdout: wasi.Output{Bytes: []byte(c.stdout)}, log: guestLog{text: []byte(c.stderr)}, deadline: newDeadline(t.Context(), time.Now().Add(time.Hour))}
-		outcome, _ := r.finish(t.Context(), c.used, c.err)
-		assert.Equal(t, c.want, outcome.Result.Kind, c.name)
-		assert.Len(t, outcome.Denials, len(c.denials), c.name)
-		assert.Equal(t, c.err == error(trap), strings.Contains(outcome.Log, "main.crash()"), "%s: authors see where a trap was", c.name)
-	}
-}
-
 func TestCallersContextEndsTheCall(t *testing.T) {
 	guest := load(t, newRuntime(t, Options{}), manifest(t, probe, "limits: {timeout: 10s}"), manifests.Grants{})
 	require.NoError(t, guest.Prepare(t.Context()))
@@ -210,54 +156,6 @@ parameters: {type: object, properties: {name: {type: string}, size: {}, tags: {t
 	assert.Contains(t, outcome.Result.Error, "name")
 	_, err = invoke(t, guest, `{"size":2,"name":"a\u0000b"}`)
 	require.ErrorIs(t, err, tool.InvalidArguments)
-}
-
-func TestStandardOutput(t *testing.T) {
-	data := func(raw string) tool.Result { return tool.Result{Success: true, Output: raw, Data: []byte(raw)} }
-	failed := func(says string) tool.Result { return tool.Result{Error: says} }
-	for _, c := range []struct {
-		mode   modules.Stdout
-		output string
-		want   tool.Result
-	}{
-		{modules.StdoutAuto, `{"success":true,"output":"4","data":{"value": 4}}`, tool.Result{Success: true, Output: "4", Data: []byte(`{"value":4}`)}},
-		{modules.StdoutAuto, `{"succes\u0073":false,"error":"no"}`, failed("no")},
-		{modules.StdoutAuto, `{"success":false,"error":"no"}`, failed("no")},
-		{modules.StdoutAuto, `{"success":"yes"}`, data(`{"success":"yes"}`)},
-		{modules.StdoutAuto, `{"Success":true}`, data(`{"Success":true}`)},
-		{modules.StdoutAuto, "[1,2]\n", data("[1,2]")},
-		{modules.StdoutAuto, "1\n2\n", tool.Result{Success: true, Output: "1\n2\n"}},
-		{modules.StdoutAuto, "", tool.Result{Success: true}},
-		{modules.StdoutAuto, "caf\xe9", tool.Result{Success: true, Output: "caf\uFFFD"}},
-		{modules.StdoutText, `{"success":false}`, tool.Result{Success: true, Output: `{"success":false}`}},
-		{modules.StdoutJSON, `{"success":false}`, data(`{"success":false}`)},
-		{modules.StdoutJSON, `hello`, failed("not JSON")},
-		{modules.StdoutJSON, ``, failed("not JSON")},
-		{modules.StdoutResult, `{"success":true}`, tool.Result{Success: true}},
-		{modules.StdoutAuto, `{"success":true,"temperature":12}`, tool.Result{Success: true, Data: []byte(`{"temperature":12}`)}},
-		{modules.StdoutResult, `{"success":true,"error":"a part is missing","kind":"denied","unknown": [1, 2]}`,
-			tool.Result{Success: true, Data: []byte(`{"kind":"denied","unknown":[1,2],"error":"a part is missing"}`)}},
-		{modules.StdoutResult, `{"success":true,"error":"","data":[1],"unit":"°C"}`, tool.Result{Success: true, Data: []byte(`{"unit":"°C","data":[1]}`)}},
-		{modules.StdoutResult, `{"success":false,"data":null,"error":"no","code":7}`, failed("no")},
-		{modules.StdoutResult, `{ "a" : ",}" , "success" : true, "b":{"success":false},"output":"y","c":[1, 2] }`,
-			tool.Result{Success: true, Output: "y", Data: []byte(`{"a":",}","b":{"success":false},"c":[1,2]}`)}},
-		{modules.StdoutResult, `{"success":true,"content":[{"type":"image","data":"AQI=","mime_type":"image/png"}]}`,
-			tool.Result{Success: true, Content: []tool.Content{{Type: "image", Data: []byte{1, 2}, MIMEType: "image/png"}}}},
-		{modules.StdoutResult, `{"success":1}`, failed(`"success"`)},
-		{modules.StdoutResult, `{"output":"x"}`, failed(`"success"`)},
-		{modules.StdoutResult, `hello`, failed("JSON object")},
-	} {
-		got, err := readOutput(t.Context(), c.mode, []byte(c.output))
-		if err != nil {
-			got.Error = err.Error()
-		}
-		if c.want.Error != "" {
-			assert.False(t, got.Success, c.output)
-			assert.Contains(t, got.Error, c.want.Error, c.output)
-			continue
-		}
-		assert.Equal(t, c.want, got.Result, "%s: %s", c.mode, c.output)
-	}
 }
 
 func TestResultSchema(t *testing.T) {

@@ -33,7 +33,7 @@ func benchDir(b *testing.B, n int) files.Mount {
 func BenchmarkOpenView(b *testing.B) {
 	store, mounts := files.NewStore(files.Options{}), []files.Mount{benchDir(b, 1)}
 	for b.Loop() {
-		view, err := store.Open(context.Background(), mounts, nil, files.Limits{})
+		view, err := openIn(context.Background(), store, mounts, nil, files.Limits{})
 		require.NoError(b, err)
 		require.NoError(b, view.Close())
 	}
@@ -46,7 +46,7 @@ func BenchmarkFirstWrite(b *testing.B) {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			store, mounts := files.NewStore(files.Options{}), []files.Mount{benchDir(b, n)}
 			for b.Loop() {
-				view, err := store.Open(context.Background(), mounts, nil, files.Limits{})
+				view, err := openIn(context.Background(), store, mounts, nil, files.Limits{})
 				require.NoError(b, err)
 				require.NoError(b, write(view.Preopens()[1].Dir, "f", "text"))
 				require.NoError(b, view.Close())
@@ -56,7 +56,7 @@ func BenchmarkFirstWrite(b *testing.B) {
 }
 
 func BenchmarkOpenReadClose(b *testing.B) {
-	view, err := files.NewStore(files.Options{}).Open(context.Background(), []files.Mount{benchDir(b, 1)}, nil, files.Limits{})
+	view, err := openIn(context.Background(), files.NewStore(files.Options{}), []files.Mount{benchDir(b, 1)}, nil, files.Limits{})
 	require.NoError(b, err)
 	defer view.Close()
 	d := view.Preopens()[1].Dir
@@ -67,7 +67,7 @@ func BenchmarkOpenReadClose(b *testing.B) {
 }
 
 func BenchmarkWrite(b *testing.B) {
-	view, err := files.NewStore(files.Options{}).Open(context.Background(), []files.Mount{benchDir(b, 1)}, nil, files.Limits{})
+	view, err := openIn(context.Background(), files.NewStore(files.Options{}), []files.Mount{benchDir(b, 1)}, nil, files.Limits{})
 	require.NoError(b, err)
 	defer view.Close()
 	f, _, err := view.Preopens()[1].Dir.Open("f", files.OpenOptions{Write: true, Create: true})
@@ -80,7 +80,7 @@ func BenchmarkWrite(b *testing.B) {
 }
 
 func BenchmarkStat(b *testing.B) {
-	view, err := files.NewStore(files.Options{}).Open(context.Background(), []files.Mount{benchDir(b, 1)}, nil, files.Limits{})
+	view, err := openIn(context.Background(), files.NewStore(files.Options{}), []files.Mount{benchDir(b, 1)}, nil, files.Limits{})
 	require.NoError(b, err)
 	defer view.Close()
 	d := view.Preopens()[1].Dir
@@ -94,7 +94,7 @@ func BenchmarkStat(b *testing.B) {
 func BenchmarkCall(b *testing.B) {
 	store, mounts := files.NewStore(files.Options{}), []files.Mount{benchDir(b, 1)}
 	for b.Loop() {
-		view, err := store.Open(context.Background(), mounts, nil, files.Limits{})
+		view, err := openIn(context.Background(), store, mounts, nil, files.Limits{})
 		require.NoError(b, err)
 		d := view.Preopens()[1].Dir
 		for range 10 {
@@ -109,7 +109,7 @@ func BenchmarkCall(b *testing.B) {
 
 // BenchmarkDenied is what a refusal costs: a guest may ask for as many as it has time for.
 func BenchmarkDenied(b *testing.B) {
-	view, err := files.NewStore(files.Options{}).Open(context.Background(), []files.Mount{benchDir(b, 1)}, nil, files.Limits{Tool: "guest"})
+	view, err := openIn(context.Background(), files.NewStore(files.Options{}), []files.Mount{benchDir(b, 1)}, nil, files.Limits{Tool: "guest"})
 	require.NoError(b, err)
 	defer view.Close()
 	d := view.Preopens()[0].Dir

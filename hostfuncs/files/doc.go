@@ -1,7 +1,8 @@
 // Package files gives a call a view of the host's files: the directories granted to it, at the
 // paths that its manifest requests.
 //
-//	view, err := store.Open(ctx, mounts, values, files.Limits{})
+//	outline, err := files.NewOutline(mounts, files.Limits{}) // once for all calls
+//	view, err := store.Open(ctx, outline, values)
 //	defer view.Close()
 //	root := view.Preopens()[0].Dir
 //	file, _, err := root.Open("project/a.txt", files.OpenOptions{Read: true})

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/caisson-run/caisson/internal/errno"
@@ -17,11 +19,21 @@ type Outline struct {
 	limits Limits
 }
 
-// NewOutline returns the outline of the views that [Store.Open] returns for these mounts and limits,
-// for any context values. It does not look at the host.
+// NewOutline returns the outline of the views of these mounts and limits, for any context values. It does not look at
+// the host. It fails with [ErrInvalid] if a mount or a limit is invalid, or if mounts overlap.
 func NewOutline(mounts []Mount, limits Limits) (*Outline, error) {
-	mounts, limits, err := arranged(mounts, limits)
+	limits, err := limits.resolve()
 	if err != nil {
+		return nil, err
+	}
+	mounts = slices.Clone(mounts)
+	for i := range mounts {
+		if err := mounts[i].resolve(); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(mounts, func(a, b Mount) int { return strings.Compare(a.Guest.String(), b.Guest.String()) })
+	if err := overlap(mounts); err != nil {
 		return nil, err
 	}
 	return &Outline{NewStore(Options{}), mounts, limits}, nil

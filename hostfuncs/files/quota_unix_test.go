@@ -156,7 +156,7 @@ func TestMeasuredAnewWhenNobodyHoldsTheDirectory(t *testing.T) {
 	store := files.NewStore(files.Options{})
 	m := w.mount(manifests.AccessReadWrite)
 	m.Quota.Bytes = 100
-	first := must(store.Open(context.Background(), []files.Mount{m}, nil, files.Limits{}))
+	first := must(openIn(context.Background(), store, []files.Mount{m}, nil, files.Limits{}))
 	require.NoError(t, write(preopen(t, first, "/project"), "f", strings.Repeat("x", 100)))
 	require.NoError(t, os.Truncate(w.path("f"), 10))
 	assert.ErrorIs(t, write(preopen(t, first, "/project"), "g", "x"), errno.NoSpace)
@@ -236,6 +236,6 @@ func TestNegativeLimitsAreErrors(t *testing.T) {
 	} {
 		m := w.mount(manifests.AccessRead)
 		m.Quota = c.q
-		assert.ErrorIs(t, errOf(store.Open(context.Background(), []files.Mount{m}, nil, c.l)), errno.Invalid, fmt.Sprint(i))
+		assert.ErrorIs(t, errOf(openIn(context.Background(), store, []files.Mount{m}, nil, c.l)), errno.Invalid, fmt.Sprint(i))
 	}
 }

@@ -221,7 +221,7 @@ func TestViewsComeAndGoAtOnce(t *testing.T) {
 		group.Go(func() {
 			for round := range 60 {
 				values := map[string]string{"id": fmt.Sprintf("p%d", (worker+round)%3)}
-				view, err := store.Open(context.Background(), []files.Mount{m}, values, files.Limits{})
+				view, err := openIn(context.Background(), store, []files.Mount{m}, values, files.Limits{})
 				if !assert.NoError(t, err) {
 					return
 				}

@@ -8,8 +8,6 @@ import (
 	"log/slog"
 	"math"
 	"os"
-	"slices"
-	"strings"
 	"sync"
 
 	"github.com/caisson-run/caisson/internal/errno"
@@ -97,7 +95,7 @@ func NewStore(o Options) *Store {
 	return &Store{logger: o.Logger, syncs: make(chan struct{}, maxSyncs)}
 }
 
-// Open returns a call's view of the mounts. The values replace the placeholders in host
+// Open returns a call's view of the mounts of an outline. The values replace the placeholders in host
 // directories. A directory named by a value is opened inside its parent, so a value cannot lead
 // elsewhere, and it must be a directory, not a symbolic link to one. If the grant is for writing, a
 // directory that is missing from the first placeholder on is shown empty, since a new project is no
@@ -109,13 +107,9 @@ func NewStore(o Options) *Store {
 // must close the view.
 //
 // On a host file system that ignores case, values that differ only in case name the same directory.
-func (s *Store) Open(ctx context.Context, mounts []Mount, values map[string]string, limits Limits) (*View, error) {
-	mounts, limits, err := arranged(mounts, limits)
-	if err != nil {
-		return nil, err
-	}
-	v := &View{ctx: ctx, store: s, limits: limits}
-	for _, m := range mounts {
+func (s *Store) Open(ctx context.Context, outline *Outline, values map[string]string) (*View, error) {
+	v := &View{ctx: ctx, store: s, limits: outline.limits}
+	for _, m := range outline.mounts {
 		if err := ctx.Err(); err != nil {
 			return nil, errors.Join(fmt.Errorf("open mount %s: %w", shown(m.Guest.String()), err), v.Close())
 		}
@@ -128,23 +122,6 @@ func (s *Store) Open(ctx context.Context, mounts []Mount, values map[string]stri
 	}
 	v.preopen()
 	return v, nil
-}
-
-// arranged returns a copy of the mounts, sorted by guest path, and the limits, both with their
-// defaults. It fails if they are invalid.
-func arranged(mounts []Mount, limits Limits) ([]Mount, Limits, error) {
-	limits, err := limits.resolve()
-	if err != nil {
-		return nil, limits, err
-	}
-	mounts = slices.Clone(mounts)
-	for i := range mounts {
-		if err := mounts[i].resolve(); err != nil {
-			return nil, limits, err
-		}
-	}
-	slices.SortFunc(mounts, func(a, b Mount) int { return strings.Compare(a.Guest.String(), b.Guest.String()) })
-	return mounts, limits, overlap(mounts)
 }
 
 func (l Limits) resolve() (Limits, error) {

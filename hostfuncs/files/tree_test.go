@@ -384,7 +384,7 @@ func TestTreeHasNoHost(t *testing.T) {
 		"no path":          {Tree: tree},
 		"an overlap":       {Guest: guestPath("/project/tool"), Tree: tree},
 	} {
-		_, err := files.NewStore(files.Options{}).Open(context.Background(), []files.Mount{w.mount(manifests.AccessRead), m}, nil, files.Limits{})
+		_, err := openIn(context.Background(), files.NewStore(files.Options{}), []files.Mount{w.mount(manifests.AccessRead), m}, nil, files.Limits{})
 		assert.ErrorIs(t, err, errno.Invalid, name)
 	}
 }

@@ -30,7 +30,7 @@ func tenants(t *testing.T) (base string, mount func(access manifests.Access) fil
 }
 
 func openTenant(m files.Mount, values map[string]string) (*files.View, error) {
-	return files.NewStore(files.Options{}).Open(context.Background(), []files.Mount{m}, values, files.Limits{})
+	return openIn(context.Background(), files.NewStore(files.Options{}), []files.Mount{m}, values, files.Limits{})
 }
 
 func TestContextValueChoosesTheDirectory(t *testing.T) {
@@ -169,11 +169,11 @@ func TestUnfitMountsAreErrors(t *testing.T) {
 		"no host":       {{Guest: guestPath("/a"), Access: manifests.AccessRead}},
 	}
 	for name, mounts := range unfit {
-		assert.ErrorIs(t, errOf(files.NewStore(files.Options{}).Open(context.Background(), mounts, nil, files.Limits{})), errno.Invalid, name)
+		assert.ErrorIs(t, errOf(openIn(context.Background(), files.NewStore(files.Options{}), mounts, nil, files.Limits{})), errno.Invalid, name)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	assert.ErrorIs(t, errOf(files.NewStore(files.Options{}).Open(ctx, []files.Mount{good}, nil, files.Limits{})), context.Canceled)
+	assert.ErrorIs(t, errOf(openIn(ctx, files.NewStore(files.Options{}), []files.Mount{good}, nil, files.Limits{})), context.Canceled)
 }
 
 func TestVirtualRootShowsTheMounts(t *testing.T) {
@@ -262,7 +262,7 @@ func TestViewWithoutMounts(t *testing.T) {
 func TestClosedHandles(t *testing.T) {
 	w := newWorld(t, "f = text", "sub/")
 	store := files.NewStore(files.Options{})
-	view := must(store.Open(context.Background(), []files.Mount{w.mount(manifests.AccessReadWrite)}, nil, files.Limits{}))
+	view := must(openIn(context.Background(), store, []files.Mount{w.mount(manifests.AccessReadWrite)}, nil, files.Limits{}))
 	d := preopen(t, view, "/project")
 	f := openFile(t, d, "f", files.OpenOptions{Read: true, Write: true})
 	sub := openDir(t, d, "sub")
@@ -317,7 +317,7 @@ func TestInodesOfMountsAreTheSameInAllViews(t *testing.T) {
 	want := must(preopen(t, outline, "/").ReadDir())
 	assert.Empty(t, outline.Needs())
 	for _, first := range []string{"a", "c", "."} { // whatever is looked at first
-		view := must(files.NewStore(files.Options{}).Open(t.Context(), mounts, map[string]string{"id": "new" + first}, files.Limits{}))
+		view := must(openIn(t.Context(), files.NewStore(files.Options{}), mounts, map[string]string{"id": "new" + first}, files.Limits{}))
 		defer view.Close()
 		root := preopen(t, view, "/")
 		_ = must(root.Stat(first, true))

@@ -83,7 +83,7 @@ func template(t *testing.T, text string) permission.HostTemplate {
 
 func openView(t *testing.T, store *files.Store, limits files.Limits, mounts ...files.Mount) *files.View {
 	t.Helper()
-	view := must(store.Open(context.Background(), mounts, nil, limits))
+	view := must(openIn(context.Background(), store, mounts, nil, limits))
 	t.Cleanup(func() { assert.NoError(t, view.Close()) })
 	return view
 }
@@ -200,3 +200,12 @@ func must[T any](value T, err error) T {
 
 // errOf returns the error of a call whose result does not matter.
 func errOf[T any](_ T, err error) error { return err }
+
+// openIn opens a view of mounts that no outline was made of.
+func openIn(ctx context.Context, store *files.Store, mounts []files.Mount, values map[string]string, limits files.Limits) (*files.View, error) {
+	outline, err := files.NewOutline(mounts, limits)
+	if err != nil {
+		return nil, err
+	}
+	return store.Open(ctx, outline, values)
+}

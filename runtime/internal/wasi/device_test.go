@@ -22,11 +22,8 @@ func withDevices(t testing.TB, s *System) (*guest, *[]string) {
 	require.NoError(t, err)
 	guestPath, err := permission.ParseGuestPath("/own")
 	require.NoError(t, err)
-	view, err := files.NewStore(files.Options{}).Open(t.Context(), []files.Mount{{Guest: guestPath, Tree: tree}}, nil, files.Limits{})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, view.Close()) })
 	var called []string
-	s.Files = view
+	s.Files = viewOf(t, []files.Mount{{Guest: guestPath, Tree: tree}}, nil, files.Limits{})
 	s.Devices = &Devices{Folder: "/own", Result: &Output{Limit: 100, Strict: true}, MaxRequest: 1000,
 		Invoke: func(_ context.Context, function string, bytes []byte, request int) (uint32, []byte, []byte, error) {
 			called = append(called, fmt.Sprintf("%s(%s,%s)", function, bytes[:request], bytes[request:]))

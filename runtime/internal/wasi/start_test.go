@@ -78,9 +78,7 @@ func (l layout) system(t testing.TB) *System {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "a.txt"), []byte("of a project"), 0o600))
 		}
 	}
-	view, err := files.NewStore(files.Options{}).Open(t.Context(), l.mounts, map[string]string{"project_id": project}, l.limits)
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, view.Close()) })
+	view := viewOf(t, l.mounts, map[string]string{"project_id": project}, l.limits)
 	return &System{Args: []string{"tool"}, Environment: []string{"A=b"}, Stdin: []byte("the input"), Stdout: &Output{Limit: 1 << 20}, Stderr: &Output{Limit: 1 << 20}, Files: view}
 }
 

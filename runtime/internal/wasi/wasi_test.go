@@ -106,12 +106,19 @@ func withProject(t testing.TB, s *System, access manifests.Access) string {
 	require.NoError(t, err)
 	guest, err := permission.ParseGuestPath("/project")
 	require.NoError(t, err)
-	view, err := files.NewStore(files.Options{}).Open(t.Context(),
-		[]files.Mount{{Guest: guest, Host: host, Access: access}}, nil, files.Limits{})
+	s.Files = viewOf(t, []files.Mount{{Guest: guest, Host: host, Access: access}}, nil, files.Limits{})
+	return dir
+}
+
+// viewOf returns a call's view of mounts.
+func viewOf(t testing.TB, mounts []files.Mount, values map[string]string, limits files.Limits) *files.View {
+	t.Helper()
+	outline, err := files.NewOutline(mounts, limits)
+	require.NoError(t, err)
+	view, err := files.NewStore(files.Options{}).Open(t.Context(), outline, values)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, view.Close()) })
-	s.Files = view
-	return dir
+	return view
 }
 
 func TestEveryFunctionOfPreview1IsThere(t *testing.T) {

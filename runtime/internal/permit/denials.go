@@ -1,4 +1,4 @@
-package runtime
+package permit
 
 import (
 	"bytes"
@@ -15,17 +15,45 @@ const (
 	maxClimbText = 4096 // bytes
 )
 
+// Explain completes receipts of one call from package files, which does not know what the manifest requests.
+// A path under a permission that was requested but not granted needs no change to the manifest.
+func (p *Permit) Explain(arguments tool.Arguments, denials []tool.Denial) {
+	for i, denial := range denials {
+		for j, request := range p.manifest.Permissions.Files {
+			d := p.Decisions[j] // decisions on files come first
+			if d.Effective == "" && request.Path.Matches(denial.Value) {
+				denials[i].Rule, denials[i].Allow = d.Reason, d.Allow
+			}
+		}
+	}
+	p.explainClimbs(arguments, denials)
+}
+
+// Reaches reports whether a guest path is inside a directory that the tool has. It is false for
+// paths that are not clean, such as /project/../secret.
+func (p *Permit) Reaches(guest string) bool {
+	if path.Clean(guest) != guest {
+		return false
+	}
+	for _, mount := range p.Mounts {
+		if mount.Tree == nil && guest != mount.Guest.String() && mount.Guest.Matches(guest) {
+			return true
+		}
+	}
+	return false
+}
+
 // explainClimbs changes the receipts of paths to which an argument leads that climbs out of a mounted directory,
 // such as "../../etc/passwd". The guest may have cleaned the path, so that it names another directory. To grant that
 // one would help nobody: the caller has to write a path in the mounted directory.
-func (r *run) explainClimbs(denials []tool.Denial) {
-	if len(denials) == 0 || len(r.tool.permit.mounts) == 0 {
+func (p *Permit) explainClimbs(arguments tool.Arguments, denials []tool.Denial) {
+	if len(denials) == 0 || len(p.Mounts) == 0 {
 		return
 	}
-	climbing := climbingArguments(r.invocation.Arguments)
+	climbing := climbingArguments(arguments)
 	for i := range denials {
 		for _, argument := range climbing {
-			if directory := r.leftBy(argument, denials[i].Value); directory != "" {
+			if directory := p.leftBy(argument, denials[i].Value); directory != "" {
 				denials[i].Rule = "the path leaves the granted directory " + directory + "; paths are relative to it"
 				denials[i].Allow = tool.Allow{}
 			}
@@ -58,9 +86,9 @@ func climbingArguments(arguments tool.Arguments) []string {
 }
 
 // leftBy returns the mounted directory that a relative path leaves on its way to a denied path, or "".
-func (r *run) leftBy(relative, denied string) string {
+func (p *Permit) leftBy(relative, denied string) string {
 	denied = path.Clean(denied)
-	for _, m := range r.tool.permit.mounts {
+	for _, m := range p.Mounts {
 		directory := m.Guest.String()
 		target := path.Join(directory, relative)
 		if target == denied && target != directory && !strings.HasPrefix(target, strings.TrimSuffix(directory, "/")+"/") {

@@ -1,4 +1,4 @@
-package runtime
+package answer
 
 import (
 	"net/url"
@@ -8,7 +8,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -18,19 +17,18 @@ import (
 //
 // What was denied before the tool read its input explains nothing, since the tool went on. If the tool
 // reads no input, nobody knows, and the reason decides.
-func (r *run) cause(reason string) (tool.Denial, bool) {
+func (a *Answer) cause(reason string) (tool.Denial, bool) {
 	if len(reason) > maxReason { // what it takes to look for each name must not depend on the guest
 		reason = reason[:maxReason]
 	}
-	readInput := r.system.OnInput == nil
-	for _, d := range slices.Backward(r.denials) {
-		if !(d.Note && readInput) && r.names(reason, d) {
+	for _, d := range slices.Backward(a.Denials) {
+		if !(d.Note && !a.Unread) && a.names(reason, d) {
 			return d, true
 		}
 	}
 	refused := isSystems(lastLine(reason))
-	for _, d := range slices.Backward(r.denials) {
-		if refused && !(d.Note && readInput) || reason == "" && !d.Note {
+	for _, d := range slices.Backward(a.Denials) {
+		if refused && !(d.Note && !a.Unread) || reason == "" && !d.Note {
 			return d, true
 		}
 	}
@@ -79,11 +77,11 @@ func isSystems(line string) bool {
 // names reports whether a reason names what was denied: a path also relative to "/", to its own
 // directory or to one that the manifest requests, and a URL also by its host. A name that may be any
 // word of a sentence counts only in quotes, or where the sentence says what it is.
-func (r *run) names(reason string, d tool.Denial) bool {
-	switch permission.Kind(d.Permission) {
-	case filesKind:
+func (a *Answer) names(reason string, d tool.Denial) bool {
+	switch d.Permission {
+	case "files":
 		directories := []string{"/", path.Dir(d.Value) + "/"}
-		for _, request := range r.tool.manifest.Permissions.Files {
+		for _, request := range a.Manifest.Permissions.Files {
 			directories = append(directories, strings.TrimSuffix(request.Path.String(), "/")+"/")
 		}
 		for _, directory := range directories {

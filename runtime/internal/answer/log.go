@@ -1,4 +1,4 @@
-package runtime
+package answer
 
 import (
 	"bytes"
@@ -24,26 +24,26 @@ const unmaskedLog = "[log omitted: there was no time to mask secrets in it]\n"
 // but a server may have sent it one in a form that response masking missed. mask is given how the
 // guest ended and returns how the call ends. What cannot be masked before the deadline is not
 // shown; if that is the output, the call is late.
-func (r *run) mask(ended error) error {
-	masked := r.secrets()
-	r.log = r.maskedLog()
+func (a *Answer) mask(ctx context.Context, ended error) error {
+	masked := a.Secrets
+	a.log = a.maskedLog(ctx)
 	if masked.Longest() == 0 {
 		return ended
 	}
 	var err error
 	if !mayBeRead(ended) {
-		r.stdout.Bytes = nil // it is not shown to anyone
-	} else if r.stdout.Bytes, err = masked.MaskFirst(r.deadline, r.stdout.Bytes, len(r.stdout.Bytes)); err != nil {
+		a.Stdout.Bytes = nil // it is not shown to anyone
+	} else if a.Stdout.Bytes, err = masked.MaskFirst(ctx, a.Stdout.Bytes, len(a.Stdout.Bytes)); err != nil {
 		ended = err
 	}
-	if r.plugin != nil {
-		if r.plugin.Error, err = masked.MaskFirst(r.deadline, r.plugin.Error, min(len(r.plugin.Error), int(r.tool.limits.Output))); err != nil {
+	if a.Plugin != nil {
+		if a.Plugin.Error, err = masked.MaskFirst(ctx, a.Plugin.Error, min(len(a.Plugin.Error), int(a.Limits.Output))); err != nil {
 			ended = err
 		}
 	}
 	text := masked.MaskText
-	for i := range r.denials {
-		d := &r.denials[i]
+	for i := range a.Denials {
+		d := &a.Denials[i]
 		d.Value, d.Rule = text(d.Value), text(d.Rule)
 		for _, rule := range []*json.RawMessage{&d.Allow.Manifest, &d.Allow.Grant} {
 			if text(string(*rule)) != string(*rule) {
@@ -51,18 +51,10 @@ func (r *run) mask(ended error) error {
 			}
 		}
 	}
-	for i := range r.hostCalls {
-		r.hostCalls[i].Target = text(r.hostCalls[i].Target)
+	for i := range a.HostCalls {
+		a.HostCalls[i].Target = text(a.HostCalls[i].Target)
 	}
 	return ended
-}
-
-// secrets returns the secrets to mask. A guest without host functions has met none.
-func (r *run) secrets() *secrets.Set {
-	if r.host.permitted == nil {
-		return nil
-	}
-	return r.tool.permit.secrets
 }
 
 // guestLog is what a guest wrote to standard error, with secrets masked: all of it, or its beginning
@@ -76,30 +68,29 @@ type guestLog struct {
 
 // newLog returns the output that collects a guest's log. It has room for the limit and for the end,
 // and around the gap for as much as the longest secret, so that none is split where it cannot be seen.
-func (r *run) newLog() wasi.Output {
-	longest := r.tool.permit.secrets.Longest()
-	return wasi.Output{Limit: int64(r.tool.limits.Stderr) + int64(longest), Tail: maxWords + longest}
+func (a *Answer) newLog(longest int) wasi.Output {
+	return wasi.Output{Limit: int64(a.Limits.Stderr) + int64(longest), Tail: maxWords + longest}
 }
 
 // maskedLog returns the guest's log with secrets masked.
-func (r *run) maskedLog() guestLog {
-	log, err := r.maskLog(r.deadline)
+func (a *Answer) maskedLog(ctx context.Context) guestLog {
+	log, err := a.maskLog(ctx)
 	if err == nil {
 		return log
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.deadline), maskGrace)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maskGrace)
 	defer cancel()
-	if log, err = r.maskLog(ctx); err != nil {
+	if log, err = a.maskLog(ctx); err != nil {
 		return guestLog{omitted: true}
 	}
 	return log
 }
 
 // maskLog masks the log, and cuts it if it is longer than its limit and [maxWords] together.
-func (r *run) maskLog(ctx context.Context) (guestLog, error) {
-	masked, limit := r.secrets(), int(r.tool.limits.Stderr)
-	begin := r.stderr.Bytes
-	end, missing := r.stderr.End()
+func (a *Answer) maskLog(ctx context.Context) (guestLog, error) {
+	masked, limit := a.Secrets, int(a.Limits.Stderr)
+	begin := a.Stderr.Bytes
+	end, missing := a.Stderr.End()
 	total := int64(len(begin)) + missing + int64(len(end))
 	if missing == 0 {
 		if len(end) > 0 {
@@ -141,11 +132,11 @@ func maskLast(ctx context.Context, masked *secrets.Set, text []byte, n int) ([]b
 const maxWords = 2 << 10
 
 // lastWords returns the end of the tool's log: at most so many bytes.
-func (r *run) lastWords(most int) string {
-	if r.log.missing > 0 {
-		return lastOf(string(r.log.end), most, true)
+func (a *Answer) lastWords(most int) string {
+	if a.log.missing > 0 {
+		return lastOf(string(a.log.end), most, true)
 	}
-	return lastOf(string(r.log.text), most, false)
+	return lastOf(string(a.log.text), most, false)
 }
 
 // lastOf returns the end of a text, from the beginning of a line if there is one. A text that was cut
@@ -171,8 +162,8 @@ func lastOf(text string, most int, cut bool) string {
 const maxTrace = 4 << 10
 
 // shown returns the log as records have it, with the host's notes.
-func (r *run) shown() string {
-	if r.log.omitted {
+func (a *Answer) shown() string {
+	if a.log.omitted {
 		return unmaskedLog
 	}
 	own := func(text []byte) string {
@@ -181,19 +172,19 @@ func (r *run) shown() string {
 		}
 		return ownWords.Replace(strings.ToValidUTF8(string(text), "\uFFFD"))
 	}
-	log := own(r.log.text)
-	if r.log.missing > 0 {
-		log += fmt.Sprintf("\n%s%s: %d bytes left out]\n", cutMark, r.tool.limits.Stderr, r.log.missing) + own(r.log.end)
+	log := own(a.log.text)
+	if a.log.missing > 0 {
+		log += fmt.Sprintf("\n%s%s: %d bytes left out]\n", cutMark, a.Limits.Stderr, a.log.missing) + own(a.log.end)
 	}
-	if left := r.left(); left != "" {
+	if left := a.left(); left != "" {
 		if log != "" {
 			log += "\n"
 		}
 		log += leftOutMark + left + "]\n"
 	}
-	if r.trace != "" {
-		log += "\n" + trapMark + "\n" + strings.ToValidUTF8(r.trace[:min(len(r.trace), maxTrace)], "\uFFFD")
-		if len(r.trace) > maxTrace {
+	if a.trace != "" {
+		log += "\n" + trapMark + "\n" + strings.ToValidUTF8(a.trace[:min(len(a.trace), maxTrace)], "\uFFFD")
+		if len(a.trace) > maxTrace {
 			log += "…"
 		}
 	}
@@ -201,14 +192,14 @@ func (r *run) shown() string {
 }
 
 // left says what the result does not have of the output, or is empty.
-func (r *run) left() string {
+func (a *Answer) left() string {
 	switch {
-	case r.illFormed == 0:
-		return r.leftOut
-	case r.leftOut == "":
-		return fmt.Sprintf("bytes that are not UTF-8 (%d), with U+FFFD for each run of them", r.illFormed)
+	case a.illFormed == 0:
+		return a.leftOut
+	case a.leftOut == "":
+		return fmt.Sprintf("bytes that are not UTF-8 (%d), with U+FFFD for each run of them", a.illFormed)
 	}
-	return fmt.Sprintf("%s; bytes that are not UTF-8 (%d), with U+FFFD for each run of them", r.leftOut, r.illFormed)
+	return fmt.Sprintf("%s; bytes that are not UTF-8 (%d), with U+FFFD for each run of them", a.leftOut, a.illFormed)
 }
 
 // The markers of text that the host adds to a guest's log.

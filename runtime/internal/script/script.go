@@ -1,9 +1,10 @@
-package runtime
+// Package script reads scripts: the files that an interpreter gets in place of a module of the tool's own, with its
+// command line.
+package script
 
 import (
 	"archive/zip"
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -22,25 +23,26 @@ import (
 	"github.com/caisson-run/caisson/internal/interpreter"
 	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/runtime/internal/abi"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
-	"github.com/caisson-run/caisson/runtime/internal/wasi"
 )
 
-// script is what a script tool has in place of a module of its own.
-type script struct {
-	interpreter interpreter.Interpreter
-	arguments   []string    // the interpreter's command line
-	tree        *files.Tree // mounted at scriptFolder
-	bytes       int64       // of the tree
-	digest      engine.Digest
-	folder      interpreter.Folder
+// Script is what a script tool has in place of a module of its own. It is immutable.
+type Script struct {
+	Interpreter interpreter.Interpreter
+	Arguments   []string    // the interpreter's command line
+	Tree        *files.Tree // mounted at [Folder]
+	Bytes       int64       // of the tree
+	// Digest is of the files, the command line and the interpreter.
+	Digest engine.Digest
+	folder interpreter.Folder
 }
 
-// Where a script tool's own files are, for the guest.
+// Folder is where a script tool's own files are, for the guest.
+const Folder = "/caisson"
+
+// What is below [Folder].
 const (
-	scriptFolder   = "/caisson"
-	scriptTool     = "tool"     // below it: the script and its packages, as beside the manifest
+	scriptTool     = "tool"     // the script and its packages, as beside the manifest
 	scriptPackages = "packages" // what wheels contain
 	scriptLibrary  = "lib"      // the module "caisson"
 	scriptSample   = "sample.json"
@@ -51,32 +53,31 @@ const (
 //go:embed drivers
 var drivers embed.FS
 
-// readScript reads a script, its packages and its driver. The digest covers these and the interpreter, which
-// need not be installed.
-func readScript(m *manifests.Manifest, folder interpreter.Folder) (*script, error) {
-	chosen, found := interpreter.For(string(m.Module.Language))
+// Read reads a script, its packages and its driver, below the manifest's folder. The interpreter need not be installed.
+func Read(m *manifests.Manifest, folder interpreter.Folder) (*Script, error) {
+	interpreter, found := interpreter.For(string(m.Module.Language))
 	if !found {
-		return nil, fmt.Errorf("%w: %s: there is no interpreter of %s", ErrModule, m.Module.Path, m.Module.Language)
+		return nil, fmt.Errorf("%s: there is no interpreter of %s", m.Module.Path, m.Module.Language)
 	}
-	s := &script{interpreter: chosen, folder: folder}
+	s := &Script{Interpreter: interpreter, folder: folder}
 	b := bundle{written: map[string]bool{}}
 	b.archive = zip.NewWriter(&b.bytes)
 	if err := b.fill(m, s); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrModule, err)
+		return nil, err
 	}
 	content, err := zip.NewReader(bytes.NewReader(b.bytes.Bytes()), int64(b.bytes.Len()))
 	if err == nil {
-		s.tree, err = files.NewTree(content)
+		s.Tree, err = files.NewTree(content)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrModule, m.Module.Path, err)
+		return nil, fmt.Errorf("%s: %w", m.Module.Path, err)
 	}
-	s.bytes = b.read
+	s.Bytes = b.read
 	h := sha256.New()
-	tree := s.tree.Digest()
-	fmt.Fprintf(h, "caisson-script/v1\n%s\n%x\n%q\n", chosen.SHA256, tree, s.arguments)
-	h.Sum(s.digest[:0])
-	return s, checkPinned(m, s.digest)
+	tree := s.Tree.Digest()
+	fmt.Fprintf(h, "caisson-script/v1\n%s\n%x\n%q\n", interpreter.SHA256, tree, s.Arguments)
+	h.Sum(s.Digest[:0])
+	return s, nil
 }
 
 // bundle collects the files of a script tool in an archive, which keeps one copy of each and is a file system.
@@ -88,7 +89,7 @@ type bundle struct {
 }
 
 // fill adds everything and sets the command line.
-func (b *bundle) fill(m *manifests.Manifest, s *script) error {
+func (b *bundle) fill(m *manifests.Manifest, s *Script) error {
 	root, err := os.OpenRoot(filepath.Dir(m.File))
 	if err != nil {
 		return err
@@ -130,13 +131,13 @@ func (b *bundle) fill(m *manifests.Manifest, s *script) error {
 			return err
 		}
 	}
-	s.arguments = []string{"-I", "-B", path.Join(scriptFolder, driver)}
+	s.Arguments = []string{"-I", "-B", path.Join(Folder, driver)}
 	if m.Module.Language == modules.JavaScript {
-		s.arguments = []string{"--module", path.Join(scriptFolder, driver)}
+		s.Arguments = []string{"--module", path.Join(Folder, driver)}
 	}
-	s.arguments = append(s.arguments, path.Join(scriptFolder, scriptTool, m.Module.Path))
+	s.Arguments = append(s.Arguments, path.Join(Folder, scriptTool, m.Module.Path))
 	for _, place := range places {
-		s.arguments = append(s.arguments, path.Join(scriptFolder, scriptTool, place))
+		s.Arguments = append(s.Arguments, path.Join(Folder, scriptTool, place))
 	}
 	return b.archive.Close()
 }
@@ -293,59 +294,39 @@ func (b *bundle) member(member *zip.File, to string) error {
 	return b.add(to, content)
 }
 
+const maxShown = 80 // bytes of a name that an error shows
+
 func clipName(name string) string {
-	return strings.ToValidUTF8(name[:min(len(name), listedBytes)], "")
+	return strings.ToValidUTF8(name[:min(len(name), maxShown)], "")
 }
 
-// module reads the interpreter.
-func (s *script) module() ([]byte, error) {
+// Module reads the interpreter.
+func (s *Script) Module() ([]byte, error) {
 	if s.folder == "" {
-		return nil, fmt.Errorf("%w: no folder for interpreters is configured", ErrInterpreter)
+		return nil, errors.New("no folder for interpreters is configured")
 	}
-	source, err := s.folder.Read(s.interpreter)
-	switch {
-	case errors.Is(err, interpreter.ErrNotInstalled):
-		return nil, fmt.Errorf("%w: %s", ErrInterpreter, s.missing())
-	case err != nil:
-		return nil, fmt.Errorf("%w: %w", ErrInterpreter, err)
+	source, err := s.folder.Read(s.Interpreter)
+	if errors.Is(err, interpreter.ErrNotInstalled) {
+		return nil, errors.New(s.missing())
 	}
-	return source, nil
+	return source, err
 }
 
-// missing says what to do if the interpreter is not installed.
-func (s *script) missing() string {
-	return fmt.Sprintf("needs the interpreter %s, which is not installed: run \"caisson interpreters install %s\"", s.interpreter.Name, s.interpreter.Language)
-}
-
-// isMissing reports whether the interpreter is not installed.
-func (s *script) isMissing() bool { return s.folder == "" || !s.folder.Has(s.interpreter) }
-
-// code returns the digest of the interpreter, which is the module that is compiled.
-func (s *script) code() engine.Digest {
+// Code returns the digest of the interpreter, which is the module that is compiled.
+func (s *Script) Code() engine.Digest {
 	var digest engine.Digest
-	_, _ = hex.Decode(digest[:], []byte(s.interpreter.SHA256)) // it is a constant
+	_, _ = hex.Decode(digest[:], []byte(s.Interpreter.SHA256)) // it is a constant
 	return digest
 }
 
-// devices returns the files through which a script returns its result and calls host functions.
-func (r *run) devices() *wasi.Devices {
-	return &wasi.Devices{
-		Folder: scriptFolder, Result: &r.stdout, MaxRequest: r.host.session.MaxInvocation(),
-		Invoke: func(ctx context.Context, function string, bytes []byte, request int) (uint32, []byte, []byte, error) {
-			response, err := abi.Invoke(ctx, function, bytes, request)
-			return response.Status, response.Head, response.Body, err
-		},
+// Missing says what to do if the interpreter is not installed. It is empty if it is.
+func (s *Script) Missing() string {
+	if s.folder != "" && s.folder.Has(s.Interpreter) {
+		return ""
 	}
+	return s.missing()
 }
 
-// inspectScript describes a script tool without running it.
-func inspectScript(m *manifests.Manifest) (ModuleInfo, error) {
-	s, err := readScript(m, "")
-	if err != nil {
-		return ModuleInfo{}, err
-	}
-	return ModuleInfo{
-		SHA256: s.digest.String(), Bytes: int(s.bytes), Interpreter: s.interpreter.Name, Libraries: []LibraryInfo{}, HostFunctions: []string{},
-		Imports: []string{}, Exports: []string{}, SeededGenerators: []string{}, Unused: []string{},
-	}, nil
+func (s *Script) missing() string {
+	return fmt.Sprintf("needs the interpreter %s, which is not installed: run \"caisson interpreters install %s\"", s.Interpreter.Name, s.Interpreter.Language)
 }

@@ -1,4 +1,4 @@
-package runtime
+package answer
 
 import (
 	"bytes"
@@ -284,6 +284,8 @@ func otherMembers(object jsontext.Value, text []byte) (others []byte) {
 	add(text[at : end-1])
 	return others
 }
+
+const maxShown = 128 // bytes of a name that an error shows
 
 // errNoObject means that an output is not exactly one JSON object.
 var errNoObject = errors.New("it is not exactly one JSON object")

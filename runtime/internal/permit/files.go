@@ -1,4 +1,4 @@
-package runtime
+package permit
 
 import (
 	"cmp"
@@ -16,19 +16,20 @@ import (
 
 // decideFiles computes the mounts. It runs first, so its decisions have the indexes of the
 // manifest's requests.
-func (p *permit) decideFiles(_ *Runtime, m *manifests.Manifest, grants manifests.Grants) (enforcer, error) {
-	rules := permission.Rules{Module: p.module}
+func (p *Permit) decideFiles(o Options) error {
+	m, grants := o.Manifest, o.Grants
+	rules := permission.Rules{Module: o.Module}
 	granted, err := fileGrants(grants.Files, &rules)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if rules.Denials, err = fileDenials(grants); err != nil {
-		return nil, err
+		return err
 	}
 	for i, request := range m.Permissions.Files {
 		guest := request.Path
 		if err := guest.Err(); err != nil {
-			return nil, fmt.Errorf("permission of the manifest: %w", err)
+			return fmt.Errorf("permission of the manifest: %w", err)
 		}
 		d := tool.Decision{Permission: string(filesKind), Requested: fmt.Sprintf("%s (%s)", request.Path, request.Access)}
 		read := rules.DecideOne(fileRule{path: guest})
@@ -37,7 +38,7 @@ func (p *permit) decideFiles(_ *Runtime, m *manifests.Manifest, grants manifests
 			d.Reason = fmt.Sprintf("asked for on line %d of the manifest, but no grant has the guest path %s", line, request.Path)
 			d.Reason += rules.ForOthers(read, "the grant")
 			d.Allow = fileAllow(m.Name, request.Path, request.Access)
-			p.decisions = append(p.decisions, d)
+			p.Decisions = append(p.Decisions, d)
 			continue
 		}
 		grant := granted[guest]
@@ -45,14 +46,33 @@ func (p *permit) decideFiles(_ *Runtime, m *manifests.Manifest, grants manifests
 		access := fileAccess(m.Name, request, grant, read, rules, grants.NoWrites, &d)
 		if access != "" {
 			if err := checkPart(m.Name, guest, rules.Denials); err != nil {
-				return nil, err
+				return err
 			}
 			d.Effective = fmt.Sprintf("%s (%s)", request.Path, access)
-			p.mounts = append(p.mounts, mountOf(request, grant, access, d.Reason))
+			p.Mounts = append(p.Mounts, mountOf(request, grant, access, d.Reason))
 		}
-		p.decisions = append(p.decisions, d)
+		p.Decisions = append(p.Decisions, d)
 	}
-	return nil, nil
+	return nil
+}
+
+// MountOwn mounts the tool's own files, such as its script, which need no permission. They are the same in all calls,
+// so a program may use them before it reads its input, and they are part of [Permit.TermsDigest]. Their paths must not
+// overlap a directory that the manifest requests.
+func (p *Permit) MountOwn(own []files.Mount) error {
+	for _, m := range own {
+		if err := m.Guest.Err(); err != nil {
+			return fmt.Errorf("constant files of %s: %w", p.manifest.Name, err)
+		}
+		for _, request := range p.manifest.Permissions.Files {
+			if _, both := m.Guest.Intersect(request.Path); both {
+				return fmt.Errorf("constant files of %s at %s overlap its files at %s; choose paths of which none holds the other",
+					p.manifest.Name, m.Guest, request.Path)
+			}
+		}
+	}
+	p.Mounts = append(p.Mounts, own...)
+	return nil
 }
 
 // accesses returns a rule for reading and, for read-write access, a second one for writing.
@@ -93,7 +113,7 @@ func checkPart(toolName string, guest permission.GuestPath, denied []permission.
 	for _, deny := range denied {
 		part := deny.Rule.(fileRule).path
 		if guest.Covers(part) && !part.Covers(guest) {
-			return &grantError{GrantPlace{Path: part.String(), Origin: deny.Origin, Denied: true},
+			return &Error{part.String(), deny.Origin, true,
 				fmt.Errorf("%s: %s is inside the directory %s, which %s gets; a part cannot be denied: grant narrower directories",
 					cmp.Or(deny.Origin, "a deny rule"), part, guest, toolName)}
 		}
@@ -119,7 +139,7 @@ func fileGrants(grants []manifests.FileGrant, rules *permission.Rules) (map[perm
 			where = fmt.Sprintf("%s: %s", grant.Origin, where)
 		}
 		wrong := func(format string, values ...any) error {
-			return &grantError{GrantPlace{Path: grant.Path.String(), Origin: grant.Origin}, fmt.Errorf("%s"+format, append([]any{where}, values...)...)}
+			return &Error{grant.Path.String(), grant.Origin, false, fmt.Errorf("%s"+format, append([]any{where}, values...)...)}
 		}
 		if err := grant.Path.Err(); err != nil {
 			return granted, wrong(": %w", err)
@@ -236,20 +256,6 @@ func mountOf(request manifests.FilePermission, grant fileGrant, access manifests
 
 func fileAllow(toolName string, guest permission.GuestPath, access manifests.Access) tool.Allow {
 	return tool.Allow{Grant: manifests.Grant{Tools: []string{toolName}, Files: []manifests.FileGrant{{Path: guest, Access: access}}}.Rule()}
-}
-
-// explain completes receipts from package files, which does not know what the manifest requests.
-// A path under a permission that was requested but not granted needs no change to the manifest.
-func (p *permit) explain(m *manifests.Manifest, denials []tool.Denial) []tool.Denial {
-	for i, denial := range denials {
-		for j, request := range m.Permissions.Files {
-			d := p.decisions[j] // decisions on files come first
-			if d.Effective == "" && request.Path.Matches(denial.Value) {
-				denials[i].Rule, denials[i].Allow = d.Reason, d.Allow
-			}
-		}
-	}
-	return denials
 }
 
 const filesKind permission.Kind = "files"

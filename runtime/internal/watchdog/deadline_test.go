@@ -1,4 +1,4 @@
-package runtime
+package watchdog
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 
 func TestDeadlineEndsByItself(t *testing.T) {
 	at := time.Now().Add(30 * time.Millisecond)
-	d := newDeadline(t.Context(), at)
-	defer d.release()
+	d := NewDeadline(t.Context(), at)
+	defer d.Release()
 	got, ok := d.Deadline()
 	assert.True(t, ok)
 	assert.Equal(t, at, got)
@@ -30,7 +30,7 @@ func TestDeadlineEndsByItself(t *testing.T) {
 
 // TestDeadlineNeedsNoGoroutine for the contexts that are derived of it, which end with it.
 func TestDeadlineNeedsNoGoroutine(t *testing.T) {
-	d := newDeadline(t.Context(), time.Now().Add(time.Hour))
+	d := NewDeadline(t.Context(), time.Now().Add(time.Hour))
 	before := goruntime.NumGoroutine()
 	var children []context.Context
 	for range 100 {
@@ -41,7 +41,7 @@ func TestDeadlineNeedsNoGoroutine(t *testing.T) {
 	assert.Less(t, goruntime.NumGoroutine(), before+50)
 	ended := false
 	assert.True(t, d.AfterFunc(func() { ended = true })(), "stopped in time")
-	d.release()
+	d.Release()
 	for _, child := range children {
 		<-child.Done()
 		assert.ErrorIs(t, child.Err(), context.Canceled)
@@ -54,12 +54,12 @@ func TestDeadlineNeedsNoGoroutine(t *testing.T) {
 func TestDeadlineIsSeenBeforeItsTimer(t *testing.T) {
 	for range 100 {
 		at := time.Now().Add(time.Millisecond)
-		d := newDeadline(t.Context(), at)
+		d := NewDeadline(t.Context(), at)
 		_ = d.Done()
 		for time.Now().Before(at) {
 		}
 		require.ErrorIs(t, d.Err(), context.DeadlineExceeded)
-		d.release()
+		d.Release()
 		require.ErrorIs(t, d.Err(), context.DeadlineExceeded, "as before")
 	}
 }
@@ -68,7 +68,7 @@ func TestDeadlineFollowsItsParent(t *testing.T) {
 	why := errors.New("nobody wants it")
 	for _, waited := range []bool{false, true} {
 		parent, cancel := context.WithCancelCause(context.WithValue(t.Context(), runKey{}, "value"))
-		d := newDeadline(parent, time.Now().Add(time.Hour))
+		d := NewDeadline(parent, time.Now().Add(time.Hour))
 		if waited {
 			_ = d.Done()
 		}
@@ -78,12 +78,12 @@ func TestDeadlineFollowsItsParent(t *testing.T) {
 		<-d.Done()
 		assert.ErrorIs(t, d.Err(), context.Canceled)
 		assert.ErrorIs(t, context.Cause(d), why)
-		d.release()
+		d.Release()
 	}
 	sooner, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	want, _ := sooner.Deadline()
-	got, _ := newDeadline(sooner, time.Now().Add(time.Hour)).Deadline()
+	got, _ := NewDeadline(sooner, time.Now().Add(time.Hour)).Deadline()
 	assert.Equal(t, want, got)
 }
 
@@ -92,7 +92,7 @@ type runKey struct{}
 // TestDeadlineHammer: those that ask and those that wait at the same moment see one end.
 func TestDeadlineHammer(t *testing.T) {
 	for range 50 {
-		d := newDeadline(t.Context(), time.Now().Add(time.Millisecond))
+		d := NewDeadline(t.Context(), time.Now().Add(time.Millisecond))
 		var group sync.WaitGroup
 		for n := range 16 {
 			group.Go(func() {
@@ -110,6 +110,6 @@ func TestDeadlineHammer(t *testing.T) {
 			})
 		}
 		group.Wait()
-		d.release()
+		d.Release()
 	}
 }

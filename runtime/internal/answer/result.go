@@ -1,4 +1,4 @@
-package runtime
+package answer
 
 import (
 	"bytes"
@@ -23,16 +23,15 @@ const longOutput = 64 << 10
 // outputs are read at a time: if many calls end just before their deadlines, reading all outputs at
 // once would make all of them late. takeReader is given how the guest ended and returns how the
 // call ends: a call whose turn does not come before its deadline is late.
-func (r *run) takeReader(ended error) (give func(), err error) {
-	if !mayBeRead(ended) || len(r.stdout.Bytes) < longOutput {
+func (a *Answer) takeReader(ctx context.Context, ended error) (give func(), err error) {
+	if !mayBeRead(ended) || len(a.Stdout.Bytes) < longOutput {
 		return func() {}, ended
 	}
-	readers := r.tool.runtime.readers
 	select {
-	case readers <- struct{}{}:
-		return func() { <-readers }, ended
-	case <-r.deadline.Done():
-		return func() {}, r.deadline.Err()
+	case a.Readers <- struct{}{}:
+		return func() { <-a.Readers }, ended
+	case <-ctx.Done():
+		return func() {}, ctx.Err()
 	}
 }
 
@@ -46,8 +45,8 @@ func mayBeRead(ended error) bool {
 }
 
 // isFailure reports whether a program that exits with this code has failed, whatever it printed.
-func (r *run) isFailure(code uint32) bool {
-	return code != 0 && !slices.Contains(r.tool.manifest.Module.SuccessCodes, int(code))
+func (a *Answer) isFailure(code uint32) bool {
+	return code != 0 && !slices.Contains(a.Manifest.Module.SuccessCodes, int(code))
 }
 
 // reading is what a program's output and exit code say.
@@ -61,55 +60,56 @@ type reading struct {
 //
 // The reason of a failure is the error of its result object. Without that, it is what the tool wrote
 // last: the end of its log or, if that is empty, of its output.
-func (r *run) read(code uint32) (reading, error) {
-	m := r.tool.manifest
-	said, malformed := readOutput(r.deadline, m.Module.Stdout, r.stdout.Bytes)
-	if err := r.deadline.Err(); err != nil {
+func (a *Answer) read(ctx context.Context, code uint32) (reading, error) {
+	m := a.Manifest
+	said, malformed := readOutput(ctx, m.Module.Stdout, a.Stdout.Bytes)
+	if err := ctx.Err(); err != nil {
 		return reading{}, err
 	}
-	if m.Module.Language != modules.LanguageNone && len(r.stdout.Bytes) == 0 && malformed != nil {
+	if m.Module.Language != modules.LanguageNone && len(a.Stdout.Bytes) == 0 && malformed != nil {
 		malformed = errors.New("the script ended before it returned a result")
 	}
-	r.leftOut, r.illFormed = said.leftOut, illFormed(r.stdout.Bytes)
-	result, failed := said.Result, r.returned != 0 || r.isFailure(code)
-	if reason := strings.ToValidUTF8(r.pluginError(), "\uFFFD"); reason != "" {
+	a.leftOut, a.illFormed = said.leftOut, illFormed(a.Stdout.Bytes)
+	result, failed := said.Result, a.Returned != 0 || a.isFailure(code)
+	if a.Plugin != nil && len(a.Plugin.Error) > 0 {
+		reason := strings.ToValidUTF8(string(a.Plugin.Error), "\uFFFD")
 		if malformed != nil {
-			result = tool.Result{Output: lastOf(string(r.stdout.Bytes), maxWords, false)}
+			result = tool.Result{Output: lastOf(string(a.Stdout.Bytes), maxWords, false)}
 		}
 		result.Success, result.Error = false, marked(reason)
 		return reading{Result: result, reason: reason}, nil
 	}
 	switch {
 	case malformed != nil: // what it printed is all that there is
-		result = tool.Result{Output: lastOf(string(r.stdout.Bytes), maxWords, false)}
+		result = tool.Result{Output: lastOf(string(a.Stdout.Bytes), maxWords, false)}
 	case !result.Success && result.Error != "":
 		reason := result.Error
 		result.Error = marked(reason)
 		return reading{Result: result, reason: reason}, nil
 	case result.Success && !failed:
-		return r.checked(said)
+		return a.checked(ctx, said)
 	}
-	log, what := r.lastWords(maxWords), ""
+	log, what := a.lastWords(maxWords), ""
 	switch {
-	case r.returned != 0:
-		what = fmt.Sprintf("the tool returned %d", int64(r.returned))
+	case a.Returned != 0:
+		what = fmt.Sprintf("the tool returned %d", int64(a.Returned))
 	case failed:
 		what = fmt.Sprintf("the tool exited with code %d", code)
 	case malformed != nil:
 		what = malformed.Error()
-	case result.Output == "" && r.quote("", log) == "":
+	case result.Output == "" && a.quote("", log) == "":
 		what = "the tool reported a failure and did not say why"
 	default:
 		what = "the tool reported a failure"
 	}
-	result.Success, result.Error = false, r.quote(what, log)
-	return reading{Result: result, reason: lastLine(cmp.Or(r.lastWords(maxReason), lastOf(result.Output, maxReason, false)))}, nil
+	result.Success, result.Error = false, a.quote(what, log)
+	return reading{Result: result, reason: lastLine(cmp.Or(a.lastWords(maxReason), lastOf(result.Output, maxReason, false)))}, nil
 }
 
 // checked returns what a tool says that succeeded, if its data fits its result schema. Members beside
 // "data" that the schema has no place for are left out.
-func (r *run) checked(said object) (reading, error) {
-	schema := r.tool.manifest.Result
+func (a *Answer) checked(ctx context.Context, said object) (reading, error) {
+	schema := a.Manifest.Result
 	if schema == nil {
 		return reading{Result: said.Result}, nil
 	}
@@ -117,12 +117,12 @@ func (r *run) checked(said object) (reading, error) {
 	if data == nil {
 		data = json.RawMessage("null")
 	}
-	wrong := schema.Validate(r.deadline, data)
-	if wrong != nil && said.bare != nil && schema.Validate(r.deadline, said.bare) == nil {
+	wrong := schema.Validate(ctx, data)
+	if wrong != nil && said.bare != nil && schema.Validate(ctx, said.bare) == nil {
 		said.Data, wrong = said.bare, nil
-		r.leftOut = namesOfMembers(slices.Concat(said.dropped, said.beside))
+		a.leftOut = namesOfMembers(slices.Concat(said.dropped, said.beside))
 	}
-	if late := r.deadline.Err(); late != nil {
+	if late := ctx.Err(); late != nil {
 		return reading{}, late
 	}
 	if wrong != nil {

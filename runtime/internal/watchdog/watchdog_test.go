@@ -1,0 +1,82 @@
+package watchdog
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/runtime/internal/engine"
+)
+
+// TestWatchdogTrustsNoClock: a guest that is hours late since the process was suspended may be as
+// healthy as any.
+func TestWatchdogTrustsNoClock(t *testing.T) {
+	w := New(Options{})
+	now := time.Now()
+	start := &Guest{Began: now.Add(-2 * time.Hour), Deadline: now.Add(-time.Hour)}
+	for range mostLooks - 1 {
+		assert.False(t, w.check(start, now))
+	}
+	assert.True(t, w.check(start, now))
+}
+
+// TestBusyMachineMakesNoRunaway: a guest whose thread gets no processor is not to blame, and one that waits for the
+// scheduler is not either. Neither may wait for ever.
+func TestBusyMachineMakesNoRunaway(t *testing.T) {
+	w := New(Options{})
+	now := time.Now()
+	looks := mostWaits
+	if !engine.MeasuresThreads {
+		looks = mostLooks
+	}
+	g := &Guest{Ctx: t.Context(), Began: now.Add(-2 * time.Hour), Deadline: now.Add(-time.Hour)}
+	for range looks - 1 {
+		require.False(t, w.check(g, now))
+	}
+	assert.True(t, w.check(g, now))
+	require.Greater(t, mostWaits, mostLooks, "the control: by looks alone, it would have been one")
+}
+
+// TestThreadTimeOfGuests: what counts is the processor time of the thread on which the guest's own code has run without
+// leaving it.
+func TestThreadTimeOfGuests(t *testing.T) {
+	g := &Guest{}
+	used := map[int32]time.Duration{7: 3 * time.Second, 8: time.Minute}
+	timeOf := func(thread int32) (time.Duration, bool) { used, known := used[thread]; return used, known }
+	look := func(thread int32) time.Duration { g.looks++; return g.runs(thread, timeOf) }
+	assert.Zero(t, look(7))
+	used[7] += 100 * time.Millisecond
+	assert.Equal(t, 100*time.Millisecond, look(7))
+	used[7] += time.Second
+	assert.Equal(t, 1100*time.Millisecond, look(7))
+	assert.Zero(t, look(8), "another thread")
+	used[7] += time.Second
+	assert.Zero(t, look(7))
+	assert.Zero(t, look(9), "one that is gone")
+	assert.Zero(t, look(0), "in no code of its own")
+	assert.Zero(t, look(7), "in it again")
+	g.looks = 0
+	used[7] += time.Second
+	assert.Zero(t, look(7), "it was in time since")
+}
+
+// TestWatchdogStopsAfterTheLastGuest: a guest that is about to leave is waited for.
+func TestWatchdogStopsAfterTheLastGuest(t *testing.T) {
+	w := New(Options{})
+	g := &Guest{Ctx: t.Context(), Began: time.Now(), Deadline: time.Now().Add(time.Hour)}
+	w.Enter(g)
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		w.Stop()
+	}()
+	select {
+	case <-stopped:
+		t.Error("a guest runs")
+	case <-time.After(50 * time.Millisecond):
+	}
+	w.Leave(g)
+	<-stopped
+}
