@@ -13,7 +13,7 @@ import (
 
 // createCall makes one call.
 func (x *exchange) createCall() (reply, error) {
-	asked, err := x.callRequest()
+	asked, err := x.callRequest(x.api.host.Registry())
 	if err != nil {
 		return reply{}, err
 	}

@@ -40,7 +40,7 @@ func FuzzBodies(f *testing.F) {
 	tools := registry.New()
 	f.Fuzz(func(t *testing.T, body string) {
 		x.body = []byte(body)
-		one, err := x.callRequest()
+		one, err := x.callRequest(tools)
 		judge(t, body, one, err)
 		many, err := x.batchRequestOf(tools)
 		judge(t, body, many, err)

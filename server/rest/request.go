@@ -34,13 +34,13 @@ const (
 	maxTimeout = 24 * 60 * 60 // seconds
 )
 
-// callRequest reads the body of a single call.
-func (x *exchange) callRequest() (batchRequest, error) {
+// callRequest reads the body of a single call, for the given tools.
+func (x *exchange) callRequest(tools *registry.Registry) (batchRequest, error) {
 	var b batchRequest
 	var c writtenCall
 	var timeout float64
 	fields := c.fields()
-	fields["session"], fields["requests"] = sessionID(&b.session), requests(x.api.host.Registry(), &b.batch.Requests)
+	fields["session"], fields["requests"] = sessionID(&b.session), requests(tools, &b.batch.Requests)
 	fields["timeout_seconds"] = decode.Number(&timeout, maxTimeout)
 	if err := x.decode(fields); err != nil {
 		return b, err

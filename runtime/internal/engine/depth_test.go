@@ -21,7 +21,7 @@ import (
 )
 
 // promisedStack is what the calls of one run may take of the host's stack, in bytes.
-const promisedStack = 16 << 20
+const promisedStack = 20 << 20
 
 // descent is a module whose function "run" asks the host how deep to go, by memory address 0,
 // and goes there: each function takes what is left, asks whether it is 0, and either tells

@@ -34,7 +34,7 @@ var passesOutput = []string{
 	9:  "da2ee01f2f88ff502d793c473cb2bf4d38a89093d255f2803a02099d1e38dd29",
 	10: "da2ee01f2f88ff502d793c473cb2bf4d38a89093d255f2803a02099d1e38dd29",
 	11: "1075edce9c42ed35807b4b9dd18399af8e47719ad3e36e96acfdc325bc968f0c",
-	12: "df0d0fc8917700210affc4f02a6e10ed8da6ce897ab7759a8e95758cf854123c",
+	12: "c0629bb9d2e5749ca9a75047d33a9b6d6135ea00a10c543f51745c5e1d2543d6",
 }
 
 // TestPassesVersion: what a version of the passes rewrote is not used by another.

@@ -32,9 +32,9 @@ const (
 	globalPrefix = "caisson:global@1:" // followed by the global's index
 )
 
-// DefaultStackBytes is the default of Passes.StackBytes. It is half of 16 MiB, because a stack
+// DefaultStackBytes is the default of Passes.StackBytes. It is half of 20 MiB, because a stack
 // grows by doubling.
-const DefaultStackBytes = 8 << 20
+const DefaultStackBytes = 10 << 20
 
 // DepthExceeded is the value of the Passes.Depth global after a trap that the pass caused.
 const DepthExceeded uint32 = 1<<32 - 1
