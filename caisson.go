@@ -35,8 +35,8 @@ type Options struct {
 	// afterwards. A denial in any policy applies. If several policies define the same profile,
 	// choose a profile or set the origin of the same context value, the first wins.
 	Policies []*manifests.Policy
-	// Tools are folders, manifests, and manifests of Extism to load, before those named by the policies. If several tools
-	// have the same name, the first keeps it.
+	// Tools are folders, manifests, and manifests of Extism to load, before those named by the policies. If several
+	// tools have the same name, the first keeps it.
 	Tools []string
 	// Profile names the profile that limits all tools. If empty, the policies choose it; the
 	// default is standard.

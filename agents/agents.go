@@ -43,8 +43,8 @@ type Agent struct {
 	Mode string `json:"agent_mode"`
 	// AllowedTools are the names of the tools that are offered to the model, and that it may call. Empty allows none.
 	AllowedTools []string `json:"allowed_tools"`
-	// MaxIterations bounds how often the host asks the model in one run. Caisson only stores it. [Store.Save] makes zero
-	// [DefaultIterations].
+	// MaxIterations bounds how often the host asks the model in one run. Caisson only stores it. [Store.Save] makes
+	// zero [DefaultIterations].
 	MaxIterations int `json:"max_iterations"`
 	// Reflection says whether the agent reviews its own work. Caisson only stores it.
 	Reflection bool `json:"reflection_enabled"`

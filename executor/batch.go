@@ -30,8 +30,8 @@ type Batch struct {
 	// Requests is what the caller's request says to each tool, by name or alias. A tool reads its own,
 	// and no other's. Names of no tool are ignored. Each may hold [tool.MaxArgumentsBytes].
 	Requests map[string]tool.Request
-	// Client are tools that the caller's request brings. The client runs them, like those with such a manifest, and
-	// the session need not allow them. A name that the resolver has stands for the resolver's tool. No tool can call them.
+	// Client are tools that the caller's request brings. The client runs them, like those with such a manifest, and the
+	// session need not allow them. A name that the resolver has stands for the resolver's tool. No tool can call them.
 	// There may be 128, with 256 KiB of schemas together.
 	Client []tool.Definition
 	// Stream shows progress as it happens. Nil shows none.
@@ -150,8 +150,8 @@ func (e *Executor) newBatch(ctx context.Context, requested Batch, calls int) (*b
 	}, nil
 }
 
-// clientTools returns the tools that a caller brings, by name. Compiling many schemas takes a second and megabytes, so at
-// most one batch per processor does it at a time.
+// clientTools returns the tools that a caller brings, by name. Compiling many schemas takes a second and megabytes, so
+// at most one batch per processor does it at a time.
 func (e *Executor) clientTools(ctx context.Context, definitions []tool.Definition) (map[string]registry.Entry, error) {
 	if len(definitions) == 0 {
 		return nil, nil

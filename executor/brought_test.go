@@ -21,8 +21,8 @@ var asking = []tool.Definition{
 	{Name: "look"},
 }
 
-// TestClientToolsOfARequest: tools that come with the request are run by the client, are checked by their schema, and need
-// neither a manifest nor to be allowed. A name that the host has is the host's.
+// TestClientToolsOfARequest: tools that come with the request are run by the client, are checked by their schema, and
+// need neither a manifest nor to be allowed. A name that the host has is the host's.
 func TestClientToolsOfARequest(t *testing.T) {
 	e := newExecutor(t, executor.Options{}, newFake(t, "look", readOnly, echo))
 	session := newSession(t, e, executor.SessionOptions{Allowed: []string{"look"}})

@@ -127,8 +127,8 @@ func TestSubscriptionWaits(t *testing.T) {
 	})
 }
 
-// TestStartsAndEndsAreLogged: the start and the end of each call are logged, a crash as an error, a failure as a warning.
-// No text of a model or a tool is in the log.
+// TestStartsAndEndsAreLogged: the start and the end of each call are logged, a crash as an error, a failure as a
+// warning. No text of a model or a tool is in the log.
 func TestStartsAndEndsAreLogged(t *testing.T) {
 	const private = "private-matter"
 	var log journal

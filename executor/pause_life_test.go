@@ -337,8 +337,8 @@ func TestToolGetsUserAndFiles(t *testing.T) {
 	assert.True(t, ask(t, e, newSession(t, e, executor.SessionOptions{Tenant: "t", User: "bob", Files: []tool.File{one, two}}), "look", "").Cached, "control")
 }
 
-// TestToolReadsItsPartOfTheRequest: a tool reads what the caller's request says to it, and to no other tool. Results are
-// cached, and approvals are bound, accordingly.
+// TestToolReadsItsPartOfTheRequest: a tool reads what the caller's request says to it, and to no other tool. Results
+// are cached, and approvals are bound, accordingly.
 func TestToolReadsItsPartOfTheRequest(t *testing.T) {
 	var mu sync.Mutex
 	seen := map[string][]tool.Request{}

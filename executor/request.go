@@ -78,8 +78,8 @@ func newRequests(resolver Resolver, given map[string]tool.Request) (map[string]r
 	return requests, nil
 }
 
-// Bounds of the tools that a batch may bring. Checking a schema takes about a microsecond per byte, and a subschema, which
-// takes two values, about a kilobyte.
+// Bounds of the tools that a batch may bring. Checking a schema takes about a microsecond per byte, and a subschema,
+// which takes two values, about a kilobyte.
 const (
 	maxBrought       = 128
 	maxBroughtBytes  = 256 << 10 // of their schemas together
@@ -89,8 +89,8 @@ const (
 // freeTextParameters is the schema of a custom tool that a caller brings without one.
 const freeTextParameters = `{"type":"object","properties":{"input":{"type":"string"}},"required":["input"],"additionalProperties":false}`
 
-// clientTools returns the tools that a caller brings, by name. They are checked like manifests of tools that clients run,
-// which they then are. Descriptions are for the caller's own model, so that they are left out.
+// clientTools returns the tools that a caller brings, by name. They are checked like manifests of tools that clients
+// run, which they then are. Descriptions are for the caller's own model, so that they are left out.
 func clientTools(definitions []tool.Definition) (map[string]registry.Entry, error) {
 	if len(definitions) == 0 {
 		return nil, nil

@@ -45,7 +45,7 @@ type Entry struct {
 	Brought                bool   // the caller's request brought the tool, and its name ([Batch].Client)
 	Batch, Session, Tenant string
 	Began                  time.Time
-	// Cause is why the host failed, if the kind of the record's result is [tool.Internal], and else empty. It is for the
-	// operator alone, since it may have paths and addresses; the record has only an id in its place.
+	// Cause is why the host failed, if the kind of the record's result is [tool.Internal], and else empty. It is for
+	// the operator alone, since it may have paths and addresses; the record has only an id in its place.
 	Cause string
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// TestResultsAreCached: a result is reused for five minutes, or as long as the options or the manifest say, unless reuse
-// is switched off.
+// TestResultsAreCached: a result is reused for five minutes, or as long as the options or the manifest say, unless
+// reuse is switched off.
 func TestResultsAreCached(t *testing.T) {
 	hour := fields{"read_only": true, "cache": "1h"}
 	tests := []struct {

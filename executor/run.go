@@ -33,8 +33,9 @@ func (b *batch) runCall(ctx context.Context, c *call) {
 	b.settle(ctx, c)
 }
 
-// invoke runs the tool of an admitted call and completes the record. It always waits for the tool: one that outlived its
-// record would break the order of the calls. The exception is a tool that reports that it cannot be stopped; see Abandon.
+// invoke runs the tool of an admitted call and completes the record. It always waits for the tool: one that outlived
+// its record would break the order of the calls. The exception is a tool that reports that it cannot be stopped; see
+// Abandon.
 func (b *batch) invoke(ctx context.Context, c *call) {
 	if !c.readOnly {
 		defer b.barrier(c)()

@@ -80,8 +80,8 @@ func converting(t *testing.T, runs *atomic.Int32) *native.Tool {
 	})
 }
 
-// TestFunctionsBesideSandboxedTools: in one batch, calls of functions are checked, repaired, refused and reused as those
-// of sandboxed tools are, and their records have the same form.
+// TestFunctionsBesideSandboxedTools: in one batch, calls of functions are checked, repaired, refused and reused as
+// those of sandboxed tools are, and their records have the same form.
 func TestFunctionsBesideSandboxedTools(t *testing.T) {
 	var runs atomic.Int32
 	host := beside(t, t.TempDir(), converting(t, &runs))

@@ -58,8 +58,8 @@ func TestAttackCancelledWhileStarting(t *testing.T) {
 	assert.Equal(t, tool.Deadline, outcome.Result.Kind)
 }
 
-// A guest that leaves a deep stack behind is reset like any other. Otherwise its program would be started for each call,
-// with more work than the fuel of the call allows, or not be resumed any more, for other callers neither.
+// A guest that leaves a deep stack behind is reset like any other. Otherwise its program would be started for each
+// call, with more work than the fuel of the call allows, or not be resumed any more, for other callers neither.
 func TestAttackFuelOfStarts(t *testing.T) {
 	const fuel, work = 2_000_000, 50_000_000
 	r := newRuntime(t, Options{Running: 8})
@@ -132,8 +132,8 @@ func TestAttackFuelPaidInTheStart(t *testing.T) {
 // once, made calls 0.1 s late, and many at once held gigabytes.
 func TestAttackLargeStacksOfStarts(t *testing.T) {
 	r := newRuntime(t, Options{CacheDir: filepath.Join(t.TempDir(), "cache")})
-	// Function 2 calls itself, and reads at the deepest level. Before that come blocks in one another, which paths leave
-	// together, on which 127 vectors differ. wazero keeps a place on the stack for each vector and block.
+	// Function 2 calls itself, and reads at the deepest level. Before that come blocks in one another, which paths
+	// leave together, on which 127 vectors differ. wazero keeps a place on the stack for each vector and block.
 	const vectors, depth = 127, 6
 	assigned, used := "", ""
 	for v := 1; v <= vectors; v++ {

@@ -25,10 +25,10 @@ type Limits struct {
 	DiskBytes manifests.Bytes // added by a call to its directories. Ceiling: 1 GiB, default 64 MiB
 	HTTPCalls int             // requests. Ceiling: 1,000, default 20
 	HTTPBytes manifests.Bytes // bodies in both directions, decompressed. Ceiling: 256 MiB, default 8 MiB
-	// Fuel is the number of instructions that a call may execute. By default only the timeout
-	// bounds it. The count is exact and the same for equal calls, with one exception: a call that
-	// starts the program itself, such as the first one, pays for the start, and a call that resumes a snapshot does not.
-	// Calls that the tool makes to other tools use the same fuel.
+	// Fuel is the number of instructions that a call may execute. By default only the timeout bounds it. The count is
+	// exact and the same for equal calls, with one exception: a call that starts the program itself, such as the first
+	// one, pays for the start, and a call that resumes a snapshot does not. Calls that the tool makes to other tools
+	// use the same fuel.
 	Fuel int64
 }
 

@@ -60,7 +60,8 @@ type answerWriter struct {
 	refusing *connection
 	counted  bool // there
 
-	// allowed ends when the caller may no longer act. It is nil if that cannot happen, and set before the handler begins.
+	// allowed ends when the caller may no longer act. It is nil if that cannot happen, and set before the handler
+	// begins.
 	allowed context.Context
 	late    int // bytes that were written after allowed had ended
 }

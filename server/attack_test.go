@@ -315,9 +315,9 @@ func TestAttackManyRefusals(t *testing.T) {
 	}
 }
 
-// TestAttackRefusalsBesideARequest: a client with a token leaves answers to requests without one unread, over HTTP/2, on
-// connections that have a request of the token's as well. Others' health checks over HTTP/2 are answered: they were reset
-// in place of these connections.
+// TestAttackRefusalsBesideARequest: a client with a token leaves answers to requests without one unread, over HTTP/2,
+// on connections that have a request of the token's as well. Others' health checks over HTTP/2 are answered: they were
+// reset in place of these connections.
 func TestAttackRefusalsBesideARequest(t *testing.T) {
 	for _, test := range []struct {
 		name                 string
@@ -440,8 +440,8 @@ func TestAttackRequestsForNothing(t *testing.T) {
 	assert.Equal(t, http.StatusUnauthorized, response.StatusCode)
 }
 
-// TestAttackUnreadPings: a client without a token that asks for answers of HTTP/2 itself and takes none of them does not
-// hold its connection, and up to 10,000 frames in the server's memory, for as long as a client with a token.
+// TestAttackUnreadPings: a client without a token that asks for answers of HTTP/2 itself and takes none of them does
+// not hold its connection, and up to 10,000 frames in the server's memory, for as long as a client with a token.
 func TestAttackUnreadPings(t *testing.T) {
 	for name, limits := range map[string]Limits{
 		"guarded": {Refusal: 200 * time.Millisecond, Stall: time.Hour},

@@ -260,8 +260,8 @@ func (c *connection) handles() {
 const maxRefusing = 256
 
 // refuses counts an answer over HTTP/2 to a request that is not authenticated. If there are too many, the connection
-// with the most ends, even if it has authenticated requests: other clients' health checks would be reset in its place. Of
-// several, the one whose answers have waited longest ends. It returns false if the connection has been dropped.
+// with the most ends, even if it has authenticated requests: other clients' health checks would be reset in its place.
+// Of several, the one whose answers have waited longest ends. It returns false if the connection has been dropped.
 func (c *connection) refuses() bool {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()

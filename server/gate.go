@@ -245,8 +245,8 @@ const dnsLabel = `[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?`
 
 var isHostName = regexp.MustCompile(`^(` + dnsLabel + `\.)*` + dnsLabel + `$`).MatchString
 
-// authenticate returns the request with its caller in the context, and what must be called when its handler has ended; or
-// answers it and returns nil. The context ends soon after the caller may no longer act.
+// authenticate returns the request with its caller in the context, and what must be called when its handler has ended;
+// or answers it and returns nil. The context ends soon after the caller may no longer act.
 func (g *gate) authenticate(w http.ResponseWriter, r *http.Request) (identified *http.Request, left func()) {
 	s := g.server
 	required, err := s.requiresToken(r)
@@ -312,8 +312,8 @@ func (g *gate) showsToken(w http.ResponseWriter, r *http.Request) (caller auth.C
 		s.refuse(w, r, problem.Problem{Status: http.StatusUnauthorized, Detail: "send a token: Authorization: Bearer TOKEN"}, "no token")
 		return caller, nil, nil
 	case err != nil && g.waits(w, r, g.failures, address):
-		// A token that does not work, or cannot be read, takes time and a line of the log. Tokens that work do not wait:
-		// others may come from the same address, such as a proxy's.
+		// A token that does not work, or cannot be read, takes time and a line of the log. Tokens that work do not
+		// wait: others may come from the same address, such as a proxy's.
 		return caller, nil, nil
 	case auth.IsRefusal(err):
 		w.Header().Set("WWW-Authenticate", `Bearer realm="caisson", error="invalid_token"`)

@@ -241,7 +241,8 @@ func (s *Server) Serve(ctx context.Context, listening func(net.Addr)) error {
 	defer cancel(nil)
 	h := &http.Server{
 		Handler: s.handler, ReadHeaderTimeout: limits.Header, IdleTimeout: limits.Idle, MaxHeaderBytes: limits.HeaderBytes,
-		// Over HTTP/2, net/http answers some requests itself, and would wait for ever for a client that grants no window.
+		// Over HTTP/2, net/http answers some requests itself, and would wait for ever for a client that grants no
+		// window.
 		WriteTimeout: max(limits.Stall, limits.Header),
 		HTTP2:        &http.HTTP2Config{MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerStream: streamBuffer},
 		// It would answer "OPTIONS *" itself, to anybody.

@@ -558,8 +558,8 @@ func TestAttackFloodedLog(t *testing.T) {
 // requests do.
 func TestUnparsedRequests(t *testing.T) {
 	r := start(t, Options{Limits: Limits{HeaderBytes: 4096}})
-	// net/http reads 4 KiB more. It resets a connection with unread bytes, which may reach the client before the answer is
-	// read.
+	// net/http reads 4 KiB more. It resets a connection with unread bytes, which may reach the client before the answer
+	// is read.
 	const long = "GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Long: "
 	for name, test := range map[string]struct {
 		request string

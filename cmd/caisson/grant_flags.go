@@ -52,9 +52,9 @@ func firstProblem(err error) manifests.Problem {
 	return manifests.Problem{Message: err.Error()}
 }
 
-// parseNetwork parses the value of --allow-net: [SCHEME://]HOST[:PORT]. The grant includes all
-// paths and the methods [view.FlagMethods]. Without a scheme it includes https and http. Without a port it includes the default ports of the schemes. HOST may be
-// *.NAME or *. An IPv6 address must be in brackets.
+// parseNetwork parses the value of --allow-net: [SCHEME://]HOST[:PORT]. The grant includes all paths and the methods
+// [view.FlagMethods]. Without a scheme it includes https and http. Without a port it includes the default ports of the
+// schemes. HOST may be *.NAME or *. An IPv6 address must be in brackets.
 func parseNetwork(text string) (manifests.NetworkGrant, error) {
 	const want = "[SCHEME://]HOST[:PORT], such as api.example.com, *.example.com, http://localhost:8080 or [::1]:8443"
 	wanted, err := parseOrigin(text, "https", "http")

@@ -195,7 +195,8 @@ func TestServeBodies(t *testing.T) {
 					require.NoError(t, err)
 					r.Header.Set("Content-Type", "application/json")
 					r.Header.Set("Accept", "application/json, text/event-stream")
-					// The server closes the connection of a body that it refuses. A client that has begun to write may see that first.
+					// The server closes the connection of a body that it refuses. A client that has begun to write may
+					// see that first.
 					r.Header.Set("Expect", "100-continue")
 					transport := &http.Transport{ExpectContinueTimeout: time.Minute}
 					response, err := (&http.Client{Transport: transport}).Do(r)

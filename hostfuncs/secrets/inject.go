@@ -15,8 +15,8 @@ import (
 
 // Inject puts the secrets that are bound to the request's origin into the request, and returns the body, which is a new
 // slice if a secret went into it. A secret replaces what is in its place, and headers and parameters whose names
-// servers may treat as the same ([permission.FoldHeader] and [permission.FoldName]). Inject modifies the request's Header
-// and URL. The caller sets Body and ContentLength from the returned body.
+// servers may treat as the same ([permission.FoldHeader] and [permission.FoldName]). Inject modifies the request's
+// Header and URL. The caller sets Body and ContentLength from the returned body.
 //
 // The caller must have decided that this request may be sent, and calls Inject for each hop.
 //

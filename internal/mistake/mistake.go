@@ -14,10 +14,11 @@ const (
 	InvalidValue Kind = "invalid_value" // the right type, but not allowed
 	OutOfRange   Kind = "out_of_range"  // too small or too large
 	Conflict     Kind = "conflict"      // two parts of the document contradict each other
-	// OtherDocument marks what is not a document of the wanted kind at all, such as a policy where a manifest is wanted.
-	// Its path is schema if the document says what it is.
+	// OtherDocument marks what is not a document of the wanted kind at all, such as a policy where a manifest is
+	// wanted. Its path is schema if the document says what it is.
 	OtherDocument Kind = "other_document"
 	BadSchema     Kind = "schema" // a JSON Schema inside the manifest is wrong
-	// NotEnforced marks well-formed requests that this version of the runtime cannot enforce. Only the runtime reports it.
+	// NotEnforced marks well-formed requests that this version of the runtime cannot enforce. Only the runtime reports
+	// it.
 	NotEnforced Kind = "not_enforced"
 )

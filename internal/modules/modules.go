@@ -13,8 +13,8 @@ const (
 	MaxLibraries = 4
 )
 
-// LibraryName matches the names that [Module.Libraries] can have. A library's name is that of a module in the imports of
-// others, which may be any text.
+// LibraryName matches the names that [Module.Libraries] can have. A library's name is that of a module in the imports
+// of others, which may be any text.
 var LibraryName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 
 // Module configures the module that runs the tool, and its input and output.

@@ -129,12 +129,13 @@ func descending(again *Node, then code) *Function {
 	return &Function{Body: append(code{down}, then...)}
 }
 
-// PaidUnits is how many instructions each function of [PaidAttacks] executes after its call. Nearly all are loads, each of
-// the address that the one before it returned, so that no processor executes many of them at a time.
+// PaidUnits is how many instructions each function of [PaidAttacks] executes after its call. Nearly all are loads, each
+// of the address that the one before it returned, so that no processor executes many of them at a time.
 const PaidUnits = 4_000
 
-// PaidAttacks returns programs with much work after calls, for which a meter might charge before the calls. Each program
-// calls the host, with Observe, before that work begins. Its progress counts the functions that have done theirs.
+// PaidAttacks returns programs with much work after calls, for which a meter might charge before the calls. Each
+// program calls the host, with Observe, before that work begins. Its progress counts the functions that have done
+// theirs.
 func PaidAttacks() []Attack {
 	const depth, functions = 10_000, 300
 	work := code{follow(attackLink, PaidUnits-6), increment(attackProgress)}

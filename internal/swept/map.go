@@ -7,8 +7,8 @@ const least = 1024
 // Map holds at most about twice as many entries as are not stale. The zero value is empty. It is not safe for
 // concurrent use.
 type Map[K comparable, V any] struct {
-	// Most bounds the entries, if it is not zero: a full map forgets stale entries and, if too few are, others, until it
-	// is half full.
+	// Most bounds the entries, if it is not zero: a full map forgets stale entries and, if too few are, others, until
+	// it is half full.
 	Most int
 
 	entries map[K]V

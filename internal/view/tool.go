@@ -38,8 +38,8 @@ type reuse struct {
 // requirement is a setting or a directory without which the tool is unavailable.
 type requirement struct {
 	AnyOf []string `json:"any_of"` // the names of settings and the paths of directories, one of which is enough
-	// Requested says whether the manifest requests a variable, a secret or a directory that is one of these. If not, only
-	// a program that embeds Caisson can make the setting.
+	// Requested says whether the manifest requests a variable, a secret or a directory that is one of these. If not,
+	// only a program that embeds Caisson can make the setting.
 	Requested bool `json:"requested"`
 }
 

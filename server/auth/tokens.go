@@ -85,9 +85,9 @@ const (
 	maxFile   = 64 << 10
 	maxTokens = 10_000
 	maxText   = 200
-	// checkedFor is how long a token that was found valid is not read again, and so how long a
-	// revocation may take to have an effect on new requests. Package server looks at the tokens of requests that take long
-	// as often, which adds up to the second that is promised.
+	// checkedFor is how long a token that was found valid is not read again, and so how long a revocation may take to
+	// have an effect on new requests. Package server looks at the tokens of requests that take long as often, which
+	// adds up to the second that is promised.
 	checkedFor = time.Second / 2
 )
 

@@ -20,11 +20,12 @@ const (
 	maxBatch = 1024      // messages; as many as a request of the HTTP API has calls
 	maxDepth = 1000      // of a message; the SDK reads no more
 	maxID    = 1<<53 - 1 // the SDK rounds greater numbers
-	// maxValues is how many values and names the messages may have in all. It does not count what is inside the arguments
-	// of calls, which nothing here decodes. The SDK decodes everything else several times, at hundreds of bytes a value.
+	// maxValues is how many values and names the messages may have in all. It does not count what is inside the
+	// arguments of calls, which nothing here decodes. The SDK decodes everything else several times, at hundreds of
+	// bytes a value.
 	maxValues = 20_000
-	// maxParams is how many bytes the params of a message may have that is no call. A session keeps those of some messages,
-	// such as initialize, and so do streams that last.
+	// maxParams is how many bytes the params of a message may have that is no call. A session keeps those of some
+	// messages, such as initialize, and so do streams that last.
 	maxParams = 64 << 10
 	// maxParamsValues is how many values and names these may have: the SDK keeps some decoded, at 400 bytes each.
 	maxParamsValues = 500

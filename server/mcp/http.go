@@ -155,10 +155,10 @@ func (r *rejection) write(w http.ResponseWriter, isStateless bool) {
 // cancelled.
 const toTellRefused = 100 * time.Millisecond
 
-// clientContext returns a context that ends when the client goes away. If a request is cancelled for another reason, such as
-// that the program stops, the context ends a little later: the request's calls are cancelled at once, and the SDK
-// answers nobody whose request has ended. If its token works no longer, that time is short, because streams must not
-// outlive tokens.
+// clientContext returns a context that ends when the client goes away. If a request is cancelled for another reason,
+// such as that the program stops, the context ends a little later: the request's calls are cancelled at once, and the
+// SDK answers nobody whose request has ended. If its token works no longer, that time is short, because streams must
+// not outlive tokens.
 func clientContext(request context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(request))
 	stop := context.AfterFunc(request, func() {

@@ -65,7 +65,8 @@ type Sessions interface {
 	// Get returns the caller's session with an id, which is made at its first use, and what to call when
 	// it is not in use any more.
 	Get(ctx context.Context, caller auth.Caller, id string) (session *executor.Session, done func(), err error)
-	// Find returns the caller's session with an id as Get does, and never makes one: the session is nil if there is none.
+	// Find returns the caller's session with an id as Get does, and never makes one: the session is nil if there is
+	// none.
 	Find(ctx context.Context, caller auth.Caller, id string) (session *executor.Session, done func(), err error)
 	// End ends the caller's session with an id, and reports whether there was one.
 	End(ctx context.Context, caller auth.Caller, id string) bool
@@ -184,8 +185,8 @@ func (s *Server) handle(ctx context.Context, method string, request sdk.Request,
 	return next(ctx, method, request)
 }
 
-// whileAwaited returns a context for a call that also ends when nobody waits for its answer any more: for clients of earlier
-// revisions, the SDK asks the user while the call lasts, and would wait for the user of a client that has gone.
+// whileAwaited returns a context for a call that also ends when nobody waits for its answer any more: for clients of
+// earlier revisions, the SDK asks the user while the call lasts, and would wait for the user of a client that has gone.
 func (s *Server) whileAwaited(ctx context.Context, request *sdk.CallToolRequest) (present context.Context, end func()) {
 	by, err := s.by(ctx, request.Session, request.Extra)
 	if err != nil {

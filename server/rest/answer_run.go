@@ -270,11 +270,16 @@ func (r *run) submit(x *exchange, s *submission) (after int64, err error) {
 	if err != nil {
 		return 0, err
 	}
+	before := r.answers.copied()
 	if err := r.answers.add(r.report.Pending, s.outputs, s.approvals); err != nil {
 		return 0, err
 	}
 	after = r.events.end()
-	return after, r.resume(x.request.Context(), allowed)
+	if err := r.resume(x.request.Context(), allowed); err != nil {
+		r.answers = before // another caller can give them
+		return 0, err
+	}
+	return after, nil
 }
 
 // read reads answers in a provider's form.

@@ -1,7 +1,9 @@
 package rest
 
 import (
+	"maps"
 	"net/http"
+	"slices"
 
 	"github.com/caisson-run/caisson/tool"
 )
@@ -12,6 +14,11 @@ type answers struct {
 	outputs   []tool.Answer
 	approvals []tool.Approval
 	given     map[string]bool // by call id
+}
+
+// copied returns answers to which others can be added.
+func (a *answers) copied() answers {
+	return answers{slices.Clip(a.outputs), slices.Clip(a.approvals), maps.Clone(a.given)}
 }
 
 // missing returns the actions without an answer.

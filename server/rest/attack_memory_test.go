@@ -195,8 +195,8 @@ func (w *world) crowd(server *httptest.Server, bound *memory.Bound, as string) (
 	}
 }
 
-// TestAttackRepeatedWithoutAnswer: a request with a key whose client gives up while the answer waits for room has had its
-// effect, which a repetition does not have again. The control is a request that is answered.
+// TestAttackRepeatedWithoutAnswer: a request with a key whose client gives up while the answer waits for room has had
+// its effect, which a repetition does not have again. The control is a request that is answered.
 func TestAttackRepeatedWithoutAnswer(t *testing.T) {
 	w := newWorld(t, rest.Options{})
 	bound := memory.New(1<<20, 4<<20)
@@ -265,8 +265,8 @@ func TestAttackBytesThatNobodyHolds(t *testing.T) {
 	assert.Equal(t, http.StatusTooManyRequests, output(1).status, "the control")
 }
 
-// TestAttackLongReasons: the reason for a decision is short. A session kept that of each approval that it keeps, which is
-// a thousand of 16 MB.
+// TestAttackLongReasons: the reason for a decision is short. A session kept that of each approval that it keeps, which
+// is a thousand of 16 MB.
 func TestAttackLongReasons(t *testing.T) {
 	w := newWorld(t, rest.Options{})
 	waits := w.until(w.start("ada", `{"calls":[{"id":"c1","name":"wipe","arguments":{"what":"disk"}}]}`).ID, "ada", "requires_action")
@@ -277,10 +277,10 @@ func TestAttackLongReasons(t *testing.T) {
 	assert.Equal(t, http.StatusAccepted, decide(strings.Repeat("é", 2048)).status, "the control")
 }
 
-// TestAttackTextsThatHoldTheirBodies: a few bytes that outlive a request hold those alone, and not the body, the document
-// or the address in which they came. A session's id held a body of megabytes for an hour, and so did an output that was
-// submitted, an approval for a session and a call that waits; a tenant may have a thousand sessions. The controls are
-// outputs that are as long.
+// TestAttackTextsThatHoldTheirBodies: a few bytes that outlive a request hold those alone, and not the body, the
+// document or the address in which they came. A session's id held a body of megabytes for an hour, and so did an output
+// that was submitted, an approval for a session and a call that waits; a tenant may have a thousand sessions. The
+// controls are outputs that are as long.
 func TestAttackTextsThatHoldTheirBodies(t *testing.T) {
 	const requests, size = 10, 2 << 20
 	white, digits := strings.Repeat(" ", size), strings.Repeat("7", size)

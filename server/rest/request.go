@@ -139,8 +139,8 @@ func arguments(to *string) decode.Reader {
 	}
 }
 
-// requests takes what the request says to tools, by name. Unknown names are ignored, as package executor does: a map for
-// each would take many times the body.
+// requests takes what the request says to tools, by name. Unknown names are ignored, as package executor does: a map
+// for each would take many times the body.
 func requests(tools *registry.Registry, to *map[string]tool.Request) decode.Reader {
 	*to = map[string]tool.Request{}
 	return decode.Map(func(name string, v jsontext.Value) error {

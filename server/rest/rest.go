@@ -46,7 +46,8 @@ type Sessions interface {
 	// Get returns the caller's session with an id, which is made at its first use, and a function that must be called
 	// when the caller has done with it for now. An empty id makes a session for this use only.
 	Get(ctx context.Context, caller auth.Caller, id string) (session *executor.Session, done func(), err error)
-	// Find returns the caller's session with an id as Get does, and never makes one: the session is nil if there is none.
+	// Find returns the caller's session with an id as Get does, and never makes one: the session is nil if there is
+	// none.
 	Find(ctx context.Context, caller auth.Caller, id string) (session *executor.Session, done func(), err error)
 	// End ends the caller's session with an id, and reports whether there was one.
 	End(ctx context.Context, caller auth.Caller, id string) bool
@@ -72,15 +73,16 @@ type Options struct {
 
 // RunOptions bounds what is kept of runs, in memory. A zero field means the default after the colon.
 type RunOptions struct {
-	// PerTenant is how many runs of a tenant are kept: 200. One more removes the one that ended first; if none has ended,
-	// it is refused.
+	// PerTenant is how many runs of a tenant are kept: 200. One more removes the one that ended first; if none has
+	// ended, it is refused.
 	PerTenant int
-	// Bytes bounds the requests, events and results of a tenant's runs, and what is submitted to them, in the same way: 64
-	// MiB.
+	// Bytes bounds the requests, events and results of a tenant's runs, and what is submitted to them, in the same way:
+	// 64 MiB.
 	Bytes int
 	// Keep is how long a run is kept after it has ended: an hour.
 	Keep time.Duration
-	// Wait is how long a run may wait for an output or an approval: 24 hours, or less if the host's batches expire before.
+	// Wait is how long a run may wait for an output or an approval: 24 hours, or less if the host's batches expire
+	// before.
 	Wait time.Duration
 	// EventBytes bounds the events of a run that can be read again: 1 MiB.
 	EventBytes int

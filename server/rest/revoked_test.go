@@ -72,3 +72,36 @@ func TestAttackRevokedBeforeTheEffect(t *testing.T) {
 	w.until(paused.ID, "ada", "completed")
 	assert.Equal(t, []string{"disk"}, w.wipes())
 }
+
+// TestRevokedWhileAnswering: wherever in an approval the token stops working, the run goes on, or it still waits for the
+// approval of another.
+func TestRevokedWhileAnswering(t *testing.T) {
+	w := newWorld(t, rest.Options{})
+	left := atomic.Int64{} // checks that find the token working
+	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		w.api.ServeHTTP(rw, r.WithContext(auth.WithCheck(r.Context(), callers["ada"], func() error {
+			if left.Add(-1) < 0 {
+				return auth.ErrRevoked
+			}
+			return nil
+		})))
+	}))
+	defer server.Close()
+	api := &world{t: t, url: server.URL, doc: w.doc}
+	paused := w.until(w.start("ada", `{"calls":[{"id":"c1","name":"wipe","arguments":{"what":"disk"}}]}`).ID, "ada", "requires_action")
+	body := map[string]any{"approvals": []any{map[string]any{"call_id": paused.Pending[0].CallID, "approve": true, "fingerprint": paused.Pending[0].Fingerprint}}}
+	checks := int64(0)
+	for ; ; checks++ {
+		left.Store(checks)
+		answer := api.request("POST", "/v1/runs/"+paused.ID+"/approvals", "", body)
+		if answer.status == http.StatusAccepted {
+			break
+		}
+		answer.refused(http.StatusUnauthorized)
+		assert.Len(t, w.until(paused.ID, "ada", "requires_action").Pending, 1, "after %d checks", checks)
+		require.Less(t, checks, int64(20))
+	}
+	assert.Greater(t, checks, int64(1))
+	w.until(paused.ID, "ada", "completed")
+	assert.Equal(t, []string{"disk"}, w.wipes())
+}

@@ -22,7 +22,8 @@ type route struct {
 	query []string // names of parameters in the document
 	// body names the schema of the request's body; empty for none.
 	body string
-	// writes is set if the request has effects, so that it may have an Idempotency-Key and is refused when the API stops.
+	// writes is set if the request has effects, so that it may have an Idempotency-Key and is refused when the API
+	// stops.
 	writes bool
 	// answers are the successful answers, by status; a schema's name, or empty for no body.
 	answers map[int]string

@@ -357,8 +357,8 @@ func (x *exchange) wait(r *run, more <-chan struct{}) bool {
 			return false
 		}
 	}
-	// The run ends, or is cancelled when the server's patience ends, which is when the request's context does. The client
-	// is told either way.
+	// The run ends, or is cancelled when the server's patience ends, which is when the request's context does. The
+	// client is told either way.
 	select {
 	case <-more:
 		return true

@@ -42,7 +42,8 @@ const (
 	settled = 2 * time.Second
 	// maxSmall is how many small segments there are before they are made into larger ones.
 	maxSmall = 8
-	// small is how many chunks, that are not out of date, a segment has that is not small. A full one has twice as many.
+	// small is how many chunks, that are not out of date, a segment has that is not small. A full one has twice as
+	// many.
 	small = 8000
 )
 

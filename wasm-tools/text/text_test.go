@@ -77,8 +77,8 @@ func TestPlacesOfMatches(t *testing.T) {
 	for _, m := range found {
 		places = append(places, [3]int{m.Offset, m.Line, m.Column})
 	}
-	// Two accents within the first character, x, the end of line before its feed, an accent, y, its accent and z. What is
-	// empty right behind a match is none.
+	// Two accents within the first character, x, the end of line before its feed, an accent, y, its accent and z. What
+	// is empty right behind a match is none.
 	assert.Equal(t, [][3]int{{0, 1, 1}, {0, 1, 1}, {1, 1, 2}, {2, 1, 3}, {3, 2, 1}, {4, 2, 2}, {4, 2, 2}, {7, 4, 1}}, places)
 }
 

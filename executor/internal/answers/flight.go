@@ -34,7 +34,8 @@ type Ready struct {
 }
 
 // Find answers the question from the cache, or else with the answer that another caller is finding. from says which. If
-// it is Asked, there is no answer: the caller asks, and lands the flight. No caller waits for one that is not ready yet.
+// it is Asked, there is no answer: the caller asks, and lands the flight. No caller waits for one that is not ready
+// yet.
 //
 // Find fails only if ready fails, or if ctx ends while it waits, with the error of ctx and no answer.
 func (c *Cache[K, V]) Find(ctx context.Context, question Question[K], ready Ready) (answer V, from Source, flight *Flight[K, V], err error) {
@@ -106,8 +107,8 @@ func (f *Flight[K, V]) wait(ctx context.Context) error {
 }
 
 // Land ends the flight and wakes the callers that wait. If the answer may be shared, it is theirs and is kept. If not,
-// it is for its own caller only: the callers that waited all ask for themselves at once, in parallel, and what they find
-// may be kept. A flight must land, also if the ask panics.
+// it is for its own caller only: the callers that waited all ask for themselves at once, in parallel, and what they
+// find may be kept. A flight must land, also if the ask panics.
 func (f *Flight[K, V]) Land(answer V, shared bool) {
 	c, size := f.cache, int64(-1) // if it panics
 	defer func() {

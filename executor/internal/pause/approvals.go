@@ -14,8 +14,8 @@ import (
 // maxApprovals is how many approvals a session keeps.
 const maxApprovals = 1000
 
-// Approvals are those that a session has, by what they are for. The oldest are evicted, and requested again when needed.
-// It is safe for concurrent use.
+// Approvals are those that a session has, by what they are for. The oldest are evicted, and requested again when
+// needed. It is safe for concurrent use.
 type Approvals struct {
 	held *lru.Cache[string, tool.Approval] // never asked with Get, so that the least recent is the oldest
 }

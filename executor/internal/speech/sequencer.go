@@ -34,8 +34,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Sequencer orders the events of one batch. It has no goroutines, locks or clock. Get one from [New]. It is not safe for
-// concurrent use.
+// Sequencer orders the events of one batch. It has no goroutines, locks or clock. Get one from [New]. It is not safe
+// for concurrent use.
 type Sequencer struct {
 	most, held int64  // bytes of outputs
 	offered    uint64 // events so far, hidden ones aside

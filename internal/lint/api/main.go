@@ -1,5 +1,5 @@
-// Command api prints how many identifiers each public package of a Go module exports. It fails unless their total is the
-// number in a file, so that a change of the public API shows in a diff.
+// Command api prints how many identifiers each public package of a Go module exports. It fails unless their total is
+// the number in a file, so that a change of the public API shows in a diff.
 //
 // Usage: api MODULE NUMBER
 package main

@@ -51,16 +51,16 @@ type Options struct {
 	// OnUncached is called at most once, if CacheDir can only be read and a module's code in it cannot
 	// be used. The error says why. It may be nil.
 	OnUncached func(error)
-	// IdleBytes is the maximum memory that idle instances may hold, in bytes, with their stacks, tables and libraries, not
-	// counting the pages they share. The least recently used are evicted first. Zero means 256 MiB; a negative value is an
-	// error.
+	// IdleBytes is the maximum memory that idle instances may hold, in bytes, with their stacks, tables and libraries,
+	// not counting the pages they share. The least recently used are evicted first. Zero means 256 MiB; a negative
+	// value is an error.
 	IdleBytes int64
 	// IdleTime is how long an unused instance is kept. Zero means one minute; a negative value is
 	// an error.
 	IdleTime time.Duration
 	// ModuleBytes is the maximum total size of compiled modules in memory, in bytes, as far as it is known, with the
-	// images that their instances are copies of. The least recently used are evicted first, but never one that is in use.
-	// Zero means 1 GiB; a negative value is an error.
+	// images that their instances are copies of. The least recently used are evicted first, but never one that is in
+	// use. Zero means 1 GiB; a negative value is an error.
 	ModuleBytes int64
 	// Compiler configures where modules are compiled.
 	Compiler Compiler

@@ -258,8 +258,8 @@ func (i *instance) call(ctx context.Context, name string, result *uint64) error 
 	return err
 }
 
-// invoke calls a function of the guest, unless the context has ended. A run calls several, one after the other, and each
-// may end before its first look at the time, and have a stack that grows for milliseconds.
+// invoke calls a function of the guest, unless the context has ended. A run calls several, one after the other, and
+// each may end before its first look at the time, and have a stack that grows for milliseconds.
 func invoke(ctx context.Context, op string, function api.Function, stack []uint64) error {
 	if err := ended(ctx, op); err != nil {
 		return err
@@ -335,8 +335,8 @@ func (i *instance) values() []uint64 {
 }
 
 // The maximum native stacks, in bytes, of an instance that is kept. A resumed program gets the stack back that it was
-// saved with. Until then its instance is kept with all that the depth pass allows: its start may cost more than its runs,
-// which must not be able to have it repeated for nothing.
+// saved with. Until then its instance is kept with all that the depth pass allows: its start may cost more than its
+// runs, which must not be able to have it repeated for nothing.
 const (
 	mostNativeStack  = 1 << 20
 	mostResumedStack = 32 << 20

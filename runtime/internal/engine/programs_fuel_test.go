@@ -161,8 +161,9 @@ func TestAttackLeavesInARow(t *testing.T) { containAttacks(t, []programs.Attack{
 // TestAttackWorkOfLibraries: a guest cannot have libraries execute what is tested nowhere.
 func TestAttackWorkOfLibraries(t *testing.T) { containAttacks(t, programs.LibraryAttacks()) }
 
-// TestAttackWorkThatIsPaidFor: a guest whose call has ended is stopped soon, even if each function on its stack has much
-// work after its call. That work was charged before the calls, so no test found the meter used up until all was done.
+// TestAttackWorkThatIsPaidFor: a guest whose call has ended is stopped soon, even if each function on its stack has
+// much work after its call. That work was charged before the calls, so no test found the meter used up until all was
+// done.
 func TestAttackWorkThatIsPaidFor(t *testing.T) {
 	type endKey struct{}
 	functions := programFunctions()

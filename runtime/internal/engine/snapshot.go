@@ -175,8 +175,8 @@ type savedStack struct {
 // v1.12.0.
 var errSnapshot = errors.New("wazero snapshot has an unknown layout")
 
-// mostSavedStack is the maximum of a program's native stack, in bytes, that is saved. Each start copies it while no test
-// of the meter looks at the time.
+// mostSavedStack is the maximum of a program's native stack, in bytes, that is saved. Each start copies it while no
+// test of the meter looks at the time.
 const mostSavedStack = 4 << 20
 
 // saveStack finds the stack inside a snapshot by reflection, since wazero does not export it.

@@ -63,8 +63,8 @@ type Bounds struct {
 	References       int // 300,000 in element segments, and functions that ref.func names: an instance takes 40 to 130 bytes for each
 	OperandStack     int // 10,000 values at once, per function
 	FunctionGlobals  int // 2,000,000,000: functions × globals, imports not counted among the functions
-	// FunctionExports is 1,000,000,000: functions × (exports + globals), with imported functions. To describe functions,
-	// wazero looks through the exports for each of them, for 0.85 ns each.
+	// FunctionExports is 1,000,000,000: functions × (exports + globals), with imported functions. To describe
+	// functions, wazero looks through the exports for each of them, for 0.85 ns each.
 	FunctionExports int
 	JoinedValues    int // unbounded: over all places where paths of a function join, paths × values², times repetitions; see joins
 	JoinMoves       int // unbounded: the locals of a function that are assigned on paths that join, and results, for each path

@@ -92,7 +92,8 @@ func holes() map[string][]byte {
 				attackHandOver(1, 2), []byte{0x41}, leb(3200), []byte{0x21, 0},
 				attackLoop(1, 1, attackCount(1, 5), []byte{0x20, 0, 0x41, 1, 0x6b, 0x22, 0, 0x04, 0x40}, attackBack(1, 1<<14, 2), []byte{0x0b})), 5000),
 				[]byte{0x0b, 0x23, 0, 0x20, 1, 0xad, 0x7d, 0x24, 0}, []byte(attackTest))),
-		// What stands behind the recursive call is charged on the way down. So no test finds the meter used up on the way back.
+		// What stands behind the recursive call is charged on the way down. So no test finds the meter used up on the
+		// way back.
 		"work that is charged before a recursive call and done behind it": attackModule([]byte{0},
 			attackBody(0, attackCharge(61), []byte(attackTest), []byte{0x10, 3}, work(30), []byte(attackTest))),
 		// The charge at the entry is for the whole of a long body.

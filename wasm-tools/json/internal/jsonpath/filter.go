@@ -144,8 +144,8 @@ func compile(pattern string, whole bool) (*regexp.Regexp, error) {
 type (
 	literal  struct{ node *document.Node }
 	singular struct{ path *path }
-	// length is the length of a value, count the number of values of a path, and single the value of a path that leads to
-	// one.
+	// length is the length of a value, count the number of values of a path, and single the value of a path that leads
+	// to one.
 	length struct{ of operand }
 	count  struct{ path *path }
 	single struct{ path *path }

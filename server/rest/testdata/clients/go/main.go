@@ -1,5 +1,5 @@
-// Command go calls a server with the client that oapi-codegen generates, and prints what it answered as JSON. It compiles once
-// the generated client is beside it.
+// Command go calls a server with the client that oapi-codegen generates, and prints what it answered as JSON. It
+// compiles once the generated client is beside it.
 //
 //	go URL TOKEN
 package main
