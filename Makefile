@@ -323,8 +323,9 @@ PLATFORMS = linux/arm64 darwin/arm64 windows/amd64
 check-cross:
 	@for platform in $(PLATFORMS); do \
 		echo "vet and build for $$platform"; \
-		GOOS=$${platform%/*} GOARCH=$${platform#*/} $(GO) vet $(PACKAGES) || exit 1; \
-		GOOS=$${platform%/*} GOARCH=$${platform#*/} $(GO) build -o /dev/null ./cmd/caisson || exit 1; \
+		export GOOS=$${platform%/*} GOARCH=$${platform#*/}; \
+		test $$GOOS = $$($(GO) env GOHOSTOS) || $(GO) vet $(PACKAGES) || exit 1; \
+		$(GO) build -o /dev/null ./cmd/caisson || exit 1; \
 	done
 
 .PHONY: clean

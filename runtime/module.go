@@ -13,12 +13,12 @@ import (
 	"slices"
 
 	"github.com/caisson-run/caisson/internal/hostfile"
+	"github.com/caisson-run/caisson/internal/interpreter"
 	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
 	"github.com/caisson-run/caisson/runtime/internal/script"
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
-	"github.com/caisson-run/caisson/internal/interpreter"
 )
 
 // MaxModuleBytes is the maximum size of a module with its libraries, in bytes.

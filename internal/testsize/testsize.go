@@ -5,6 +5,9 @@
 //	for range testsize.Of(100, 1000) {
 package testsize
 
+// Whole reports whether tests run at their full size.
+const Whole = part == 1
+
 // Of returns the number that applies. It is never less than quick.
 func Of(quick, all int) int {
 	if part == 0 {

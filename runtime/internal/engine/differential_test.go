@@ -254,7 +254,7 @@ func TestSpecificationBehavesTheSame(t *testing.T) {
 	}
 	t.Logf("%d modules and %d actions behave the same", modules, actions)
 	assert.Greater(t, modules, testsize.Of(30, 2500))
-	assert.Greater(t, actions, testsize.Of(600, 60_000))
+	assert.Greater(t, actions, testsize.Of(600, 56_000))
 }
 
 func compareScript(t *testing.T, script string, spectest []byte, rewrite func([]byte) ([]byte, error)) (modules, actions int) {

@@ -81,7 +81,7 @@ func TestPluginsOfExtismBehaveTheSame(t *testing.T) {
 		}
 	}
 	t.Log(total)
-	if testsize.Slow {
+	if testsize.Whole {
 		assert.ElementsMatch(t, slices.Collect(maps.Keys(sources)), slices.Collect(maps.Keys(exercised)))
 	}
 	assert.Len(t, sources, 27, "with the kernel, which is tested by itself, there are 28")
