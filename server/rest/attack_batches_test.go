@@ -77,11 +77,13 @@ func TestAttackLongLogs(t *testing.T) {
 // TestAttackRepeatedCallWithoutAnswer: a call with a key whose client gives up while the answer waits for room has had
 // its effect, which a repetition does not have again.
 func TestAttackRepeatedCallWithoutAnswer(t *testing.T) {
+	t.Parallel() // it waits for most of its time
 	for _, test := range []struct{ path, body string }{
 		{"/v1/calls", `{"name":"wait","arguments":{}}`},
 		{"/v1/batches", `{"calls":[{"id":"c1","name":"wait","arguments":{}}]}`},
 	} {
 		t.Run(test.path, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t, rest.Options{})
 			bound := memory.New(1<<20, 4<<20)
 			server := w.bounded(bound)
@@ -211,6 +213,7 @@ func TestAttackFollowersOfForgottenRuns(t *testing.T) {
 // TestAttackBatchesWithoutRoom: a batch of many calls begins when there is room for its records, and is refused
 // otherwise. 240 short requests held 1.6 GB of records while their answers waited. A single call needs no room.
 func TestAttackBatchesWithoutRoom(t *testing.T) {
+	t.Parallel() // it waits for most of its time
 	w := newWorld(t, rest.Options{})
 	bound := memory.New(4<<20, 16<<20)
 	server := w.bounded(bound)

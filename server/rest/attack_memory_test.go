@@ -119,6 +119,7 @@ func TestAttackUnreadAnswers(t *testing.T) {
 // TestAnswersWithoutRoom: a request without effects is refused if there is no room for its answer. One with effects
 // waits.
 func TestAnswersWithoutRoom(t *testing.T) {
+	t.Parallel() // it waits for most of its time
 	w := newWorld(t, rest.Options{})
 	bound := memory.New(1<<20, 4<<20)
 	server := w.bounded(bound)
@@ -153,6 +154,7 @@ func TestAnswersWithoutRoom(t *testing.T) {
 // TestAttackUnreadAnswersOfAToken: a token without a tenant that leaves answers unread, and has others wait for room,
 // keeps no other such token from reading.
 func TestAttackUnreadAnswersOfAToken(t *testing.T) {
+	t.Parallel() // it waits for most of its time
 	w := newWorld(t, rest.Options{})
 	bound := memory.New(1<<20, 4<<20)
 	server := w.bounded(bound)
@@ -198,6 +200,7 @@ func (w *world) crowd(server *httptest.Server, bound *memory.Bound, as string) (
 // TestAttackRepeatedWithoutAnswer: a request with a key whose client gives up while the answer waits for room has had
 // its effect, which a repetition does not have again. The control is a request that is answered.
 func TestAttackRepeatedWithoutAnswer(t *testing.T) {
+	t.Parallel() // it waits for most of its time
 	w := newWorld(t, rest.Options{})
 	bound := memory.New(1<<20, 4<<20)
 	server := w.bounded(bound)
