@@ -128,6 +128,7 @@ func (x *exchange) streamBatch(asked *batchRequest) (reply, error) {
 	}
 	stream := x.newEvents()
 	defer stream.end()
+	stream.room = len(asked.batch.Calls) * recordBytes
 	report, err := x.api.host.Stream(x.request.Context(), asked.batch, func(event tool.Event) bool {
 		data, err := json.Marshal(event)
 		return err == nil && stream.send(string(event.Type), data)
@@ -146,7 +147,7 @@ func (x *exchange) streamBatch(asked *batchRequest) (reply, error) {
 		stream.fail(x.refusalOf(err).problem)
 		return reply{streamed: true}, nil
 	}
-	stream.room = max(stream.room, len(whole.body)) // it is counted
+	stream.room = len(whole.body) // it is counted
 	stream.send("report", whole.body)
 	whole.streamed = true
 	return whole, nil

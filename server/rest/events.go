@@ -58,7 +58,7 @@ func (e *events) reserve(bytes int) bool {
 	if bytes <= e.room {
 		return true
 	}
-	if memory.Reserve(e.ctx, bytes-e.room) != nil {
+	if memory.Replace(e.ctx, bytes) != nil {
 		return false
 	}
 	e.room = bytes

@@ -186,13 +186,13 @@ func (x *exchange) made(ctx context.Context, makeReply func() (reply, error)) (r
 	return r, err
 }
 
-// count reserves the memory of the body, once.
+// count reserves the memory of the body, once, in place of what was reserved to make it.
 func (r *reply) count(ctx context.Context) error {
 	if r.counted {
 		return nil
 	}
 	r.counted = true
-	return memory.Reserve(ctx, len(r.body))
+	return memory.Replace(ctx, len(r.body))
 }
 
 var errStopping = &refusal{status: http.StatusServiceUnavailable, detail: "the server is stopping", header: [2]string{"Retry-After", "5"}}

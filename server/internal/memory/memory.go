@@ -116,13 +116,21 @@ func (r *Request) grow(bytes int64, oneOfMany bool) (freed <-chan struct{}, err 
 	return nil, nil
 }
 
+// giveBack gives the bytes of the answer back.
+func (r *Request) giveBack() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.bound.answers.give(r.tenant, r.held)
+	r.answer, r.held = 0, 0
+}
+
 // Close gives all bytes back. Further ones do not count.
 func (r *Request) Close() {
+	r.giveBack()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.bound.bodies.give(r.tenant, r.counted)
-	r.bound.answers.give(r.tenant, r.held)
-	r.counted, r.held, r.closed = 0, 0, true
+	r.counted, r.closed = 0, true
 }
 
 type key struct{}
@@ -133,6 +141,15 @@ func With(ctx context.Context, r *Request) context.Context { return context.With
 // Reserve waits until there is room for as many bytes of the answer to the request of ctx, and counts them. Without a
 // request it does nothing. If ctx ends, it fails with [ErrFull].
 func Reserve(ctx context.Context, bytes int) error { return reserve(ctx, bytes, false) }
+
+// Replace is like [Reserve], and gives back before what was reserved for the request. So requests that need more than they
+// have do not wait for one another.
+func Replace(ctx context.Context, bytes int) error {
+	if r, ok := ctx.Value(key{}).(*Request); ok {
+		r.giveBack()
+	}
+	return reserve(ctx, bytes, false)
+}
 
 // ReserveOneOfMany is like [Reserve], for one of many answers to a request: it also fails if the answers together are
 // over the bound, since the first of them would not be given back before the last is made.

@@ -64,6 +64,24 @@ func TestAnswers(t *testing.T) {
 	waiting.Close()
 }
 
+// TestReplace: requests that need more than they have, where all has been reserved, do not wait for one another.
+func TestReplace(t *testing.T) {
+	b := New(1000*kib, 4000*kib)
+	var all sync.WaitGroup
+	for range 4 {
+		r := b.Open("a")
+		require.NoError(t, Reserve(With(t.Context(), r), (64+250)*kib))
+		all.Go(func() {
+			ctx, cancel := context.WithTimeout(With(t.Context(), r), time.Minute)
+			defer cancel()
+			assert.NoError(t, Replace(ctx, (64+600)*kib))
+			r.Close()
+		})
+	}
+	all.Wait()
+	assert.Empty(t, b.answers.held)
+}
+
 // TestNothingIsLost: whatever many requests do at once, all bytes are given back.
 func TestNothingIsLost(t *testing.T) {
 	b := New(500*kib, 1000*kib)
