@@ -59,39 +59,60 @@ func TestAttackCancelledWhileStarting(t *testing.T) {
 }
 
 // A guest that leaves a deep stack behind is reset like any other. Otherwise its program would be started for each
-// call, with more work than the fuel of the call allows, or not be resumed any more, for other callers neither.
+// call, with more work than the fuel of the call allows, or not be resumed any more, for other callers neither. One whose
+// memory has grown to its declared maximum cannot be reset. After some such calls, they start their program themselves.
 func TestAttackFuelOfStarts(t *testing.T) {
 	const fuel, work = 2_000_000, 50_000_000
-	r := newRuntime(t, Options{Running: 8})
 	// Function 2: 2,500 levels of recursion keep 60 values each, so that the native stack grows beyond a mebibyte.
 	kept, after := "", ""
 	for i := range 60 {
 		kept += "\x20\x00\x41" + signed(i+3) + "\x6c" // local.get 0, i32.const, i32.mul
 		after += "\x6a"
 	}
-	read := "\x41\x00\x41" + signed(lateTexts) + "\x41\x01\x41\x10\x10\x00\x1a"
-	body := "\x01\x01\x7f" + loop(work/5) + read + "\x41" + signed(2500) + "\x10\x02\x1a\x0b"
-	module := magic + section(1, "\x03\x60\x04\x7f\x7f\x7f\x7f\x01\x7f\x60\x00\x00\x60\x01\x7f\x01\x7f") +
-		section(2, "\x01"+vector("wasi_snapshot_preview1")+vector("fd_read")+"\x00\x00") + section(3, "\x02\x01\x02") + section(5, "\x01\x00\x01") +
-		section(7, "\x02"+vector("memory")+"\x02\x00"+vector("_start")+"\x00\x01") +
-		section(10, "\x02"+vector(body)+vector("\x00\x20\x00\x45\x04\x7f\x41\x01\x05"+kept+"\x20\x00\x41\x01\x6b\x10\x02"+after+"\x0b\x0b"))
-	guest := load(t, r, named(t, "guest", module, fmt.Sprintf("behavior: {snapshot: start}\nlimits: {timeout: 60s, fuel: %d}\n", fuel)), manifests.Grants{})
-	require.NoError(t, guest.Prepare(t.Context()))
-	for range 2 {
-		outcome, _ := invoke(t, guest, `{}`)
-		assert.Equal(t, tool.Fuel, outcome.Result.Kind, "its start takes more than its fuel")
+	for _, test := range []struct {
+		name, then string // what it does after its first read
+		lost       bool
+	}{
+		{name: "a deep stack", then: "\x41" + signed(2500) + "\x10\x02\x1a"},
+		{name: "all memory", then: "\x41\x01\x40\x00\x1a", lost: true}, // memory.grow
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r := newRuntime(t, Options{Running: 8})
+			read := "\x41\x00\x41" + signed(lateTexts) + "\x41\x01\x41\x10\x10\x00\x1a"
+			body := "\x01\x01\x7f" + loop(work/5) + read + test.then + "\x0b"
+			module := magic + section(1, "\x03\x60\x04\x7f\x7f\x7f\x7f\x01\x7f\x60\x00\x00\x60\x01\x7f\x01\x7f") +
+				section(2, "\x01"+vector("wasi_snapshot_preview1")+vector("fd_read")+"\x00\x00") + section(3, "\x02\x01\x02") + section(5, "\x01\x01\x01\x02") +
+				section(7, "\x02"+vector("memory")+"\x02\x00"+vector("_start")+"\x00\x01") +
+				section(10, "\x02"+vector(body)+vector("\x00\x20\x00\x45\x04\x7f\x41\x01\x05"+kept+"\x20\x00\x41\x01\x6b\x10\x02"+after+"\x0b\x0b"))
+			guest := load(t, r, named(t, "guest", module, fmt.Sprintf("behavior: {snapshot: start}\nlimits: {timeout: 60s, fuel: %d}\n", fuel)), manifests.Grants{})
+			require.NoError(t, guest.Prepare(t.Context()))
+			for range 2 {
+				outcome, _ := invoke(t, guest, `{}`)
+				assert.Equal(t, tool.Fuel, outcome.Result.Kind, "its start takes more than its fuel")
+			}
+			require.Eventually(t, func() bool {
+				guest.program.mu.Lock()
+				defer guest.program.mu.Unlock()
+				return guest.program.started != nil
+			}, 20*time.Second, 10*time.Millisecond, guest.program.reason)
+			cost, began, succeeded := guest.program.started.Cost().Time, time.Now(), 0
+			for range 30 {
+				outcome, err := invoke(t, guest, `{}`)
+				if outcome.Result.Kind != tool.Fuel {
+					require.NoError(t, err, outcome.Result.Error)
+					succeeded++
+				}
+			}
+			if test.lost {
+				assert.Positive(t, succeeded, "control: the starts of the first calls are free")
+				assert.Less(t, succeeded, 20)
+				assert.Contains(t, guest.program.reason, "cannot be reset")
+				return
+			}
+			assert.Equal(t, 30, succeeded)
+			assert.Less(t, time.Since(began), 15*cost, "no call has it started again")
+		})
 	}
-	require.Eventually(t, func() bool {
-		guest.program.mu.Lock()
-		defer guest.program.mu.Unlock()
-		return guest.program.started != nil
-	}, 20*time.Second, 10*time.Millisecond, guest.program.reason)
-	began := time.Now()
-	for range 20 {
-		outcome, err := invoke(t, guest, `{}`)
-		require.NoError(t, err, outcome.Result.Error)
-	}
-	assert.Less(t, time.Since(began), 10*guest.program.started.Cost().Time, "no call has it started again")
 }
 
 // What a resumed program does behind the calls that were made before its first read is charged when it does it. It was

@@ -178,7 +178,7 @@ func (m *Module) instantiateWith(ctx context.Context, memory *linearMemory) (mad
 // it if it cannot be reset.
 func (i *instance) run(ctx context.Context, key poolKey, r Run) (usage Usage, err error) {
 	reuse := false // stays false after a panic or runtime.Goexit
-	defer func() { i.retire(key, reuse) }()
+	defer func() { i.retire(key, reuse, r.Fuel) }()
 	i.fuel, i.watched = meter{limit: r.Fuel}, r.Watched
 	i.meter.Set(uint64(i.fuel.first()))
 	i.watchPages()
