@@ -2,8 +2,5 @@
 
 package testsize
 
-// Slow reports whether tests run at more than their quick size.
-const Slow = true
-
-// part is which part of all runs.
+// part says that all runs; see [Of].
 const part = 1

@@ -2,8 +2,5 @@
 
 package testsize
 
-// Slow reports whether tests run at more than their quick size.
-const Slow = false
-
-// part is which part of all runs: none beyond the quick size.
+// part says that the quick size runs; see [Of].
 const part = 0

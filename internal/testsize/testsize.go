@@ -5,8 +5,12 @@
 //	for range testsize.Of(100, 1000) {
 package testsize
 
-// Whole reports whether tests run at their full size.
-const Whole = part == 1
+// Slow reports whether tests run at more than their quick size, and Whole whether they run at their full size. Unless
+// tests are quick, one in part of all runs.
+const (
+	Slow  = part > 0
+	Whole = part == 1
+)
 
 // Of returns the number that applies. It is never less than quick.
 func Of(quick, all int) int {

@@ -43,6 +43,27 @@ func (w *world) bounded(bound *memory.Bound) *httptest.Server {
 	return server
 }
 
+// unread makes a request whose answer the client does not read, beyond the little that its system holds.
+func (w *world) unread(server *httptest.Server, path, as string, headers ...string) net.Conn {
+	c, err := net.Dial("tcp", server.Listener.Addr().String())
+	require.NoError(w.t, err)
+	w.t.Cleanup(func() { _ = c.Close() })
+	require.NoError(w.t, c.(*net.TCPConn).SetReadBuffer(4<<10))
+	lines := append([]string{"GET " + path + " HTTP/1.1", "Host: localhost", "Authorization: Bearer " + as}, headers...)
+	_, err = io.WriteString(c, strings.Join(lines, "\r\n")+"\r\n\r\n")
+	require.NoError(w.t, err)
+	return c
+}
+
+// begins waits until an answer begins, and checks that it is a success.
+func begins(t *testing.T, c net.Conn) {
+	t.Helper()
+	status := make([]byte, len("HTTP/1.1 200"))
+	_, err := io.ReadFull(c, status)
+	require.NoError(t, err)
+	require.Equal(t, "HTTP/1.1 200", string(status))
+}
+
 // liveHeap returns how many bytes are in use.
 func liveHeap() int64 {
 	runtime.GC()
@@ -84,17 +105,9 @@ func TestAttackUnreadAnswers(t *testing.T) {
 			other := w.until(w.start("ada", asksOf(4)).ID, "ada", "requires_action")
 			before := liveHeap()
 			for i := range requests {
-				c, err := net.Dial("tcp", server.Listener.Addr().String())
-				require.NoError(t, err)
-				defer c.Close()
-				require.NoError(t, c.(*net.TCPConn).SetReadBuffer(4<<10))
-				_, err = fmt.Fprintf(c, "GET /v1/runs/%s%s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer mallory\r\n\r\n", run.ID, test.path)
-				require.NoError(t, err)
+				c := w.unread(server, "/v1/runs/"+run.ID+test.path, "mallory")
 				if i == 0 { // others wait
-					status := make([]byte, len("HTTP/1.1 200"))
-					_, err = io.ReadFull(c, status)
-					require.NoError(t, err)
-					require.Equal(t, "HTTP/1.1 200", string(status))
+					begins(t, c)
 				}
 			}
 			held := func() int64 { return liveHeap() - before }
