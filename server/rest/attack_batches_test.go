@@ -64,6 +64,9 @@ func TestAttackLongLogs(t *testing.T) {
 	require.Len(t, shown.Records, calls)
 	assert.Contains(t, shown.Records[calls-1].Log, "bytes left out]\n")
 	assert.EqualValues(t, "done", shown.Records[calls-1].Result.Output)
+	kept := w.request("GET", "/v1/calls/"+shown.Records[calls-1].CallID, "mallory", nil)
+	require.Equal(t, 200, kept.status)
+	assert.Greater(t, len(kept.body), maxLog, "the record that is kept is whole")
 
 	events := w.request("POST", "/v1/batches", "mallory", batch, "Accept", "text/event-stream")
 	require.Equal(t, 200, events.status)
