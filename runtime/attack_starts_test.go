@@ -59,10 +59,9 @@ func TestAttackCancelledWhileStarting(t *testing.T) {
 }
 
 // A guest that leaves a deep stack behind is reset like any other. Otherwise its program would be started for each
-// call, with more work than the fuel of the call allows, or not be resumed any more, for other callers neither. One whose
-// memory has grown to its declared maximum cannot be reset. After some such calls, they start their program themselves.
+// call, with more work than the fuel of the call allows. So is one whose memory has grown to its declared maximum.
 func TestAttackFuelOfStarts(t *testing.T) {
-	const fuel, work = 2_000_000, 50_000_000
+	const fuel, work = 2_000_000, 1_000_000_000
 	// Function 2: 2,500 levels of recursion keep 60 values each, so that the native stack grows beyond a mebibyte.
 	kept, after := "", ""
 	for i := range 60 {
@@ -71,10 +70,9 @@ func TestAttackFuelOfStarts(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name, then string // what it does after its first read
-		lost       bool
 	}{
 		{name: "a deep stack", then: "\x41" + signed(2500) + "\x10\x02\x1a"},
-		{name: "all memory", then: "\x41\x01\x40\x00\x1a", lost: true}, // memory.grow
+		{name: "all memory", then: "\x41\x01\x40\x00\x1a"}, // memory.grow
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r := newRuntime(t, Options{Running: 8})
@@ -95,22 +93,12 @@ func TestAttackFuelOfStarts(t *testing.T) {
 				defer guest.program.mu.Unlock()
 				return guest.program.started != nil
 			}, 20*time.Second, 10*time.Millisecond, guest.program.reason)
-			cost, began, succeeded := guest.program.started.Cost().Time, time.Now(), 0
+			cost, began := guest.program.started.Cost().Time, time.Now()
 			for range 30 {
 				outcome, err := invoke(t, guest, `{}`)
-				if outcome.Result.Kind != tool.Fuel {
-					require.NoError(t, err, outcome.Result.Error)
-					succeeded++
-				}
+				require.NoError(t, err, outcome.Result.Error)
 			}
-			if test.lost {
-				assert.Positive(t, succeeded, "control: the starts of the first calls are free")
-				assert.Less(t, succeeded, 20)
-				assert.Contains(t, guest.program.reason, "cannot be reset")
-				return
-			}
-			assert.Equal(t, 30, succeeded)
-			assert.Less(t, time.Since(began), 15*cost, "no call has it started again")
+			assert.Less(t, time.Since(began), 5*cost, "no call has it started again")
 		})
 	}
 }

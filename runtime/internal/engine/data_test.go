@@ -154,3 +154,22 @@ func TestDamagedDataIsRefused(t *testing.T) {
 	_, err = writeData(memory[:imagePage], good)
 	assert.ErrorIs(t, err, errData)
 }
+
+// TestDeclaredMaximum: a memory grows to the maximum that its module declares, although a larger one is compiled, and
+// its instance is used again. That it grew no further does not depend on the limit of the run.
+func TestDeclaredMaximum(t *testing.T) {
+	grows := func(by, want byte) []byte { return []byte{0x41, by, 0x40, 0, 0x41, want, 0x47, 0x04, 0x40, 0x00, 0x0b} }
+	source := program{body: join(grows(1, 1), grows(1, 0x7f), grows(0, 2)), memory: 1}.bytes()
+	bounded := bytes.Replace(source, section(5, 1, 0, 1), section(5, 1, 1, 1, 2), 1)
+	for _, limit := range []int64{2 * page, 3 * page} {
+		module := compileSource(t, newEngine(t, Options{}, nil), bounded)
+		for range 3 {
+			usage := mustRun(t, module, Run{Function: "run", MemoryLimit: limit})
+			assert.Equal(t, Usage{MemoryBytes: 2 * page, Fuel: usage.Fuel}, usage)
+			idle := &subject{engine: module.engine, key: poolKey{module, uint64(limit)}}
+			assert.Len(t, idle.pooled(), 1)
+		}
+	}
+	_, err := compileSource(t, newEngine(t, Options{}, nil), source).Run(t.Context(), Run{Function: "run", MemoryLimit: 3 * page})
+	require.ErrorIs(t, err, ErrTrap, "control: without a maximum it grows further")
+}

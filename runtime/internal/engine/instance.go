@@ -82,7 +82,7 @@ func (m *Module) assembleOne(ctx context.Context, limit uint64, others []*instan
 	if err := ended(ctx, "instantiate"); err != nil { // a module may take tens of milliseconds
 		return nil, 0, err
 	}
-	memory := &linearMemory{limit: min(limit, maxMemory), beside: memoriesOf(others, nil)}
+	memory := &linearMemory{limit: min(limit, maxMemory), most: m.mostMemory(), beside: memoriesOf(others, nil)}
 	made, err := m.instantiateWith(ctx, memory)
 	if err != nil {
 		memory.Free()
@@ -108,6 +108,16 @@ func (m *Module) assembleOne(ctx context.Context, limit uint64, others []*instan
 		i.globals = append(i.globals, made.ExportedGlobal(name).(api.MutableGlobal))
 	}
 	return i, 0, nil
+}
+
+// mostMemory returns the maximum that the module declares for its memory, in bytes.
+func (m *Module) mostMemory() uint64 {
+	for _, limits := range m.description.Memories {
+		if limits.HasMax {
+			return uint64(limits.Max) << 16
+		}
+	}
+	return maxMemory
 }
 
 // imprint gives a pristine instance the module's image. The image holds the data segments, which
@@ -178,7 +188,7 @@ func (m *Module) instantiateWith(ctx context.Context, memory *linearMemory) (mad
 // it if it cannot be reset.
 func (i *instance) run(ctx context.Context, key poolKey, r Run) (usage Usage, err error) {
 	reuse := false // stays false after a panic or runtime.Goexit
-	defer func() { i.retire(key, reuse, r.Fuel) }()
+	defer func() { i.retire(key, reuse) }()
 	i.fuel, i.watched = meter{limit: r.Fuel}, r.Watched
 	i.meter.Set(uint64(i.fuel.first()))
 	i.watchPages()

@@ -14,6 +14,7 @@ import (
 // It serves one goroutine.
 type linearMemory struct {
 	limit    uint64
+	most     uint64          // the maximum that the guest declares
 	beside   []*linearMemory // others under the same limit
 	image    *image          // the contents that reset restores; nil until there is one
 	reserved []byte
@@ -38,9 +39,9 @@ const cannotReserve = "cannot reserve address space for the guest's memory"
 
 func (e *reserveError) Error() string { return cannotReserve + ": " + e.cause.Error() }
 
-// Allocate implements experimental.MemoryAllocator.
-func (m *linearMemory) Allocate(_, maximum uint64) experimental.LinearMemory {
-	reserved, err := reserve(min(maximum, m.limit))
+// Allocate implements experimental.MemoryAllocator. The maximum is that of wasm.RaiseMemory.
+func (m *linearMemory) Allocate(_, _ uint64) experimental.LinearMemory {
+	reserved, err := reserve(min(m.most, m.limit))
 	if err != nil {
 		panic(&reserveError{err})
 	}
@@ -50,14 +51,13 @@ func (m *linearMemory) Allocate(_, maximum uint64) experimental.LinearMemory {
 
 // Reallocate implements experimental.LinearMemory. Returning nil makes memory.grow return -1.
 func (m *linearMemory) Reallocate(size uint64) []byte {
-	if m.resizing {
+	switch {
+	case m.resizing:
 		size = uint64(len(m.image.memory))
-	} else if size+m.besides() > m.limit {
-		m.refused = size + m.besides()
+	case size > m.most:
 		return nil
-	}
-	if size > uint64(len(m.reserved)) { // over the memory's own maximum
-		m.refused = size
+	case size+m.besides() > m.limit:
+		m.refused = size + m.besides()
 		return nil
 	}
 	m.size = size
@@ -120,7 +120,7 @@ func (m *linearMemory) resize(instance api.Module) error {
 	_, grown := instance.Memory().Grow(1)
 	m.resizing = false
 	if !grown || m.size != uint64(len(m.image.memory)) {
-		return errNotReset // the memory is at its declared maximum
+		return errNotReset
 	}
 	return nil
 }

@@ -24,8 +24,7 @@ type Program struct {
 	start   Start
 	base    context.Context // of starts; without a run's call, cancellation and deadline
 
-	filling atomic.Bool  // an instance is being started in the background
-	lost    atomic.Int64 // instances that could not be reset; see mostLost
+	filling atomic.Bool // an instance is being started in the background
 
 	retiring sync.WaitGroup // instances that are retired in the background
 
@@ -161,7 +160,7 @@ func (p *Program) begin(caller context.Context) (_ *instance, err error) {
 	}
 	defer func() {
 		if err != nil {
-			i.retire(p.key(), false, 0)
+			i.retire(p.key(), false)
 		}
 	}()
 	ctx, free := p.module.engine.untilClosed(p.start.Context(p.base))

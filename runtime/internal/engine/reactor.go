@@ -60,18 +60,10 @@ func (i *instance) linkedTo(library string) *instance {
 	return nil
 }
 
-// mostLost is how many instances of a program runs with a limit on their fuel may leave behind that cannot be reset, such
-// as one whose memory has grown to its declared maximum. Otherwise a guest would get the work before its first read for
-// nothing in each call.
-const mostLost = 8
-
 // another makes one more instance of a started program. The end of the context ends its start.
 func (p *Program) another(ctx context.Context) (*instance, error) {
 	if p.reactor {
 		return p.copy(ctx)
-	}
-	if p.lost.Load() >= mostLost {
-		return nil, &NotStartedError{Reason: "its calls leave instances that cannot be reset"}
 	}
 	p.fill()
 	return p.begin(ctx)

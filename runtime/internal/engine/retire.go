@@ -7,16 +7,13 @@ const muchWritten = 32 << 20
 // retire returns an instance to the pool after a run, or closes it if it is not to be reused or cannot be reset. It
 // does so in the background if that takes long, so that no call outlives its deadline. Only a few instances at a time
 // are retired in the background, since each still holds its memory: the caller waits for any others.
-func (i *instance) retire(key poolKey, reuse bool, fuel int64) {
+func (i *instance) retire(key poolKey, reuse bool) {
 	finish := func() {
 		if reuse && i.module.rewritten.unrestorable == "" && i.reset() == nil {
 			i.module.engine.idle.put(key, i)
 			return
 		}
 		i.close(i.module.engine.base)
-		if p, ok := key.owner.(*Program); ok && reuse && fuel > 0 && !p.reactor {
-			p.lost.Add(1)
-		}
 	}
 	if i.survey() < muchWritten || !i.module.engine.retireLater(i.module, key, finish) {
 		finish()

@@ -81,16 +81,20 @@ func rewriteWithin(source []byte, description *wasm.Module, bounds wasm.Bounds, 
 	if r.source, err = wasm.ExportStart(r.source, description); err != nil {
 		return rewritten{}, err
 	}
-	if len(description.Tables) > 0 {
+	for _, change := range [...]func([]byte, *wasm.Module) []byte{boundTables, wasm.RaiseMemory} {
 		if description, err = inspectOwn(r.source); err != nil {
 			return rewritten{}, err
 		}
-		r.source = wasm.BoundTables(r.source, description, maxTableElements)
+		r.source = change(r.source, description)
 	}
 	if err := metered.Verify(r.source); err != nil {
 		return rewritten{}, fmt.Errorf("cannot prove that every loop in the module can be stopped: %w; this is a bug in Caisson, please report it", err)
 	}
 	return r, nil
+}
+
+func boundTables(source []byte, m *wasm.Module) []byte {
+	return wasm.BoundTables(source, m, maxTableElements)
 }
 
 // frame matches a function without a name in a trace.

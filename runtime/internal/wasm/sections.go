@@ -254,11 +254,32 @@ func BoundTables(source []byte, m *Module, most uint32) []byte {
 		content = binary.AppendUvarint(content, uint64(table.Limits.Min))
 		content = binary.AppendUvarint(content, uint64(maximum))
 	}
-	bounded := append(make([]byte, 0, len(source)+len(content)), source[:at.Offset]...)
-	bounded = append(bounded, byte(SectionTable))
-	bounded = binary.AppendUvarint(bounded, uint64(len(content)))
-	bounded = append(bounded, content...)
-	return append(bounded, source[at.End:]...)
+	return withSection(source, at, content)
+}
+
+// RaiseMemory returns a copy of a module whose memory, if it has a maximum, can grow by one page more. wazero changes
+// the size of a memory only when it grows, so an instance could not be reset when its memory is at its maximum. The
+// host must enforce the original one.
+//
+// The module m must be the result of [Inspect] for source.
+func RaiseMemory(source []byte, m *Module) []byte {
+	at, _ := m.section(SectionMemory)
+	if len(m.Memories) != 1 || !m.Memories[0].HasMax || m.Memories[0].Max == maxPages {
+		return append([]byte(nil), source...)
+	}
+	content := []byte{1, 1} // one memory, with a minimum and a maximum (§5.3.7)
+	content = binary.AppendUvarint(content, uint64(m.Memories[0].Min))
+	content = binary.AppendUvarint(content, uint64(m.Memories[0].Max)+1)
+	return withSection(source, at, content)
+}
+
+// withSection returns a copy of a module in which a section has other content.
+func withSection(source []byte, at Section, content []byte) []byte {
+	out := append(make([]byte, 0, len(source)+len(content)), source[:at.Offset]...)
+	out = append(out, byte(at.ID))
+	out = binary.AppendUvarint(out, uint64(len(content)))
+	out = append(out, content...)
+	return append(out, source[at.End:]...)
 }
 
 // section returns the section with the given id, if the module has one.

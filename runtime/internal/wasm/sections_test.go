@@ -8,6 +8,30 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// The original maximum is left to the host, except for the largest one, which no memory reaches.
+func TestRaiseMemory(t *testing.T) {
+	for _, test := range []struct {
+		name           string
+		memory, raised string
+	}{
+		{"a maximum", "\x01\x01\x01\x02", "\x01\x01\x01\x03"},
+		{"equal to the minimum", "\x01\x01\x7f\x7f", "\x01\x01\x7f\x80\x01"},
+		{"no maximum", "\x01\x00\x01", "\x01\x00\x01"},
+		{"the largest maximum", "\x01\x01\x00\x80\x80\x04", "\x01\x01\x00\x80\x80\x04"},
+		{"no memory", "\x00", "\x00"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			with := func(memory string) []byte {
+				return module(section(SectionMemory, []byte(memory)), section(SectionExport, []byte{0}))
+			}
+			source := with(test.memory)
+			assert.Equal(t, with(test.raised), RaiseMemory(source, inspected(t, source)))
+		})
+	}
+	without := module()
+	assert.Equal(t, without, RaiseMemory(without, inspected(t, without)))
+}
+
 func TestBoundTables(t *testing.T) {
 	tables := section(SectionTable, vector(raw(0x70, 0, 1), raw(0x6f, 1, 2, 5), concat(raw(0x70, 1, 3), claim), raw(0x70, 0, 100)))
 	source := module(tables, oneMemory)
