@@ -35,7 +35,7 @@ var passesOutput = []string{
 	10: "da2ee01f2f88ff502d793c473cb2bf4d38a89093d255f2803a02099d1e38dd29",
 	11: "1075edce9c42ed35807b4b9dd18399af8e47719ad3e36e96acfdc325bc968f0c",
 	12: "c0629bb9d2e5749ca9a75047d33a9b6d6135ea00a10c543f51745c5e1d2543d6",
-	13: "53a1330c0e4ce8e52ea5d1440824358b08319a63ce1784ebc47e76b03b9f19ac",
+	13: "028f9fea0fb6b45be02c67fbd0973f3027cdc98991d23fc76e43840f459d258b",
 }
 
 // TestPassesVersion: what a version of the passes rewrote is not used by another.

@@ -17,10 +17,11 @@ import "slices"
 // meter unless the first callee starts with a test. What a function has not handed over when it
 // traps is lost. Functions without a local counter charge the meter.
 //
-// A run tests if too much may have been done since the last test. A long run is split. A function
-// also tests where it ends if it has done anything since a callee returned: a caller assumes that up
+// A run tests if too much may have been done since the last test. A long run is split. The last run of a
+// function also tests if the function may have done anything since a callee returned: a caller assumes that up
 // to 32,768 units were done between a callee's last test and its end, and so that must not add up. So a chain
-// of functions that return one after another tests often, however long it is.
+// of functions that return one after another tests often, however long it is. A function with a local counter
+// tests where it has handed the counter over, at its end.
 //
 // A loop's header is often charged by the runs that lead to it, which saves one charge per
 // iteration or at loop entry. Similarly, the cost of one arm of an if is often charged before the
@@ -128,7 +129,7 @@ func (p *fuelPass) end(b *bodyRewriting) {
 		return
 	}
 	run := &p.runs[p.run]
-	run.tested = run.before.work+run.work > maxWork || run.calls && !run.relies && b.counted
+	run.tested = run.tested || run.before.work+run.work > maxWork || run.calls && !run.relies && b.counted
 	switch {
 	case run.resets:
 		p.way = fuelWay{0, true}
@@ -239,13 +240,23 @@ func (p *fuelPass) tests() {
 // returns ends the current run, if any, where the function ends.
 func (p *fuelPass) returns(b *bodyRewriting) {
 	if p.run != noRun {
-		p.leave(b)
-		p.ends()
+		p.end(b)
+		p.ends(b)
+		p.run = noRun
 	}
 }
 
-// ends records that the function may end after the last run.
-func (p *fuelPass) ends() { p.owes = p.owes || p.way.owes && p.way.work > 0 }
+// ends records that the function may end after the current run, which has ended.
+func (p *fuelPass) ends(b *bodyRewriting) {
+	switch {
+	case !p.way.owes || p.way.work == 0:
+	case b.counted:
+		p.owes = true
+	default:
+		p.runs[p.run].tested = true
+		p.end(b)
+	}
+}
 
 // leave ends the current run where control does not continue.
 func (p *fuelPass) leave(b *bodyRewriting) {
@@ -355,11 +366,11 @@ func (p *fuelPass) branch(b *bodyRewriting, in *instruction) {
 	p.end(b)
 	switch in.opcode {
 	case opBr:
-		p.target(in.index, p.run, true)
+		p.target(b, in.index, p.run, true)
 		p.run = noRun
 	case opBrIf:
 		before := p.run
-		p.target(in.index, place, false)
+		p.target(b, in.index, place, false)
 		p.split(b, in)
 		if before != noRun && place != noRun {
 			p.forks = append(p.forks, fuelFork{before: before, then: place, other: p.run})
@@ -367,7 +378,7 @@ func (p *fuelPass) branch(b *bodyRewriting, in *instruction) {
 	case opBrTable:
 		labels := b.again(in)
 		for range in.index + 1 {
-			p.target(labels.u32("a label"), noRun, false)
+			p.target(b, labels.u32("a label"), noRun, false)
 		}
 		p.run = noRun
 	}
@@ -392,13 +403,13 @@ func (p *fuelPass) repeats(b *bodyRewriting, in *instruction) (most int64) {
 
 // target records a branch to a label, and the run that may be charged for the code at the target.
 // The label of the body has no frame.
-func (p *fuelPass) target(label uint32, run int, jumps bool) {
+func (p *fuelPass) target(b *bodyRewriting, label uint32, run int, jumps bool) {
 	n := len(p.frames)
 	switch {
 	case p.run == noRun:
 		return
 	case uint64(label) >= uint64(n):
-		p.ends()
+		p.ends(b)
 		return
 	}
 	top := &p.frames[n-1-int(label)]

@@ -146,8 +146,8 @@ func (e *encoder) below(local uint32, bound int32) *encoder {
 	return e.at(opLocalGet, local).i32(bound).do(opI32LtS)
 }
 
-// exitPass gives bodies a single exit where code must run when a function ends. An example is
-// testing the meter after calls, since many functions may return one after another. The body is
+// exitPass gives bodies a single exit where code must run when a function ends, which hands the local
+// counter over to the meter, for example. The body is
 // wrapped in a block with the results of the function. Branches to the body's label and returns go
 // to the end of that block, and the code follows it. Labels keep their numbers.
 //
@@ -164,7 +164,7 @@ type exitPass struct {
 // wrapped reports whether code must run when a function ends.
 func (r *rewriting) wrapped(index int) bool {
 	f := &r.analysis.Functions[index]
-	return r.counted(index) || r.passes.Meter && (f.Calls || f.Moves > 0) || r.depth != nil && r.depth.recursive.has(uint32(index))
+	return r.counted(index) || r.passes.Meter && f.Moves > 0 || r.depth != nil && r.depth.recursive.has(uint32(index))
 }
 
 // addExits adds the exit pass and the block types that it needs.
