@@ -149,6 +149,10 @@ var guardFaults = []guardFault{
 		edits: in("runtime/internal/engine/memory.go", "	case m.resizing:", "	case m.resizing && m.size < m.most:")},
 	{name: "instances with deep stacks are lost", pkg: "runtime", attack: "TestAttackFuelOfStarts/a_deep_stack",
 		edits: in("runtime/internal/engine/instance.go", "	mostResumedStack = 32 << 20", "	mostResumedStack = 1 << 20")},
+	{name: "what callees do before they trap is free", pkg: "runtime", attack: "TestAttackUncountedFuel/it_traps",
+		edits: in("runtime/internal/engine/instance.go", "		usage.Uncounted = wasm.TrapUnits\n", "		_ = wasm.TrapUnits\n")},
+	{name: "what callees do beyond their fuel is free", pkg: "runtime", attack: "TestAttackUncountedFuel/it_has_little_fuel",
+		edits: in("runtime/internal/engine/instance.go", "		usage.Uncounted += usage.Fuel - left\n", "")},
 	{name: "each library may take the whole stack", pkg: "runtime/internal/engine", attack: "TestAttackStacksOfLibraries/small_functions,_libraries:_4",
 		edits: in("runtime/internal/engine/rewrite.go", "wasm.DefaultStackBytes / int64(1+in.libraries)", "wasm.DefaultStackBytes")},
 

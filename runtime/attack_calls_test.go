@@ -256,6 +256,32 @@ func TestAttackFuelLaundering(t *testing.T) {
 	assert.Greater(t, *outcome.Usage.Fuel, int64(10*limit), "control: without a caller it may")
 }
 
+// A caller pays for what a callee does that is in no record: before it traps, and behind the end of its own limit. Each
+// was nearly free: a caller with a limit of 200,000 units had 267 million of them done.
+func TestAttackUncountedFuel(t *testing.T) {
+	const limit, rounds, unitsPerRound = 200_000, 3200, 5
+	padding := strings.Repeat("\x01", 300) // makes the bound of the local counter larger
+	for _, test := range []struct {
+		name, body, extra string
+	}{
+		{"it traps", loop(rounds) + "\x00" + padding, ""},
+		{"it has little fuel", loop(rounds) + padding, "limits: {fuel: 20}"},
+		{"control: it is counted", loop(rounds) + padding, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			h := newHousehold(t, Options{})
+			h.load(t, named(t, "worker", bare(test.body), test.extra), manifests.Grants{})
+			request := `{"name":"worker","arguments":{}}`
+			forever := "\x1a\x03\x40" + callOf(request) + "\x1a\x0c\x00\x0b" // drop, loop call, drop, br 0 end
+			h.load(t, named(t, "outer", requestingThen(request, forever), fmt.Sprintf("limits: {fuel: %d}\npermissions: {tools: [worker]}", limit)), calling("worker"))
+			_, err := h.call(t, "outer", "{}")
+			require.ErrorIs(t, err, tool.Fuel)
+			assert.NotEmpty(t, h.records)
+			assert.LessOrEqual(t, len(h.records), limit/(rounds*unitsPerRound)+1)
+		})
+	}
+}
+
 // TestFuelOfCallersIsExact: equal calls take equal fuel, their own and together, and one unit
 // less than that is too little.
 func TestFuelOfCallersIsExact(t *testing.T) {

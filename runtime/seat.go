@@ -132,11 +132,11 @@ func (s *seat) fuel(own int64) (limit int64, callers bool) {
 	return max(left, 0), true
 }
 
-// charge subtracts from the caller's fuel what the call in the seat used, including what was
-// charged to it.
+// charge subtracts from the caller's fuel what the call in the seat used, including what was charged to it and what
+// its own limit does not cover: else a caller could have any amount of work done by calls that trap or have little fuel.
 func (s *seat) charge(used engine.Usage) {
 	if s != nil {
-		s.budget.Charge(used.Fuel + used.Charged)
+		s.budget.Charge(used.Fuel + used.Uncounted + used.Charged)
 	}
 }
 

@@ -206,8 +206,12 @@ func (i *instance) run(ctx context.Context, key poolKey, r Run) (usage Usage, er
 	err = i.explain(err)
 	usage = i.usage()
 	usage.Fuel, usage.Charged = i.fuel.used(int64(i.meter.Get())), i.fuel.charged
-	if r.Fuel > 0 && usage.Fuel > r.Fuel-usage.Charged {
-		usage.Fuel = max(0, r.Fuel-usage.Charged)
+	if errors.Is(err, ErrTrap) {
+		usage.Uncounted = wasm.TrapUnits
+	}
+	if left := max(0, r.Fuel-usage.Charged); r.Fuel > 0 && usage.Fuel > left {
+		usage.Uncounted += usage.Fuel - left
+		usage.Fuel = left
 		if ctx.Err() == nil {
 			// The guest ended between two places where it could have been stopped.
 			err = &Error{Op: "run", Kind: ErrFuel}

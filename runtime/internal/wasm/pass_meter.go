@@ -79,6 +79,9 @@ func (m *meter) test(e *encoder) {
 // callers account for it.
 const leafUnits = 64
 
+// TrapUnits is the maximum cost of what a function has executed and not handed over to the meter when it traps.
+const TrapUnits = 1 << 15
+
 // growUnits is the cost of memory.grow and table.grow. They leave the guest's code and take as long
 // as a few thousand other instructions.
 const growUnits = maxWork

@@ -65,13 +65,18 @@ func attackBody(locals int, code ...[]byte) []byte {
 
 // attackModule has bodies from function 3 on, with types. The first is in the table, the last is exported as "run".
 func attackModule(types []byte, bodies ...[]byte) []byte {
+	return attackModuleWith(section(4, vector([]byte{0x70, 0, 1})), nil, types, bodies...)
+}
+
+// attackModuleWith is the same with another section of tables, and more imports.
+func attackModuleWith(tables []byte, imports [][]byte, types []byte, bodies ...[]byte) []byte {
 	types = slices.Concat([]byte{0, 2}, types)
 	bodies = slices.Concat([][]byte{attackBody(0, []byte("\x23\x00\x10\x00\x24\x00")), attackBody(0, []byte(attackTake))}, bodies)
 	return slices.Concat([]byte("\x00asm\x01\x00\x00\x00"),
 		section(1, vector([]byte{0x60, 0, 0}, []byte{0x60, 1, 0x7e, 1, 0x7e}, []byte{0x60, 1, 0x7f, 0}, []byte{0x60, 4, 0x7f, 0x7f, 0x7f, 0x7f, 1, 0x7f}, []byte{0x60, 0x80, 0, 0x80, 0})),
-		section(2, vector(slices.Concat(text("caisson:meter@1"), text("refill"), []byte{0, 1}))),
+		section(2, vector(append([][]byte{slices.Concat(text("caisson:meter@1"), text("refill"), []byte{0, 1})}, imports...)...)),
 		section(3, append(unsigned(len(types)), types...)),
-		section(4, vector([]byte{0x70, 0, 1})),
+		tables,
 		section(6, vector([]byte{0x7e, 1, 0x42, 0, 0x0b})),
 		section(7, vector(slices.Concat(text("caisson:meter@1"), []byte{3, 0}), slices.Concat(text("run"), []byte{0}, binary.AppendUvarint(nil, uint64(len(types)))))),
 		section(9, vector([]byte{0, 0x41, 0, 0x0b, 1, 3})),
@@ -108,6 +113,9 @@ func holes() map[string][]byte {
 			attackBody(0, attackCharge(8192), []byte(attackTest), []byte{0x10, 4}, slices.Repeat([]byte{0x01}, 8191)),
 			attackBody(0, attackCharge(2), []byte(attackTest), []byte{0x41, 1, 0x04, 0x40},
 				attackCharge(1), []byte(attackTest), []byte{0x10, 3}, attackCharge(1), []byte{0x00, 0x0b}, attackCharge(1), []byte{0x00})),
+		// Another module may have functions in a table that it shares. None of this one's has the type.
+		"a call of another module's function in an imported table": attackModuleWith(nil, [][]byte{slices.Concat(text("lib"), text("table"), []byte{1, 0x70, 0, 1})}, []byte{0, 0},
+			attackBody(0), attackBody(0, attackCharge(3), []byte(attackTest), []byte{0x41, 0, 0x41, 0, 0x11, 2, 0}, slices.Repeat(slices.Concat(attackCharge(8190), slices.Repeat([]byte{1}, 8190)), 20))),
 		// 2^31 units are counted that are not executed. The counter is negative then.
 		"a counter that overflows": attackModule([]byte{0},
 			attackBody(1, []byte(attackTest), attackCount(0, 2), []byte{0x41, 1, 0x04, 0x40}, attackCount(0, 1<<31-1),

@@ -77,9 +77,9 @@ func (m *module) isCounter(index int64) bool {
 // ownGlobals returns how many globals the original module has.
 func (m *module) ownGlobals() int {
 	if m.depth != none {
-		return m.globals + m.defines - 2
+		return m.globals + len(m.referring) - 2
 	}
-	return m.globals + m.defines - 1
+	return m.globals + len(m.referring) - 1
 }
 
 // values returns how many parameters and results a block of a type has (§5.4.1).

@@ -19,6 +19,12 @@ func (m *module) order() []int {
 
 // collect finds the functions that a call through a table can lead to.
 func (m *module) collect() {
+	if m.shares {
+		for n := range m.types {
+			m.types[n].bounds = anyFunction
+		}
+		m.outside = append(m.outside, m.taken...)
+	}
 	member := map[int]bool{}
 	for _, index := range m.taken {
 		if member[index] || index >= m.imports+len(m.functions) {

@@ -56,6 +56,7 @@ package metered
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // ErrUnproved means that a module may run for long without a test of its meter.
@@ -151,7 +152,7 @@ type module struct {
 	imports     int // imported functions
 	importTypes []int
 	globals     int            // imported globals
-	defines     int            // globals that the module defines
+	referring   []bool         // for each global that the module defines, whether it is a reference to a function
 	refill      int            // the import
 	fork        []int          // the imports from forkModule
 	meter       int            // the global
@@ -160,6 +161,7 @@ type module struct {
 	taken       []int          // functions that are exported or referenced
 	outside     []int          // functions that the host or other modules call
 	shown       []int          // globals exported under other names
+	shares      bool           // functions of other modules may be called through tables, and those of this one by them
 }
 
 // callee is what is known of a function, or of all functions that a call through a table can lead to.
@@ -187,6 +189,7 @@ type function struct {
 type functionType struct {
 	params  int
 	values  int   // parameters and results
+	refers  bool  // one of them is a reference to a function
 	same    int   // the first type that is equal
 	members []int // of the first of equal types: their numbers among those that the module defines
 	callee
@@ -303,7 +306,7 @@ func (m *module) functionType() {
 	if _, known := m.typed[key]; !known {
 		m.typed[key] = n
 	}
-	m.types = append(m.types, functionType{params: len(params), values: len(params) + len(results), same: m.typed[key], callee: callee{bounds: bounds{through: never, last: never}, assumed: unbounded}})
+	m.types = append(m.types, functionType{params: len(params), values: len(params) + len(results), refers: strings.Contains(params+results, "\x70"), same: m.typed[key], callee: callee{bounds: bounds{through: never, last: never}, assumed: unbounded}})
 }
 
 func (m *module) imported() {
@@ -325,13 +328,16 @@ func (m *module) imported() {
 		}
 		m.importTypes = append(m.importTypes, t)
 		m.imports++
+		m.shares = m.shares || m.types[t].refers
 	case 1:
+		m.shares = true
 		m.skip(1)
 		m.limits()
 	case 2:
 		m.limits()
 	case 3:
-		m.skip(2)
+		m.shares = m.byte() == 0x70 || m.shares
+		m.skip(1)
 		switch {
 		case from == counterModule && name == meterName && m.meter == none:
 			m.meter = m.globals
@@ -351,9 +357,9 @@ func (m *module) defined() {
 }
 
 func (m *module) global() {
-	m.skip(2)
+	m.referring = append(m.referring, m.byte() == 0x70) // funcref (§5.3.4)
+	m.skip(1)
 	m.constant()
-	m.defines++
 }
 
 func (m *module) export() {
@@ -361,12 +367,19 @@ func (m *module) export() {
 	switch {
 	case kind == 0:
 		m.taken, m.outside = append(m.taken, index), append(m.outside, index)
+		if n := index - m.imports; n >= 0 && n < len(m.functions) {
+			m.shares = m.shares || m.types[m.functions[n].typ].refers
+		}
+	case kind == 1:
+		m.shares = true
 	case kind == 3 && name == meterName && m.meter == none && index >= m.globals:
 		m.meter = index
 	case kind == 3 && name == depthName:
 		m.depth = index
 	case kind == 3:
 		m.shown = append(m.shown, index)
+		n := index - m.globals
+		m.shares = m.shares || n >= 0 && n < len(m.referring) && m.referring[n]
 	}
 }
 
