@@ -143,10 +143,17 @@ func (c *connections) longest(except *connection) (found *connection) {
 
 // dropRefused ends the connections that have had no authenticated request since a time.
 func (c *connections) dropRefused(since time.Time) {
+	c.dropThose(func(one *connection) bool { return one.running == 0 && !one.since.After(since) })
+}
+
+// dropAll ends all connections.
+func (c *connections) dropAll() { c.dropThose(func(*connection) bool { return true }) }
+
+func (c *connections) dropThose(which func(*connection) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for one := range c.held {
-		if one.running == 0 && !one.since.After(since) {
+		if which(one) {
 			one.drop()
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"path"
 	"regexp"
 	"runtime/debug"
 	"slices"
@@ -32,9 +33,7 @@ func (s *Server) routes() (http.Handler, error) {
 	if s.options.Metrics != nil {
 		mux.Handle("GET /metrics", s.operatorOnly(s.options.Metrics))
 	}
-	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		problem.Write(w, problem.Problem{Status: http.StatusNotFound, Detail: "there is nothing here; GET /openapi.json lists what there is"})
-	})
+	mux.HandleFunc("/", nothingHere)
 	for _, d := range s.doors {
 		if err := handle(mux, d); err != nil {
 			return nil, &Error{err}
@@ -59,15 +58,31 @@ func (s *Server) routes() (http.Handler, error) {
 		if !g.admitsPage(w, r) {
 			return
 		}
-		if _, pattern := open.Handler(r); pattern != "" {
+		plain := isPlain(r)
+		if _, pattern := open.Handler(r); plain && pattern != "" {
 			open.ServeHTTP(w, r)
 			return
 		}
 		if r, left := g.authenticate(w, r); r != nil {
 			defer left()
+			if !plain {
+				nothingHere(w, r)
+				return
+			}
 			mux.ServeHTTP(w, r)
 		}
 	}), nil
+}
+
+// isPlain reports whether a request is for a path that [http.ServeMux] takes as it is. It answers others itself, with
+// redirections to what they may have meant.
+func isPlain(r *http.Request) bool {
+	clean := path.Clean(r.URL.Path)
+	return r.Method != http.MethodConnect && clean[0] == '/' && (r.URL.Path == clean || r.URL.Path == clean+"/")
+}
+
+func nothingHere(w http.ResponseWriter, _ *http.Request) {
+	problem.Write(w, problem.Problem{Status: http.StatusNotFound, Detail: "there is nothing here; GET /openapi.json lists what there is"})
 }
 
 // handle registers a door. Patterns that clash are the program's mistake, which ServeMux panics for.
@@ -78,6 +93,9 @@ func handle(mux *http.ServeMux, d Endpoint) (err error) {
 		}
 	}()
 	mux.Handle(d.Pattern, d.Handler)
+	if path, ok := strings.CutSuffix(d.Pattern, "/"); ok && path != "" {
+		mux.Handle(path, d.Handler) // else ServeMux redirects to the pattern
+	}
 	return nil
 }
 

@@ -303,7 +303,7 @@ func (s *Server) stop(ctx context.Context, h *http.Server, held *connections, ca
 	refused := time.NewTicker(restTime / 4)
 	defer refused.Stop()
 	stopped, began := make(chan error, 1), time.Now()
-	go func() { stopped <- s.shutDown(ctx, h, cancel) }()
+	go func() { stopped <- s.shutDown(ctx, h, held, cancel) }()
 	for {
 		select {
 		case err := <-stopped:
@@ -336,7 +336,7 @@ func (s *Server) drain(ctx context.Context) <-chan error {
 }
 
 // shutDown waits for all requests to end, and cancels and then cuts off those that take too long.
-func (s *Server) shutDown(ctx context.Context, h *http.Server, cancel context.CancelCauseFunc) error {
+func (s *Server) shutDown(ctx context.Context, h *http.Server, held *connections, cancel context.CancelCauseFunc) error {
 	stopped := make(chan error, 1)
 	go func() { stopped <- h.Shutdown(ctx) }() // ends when the last request has, or Close is called
 	for _, step := range []struct {
@@ -344,7 +344,10 @@ func (s *Server) shutDown(ctx context.Context, h *http.Server, cancel context.Ca
 		then func()
 	}{
 		{s.options.Limits.Drain, func() { cancel(errStopping) }},
-		{cancelTime, func() { _ = h.Close() }},
+		{cancelTime, func() {
+			held.dropAll() // net/http closes one after another, and those over TLS wait for their clients first
+			_ = h.Close()
+		}},
 	} {
 		timer := time.NewTimer(step.wait)
 		select {

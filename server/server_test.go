@@ -687,3 +687,31 @@ func BenchmarkGate(b *testing.B) {
 		s.handler.ServeHTTP(w, r)
 	}
 }
+
+// TestPathsThatAreNotPlain: a path that net/http would answer with a redirection, and a method that it knows no path
+// of, are refused like any other that is not there.
+func TestPathsThatAreNotPlain(t *testing.T) {
+	echoes := Endpoint{Pattern: "/v1/", Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		problem.Write(w, problem.Problem{Status: http.StatusNotFound, Detail: r.URL.Path})
+	})}
+	r := start(t, Options{Local: auth.Caller{User: "me"}}, echoes)
+	for request, detail := range map[string]string{
+		"POST /v1//calls": "there is nothing here", "GET /v1/../v1/tools": "there is nothing here", "GET //healthz": "there is nothing here",
+		"CONNECT localhost:80": "there is nothing here", "OPTIONS *": "there is nothing here", "GET /v1": "/v1", "GET /v1/x/": "/v1/x/",
+	} {
+		t.Run(request, func(t *testing.T) {
+			c, err := net.Dial("tcp", r.address)
+			require.NoError(t, err)
+			defer c.Close()
+			send(t, c, request+" HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n")
+			response, err := http.ReadResponse(bufio.NewReader(c), nil)
+			require.NoError(t, err)
+			defer response.Body.Close()
+			assert.Equal(t, http.StatusNotFound, response.StatusCode)
+			assert.Equal(t, problem.ContentType, response.Header.Get("Content-Type"))
+			var p problem.Problem
+			require.NoError(t, json.NewDecoder(response.Body).Decode(&p))
+			assert.Contains(t, p.Detail, detail)
+		})
+	}
+}

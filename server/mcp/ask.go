@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -32,9 +33,15 @@ func (s *Server) ask(ctx context.Context, c *conversation, report executor.Repor
 			return written(refusal(tool.Denied, problem))
 		}
 	}
-	state := s.waiting.put(paused{by: c.key, tenant: c.tenant, name: c.name, arguments: canonical(c.request), state: *report.State, pending: report.Pending})
-	asked := questions(state, report.Pending)
-	noteQuestion(ctx, asked)
+	waits := paused{by: c.key, tenant: c.tenant, name: c.name, arguments: canonical(c.request), state: *report.State, pending: report.Pending}
+	open, ok := ctx.Value(questionKey{}).(*openQuestion)
+	if ok {
+		waits.end = open.end
+	}
+	asked := questions(s.waiting.put(waits), report.Pending)
+	if ok {
+		open.asked = asked
+	}
 	return asked, nil
 }
 
@@ -180,7 +187,21 @@ type paused struct {
 	arguments []byte
 	state     executor.State
 	pending   []tool.Action
+	end       context.CancelCauseFunc // ends the call of a client of an earlier revision, which lasts while it waits; may be nil
 }
+
+// forgotten ends the call, if it lasts, for a reason.
+func (p paused) forgotten(why error) {
+	if p.end != nil {
+		p.end(why)
+	}
+}
+
+// Why a call does not wait any longer.
+var (
+	errForgotten = errors.New("too many calls wait for their users, or this one for too long; make the call again")
+	errNoSession = errors.New("the session has ended")
+)
 
 // Bounds on the calls that wait: in all, and of one caller in one session. Whoever has more waiting most likely has
 // forgotten the oldest.
@@ -202,6 +223,7 @@ func (w *waiting) put(p paused) (state string) {
 	for at, other := range w.calls {
 		if !now.Before(other.until) {
 			delete(w.calls, at)
+			other.forgotten(errForgotten)
 			continue
 		}
 		of[other.tenant]++
@@ -240,6 +262,7 @@ func (w *waiting) forgetOldest(among func(paused) bool) (forgotten paused) {
 	}
 	forgotten = w.calls[oldest]
 	delete(w.calls, oldest)
+	forgotten.forgotten(errForgotten)
 	return forgotten
 }
 
@@ -275,11 +298,19 @@ func (w *waiting) back(key, state string, p paused) {
 
 // forget forgets the calls of somebody whose session has ended.
 func (w *waiting) forget(key string) {
+	w.forgetThose(errNoSession, func(p paused) bool { return p.by == key })
+}
+
+// forgetAll forgets all calls, since the server stops.
+func (w *waiting) forgetAll() { w.forgetThose(errClosed, func(paused) bool { return true }) }
+
+func (w *waiting) forgetThose(why error, which func(paused) bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for state, p := range w.calls {
-		if p.by == key {
+		if which(p) {
 			delete(w.calls, state)
+			p.forgotten(why)
 		}
 	}
 }

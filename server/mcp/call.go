@@ -33,10 +33,12 @@ func (s *Server) named(ctx context.Context, method string, request *sdk.CallTool
 		return nil, refused(fmt.Sprintf("the tool %q is not offered over MCP", tool.Shown(requested, 64)))
 	}
 	request.Params.Name = entry.Name
-	var open openQuestion
-	result, err := next(context.WithValue(ctx, questionKey{}, &open), method, request)
+	lasts, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	open := openQuestion{end: end}
+	result, err := next(context.WithValue(lasts, questionKey{}, &open), method, request)
 	if err != nil && open.asked != nil {
-		return s.unanswered(ctx, request, open.asked)
+		return s.unanswered(ctx, context.Cause(lasts), request, open.asked)
 	}
 	return result, err
 }
@@ -45,20 +47,20 @@ type questionKey struct{}
 
 // openQuestion is what the client of an earlier revision is asked while its call lasts.
 type openQuestion struct {
-	asked *sdk.CallToolResult // nil once it was answered
-}
-
-// noteQuestion notes what the client is asked now. Nil means that it was answered.
-func noteQuestion(ctx context.Context, asked *sdk.CallToolResult) {
-	if open, ok := ctx.Value(questionKey{}).(*openQuestion); ok {
-		open.asked = asked
-	}
+	asked *sdk.CallToolResult     // nil once it was answered
+	end   context.CancelCauseFunc // ends the call
 }
 
 // unanswered ends a call whose client was asked and sent something else than an answer: an error, or a value of
 // another form. It counts as no answer of the user's, not as a failure of the server, and the client's text is dropped.
-func (s *Server) unanswered(ctx context.Context, request *sdk.CallToolRequest, asked *sdk.CallToolResult) (sdk.Result, error) {
-	if ctx.Err() != nil {
+// If the question was given up, ended says why.
+func (s *Server) unanswered(ctx context.Context, ended error, request *sdk.CallToolRequest, asked *sdk.CallToolResult) (sdk.Result, error) {
+	switch {
+	case errors.Is(ended, errClosed):
+		return nil, errBeingStopped
+	case errors.Is(ended, errForgotten), errors.Is(ended, errNoSession):
+		return nil, refused(ended.Error())
+	case ctx.Err() != nil:
 		if by, err := s.by(ctx, request.Session, request.Extra); err == nil {
 			s.waiting.take(by.key, asked.RequestState)
 		}
@@ -76,7 +78,9 @@ func (s *Server) unanswered(ctx context.Context, request *sdk.CallToolRequest, a
 
 // call answers tools/call.
 func (s *Server) call(ctx context.Context, request *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-	noteQuestion(ctx, nil)
+	if open, ok := ctx.Value(questionKey{}).(*openQuestion); ok {
+		open.asked = nil
+	}
 	by, err := s.by(ctx, request.Session, request.Extra)
 	if err != nil {
 		return nil, err
@@ -91,7 +95,7 @@ func (s *Server) call(ctx context.Context, request *sdk.CallToolRequest) (*sdk.C
 	defer done()
 	running, end, err := s.calls.begin(ctx, by)
 	if err != nil {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the server is being stopped"}
+		return nil, errBeingStopped
 	}
 	defer end()
 
@@ -136,6 +140,9 @@ func (s *Server) call(ctx context.Context, request *sdk.CallToolRequest) (*sdk.C
 	}
 	return written(record)
 }
+
+// errBeingStopped is the answer to a call that the server has no time for.
+var errBeingStopped = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the server is being stopped"}
 
 // copies is the number of copies of a result that are in memory while its answer is made.
 const copies = 3

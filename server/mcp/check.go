@@ -94,12 +94,13 @@ func (r *rejection) message() ([]byte, error) {
 }
 
 // check returns why a message or a batch of them is not passed on, or nil. Before a session has begun, few methods are.
-func check(text string, begun bool) *rejection {
+// Subscriptions that last are for clients that may listen.
+func check(text string, begun, listens bool) *rejection {
 	doc, rejected := parse(text)
 	if rejected != nil {
 		return rejected
 	}
-	c := checker{begun: begun, values: maxValues}
+	c := checker{begun: begun, listens: listens, values: maxValues}
 	if doc.Root().Kind() != jsontext.Array {
 		_, rejected := c.message(doc)
 		return rejected
@@ -123,8 +124,9 @@ func check(text string, begun bool) *rejection {
 
 // checker checks the messages of one batch, or a single message.
 type checker struct {
-	begun  bool // a session has begun
-	values int  // how many more values and names the messages may have
+	begun   bool // a session has begun
+	listens bool // listenMethod is passed on
+	values  int  // how many more values and names the messages may have
 }
 
 // element checks one message of a batch. It returns the id of a request, as JSON.
@@ -203,6 +205,9 @@ func (c *checker) message(doc *jsontext.Document) (id string, rejected *rejectio
 	}
 	if _, ok := members["method"]; !ok {
 		return "", nil // an answer to the server
+	}
+	if members["method"].String() == listenMethod && !c.listens {
+		return id, &rejection{id: id, err: &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: listenMethod + " is of the revision " + stateless + ", which has no sessions"}}
 	}
 	if rejected = checkRequest(members["method"].String(), id, members["params"], c.begun); rejected != nil {
 		rejected.id, rejected.silent = id, id == ""

@@ -149,6 +149,9 @@ func TestErrorsAreInWords(t *testing.T) {
 				var found rpcError
 				require.NoError(t, json.Unmarshal([]byte(answer), &found), "%s: %d %s", test.message, status, answer)
 				require.NotNil(t, found.Error, "%s: %d %s", test.message, status, answer)
+				if r.name == "sessions" && strings.Contains(test.message, "subscriptions/listen") {
+					test.code = -32601 // they are of the revision without sessions
+				}
 				assert.Equal(t, test.code, found.Error.Code, "%s: %s", test.message, answer)
 				assert.Equal(t, test.id, string(found.ID), "%s: %s", test.message, answer)
 				assert.NotRegexp(t, inner, answer, test.message)

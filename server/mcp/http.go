@@ -123,7 +123,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, isStateless bool)
 		http.Error(w, "the body did not arrive whole", http.StatusBadRequest)
 		return false
 	}
-	if rejected := check(body.String(), isStateless || r.Header.Get(sessionHeader) != ""); rejected != nil {
+	if rejected := check(body.String(), isStateless || r.Header.Get(sessionHeader) != "", isStateless); rejected != nil {
 		rejected.write(w, isStateless)
 		return false
 	}

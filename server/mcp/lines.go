@@ -26,6 +26,7 @@ const (
 	maxOpen      = 1024
 	maxOpenBytes = 64 << 20
 	maxAtOnce    = 16
+	maxListens   = 16 // subscriptions, which last
 )
 
 // toTell is how long a client that has stopped reading may delay the end of its connection.
@@ -45,7 +46,7 @@ func (s *Server) ServeLines(ctx context.Context, session *executor.Session, allo
 	running, cancel := context.WithCancel(ctx)
 	defer cancel()
 	written := &lockedWriter{WriteCloser: out}
-	watched := &watched{out: written, end: cancel, idle: make(chan struct{}, 1), open: map[jsonrpc.ID]open{}, read: make(chan struct{})}
+	watched := &watched{out: written, end: cancel, idle: make(chan struct{}, 1), open: map[jsonrpc.ID]open{}, listen: map[jsonrpc.ID]bool{}, read: make(chan struct{})}
 	watched.Transport = &sdk.IOTransport{Reader: &checkedLines{in: in, lines: bufio.NewReader(in), out: written}, Writer: written, MaxLineLength: -1} // lines are bounded
 	serving := context.WithValue(ctx, lineKey{}, line{session, allowed, running})
 	connection, err := s.sdk.Connect(serving, watched, nil)
@@ -81,6 +82,7 @@ type watched struct {
 
 	mu     sync.Mutex
 	open   map[jsonrpc.ID]open // requests without an answer
+	listen map[jsonrpc.ID]bool // subscriptions that last
 	bytes  int                 // of them
 	atOnce int                 // how many of them are not calls
 	read   chan struct{}       // closed when the client has read an answer
@@ -169,19 +171,24 @@ func (w *watched) admit(request *jsonrpc.Request) (refusal *jsonrpc.Error, known
 	w.begun = w.begun || request.Method == "initialize"
 	size := len(request.Params)
 	switch _, used := w.open[request.ID]; {
-	case used:
+	case used || w.listen[request.ID]:
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the id is that of a request that has not been answered"}, false
 	case !w.begun && !methods[request.Method].early && !bytes.Contains(request.Params, []byte(sdk.MetaKeyProtocolVersion)):
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: noSession}, true
 	case len(w.open) >= maxOpen || w.bytes+size > maxOpenBytes:
 		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf("%d requests have not been answered; wait for answers before sending more", len(w.open))}, true
 	}
-	// A subscription lasts until the end: there is no answer to wait for.
-	if request.Method != listenMethod {
-		one := open{size, request.Method != callMethod}
-		w.open[request.ID] = one
-		w.count(one, 1)
+	// A subscription lasts until its client cancels it, so that nobody waits for the answer.
+	if request.Method == listenMethod {
+		if len(w.listen) >= maxListens {
+			return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf("there are %d subscriptions; cancel some of them", len(w.listen))}, true
+		}
+		w.listen[request.ID] = true
+		return nil, true
 	}
+	one := open{size, request.Method != callMethod}
+	w.open[request.ID] = one
+	w.count(one, 1)
 	return nil, true
 }
 
@@ -202,6 +209,9 @@ func (w *watchedConnection) Write(ctx context.Context, message jsonrpc.Message) 
 	if response.Error != nil {
 		response.Error, _ = inWords(response.Error)
 	}
+	w.mu.Lock()
+	delete(w.listen, response.ID)
+	w.mu.Unlock()
 	defer w.answered(response.ID)
 	return w.Connection.Write(ctx, message)
 }
@@ -284,7 +294,7 @@ func (c *checkedLines) next() ([]byte, error) {
 	if len(text) == 0 {
 		return nil, nil
 	}
-	rejected := check(string(text), true) // whether a session has begun is checked in their order
+	rejected := check(string(text), true, true) // whether a session has begun is checked in their order
 	switch {
 	case rejected == nil:
 		return append(text, '\n'), nil

@@ -203,8 +203,10 @@ var errClosed = errors.New("mcp: the server is closed")
 // Drain refuses new calls, waits until those that run have ended or ctx is done, and closes the server. The
 // clients of calls that are cancelled then have a little time to be told.
 func (s *Server) Drain(ctx context.Context) error {
+	drained := s.calls.drain()
+	s.waiting.forgetAll()
 	select {
-	case <-s.calls.drain():
+	case <-drained:
 	case <-ctx.Done():
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), toTell)
@@ -219,6 +221,7 @@ func (s *Server) Close(ctx context.Context) error {
 	if s.calls.close() {
 		close(s.closed)
 	}
+	s.waiting.forgetAll()
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

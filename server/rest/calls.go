@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/server/auth"
 	"github.com/caisson-run/caisson/server/internal/memory"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -25,15 +26,21 @@ func (x *exchange) createCall() (reply, error) {
 		return x.paused(&asked, report, done)
 	}
 	done()
-	return x.made(x.acted(), func() (reply, error) {
+	return x.acted(func() (reply, error) {
 		body, err := report.Records[0].MarshalJSON()
 		return reply{status: http.StatusOK, body: body}, err
 	})
 }
 
-// acted is the context in which an answer is made to a request that has had its effect. It does not end with the
-// client: a repetition of the request is to be given the same answer, and must not act again.
-func (x *exchange) acted() context.Context { return context.WithoutCancel(x.request.Context()) }
+// acted makes the answer to a request that has had its effect. It does not end with the client: a repetition of the
+// request is to be given the same answer, and must not act again. A caller who may no longer act by then gets none.
+func (x *exchange) acted(makeReply func() (reply, error)) (reply, error) {
+	r, err := x.made(context.WithoutCancel(x.request.Context()), makeReply)
+	if err == nil {
+		err = auth.Check(x.request.Context())
+	}
+	return r, err
+}
 
 // execute runs a batch within the request, so that it ends with its client. done must be called, if there is no error,
 // when the session is not needed any more.
@@ -102,10 +109,10 @@ func (x *exchange) reported(asked *batchRequest, report executor.Report, done fu
 		}
 		given := ended(asked, report) // some calls may have run
 		given.Status, given.Problem, given.Pending = failed, "what waits was given up: "+refused.detail, []tool.Action{}
-		return x.made(x.acted(), func() (reply, error) { return answer(http.StatusOK, given) })
+		return x.acted(func() (reply, error) { return answer(http.StatusOK, given) })
 	}
 	defer done()
-	return x.made(x.acted(), func() (reply, error) { return answer(http.StatusOK, ended(asked, report)) })
+	return x.acted(func() (reply, error) { return answer(http.StatusOK, ended(asked, report)) })
 }
 
 // ended describes a batch that has ended within its request. It has no times, since nothing of it is kept.

@@ -6,11 +6,13 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/server/auth"
+	"github.com/caisson-run/caisson/server/internal/memory"
 	"github.com/caisson-run/caisson/server/rest"
 )
 
@@ -104,4 +106,47 @@ func TestRevokedWhileAnswering(t *testing.T) {
 	assert.Greater(t, checks, int64(1))
 	w.until(paused.ID, "ada", "completed")
 	assert.Equal(t, []string{"disk"}, w.wipes())
+}
+
+// TestAttackAnswersAfterRevocation: a token is revoked while the answer to its call waits for room. It is not sent what
+// the tools returned. The control is a token that works.
+func TestAttackAnswersAfterRevocation(t *testing.T) {
+	t.Parallel() // it waits for most of its time
+	for _, test := range []struct {
+		path, body string
+		revoked    bool
+		status     int
+	}{
+		{"/v1/calls", `{"name":"wait","arguments":{}}`, true, http.StatusUnauthorized},
+		{"/v1/batches", `{"calls":[{"id":"c1","name":"wait","arguments":{}}]}`, true, http.StatusUnauthorized},
+		{"/v1/calls", `{"name":"wait","arguments":{}}`, false, http.StatusOK},
+	} {
+		w := newWorld(t, rest.Options{})
+		bound := memory.New(1<<20, 4<<20)
+		server := w.bounded(bound)
+		var revoked atomic.Bool
+		expiring := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			held := bound.Open(callers["mallory"].Tenant)
+			defer held.Close()
+			w.api.ServeHTTP(rw, r.WithContext(memory.With(auth.WithCheck(r.Context(), callers["mallory"], func() error {
+				if revoked.Load() {
+					return auth.ErrRevoked
+				}
+				return nil
+			}), held)))
+		}))
+		defer expiring.Close()
+		api := &world{t: t, url: expiring.URL, doc: w.doc}
+		release := w.crowd(server, bound, "mallory")
+		answer := make(chan answered, 1)
+		go func() { answer <- api.request("POST", test.path, "", test.body) }()
+		<-w.waiting
+		w.let <- struct{}{}
+		require.Eventually(t, func() bool { return strings.Contains(w.log.String(), `"batch finished"`) }, time.Minute, time.Millisecond)
+		revoked.Store(test.revoked)
+		release()
+		got := <-answer
+		assert.Equal(t, test.status, got.status, test.path)
+		assert.Equal(t, !test.revoked, strings.Contains(string(got.body), "waited"), test.path)
+	}
 }
