@@ -95,18 +95,16 @@ type kind struct {
 
 // asking is the part of a kind in a manifest's permissions.
 type asking struct {
-	key    string
-	schema string // a JSON Schema; it may refer to the definitions of manifest.schema.json
-	read   func(r *reader, n *node, at string, p *Permissions)
-	write  func(p Permissions) *node // for receipts; nil if they never write this kind
+	key   string
+	read  func(r *reader, n *node, at string, p *Permissions)
+	write func(p Permissions) *node // for receipts; nil if they never write this kind
 }
 
 // giving is the part of a kind in an element of a policy's grants. Make one with [grants].
 type giving struct {
-	key    string
-	schema string // a JSON Schema; it may refer to the definitions of policy.schema.json
-	read   func(r *reader, n *node, at string, g *Grant)
-	write  func(g Grant) *node // for receipts
+	key   string
+	read  func(r *reader, n *node, at string, g *Grant)
+	write func(g Grant) *node // for receipts
 	// bind copies the elements and sets the grant's binding on each that does not have its own.
 	bind func(g *Grant)
 	hand func(from Grant, to *Grants)
@@ -115,9 +113,8 @@ type giving struct {
 
 // taking is the part of a kind in an element of a policy's deny list.
 type taking struct {
-	key    string
-	schema string
-	read   func(r *reader, n *node, at string, d *Deny)
+	key  string
+	read func(r *reader, n *node, at string, d *Deny)
 	// say returns what a denial covers, without its origin, or false if it is of another kind.
 	say func(d Deny) (Element, bool)
 }
@@ -126,9 +123,9 @@ type taking struct {
 func grants[G any, P interface {
 	*G
 	Inherit(Binding) Binding
-}](key, schema string, in func(*Grant) *[]G, of func(*Grants) *[]G, read func(*reader, *node, string) []G, write func([]G) *node, about func(G) Element) *giving {
+}](key string, in func(*Grant) *[]G, of func(*Grants) *[]G, read func(*reader, *node, string) []G, write func([]G) *node, about func(G) Element) *giving {
 	return &giving{
-		key: key, schema: schema,
+		key:   key,
 		read:  func(r *reader, n *node, at string, g *Grant) { *in(g) = read(r, n, at) },
 		write: func(g Grant) *node { return write(*in(&g)) },
 		bind: func(g *Grant) {

@@ -44,6 +44,8 @@ type node struct {
 	repeated []member
 	// reported means that the whole value has been reported and is not examined again.
 	reported bool
+	// schema is set in place of a value if the reader is to note there what it accepts; see [JSONSchema].
+	schema *node
 }
 
 // position is a place in a file. Both fields count from 1.

@@ -69,55 +69,16 @@ func files() kind {
 		name: "files",
 		asks: &asking{
 			key: "files",
-			schema: `{
-          "type": "array",
-          "description": "Directories. None may lie inside another.",
-          "maxItems": 256,
-          "items": {
-            "type": "object",
-            "required": ["path"],
-            "additionalProperties": false,
-            "properties": {
-              "path": {"$ref": "#/$defs/guestPath", "description": "The path at which the tool sees the directory, absolute and without . and .. in it."},
-              "access": {"enum": ["read", "read-write"], "default": "read", "description": "read-write allows changing files too."}
-            }
-          }
-        }`,
 			read: func(r *reader, n *node, at string, p *Permissions) {
 				p.Files = listOf(r, maxList, r.filePermission)(n, at)
 				r.checkOverlap(n, at, p.Files)
 			},
 			write: func(p Permissions) *node { return listed(p.Files, fileNode) },
 		},
-		gives: grants("files", `{
-            "type": "array",
-            "maxItems": 256,
-            "items": {
-              "type": "object",
-              "required": ["path", "host"],
-              "additionalProperties": false,
-              "properties": {
-                "path": {"$ref": "#/$defs/guestPath"},
-                "host": {"$ref": "#/$defs/hostPath", "description": "A folder. A path element may be {name}, which is replaced by a context value."},
-                "access": {"enum": ["read", "read-write"], "description": "Default: read."},
-                "quota": {"$ref": "#/$defs/bytes"},
-                "quota_files": {"type": "integer", "minimum": 1, "maximum": 1000000000}
-              }
-            }
-          }`,
-			func(g *Grant) *[]FileGrant { return &g.Files }, func(g *Grants) *[]FileGrant { return &g.Files },
+		gives: grants("files", func(g *Grant) *[]FileGrant { return &g.Files }, func(g *Grants) *[]FileGrant { return &g.Files },
 			(*reader).fileGrants, listing(fileGrantNode), FileGrant.element),
 		takes: &taking{
-			key: "files",
-			schema: `{
-            "type": "object",
-            "required": ["path"],
-            "additionalProperties": false,
-            "properties": {
-              "path": {"$ref": "#/$defs/guestPath"},
-              "access": {"enum": ["read", "read-write"], "description": "read-write denies only writing. Default: everything is denied."}
-            }
-          }`,
+			key:  "files",
 			read: func(r *reader, n *node, at string, d *Deny) { d.Files = r.fileDeny(n, at) },
 			say: func(d Deny) (Element, bool) {
 				if d.Files == nil {

@@ -43,21 +43,14 @@ const maxEnvValue = 32 << 10 // bytes
 func contextValues() kind {
 	return kind{
 		name: "context", // a manifest requests it in a separate list, beside its permissions
-		gives: grants("context", `{
-            "type": "array",
-            "maxItems": 32,
-            "uniqueItems": true,
-            "items": {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]{0,63}$"}
-          }`,
-			func(g *Grant) *[]ContextGrant { return &g.Context }, func(g *Grants) *[]ContextGrant { return &g.Context },
+		gives: grants("context", func(g *Grant) *[]ContextGrant { return &g.Context }, func(g *Grants) *[]ContextGrant { return &g.Context },
 			func(r *reader, n *node, at string) []ContextGrant {
 				return namedGrants(r, n, at, maxContext, r.parameter, func(b Binding, name string) ContextGrant { return ContextGrant{b, name} })
 			},
 			listing(func(c ContextGrant) *node { return textOf(c.Name) }), func(c ContextGrant) Element { return contextElement(c.Name) }),
 		takes: &taking{
-			key: "context", schema: `{"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]{0,63}$"}`,
-			read: func(r *reader, n *node, at string, d *Deny) { d.Context = r.parameter(n, at) },
-			say:  func(d Deny) (Element, bool) { return contextElement(d.Context), d.Context != "" },
+			key: "context", read: func(r *reader, n *node, at string, d *Deny) { d.Context = r.parameter(n, at) },
+			say: func(d Deny) (Element, bool) { return contextElement(d.Context), d.Context != "" },
 		},
 	}
 }
@@ -70,17 +63,10 @@ func environment() kind {
 	return kind{
 		name: "env",
 		asks: &asking{
-			key: "env", schema: `{"$ref": "#/$defs/settings", "description": "Environment variables, by name. The tool gets the operator's values, never those of the host's own environment."}`,
-			read:  func(r *reader, n *node, at string, p *Permissions) { p.Env = distinctOf(r, maxList, r.setting)(n, at) },
+			key: "env", read: func(r *reader, n *node, at string, p *Permissions) { p.Env = distinctOf(r, maxList, r.setting)(n, at) },
 			write: func(p Permissions) *node { return listed(p.Env, textOf) },
 		},
-		gives: grants("env", `{
-            "type": "object",
-            "maxProperties": 256,
-            "propertyNames": {"pattern": "^[A-Za-z_][A-Za-z0-9_]{0,127}$"},
-            "additionalProperties": {"type": "string", "maxLength": 32768}
-          }`,
-			func(g *Grant) *[]EnvGrant { return &g.Env }, func(g *Grants) *[]EnvGrant { return &g.Env },
+		gives: grants("env", func(g *Grant) *[]EnvGrant { return &g.Env }, func(g *Grants) *[]EnvGrant { return &g.Env },
 			(*reader).envGrants, variablesNode, func(e EnvGrant) Element {
 				s := envElement(e.Name)
 				s.Key = keypath.Key("env", e.Name)
@@ -88,9 +74,8 @@ func environment() kind {
 				return s
 			}),
 		takes: &taking{
-			key: "env", schema: `{"$ref": "#/$defs/setting"}`,
-			read: func(r *reader, n *node, at string, d *Deny) { d.Env = r.setting(n, at) },
-			say:  func(d Deny) (Element, bool) { return envElement(d.Env), d.Env != "" },
+			key: "env", read: func(r *reader, n *node, at string, d *Deny) { d.Env = r.setting(n, at) },
+			say: func(d Deny) (Element, bool) { return envElement(d.Env), d.Env != "" },
 		},
 	}
 }
@@ -125,26 +110,17 @@ func tools() kind {
 	return kind{
 		name: "tools",
 		asks: &asking{
-			key: "tools", schema: `{"$ref": "#/$defs/toolNames", "description": "Tools that the tool may call, by exact name. Each runs with its own permissions."}`,
-			read:  func(r *reader, n *node, at string, p *Permissions) { p.Tools = distinctOf(r, maxList, r.name)(n, at) },
+			key: "tools", read: func(r *reader, n *node, at string, p *Permissions) { p.Tools = distinctOf(r, maxList, r.name)(n, at) },
 			write: func(p Permissions) *node { return listed(p.Tools, textOf) },
 		},
-		gives: grants("calls", `{
-            "type": "array",
-            "description": "Names of tools that may be called. Each runs with its own permissions.",
-            "maxItems": 256,
-            "uniqueItems": true,
-            "items": {"$ref": "#/$defs/toolName"}
-          }`,
-			func(g *Grant) *[]CallGrant { return &g.Calls }, func(g *Grants) *[]CallGrant { return &g.Calls },
+		gives: grants("calls", func(g *Grant) *[]CallGrant { return &g.Calls }, func(g *Grants) *[]CallGrant { return &g.Calls },
 			func(r *reader, n *node, at string) []CallGrant {
 				return namedGrants(r, n, at, maxList, r.name, func(b Binding, name string) CallGrant { return CallGrant{b, name} })
 			},
 			listing(func(c CallGrant) *node { return textOf(c.Tool) }), func(c CallGrant) Element { return callElement(c.Tool) }),
 		takes: &taking{
-			key: "call", schema: `{"$ref": "#/$defs/toolName", "description": "A tool that other tools must not call."}`,
-			read: func(r *reader, n *node, at string, d *Deny) { d.Call = r.name(n, at) },
-			say:  func(d Deny) (Element, bool) { return callElement(d.Call), d.Call != "" },
+			key: "call", read: func(r *reader, n *node, at string, d *Deny) { d.Call = r.name(n, at) },
+			say: func(d Deny) (Element, bool) { return callElement(d.Call), d.Call != "" },
 		},
 	}
 }
@@ -188,35 +164,25 @@ func IsFunctionName(name string) bool { return functionName.MatchString(name) }
 
 // functions is the kind for functions that the embedding program offers to Extism plug-ins.
 func functions() kind {
-	const pattern = `{"type": "string", "pattern": "^[A-Za-z0-9_.:/@$-]{1,256}$"}`
 	read := func(r *reader) parser[string] {
 		return r.word(functionName, "write the name of a function, such as lookup, or that of its namespace before it, such as env.lookup")
 	}
 	return kind{
 		name: "functions",
 		asks: &asking{
-			key: "functions", schema: `{"type": "array", "maxItems": 256, "uniqueItems": true, "items": ` + pattern + `, "description": "Functions of the program that embeds Caisson, by name, behind their namespace and a dot unless that is extism:host/user. Only Extism plug-ins can call them.", "examples": [["lookup"]]}`,
-			read: func(r *reader, n *node, at string, p *Permissions) {
+			key: "functions", read: func(r *reader, n *node, at string, p *Permissions) {
 				p.Functions = distinctOf(r, maxList, read(r))(n, at)
 			},
 			write: func(p Permissions) *node { return listed(p.Functions, textOf) },
 		},
-		gives: grants("functions", `{
-            "type": "array",
-            "description": "Functions of the program that embeds Caisson, which Extism plug-ins may call.",
-            "maxItems": 256,
-            "uniqueItems": true,
-            "items": `+pattern+`
-          }`,
-			func(g *Grant) *[]FunctionGrant { return &g.Functions }, func(g *Grants) *[]FunctionGrant { return &g.Functions },
+		gives: grants("functions", func(g *Grant) *[]FunctionGrant { return &g.Functions }, func(g *Grants) *[]FunctionGrant { return &g.Functions },
 			func(r *reader, n *node, at string) []FunctionGrant {
 				return namedGrants(r, n, at, maxList, read(r), func(b Binding, name string) FunctionGrant { return FunctionGrant{b, name} })
 			},
 			listing(func(f FunctionGrant) *node { return textOf(f.Name) }), func(f FunctionGrant) Element { return functionElement(f.Name) }),
 		takes: &taking{
-			key: "function", schema: pattern,
-			read: func(r *reader, n *node, at string, d *Deny) { d.Function = read(r)(n, at) },
-			say:  func(d Deny) (Element, bool) { return functionElement(d.Function), d.Function != "" },
+			key: "function", read: func(r *reader, n *node, at string, d *Deny) { d.Function = read(r)(n, at) },
+			say: func(d Deny) (Element, bool) { return functionElement(d.Function), d.Function != "" },
 		},
 	}
 }

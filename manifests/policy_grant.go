@@ -115,6 +115,7 @@ func (r *reader) grant(n *node, path string) Grant {
 func (r *reader) deny(n *node, path string) PolicyDeny {
 	d := PolicyDeny{Deny: Deny{Origin: r.origin(n.at)}}
 	takes := r.denyFields(&d.Deny)
+	n.noteOneOf(keysOf(takes))
 	read := r.object(n, path, append([]field{
 		optional("tools", &d.Tools, r.patterns),
 	}, takes...)...)
@@ -164,6 +165,7 @@ func (p *Policy) addApprovals(given *Grants, tool, source string) {
 // asks reads the names and globs of tools whose calls require approval.
 func (r *reader) asks(n *node, path string) []PolicyAsk {
 	var asks []PolicyAsk
+	n.note("minItems", intOf(1))
 	for i, pattern := range distinctOf(r, maxList, r.pattern)(n, path) {
 		asks = append(asks, PolicyAsk{Origin: r.origin(n.elements[i].at), Tool: pattern})
 	}

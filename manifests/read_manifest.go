@@ -111,6 +111,8 @@ func (r *reader) setting(n *node, path string) string {
 // requirement reads a setting or a directory of the guest, or several alternatives separated by |.
 func (r *reader) requirement(n *node, path string) string {
 	text := r.text(n, path)
+	one := "(" + strings.Trim(settingName.String(), "^$") + "|" + strings.Trim(requiredDirectory.String(), "^$") + ")"
+	n.note("pattern", textOf("^ *"+one+` *(\| *`+one+` *)*$`))
 	if n.kind != textNode {
 		return ""
 	}
@@ -324,7 +326,7 @@ func (r *reader) cache(n *node, path string) time.Duration {
 		r.invalid(n, path, fmt.Sprintf("%q is not a duration", clip(n.text)), "write off in lower case")
 		return 0
 	}
-	return r.duration(leastCache, mostCache, cacheOff)(n, path)
+	return r.duration(leastCache, mostCache, cacheOff)(n.or(cacheOff), path)
 }
 
 const cacheOff = "off"

@@ -26,7 +26,7 @@ const (
 
 var (
 	sha256Text = regexp.MustCompile(`^[0-9a-fA-F]{64}$`)
-	entryName  = regexp.MustCompile(`^[A-Za-z0-9_.$-]{1,256}$`)
+	entryName  = regexp.MustCompile(`^[A-Za-z0-9_.$-]{0,256}$`) // empty is as if it were absent
 	// ociReference is host[:port]/repository[:tag][@digest], as in the OCI distribution
 	// specification 1.1, "Pulling manifests".
 	ociReference = regexp.MustCompile(`^oci://[a-z0-9][a-z0-9.-]*(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)+(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@sha256:[0-9a-f]{64})?$`)
@@ -36,6 +36,9 @@ func (r *reader) module(n *node, path string, m *modules.Module) {
 	if n.get("script") != nil {
 		r.script(n, path, m)
 		return
+	}
+	if n.schema != nil {
+		defer r.script(n, path, m)
 	}
 	r.object(n, path,
 		required("path", "path: and the module's file, such as tool.wasm", &m.Path, r.modulePath),
@@ -79,6 +82,7 @@ func (r *reader) module(n *node, path string, m *modules.Module) {
 func (r *reader) exitCodes(n *node, path string) []int {
 	var codes []int
 	code := integer(r, 0, maxExitCode)
+	n.note("uniqueItems", boolOf(true))
 	r.list(n, path, maxSuccessCodes, func(n *node, path string) {
 		known := len(r.problems)
 		value := code(n, path)
@@ -97,6 +101,7 @@ func (r *reader) exitCodes(n *node, path string) []int {
 
 func (r *reader) modulePath(n *node, path string) string {
 	text := r.text(n, path)
+	n.noteBytes(1, maxPath)
 	if n.kind != textNode {
 		return ""
 	}
@@ -146,9 +151,6 @@ func (r *reader) digest(n *node, path string) string {
 }
 
 func (r *reader) entry(n *node, path string) string {
-	if n.kind == textNode && n.text == "" {
-		return "" // as if it were absent
-	}
 	return r.word(entryName, "write the name of an exported function")(n, path)
 }
 
@@ -158,6 +160,7 @@ func (r *reader) arg(n *node, path string) modules.ArgTemplate {
 		fix = `put the element into quotes, such as "{url}": without them it is an object`
 	}
 	if !r.kind(n, path, textNode, fix) {
+		n.noteBytes(0, maxArgBytes)
 		return modules.ArgTemplate{}
 	}
 	template, err := modules.ParseArgTemplate(n.text)

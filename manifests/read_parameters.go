@@ -19,6 +19,7 @@ const maxContext = 32
 // context reads the names of the parameters that the host fills in.
 func (r *reader) context(n *node, path string) []string {
 	var names []string
+	n.note("uniqueItems", boolOf(true))
 	r.list(n, path, maxContext, func(n *node, path string) {
 		name := r.parameter(n, path)
 		if name == "" {
@@ -34,6 +35,7 @@ func (r *reader) context(n *node, path string) []string {
 }
 
 func (r *reader) parameter(n *node, path string) string {
+	n.note("title", textOf("name"))
 	return r.word(parameterName, settingFix)(n, path)
 }
 
