@@ -27,7 +27,6 @@ func TestOneMoreKindOfPermission(t *testing.T) {
 
 		{File: "manifests/kinds.go", Old: "languageModel()}", New: "languageModel(), clock()}"},
 		{File: "manifests/kinds.go", Old: "type Permissions struct {\n", New: "type Permissions struct {\n	Clock []string\n"},
-		{File: "manifests/kinds.go", Old: "type Grant struct {\n", New: "type Grant struct {\n	Clock []ClockGrant\n"},
 		{File: "manifests/kinds.go", Old: "type Grants struct {\n", New: "type Grants struct {\n	Clock []ClockGrant\n"},
 		{File: "manifests/kinds.go", Old: "type Deny struct {\n", New: "type Deny struct {\n	Clock string\n"},
 

@@ -74,7 +74,7 @@ func ExampleGrants_Elements() {
 }
 
 func ExamplePolicyLine() {
-	rule := manifests.Grant{Tools: []string{"fetch"}, Files: []manifests.FileGrant{{Path: permission.NewGuestPath("/project")}}}.Rule()
+	rule := manifests.Grants{Files: []manifests.FileGrant{{Path: permission.NewGuestPath("/project")}}}.Rule("fetch")
 	fmt.Println(string(rule))
 	fmt.Println(manifests.PolicyLine(rule))
 	// Output:

@@ -38,15 +38,9 @@ type Grant struct {
 	// Tools are names, or globs as in path.Match. There is at least one.
 	Tools []string
 	// Source, if not empty, is the folder or manifest from which tools must have been loaded.
-	Source  string
-	Files   []FileGrant
-	Network []NetworkGrant
-	Secrets []SecretGrant
-	Context []ContextGrant
-	Env     []EnvGrant
-	Calls   []CallGrant
-	// Functions are those of the embedding program.
-	Functions []FunctionGrant
+	Source string
+	// Grants are the permissions. The fields after Functions are not used: a [Policy] has separate lists for them.
+	Grants
 }
 
 // Grants are what the operator grants to one tool. The tool gets what its manifest requests and
@@ -103,11 +97,12 @@ type asking struct {
 // giving is the part of a kind in an element of a policy's grants. Make one with [grants].
 type giving struct {
 	key   string
-	read  func(r *reader, n *node, at string, g *Grant)
-	write func(g Grant) *node // for receipts
-	// bind copies the elements and sets the grant's binding on each that does not have its own.
-	bind func(g *Grant)
-	hand func(from Grant, to *Grants)
+	read  func(r *reader, n *node, at string, g *Grants)
+	write func(g Grants) *node // for receipts
+	// bind copies the elements and sets the binding on each that does not have its own.
+	bind func(g *Grants, binding Binding)
+	// hand appends the elements of one to those of the other.
+	hand func(from Grants, to *Grants)
 	say  func(g Grants) []Element
 }
 
@@ -123,19 +118,21 @@ type taking struct {
 func grants[G any, P interface {
 	*G
 	Inherit(Binding) Binding
-}](key string, in func(*Grant) *[]G, of func(*Grants) *[]G, read func(*reader, *node, string) []G, write func([]G) *node, about func(G) Element) *giving {
+}](
+	key string, of func(*Grants) *[]G, read func(*reader, *node, string) []G, write func([]G) *node, about func(G) Element,
+) *giving {
 	return &giving{
 		key:   key,
-		read:  func(r *reader, n *node, at string, g *Grant) { *in(g) = read(r, n, at) },
-		write: func(g Grant) *node { return write(*in(&g)) },
-		bind: func(g *Grant) {
-			elements := slices.Clone(*in(g))
+		read:  func(r *reader, n *node, at string, g *Grants) { *of(g) = read(r, n, at) },
+		write: func(g Grants) *node { return write(*of(&g)) },
+		bind: func(g *Grants, binding Binding) {
+			elements := slices.Clone(*of(g))
 			for i := range elements {
-				P(&elements[i]).Inherit(g.Binding)
+				P(&elements[i]).Inherit(binding)
 			}
-			*in(g) = elements
+			*of(g) = elements
 		},
-		hand: func(from Grant, to *Grants) { *of(to) = append(*of(to), *in(&from)...) },
+		hand: func(from Grants, to *Grants) { *of(to) = append(*of(to), *of(&from)...) },
 		say: func(g Grants) []Element {
 			var said []Element
 			for i, element := range *of(&g) {
@@ -252,7 +249,7 @@ func requestMembers(p Permissions) []member {
 }
 
 // grantMembers returns a grant's permissions as members of an object, sorted by key.
-func grantMembers(g Grant) []member {
+func grantMembers(g Grants) []member {
 	var members []member
 	for _, k := range kinds() {
 		if k.gives != nil {
@@ -276,7 +273,7 @@ func (r *reader) permissions(n *node, at string) (p Permissions) {
 }
 
 // grantFields returns the keys of a grant that grant something, sorted.
-func (r *reader) grantFields(g *Grant) []field {
+func (r *reader) grantFields(g *Grants) []field {
 	var fields []field
 	for _, k := range kinds() {
 		if k.gives != nil {

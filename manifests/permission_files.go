@@ -75,7 +75,7 @@ func files() kind {
 			},
 			write: func(p Permissions) *node { return listed(p.Files, fileNode) },
 		},
-		gives: grants("files", func(g *Grant) *[]FileGrant { return &g.Files }, func(g *Grants) *[]FileGrant { return &g.Files },
+		gives: grants("files", func(g *Grants) *[]FileGrant { return &g.Files },
 			(*reader).fileGrants, listing(fileGrantNode), FileGrant.element),
 		takes: &taking{
 			key:  "files",

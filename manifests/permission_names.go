@@ -43,7 +43,7 @@ const maxEnvValue = 32 << 10 // bytes
 func contextValues() kind {
 	return kind{
 		name: "context", // a manifest requests it in a separate list, beside its permissions
-		gives: grants("context", func(g *Grant) *[]ContextGrant { return &g.Context }, func(g *Grants) *[]ContextGrant { return &g.Context },
+		gives: grants("context", func(g *Grants) *[]ContextGrant { return &g.Context },
 			func(r *reader, n *node, at string) []ContextGrant {
 				return namedGrants(r, n, at, maxContext, r.parameter, func(b Binding, name string) ContextGrant { return ContextGrant{b, name} })
 			},
@@ -66,7 +66,7 @@ func environment() kind {
 			key: "env", read: func(r *reader, n *node, at string, p *Permissions) { p.Env = distinctOf(r, maxList, r.setting)(n, at) },
 			write: func(p Permissions) *node { return listed(p.Env, textOf) },
 		},
-		gives: grants("env", func(g *Grant) *[]EnvGrant { return &g.Env }, func(g *Grants) *[]EnvGrant { return &g.Env },
+		gives: grants("env", func(g *Grants) *[]EnvGrant { return &g.Env },
 			(*reader).envGrants, variablesNode, func(e EnvGrant) Element {
 				s := envElement(e.Name)
 				s.Key = keypath.Key("env", e.Name)
@@ -113,7 +113,7 @@ func tools() kind {
 			key: "tools", read: func(r *reader, n *node, at string, p *Permissions) { p.Tools = distinctOf(r, maxList, r.name)(n, at) },
 			write: func(p Permissions) *node { return listed(p.Tools, textOf) },
 		},
-		gives: grants("calls", func(g *Grant) *[]CallGrant { return &g.Calls }, func(g *Grants) *[]CallGrant { return &g.Calls },
+		gives: grants("calls", func(g *Grants) *[]CallGrant { return &g.Calls },
 			func(r *reader, n *node, at string) []CallGrant {
 				return namedGrants(r, n, at, maxList, r.name, func(b Binding, name string) CallGrant { return CallGrant{b, name} })
 			},
@@ -175,7 +175,7 @@ func functions() kind {
 			},
 			write: func(p Permissions) *node { return listed(p.Functions, textOf) },
 		},
-		gives: grants("functions", func(g *Grant) *[]FunctionGrant { return &g.Functions }, func(g *Grants) *[]FunctionGrant { return &g.Functions },
+		gives: grants("functions", func(g *Grants) *[]FunctionGrant { return &g.Functions },
 			func(r *reader, n *node, at string) []FunctionGrant {
 				return namedGrants(r, n, at, maxList, read(r), func(b Binding, name string) FunctionGrant { return FunctionGrant{b, name} })
 			},

@@ -70,7 +70,7 @@ func network() kind {
 			},
 			write: func(p Permissions) *node { return listed(p.Network, requestNode) },
 		},
-		gives: grants("network", func(g *Grant) *[]NetworkGrant { return &g.Network }, func(g *Grants) *[]NetworkGrant { return &g.Network },
+		gives: grants("network", func(g *Grants) *[]NetworkGrant { return &g.Network },
 			(*reader).networkGrants, listing(networkGrantNode), NetworkGrant.element),
 		takes: &taking{
 			key:  "network",

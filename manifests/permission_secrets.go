@@ -82,7 +82,7 @@ func secrets() kind {
 			},
 			write: func(p Permissions) *node { return listed(p.Secrets, secretNode) },
 		},
-		gives: grants("secrets", func(g *Grant) *[]SecretGrant { return &g.Secrets }, func(g *Grants) *[]SecretGrant { return &g.Secrets },
+		gives: grants("secrets", func(g *Grants) *[]SecretGrant { return &g.Secrets },
 			(*reader).secretGrants, listing(secretGrantNode), SecretGrant.element),
 		takes: &taking{
 			key: "secret", read: func(r *reader, n *node, at string, d *Deny) { d.Secret = r.secret(n, at) },

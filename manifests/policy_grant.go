@@ -46,7 +46,7 @@ func (g Grant) addTo(all *Grants) {
 	g.bind()
 	for _, k := range kinds() {
 		if k.gives != nil {
-			k.gives.hand(g, all)
+			k.gives.hand(g.Grants, all)
 		}
 	}
 }
@@ -55,7 +55,7 @@ func (g Grant) addTo(all *Grants) {
 func (g *Grant) bind() {
 	for _, k := range kinds() {
 		if k.gives != nil {
-			k.gives.bind(g)
+			k.gives.bind(&g.Grants, g.Binding)
 		}
 	}
 }
@@ -106,7 +106,7 @@ func (r *reader) grant(n *node, path string) Grant {
 		required("tools", toolsExample, &g.Tools, r.patterns),
 		optional("source", &g.Source, r.hostPath),
 		optional("sha256", &g.SHA256, r.digest),
-	}, r.grantFields(&g)...)...)
+	}, r.grantFields(&g.Grants)...)...)
 	g.bind()
 	return g
 }

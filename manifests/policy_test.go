@@ -84,11 +84,12 @@ func TestLoadPolicyReadsGrants(t *testing.T) {
 	}
 	assert.Equal(t, manifests.Grant{
 		Binding: pinned("21"), Tools: []string{"file_*"}, Source: host("testdata/policy/valid/wasm-tools"),
-		Context: []manifests.ContextGrant{{Binding: pinned("24"), Name: "project_id"}, {Binding: pinned("24"), Name: "tenant"}},
-		Env:     []manifests.EnvGrant{{Binding: pinned("26"), Name: "LANG", Value: "C"}, {Binding: pinned("27"), Name: "GREETING", Value: "hello,\n world "}},
-		Files: []manifests.FileGrant{
-			{Binding: pinned("29"), Path: permission.NewGuestPath("/project"), Host: permission.NewHostTemplate(host("testdata/policy/valid/workspaces/{project_id}")), Access: manifests.AccessReadWrite, Quota: manifests.Quota{Bytes: 256 << 20, Files: 1000}},
-			{Binding: pinned("30"), Path: permission.NewGuestPath("/shared"), Host: permission.NewHostTemplate(host("/srv/shared")), Access: manifests.AccessRead},
+		Grants: manifests.Grants{Context: []manifests.ContextGrant{{Binding: pinned("24"), Name: "project_id"}, {Binding: pinned("24"), Name: "tenant"}},
+			Env: []manifests.EnvGrant{{Binding: pinned("26"), Name: "LANG", Value: "C"}, {Binding: pinned("27"), Name: "GREETING", Value: "hello,\n world "}},
+			Files: []manifests.FileGrant{
+				{Binding: pinned("29"), Path: permission.NewGuestPath("/project"), Host: permission.NewHostTemplate(host("testdata/policy/valid/workspaces/{project_id}")), Access: manifests.AccessReadWrite, Quota: manifests.Quota{Bytes: 256 << 20, Files: 1000}},
+				{Binding: pinned("30"), Path: permission.NewGuestPath("/shared"), Host: permission.NewHostTemplate(host("/srv/shared")), Access: manifests.AccessRead},
+			},
 		},
 	}, p.Grants[0])
 	assert.Equal(t, []manifests.NetworkGrant{
@@ -357,7 +358,7 @@ func TestForComparesSources(t *testing.T) {
 		{"./tools", "./..tools", false},
 		{".", "..tools", true},
 	} {
-		p := &manifests.Policy{Grants: []manifests.Grant{{Tools: []string{"a"}, Source: c.source, Context: manifests.GrantContext("x")}}}
+		p := &manifests.Policy{Grants: []manifests.Grant{{Tools: []string{"a"}, Source: c.source, Grants: manifests.Grants{Context: manifests.GrantContext("x")}}}}
 		assert.Equal(t, c.want, len(p.For("a", c.from).Context) == 1, "%s, loaded from %q", c.source, c.from)
 	}
 }
@@ -366,8 +367,9 @@ func TestForPinsEveryElement(t *testing.T) {
 	b := manifests.Binding{Origin: "somewhere", SHA256: "9f"}
 	own := manifests.Binding{Origin: "elsewhere"}
 	p := &manifests.Policy{Grants: []manifests.Grant{{
-		Binding: b, Tools: []string{"a"}, Context: manifests.GrantContext("x"), Files: []manifests.FileGrant{{Binding: own, Path: permission.NewGuestPath("/a")}},
-		Network: make([]manifests.NetworkGrant, 1), Secrets: make([]manifests.SecretGrant, 1), Env: make([]manifests.EnvGrant, 1), Calls: make([]manifests.CallGrant, 1),
+		Binding: b, Tools: []string{"a"}, Grants: manifests.Grants{Context: manifests.GrantContext("x"), Files: []manifests.FileGrant{{Binding: own, Path: permission.NewGuestPath("/a")}},
+			Network: make([]manifests.NetworkGrant, 1), Secrets: make([]manifests.SecretGrant, 1), Env: make([]manifests.EnvGrant, 1), Calls: make([]manifests.CallGrant, 1),
+		},
 	}}}
 	given := p.For("a", "")
 	assert.Equal(t, b, given.Context[0].Binding)

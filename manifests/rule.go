@@ -23,16 +23,16 @@ func ContextRule(names ...string) json.RawMessage {
 	return manifestRule(objectOf(keyed("context", listed(names, textOf))))
 }
 
-// Rule returns the grant as an element of a policy's grants, without defaults:
-// {"tools":["fetch_page"],"network":[{"host":"api.example.com"}]}. It names tools but has no source
+// Rule returns the permissions as an element of a policy's grants for some tools, without defaults:
+// {"tools":["fetch_page"],"network":[{"host":"api.example.com"}]}. It has no source
 // and no digest. Values that only the operator knows are omitted or null: host directories, values
-// of variables, files, and empty hosts of secrets. A grant that gives nothing has no rule.
-func (g Grant) Rule() json.RawMessage {
+// of variables, files, and empty hosts of secrets. Grants without permissions have no rule.
+func (g Grants) Rule(tools ...string) json.RawMessage {
 	gives := objectOf(grantMembers(g)...)
 	if len(gives.members) == 0 {
 		return nil
 	}
-	return policyRule(objectOf(append([]member{keyed("tools", listed(g.Tools, textOf))}, gives.members...)...))
+	return policyRule(objectOf(append([]member{keyed("tools", listed(tools, textOf))}, gives.members...)...))
 }
 
 // Rule returns the source as a key of a policy, with null for a fixed value:

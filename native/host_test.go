@@ -32,9 +32,10 @@ func beside(t *testing.T, project string, functions ...registry.Tool) *caisson.H
 	root, err := guests.Compile(t.Context(), "wasm-tools/calculator", "wasm-tools/files", "examples/digest")
 	require.NoError(t, err)
 	policy := &manifests.Policy{Grants: []manifests.Grant{{
-		Tools: []string{"*"}, Context: manifests.GrantContext("project_id"),
-		Files: []manifests.FileGrant{manifests.GrantDirectory("/project", filepath.Join(project, "{project_id}"), manifests.AccessReadWrite)},
-		Calls: []manifests.CallGrant{{Tool: "fetch_page"}},
+		Tools: []string{"*"}, Grants: manifests.Grants{Context: manifests.GrantContext("project_id"),
+			Files: []manifests.FileGrant{manifests.GrantDirectory("/project", filepath.Join(project, "{project_id}"), manifests.AccessReadWrite)},
+			Calls: []manifests.CallGrant{{Tool: "fetch_page"}},
+		},
 	}}}
 	var sources []string
 	for _, folder := range []string{"wasm-tools/calculator", "wasm-tools/files", "examples/digest"} {

@@ -129,7 +129,8 @@ func (o *options) interpreterFolder() (interpreter.Folder, error) {
 // policy returns the flags as a policy: grants to every tool that requests them, and which calls
 // require approval.
 func (o *options) policy() *manifests.Policy {
-	given := manifests.Grant{Tools: []string{"*"}, Files: o.mounts, Network: o.networks, Secrets: o.secrets, Calls: o.calls}
+	given := manifests.Grant{Tools: []string{"*"}}
+	given.Files, given.Network, given.Secrets, given.Calls = o.mounts, o.networks, o.secrets, o.calls
 	for _, value := range o.context {
 		// Guests see origins in receipts, so they contain no value and no host path.
 		origin := manifests.Binding{Origin: "--context " + value.key}

@@ -195,7 +195,7 @@ func FuzzNetworkFlag(f *testing.F) {
 		again.Origin = got.Origin
 		assert.Equal(t, got, again)
 		// It can be shown as a rule, and that as a flag again.
-		rule := manifests.Grant{Tools: []string{"a"}, Network: []manifests.NetworkGrant{got}}.Rule()
+		rule := manifests.Grants{Network: []manifests.NetworkGrant{got}}.Rule("a")
 		require.NotNil(t, rule)
 		require.NotEmpty(t, view.RemedyOf(tool.Allow{Grant: rule}, "").Flags)
 	})
@@ -269,12 +269,11 @@ func flagHost(host string, ports []int) string {
 // is about.
 func TestFlagsAreRead(t *testing.T) {
 	network := manifests.NetworkPermission{Host: "*.example.com", Ports: []int{80, 8443}, Methods: []string{"POST"}, Schemes: []string{"https", "http"}}
-	rule := manifests.Grant{
-		Tools: []string{"a"}, Network: []manifests.NetworkGrant{{NetworkPermission: network}}, Calls: []manifests.CallGrant{{Tool: "b"}},
+	rule := manifests.Grants{Network: []manifests.NetworkGrant{{NetworkPermission: network}}, Calls: []manifests.CallGrant{{Tool: "b"}},
 		Secrets: []manifests.SecretGrant{{Name: "K", From: manifests.SecretSource{Env: "K"}, Host: "::1"}},
 		Files:   []manifests.FileGrant{{Path: permission.NewGuestPath("/a b"), Access: manifests.AccessReadWrite}},
 		Context: manifests.GrantContext("p"),
-	}.Rule()
+	}.Rule("a")
 	var o options
 	command := &cobra.Command{}
 	o.policyFlags(command)

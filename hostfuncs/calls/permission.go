@@ -49,7 +49,7 @@ func request(name string) json.RawMessage {
 
 // allowGrant returns the grant that lets a tool be called.
 func (p *Permission) allowGrant(name string) tool.Allow {
-	return tool.Allow{Grant: manifests.Grant{Tools: []string{p.tool}, Calls: []manifests.CallGrant{{Tool: name}}}.Rule()}
+	return tool.Allow{Grant: manifests.Grants{Calls: []manifests.CallGrant{{Tool: name}}}.Rule(p.tool)}
 }
 
 // check returns nil if the tool may be called, else a receipt that the caller may keep. The name

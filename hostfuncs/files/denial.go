@@ -72,7 +72,7 @@ func (w wanted) allow(name string) tool.Allow {
 		allow.Manifest = manifests.Permissions{Files: []manifests.FilePermission{{Path: guest, Access: w.access}}}.Rule()
 	}
 	if !w.granted {
-		allow.Grant = manifests.Grant{Tools: []string{name}, Files: []manifests.FileGrant{{Path: guest, Access: w.access}}}.Rule()
+		allow.Grant = manifests.Grants{Files: []manifests.FileGrant{{Path: guest, Access: w.access}}}.Rule(name)
 	}
 	return allow
 }

@@ -186,7 +186,7 @@ func (p *effective) addressReceipt(l *location, method string, why *refusal) too
 
 // grantFor returns the rule that grants something to the tool.
 func (p *effective) grantFor(grant manifests.NetworkGrant) json.RawMessage {
-	return manifests.Grant{Tools: []string{p.tool}, Network: []manifests.NetworkGrant{grant}}.Rule()
+	return manifests.Grants{Network: []manifests.NetworkGrant{grant}}.Rule(p.tool)
 }
 
 // decisions returns the decision on each request of the manifest.

@@ -286,7 +286,7 @@ func (d *decider) allowGrant(request request) tool.Allow {
 
 // ruleFor returns the rule that grants a secret to a tool.
 func ruleFor(name string, grant manifests.SecretGrant) json.RawMessage {
-	return manifests.Grant{Tools: []string{name}, Secrets: []manifests.SecretGrant{grant}}.Rule()
+	return manifests.Grants{Secrets: []manifests.SecretGrant{grant}}.Rule(name)
 }
 
 // shownOrigin returns an origin without the directory of the operator's file.

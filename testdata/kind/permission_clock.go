@@ -12,18 +12,18 @@ func clock() kind {
 	return kind{
 		name: "clock",
 		asks: &asking{
-			key: "clock",
+			key:   "clock",
 			read:  func(r *reader, n *node, at string, p *Permissions) { p.Clock = distinctOf(r, maxList, r.name)(n, at) },
 			write: func(p Permissions) *node { return listed(p.Clock, textOf) },
 		},
 		gives: grants("clock",
-			func(g *Grant) *[]ClockGrant { return &g.Clock }, func(g *Grants) *[]ClockGrant { return &g.Clock },
+			func(g *Grants) *[]ClockGrant { return &g.Clock },
 			func(r *reader, n *node, at string) []ClockGrant {
 				return namedGrants(r, n, at, maxList, r.name, func(b Binding, zone string) ClockGrant { return ClockGrant{b, zone} })
 			},
 			listing(func(c ClockGrant) *node { return textOf(c.Zone) }), func(c ClockGrant) Element { return zoneElement(c.Zone) }),
 		takes: &taking{
-			key: "clock",
+			key:  "clock",
 			read: func(r *reader, n *node, at string, d *Deny) { d.Clock = r.name(n, at) },
 			say:  func(d Deny) (Element, bool) { return zoneElement(d.Clock), d.Clock != "" },
 		},

@@ -255,7 +255,7 @@ func mountOf(request manifests.FilePermission, grant fileGrant, access manifests
 }
 
 func fileAllow(toolName string, guest permission.GuestPath, access manifests.Access) tool.Allow {
-	return tool.Allow{Grant: manifests.Grant{Tools: []string{toolName}, Files: []manifests.FileGrant{{Path: guest, Access: access}}}.Rule()}
+	return tool.Allow{Grant: manifests.Grants{Files: []manifests.FileGrant{{Path: guest, Access: access}}}.Rule(toolName)}
 }
 
 const filesKind permission.Kind = "files"

@@ -141,7 +141,7 @@ func (p *Permit) decideContext(o Options) (err error) {
 
 // AllowContext returns the grant that lets a tool have a context value.
 func AllowContext(toolName, name string) tool.Allow {
-	return tool.Allow{Grant: manifests.Grant{Tools: []string{toolName}, Context: manifests.GrantContext(name)}.Rule()}
+	return tool.Allow{Grant: manifests.Grants{Context: manifests.GrantContext(name)}.Rule(toolName)}
 }
 
 func (p *Permit) decideEnv(o Options) (err error) {
@@ -151,7 +151,7 @@ func (p *Permit) decideEnv(o Options) (err error) {
 		}
 	}
 	decisions, effective := o.Grants.NameRules("env", o.Manifest.Permissions.Env, o.Module).DecideNames(notNamed, func(name string) tool.Allow {
-		return tool.Allow{Grant: manifests.Grant{Tools: []string{o.Manifest.Name}, Env: []manifests.EnvGrant{{Name: name}}}.Rule()}
+		return tool.Allow{Grant: manifests.Grants{Env: []manifests.EnvGrant{{Name: name}}}.Rule(o.Manifest.Name)}
 	})
 	for _, d := range decisions {
 		if grant, granted := effective[d.Requested]; granted {
