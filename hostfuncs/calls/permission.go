@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
@@ -23,13 +24,13 @@ const kind permission.Kind = "tools"
 
 // New returns the permission of a tool, whose manifest requests to call others by these names. The
 // module is its digest in lower-case hex digits, or empty if it is not known. A denied name is
-// excluded from every grant, but aliases of the tool are not. New fails with an [*Error] if a grant
+// excluded from every grant, but aliases of the tool are not. New fails with an [*hostfuncs.Error] if a grant
 // names what is not a valid tool name.
 func New(toolName string, requests []string, grants manifests.Grants, module string) (*Permission, error) {
 	for _, grant := range grants.Calls {
 		if request(grant.Tool) == nil {
-			return nil, &Error{
-				Op: "new", Kind: ErrInvalid,
+			return nil, &hostfuncs.Error{
+				Op: "new", Kind: hostfuncs.ErrInvalid,
 				Message: fmt.Sprintf("%s: %q is not the name of a tool", cmp.Or(grant.Origin, permission.Operator), grant.Tool),
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/hostfuncs/calls"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
@@ -62,7 +63,7 @@ func TestReceiptsAreTheCallersToKeep(t *testing.T) {
 func TestGrantsThatMakeNoSense(t *testing.T) {
 	for _, name := range []string{"", "*", "file_*", "a b", "é", strings.Repeat("a", 65)} {
 		_, err := calls.New("research", nil, manifests.Grants{Calls: grants("fine", name)}, "")
-		require.ErrorIs(t, err, calls.ErrInvalid, name)
+		require.ErrorIs(t, err, hostfuncs.ErrInvalid, name)
 		assert.ErrorContains(t, err, "caisson.yaml:3")
 	}
 }

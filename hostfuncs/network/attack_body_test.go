@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/manifests"
 )
 
@@ -72,7 +73,7 @@ func TestEncodedAnswersDoNotHideSecrets(t *testing.T) {
 			assert.Equal(t, "[secret API_KEY]", string(answer.Body), path)
 		}
 		for _, path := range []string{"/deflate", "/twice", "/lines"} {
-			require.ErrorIs(t, errOf(session.Do(t.Context(), Request{URL: s.at("127.0.0.1", path), Headers: headers})), ErrIO, path)
+			require.ErrorIs(t, errOf(session.Do(t.Context(), Request{URL: s.at("127.0.0.1", path), Headers: headers})), hostfuncs.ErrIO, path)
 		}
 	}
 }
@@ -143,7 +144,7 @@ func TestAttackAnswersThatTakeLongToMask(t *testing.T) {
 		failed := 0
 		for id := range MaxInFlight {
 			if _, err := session.Receive(t.Context(), id+1); err != nil {
-				require.ErrorIs(t, err, ErrUnavailable)
+				require.ErrorIs(t, err, hostfuncs.ErrUnavailable)
 				failed++
 			}
 		}
@@ -197,7 +198,7 @@ func TestAttackOverhead(t *testing.T) {
 			read, err := io.Copy(io.Discard, answer.Body)
 			require.GreaterOrEqual(t, <-sent, int64(flood), "the attack must work on net/http's client: %v after %d bytes", err, read)
 			_, err = get(t, s.open(t), s.url())
-			require.ErrorIs(t, err, ErrIO)
+			require.ErrorIs(t, err, hostfuncs.ErrIO)
 			require.ErrorIs(t, err, errOverhead)
 			assert.Less(t, <-sent, int64(flood))
 		})

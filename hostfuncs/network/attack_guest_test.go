@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/manifests"
 )
 
@@ -153,7 +154,7 @@ func TestHeadersThatOverrideTheRequest(t *testing.T) {
 		"X-HTTP-Method-Override", "x-http-method", "X_Method_Override", "X-Original-URL", "X-Rewrite-URL", "X-Forwarded-Host", "Forwarded", "X-Host",
 		"X-Original-URI", "X-Forwarded-Path", "X_Forwarded_Server", "X-HTTP-Host-Override", "Destination", "Proxy", "Content_Length", "Transfer_Encoding",
 	} {
-		require.ErrorIs(t, errOf(session.Do(t.Context(), Request{Method: http.MethodPost, URL: s.at("127.0.0.1", "/"), Headers: [][2]string{{name, "DELETE"}}})), ErrInvalid, name)
+		require.ErrorIs(t, errOf(session.Do(t.Context(), Request{Method: http.MethodPost, URL: s.at("127.0.0.1", "/"), Headers: [][2]string{{name, "DELETE"}}})), hostfuncs.ErrInvalid, name)
 	}
 	assert.Zero(t, s.requests.Load())
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/manifests"
 )
 
@@ -213,7 +214,7 @@ func TestAttackRedirectLoop(t *testing.T) {
 
 	session := open(t, Options{Requests: everything(s.port), Grants: []manifests.NetworkGrant{grantOf(s.permission("127.0.0.1"))}})
 	_, err := get(t, session, s.at("127.0.0.1", "/"))
-	var failed *Error
+	var failed *hostfuncs.Error
 	require.ErrorAs(t, err, &failed)
 	assert.Equal(t, "http_redirects", failed.Limit)
 	assert.EqualValues(t, maxRedirects, failed.Value)
@@ -233,7 +234,7 @@ func TestAttackRedirectURL(t *testing.T) {
 			w.WriteHeader(http.StatusFound)
 		})
 		session := open(t, Options{Requests: everything(s.port, 80), Grants: []manifests.NetworkGrant{grantOf(everything(s.port, 80)[0]), grantOf(s.permission("127.0.0.1"))}})
-		require.ErrorIs(t, errOf(get(t, session, s.at("127.0.0.1", "/"))), ErrIO, location)
+		require.ErrorIs(t, errOf(get(t, session, s.at("127.0.0.1", "/"))), hostfuncs.ErrIO, location)
 		assert.EqualValues(t, 1, s.requests.Load())
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
@@ -28,7 +29,7 @@ type Client struct {
 func New(options Options) (*Client, error) {
 	permission, err := readPermission(options)
 	if err != nil {
-		return nil, &Error{Op: "new", Kind: ErrInvalid, Message: err.Error(), cause: err}
+		return nil, &hostfuncs.Error{Op: "new", Kind: hostfuncs.ErrInvalid, Message: err.Error(), Cause: err}
 	}
 	c := &Client{
 		permission: permission,
@@ -60,7 +61,7 @@ func (c *Client) Reaches(host string, schemes []string, ports []int) bool {
 }
 
 // Close cancels the requests of all sessions and waits for them. Later requests fail with
-// [ErrUnavailable]. Close may be called more than once. Open sessions keep their idle connections
+// [hostfuncs.ErrUnavailable]. Close may be called more than once. Open sessions keep their idle connections
 // until they are closed, but at most for a few seconds.
 func (c *Client) Close() error {
 	c.running.close()

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
@@ -237,10 +238,10 @@ func TestPropertyNothingArrivesWhereItMayNot(t *testing.T) {
 			switch {
 			case err == nil:
 				answered++
-			case isKind(err, ErrDenied):
+			case isKind(err, hostfuncs.ErrDenied):
 				refused++
 			default:
-				require.True(t, isKind(err, ErrLimit) || isKind(err, ErrIO), "%v", err)
+				require.True(t, isKind(err, hostfuncs.ErrLimit) || isKind(err, hostfuncs.ErrIO), "%v", err)
 			}
 			c.mu.Lock()
 			checkArrivals(t, options, target, c.arrived[from:])

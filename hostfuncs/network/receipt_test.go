@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/internal/permission/permissiontest"
 	"github.com/caisson-run/caisson/manifests"
@@ -83,7 +84,7 @@ func TestReceipts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			options := Options{Tool: "fetch", Requests: c.requests, Grants: c.grants}
 			s := open(t, options)
-			require.ErrorIs(t, errOf(s.Do(t.Context(), Request{Method: c.method, URL: c.target})), ErrDenied)
+			require.ErrorIs(t, errOf(s.Do(t.Context(), Request{Method: c.method, URL: c.target})), hostfuncs.ErrDenied)
 			require.Len(t, s.Journal.Denials(), 1)
 			receipt := s.Journal.Denials()[0]
 			assert.Equal(t, c.rule, receipt.Rule)

@@ -3,6 +3,7 @@ package network
 import (
 	"net/http"
 
+	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -16,11 +17,11 @@ func isRedirect(answer *http.Response) bool {
 }
 
 // follow prepares the next hop of a redirect, and checks it against the permission like the first.
-func (e *exchange) follow(answer *http.Response) *Error {
+func (e *exchange) follow(answer *http.Response) *hostfuncs.Error {
 	text := answer.Header.Get("Location")
 	to, err := e.hop.location.resolve(text)
 	if err != nil {
-		return &Error{Op: "request", Kind: ErrIO, Message: "the server sent an invalid redirect: " + err.Error(), cause: err}
+		return &hostfuncs.Error{Op: "request", Kind: hostfuncs.ErrIO, Message: "the server sent an invalid redirect: " + err.Error(), Cause: err}
 	}
 	from := e.hop.location
 	e.hop, e.from = e.hop.redirected(answer.StatusCode, to), from

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/hostfuncs/secrets"
 	"github.com/caisson-run/caisson/manifests"
 )
@@ -180,7 +181,7 @@ func TestSecretInBody(t *testing.T) {
 	require.NoError(t, errOf(session.Do(t.Context(), request)))
 	assert.JSONEq(t, `{"n":1,"key":"`+theSecret+`"}`, got)
 	request.Body = []byte(`[1]`)
-	require.ErrorIs(t, errOf(session.Do(t.Context(), request)), ErrInvalid)
+	require.ErrorIs(t, errOf(session.Do(t.Context(), request)), hostfuncs.ErrInvalid)
 	assert.EqualValues(t, 1, s.requests.Load())
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/hostfuncs/network"
 	"github.com/caisson-run/caisson/internal/guests"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
@@ -119,7 +120,7 @@ type echo struct {
 
 func (n *echo) Do(_ context.Context, r network.Request) (network.Response, error) {
 	if strings.Contains(r.URL, "bad") {
-		return network.Response{}, &network.Error{Op: "request", Kind: network.ErrIO, Message: "no such host"}
+		return network.Response{}, &hostfuncs.Error{Op: "request", Kind: hostfuncs.ErrIO, Message: "no such host"}
 	}
 	return network.Response{Status: 200, URL: r.URL, Headers: append(r.Headers, [2]string{"X-Method", r.Method}), Body: r.Body}, nil
 }
