@@ -42,7 +42,7 @@ type stored struct {
 
 // Save checks and stores an agent, in place of any with its name. The error is an [*Error] with all problems if
 // something in the agent is wrong, such as an unknown tool. Then nothing is stored.
-func (s Store) Save(tenant string, agent Agent, tools Tools) error {
+func (s Store) Save(tenant string, agent Agent, tools toolSet) error {
 	if !utf8.ValidString(tenant) {
 		return &Error{[]string{"the tenant's name is not valid UTF-8"}}
 	}
@@ -67,7 +67,7 @@ func (s Store) Save(tenant string, agent Agent, tools Tools) error {
 
 // Load returns an agent, and the names in it of tools that there are no longer, which its AllowedTools do not have. The
 // error wraps [ErrNotFound] or [ErrDamaged].
-func (s Store) Load(tenant, name string, tools Tools) (agent Agent, unknown []string, err error) {
+func (s Store) Load(tenant, name string, tools toolSet) (agent Agent, unknown []string, err error) {
 	if !agentName.MatchString(name) {
 		return Agent{}, nil, fmt.Errorf("%w: %s", ErrNotFound, tool.Shown(name, 64))
 	}
@@ -79,7 +79,7 @@ func (s Store) Load(tenant, name string, tools Tools) (agent Agent, unknown []st
 	return load(root, tenant, name, tools)
 }
 
-func load(root *os.Root, tenant, name string, tools Tools) (agent Agent, unknown []string, err error) {
+func load(root *os.Root, tenant, name string, tools toolSet) (agent Agent, unknown []string, err error) {
 	content, err := folder.Read(root, fileOf(name), maxFile)
 	if errors.Is(err, folder.ErrTooLarge) || errors.Is(err, folder.ErrIrregular) {
 		return Agent{}, nil, fmt.Errorf("%w: %s: %w", ErrDamaged, name, err)

@@ -56,7 +56,7 @@ type Grants struct {
 	Functions []FunctionGrant
 	Deny      []Deny
 	// Approved lets calls of a destructive tool run without approval of each call.
-	Approved []ApprovalGrant
+	Approved []Binding
 	// Ask makes every call require approval, even if Approved is set. Each element says where this
 	// is written, for display: "caisson.yaml:14".
 	Ask []string

@@ -1,11 +1,11 @@
 package manifests
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 
 	"github.com/caisson-run/caisson/internal/keypath"
+	"github.com/caisson-run/caisson/internal/permission"
 )
 
 // Each of these kinds names one thing: a context value, an environment variable, a tool, a function.
@@ -155,17 +155,10 @@ type FunctionGrant struct {
 	Name string
 }
 
-// functionName matches the names of host functions in permissions.
-var functionName = regexp.MustCompile(`^[A-Za-z0-9_.:/@$-]{1,256}$`)
-
-// IsFunctionName reports whether a function of the embedding program can have this name in
-// permissions.
-func IsFunctionName(name string) bool { return functionName.MatchString(name) }
-
 // functions is the kind for functions that the embedding program offers to Extism plug-ins.
 func functions() kind {
 	read := func(r *reader) parser[string] {
-		return r.word(functionName, "write the name of a function, such as lookup, or that of its namespace before it, such as env.lookup")
+		return r.word(permission.FunctionName, "write the name of a function, such as lookup, or that of its namespace before it, such as env.lookup")
 	}
 	return kind{
 		name: "functions",

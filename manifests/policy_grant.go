@@ -35,13 +35,6 @@ func (p *Policy) For(tool, source string) Grants {
 	return given
 }
 
-// Elements returns what the grant gives to its tools.
-func (g Grant) Elements() []Element {
-	var given Grants
-	g.addTo(&given)
-	return given.Elements()
-}
-
 func (g Grant) addTo(all *Grants) {
 	g.bind()
 	for _, k := range kinds() {
@@ -145,9 +138,6 @@ type PolicyApproval struct {
 	Source string
 }
 
-// ApprovalGrant approves all calls of a tool.
-type ApprovalGrant struct{ Binding }
-
 // addApprovals adds the policy's asks and approvals for a tool.
 func (p *Policy) addApprovals(given *Grants, tool, source string) {
 	for _, ask := range p.Ask {
@@ -157,7 +147,7 @@ func (p *Policy) addApprovals(given *Grants, tool, source string) {
 	}
 	for _, approval := range p.Approve {
 		if concerns(approval.Tools, approval.Source, tool, source) {
-			given.Approved = append(given.Approved, ApprovalGrant{approval.Binding})
+			given.Approved = append(given.Approved, approval.Binding)
 		}
 	}
 }

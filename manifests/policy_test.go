@@ -293,18 +293,18 @@ approve:
   - {tools: ["*"], source: ./tools}
   - {tools: [file_delete], sha256: 9F2C0a1b2c3d4e5f60718293a4b5c6d7e8f90a1b2c3d4e5f60718293a4b5c6d7}
 `)
-	bound := manifests.ApprovalGrant{Binding: manifests.Binding{Origin: "caisson.yaml:7", SHA256: "9f2c0a1b2c3d4e5f60718293a4b5c6d7e8f90a1b2c3d4e5f60718293a4b5c6d7"}}
-	everywhere := manifests.ApprovalGrant{Binding: manifests.Binding{Origin: "caisson.yaml:6"}}
+	bound := manifests.Binding{Origin: "caisson.yaml:7", SHA256: "9f2c0a1b2c3d4e5f60718293a4b5c6d7e8f90a1b2c3d4e5f60718293a4b5c6d7"}
+	everywhere := manifests.Binding{Origin: "caisson.yaml:6"}
 	for _, c := range []struct {
 		tool, source string
 		want         manifests.Grants
 	}{
 		{"send_mail", "", manifests.Grants{Ask: []string{"caisson.yaml:3"}}},
-		{"send_mail", "tools/a.tool.yaml", manifests.Grants{Ask: []string{"caisson.yaml:3"}, Approved: []manifests.ApprovalGrant{everywhere}}},
-		{"file_delete", "other", manifests.Grants{Ask: []string{"caisson.yaml:4"}, Approved: []manifests.ApprovalGrant{bound}}},
-		{"file_delete", "tools", manifests.Grants{Ask: []string{"caisson.yaml:4"}, Approved: []manifests.ApprovalGrant{everywhere, bound}}},
+		{"send_mail", "tools/a.tool.yaml", manifests.Grants{Ask: []string{"caisson.yaml:3"}, Approved: []manifests.Binding{everywhere}}},
+		{"file_delete", "other", manifests.Grants{Ask: []string{"caisson.yaml:4"}, Approved: []manifests.Binding{bound}}},
+		{"file_delete", "tools", manifests.Grants{Ask: []string{"caisson.yaml:4"}, Approved: []manifests.Binding{everywhere, bound}}},
 		{"file_", "", manifests.Grants{Ask: []string{"caisson.yaml:4"}}},
-		{"calculator", "tools", manifests.Grants{Approved: []manifests.ApprovalGrant{everywhere}}},
+		{"calculator", "tools", manifests.Grants{Approved: []manifests.Binding{everywhere}}},
 		{"calculator", "", manifests.Grants{}},
 	} {
 		assert.Equal(t, c.want, p.For(c.tool, c.source), "%s, loaded from %q", c.tool, c.source)

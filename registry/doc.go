@@ -20,6 +20,6 @@
 // # Ownership
 //
 // A registry is a value; there is no global one. It owns the tools registered with it, and its
-// Close closes them. The results of [Registry.Clone], [Registry.With] and [Registry.Without] share
+// Close closes them. The results of [Registry.With] and [Registry.Without] share
 // the tools of the original but own only the tools registered with them.
 package registry

@@ -25,7 +25,7 @@ func TestInvokeChecksRegistration(t *testing.T) {
 	require.NotEqual(t, checked.Registration, again.Registration)
 
 	for _, name := range []string{"it", "that"} {
-		for _, r := range []*registry.Registry{first, first.Clone()} {
+		for _, r := range []*registry.Registry{first, first.Without()} {
 			outcome, err := r.Invoke(t.Context(), tool.Invocation{Tool: name, Registration: checked.Registration})
 			require.NoError(t, err)
 			assert.True(t, outcome.Result.Success)

@@ -101,7 +101,7 @@ func TestHiddenToolsAreOffered(t *testing.T) {
 		{"name":"zeta","description":"Does zeta.","parameters":{"type":"object","properties":{"n":{"type":"integer"}}}}]`, string(text))
 	definitions[0].Parameters[0] = 'X'
 	for range 20 {
-		again, err := json.Marshal(r.Clone().Definitions())
+		again, err := json.Marshal(r.Without().Definitions())
 		require.NoError(t, err)
 		assert.Equal(t, string(text), string(again))
 	}

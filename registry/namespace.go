@@ -135,7 +135,7 @@ func (e *entry) otherNames() []Origin {
 func (n namespace) report(keeper *entry, kept, dropped Origin) *DuplicateError {
 	d := DuplicateError{Name: dropped.Name, Kept: kept, Dropped: dropped, Reason: LookAlike}
 	if kept.Name == dropped.Name {
-		d.Reason = SameName
+		d.Reason = "same_name"
 	}
 	reports := n.reports[keeper.origin.Name]
 	if reports == nil {

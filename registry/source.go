@@ -32,11 +32,11 @@ type Found struct {
 	Broken   *manifests.Error // its Names are not empty
 }
 
-// Open opens the tool of a manifest. [Registry.Load] calls it for one manifest at a time. If the
-// error is a [*manifests.Error], the manifest is broken; any other error is not the manifest's.
-type Open func(ctx context.Context, manifest *manifests.Manifest) (Tool, error)
+type opener = func(ctx context.Context, manifest *manifests.Manifest) (Tool, error)
 
-// Load registers the tools of a source in its order. Load the sources in order of precedence.
+// Load registers the tools of a source in its order. Load the sources in order of precedence. It calls open for one
+// manifest at a time, to open its tool. If the error is a [*manifests.Error], the manifest is broken; any other error
+// is not the manifest's.
 //
 // A broken manifest is not an error: [Registry.Broken] reports it. It has no tool, but still holds
 // the names that it claims, so that nobody can take a name by breaking a manifest.
@@ -47,7 +47,9 @@ type Open func(ctx context.Context, manifest *manifests.Manifest) (Tool, error)
 //
 // A tool whose name is taken, or looks like another tool's, is not an error. It is not opened, and
 // [Registry.Duplicates] reports it.
-func (r *Registry) Load(ctx context.Context, source Source, open Open) error {
+func (r *Registry) Load(
+	ctx context.Context, source Source, open func(ctx context.Context, manifest *manifests.Manifest) (Tool, error),
+) error {
 	if source == nil || open == nil {
 		return &Error{Op: "load", Err: fmt.Errorf("%w: the source or the function that opens tools is nil", ErrSource)}
 	}
@@ -57,7 +59,7 @@ func (r *Registry) Load(ctx context.Context, source Source, open Open) error {
 	return nil
 }
 
-func (r *Registry) load(ctx context.Context, source Source, open Open) error {
+func (r *Registry) load(ctx context.Context, source Source, open opener) error {
 	found, err := source.Manifests(ctx)
 	if err != nil {
 		return err
@@ -125,7 +127,7 @@ func (r *Registry) plan(all []*entry) ([]*entry, error) {
 
 // openAll opens the tools of all entries, or none. An entry whose manifest turns out to be broken
 // gets no tool.
-func openAll(ctx context.Context, wanted []*entry, open Open) error {
+func openAll(ctx context.Context, wanted []*entry, open opener) error {
 	var problems []error
 	for _, e := range wanted {
 		if err := ctx.Err(); err != nil {
@@ -148,7 +150,7 @@ func openAll(ctx context.Context, wanted []*entry, open Open) error {
 }
 
 // open opens the tool. The entry keeps the requested manifest, whatever manifest the tool returns.
-func (e *entry) open(ctx context.Context, open Open) error {
+func (e *entry) open(ctx context.Context, open opener) error {
 	if e.broken != nil {
 		return nil
 	}

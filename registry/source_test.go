@@ -150,13 +150,13 @@ func TestAttackBrokenManifest(t *testing.T) {
 				assert.False(t, ok, held)
 				_, err := r.Invoke(t.Context(), tool.Invocation{Tool: held})
 				require.ErrorIs(t, err, tool.UnknownTool)
-				_, ok = r.Clone().Get(held)
+				_, ok = r.Without().Get(held)
 				assert.False(t, ok)
 			}
 			assert.Len(t, r.List(), 3)
 			require.Len(t, r.Broken(), 1)
 			assert.Subset(t, r.Broken()[0].Names, []string{"a", "old_a", "older_a"})
-			assert.Len(t, r.Clone().Broken(), 1)
+			assert.Len(t, r.Without().Broken(), 1)
 
 			require.NoError(t, r.Load(t.Context(), registry.Directory(first, nil), (&opener{}).open))
 			assert.Len(t, r.Broken(), 1, "it is reported once")
@@ -315,7 +315,7 @@ func TestLoadFailsAsAWhole(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		source registry.Source
-		open   registry.Open
+		open   func(context.Context, *manifests.Manifest) (registry.Tool, error)
 		want   error
 	}{
 		"a broken source":          {static{name: "one", err: boom}, never, boom},

@@ -231,7 +231,7 @@ func full(t *testing.T, dir string) *fullTerms {
 				{Binding: b, Name: "KEY", Host: "age.example.com", Place: inQuery, From: manifests.SecretSource{Age: "a", Identity: "i", Key: "K"}},
 			},
 			Context: []manifests.ContextGrant{{Binding: b, Name: "project_id"}}, Env: []manifests.EnvGrant{{Binding: b, Name: "LANG", Value: "C"}},
-			Calls: []manifests.CallGrant{{Binding: b, Tool: "other"}}, Functions: []manifests.FunctionGrant{{Binding: b, Name: "lookup"}}, Approved: []manifests.ApprovalGrant{{Binding: b}}, Ask: []string{"caisson.yaml:9"},
+			Calls: []manifests.CallGrant{{Binding: b, Tool: "other"}}, Functions: []manifests.FunctionGrant{{Binding: b, Name: "lookup"}}, Approved: []manifests.Binding{b}, Ask: []string{"caisson.yaml:9"},
 			Deny: []manifests.Deny{
 				{Origin: "d", Network: &manifests.NetworkDeny{
 					Host: "api.example.com", Ports: []int{443}, Methods: []string{"GET"}, Schemes: []string{"https"}, Paths: []string{"/v1/admin"},

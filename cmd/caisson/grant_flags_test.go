@@ -170,7 +170,7 @@ func TestFlagsAreAPolicyOfTheirOwn(t *testing.T) {
 	flags := &manifests.Policy{Ask: []manifests.PolicyAsk{ask}, Approve: []manifests.PolicyApproval{approval}}
 	given := flags.For("file_delete", "wasm-tools")
 	assert.Equal(t, []string{"--ask file_*"}, given.Ask)
-	assert.Equal(t, []manifests.ApprovalGrant{{Binding: manifests.Binding{Origin: "--approve-tool file_delete"}}}, given.Approved)
+	assert.Equal(t, []manifests.Binding{manifests.Binding{Origin: "--approve-tool file_delete"}}, given.Approved)
 	assert.Zero(t, flags.For("web_search", "wasm-tools"))
 }
 

@@ -11,23 +11,20 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Maker makes a call. It is the function in [tool.Host].
-type Maker func(ctx context.Context, call tool.Call) (tool.Record, error)
-
 // Session makes the calls of one guest. Guests are single-threaded, so a Session is not safe for
 // concurrent use.
 type Session struct {
 	permission *Permission
-	maker      Maker
+	make       func(ctx context.Context, call tool.Call) (tool.Record, error)
 	now        func() time.Time
 	// Journal has the calls, allowed or not, and the receipts of those that were denied.
 	Journal journal.Journal
 }
 
-// Open returns the session of one guest. With a nil maker, an allowed call fails with
-// [hostfuncs.ErrUnavailable].
-func (p *Permission) Open(maker Maker, now func() time.Time) *Session {
-	return &Session{permission: p, maker: maker, now: now}
+// Open returns the session of one guest, whose calls are made by a function such as that of [tool.Host]. If it is nil,
+// an allowed call fails with [hostfuncs.ErrUnavailable].
+func (p *Permission) Open(call func(ctx context.Context, call tool.Call) (tool.Record, error), now func() time.Time) *Session {
+	return &Session{permission: p, make: call, now: now}
 }
 
 // Call calls a tool with arguments, the text of a JSON object. The name may be any text. The
@@ -46,12 +43,12 @@ func (s *Session) Call(ctx context.Context, name, arguments string) (tool.Record
 		return tool.Record{}, &hostfuncs.Error{Op: "call", Kind: hostfuncs.ErrDenied, Message: denial.Rule, Denial: denial}
 	}
 	noted.Allowed = true
-	if s.maker == nil {
+	if s.make == nil {
 		noted.Status = "unavailable"
 		return tool.Record{}, &hostfuncs.Error{Op: "call", Kind: hostfuncs.ErrUnavailable, Message: "nothing here lets tools call tools"}
 	}
 	call := tool.Call{Type: "function", Function: tool.Function{Name: name, Arguments: arguments}}
-	record, err := s.maker(ctx, call)
+	record, err := s.make(ctx, call)
 	if err != nil {
 		failure, status := notMade(err, count-1)
 		noted.Status = status

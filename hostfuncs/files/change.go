@@ -145,7 +145,7 @@ func (d *Dir) Link(oldName string, target *Dir, newName string, follow bool) (er
 		if err != nil {
 			return err
 		}
-		if kind := kindOf(info.Mode()); kind != Regular && kind != Symlink {
+		if !info.Mode().IsRegular() && !isLink(info.Mode()) {
 			return from.deny(ruleLinkKind)
 		}
 		if from.slashed {
@@ -170,7 +170,7 @@ func (p *place) followLink() error {
 		if err != nil {
 			return err
 		}
-		if kindOf(info.Mode()) != Symlink {
+		if !isLink(info.Mode()) {
 			return nil
 		}
 		target, err := p.root.Readlink(p.path)

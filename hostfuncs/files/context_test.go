@@ -55,7 +55,6 @@ func TestOperationsEndWithTheirContext(t *testing.T) {
 		},
 		"a change of size": func(_, _ *files.Dir, f *files.File) error { return f.SetSize(10) },
 		"a file's sync":    func(_, _ *files.Dir, f *files.File) error { return f.Sync() },
-		"a directory's":    func(d, _ *files.Dir, _ *files.File) error { return d.Sync() },
 		"a removal":        func(d, _ *files.Dir, _ *files.File) error { return errors.Join(d.Mkdir("x"), d.RemoveDir("x")) },
 		"a change of times": func(d, _ *files.Dir, _ *files.File) error {
 			return d.SetTimes("a.txt", true, nil, new(time.Unix(1, 0)))

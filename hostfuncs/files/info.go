@@ -1,27 +1,17 @@
 package files
 
 import (
+	"io/fs"
 	"iter"
 	"os"
 	"slices"
 	"time"
 )
 
-// FileKind is the kind of a directory entry.
-type FileKind uint8
-
-// The kinds of files that guests can distinguish. Pipes, sockets and devices are Unknown.
-const (
-	unknown FileKind = iota
-	Regular
-	Directory
-	Symlink
-)
-
 // Info describes one file.
 type Info struct {
-	Kind FileKind
-	Size int64 // bytes
+	Kind fs.FileMode // the type bits; guests cannot distinguish pipes, sockets and devices
+	Size int64       // bytes
 	// Inode is assigned by the view and is never the host's inode number. Two names have
 	// equal numbers if they are the same file. Numbers start at 1.
 	Inode uint64
@@ -31,10 +21,12 @@ type Info struct {
 	Accessed, Modified, Changed time.Time
 }
 
+func isLink(mode fs.FileMode) bool { return mode.Type() == fs.ModeSymlink }
+
 // Entry is one name in a directory.
 type Entry struct {
 	Name string
-	Kind FileKind
+	Kind fs.FileMode
 	// Inode is as in [Info], except for the mount of a directory that an earlier mount has, too: it
 	// has a number of its own in the list of the directory above it.
 	Inode uint64

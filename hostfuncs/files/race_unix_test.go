@@ -134,7 +134,7 @@ func TestConcurrentCallsShareOneQuota(t *testing.T) {
 	w := newWorld(t, "old = text")
 	store := files.NewStore(files.Options{})
 	m := w.mount(manifests.AccessReadWrite)
-	m.Quota = files.Quota{Bytes: quotaBytes, Files: quotaFiles}
+	m.Quota = manifests.Quota{Bytes: quotaBytes, Files: quotaFiles}
 	keeper := openView(t, store, files.Limits{}, m) // so that nothing is measured anew
 	var group sync.WaitGroup
 	for call := range calls {
@@ -215,7 +215,7 @@ func sizes(t *testing.T, dir string) (bytes int64, entries int) {
 func TestViewsComeAndGoAtOnce(t *testing.T) {
 	w := newWorld(t)
 	store := files.NewStore(files.Options{})
-	m := files.Mount{Guest: guestPath("/project"), Host: template(t, w.project+"/{id}/data"), Access: manifests.AccessReadWrite, Quota: files.Quota{Bytes: 1000}}
+	m := files.Mount{Guest: guestPath("/project"), Host: template(t, w.project+"/{id}/data"), Access: manifests.AccessReadWrite, Quota: manifests.Quota{Bytes: 1000}}
 	var group sync.WaitGroup
 	for worker := range 8 {
 		group.Go(func() {

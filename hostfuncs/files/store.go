@@ -32,7 +32,13 @@ type Mount struct {
 	// Tree is mounted instead of a host directory. Every other field but Guest must then be zero.
 	Tree   *Tree
 	Access manifests.Access // effective: both requested and granted
-	Quota  Quota
+	// Quota limits the whole content of a host directory, no matter who wrote it: the logical sizes of files, including
+	// holes, and of links, and the entries of any kind. A zero field means the default: 256 MiB, 10,000 files.
+	//
+	// To enforce it, the directory is walked before a call's first change, unless other calls of the store have mounted
+	// it too, and after another store or process has changed it. Walking 10,000 files takes about 20 milliseconds. The
+	// walk of a directory over its quota stops at twice the quota.
+	Quota manifests.Quota
 	// Grant is where the operator wrote the quota, for display, such as "caisson.yaml:14". It may
 	// be empty.
 	Grant string
@@ -46,19 +52,11 @@ type Mount struct {
 	Cut string
 }
 
-// Quota limits the whole content of a host directory, no matter who wrote it. A zero field means
-// the default: 256 MiB, 10,000 files.
-//
-// To enforce it, the directory is walked before a call's first change, unless other calls of the
-// store have mounted it too, and after another store or process has changed it. Walking 10,000 files
-// takes about 20 milliseconds. The walk of a directory over its quota stops at twice the quota.
-type Quota struct {
-	Bytes manifests.Bytes // logical sizes of files, including holes, and of links
-	Files int             // entries of any kind
-}
-
-func (q Quota) doubled() Quota {
-	return Quota{Bytes: q.Bytes + min(q.Bytes, math.MaxInt64-q.Bytes), Files: q.Files + min(q.Files, math.MaxInt-1-q.Files)}
+// doubled returns twice a quota.
+func doubled(q manifests.Quota) manifests.Quota {
+	return manifests.Quota{
+		Bytes: q.Bytes + min(q.Bytes, math.MaxInt64-q.Bytes), Files: q.Files + min(q.Files, math.MaxInt-1-q.Files),
+	}
 }
 
 // Limits are the limits of one call. A zero number means the default: 64 open files,
@@ -139,7 +137,7 @@ func (m *Mount) resolve() error {
 	switch {
 	case m.Guest == permission.GuestPath{}:
 		return invalid("it has no guest path")
-	case m.Tree != nil && (m.Host.Base() != "" || m.Access != "" || m.Quota != Quota{} || m.Requested != "" || m.Granted != "" || m.Cut != "" || m.Grant != ""):
+	case m.Tree != nil && (m.Host.Base() != "" || m.Access != "" || m.Quota != manifests.Quota{} || m.Requested != "" || m.Granted != "" || m.Cut != "" || m.Grant != ""):
 		return invalid("a tree has no host directory, access or quota")
 	case m.Tree != nil:
 		return nil
@@ -150,7 +148,7 @@ func (m *Mount) resolve() error {
 	case m.Host.Base() == "":
 		return invalid("it has no host directory")
 	}
-	m.Quota = Quota{cmp.Or(m.Quota.Bytes, defaultQuotaBytes), cmp.Or(m.Quota.Files, defaultQuotaFiles)}
+	m.Quota.Bytes, m.Quota.Files = cmp.Or(m.Quota.Bytes, defaultQuotaBytes), cmp.Or(m.Quota.Files, defaultQuotaFiles)
 	return nil
 }
 

@@ -59,7 +59,7 @@ func (n *tenancy) hammer() {
 
 // call is one call of a tenant.
 func (n *tenancy) call(tenant string, worker, round int) {
-	m := files.Mount{Guest: guestPath("/project"), Host: template(n.t, n.world.project+"/{id}"), Access: manifests.AccessReadWrite, Quota: files.Quota{Bytes: tenantQuota}}
+	m := files.Mount{Guest: guestPath("/project"), Host: template(n.t, n.world.project+"/{id}"), Access: manifests.AccessReadWrite, Quota: manifests.Quota{Bytes: tenantQuota}}
 	view, err := openIn(context.Background(), n.store, []files.Mount{m}, map[string]string{"id": n.directory(tenant, round)}, files.Limits{})
 	if !assert.NoError(n.t, err) {
 		return

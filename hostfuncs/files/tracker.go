@@ -102,11 +102,11 @@ func (t *tracker) leave() {
 //
 // The walk of a directory over its quota stops at twice the quota. So the directory need not be
 // walked again until removals have brought the count back to the quota.
-func (t *tracker) measure(ctx context.Context, root *os.Root, quota Quota) error {
+func (t *tracker) measure(ctx context.Context, root *os.Root, quota manifests.Quota) error {
 	if t.known(quota) {
 		return nil
 	}
-	w := walk{ctx: ctx, bound: quota.doubled()}
+	w := walk{ctx: ctx, bound: doubled(quota)}
 	err := w.directory(root, 0)
 	if err != nil && !errors.Is(err, errBeyond) && !errors.Is(err, errDeep) {
 		return err
@@ -119,7 +119,7 @@ func (t *tracker) measure(ctx context.Context, root *os.Root, quota Quota) error
 }
 
 // known reports whether the numbers determine if the directory is within a quota.
-func (t *tracker) known(quota Quota) bool {
+func (t *tracker) known(quota manifests.Quota) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
@@ -135,7 +135,7 @@ func (t *tracker) known(quota Quota) bool {
 
 // room returns [errno.NoSpace] if the quota does not allow the directory to grow. The caller must hold
 // the turn.
-func (t *tracker) room(ctx context.Context, root *os.Root, quota Quota, bytes manifests.Bytes, files int) error {
+func (t *tracker) room(ctx context.Context, root *os.Root, quota manifests.Quota, bytes manifests.Bytes, files int) error {
 	if err := t.measure(ctx, root, quota); err != nil {
 		return err
 	}
@@ -239,8 +239,7 @@ func (t *tracker) removed(info os.FileInfo) (freed manifests.Bytes, gone bool) {
 // hasBytes reports whether a file's size counts. It does for regular files and for symbolic links,
 // whose targets guests choose.
 func hasBytes(info os.FileInfo) bool {
-	kind := kindOf(info.Mode())
-	return kind == Regular || kind == Symlink
+	return info.Mode().IsRegular() || isLink(info.Mode())
 }
 
 // The errors that end a walk: the directory exceeds the bound or maxDepth.
@@ -252,7 +251,7 @@ var (
 // walk measures a directory tree, up to a bound and until the context is done.
 type walk struct {
 	ctx   context.Context
-	bound Quota
+	bound manifests.Quota
 	bytes manifests.Bytes
 	files int
 	// linked holds the files with several names. Each counts once.

@@ -24,8 +24,8 @@ const (
 	maxTreeDepth = 64
 )
 
-// ErrTree means that files cannot be made into a [Tree].
-var ErrTree = errors.New("the files cannot be kept in memory")
+// errTree means that files cannot be made into a [Tree].
+var errTree = errors.New("the files cannot be kept in memory")
 
 // Tree is files that are the same in all calls: a copy in memory, which nothing can change. All
 // calls share it, and tools may. It has only regular files and directories, whose times are the
@@ -47,8 +47,8 @@ type node struct {
 }
 
 // NewTree copies all files below the root of fsys. It fails if there is anything but regular files
-// and directories, a name that guests could not use, or more than the bounds allow. The error wraps
-// [ErrTree] and names the file.
+// and directories, a name that guests could not use, or more than the bounds allow. The error
+// names the file.
 func NewTree(fsys fs.FS) (*Tree, error) {
 	t := &Tree{}
 	b := treeBuilder{fsys: fsys, tree: t, sum: sha256.New()}
@@ -75,7 +75,7 @@ type treeBuilder struct {
 
 func (b *treeBuilder) add(name, at string, isDir bool) (*node, error) {
 	if b.tree.names == MaxTreeNames {
-		return nil, fmt.Errorf("%w: there are more than %d of them; leave out what the tool does not need", ErrTree, MaxTreeNames)
+		return nil, fmt.Errorf("%w: there are more than %d of them; leave out what the tool does not need", errTree, MaxTreeNames)
 	}
 	n := &node{name: name, path: at, number: b.tree.names, isDir: isDir}
 	b.tree.names++
@@ -92,7 +92,7 @@ func (b *treeBuilder) write(kind byte, name string, content []byte) {
 
 func (b *treeBuilder) directory(name, at string, depth int) (*node, error) {
 	if depth > maxTreeDepth {
-		return nil, fmt.Errorf("%w: %s is deeper than %d directories", ErrTree, shown(at), maxTreeDepth)
+		return nil, fmt.Errorf("%w: %s is deeper than %d directories", errTree, shown(at), maxTreeDepth)
 	}
 	dir, err := b.add(name, at, true)
 	if err != nil {
@@ -100,17 +100,17 @@ func (b *treeBuilder) directory(name, at string, depth int) (*node, error) {
 	}
 	entries, err := fs.ReadDir(b.fsys, at)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrTree, err)
+		return nil, fmt.Errorf("%w: %w", errTree, err)
 	}
 	if len(entries) > maxEntries {
-		return nil, fmt.Errorf("%w: %s holds more than %d names, which is as many as a guest can list", ErrTree, shown(at), maxEntries)
+		return nil, fmt.Errorf("%w: %s holds more than %d names, which is as many as a guest can list", errTree, shown(at), maxEntries)
 	}
 	b.write('d', at, binary.LittleEndian.AppendUint64(nil, uint64(len(entries))))
 	// Not every file system sorts, or sorts by byte.
 	slices.SortFunc(entries, func(x, y fs.DirEntry) int { return strings.Compare(x.Name(), y.Name()) })
 	for i, entry := range entries {
 		if i > 0 && entries[i-1].Name() == entry.Name() {
-			return nil, fmt.Errorf("%w: %s has two files of the name %q", ErrTree, shown(at), entry.Name())
+			return nil, fmt.Errorf("%w: %s has two files of the name %q", errTree, shown(at), entry.Name())
 		}
 		child, err := b.entry(entry, path.Join(at, entry.Name()), depth)
 		if err != nil {
@@ -124,15 +124,15 @@ func (b *treeBuilder) directory(name, at string, depth int) (*node, error) {
 func (b *treeBuilder) entry(entry fs.DirEntry, at string, depth int) (*node, error) {
 	name := entry.Name()
 	if err := checkPath(name); err != nil || strings.Contains(name, "/") || isDots(name) || name == ".." {
-		return nil, fmt.Errorf("%w: the name of %s cannot be used in a guest's path", ErrTree, shown(at))
+		return nil, fmt.Errorf("%w: the name of %s cannot be used in a guest's path", errTree, shown(at))
 	}
-	switch kindOf(entry.Type()) {
-	case Directory:
+	switch entry.Type() {
+	case fs.ModeDir:
 		return b.directory(name, at, depth+1)
-	case Regular:
+	case 0:
 		return b.file(name, at)
 	}
-	return nil, fmt.Errorf("%w: %s is neither a regular file nor a directory", ErrTree, shown(at))
+	return nil, fmt.Errorf("%w: %s is neither a regular file nor a directory", errTree, shown(at))
 }
 
 func (b *treeBuilder) file(name, at string) (*node, error) {
@@ -142,28 +142,28 @@ func (b *treeBuilder) file(name, at string) (*node, error) {
 	}
 	file, err := b.fsys.Open(at)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrTree, err)
+		return nil, fmt.Errorf("%w: %w", errTree, err)
 	}
 	defer file.Close()
 	info, err := file.Stat()
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrTree, err)
+		return nil, fmt.Errorf("%w: %w", errTree, err)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%w: %s is not a regular file", ErrTree, shown(at))
+		return nil, fmt.Errorf("%w: %s is not a regular file", errTree, shown(at))
 	}
 	left := MaxTreeBytes - b.bytes
 	if info.Size() > left {
-		return nil, fmt.Errorf("%w: with %s they are longer than %d bytes; leave out what the tool does not need", ErrTree, shown(at), MaxTreeBytes)
+		return nil, fmt.Errorf("%w: with %s they are longer than %d bytes; leave out what the tool does not need", errTree, shown(at), MaxTreeBytes)
 	}
 	var content bytes.Buffer
 	content.Grow(int(max(0, info.Size())) + bytes.MinRead)
 	// The size may have changed since, and not every file system tells it.
 	if _, err := content.ReadFrom(io.LimitReader(file, left+1)); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrTree, err)
+		return nil, fmt.Errorf("%w: %w", errTree, err)
 	}
 	if int64(content.Len()) > left {
-		return nil, fmt.Errorf("%w: with %s they are longer than %d bytes; leave out what the tool does not need", ErrTree, shown(at), MaxTreeBytes)
+		return nil, fmt.Errorf("%w: with %s they are longer than %d bytes; leave out what the tool does not need", errTree, shown(at), MaxTreeBytes)
 	}
 	n.content = slices.Clip(content.Bytes())
 	b.bytes += int64(len(n.content))
@@ -229,11 +229,11 @@ func (n *node) describe(m *mount) Info {
 	return Info{Kind: n.kind(), Size: int64(len(n.content)), Inode: m.inode + n.number, Links: 1, Accessed: epoch, Modified: epoch, Changed: epoch}
 }
 
-func (n *node) kind() FileKind {
+func (n *node) kind() fs.FileMode {
 	if n.isDir {
-		return Directory
+		return fs.ModeDir
 	}
-	return Regular
+	return 0
 }
 
 func (n *node) entries(m *mount) []Entry {

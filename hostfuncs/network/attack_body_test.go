@@ -132,8 +132,8 @@ func TestAttackAnswersThatTakeLongToMask(t *testing.T) {
 	for attempt := 0; ; attempt++ {
 		session := open(t, options)
 		ctx, cancel := context.WithCancel(t.Context())
-		written.Add(MaxInFlight)
-		for range MaxInFlight {
+		written.Add(maxInFlight)
+		for range maxInFlight {
 			require.NoError(t, errOf(session.Send(ctx, Request{URL: s.at("127.0.0.1", "/")})))
 		}
 		written.Wait() // what is left to do is to mask
@@ -142,7 +142,7 @@ func TestAttackAnswersThatTakeLongToMask(t *testing.T) {
 		session.Close()
 		late := time.Since(ended)
 		failed := 0
-		for id := range MaxInFlight {
+		for id := range maxInFlight {
 			if _, err := session.Receive(t.Context(), id+1); err != nil {
 				require.ErrorIs(t, err, hostfuncs.ErrUnavailable)
 				failed++
@@ -157,7 +157,7 @@ func TestAttackAnswersThatTakeLongToMask(t *testing.T) {
 	// The control: what is left to do takes far longer.
 	began := time.Now()
 	var masked sync.WaitGroup
-	for range min(MaxInFlight, 2*goruntime.GOMAXPROCS(0)) { // as many keep each processor busy
+	for range min(maxInFlight, 2*goruntime.GOMAXPROCS(0)) { // as many keep each processor busy
 		masked.Go(func() { set.Mask(body) })
 	}
 	masked.Wait()

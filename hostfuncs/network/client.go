@@ -17,7 +17,7 @@ import (
 type Client struct {
 	permission *effective
 	decisions  []tool.Decision
-	secrets    Secrets // nil for none
+	secrets    secretValues // nil for none
 	resolver   *net.Resolver
 	logger     *slog.Logger
 	now        func() time.Time
@@ -99,15 +99,15 @@ type Options struct {
 	Deny     []manifests.Deny // those of other kinds are ignored
 	// NoNetwork is the name of the profile that denies all network access, if any.
 	NoNetwork string
-	Secrets   Secrets          // nil: none
+	Secrets   secretValues     // nil: none; a [secrets.Set]
 	Resolver  *net.Resolver    // nil: the system's resolver
 	Logger    *slog.Logger     // for causes that hold addresses; nil: they are dropped
 	Now       func() time.Time // nil: time.Now
 }
 
-// Secrets injects secrets into requests and masks them in responses. Implementations must be safe
+// secretValues injects secrets into requests and masks them in responses. Implementations must be safe
 // for concurrent use.
-type Secrets interface {
+type secretValues interface {
 	// Places returns where secrets go in requests to an origin. A guest may not set these
 	// headers itself, nor any header for which [permission.FoldHeader] returns the same name.
 	Places(scheme string, host permission.Host, port int) []manifests.SecretPlace

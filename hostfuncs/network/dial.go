@@ -111,7 +111,7 @@ func (a *attempts) failure(err error) error {
 }
 
 // maxIdleConnections is the number of idle connections that a session keeps for later requests.
-const maxIdleConnections = MaxInFlight
+const maxIdleConnections = maxInFlight
 
 // roundTrip sends a request on an idle or a new connection. The body of the response must be
 // closed. Requests with different reaches do not share connections, since an idle connection may go

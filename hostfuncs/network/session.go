@@ -17,7 +17,7 @@ const (
 	DefaultCalls   = 20
 	DefaultBytes   = 8 << 20
 	defaultTimeout = 30 * time.Second
-	MaxInFlight    = 10 // requests of a session that were sent and not yet received
+	maxInFlight    = 10 // requests of a session that were sent and not yet received
 	maxRedirects   = 3  // followed for one request
 )
 
@@ -29,7 +29,7 @@ type Limits struct {
 
 // maxClientInFlight is the number of requests that all sessions of a client may have in flight.
 // It leaves room for 64 sessions at their own limit, so that a few cannot block the others.
-const maxClientInFlight = 64 * MaxInFlight
+const maxClientInFlight = 64 * maxInFlight
 
 // inFlight is the set of requests of a client or a session that are in flight. It is safe for
 // concurrent use.
@@ -143,8 +143,8 @@ func (s *Session) Send(ctx context.Context, request Request) (id int, err error)
 func (s *Session) reserve() (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.sent) >= MaxInFlight {
-		return 0, limit("http_in_flight", MaxInFlight, fmt.Sprintf("%d requests were sent and not received", MaxInFlight))
+	if len(s.sent) >= maxInFlight {
+		return 0, limit("http_in_flight", maxInFlight, fmt.Sprintf("%d requests were sent and not received", maxInFlight))
 	}
 	s.nextID++
 	s.sent[s.nextID] = nil

@@ -31,11 +31,11 @@ func TestSendAndReceive(t *testing.T) {
 			})
 			session := granted(t, s, Limits{})
 			ids := map[int]string{}
-			for i := range MaxInFlight {
+			for i := range maxInFlight {
 				id := must(session.Send(t.Context(), Request{URL: s.at("127.0.0.1", fmt.Sprintf("/?n=%d", i))}))
 				ids[id] = fmt.Sprint(i)
 			}
-			require.Len(t, ids, MaxInFlight)
+			require.Len(t, ids, maxInFlight)
 			_, err := session.Send(t.Context(), Request{URL: s.at("127.0.0.1", "/")})
 			var failed *hostfuncs.Error
 			require.ErrorAs(t, err, &failed)
@@ -54,7 +54,7 @@ func TestSendAndReceive(t *testing.T) {
 				assert.Equal(t, want, string(must(session.Receive(t.Context(), id)).Body))
 				require.ErrorIs(t, errOf(session.Receive(t.Context(), id)), hostfuncs.ErrInvalid, "each can be received once")
 			}
-			assert.EqualValues(t, MaxInFlight, session.Journal.Count())
+			assert.EqualValues(t, maxInFlight, session.Journal.Count())
 		})
 	}
 }
@@ -70,7 +70,7 @@ func TestSendReportsAtOnce(t *testing.T) {
 		require.ErrorIs(t, errOf(session.Send(t.Context(), request)), kind)
 	}
 	assert.Zero(t, s.connections.Load())
-	for range 2 * MaxInFlight {
+	for range 2 * maxInFlight {
 		_, err := session.Send(t.Context(), Request{URL: "nonsense"})
 		require.Error(t, err, "what failed does not take a place")
 		require.False(t, strings.Contains(err.Error(), "not received"))

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/internal/jsontext"
 	"github.com/caisson-run/caisson/internal/permission"
 )
@@ -21,7 +22,7 @@ import (
 // The caller must have decided that this request may be sent, and calls Inject for each hop.
 //
 // A body that takes a secret must be a JSON object or a form of at most 1 MiB, according to the
-// request's Content-Type. For any other body Inject fails with an [*Error] of kind [ErrInvalid],
+// request's Content-Type. For any other body Inject fails with an [*Error] of kind [hostfuncs.ErrInvalid],
 // and the request must not be sent. GET and HEAD requests without a body stay without one. Once the
 // request's context is done, Inject may fail with its error.
 func (s *Set) Inject(request *http.Request, body []byte) ([]byte, error) {
@@ -104,7 +105,7 @@ func (b *binding) intoBody(header http.Header, body []byte) ([]byte, error) {
 }
 
 func (b *binding) refuse(message string) error {
-	return &Error{Op: "inject", Name: b.name, Kind: ErrInvalid, Message: fmt.Sprintf("%s (in %q)", message, b.place.Body)}
+	return &Error{Op: "inject", Name: b.name, Kind: hostfuncs.ErrInvalid, Message: fmt.Sprintf("%s (in %q)", message, b.place.Body)}
 }
 
 // maxBodyDepth is how deep a body may nest, as for the standard library.

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/hostfuncs/secrets"
 	"github.com/caisson-run/caisson/manifests"
 )
@@ -114,7 +115,7 @@ func TestAttackLongBodies(t *testing.T) {
 		require.NoError(t, inject(t.Context(), maxFilled))
 		assert.Less(t, testing.AllocsPerRun(1, func() { _ = inject(t.Context(), maxFilled) }), 100.0)
 		err := inject(t.Context(), maxFilled+1)
-		require.ErrorIs(t, err, secrets.ErrInvalid)
+		require.ErrorIs(t, err, hostfuncs.ErrInvalid)
 		assert.ErrorContains(t, err, "at most 1048576 bytes")
 
 		ctx, cancel := context.WithCancel(t.Context())
@@ -170,7 +171,7 @@ func TestInjectRefusesBodiesWithoutRoom(t *testing.T) {
 			r := newRequest(t, c.method, "https://api.search.example/v1")
 			r.Header = c.header
 			body, err := set.Inject(r, []byte(c.body))
-			require.ErrorIs(t, err, secrets.ErrInvalid)
+			require.ErrorIs(t, err, hostfuncs.ErrInvalid)
 			assert.Nil(t, body)
 			assert.Contains(t, err.Error(), "secret SEARCH_KEY: the ")
 			assert.NotContains(t, err.Error(), value)

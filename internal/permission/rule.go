@@ -3,6 +3,7 @@ package permission
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 )
 
 // Kind is a kind of permission, as named in decisions and receipts: "files", "network".
@@ -75,6 +76,9 @@ func nested[T interface{ Covers(other T) bool }](a, b T) (T, bool) {
 	var none T
 	return none, false
 }
+
+// FunctionName matches the names in permissions of functions of the embedding program.
+var FunctionName = regexp.MustCompile(`^[A-Za-z0-9_.:/@$-]{1,256}$`)
 
 // Name is a rule for one exact name, such as that of a tool or a variable. The zero value includes
 // nothing.

@@ -200,7 +200,7 @@ func (t *translation) refused(key string, kind mistake.Kind, message, fix string
 }
 
 func (t *translation) note(key, message, fix string) {
-	t.notes = append(t.notes, t.problem(key, NoEquivalent, message, fix))
+	t.notes = append(t.notes, t.problem(key, mistake.NoEquivalent, message, fix))
 }
 
 // problem returns a problem at a member, or at the nearest one around it.

@@ -43,9 +43,6 @@ type Member struct {
 	Text string
 }
 
-// NoEquivalent is the kind of a note about what Caisson does not do, or not by a manifest.
-const NoEquivalent mistake.Kind = "no_equivalent"
-
 // IsManifest reports whether a file is a manifest of Extism: JSON with the member "wasm", in whichever case, and
 // without "schema", in a file whose name ends in .json. It is false for a file that cannot be read.
 func IsManifest(path string) bool {

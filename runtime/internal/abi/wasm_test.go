@@ -162,7 +162,7 @@ func TestGuestUsesTheSDK(t *testing.T) {
 		assert.Equal(t, fmt.Sprintf("https://example.com/%d", i), a.URL)
 		assert.Equal(t, fmt.Sprint(i), a.Body)
 	}
-	assert.Equal(t, network.MaxInFlight, wire.most)
+	assert.Equal(t, 10, wire.most)
 	assert.True(t, *there.Exists)
 	assert.False(t, *absent.Exists)
 	assert.Equal(t, statusDenied, forbidden.Error.Status)
