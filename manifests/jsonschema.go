@@ -23,8 +23,7 @@ var policyAbout []byte
 // and most rules; [Parse] checks all of them. The caller may modify the result.
 func JSONSchema() []byte { return manifestSchema().text() }
 
-// PolicyJSONSchema returns a JSON Schema (draft 2020-12) of policies, as [JSONSchema] does for
-// manifests.
+// PolicyJSONSchema returns a JSON Schema (draft 2020-12) of policies, as [JSONSchema] does for manifests.
 func PolicyJSONSchema() []byte { return policySchema().text() }
 
 // schemaSource is what a JSON Schema is made of: what a reader noted, and what is said about it.

@@ -163,8 +163,7 @@ type Element struct {
 	canonical func() (any, error)
 }
 
-// Concerns reports whether a manifest requests any of what the element covers, or something that
-// cannot be parsed.
+// Concerns reports whether a manifest requests any of what the element covers, or something that cannot be parsed.
 func (e Element) Concerns(m *Manifest) bool { return e.asked(m) }
 
 // Canonical returns a text that is equal for elements with the same meaning, whatever their place
@@ -212,9 +211,8 @@ func (d Deny) Element() Element {
 	return Element{asked: func(*Manifest) bool { return false }, canonical: func() (any, error) { return nil, nil }}
 }
 
-// NameRules returns the rules of a kind of permission that is a plain name, such as "context" or
-// "tools", for the names that a manifest requests. Grants in the result have the indexes that they
-// have in the field of the kind.
+// NameRules returns the rules of a kind of permission that is a plain name, such as "context" or "tools", for the names
+// that a manifest requests. Grants in the result have the indexes that they have in the field of the kind.
 func (g Grants) NameRules(kind permission.Kind, requests []string, module string) permission.Rules {
 	rules := permission.Rules{Module: module}
 	for _, name := range requests {

@@ -8,9 +8,8 @@ import (
 	"github.com/caisson-run/caisson/internal/keypath"
 )
 
-// maxNesting is the maximum nesting depth of a document. JSON Schemas in it have their own limit.
-// maxPathBytes is the maximum total length of the paths of all its values. Deep inside long keys, a
-// few bytes of source have a long path.
+// maxNesting is the maximum nesting depth of a document. JSON Schemas in it have their own limit. maxPathBytes is the
+// maximum total length of the paths of all its values. Deep inside long keys, a few bytes of source have a long path.
 const (
 	maxNesting   = 80
 	maxPathBytes = 16 << 20

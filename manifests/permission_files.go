@@ -104,8 +104,7 @@ func (r *reader) filePermission(n *node, at string) FilePermission {
 	return p
 }
 
-// checkOverlap reports mounts that are equal or nested, because the mount of a path would be
-// ambiguous.
+// checkOverlap reports mounts that are equal or nested, because the mount of a path would be ambiguous.
 func (r *reader) checkOverlap(n *node, at string, mounts []FilePermission) {
 	if n.kind != listNode {
 		return

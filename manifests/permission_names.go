@@ -104,8 +104,7 @@ func envElement(name string) Element {
 	return namedElement("the variable ", name, "write a name that a manifest asks for, or remove it", func(m *Manifest) []string { return m.Permissions.Env })
 }
 
-// tools is the kind for calls of other tools. It has no globs, so that a tool added later is not
-// callable already.
+// tools is the kind for calls of other tools. It has no globs, so that a tool added later is not callable already.
 func tools() kind {
 	return kind{
 		name: "tools",
@@ -150,8 +149,7 @@ func namedElement(what, name, fix string, asked func(*Manifest) []string) Elemen
 // FunctionGrant lets tools call a function of the embedding program.
 type FunctionGrant struct {
 	Binding
-	// Name is that of the function, behind its namespace and a dot unless that is
-	// extism:host/user.
+	// Name is that of the function, behind its namespace and a dot unless that is extism:host/user.
 	Name string
 }
 

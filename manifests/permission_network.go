@@ -37,9 +37,8 @@ type NetworkGrant struct {
 	// Addresses are networks in which the host may be, besides the public internet, such as
 	// 10.0.0.0/8. A Host that is an address or localhost needs no entry for itself.
 	Addresses []netip.Prefix
-	// Connect, if not empty, is the address and port to connect to, whatever the host's name
-	// resolves to: "127.0.0.1:8443". It is for tests and for private proxies, and needs no entry in
-	// Addresses.
+	// Connect, if not empty, is the address and port to connect to, whatever the host's name resolves to:
+	// "127.0.0.1:8443". It is for tests and for private proxies, and needs no entry in Addresses.
 	Connect string
 	// Authorities is a PEM file with certificates to trust for this host, in addition to the
 	// system's. If empty, only the system's are trusted.
@@ -94,8 +93,7 @@ func (r *reader) networkPermission(n *node, at string) NetworkPermission {
 // hostExample says what to add if the host is missing.
 const hostExample = "host: and a name, such as api.example.com or *.example.com"
 
-// networkFields returns the keys that select requests. The host is required if example is not
-// empty.
+// networkFields returns the keys that select requests. The host is required if example is not empty.
 func (r *reader) networkFields(p *NetworkPermission, example string, ports parser[[]int]) []field {
 	return []field{
 		required("host", example, &p.Host, canonical(r, permission.ParseHost)),

@@ -44,8 +44,7 @@ type SecretGrant struct {
 	Force bool
 }
 
-// SecretSource says where the operator keeps a secret's value. Exactly one of Env, File and Age is
-// set.
+// SecretSource says where the operator keeps a secret's value. Exactly one of Env, File and Age is set.
 type SecretSource struct {
 	Env  string // the name of an environment variable of the host
 	File string // a file with the value, without the line break at its end
@@ -59,8 +58,7 @@ type SecretSource struct {
 var (
 	// tokenText is a token of RFC 9110, section 5.6.2.
 	tokenText = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$")
-	// queryName matches names of query parameters, form fields and JSON members that need no
-	// escaping.
+	// queryName matches names of query parameters, form fields and JSON members that need no escaping.
 	queryName  = regexp.MustCompile(`^[A-Za-z0-9._~-]{1,128}$`)
 	prefixText = regexp.MustCompile(`^[!-~][ -~]{0,63}$`)
 )
@@ -251,8 +249,7 @@ func (g SecretGrant) element() Element {
 	return s
 }
 
-// secretElement returns an element about a secret for one host, or for any host if host is
-// empty.
+// secretElement returns an element about a secret for one host, or for any host if host is empty.
 func secretElement(name, host string) Element {
 	s := Element{
 		About: "the secret " + name, Fix: "write a name and a host that a manifest asks for, or remove it",

@@ -9,12 +9,11 @@ import (
 	"github.com/caisson-run/caisson/internal/mistake"
 )
 
-// For returns what the policy grants, denies, requires approval for and approves for a tool. It
-// combines all elements that name the tool and apply to its source, in the policy's order. The
-// source is the path of the folder or manifest that the tool was loaded from. A grant with a source
-// grants nothing to a tool without one. Relative paths start at the working directory, and links
-// are not followed. For does not set NoNetwork and NoWrites, which come from the profile. The
-// result for a nil policy is zero.
+// For returns what the policy grants, denies, requires approval for and approves for a tool. It combines all elements
+// that name the tool and apply to its source, in the policy's order. The source is the path of the folder or manifest
+// that the tool was loaded from. A grant with a source grants nothing to a tool without one. Relative paths start at
+// the working directory, and links are not followed. For does not set NoNetwork and NoWrites, which come from the
+// profile. The result for a nil policy is zero.
 func (p *Policy) For(tool, source string) Grants {
 	var given Grants
 	if p == nil {
@@ -59,8 +58,7 @@ func concerns(patterns []string, folder, tool, source string) bool {
 	return names(patterns, tool) && (folder == "" || isFrom(source, folder))
 }
 
-// names reports whether a list of names and globs includes the tool. Globs in policies are always
-// valid.
+// names reports whether a list of names and globs includes the tool. Globs in policies are always valid.
 func names(patterns []string, tool string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool { return isNamed(pattern, tool) })
 }
@@ -91,8 +89,7 @@ func isFrom(source, folder string) bool {
 // toolsExample says what to add if the key tools is missing.
 const toolsExample = `tools: and a list of names, or globs such as "file_*"`
 
-// grant reads one element of a policy's grants. It may give nothing, which is safe; package unapplied
-// finds it.
+// grant reads one element of a policy's grants. It may give nothing, which is safe; package unapplied finds it.
 func (r *reader) grant(n *node, path string) Grant {
 	g := Grant{Binding: Binding{Origin: r.origin(n.at)}}
 	r.object(n, path, append([]field{

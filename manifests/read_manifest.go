@@ -171,8 +171,7 @@ func (r *reader) checkRequirements(m *Manifest) {
 	}
 }
 
-// checkExecution checks that exactly one party runs the tool: the sandbox, the caller or the host's
-// program.
+// checkExecution checks that exactly one party runs the tool: the sandbox, the caller or the host's program.
 func (r *reader) checkExecution(root *node, m *Manifest) {
 	switch m.Execution {
 	case ExecutionHost:
@@ -340,8 +339,7 @@ const (
 	grammarFormat = "grammar"
 )
 
-// format reads the format of a custom tool's text. It returns it in the form of [tool.Definition],
-// or nil.
+// format reads the format of a custom tool's text. It returns it in the form of [tool.Definition], or nil.
 func (r *reader) format(n *node, path string) json.RawMessage {
 	var kind, syntax, definition string
 	read := r.object(n, path,

@@ -207,8 +207,7 @@ var shellParameters = []string{"command", "env", "working_directory", "timeout_m
 const shellFix = "declare command, a required list of strings, env, an object of strings, working_directory and user, both strings, " +
 	"timeout_ms, an integer, and nothing else"
 
-// checkShell checks that a local shell is run by the client, with the action that a model writes as
-// its arguments.
+// checkShell checks that a local shell is run by the client, with the action that a model writes as its arguments.
 func (r *reader) checkShell(parameters *node, m *Manifest) {
 	const path = "parameters"
 	if m.Execution == ExecutionSandbox {

@@ -124,8 +124,7 @@ func (r *reader) parameters(root *node, m *Manifest) {
 	r.checkAliasValues(m)
 }
 
-// parametersObject returns the schema with type and properties, which vendors of language models
-// require.
+// parametersObject returns the schema with type and properties, which vendors of language models require.
 func (r *reader) parametersObject(written *node) (*node, bool) {
 	const path = "parameters"
 	if !r.kind(written, path, objectNode, "write a JSON Schema: {type: object, properties: {…}}") {
@@ -200,9 +199,8 @@ func (r *reader) checkRequired(n *node, path string, context []string) {
 	}
 }
 
-// declares adds the names of the properties that a schema and the alternatives in it declare. It
-// returns false if there may be others, because the schema refers to another one or says which others
-// it allows.
+// declares adds the names of the properties that a schema and the alternatives in it declare. It returns false if there
+// may be others, because the schema refers to another one or says which others it allows.
 func (n *node) declares(names map[string]bool) bool {
 	if n.count("$ref", "$dynamicRef", "$recursiveRef", "patternProperties", "dependentSchemas", "dependencies") > 0 {
 		return false

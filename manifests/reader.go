@@ -63,8 +63,7 @@ func optional[T any](key string, to *T, read parser[T]) field {
 	return required(key, "", to, read)
 }
 
-// required returns the field of a key that must be present. The example says what to add if it is
-// not.
+// required returns the field of a key that must be present. The example says what to add if it is not.
 func required[T any](key, example string, to *T, read parser[T]) field {
 	return field{key, example, func(n *node, path string) { *to = read(n, path) }}
 }

@@ -116,10 +116,9 @@ func (r *reader) visible(at position, path, text string) bool {
 	return true
 }
 
-// hiddenRune returns the first character that is invisible or reorders visible ones: controls other
-// than line break and tab, directional marks, tag characters and similar (Unicode Technical Report
-// 36, section 3). It allows single joiners and variation selectors, which emoji and Indic or
-// Persian text need.
+// hiddenRune returns the first character that is invisible or reorders visible ones: controls other than line break and
+// tab, directional marks, tag characters and similar (Unicode Technical Report 36, section 3). It allows single joiners
+// and variation selectors, which emoji and Indic or Persian text need.
 func hiddenRune(text string) (rune, bool) {
 	var previous rune
 	for _, c := range text {

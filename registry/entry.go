@@ -16,8 +16,7 @@ import (
 
 // Entry describes a registered tool. It is a copy, so changing it does not change the registry.
 type Entry struct {
-	// Tool is the tool itself. Close does not wait for calls made through it instead of
-	// [Registry.Invoke].
+	// Tool is the tool itself. Close does not wait for calls made through it instead of [Registry.Invoke].
 	Tool     Tool
 	Manifest *manifests.Manifest
 	Name     string // the registered name
@@ -61,8 +60,7 @@ func (r *Registry) Get(name string) (Entry, bool) {
 	return found, true
 }
 
-// Replacement returns the name of the tool that replaces a former tool with exactly this name, if there
-// is one.
+// Replacement returns the name of the tool that replaces a former tool with exactly this name, if there is one.
 func (r *Registry) Replacement(retired string) (name string, ok bool) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -289,9 +287,8 @@ type Tool interface {
 	// Manifest describes the tool. It is called once, when the tool is registered, so a tool cannot
 	// change its name afterwards.
 	Manifest() *manifests.Manifest
-	// Invoke runs one call. The outcome's Result is always filled in. The error is nil if the tool
-	// ran to completion, even if it reported failure. Otherwise it is a *tool.Error, and Result has
-	// the same kind and message.
+	// Invoke runs one call. The outcome's Result is always filled in. The error is nil if the tool ran to completion,
+	// even if it reported failure. Otherwise it is a *tool.Error, and Result has the same kind and message.
 	Invoke(ctx context.Context, invocation tool.Invocation) (tool.Outcome, error)
 }
 

@@ -7,8 +7,7 @@ import (
 )
 
 var (
-	// ErrDuplicate means that a name was rejected because it is taken. The error is a
-	// [*DuplicateError].
+	// ErrDuplicate means that a name was rejected because it is taken. The error is a [*DuplicateError].
 	ErrDuplicate = errors.New("duplicate name")
 	// ErrInvalidTool means that a tool cannot be registered under any name.
 	ErrInvalidTool = errors.New("invalid tool")

@@ -33,8 +33,7 @@ func New() *Registry {
 	return &Registry{names: newNamespace(), owned: map[*entry]bool{}, done: make(chan struct{})}
 }
 
-// Register adds a tool under its manifest's name. The registry then owns the tool; see
-// [Registry.Close].
+// Register adds a tool under its manifest's name. The registry then owns the tool; see [Registry.Close].
 //
 // It fails with a [*DuplicateError] if the name is taken or looks like one that is. The caller then
 // still owns the tool. If an alias or a retired name is taken, the tool is registered without it. This
@@ -248,9 +247,8 @@ func (r *Registry) Without(names ...string) *Registry {
 // closes each of these tools once, in the order of their names. When ctx is done, tools with
 // running calls are closed anyway, and the error says so.
 //
-// Close continues after failures and returns them joined. A second Close waits for the first and
-// returns its error. A tool must not close its registry during a call, because Close would wait for
-// that call.
+// Close continues after failures and returns them joined. A second Close waits for the first and returns its error. A
+// tool must not close its registry during a call, because Close would wait for that call.
 func (r *Registry) Close(ctx context.Context) error {
 	r.mu.Lock()
 	if r.closed {

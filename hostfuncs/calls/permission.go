@@ -22,10 +22,9 @@ type Permission struct {
 
 const kind permission.Kind = "tools"
 
-// New returns the permission of a tool, whose manifest requests to call others by these names. The
-// module is its digest in lower-case hex digits, or empty if it is not known. A denied name is
-// excluded from every grant, but aliases of the tool are not. New fails with an [*hostfuncs.Error] if a grant
-// names what is not a valid tool name.
+// New returns the permission of a tool, whose manifest requests to call others by these names. The module is its digest
+// in lower-case hex digits, or empty if it is not known. A denied name is excluded from every grant, but aliases of the
+// tool are not. New fails with an [*hostfuncs.Error] if a grant names what is not a valid tool name.
 func New(toolName string, requests []string, grants manifests.Grants, module string) (*Permission, error) {
 	for _, grant := range grants.Calls {
 		if request(grant.Tool) == nil {
@@ -42,8 +41,7 @@ func New(toolName string, requests []string, grants manifests.Grants, module str
 
 const notGranted = "no grant lets it be called"
 
-// request returns the rule with which a manifest requests to call a tool, or nil if the name is not
-// a valid tool name.
+// request returns the rule with which a manifest requests to call a tool, or nil if the name is not a valid tool name.
 func request(name string) json.RawMessage {
 	return manifests.Permissions{Tools: []string{name}}.Rule()
 }
@@ -53,8 +51,7 @@ func (p *Permission) allowGrant(name string) tool.Allow {
 	return tool.Allow{Grant: manifests.Grants{Calls: []manifests.CallGrant{{Tool: name}}}.Rule(p.tool)}
 }
 
-// check returns nil if the tool may be called, else a receipt that the caller may keep. The name
-// may be any text.
+// check returns nil if the tool may be called, else a receipt that the caller may keep. The name may be any text.
 func (p *Permission) check(name string) *tool.Denial {
 	if _, allowed := p.allowed[name]; allowed {
 		return nil

@@ -11,8 +11,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Session makes the calls of one guest. Guests are single-threaded, so a Session is not safe for
-// concurrent use.
+// Session makes the calls of one guest. Guests are single-threaded, so a Session is not safe for concurrent use.
 type Session struct {
 	permission *Permission
 	make       func(ctx context.Context, call tool.Call) (tool.Record, error)
@@ -27,9 +26,8 @@ func (p *Permission) Open(call func(ctx context.Context, call tool.Call) (tool.R
 	return &Session{permission: p, make: call, now: now}
 }
 
-// Call calls a tool with arguments, the text of a JSON object. The name may be any text. The
-// record holds the outcome of the call, reduced to what the guest may see. If the call was not
-// made, the error is an [*hostfuncs.Error].
+// Call calls a tool with arguments, the text of a JSON object. The name may be any text. The record holds the outcome
+// of the call, reduced to what the guest may see. If the call was not made, the error is an [*hostfuncs.Error].
 func (s *Session) Call(ctx context.Context, name, arguments string) (tool.Record, error) {
 	noted := tool.HostCall{Kind: "tools.call", Target: tool.Shown(name, maxShown), Bytes: int64(len(arguments)), Began: s.now(), Status: string(tool.Internal)}
 	entry, count := s.Journal.Begin(noted)

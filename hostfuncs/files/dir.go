@@ -42,8 +42,7 @@ func (d *Dir) Close() error {
 	return d.view.fail("close", d.guest, d.root.Close())
 }
 
-// Stat describes a file. "." is the directory itself. If follow is set, Stat follows a symbolic
-// link.
+// Stat describes a file. "." is the directory itself. If follow is set, Stat follows a symbolic link.
 func (d *Dir) Stat(name string, follow bool) (info Info, err error) {
 	err = d.operate(opStat, "stat", name, false, func(p place) error {
 		if p.virtual() {
@@ -130,9 +129,8 @@ func orZero(t *time.Time) time.Time {
 	return *t
 }
 
-// Readlink returns a symbolic link's target. If the target is absolute, or climbs and does not lead
-// to a file in the directory, it fails with [errno.Denied], since the target would reveal something
-// about the host.
+// Readlink returns a symbolic link's target. If the target is absolute, or climbs and does not lead to a file in the
+// directory, it fails with [errno.Denied], since the target would reveal something about the host.
 func (d *Dir) Readlink(name string) (target string, err error) {
 	err = d.operate(opReadlink, "readlink", name, false, func(p place) error {
 		if p.virtual() || p.node != nil {

@@ -16,8 +16,7 @@ type Info struct {
 	// equal numbers if they are the same file. Numbers start at 1.
 	Inode uint64
 	Links uint64
-	// The times of the host's file. For directories above the mounts, they are the Unix
-	// epoch.
+	// The times of the host's file. For directories above the mounts, they are the Unix epoch.
 	Accessed, Modified, Changed time.Time
 }
 
@@ -64,8 +63,7 @@ type fileKey struct {
 	exact bool
 }
 
-// fileMap maps files to values by identity. The zero value is an empty map. It is not safe for
-// concurrent use.
+// fileMap maps files to values by identity. The zero value is an empty map. It is not safe for concurrent use.
 type fileMap[V any] struct{ slots map[fileKey][]fileSlot[V] }
 
 type fileSlot[V any] struct {

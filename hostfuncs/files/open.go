@@ -19,9 +19,8 @@ const (
 	maxLinks = 8
 )
 
-// Open opens a regular file or a directory, and returns one of the two. It opens nothing else. The
-// file that was checked is the one that is opened: if the path keeps changing in between, Open
-// fails with [errno.Busy].
+// Open opens a regular file or a directory, and returns one of the two. It opens nothing else. The file that was
+// checked is the one that is opened: if the path keeps changing in between, Open fails with [errno.Busy].
 func (d *Dir) Open(name string, o OpenOptions) (file *File, opened *Dir, err error) {
 	listed := d.view.begin(opOpen)
 	defer func() { listed.end(err) }()

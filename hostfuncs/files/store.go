@@ -24,8 +24,7 @@ const (
 	defaultOpenFiles  = 64
 )
 
-// Mount is one effective file permission, a host directory mounted at a guest path, or a tree of
-// the tool's own files.
+// Mount is one effective file permission, a host directory mounted at a guest path, or a tree of the tool's own files.
 type Mount struct {
 	Guest permission.GuestPath    // where the guest sees it, such as /project; "/" is allowed
 	Host  permission.HostTemplate // the host directory
@@ -39,16 +38,13 @@ type Mount struct {
 	// it too, and after another store or process has changed it. Walking 10,000 files takes about 20 milliseconds. The
 	// walk of a directory over its quota stops at twice the quota.
 	Quota manifests.Quota
-	// Grant is where the operator wrote the quota, for display, such as "caisson.yaml:14". It may
-	// be empty.
+	// Grant is where the operator wrote the quota, for display, such as "caisson.yaml:14". It may be empty.
 	Grant string
 
-	// Requested and Granted are the access that the manifest requests and the operator
-	// grants, or empty if not known. Receipts mention them. A missing directory named by a
-	// context value is created if the grant is for writing.
+	// Requested and Granted are the access that the manifest requests and the operator grants, or empty if not known.
+	// Receipts mention them. A missing directory named by a context value is created if the grant is for writing.
 	Requested, Granted manifests.Access
-	// Cut is the reason why Access is less than both, such as "the profile strict allows no
-	// writing", or empty.
+	// Cut is the reason why Access is less than both, such as "the profile strict allows no writing", or empty.
 	Cut string
 }
 
@@ -59,11 +55,9 @@ func doubled(q manifests.Quota) manifests.Quota {
 	}
 }
 
-// Limits are the limits of one call. A zero number means the default: 64 open files,
-// 64 MiB added.
+// Limits are the limits of one call. A zero number means the default: 64 open files, 64 MiB added.
 type Limits struct {
-	// Tool is the name of the called tool, for the grants that receipts suggest. It is not a
-	// limit.
+	// Tool is the name of the called tool, for the grants that receipts suggest. It is not a limit.
 	Tool       string
 	OpenFiles  int             // open files and directories, excluding preopened ones
 	AddedBytes manifests.Bytes // total growth of the call's directories
@@ -93,16 +87,14 @@ func NewStore(o Options) *Store {
 	return &Store{logger: o.Logger, syncs: make(chan struct{}, maxSyncs)}
 }
 
-// Open returns a call's view of the mounts of an outline. The values replace the placeholders in host
-// directories. A directory named by a value is opened inside its parent, so a value cannot lead
-// elsewhere, and it must be a directory, not a symbolic link to one. If the grant is for writing, a
-// directory that is missing from the first placeholder on is shown empty, since a new project is no
-// error, and the first operation that may write there creates it. For any other missing directory,
-// Open fails with [errno.NotExist] and the guest path.
+// Open returns a call's view of the mounts of an outline. The values replace the placeholders in host directories. A
+// directory named by a value is opened inside its parent, so a value cannot lead elsewhere, and it must be a directory,
+// not a symbolic link to one. If the grant is for writing, a directory that is missing from the first placeholder on is
+// shown empty, since a new project is no error, and the first operation that may write there creates it. For any other
+// missing directory, Open fails with [errno.NotExist] and the guest path.
 //
-// If a value is missing or unsuitable, Open fails with [errno.Denied] and a receipt in [Error]. The
-// context is also used for the view's operations until [View.SetContext] replaces it. The caller
-// must close the view.
+// If a value is missing or unsuitable, Open fails with [errno.Denied] and a receipt in [Error]. The context is also
+// used for the view's operations until [View.SetContext] replaces it. The caller must close the view.
 //
 // On a host file system that ignores case, values that differ only in case name the same directory.
 func (s *Store) Open(ctx context.Context, outline *Outline, values map[string]string) (*View, error) {
@@ -230,8 +222,7 @@ func (m *mount) names() uint64 {
 	return 1
 }
 
-// enter opens the directory of a mount from its parent on. If create is set, it creates what is
-// missing.
+// enter opens the directory of a mount from its parent on. If create is set, it creates what is missing.
 func (v *View) enter(m *mount, create bool) error {
 	for len(m.path) > 0 {
 		next, err := v.descendTo(m, m.path[0], create)

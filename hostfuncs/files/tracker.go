@@ -13,8 +13,7 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 )
 
-// maxDepth is the maximum depth of a directory tree that is measured. The walk holds one handle for
-// each level.
+// maxDepth is the maximum depth of a directory tree that is measured. The walk holds one handle for each level.
 const maxDepth = 128
 
 // tracker tracks how full one host directory is. It measures the directory before the first change,
@@ -133,8 +132,7 @@ func (t *tracker) known(quota manifests.Quota) bool {
 	return t.bytes > quota.Bytes || t.files > quota.Files
 }
 
-// room returns [errno.NoSpace] if the quota does not allow the directory to grow. The caller must hold
-// the turn.
+// room returns [errno.NoSpace] if the quota does not allow the directory to grow. The caller must hold the turn.
 func (t *tracker) room(ctx context.Context, root *os.Root, quota manifests.Quota, bytes manifests.Bytes, files int) error {
 	if err := t.measure(ctx, root, quota); err != nil {
 		return err
@@ -327,8 +325,7 @@ func (w *walk) names(root *os.Root) ([]string, error) {
 	}
 }
 
-// readNames lists a directory in the system's order. It fails with [errno.TooLarge] if there are more
-// than most names.
+// readNames lists a directory in the system's order. It fails with [errno.TooLarge] if there are more than most names.
 func readNames(ctx context.Context, root *os.Root, most int) (names []string, err error) {
 	dir, err := root.Open(".")
 	if err != nil {

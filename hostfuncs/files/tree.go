@@ -27,9 +27,8 @@ const (
 // errTree means that files cannot be made into a [Tree].
 var errTree = errors.New("the files cannot be kept in memory")
 
-// Tree is files that are the same in all calls: a copy in memory, which nothing can change. All
-// calls share it, and tools may. It has only regular files and directories, whose times are the
-// Unix epoch. It is safe for concurrent use.
+// Tree is files that are the same in all calls: a copy in memory, which nothing can change. All calls share it, and
+// tools may. It has only regular files and directories, whose times are the Unix epoch. It is safe for concurrent use.
 type Tree struct {
 	root   *node
 	names  uint64 // how many nodes there are
@@ -46,9 +45,8 @@ type node struct {
 	children []*node // sorted by name
 }
 
-// NewTree copies all files below the root of fsys. It fails if there is anything but regular files
-// and directories, a name that guests could not use, or more than the bounds allow. The error
-// names the file.
+// NewTree copies all files below the root of fsys. It fails if there is anything but regular files and directories, a
+// name that guests could not use, or more than the bounds allow. The error names the file.
 func NewTree(fsys fs.FS) (*Tree, error) {
 	t := &Tree{}
 	b := treeBuilder{fsys: fsys, tree: t, sum: sha256.New()}
@@ -60,12 +58,10 @@ func NewTree(fsys fs.FS) (*Tree, error) {
 	return t, nil
 }
 
-// Digest identifies the names and contents of all files: trees that guests can tell apart have
-// different digests.
+// Digest identifies the names and contents of all files: trees that guests can tell apart have different digests.
 func (t *Tree) Digest() [sha256.Size]byte { return t.digest }
 
-// treeBuilder copies files. It reads in the order of names, so that the digest does not depend on
-// anything else.
+// treeBuilder copies files. It reads in the order of names, so that the digest does not depend on anything else.
 type treeBuilder struct {
 	fsys  fs.FS
 	tree  *Tree
@@ -180,9 +176,8 @@ func (n *node) child(name string) *node {
 	return n.children[at]
 }
 
-// walk follows a path that guests wrote, which must have been checked. It never leaves the
-// directory that it starts in. The error is a sentinel of this package; [errno.Denied] means that the
-// path leaves.
+// walk follows a path that guests wrote, which must have been checked. It never leaves the directory that it starts in.
+// The error is a sentinel of this package; [errno.Denied] means that the path leaves.
 func (n *node) walk(name string) (*node, error) {
 	way := []*node{n}
 	for element := range strings.SplitSeq(name, "/") {
@@ -208,8 +203,7 @@ func (n *node) walk(name string) (*node, error) {
 	return way[len(way)-1], nil
 }
 
-// inTree finds where the path of a place in a tree leads. A change, which will be refused, may name
-// anything.
+// inTree finds where the path of a place in a tree leads. A change, which will be refused, may name anything.
 func (p place) inTree(changes bool) (place, error) {
 	found, err := p.node.walk(p.path)
 	p.node = found
@@ -222,8 +216,7 @@ func (p place) inTree(changes bool) (place, error) {
 	return place{}, p.err(err)
 }
 
-// describe returns the description of a node. Its inode numbers lie in a range that the view gives
-// to the mount.
+// describe returns the description of a node. Its inode numbers lie in a range that the view gives to the mount.
 func (n *node) describe(m *mount) Info {
 	epoch := time.Unix(0, 0)
 	return Info{Kind: n.kind(), Size: int64(len(n.content)), Inode: m.inode + n.number, Links: 1, Accessed: epoch, Modified: epoch, Changed: epoch}

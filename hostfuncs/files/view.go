@@ -44,9 +44,8 @@ type View struct {
 	added   manifests.Bytes // growth of the call's directories
 	handles map[handle]struct{}
 
-	// Inode numbers are private to the view. Those of mounts come first, in their order, so that a
-	// list of the mounts is the same in all calls. Directories above the mounts have them by guest
-	// path.
+	// Inode numbers are private to the view. Those of mounts come first, in their order, so that a list of the mounts
+	// is the same in all calls. Directories above the mounts have them by guest path.
 	inodes        fileMap[uint64]
 	virtualInodes map[string]uint64
 	lastInode     uint64
@@ -211,9 +210,8 @@ func (v *View) inode(info os.FileInfo) uint64 {
 	return n
 }
 
-// virtualInode returns the inode number of a directory above the mounts, or of a mount as a name in
-// one. Only if a directory is mounted twice does the second mount then have another number when it
-// is described.
+// virtualInode returns the inode number of a directory above the mounts, or of a mount as a name in one. Only if a
+// directory is mounted twice does the second mount then have another number when it is described.
 func (v *View) virtualInode(guest string) uint64 {
 	if m := v.mountAt(guest); m != nil {
 		return m.inode

@@ -52,9 +52,8 @@ func New(options Options) (*Client, error) {
 // Decisions returns the decision on each request of the manifest, in the manifest's order.
 func (c *Client) Decisions() []tool.Decision { return c.decisions }
 
-// Reaches reports whether the tool may send any request with one of the schemes and ports to a host.
-// Without schemes it is https, and without ports each scheme's own. It ignores the addresses to which
-// requests connect.
+// Reaches reports whether the tool may send any request with one of the schemes and ports to a host. Without schemes it
+// is https, and without ports each scheme's own. It ignores the addresses to which requests connect.
 func (c *Client) Reaches(host string, schemes []string, ports []int) bool {
 	origin, err := readRule(manifests.NetworkPermission{Host: host, Schemes: schemes, Ports: ports})
 	return err == nil && c.permission.reaches(origin)

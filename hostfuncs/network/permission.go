@@ -217,8 +217,7 @@ func (p *effective) denied(l *location, method string) *denial {
 	return nil
 }
 
-// reach returns the addresses that an allowed request may connect to, and a key that is equal for
-// equal reaches.
+// reach returns the addresses that an allowed request may connect to, and a key that is equal for equal reaches.
 func (p *effective) reach(l *location, method string) (*reach, string) {
 	if !p.isSpecial {
 		return &reach{}, ""

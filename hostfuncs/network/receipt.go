@@ -13,8 +13,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// receipt returns a receipt with the reason why a request was denied and what would allow it. Its
-// Value is not set.
+// receipt returns a receipt with the reason why a request was denied and what would allow it. Its Value is not set.
 func (p *effective) receipt(l *location, method string) tool.Denial {
 	refused := tool.Denial{Permission: "network"}
 	if d := p.denied(l, method); d != nil {
@@ -37,8 +36,7 @@ func (p *effective) receipt(l *location, method string) tool.Denial {
 	return refused
 }
 
-// gap is the set of properties in which a request does not match a rule. A rule with a smaller gap
-// is closer.
+// gap is the set of properties in which a request does not match a rule. A rule with a smaller gap is closer.
 type gap uint8
 
 const (

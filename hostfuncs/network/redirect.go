@@ -31,9 +31,8 @@ func (e *exchange) follow(answer *http.Response) *hostfuncs.Error {
 	return e.authorize()
 }
 
-// redirected returns the hop after this one (Fetch, section 4.4). If the status requires it, a
-// method other than GET or HEAD becomes GET. Headers that may be meant for this origin only are not
-// sent to another one.
+// redirected returns the hop after this one (Fetch, section 4.4). If the status requires it, a method other than GET or
+// HEAD becomes GET. Headers that may be meant for this origin only are not sent to another one.
 func (h hop) redirected(status int, to *location) hop {
 	next := hop{h.method, to, h.header, h.body}
 	becomesGet := status == http.StatusSeeOther && h.method != http.MethodGet && h.method != http.MethodHead ||

@@ -12,8 +12,7 @@ import (
 
 const kind permission.Kind = "network"
 
-// rule is a set of requests: those that match the host and an element of each list. An empty list
-// matches nothing.
+// rule is a set of requests: those that match the host and an element of each list. An empty list matches nothing.
 type rule struct {
 	host      permission.Host
 	endpoints []endpoint
@@ -23,8 +22,7 @@ type rule struct {
 	paths       []permission.URLPath
 }
 
-// readRule parses a permission and fills in the defaults: GET, https with its default port, and
-// every path.
+// readRule parses a permission and fills in the defaults: GET, https with its default port, and every path.
 func readRule(p manifests.NetworkPermission) (rule, error) {
 	r, err := readRequests(p, []string{"https"}, defaultPort)
 	r.methods = orDefault(p.Methods, "GET")

@@ -31,8 +31,7 @@ type Limits struct {
 // It leaves room for 64 sessions at their own limit, so that a few cannot block the others.
 const maxClientInFlight = 64 * maxInFlight
 
-// inFlight is the set of requests of a client or a session that are in flight. It is safe for
-// concurrent use.
+// inFlight is the set of requests of a client or a session that are in flight. It is safe for concurrent use.
 type inFlight struct {
 	closed string // why a request is refused after close
 

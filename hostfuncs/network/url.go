@@ -67,8 +67,7 @@ func (l *location) resolve(text string) (*location, error) {
 	return locate(l.url.ResolveReference(reference))
 }
 
-// whyNot returns the problem that package permission found in a value, as the predicate of a
-// sentence.
+// whyNot returns the problem that package permission found in a value, as the predicate of a sentence.
 func whyNot(err error) string {
 	if invalid, ok := errors.AsType[*permission.Error](err); ok {
 		return invalid.Problem

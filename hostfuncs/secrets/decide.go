@@ -124,8 +124,7 @@ func (d *decider) granted(outcome permission.Outcome) ([]grant, error) {
 	return grants, nil
 }
 
-// explainAbsence sets the reason why no grant matches a request. It names the closest grant, if
-// any.
+// explainAbsence sets the reason why no grant matches a request. It names the closest grant, if any.
 func (d *decider) explainAbsence(request request, v *verdict) {
 	v.refuse("no grant gives it", "no grant gives the secret")
 	v.decision.Allow = d.allowGrant(request)
@@ -233,9 +232,8 @@ func describeGrants(grants []grant) string {
 
 const maxShown = 128 // bytes of a name in receipts
 
-// Check reports whether a secret is in effect. If it is not, denial is a receipt with the reason,
-// which the caller may keep and show to the guest. [Set.Requested] reports whether the manifest
-// requests the secret at all.
+// Check reports whether a secret is in effect. If it is not, denial is a receipt with the reason, which the caller may
+// keep and show to the guest. [Set.Requested] reports whether the manifest requests the secret at all.
 func (s *Set) Check(name string) (exists bool, denial *tool.Denial) {
 	if s.exists(name) {
 		return true, nil

@@ -111,9 +111,8 @@ type grant struct {
 	host permission.Host
 }
 
-// statement returns the rule of the grant. A grant that names no place allows any header. It does
-// not allow queries and bodies: an API may store and show a value there, such as a title, so the
-// operator must name those places.
+// statement returns the rule of the grant. A grant that names no place allows any header. It does not allow queries and
+// bodies: an API may store and show a value there, such as a title, so the operator must name those places.
 func (g grant) statement() permission.Statement {
 	return permission.Statement{
 		Binding: g.Binding,

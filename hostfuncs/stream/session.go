@@ -15,14 +15,12 @@ import (
 // defaultBytes is the default limit on the bytes that a call may emit.
 const defaultBytes = 256 << 10
 
-// Options configure a [Session]. With the zero value, a call may emit 256 KiB, and they are
-// discarded.
+// Options configure a [Session]. With the zero value, a call may emit 256 KiB, and they are discarded.
 type Options struct {
 	// Emit delivers an emission. It is the function in [tool.Host], and does not block on the
 	// consumer. If it is nil, emissions are discarded.
 	Emit func(emission tool.Emission) error
-	// Bytes limits the total size of the requests of a call. If it is not positive, the limit is
-	// 256 KiB.
+	// Bytes limits the total size of the requests of a call. If it is not positive, the limit is 256 KiB.
 	Bytes int64
 	// Mask returns text without secrets, as a subslice or a copy. It returns the error of ctx soon
 	// after ctx is done. If it is nil, there are no secrets.

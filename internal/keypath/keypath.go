@@ -1,5 +1,4 @@
-// Package keypath writes the path of a value inside a document, such as
-// limits.memory or items[2]["odd key"].
+// Package keypath writes the path of a value inside a document, such as limits.memory or items[2]["odd key"].
 package keypath
 
 import "strconv"

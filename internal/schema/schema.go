@@ -28,14 +28,12 @@ const (
 	// Member names are limited too, far above what people and models write.
 	maxSchemaNameBytes = 256
 	maxValueNameBytes  = 1024
-	// maxNumberBytes and maxExponent keep numbers cheap: 1e1000000000 as an exact fraction
-	// would exhaust memory.
+	// maxNumberBytes and maxExponent keep numbers cheap: 1e1000000000 as an exact fraction would exhaust memory.
 	maxNumberBytes = 128
 	maxExponent    = 400
 )
 
-// Schema is a compiled JSON Schema. Get one from [Compile]. It is immutable and safe
-// for concurrent use.
+// Schema is a compiled JSON Schema. Get one from [Compile]. It is immutable and safe for concurrent use.
 type Schema struct {
 	source json.RawMessage
 	root   *Node
@@ -83,8 +81,7 @@ func (s *Schema) UnmarshalJSON(source []byte) error {
 	return nil
 }
 
-// JSON returns the schema as compact JSON, with its keys in the order of the source. The caller must
-// not modify it.
+// JSON returns the schema as compact JSON, with its keys in the order of the source. The caller must not modify it.
 func (s *Schema) JSON() json.RawMessage { return s.source }
 
 // Structure returns the schema's root. The caller must not modify the nodes.
@@ -95,10 +92,9 @@ func (s *Schema) Structure() *Node {
 	return s.root
 }
 
-// Validate validates a value, given as JSON text of at most [MaxValueBytes]. Numbers are compared
-// exactly as written. The error is a [*ViolationError], also for a value that is not JSON, exceeds a
-// limit or is too expensive to validate. Soon after ctx is done or its deadline has passed, Validate
-// returns the error of ctx. A nil ctx is never done.
+// Validate validates a value, given as JSON text of at most [MaxValueBytes]. Numbers are compared exactly as written.
+// The error is a [*ViolationError], also for a value that is not JSON, exceeds a limit or is too expensive to validate.
+// Soon after ctx is done or its deadline has passed, Validate returns the error of ctx. A nil ctx is never done.
 func (s *Schema) Validate(ctx context.Context, value []byte) error {
 	v, err := readValue(ctx, string(value))
 	if err != nil {
@@ -133,9 +129,8 @@ func (s *Schema) validate(v jsontext.Value, e *evaluation) error {
 // The zero value is ready to use. It is not safe for concurrent use.
 type Probe struct{ work int }
 
-// Fits reports whether a value, given as JSON text, matches the schema of a node. It returns false
-// once the budget is spent or ctx is done. References that depend on how a validation got to the
-// node are resolved as if it began there.
+// Fits reports whether a value, given as JSON text, matches the schema of a node. It returns false once the budget is
+// spent or ctx is done. References that depend on how a validation got to the node are resolved as if it began there.
 func (p *Probe) Fits(ctx context.Context, n *Node, value string) (fits bool) {
 	v, err := read(ctx, value, MaxValueBytes, maxValueNameBytes)
 	if err != nil {

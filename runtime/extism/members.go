@@ -250,8 +250,7 @@ func outOfRange(problems []manifests.Problem) []manifests.Problem {
 	return problems
 }
 
-// origin returns the place of the member from which a key of a manifest comes. Others come from no
-// member.
+// origin returns the place of the member from which a key of a manifest comes. Others come from no member.
 func (t *translation) origin(path string) manifests.Place {
 	for _, m := range t.modules {
 		switch {

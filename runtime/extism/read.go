@@ -1,5 +1,4 @@
-// Package extism reads the manifests of Extism, which are JSON, so that plug-ins are tools as they
-// are:
+// Package extism reads the manifests of Extism, which are JSON, so that plug-ins are tools as they are:
 //
 //	translated, err := extism.Load("plugin.json")
 //
