@@ -277,8 +277,8 @@ func TestUnreachable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := must(parseURL(c.target))
-			permission := manifests.NetworkPermission{Host: l.host.String(), Schemes: []string{l.scheme}, Ports: []int{l.port}}
-			s := open(t, Options{Requests: everything(l.port), Grants: []manifests.NetworkGrant{grantOf(permission, "127.0.0.0/8")}, Resolver: c.resolver})
+			permission := manifests.NetworkPermission{Host: l.Host.String(), Schemes: []string{l.Scheme}, Ports: []int{l.Port}}
+			s := open(t, Options{Requests: everything(l.Port), Grants: []manifests.NetworkGrant{grantOf(permission, "127.0.0.0/8")}, Resolver: c.resolver})
 			_, err := get(t, s, c.target)
 			require.ErrorIs(t, err, hostfuncs.ErrIO)
 			assert.Equal(t, "request: network error: "+c.message, err.Error())

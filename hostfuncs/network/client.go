@@ -109,10 +109,10 @@ type Options struct {
 type secretValues interface {
 	// Places returns where secrets go in requests to an origin. A guest may not set these
 	// headers itself, nor any header for which [permission.FoldHeader] returns the same name.
-	Places(scheme string, host permission.Host, port int) []manifests.SecretPlace
+	Places(origin permission.Origin) []manifests.SecretPlace
 	// Unsent returns receipts for the secrets that the operator granted for the host and that Inject does not
 	// put into requests to the origin.
-	Unsent(scheme string, host permission.Host, port int) []tool.Denial
+	Unsent(origin permission.Origin) []tool.Denial
 	// Inject puts the secrets of the request's origin into its header, its query or its
 	// body, and returns the body. It is called once for each hop, after the permission has
 	// allowed that hop. The text of its error is shown to the guest.

@@ -29,10 +29,10 @@ func (c *Client) dial(ctx context.Context, l *location, to *reach) (*connection,
 	if err != nil {
 		return nil, err
 	}
-	if l.scheme == "http" {
+	if l.Scheme == "http" {
 		return newConnection(raw, raw), nil
 	}
-	secure, err := handshake(ctx, raw, l.host.String(), to)
+	secure, err := handshake(ctx, raw, l.Host.String(), to)
 	if err != nil {
 		return nil, errors.Join(err, raw.Close())
 	}
@@ -42,7 +42,7 @@ func (c *Client) dial(ctx context.Context, l *location, to *reach) (*connection,
 // connect connects to one of the host's addresses. It checks each address immediately before
 // connecting to it, no matter how and when the address was resolved.
 func (c *Client) connect(ctx context.Context, l *location, to *reach) (net.Conn, error) {
-	address := net.JoinHostPort(l.host.String(), strconv.Itoa(l.port))
+	address := net.JoinHostPort(l.Host.String(), strconv.Itoa(l.Port))
 	if to.connect.IsValid() {
 		address = to.connect.String()
 	}
@@ -117,7 +117,7 @@ const maxIdleConnections = maxInFlight
 // to an address that only another request's grant allows.
 func (s *Session) roundTrip(ctx context.Context, l *location, request *http.Request) (*http.Response, error) {
 	to, reached := s.client.permission.reach(l, request.Method)
-	key := fmt.Sprintf("%s %s %d %s", l.scheme, l.host, l.port, reached)
+	key := fmt.Sprintf("%s %s %d %s", l.Scheme, l.Host, l.Port, reached)
 	for {
 		c := s.takeIdle(key)
 		isNew := c == nil

@@ -119,7 +119,7 @@ func (e *exchange) checkPlaces() *hostfuncs.Error {
 		return nil
 	}
 	to := e.hop.location
-	for _, place := range e.client.secrets.Places(to.scheme, to.host, to.port) {
+	for _, place := range e.client.secrets.Places(to.Origin) {
 		for name := range e.hop.header {
 			if place.Header != "" && permission.FoldHeader(name) == permission.FoldHeader(place.Header) {
 				rule := fmt.Sprintf("the host fills in the header %s for %s; the tool may not", http.CanonicalHeaderKey(place.Header), hostText(to))
@@ -205,10 +205,10 @@ func (e *exchange) request() (*http.Request, *hostfuncs.Error) {
 	body := e.hop.body
 	if e.client.secrets != nil {
 		to := e.hop.location
-		if len(e.client.secrets.Places(to.scheme, to.host, to.port)) > 0 {
+		if len(e.client.secrets.Places(to.Origin)) > 0 {
 			wholeAnswer(request.Header)
 		}
-		for _, receipt := range e.client.secrets.Unsent(to.scheme, to.host, to.port) {
+		for _, receipt := range e.client.secrets.Unsent(to.Origin) {
 			e.session.Journal.Deny(receipt, nil)
 		}
 		var err error
@@ -250,7 +250,7 @@ func (e *exchange) result() (Response, error) {
 func (e *exchange) deny(denial tool.Denial) *hostfuncs.Error {
 	denial.Value = e.client.shown(e.hop.location)
 	if e.from != nil {
-		denial.Rule += fmt.Sprintf(" (%s redirected there)", originText(e.from.host, e.from.endpoint()))
+		denial.Rule += fmt.Sprintf(" (%s redirected there)", e.from.Origin)
 	}
 	if allow := string(denial.Allow.Manifest) + "\n" + string(denial.Allow.Grant); e.client.maskText(allow) != allow {
 		denial.Allow = tool.Allow{} // a server redirected to a path that holds a secret

@@ -134,11 +134,11 @@ func (c *cosmos) options() Options {
 // originSecrets gives each origin a secret that says which it is for.
 type originSecrets struct{}
 
-func (originSecrets) Places(string, permission.Host, int) []manifests.SecretPlace {
+func (originSecrets) Places(permission.Origin) []manifests.SecretPlace {
 	return []manifests.SecretPlace{{Header: "X-Secret"}}
 }
 
-func (originSecrets) Unsent(string, permission.Host, int) []tool.Denial { return nil }
+func (originSecrets) Unsent(permission.Origin) []tool.Denial { return nil }
 
 func (originSecrets) Inject(request *http.Request, body []byte) ([]byte, error) {
 	request.Header.Set("X-Secret", request.URL.Host)

@@ -138,7 +138,7 @@ func TestAddressReceipts(t *testing.T) {
 		"https://meta.example.com/": {"169.254.169.254", "meta.example.com leads to a link-local address, and no grant says that it may", tool.Allow{}},
 	} {
 		l := must(parseURL(target))
-		names := newNames(t, map[string][]string{l.host.String(): {c.address}})
+		names := newNames(t, map[string][]string{l.Host.String(): {c.address}})
 		options := Options{Tool: "fetch", Requests: everything(80, 443, 8080), Grants: []manifests.NetworkGrant{grantOf(everything(80, 443, 8080)[0])}}
 		if c.address != "" {
 			options.Resolver = names.resolver()
@@ -153,10 +153,10 @@ func TestAddressReceipts(t *testing.T) {
 			pasted.Grants = append(append([]manifests.NetworkGrant{}, options.Grants...), way...)
 			p := must(readPermission(pasted))
 			to, _ := p.reach(l, "GET")
-			address := l.host.Address()
+			address := l.Host.Address()
 			if c.address != "" {
 				address = addressOf(c.address)
-			} else if l.host.String() == "localhost" {
+			} else if l.Host.String() == "localhost" {
 				address = addressOf("127.0.0.1")
 			}
 			assert.Nil(t, to.check(p.known, address), target)

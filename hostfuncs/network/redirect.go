@@ -25,7 +25,7 @@ func (e *exchange) follow(answer *http.Response) *hostfuncs.Error {
 	}
 	from := e.hop.location
 	e.hop, e.from = e.hop.redirected(answer.StatusCode, to), from
-	if !from.sameOrigin(to) && e.client.maskText(text) != text {
+	if from.Origin != to.Origin && e.client.maskText(text) != text {
 		return e.deny(tool.Denial{Permission: "network", Rule: "the redirect would carry a secret to another origin"})
 	}
 	return e.authorize()
@@ -41,7 +41,7 @@ func (h hop) redirected(status int, to *location) hop {
 		next.method, next.body = http.MethodGet, nil
 		next.header = withoutBody(h.header)
 	}
-	if !h.location.sameOrigin(to) {
+	if h.location.Origin != to.Origin {
 		next.header = crossOrigin(next.header, !becomesGet)
 	}
 	return next

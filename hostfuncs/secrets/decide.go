@@ -18,7 +18,7 @@ type decider struct {
 	grants    []grant
 	rules     permission.Rules
 	sources   *sources
-	bindings  map[origin][]*binding
+	bindings  map[permission.Origin][]*binding
 	masked    []*binding // bindings whose values are masked
 	requests  map[string]*outcome
 	decisions []tool.Decision
@@ -30,7 +30,7 @@ func newDecider(options Options, grants []grant) *decider {
 		options:  options,
 		grants:   grants,
 		sources:  &sources{lookup: options.LookupEnv, ages: map[ageFile]map[string]string{}},
-		bindings: map[origin][]*binding{},
+		bindings: map[permission.Origin][]*binding{},
 		requests: map[string]*outcome{},
 	}
 }
@@ -109,7 +109,7 @@ func (d *decider) decideOne(request request, outcome permission.Outcome) error {
 // granted returns the grants for a request. It fails if two of them are for the same origin.
 func (d *decider) granted(outcome permission.Outcome) ([]grant, error) {
 	var grants []grant
-	owners := map[origin]grant{}
+	owners := map[permission.Origin]grant{}
 	for _, permit := range outcome.Granted {
 		grant := d.grants[permit.Grant]
 		for _, o := range permit.Rule.(*rule).origins {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/hostfuncs/secrets"
+	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/manifests"
 )
 
@@ -232,9 +233,9 @@ func TestGrantWidensToPortsAndSchemes(t *testing.T) {
 		assert.Equal(t, want, r.Header.Get("X-Api-Key") != "", url)
 	}
 	assert.Equal(t, "SEARCH_KEY in the header X-Api-Key for http://[::1], http://[::1]:8443, https://[::1]:80, https://[::1]:8443", set.Decisions()[0].Effective)
-	assert.Equal(t, []manifests.SecretPlace{inHeader("X-Api-Key")}, set.Places("http", oneHost(t, "::1"), 0))
-	assert.Equal(t, []manifests.SecretPlace{inHeader("X-Api-Key")}, set.Places("https", oneHost(t, "0::1"), 8443))
-	assert.Empty(t, set.Places("https", oneHost(t, "::1"), 443))
+	assert.Equal(t, []manifests.SecretPlace{inHeader("X-Api-Key")}, set.Places(permission.Origin{Scheme: "http", Host: oneHost(t, "::1"), Port: 80}))
+	assert.Equal(t, []manifests.SecretPlace{inHeader("X-Api-Key")}, set.Places(permission.Origin{Scheme: "https", Host: oneHost(t, "0::1"), Port: 8443}))
+	assert.Empty(t, set.Places(permission.Origin{Scheme: "https", Host: oneHost(t, "::1"), Port: 443}))
 
 	set, err = secrets.New(secrets.Options{
 		Requests:  []manifests.SecretPermission{request(key, inHeader("X-Api-Key"), "::ffff:192.0.2.1")},
@@ -242,8 +243,8 @@ func TestGrantWidensToPortsAndSchemes(t *testing.T) {
 		LookupEnv: environment{key: "0123456789abcdef"}.lookup,
 	})
 	require.NoError(t, err)
-	assert.NotEmpty(t, set.Places("https", oneHost(t, "192.0.2.1"), 443), "one address in two spellings")
-	assert.NotEmpty(t, set.Places("https", oneHost(t, "::ffff:c000:201"), 443))
+	assert.NotEmpty(t, set.Places(permission.Origin{Scheme: "https", Host: oneHost(t, "192.0.2.1"), Port: 443}), "one address in two spellings")
+	assert.NotEmpty(t, set.Places(permission.Origin{Scheme: "https", Host: oneHost(t, "::ffff:c000:201"), Port: 443}))
 }
 
 // TestSecretsOfOneOriginGoTogether, each to its own place; and one name goes to two hosts

@@ -14,6 +14,7 @@ import (
 
 	"github.com/caisson-run/caisson/hostfuncs/secrets"
 	"github.com/caisson-run/caisson/internal/testsize"
+	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/manifests"
 )
 
@@ -225,7 +226,7 @@ func TestNilSetHoldsNothing(t *testing.T) {
 	assert.Zero(t, set.Longest())
 	assert.Empty(t, set.Names())
 	assert.Empty(t, set.Decisions())
-	assert.Empty(t, set.Places("https", oneHost(t, host), 443))
+	assert.Empty(t, set.Places(permission.Origin{Scheme: "https", Host: oneHost(t, host), Port: 443}))
 	exists, denial := set.Check(key)
 	assert.False(t, exists)
 	assert.NotNil(t, denial)

@@ -52,7 +52,7 @@ type Set struct {
 
 // contents is the part of a set that is never printed.
 type contents struct {
-	bindings map[origin][]*binding
+	bindings map[permission.Origin][]*binding
 	masker   *masker // nil if there is no value to mask
 	places   places
 }
@@ -161,10 +161,10 @@ func (s *Set) exists(name string) bool {
 func (s *Set) Requested(name string) bool { return s != nil && s.requests[name] != nil }
 
 // Places returns where secrets go in requests to an origin. A guest may not set these places itself, nor any header for
-// which [permission.FoldHeader] returns the same name. A port of 0 means the default port of the scheme.
-func (s *Set) Places(scheme string, host permission.Host, port int) []manifests.SecretPlace {
+// which [permission.FoldHeader] returns the same name.
+func (s *Set) Places(origin permission.Origin) []manifests.SecretPlace {
 	var places []manifests.SecretPlace
-	for _, b := range s.held().bindings[newOrigin(scheme, host, port)] {
+	for _, b := range s.held().bindings[origin] {
 		places = append(places, b.place)
 	}
 	return places
@@ -172,14 +172,14 @@ func (s *Set) Places(scheme string, host permission.Host, port int) []manifests.
 
 // Unsent returns a receipt for each secret that the operator granted for the host, and that a request to the origin
 // lacks: it has no value, or it is bound to another scheme or port. The receipts are notes; see [tool.Denial].
-func (s *Set) Unsent(scheme string, host permission.Host, port int) []tool.Denial {
+func (s *Set) Unsent(origin permission.Origin) []tool.Denial {
 	if s == nil {
 		return nil
 	}
-	sent := s.held().bindings[newOrigin(scheme, host, port)]
+	sent := s.held().bindings[origin]
 	var unsent []tool.Denial
 	for _, g := range s.given {
-		if g.host == host && !slices.ContainsFunc(sent, func(b *binding) bool { return b.name == g.name }) {
+		if g.host == origin.Host && !slices.ContainsFunc(sent, func(b *binding) bool { return b.name == g.name }) {
 			receipt := denialOf(g.name, g.rule, tool.Allow{})
 			receipt.Note = true
 			unsent = append(unsent, receipt)
