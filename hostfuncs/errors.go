@@ -39,9 +39,7 @@ type Error struct {
 }
 
 // Error returns the operation, the kind and the message, never the text of the cause.
-func (e *Error) Error() string {
-	return strings.Join([]string{e.Op, e.Kind.Error(), e.Message}, ": ")
-}
+func (e *Error) Error() string { return strings.Join([]string{e.Op, e.Kind.Error(), e.Message}, ": ") }
 
 // Unwrap returns the kind and the cause. The text of the cause is for the operator only.
 func (e *Error) Unwrap() []error {

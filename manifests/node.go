@@ -202,6 +202,4 @@ func (n *node) addPlaces(places places, path string) {
 
 // parentPath returns a path without its last step. Within a quoted key the result may not be a
 // valid path, but repeated calls still reach one.
-func parentPath(path string) string {
-	return path[:max(strings.LastIndexAny(path, ".["), 0)]
-}
+func parentPath(path string) string { return path[:max(strings.LastIndexAny(path, ".["), 0)] }

@@ -59,9 +59,7 @@ type field struct {
 type parser[T any] func(n *node, path string) T
 
 // optional returns the field of a key that may be absent. Its value is stored in to.
-func optional[T any](key string, to *T, read parser[T]) field {
-	return required(key, "", to, read)
-}
+func optional[T any](key string, to *T, read parser[T]) field { return required(key, "", to, read) }
 
 // required returns the field of a key that must be present. The example says what to add if it is not.
 func required[T any](key, example string, to *T, read parser[T]) field {

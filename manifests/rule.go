@@ -12,9 +12,7 @@ import (
 // Rule returns the permissions as written in a manifest under "permissions", without defaults:
 // {"network":[{"host":"api.example.com"}]}. The place of a secret is null if it is empty. The rule
 // is nil if the permissions are empty. KV and LLM have no rule.
-func (p Permissions) Rule() json.RawMessage {
-	return manifestRule(objectOf(requestMembers(p)...))
-}
+func (p Permissions) Rule() json.RawMessage { return manifestRule(objectOf(requestMembers(p)...)) }
 
 // ContextRule returns the manifest key beside "permissions" that requests context values: {"context":["project_id"]}.
 func ContextRule(names ...string) json.RawMessage {

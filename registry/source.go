@@ -368,9 +368,7 @@ func (s *scan) directory(ctx context.Context, path string, depth int) error {
 }
 
 // skipped reports whether directories with this name are skipped.
-func skipped(name string) bool {
-	return strings.HasPrefix(name, ".") || name == "node_modules"
-}
+func skipped(name string) bool { return strings.HasPrefix(name, ".") || name == "node_modules" }
 
 // file records a manifest that the scan found. A file that resembles a manifest but cannot be read
 // as one is a problem, because the next source could otherwise take its name.

@@ -42,9 +42,7 @@ func New(toolName string, requests []string, grants manifests.Grants, module str
 const notGranted = "no grant lets it be called"
 
 // request returns the rule with which a manifest requests to call a tool, or nil if the name is not a valid tool name.
-func request(name string) json.RawMessage {
-	return manifests.Permissions{Tools: []string{name}}.Rule()
-}
+func request(name string) json.RawMessage { return manifests.Permissions{Tools: []string{name}}.Rule() }
 
 // allowGrant returns the grant that lets a tool be called.
 func (p *Permission) allowGrant(name string) tool.Allow {

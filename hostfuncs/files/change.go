@@ -320,9 +320,7 @@ func parent(name string) string {
 }
 
 // sibling replaces the last element of a path without trailing slashes.
-func sibling(name, target string) string {
-	return name[:strings.LastIndexByte(name, '/')+1] + target
-}
+func sibling(name, target string) string { return name[:strings.LastIndexByte(name, '/')+1] + target }
 
 // trim removes the path's trailing slashes and sets slashed if there were any. With trailing
 // slashes, an operation would follow a symbolic link with that name.

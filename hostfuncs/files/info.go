@@ -45,9 +45,7 @@ type OpenOptions struct {
 }
 
 // changes reports whether an open with the options can change a tree.
-func (o OpenOptions) changes() bool {
-	return o.Write || o.Append || o.Create || o.Truncate
-}
+func (o OpenOptions) changes() bool { return o.Write || o.Append || o.Create || o.Truncate }
 
 // details holds the system-specific part of a file's description, which os.FileInfo does not have.
 type details struct {

@@ -275,9 +275,7 @@ func (v *View) descendTo(m *mount, name string, create bool) (*os.Root, error) {
 
 // openDirectory opens a directory inside a root. The added "/." makes the system fail for anything
 // but a directory. Without it, opening a pipe would block.
-func openDirectory(root *os.Root, name string) (*os.Root, error) {
-	return root.OpenRoot(name + "/.")
-}
+func openDirectory(root *os.Root, name string) (*os.Root, error) { return root.OpenRoot(name + "/.") }
 
 func (m *Mount) contextDenial(values map[string]string, wrong *permission.ValueError) error {
 	denial := tool.Denial{

@@ -236,9 +236,7 @@ func (t *tracker) removed(info os.FileInfo) (freed manifests.Bytes, gone bool) {
 
 // hasBytes reports whether a file's size counts. It does for regular files and for symbolic links,
 // whose targets guests choose.
-func hasBytes(info os.FileInfo) bool {
-	return info.Mode().IsRegular() || isLink(info.Mode())
-}
+func hasBytes(info os.FileInfo) bool { return info.Mode().IsRegular() || isLink(info.Mode()) }
 
 // The errors that end a walk: the directory exceeds the bound or maxDepth.
 var (

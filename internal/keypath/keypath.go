@@ -16,9 +16,7 @@ func Key(path, key string) string {
 }
 
 // Index returns the path of an element of the array at path.
-func Index(path string, i int) string {
-	return path + "[" + strconv.Itoa(i) + "]"
-}
+func Index(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
 
 // Join returns the path of what stands at inner below the value at path.
 func Join(path, inner string) string {

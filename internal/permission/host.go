@@ -57,9 +57,7 @@ func ParseOneHost(text string) (Host, error) {
 // ParseURLHost parses the host of a URL (RFC 3986, section 3.2.2) without its brackets, as returned
 // by [net/url.URL.Hostname]. It is like [ParseOneHost] but allows the root's dot at the end of a
 // name (RFC 1034, section 3.1), which does not change the host.
-func ParseURLHost(text string) (Host, error) {
-	return ParseOneHost(strings.TrimSuffix(text, "."))
-}
+func ParseURLHost(text string) (Host, error) { return ParseOneHost(strings.TrimSuffix(text, ".")) }
 
 // readHost returns one host, or what is wrong with the text.
 func readHost(text string) (h Host, problem string) {
