@@ -62,7 +62,7 @@ deny:
 func ExampleGrants_Elements() {
 	grants := manifests.Grants{
 		Files: []manifests.FileGrant{manifests.GrantDirectory("/project", "/srv/project", manifests.AccessRead)},
-		Calls: []manifests.CallGrant{{Tool: "fetch"}},
+		Calls: []manifests.NameGrant{{Name: "fetch"}},
 	}
 	m := &manifests.Manifest{Permissions: manifests.Permissions{Tools: []string{"fetch"}}}
 	for _, s := range grants.Elements() {

@@ -26,7 +26,7 @@ type Permissions struct {
 	Env     []string
 	KV      *KVPermission // nil if not requested
 	Tools   []string      // tools it calls, by exact name; may include the tool's own
-	// Functions are those of the embedding program that it calls; see [FunctionGrant].
+	// Functions are those of the embedding program that it calls; see [NameGrant].
 	Functions []string
 	LLM       *LLMPermission // nil if not requested
 }
@@ -49,11 +49,11 @@ type Grants struct {
 	Files   []FileGrant
 	Network []NetworkGrant
 	Secrets []SecretGrant
-	Context []ContextGrant
+	Context []NameGrant
 	Env     []EnvGrant
-	Calls   []CallGrant
+	Calls   []NameGrant
 	// Functions are those of the embedding program.
-	Functions []FunctionGrant
+	Functions []NameGrant
 	Deny      []Deny
 	// Approved lets calls of a destructive tool run without approval of each call.
 	Approved []Binding
@@ -74,7 +74,7 @@ type Deny struct {
 	Context string
 	Env     string
 	Call    string // the name of the tool that must not be called
-	// Function is the name of a function that must not be called; see [FunctionGrant].
+	// Function is the name of a function that must not be called; see [NameGrant].
 	Function string
 }
 

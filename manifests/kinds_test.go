@@ -94,7 +94,7 @@ func TestElementsConcernWhoAsks(t *testing.T) {
 			{NetworkPermission: NetworkPermission{Host: "example.com"}}, {NetworkPermission: NetworkPermission{Host: "a b"}},
 		},
 		Secrets: []SecretGrant{{Name: "KEY", Host: "API.example.com"}, {Name: "KEY", Host: "example.com"}, {Name: "OTHER", Host: "api.example.com"}, {Name: "KEY", Host: "?"}},
-		Context: []ContextGrant{{Name: "user"}, {Name: "project_id"}}, Env: []EnvGrant{{Name: "LANG"}, {Name: "HOME"}}, Calls: []CallGrant{{Tool: "other"}, {Tool: "Other"}},
+		Context: []NameGrant{{Name: "user"}, {Name: "project_id"}}, Env: []EnvGrant{{Name: "LANG"}, {Name: "HOME"}}, Calls: []NameGrant{{Name: "other"}, {Name: "Other"}},
 	}))
 	for _, c := range []struct {
 		deny  Deny

@@ -82,10 +82,8 @@ func secrets() kind {
 		},
 		gives: grants("secrets", func(g *Grants) *[]SecretGrant { return &g.Secrets },
 			(*reader).secretGrants, listing(secretGrantNode), SecretGrant.element),
-		takes: &taking{
-			key: "secret", read: func(r *reader, n *node, at string, d *Deny) { d.Secret = r.secret(n, at) },
-			say: func(d Deny) (Element, bool) { return secretElement(d.Secret, ""), d.Secret != "" },
-		},
+		takes: takesName("secret", func(d *Deny) *string { return &d.Secret }, (*reader).secret,
+			func(name string) Element { return secretElement(name, "") }),
 	}
 }
 

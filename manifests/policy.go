@@ -116,7 +116,9 @@ func (r *reader) policy(root *node) *Policy {
 
 // origin returns a place for display. Receipts include it, and guests and models read receipts, so
 // it omits the directory.
-func (r *reader) origin(at position) string { return fmt.Sprintf("%s:%d", filepath.Base(r.file), at.line) }
+func (r *reader) origin(at position) string {
+	return fmt.Sprintf("%s:%d", filepath.Base(r.file), at.line)
+}
 
 // sources reads the folders and manifests from which tools are loaded.
 func (r *reader) sources(n *node, path string) []string {

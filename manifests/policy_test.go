@@ -84,7 +84,7 @@ func TestLoadPolicyReadsGrants(t *testing.T) {
 	}
 	assert.Equal(t, manifests.Grant{
 		Binding: pinned("21"), Tools: []string{"file_*"}, Source: host("testdata/policy/valid/wasm-tools"),
-		Grants: manifests.Grants{Context: []manifests.ContextGrant{{Binding: pinned("24"), Name: "project_id"}, {Binding: pinned("24"), Name: "tenant"}},
+		Grants: manifests.Grants{Context: []manifests.NameGrant{{Binding: pinned("24"), Name: "project_id"}, {Binding: pinned("24"), Name: "tenant"}},
 			Env: []manifests.EnvGrant{{Binding: pinned("26"), Name: "LANG", Value: "C"}, {Binding: pinned("27"), Name: "GREETING", Value: "hello,\n world "}},
 			Files: []manifests.FileGrant{
 				{Binding: pinned("29"), Path: permission.NewGuestPath("/project"), Host: permission.NewHostTemplate(host("testdata/policy/valid/workspaces/{project_id}")), Access: manifests.AccessReadWrite, Quota: manifests.Quota{Bytes: 256 << 20, Files: 1000}},
@@ -114,7 +114,7 @@ func TestLoadPolicyReadsGrants(t *testing.T) {
 			From: manifests.SecretSource{Age: host("testdata/policy/valid/secrets.age"), Identity: host("/etc/caisson/identity.txt"), Key: "third"},
 		},
 	}, p.Grants[2].Secrets)
-	assert.Equal(t, []manifests.CallGrant{{Binding: at("48"), Tool: "fetch_page"}, {Binding: at("48"), Tool: "file_read"}}, p.Grants[2].Calls)
+	assert.Equal(t, []manifests.NameGrant{{Binding: at("48"), Name: "fetch_page"}, {Binding: at("48"), Name: "file_read"}}, p.Grants[2].Calls)
 }
 
 func TestLoadPolicyReadsDenials(t *testing.T) {
@@ -267,7 +267,7 @@ deny:
 	given := p.For("a", "anything")
 	assert.Equal(t, []string{"first", "second", "first"}, contextNames(given), "in the policy's order; what stands twice is for whoever enforces it")
 	assert.Len(t, given.Env, 1)
-	assert.Equal(t, []manifests.CallGrant{{Binding: manifests.Binding{Origin: "caisson.yaml:4"}, Tool: "x"}, {Binding: manifests.Binding{Origin: "caisson.yaml:4"}, Tool: "y"}}, given.Calls)
+	assert.Equal(t, []manifests.NameGrant{{Binding: manifests.Binding{Origin: "caisson.yaml:4"}, Name: "x"}, {Binding: manifests.Binding{Origin: "caisson.yaml:4"}, Name: "y"}}, given.Calls)
 	assert.Len(t, given.Files, 1)
 	assert.Len(t, given.Network, 1)
 	assert.Len(t, given.Secrets, 1)
@@ -368,7 +368,7 @@ func TestForPinsEveryElement(t *testing.T) {
 	own := manifests.Binding{Origin: "elsewhere"}
 	p := &manifests.Policy{Grants: []manifests.Grant{{
 		Binding: b, Tools: []string{"a"}, Grants: manifests.Grants{Context: manifests.GrantContext("x"), Files: []manifests.FileGrant{{Binding: own, Path: permission.NewGuestPath("/a")}},
-			Network: make([]manifests.NetworkGrant, 1), Secrets: make([]manifests.SecretGrant, 1), Env: make([]manifests.EnvGrant, 1), Calls: make([]manifests.CallGrant, 1),
+			Network: make([]manifests.NetworkGrant, 1), Secrets: make([]manifests.SecretGrant, 1), Env: make([]manifests.EnvGrant, 1), Calls: make([]manifests.NameGrant, 1),
 		},
 	}}}
 	given := p.For("a", "")

@@ -104,7 +104,9 @@ func namesIn(root *node) []string {
 	return append(names, aliases...)
 }
 
-func (r *reader) setting(n *node, path string) string { return r.word(settingName, settingFix)(n, path) }
+func (r *reader) setting(n *node, path string) string {
+	return r.word(settingName, settingFix)(n, path)
+}
 
 // requirement reads a setting or a directory of the guest, or several alternatives separated by |.
 func (r *reader) requirement(n *node, path string) string {

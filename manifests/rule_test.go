@@ -76,7 +76,7 @@ func callRule(called string) json.RawMessage {
 }
 
 func callGrant(tool, called string) json.RawMessage {
-	return manifests.Grants{Calls: []manifests.CallGrant{{Tool: called}}}.Rule(tool)
+	return manifests.Grants{Calls: []manifests.NameGrant{{Name: called}}}.Rule(tool)
 }
 
 func TestRulesForRequests(t *testing.T) {
@@ -210,7 +210,7 @@ func TestRulesForCalls(t *testing.T) {
 	for _, called := range []string{"web_search", "a-b_C9", "null", "12", "-"} {
 		assert.Equal(t, []string{called}, pasteManifest(t, callRule(called)).Tools)
 		given := pasteGrant(t, callGrant("research", called), "research").Calls
-		assert.Equal(t, []manifests.CallGrant{{Binding: given[0].Binding, Tool: called}}, given)
+		assert.Equal(t, []manifests.NameGrant{{Binding: given[0].Binding, Name: called}}, given)
 	}
 	assert.Equal(t, `{"tools":["web_search"]}`, string(callRule("web_search")))
 	assert.Equal(t, `{"tools":["research"],"calls":["web_search"]}`, string(callGrant("research", "web_search")))

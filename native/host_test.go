@@ -34,7 +34,7 @@ func beside(t *testing.T, project string, functions ...registry.Tool) *caisson.H
 	policy := &manifests.Policy{Grants: []manifests.Grant{{
 		Tools: []string{"*"}, Grants: manifests.Grants{Context: manifests.GrantContext("project_id"),
 			Files: []manifests.FileGrant{manifests.GrantDirectory("/project", filepath.Join(project, "{project_id}"), manifests.AccessReadWrite)},
-			Calls: []manifests.CallGrant{{Tool: "fetch_page"}},
+			Calls: []manifests.NameGrant{{Name: "fetch_page"}},
 		},
 	}}}
 	var sources []string

@@ -36,7 +36,7 @@ type options struct {
 	context      []contextValue
 	limits       runtime.Limits // replace the profile's
 	parallel     int
-	calls        []manifests.CallGrant
+	calls        []manifests.NameGrant
 	asks         []manifests.PolicyAsk
 	approved     []manifests.PolicyApproval
 	cacheDir     *string // for compiled code; "" for none, nil for the default
@@ -134,7 +134,7 @@ func (o *options) policy() *manifests.Policy {
 	for _, value := range o.context {
 		// Guests see origins in receipts, so they contain no value and no host path.
 		origin := manifests.Binding{Origin: "--context " + value.key}
-		given.Context = append(given.Context, manifests.ContextGrant{Binding: origin, Name: value.key})
+		given.Context = append(given.Context, manifests.NameGrant{Binding: origin, Name: value.key})
 	}
 	said := &manifests.Policy{Ask: o.asks, Approve: o.approved}
 	if len(given.Files)+len(given.Network)+len(given.Secrets)+len(given.Context)+len(given.Calls) > 0 {

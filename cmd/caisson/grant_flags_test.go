@@ -145,7 +145,7 @@ func TestParseNames(t *testing.T) {
 		approval, approvalErr := parseApproval(text)
 		if slices.Contains(names, text) {
 			require.NoError(t, errors.Join(callErr, approvalErr), text)
-			assert.Equal(t, manifests.CallGrant{Binding: manifests.Binding{Origin: "--allow-call " + text}, Tool: text}, call)
+			assert.Equal(t, manifests.NameGrant{Binding: manifests.Binding{Origin: "--allow-call " + text}, Name: text}, call)
 			assert.Equal(t, manifests.PolicyApproval{Binding: manifests.Binding{Origin: "--approve-tool " + text}, Tools: []string{text}}, approval)
 		} else {
 			assert.ErrorContains(t, callErr, "want NAME", text)
@@ -269,7 +269,7 @@ func flagHost(host string, ports []int) string {
 // is about.
 func TestFlagsAreRead(t *testing.T) {
 	network := manifests.NetworkPermission{Host: "*.example.com", Ports: []int{80, 8443}, Methods: []string{"POST"}, Schemes: []string{"https", "http"}}
-	rule := manifests.Grants{Network: []manifests.NetworkGrant{{NetworkPermission: network}}, Calls: []manifests.CallGrant{{Tool: "b"}},
+	rule := manifests.Grants{Network: []manifests.NetworkGrant{{NetworkPermission: network}}, Calls: []manifests.NameGrant{{Name: "b"}},
 		Secrets: []manifests.SecretGrant{{Name: "K", From: manifests.SecretSource{Env: "K"}, Host: "::1"}},
 		Files:   []manifests.FileGrant{{Path: permission.NewGuestPath("/a b"), Access: manifests.AccessReadWrite}},
 		Context: manifests.GrantContext("p"),
@@ -287,7 +287,7 @@ func TestFlagsAreRead(t *testing.T) {
 	}
 	assert.Equal(t, "/a b", o.mounts[0].Path.String())
 	assert.Equal(t, manifests.AccessReadWrite, o.mounts[0].Access)
-	assert.Equal(t, "b", o.calls[0].Tool)
+	assert.Equal(t, "b", o.calls[0].Name)
 	assert.Equal(t, "::1", o.secrets[0].Host)
 	assert.Equal(t, "p", o.context[0].key)
 	given := map[string]bool{}

@@ -77,7 +77,7 @@ func serve(t *testing.T) manifests.NetworkGrant {
 // TestPermissionsAreEachToolsOwn: the digest covers pages that its own tool could not read.
 func TestPermissionsAreEachToolsOwn(t *testing.T) {
 	record, made := digestOf(t,
-		manifests.Grant{Tools: []string{"site_digest"}, Grants: manifests.Grants{Calls: []manifests.CallGrant{{Tool: "fetch_page"}}}},
+		manifests.Grant{Tools: []string{"site_digest"}, Grants: manifests.Grants{Calls: []manifests.NameGrant{{Name: "fetch_page"}}}},
 		manifests.Grant{Tools: []string{"fetch_page"}, Grants: manifests.Grants{Network: []manifests.NetworkGrant{serve(t)}}})
 	require.True(t, record.Result.Success, record.Result.Error)
 	var found digest
@@ -103,7 +103,7 @@ func TestBothMustBeGranted(t *testing.T) {
 	assert.JSONEq(t, `{"tools":["site_digest"],"calls":["fetch_page"]}`, string(record.Denials[0].Allow.Grant))
 	assert.Empty(t, made)
 
-	own := manifests.Grant{Tools: []string{"site_digest"}, Grants: manifests.Grants{Calls: []manifests.CallGrant{{Tool: "fetch_page"}}, Network: []manifests.NetworkGrant{grant}}}
+	own := manifests.Grant{Tools: []string{"site_digest"}, Grants: manifests.Grants{Calls: []manifests.NameGrant{{Name: "fetch_page"}}, Network: []manifests.NetworkGrant{grant}}}
 	record, made = digestOf(t, own)
 	assert.Equal(t, tool.ToolFailed, record.Result.Kind)
 	assert.Contains(t, record.Result.Error, "denied: network http://www.example.com/")

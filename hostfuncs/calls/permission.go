@@ -27,10 +27,10 @@ const kind permission.Kind = "tools"
 // tool are not. New fails with an [*hostfuncs.Error] if a grant names what is not a valid tool name.
 func New(toolName string, requests []string, grants manifests.Grants, module string) (*Permission, error) {
 	for _, grant := range grants.Calls {
-		if request(grant.Tool) == nil {
+		if request(grant.Name) == nil {
 			return nil, &hostfuncs.Error{
 				Op: "new", Kind: hostfuncs.ErrInvalid,
-				Message: fmt.Sprintf("%s: %q is not the name of a tool", cmp.Or(grant.Origin, permission.Operator), grant.Tool),
+				Message: fmt.Sprintf("%s: %q is not the name of a tool", cmp.Or(grant.Origin, permission.Operator), grant.Name),
 			}
 		}
 	}
@@ -46,7 +46,7 @@ func request(name string) json.RawMessage { return manifests.Permissions{Tools: 
 
 // allowGrant returns the grant that lets a tool be called.
 func (p *Permission) allowGrant(name string) tool.Allow {
-	return tool.Allow{Grant: manifests.Grants{Calls: []manifests.CallGrant{{Tool: name}}}.Rule(p.tool)}
+	return tool.Allow{Grant: manifests.Grants{Calls: []manifests.NameGrant{{Name: name}}}.Rule(p.tool)}
 }
 
 // check returns nil if the tool may be called, else a receipt that the caller may keep. The name may be any text.

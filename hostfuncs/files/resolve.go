@@ -246,13 +246,17 @@ func elements(guest string) []string {
 func (p place) virtual() bool { return p.mount == nil }
 
 // err returns an error with a sentinel of this package.
-func (p place) err(sentinel error) error { return &Error{Op: p.op, Path: shown(p.guest), Err: sentinel} }
+func (p place) err(sentinel error) error {
+	return &Error{Op: p.op, Path: shown(p.guest), Err: sentinel}
+}
 
 // fail converts an error of the host.
 func (p place) fail(err error) error { return p.view.fail(p.op, p.guest, err) }
 
 // deny denies the operation, with a receipt that suggests nothing.
-func (p place) deny(rule string) error { return p.view.deny(errno.Denied, p.op, p.guest, rule, wanted{}) }
+func (p place) deny(rule string) error {
+	return p.view.deny(errno.Denied, p.op, p.guest, rule, wanted{})
+}
 
 // enter waits until nobody else changes the mount's tree. The caller must then call the tracker's leave.
 func (p place) enter() error {

@@ -285,4 +285,6 @@ func (v *View) children(guest string) []string {
 }
 
 // below reports whether a clean absolute guest path is inside another one.
-func below(guest, dir string) bool { return dir == "/" && guest != "/" || strings.HasPrefix(guest, dir+"/") }
+func below(guest, dir string) bool {
+	return dir == "/" && guest != "/" || strings.HasPrefix(guest, dir+"/")
+}

@@ -64,7 +64,9 @@ type ranges struct {
 	guard *ssrf.Guardian
 }
 
-func newRanges() *ranges { return &ranges{specials(), ssrf.New(ssrf.WithAnyPort(), ssrf.WithAnyNetwork())} }
+func newRanges() *ranges {
+	return &ranges{specials(), ssrf.New(ssrf.WithAnyPort(), ssrf.WithAnyNetwork())}
+}
 
 // special returns the special range that an address is in, or false if the address is public.
 func (r *ranges) special(address netip.Addr) (special, bool) {

@@ -111,7 +111,9 @@ func (r *rule) allowsEndpoint(l *location) bool {
 	return slices.ContainsFunc(r.endpoints, func(e endpoint) bool { return e.covers(l.endpoint()) })
 }
 
-func (r *rule) allowsMethod(method string) bool { return r.everyMethod || slices.Contains(r.methods, method) }
+func (r *rule) allowsMethod(method string) bool {
+	return r.everyMethod || slices.Contains(r.methods, method)
+}
 
 func (r *rule) allowsPath(l *location) bool {
 	return slices.ContainsFunc(r.paths, func(prefix permission.URLPath) bool { return prefix.Matches(l.path) })

@@ -205,4 +205,6 @@ func bare(name string) string {
 }
 
 // escapeParameter escapes a text for a query or a form. It writes a space as %20, which works in both.
-func escapeParameter(text string) string { return strings.ReplaceAll(url.QueryEscape(text), "+", "%20") }
+func escapeParameter(text string) string {
+	return strings.ReplaceAll(url.QueryEscape(text), "+", "%20")
+}

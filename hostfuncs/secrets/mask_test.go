@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/hostfuncs/secrets"
-	"github.com/caisson-run/caisson/internal/testsize"
 	"github.com/caisson-run/caisson/internal/permission"
+	"github.com/caisson-run/caisson/internal/testsize"
 	"github.com/caisson-run/caisson/manifests"
 )
 

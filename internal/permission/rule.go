@@ -38,7 +38,9 @@ func (b *Binding) Inherit(from Binding) Binding {
 
 // Holds reports whether a grant applies to the module with this digest, in lower-case hex digits. A
 // restricted grant does not apply to a module whose digest is unknown, given as "".
-func (b Binding) Holds(module string) bool { return b.SHA256 == "" || module != "" && b.SHA256 == module }
+func (b Binding) Holds(module string) bool {
+	return b.SHA256 == "" || module != "" && b.SHA256 == module
+}
 
 // otherModule returns a message for people: a grant, called what, is for a module other than the
 // one with this digest. The digest is empty if the module cannot be read.

@@ -187,7 +187,7 @@ func TestFunctionsOfTheProgramAreGranted(t *testing.T) {
 	for granted, want := range map[bool]tool.Kind{true: "", false: tool.Denied} {
 		var grants manifests.Grants
 		if granted {
-			grants.Functions = []manifests.FunctionGrant{{Name: "mult"}}
+			grants.Functions = []manifests.NameGrant{{Name: "mult"}}
 		}
 		loaded, err := r.Load(t.Context(), done.Manifests[0], grants)
 		require.NoError(t, err)
