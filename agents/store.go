@@ -109,9 +109,9 @@ func load(root *os.Root, tenant, name string, tools toolSet) (agent Agent, unkno
 
 // root opens the folder of a tenant's agents.
 func (s Store) root(open func(path string) (*os.Root, error), tenant string) (*os.Root, error) {
-	root, err := open(s.Dir(tenant))
+	root, err := open(s.dir(tenant))
 	if errors.Is(err, folder.ErrExposed) {
-		err = fmt.Errorf("%s: %w", s.Dir(tenant), err)
+		err = fmt.Errorf("%s: %w", s.dir(tenant), err)
 	}
 	return root, err
 }
@@ -168,9 +168,9 @@ const filePrefix = "agent."
 
 func fileOf(name string) string { return filePrefix + name + folder.Suffix }
 
-// Dir returns the folder that holds the agents of a tenant, whose name may hold anything. No tool may be able to write
+// dir returns the folder that holds the agents of a tenant, whose name may hold anything. No tool may be able to write
 // to it.
-func (s Store) Dir(tenant string) string {
+func (s Store) dir(tenant string) string {
 	digest := sha256.Sum256([]byte("caisson-tenant/v1 " + tenant))
 	return filepath.Join(s.path, hex.EncodeToString(digest[:]))
 }

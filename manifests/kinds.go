@@ -68,7 +68,7 @@ type Grants struct {
 // Deny denies what any grant allows. Exactly one field besides Origin is set.
 type Deny struct {
 	Origin  string
-	Files   *FileDeny
+	Files   *FilePermission
 	Network *NetworkDeny
 	Secret  string // the secret's name
 	Context string

@@ -100,7 +100,7 @@ func TestElementsConcernWhoAsks(t *testing.T) {
 		deny  Deny
 		about bool
 	}{
-		{Deny{Files: &FileDeny{Path: permission.NewGuestPath("/project")}}, true}, {Deny{Files: &FileDeny{Path: permission.NewGuestPath("/project/a/b")}}, false}, {Deny{Files: &FileDeny{Path: permission.NewGuestPath("x")}}, true},
+		{Deny{Files: &FilePermission{Path: permission.NewGuestPath("/project")}}, true}, {Deny{Files: &FilePermission{Path: permission.NewGuestPath("/project/a/b")}}, false}, {Deny{Files: &FilePermission{Path: permission.NewGuestPath("x")}}, true},
 		{Deny{Network: &NetworkDeny{}}, true}, {Deny{Network: &NetworkDeny{Host: "API.example.com"}}, true}, {Deny{Network: &NetworkDeny{Host: "example.org"}}, false},
 		{Deny{Secret: "KEY"}, true}, {Deny{Secret: "OTHER"}, false}, {Deny{Context: "project_id"}, true}, {Deny{Env: "HOME"}, false}, {Deny{Call: "other"}, true},
 	} {
