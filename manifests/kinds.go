@@ -99,10 +99,8 @@ type giving struct {
 	key   string
 	read  func(r *reader, n *node, at string, g *Grants)
 	write func(g Grants) *node // for receipts
-	// bind copies the elements and sets the binding on each that does not have its own.
-	bind func(g *Grants, binding Binding)
-	// hand appends the elements of one to those of the other.
-	hand func(from Grants, to *Grants)
+	// hand appends the elements of one to those of the other, with the binding where they do not have their own.
+	hand func(from Grants, binding Binding, to *Grants)
 	say  func(g Grants) []Element
 }
 
@@ -125,14 +123,12 @@ func grants[G any, P interface {
 		key:   key,
 		read:  func(r *reader, n *node, at string, g *Grants) { *of(g) = read(r, n, at) },
 		write: func(g Grants) *node { return write(*of(&g)) },
-		bind: func(g *Grants, binding Binding) {
-			elements := slices.Clone(*of(g))
-			for i := range elements {
-				P(&elements[i]).Inherit(binding)
+		hand: func(from Grants, binding Binding, to *Grants) {
+			for _, element := range *of(&from) {
+				P(&element).Inherit(binding)
+				*of(to) = append(*of(to), element)
 			}
-			*of(g) = elements
 		},
-		hand: func(from Grants, to *Grants) { *of(to) = append(*of(to), *of(&from)...) },
 		say: func(g Grants) []Element {
 			var said []Element
 			for i, element := range *of(&g) {

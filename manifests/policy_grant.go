@@ -34,20 +34,11 @@ func (p *Policy) For(tool, source string) Grants {
 	return given
 }
 
+// addTo adds the grant's elements, with its binding where they do not have their own.
 func (g Grant) addTo(all *Grants) {
-	g.bind()
 	for _, k := range kinds() {
 		if k.gives != nil {
-			k.gives.hand(g.Grants, all)
-		}
-	}
-}
-
-// bind sets the grant's binding on each of its elements that has none.
-func (g *Grant) bind() {
-	for _, k := range kinds() {
-		if k.gives != nil {
-			k.gives.bind(&g.Grants, g.Binding)
+			k.gives.hand(g.Grants, g.Binding, all)
 		}
 	}
 }
@@ -86,18 +77,22 @@ func isFrom(source, folder string) bool {
 	return err == nil && filepath.IsLocal(inner)
 }
 
-// toolsExample says what to add if the key tools is missing.
-const toolsExample = `tools: and a list of names, or globs such as "file_*"`
+// toolFields returns the keys that say to which tools an element of a policy applies.
+func (r *reader) toolFields(tools *[]string, source, sha256 *string) []field {
+	return []field{
+		required("tools", `tools: and a list of names, or globs such as "file_*"`, tools, r.patterns),
+		optional("source", source, r.hostPath),
+		optional("sha256", sha256, r.digest),
+	}
+}
 
 // grant reads one element of a policy's grants. It may give nothing, which is safe; package unapplied finds it.
 func (r *reader) grant(n *node, path string) Grant {
 	g := Grant{Binding: Binding{Origin: r.origin(n.at)}}
-	r.object(n, path, append([]field{
-		required("tools", toolsExample, &g.Tools, r.patterns),
-		optional("source", &g.Source, r.hostPath),
-		optional("sha256", &g.SHA256, r.digest),
-	}, r.grantFields(&g.Grants)...)...)
-	g.bind()
+	r.object(n, path, append(r.toolFields(&g.Tools, &g.Source, &g.SHA256), r.grantFields(&g.Grants)...)...)
+	var bound Grants
+	g.addTo(&bound)
+	g.Grants = bound
 	return g
 }
 
@@ -165,10 +160,6 @@ func (r *reader) asks(n *node, path string) []PolicyAsk {
 // approval reads one element of a policy's approve list.
 func (r *reader) approval(n *node, path string) PolicyApproval {
 	a := PolicyApproval{Binding: Binding{Origin: r.origin(n.at)}}
-	r.object(n, path,
-		required("tools", toolsExample, &a.Tools, r.patterns),
-		optional("source", &a.Source, r.hostPath),
-		optional("sha256", &a.SHA256, r.digest),
-	)
+	r.object(n, path, r.toolFields(&a.Tools, &a.Source, &a.SHA256)...)
 	return a
 }
