@@ -13,11 +13,11 @@ import (
 // one of them with errors.Is. [ErrDeadline] also matches [context.DeadlineExceeded].
 var (
 	ErrDenied      = errors.New("permission denied")                         // by a permission; there is a receipt
-	ErrInvalid     = errors.New("invalid request")                           // the guest's mistake; from New, the operator's
+	ErrInvalid     = errors.New("invalid request")                           // by the guest; from New, by the operator
 	ErrLimit       = errors.New("limit reached")                             // Error.Limit says which
 	ErrDeadline    = fmt.Errorf("out of time: %w", context.DeadlineExceeded) // of the call or of the request
 	ErrIO          = errors.New("network error")                             // the server or the connection failed
-	ErrUnavailable = errors.New("not available")                             // closed or cancelled, or there is nothing to use
+	ErrUnavailable = errors.New("not available")                             // closed, cancelled, or nothing is there
 	ErrHost        = errors.New("host failure")                              // a function of the host failed
 )
 

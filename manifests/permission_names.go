@@ -51,7 +51,9 @@ func asksNames(key string, of func(*Permissions) *[]string, read nameReader) *as
 }
 
 // givesNames returns a giving for a kind of which a grant has a list of names.
-func givesNames(key string, of func(*Grants) *[]NameGrant, most int, read nameReader, about func(name string) Element) *giving {
+func givesNames(
+	key string, of func(*Grants) *[]NameGrant, most int, read nameReader, about func(name string) Element,
+) *giving {
 	return grants(key, of, func(r *reader, n *node, at string) []NameGrant {
 		var grants []NameGrant
 		names := distinctOf(r, most, func(n *node, at string) string { return read(r, n, at) })(n, at)
@@ -73,8 +75,9 @@ func takesName(key string, of func(*Deny) *string, read nameReader, about func(n
 
 func contextValues() kind {
 	return kind{
-		name:  "context", // a manifest requests it in a separate list, beside its permissions
-		gives: givesNames("context", func(g *Grants) *[]NameGrant { return &g.Context }, maxContext, (*reader).parameter, contextElement),
+		name: "context", // a manifest requests it in a separate list, beside its permissions
+		gives: givesNames("context", func(g *Grants) *[]NameGrant { return &g.Context },
+			maxContext, (*reader).parameter, contextElement),
 		takes: takesName("context", func(d *Deny) *string { return &d.Context }, (*reader).parameter, contextElement),
 	}
 }
@@ -144,9 +147,10 @@ func callElement(name string) Element {
 // functions is the kind for functions that the embedding program offers to Extism plug-ins.
 func functions() kind {
 	return kind{
-		name:  "functions",
-		asks:  asksNames("functions", func(p *Permissions) *[]string { return &p.Functions }, (*reader).functionName),
-		gives: givesNames("functions", func(g *Grants) *[]NameGrant { return &g.Functions }, maxList, (*reader).functionName, functionElement),
+		name: "functions",
+		asks: asksNames("functions", func(p *Permissions) *[]string { return &p.Functions }, (*reader).functionName),
+		gives: givesNames("functions", func(g *Grants) *[]NameGrant { return &g.Functions },
+			maxList, (*reader).functionName, functionElement),
 		takes: takesName("function", func(d *Deny) *string { return &d.Function }, (*reader).functionName, functionElement),
 	}
 }
@@ -157,7 +161,8 @@ func (r *reader) functionName(n *node, at string) string {
 }
 
 func functionElement(name string) Element {
-	return namedElement("the function ", name, nameFixOfElement, func(m *Manifest) []string { return m.Permissions.Functions })
+	asked := func(m *Manifest) []string { return m.Permissions.Functions }
+	return namedElement("the function ", name, nameFixOfElement, asked)
 }
 
 func namedElement(what, name, fix string, asked func(*Manifest) []string) Element {

@@ -57,23 +57,22 @@ func (r *reader) module(n *node, path string, m *modules.Module) {
 		optional("stderr", &m.Stderr, choice(r, modules.StderrPrivate)),
 		optional("success_codes", &m.SuccessCodes, r.exitCodes),
 	)
-	if m.Entry != "" && m.ABI != modules.ABIExtism {
-		r.conflict(path+".entry", "only an extism plug-in has an entry", "remove entry, or set abi: extism")
-	}
-	if m.ABI == modules.ABIExtism && len(m.Args) > 0 {
-		r.conflict(path+".args", "an extism plug-in has no command line", "remove args, or set abi: wasi")
-	}
-	if m.Config != nil && m.ABI != modules.ABIExtism {
-		r.conflict(path+".config", "only an extism plug-in has a configuration", "remove config, or set abi: extism")
-	}
-	if m.Variables != 0 && m.ABI != modules.ABIExtism {
-		r.conflict(path+".variables", "only an extism plug-in has variables", "remove variables, or set abi: extism")
-	}
-	if m.Libraries != nil && m.ABI != modules.ABIExtism {
-		r.conflict(path+".libraries", "only an extism plug-in has libraries", "remove libraries, or set abi: extism")
-	}
-	if m.ABI == modules.ABIExtism && len(m.SuccessCodes) > 0 {
-		r.conflict(path+".success_codes", "an extism plug-in has no exit code", "remove success_codes, or set abi: wasi")
+	for _, only := range [...]struct {
+		given        bool
+		key          string
+		abi          modules.ABI
+		contradicted string
+	}{
+		{m.Entry != "", "entry", modules.ABIExtism, "only an extism plug-in has an entry"},
+		{len(m.Args) > 0, "args", modules.ABIWASI, "an extism plug-in has no command line"},
+		{m.Config != nil, "config", modules.ABIExtism, "only an extism plug-in has a configuration"},
+		{m.Variables != 0, "variables", modules.ABIExtism, "only an extism plug-in has variables"},
+		{m.Libraries != nil, "libraries", modules.ABIExtism, "only an extism plug-in has libraries"},
+		{len(m.SuccessCodes) > 0, "success_codes", modules.ABIWASI, "an extism plug-in has no exit code"},
+	} {
+		if only.given && (m.ABI == modules.ABIExtism) != (only.abi == modules.ABIExtism) {
+			r.conflict(path+"."+only.key, only.contradicted, fmt.Sprintf("remove %s, or set abi: %s", only.key, only.abi))
+		}
 	}
 }
 

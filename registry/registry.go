@@ -235,7 +235,8 @@ func (r *Registry) With(tools ...Tool) (*Registry, error) {
 func (r *Registry) Without(names ...string) *Registry {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	derived := &Registry{names: r.names.clone(), owned: map[*entry]bool{}, broken: slices.Clone(r.broken), done: make(chan struct{})}
+	derived := New()
+	derived.names, derived.broken = r.names.clone(), slices.Clone(r.broken)
 	for _, name := range names {
 		derived.names.remove(name)
 	}

@@ -22,7 +22,9 @@ type Session struct {
 
 // Open returns the session of one guest, whose calls are made by a function such as that of [tool.Host]. If it is nil,
 // an allowed call fails with [hostfuncs.ErrUnavailable].
-func (p *Permission) Open(call func(ctx context.Context, call tool.Call) (tool.Record, error), now func() time.Time) *Session {
+func (p *Permission) Open(
+	call func(ctx context.Context, call tool.Call) (tool.Record, error), now func() time.Time,
+) *Session {
 	return &Session{permission: p, make: call, now: now}
 }
 
@@ -43,7 +45,8 @@ func (s *Session) Call(ctx context.Context, name, arguments string) (tool.Record
 	noted.Allowed = true
 	if s.make == nil {
 		noted.Status = "unavailable"
-		return tool.Record{}, &hostfuncs.Error{Op: "call", Kind: hostfuncs.ErrUnavailable, Message: "nothing here lets tools call tools"}
+		const message = "nothing here lets tools call tools"
+		return tool.Record{}, &hostfuncs.Error{Op: "call", Kind: hostfuncs.ErrUnavailable, Message: message}
 	}
 	call := tool.Call{Type: "function", Function: tool.Function{Name: name, Arguments: arguments}}
 	record, err := s.make(ctx, call)

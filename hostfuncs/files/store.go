@@ -129,7 +129,8 @@ func (m *Mount) resolve() error {
 	switch {
 	case m.Guest == permission.GuestPath{}:
 		return invalid("it has no guest path")
-	case m.Tree != nil && (m.Host.Base() != "" || m.Access != "" || m.Quota != manifests.Quota{} || m.Requested != "" || m.Granted != "" || m.Cut != "" || m.Grant != ""):
+	case m.Tree != nil && (m.Host.Base() != "" || m.Quota != manifests.Quota{} ||
+		m.Access != "" || m.Requested != "" || m.Granted != "" || m.Cut != "" || m.Grant != ""):
 		return invalid("a tree has no host directory, access or quota")
 	case m.Tree != nil:
 		return nil

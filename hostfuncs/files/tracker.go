@@ -133,7 +133,9 @@ func (t *tracker) known(quota manifests.Quota) bool {
 }
 
 // room returns [errno.NoSpace] if the quota does not allow the directory to grow. The caller must hold the turn.
-func (t *tracker) room(ctx context.Context, root *os.Root, quota manifests.Quota, bytes manifests.Bytes, files int) error {
+func (t *tracker) room(
+	ctx context.Context, root *os.Root, quota manifests.Quota, bytes manifests.Bytes, files int,
+) error {
 	if err := t.measure(ctx, root, quota); err != nil {
 		return err
 	}

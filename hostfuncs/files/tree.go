@@ -27,6 +27,12 @@ const (
 // errTree means that files cannot be made into a [Tree].
 var errTree = errors.New("the files cannot be kept in memory")
 
+const tooLong = "with %s they are longer than %d bytes; leave out what the tool does not need"
+
+func unfit(format string, values ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{errTree}, values...)...)
+}
+
 // Tree is files that are the same in all calls: a copy in memory, which nothing can change. All calls share it, and
 // tools may. It has only regular files and directories, whose times are the Unix epoch. It is safe for concurrent use.
 type Tree struct {
@@ -71,7 +77,7 @@ type treeBuilder struct {
 
 func (b *treeBuilder) add(name, at string, isDir bool) (*node, error) {
 	if b.tree.names == MaxTreeNames {
-		return nil, fmt.Errorf("%w: there are more than %d of them; leave out what the tool does not need", errTree, MaxTreeNames)
+		return nil, unfit("there are more than %d of them; leave out what the tool does not need", MaxTreeNames)
 	}
 	n := &node{name: name, path: at, number: b.tree.names, isDir: isDir}
 	b.tree.names++
@@ -88,7 +94,7 @@ func (b *treeBuilder) write(kind byte, name string, content []byte) {
 
 func (b *treeBuilder) directory(name, at string, depth int) (*node, error) {
 	if depth > maxTreeDepth {
-		return nil, fmt.Errorf("%w: %s is deeper than %d directories", errTree, shown(at), maxTreeDepth)
+		return nil, unfit("%s is deeper than %d directories", shown(at), maxTreeDepth)
 	}
 	dir, err := b.add(name, at, true)
 	if err != nil {
@@ -96,17 +102,17 @@ func (b *treeBuilder) directory(name, at string, depth int) (*node, error) {
 	}
 	entries, err := fs.ReadDir(b.fsys, at)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errTree, err)
+		return nil, unfit("%w", err)
 	}
 	if len(entries) > maxEntries {
-		return nil, fmt.Errorf("%w: %s holds more than %d names, which is as many as a guest can list", errTree, shown(at), maxEntries)
+		return nil, unfit("%s holds more than %d names, which is as many as a guest can list", shown(at), maxEntries)
 	}
 	b.write('d', at, binary.LittleEndian.AppendUint64(nil, uint64(len(entries))))
 	// Not every file system sorts, or sorts by byte.
 	slices.SortFunc(entries, func(x, y fs.DirEntry) int { return strings.Compare(x.Name(), y.Name()) })
 	for i, entry := range entries {
 		if i > 0 && entries[i-1].Name() == entry.Name() {
-			return nil, fmt.Errorf("%w: %s has two files of the name %q", errTree, shown(at), entry.Name())
+			return nil, unfit("%s has two files of the name %q", shown(at), entry.Name())
 		}
 		child, err := b.entry(entry, path.Join(at, entry.Name()), depth)
 		if err != nil {
@@ -120,7 +126,7 @@ func (b *treeBuilder) directory(name, at string, depth int) (*node, error) {
 func (b *treeBuilder) entry(entry fs.DirEntry, at string, depth int) (*node, error) {
 	name := entry.Name()
 	if err := checkPath(name); err != nil || strings.Contains(name, "/") || isDots(name) || name == ".." {
-		return nil, fmt.Errorf("%w: the name of %s cannot be used in a guest's path", errTree, shown(at))
+		return nil, unfit("the name of %s cannot be used in a guest's path", shown(at))
 	}
 	switch entry.Type() {
 	case fs.ModeDir:
@@ -128,7 +134,7 @@ func (b *treeBuilder) entry(entry fs.DirEntry, at string, depth int) (*node, err
 	case 0:
 		return b.file(name, at)
 	}
-	return nil, fmt.Errorf("%w: %s is neither a regular file nor a directory", errTree, shown(at))
+	return nil, unfit("%s is neither a regular file nor a directory", shown(at))
 }
 
 func (b *treeBuilder) file(name, at string) (*node, error) {
@@ -138,28 +144,28 @@ func (b *treeBuilder) file(name, at string) (*node, error) {
 	}
 	file, err := b.fsys.Open(at)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errTree, err)
+		return nil, unfit("%w", err)
 	}
 	defer file.Close()
 	info, err := file.Stat()
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errTree, err)
+		return nil, unfit("%w", err)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%w: %s is not a regular file", errTree, shown(at))
+		return nil, unfit("%s is not a regular file", shown(at))
 	}
 	left := MaxTreeBytes - b.bytes
 	if info.Size() > left {
-		return nil, fmt.Errorf("%w: with %s they are longer than %d bytes; leave out what the tool does not need", errTree, shown(at), MaxTreeBytes)
+		return nil, unfit(tooLong, shown(at), MaxTreeBytes)
 	}
 	var content bytes.Buffer
 	content.Grow(int(max(0, info.Size())) + bytes.MinRead)
 	// The size may have changed since, and not every file system tells it.
 	if _, err := content.ReadFrom(io.LimitReader(file, left+1)); err != nil {
-		return nil, fmt.Errorf("%w: %w", errTree, err)
+		return nil, unfit("%w", err)
 	}
 	if int64(content.Len()) > left {
-		return nil, fmt.Errorf("%w: with %s they are longer than %d bytes; leave out what the tool does not need", errTree, shown(at), MaxTreeBytes)
+		return nil, unfit(tooLong, shown(at), MaxTreeBytes)
 	}
 	n.content = slices.Clip(content.Bytes())
 	b.bytes += int64(len(n.content))

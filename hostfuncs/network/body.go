@@ -75,7 +75,7 @@ func (g *gunzip) Read(p []byte) (n int, err error) {
 func (e *exchange) receive(answer *http.Response) *hostfuncs.Error {
 	defer answer.Body.Close()
 	if e.client.hidesSecrets(answer) {
-		return &hostfuncs.Error{Op: "request", Kind: hostfuncs.ErrIO, Message: "the server encodes its response in a way that the host cannot decode"}
+		return ioProblem("the server encodes its response in a way that the host cannot decode", nil)
 	}
 	body, truncated, err := e.readBody(answer.Body)
 	if err != nil {

@@ -15,6 +15,10 @@ func invalid(message string) *hostfuncs.Error {
 	return &hostfuncs.Error{Op: "request", Kind: hostfuncs.ErrInvalid, Message: message}
 }
 
+func ioProblem(message string, cause error) *hostfuncs.Error {
+	return &hostfuncs.Error{Op: "request", Kind: hostfuncs.ErrIO, Message: message, Cause: cause}
+}
+
 func limit(name string, value int64, message string) *hostfuncs.Error {
 	return &hostfuncs.Error{Op: "request", Kind: hostfuncs.ErrLimit, Limit: name, Value: value, Message: message}
 }

@@ -21,7 +21,7 @@ func (e *exchange) follow(answer *http.Response) *hostfuncs.Error {
 	text := answer.Header.Get("Location")
 	to, err := e.hop.location.resolve(text)
 	if err != nil {
-		return &hostfuncs.Error{Op: "request", Kind: hostfuncs.ErrIO, Message: "the server sent an invalid redirect: " + err.Error(), Cause: err}
+		return ioProblem("the server sent an invalid redirect: "+err.Error(), err)
 	}
 	from := e.hop.location
 	e.hop, e.from = e.hop.redirected(answer.StatusCode, to), from

@@ -171,7 +171,8 @@ func (s *Session) Receive(ctx context.Context, id int) (Response, error) {
 	delete(s.sent, id)
 	s.mu.Unlock()
 	if taken {
-		return Response{}, &hostfuncs.Error{Op: "receive", Kind: hostfuncs.ErrInvalid, Message: "the response was already received"}
+		const message = "the response was already received"
+		return Response{}, &hostfuncs.Error{Op: "receive", Kind: hostfuncs.ErrInvalid, Message: message}
 	}
 	return e.result()
 }

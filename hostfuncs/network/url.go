@@ -123,9 +123,11 @@ func locate(u *url.URL) (*location, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &location{Origin: permission.Origin{Scheme: u.Scheme, Host: host, Port: port}, path: permission.ReadRequestPath(u.Path, u.EscapedPath())}
+	origin := permission.Origin{Scheme: u.Scheme, Host: host, Port: port}
+	l := &location{Origin: origin, path: permission.ReadRequestPath(u.Path, u.EscapedPath())}
 	l.url = url.URL{
-		Scheme: l.Scheme, Host: l.Authority(), Path: l.path.String(), RawPath: u.RawPath, RawQuery: u.RawQuery, ForceQuery: u.ForceQuery,
+		Scheme: l.Scheme, Host: l.Authority(), Path: l.path.String(), RawPath: u.RawPath,
+		RawQuery: u.RawQuery, ForceQuery: u.ForceQuery,
 	}
 	return l, nil
 }

@@ -2,8 +2,8 @@ package secrets
 
 import "errors"
 
-// The kinds of failure, which are for the operator. Every [Error] matches exactly one of them, or [hostfuncs.ErrInvalid]:
-// a request of a guest that its secret cannot be injected into.
+// The kinds of failure, which are for the operator. Every [Error] matches exactly one of them, or
+// [hostfuncs.ErrInvalid]: a request of a guest that its secret cannot be injected into.
 var (
 	// ErrGrant is an invalid grant, or one that conflicts with another grant.
 	ErrGrant = errors.New("invalid grant")

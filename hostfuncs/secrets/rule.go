@@ -234,7 +234,8 @@ func originsOf(grant grant) []permission.Origin {
 	var origins []permission.Origin
 	for _, scheme := range schemes {
 		for _, port := range ports {
-			if o := (permission.Origin{Scheme: scheme, Host: grant.host, Port: cmp.Or(port, permission.DefaultPort(scheme))}); !slices.Contains(origins, o) {
+			o := permission.Origin{Scheme: scheme, Host: grant.host, Port: cmp.Or(port, permission.DefaultPort(scheme))}
+			if !slices.Contains(origins, o) {
 				origins = append(origins, o)
 			}
 		}

@@ -10,5 +10,6 @@ func clock() kind {
 }
 
 func zoneElement(zone string) Element {
-	return namedElement("the time in ", zone, "write a zone that a manifest asks for, or remove it", func(m *Manifest) []string { return m.Permissions.Clock })
+	asked := func(m *Manifest) []string { return m.Permissions.Clock }
+	return namedElement("the time in ", zone, "write a zone that a manifest asks for, or remove it", asked)
 }
