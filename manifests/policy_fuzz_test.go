@@ -50,8 +50,7 @@ func FuzzParsePolicy(f *testing.F) {
 	})
 }
 
-// checkPlaces makes sure that problems stand inside the file. YAML knows more line breaks
-// than the one.
+// checkPlaces makes sure that problems stand inside the file. YAML knows more line breaks than the one.
 func checkPlaces(t *testing.T, source []byte, err error) {
 	var invalid *manifests.Error
 	require.True(t, errors.As(err, &invalid))

@@ -10,8 +10,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// TestInvokeChecksRegistration: a call that names a registration never runs another tool with the same
-// name.
+// TestInvokeChecksRegistration: a call that names a registration never runs another tool with the same name.
 func TestInvokeChecksRegistration(t *testing.T) {
 	old, replaced := newFake(t, "it", aliases("that")), newFake(t, "it", aliases("that"))
 	first := holding(t, old)

@@ -80,8 +80,7 @@ func TestUnavailableHoldsItsName(t *testing.T) {
 	assert.Empty(t, r.Definitions())
 }
 
-// TestHiddenToolsAreOffered: they are hidden from people, not from the model. The
-// definitions are the same each time.
+// TestHiddenToolsAreOffered: they are hidden from people, not from the model. The definitions are the same each time.
 func TestHiddenToolsAreOffered(t *testing.T) {
 	r := holding(t, newFake(t, "zeta", nil), newFake(t, "alpha", aliases("a1", "a2")), newFake(t, "mid", hidden), conditional{newFake(t, "beta", nil), "later"})
 

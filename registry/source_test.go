@@ -245,10 +245,9 @@ func TestLoad(t *testing.T) {
 	assert.Len(t, o.opened, 3)
 }
 
-// TestAttackLookAlikeIsLoaded: a tool whose name looks like an earlier tool's is not opened, in the same
-// source or in a later one, and the report names both. The other tools of its source are loaded.
-// Controls: a comparison that only ignores case and digits does not detect such names, and names that do
-// not look alike are loaded.
+// TestAttackLookAlikeIsLoaded: a tool whose name looks like an earlier tool's is not opened, in the same source or in a
+// later one, and the report names both. The other tools of its source are loaded. Controls: a comparison that only
+// ignores case and digits does not detect such names, and names that do not look alike are loaded.
 func TestAttackLookAlikeIsLoaded(t *testing.T) {
 	for _, names := range [][2]string{{"file_read", "fiIe_read"}, {"fiIe_read", "file_read"}, {"web_form", "web_forrn"}, {"run_0", "run_O"}, {"greet", "GREET"}} {
 		for _, together := range []bool{true, false} {

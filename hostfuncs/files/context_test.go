@@ -95,9 +95,8 @@ func (e *ending) Err() error {
 	return context.DeadlineExceeded
 }
 
-// TestAttackLongLooks: a context that ends while nearly as many names are looked at as there may be
-// ends that, wherever it has got to. The control: with a context that does not end, all are looked at,
-// and the context before each.
+// TestAttackLongLooks: a context that ends while nearly as many names are looked at as there may be ends that, wherever
+// it has got to. The control: with a context that does not end, all are looked at, and the context before each.
 func TestAttackLongLooks(t *testing.T) {
 	names := testsize.Of(2500, 9990)
 	w := newWorld(t, "many/")
@@ -283,8 +282,7 @@ func TestTreesThatAreTooDeep(t *testing.T) {
 	}
 }
 
-// TestOrphansCountInFullTrees: what is open and has no name any more counts, also after the names were
-// counted anew.
+// TestOrphansCountInFullTrees: what is open and has no name any more counts, also after the names were counted anew.
 func TestOrphansCountInFullTrees(t *testing.T) {
 	w := newWorld(t)
 	deepen(t, w.project, 129)

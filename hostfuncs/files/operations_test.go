@@ -102,8 +102,7 @@ func TestOperationsOfHandlesBelongToTheOpen(t *testing.T) {
 	assert.Equal(t, "files.open /project/c 0 no space left: the call may add 100B", listed(t, view)[2])
 }
 
-// TestFullQuotaNamesItsGrant to the operator, in the record and in the log; the guest has an error
-// number.
+// TestFullQuotaNamesItsGrant to the operator, in the record and in the log; the guest has an error number.
 func TestFullQuotaNamesItsGrant(t *testing.T) {
 	w := newWorld(t, "f = text")
 	mount := w.mount(manifests.AccessReadWrite)

@@ -14,8 +14,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// readOnlyAttack tries to change a directory. The control makes the same change with
-// plain calls.
+// readOnlyAttack tries to change a directory. The control makes the same change with plain calls.
 type readOnlyAttack struct {
 	name    string
 	guest   func(d *files.Dir) error

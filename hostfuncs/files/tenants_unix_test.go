@@ -25,8 +25,7 @@ type tenancy struct {
 	t     *testing.T
 	world *world
 	store *files.Store
-	// directory says whose directory a round of a tenant is given: its own, where nothing
-	// is wrong.
+	// directory says whose directory a round of a tenant is given: its own, where nothing is wrong.
 	directory func(tenant string, round int) string
 	crossings atomic.Int64 // how often a tenant saw what is another's
 	full      atomic.Int64 // how often the greedy tenant met its quota

@@ -218,8 +218,7 @@ func denied(err error) bool {
 	return ok && own.Denial != nil
 }
 
-// TestTreeNumbersFilesApart: each file of a view has an inode number of its own, which is the same in
-// every call.
+// TestTreeNumbersFilesApart: each file of a view has an inode number of its own, which is the same in every call.
 func TestTreeNumbersFilesApart(t *testing.T) {
 	w := newWorld(t, "f = x")
 	tree := must(files.NewTree(mapFS(treeFiles)))

@@ -78,8 +78,7 @@ func TestEncodedAnswersDoNotHideSecrets(t *testing.T) {
 	}
 }
 
-// TestEncodedAnswersArePassedOn is the control: without a secret, a tool gets what the server
-// sends, and can decode it.
+// TestEncodedAnswersArePassedOn is the control: without a secret, a tool gets what the server sends, and can decode it.
 func TestEncodedAnswersArePassedOn(t *testing.T) {
 	s := serve(t, plain, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Encoding", "deflate")

@@ -27,8 +27,7 @@ func answerCGI() error {
 	}))
 }
 
-// serveCGI is a server that has this test's program answer over CGI, which makes variables of the
-// headers' names.
+// serveCGI is a server that has this test's program answer over CGI, which makes variables of the headers' names.
 func serveCGI(t *testing.T) *server {
 	program := must(os.Executable())
 	handler := &cgi.Handler{Path: program, Dir: t.TempDir()}
@@ -37,9 +36,8 @@ func serveCGI(t *testing.T) *server {
 
 var spellingsOfKey = []string{"X_Api_Key", "x_api-key", "X.Api.Key", "X~Api*Key", "XApi_Key", "xa_pi-key"}
 
-// TestAttackHeaderInAnotherSpelling: a guest cannot put a key of its own in the place of the
-// operator's by a name that the server takes for the same, neither in its request nor in one that
-// is sent again after a redirect.
+// TestAttackHeaderInAnotherSpelling: a guest cannot put a key of its own in the place of the operator's by a name that
+// the server takes for the same, neither in its request nor in one that is sent again after a redirect.
 func TestAttackHeaderInAnotherSpelling(t *testing.T) {
 	s := serveCGI(t)
 	permission := s.permission("127.0.0.1")

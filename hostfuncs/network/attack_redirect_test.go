@@ -86,8 +86,7 @@ func TestAttackRedirectGranted(t *testing.T) {
 	assert.Equal(t, "GET "+first.at("127.0.0.1", "/"), s.Journal.HostCalls()[0].Target)
 }
 
-// TestAttackHeaderCrossHost: net/http drops Authorization when the host changes, and sends
-// everything else.
+// TestAttackHeaderCrossHost: net/http drops Authorization when the host changes, and sends everything else.
 func TestAttackHeaderCrossHost(t *testing.T) {
 	for _, kind := range []protocol{plain, secure} {
 		t.Run(string(kind), func(t *testing.T) {
@@ -222,8 +221,7 @@ func TestAttackRedirectLoop(t *testing.T) {
 	assert.EqualValues(t, 1, session.Journal.Count())
 }
 
-// TestAttackRedirectURL: what a server sends as a location is read as strictly as what a
-// guest writes.
+// TestAttackRedirectURL: what a server sends as a location is read as strictly as what a guest writes.
 func TestAttackRedirectURL(t *testing.T) {
 	for _, location := range []string{
 		"http://user:pass@127.0.0.1/", "http://2130706433/", "http://0x7f.1/", "ftp://127.0.0.1/", "file:///etc/passwd",

@@ -222,8 +222,7 @@ func isKind(err, kind error) bool {
 	return ok && failed.Kind == kind
 }
 
-// TestAttackSwitchingProtocols: an answer that turns the connection into something else is
-// none.
+// TestAttackSwitchingProtocols: an answer that turns the connection into something else is none.
 func TestAttackSwitchingProtocols(t *testing.T) {
 	s := serve(t, plain, func(w http.ResponseWriter, _ *http.Request) {
 		conn, _, err := w.(http.Hijacker).Hijack()

@@ -15,8 +15,7 @@ import (
 	"github.com/caisson-run/caisson/hostfuncs"
 )
 
-// TestConnectionsAreOfOneSession: the requests of a call share connections, and those of two
-// calls never do.
+// TestConnectionsAreOfOneSession: the requests of a call share connections, and those of two calls never do.
 func TestConnectionsAreOfOneSession(t *testing.T) {
 	for _, kind := range []protocol{plain, secure} {
 		t.Run(string(kind), func(t *testing.T) {
@@ -38,8 +37,7 @@ func TestConnectionsAreOfOneSession(t *testing.T) {
 	}
 }
 
-// TestConnectionsEnd: a connection is closed when its call ends, and before that when it has
-// not been used for a while.
+// TestConnectionsEnd: a connection is closed when its call ends, and before that when it has not been used for a while.
 func TestConnectionsEnd(t *testing.T) {
 	for name, end := range map[string]func(*Session){
 		"session": (*Session).Close,

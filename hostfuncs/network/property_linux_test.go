@@ -211,9 +211,8 @@ func refMayDial(o Options, to netip.AddrPort) bool {
 	})
 }
 
-// TestPropertyNothingArrivesWhereItMayNot: whatever the policy, the names and the redirects,
-// a request arrives only where the reference says that it may, and carries nothing that
-// belongs to another origin.
+// TestPropertyNothingArrivesWhereItMayNot: whatever the policy, the names and the redirects, a request arrives only
+// where the reference says that it may, and carries nothing that belongs to another origin.
 func TestPropertyNothingArrivesWhereItMayNot(t *testing.T) {
 	const cases = 1500
 	seed := uint64(time.Now().UnixNano())

@@ -19,8 +19,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// TestReceipts: what a receipt suggests, pasted where it belongs, makes the request one that
-// the permission allows.
+// TestReceipts: what a receipt suggests, pasted where it belongs, makes the request one that the permission allows.
 func TestReceipts(t *testing.T) {
 	get := manifests.NetworkPermission{Host: "api.example.com"}
 	narrow := manifests.NetworkPermission{Host: "*.example.com", Methods: []string{"GET", "POST"}, Paths: []string{"/v1", "/v2/"}}

@@ -312,8 +312,7 @@ func (u *unguarded) dialled() []string {
 	return append([]string(nil), u.dials...)
 }
 
-// hostCheck is what a plug-in system does that compares the first URL's host with a list of
-// globs, and no more.
+// hostCheck is what a plug-in system does that compares the first URL's host with a list of globs, and no more.
 func hostCheck(allowed func(host string) bool, target string) bool {
 	u, err := url.Parse(target)
 	return err == nil && allowed(u.Hostname())

@@ -101,9 +101,8 @@ func TestInjectIntoForm(t *testing.T) {
 	assert.Equal(t, "a=1+2&b=%41&api_key=0123456789%2Babcdef", string(must(set.Inject(r, []byte("a=1+2&api%5fkey=x&b=%41")))))
 }
 
-// TestAttackLongBodies: what looks for the place of a secret in a body is bounded, and allocates for the
-// whole, not for each parameter. As long as may be, it ends with the request's context while others do
-// the same.
+// TestAttackLongBodies: what looks for the place of a secret in a body is bounded, and allocates for the whole, not for
+// each parameter. As long as may be, it ends with the request's context while others do the same.
 func TestAttackLongBodies(t *testing.T) {
 	set := one(t, inBody("api_key"), "0123456789abcdef")
 	for media, part := range map[string]string{"application/x-www-form-urlencoded": "a&", "application/json": " "} {
@@ -247,8 +246,7 @@ func TestGrantWidensToPortsAndSchemes(t *testing.T) {
 	assert.NotEmpty(t, set.Places(permission.Origin{Scheme: "https", Host: oneHost(t, "::ffff:c000:201"), Port: 443}))
 }
 
-// TestSecretsOfOneOriginGoTogether, each to its own place; and one name goes to two hosts
-// with two values.
+// TestSecretsOfOneOriginGoTogether, each to its own place; and one name goes to two hosts with two values.
 func TestSecretsOfOneOriginGoTogether(t *testing.T) {
 	other := in(inQuery("key"), granted("KEY", "other.example"))
 	other.From.Env = "OTHER"

@@ -55,8 +55,7 @@ func TestMaskFindsEveryForm(t *testing.T) {
 	}
 }
 
-// TestNaiveMaskIsNotEnough is the control: what most programs do lets forms through that
-// anyone can decode.
+// TestNaiveMaskIsNotEnough is the control: what most programs do lets forms through that anyone can decode.
 func TestNaiveMaskIsNotEnough(t *testing.T) {
 	naive := func(text string) string {
 		for _, form := range []string{value, base64.StdEncoding.EncodeToString([]byte(value)), hex.EncodeToString([]byte(value)), url.QueryEscape(value)} {

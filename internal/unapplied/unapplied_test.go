@@ -101,8 +101,7 @@ permissions:
 	}
 }
 
-// TestSecretsThatAreNeverSent: a secret is bound to an origin that no network grant of its tool
-// reaches, in any policy.
+// TestSecretsThatAreNeverSent: a secret is bound to an origin that no network grant of its tool reaches, in any policy.
 func TestSecretsThatAreNeverSent(t *testing.T) {
 	m, err := manifests.Parse("search/tool.yaml", []byte(`schema: caisson/v1
 name: search
