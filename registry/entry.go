@@ -19,12 +19,10 @@ type Entry struct {
 	// Tool is the tool itself. Close does not wait for calls made through it instead of [Registry.Invoke].
 	Tool     Tool
 	Manifest *manifests.Manifest
-	Name     string // the registered name
-	// Alias is the alias by which the tool was looked up, or "" if it was the name.
-	Alias   string
-	Aliases []string // the aliases it holds, in its manifest's order
-	Retired []string // the names of former tools that it holds, in its manifest's order
-	Source  string   // the source; "" for tools that a program adds
+	Name     string   // the registered name
+	Aliases  []string // the aliases it holds, in its manifest's order
+	Retired  []string // the names of former tools that it holds, in its manifest's order
+	Source   string   // the source; "" for tools that a program adds
 	// Shadowed holds the origins that this tool kept from registering, sorted.
 	Shadowed []Origin
 	// Registration distinguishes this tool from any other that has or had its name.
@@ -53,11 +51,7 @@ func (r *Registry) Get(name string) (Entry, bool) {
 	if !ok {
 		return Entry{}, false
 	}
-	found := r.describe(held.entry)
-	if held.origin.Alias {
-		found.Alias = name
-	}
-	return found, true
+	return r.describe(held.entry), true
 }
 
 // Replacement returns the name of the tool that replaces a former tool with exactly this name, if there is one.

@@ -44,7 +44,6 @@ type Tree struct {
 // node is a file or directory of a tree.
 type node struct {
 	name     string
-	path     string // relative to the tree; "." is its root
 	number   uint64 // in the tree, counted from 0
 	isDir    bool
 	content  []byte
@@ -75,11 +74,11 @@ type treeBuilder struct {
 	sum   hash.Hash
 }
 
-func (b *treeBuilder) add(name, at string, isDir bool) (*node, error) {
+func (b *treeBuilder) add(name string, isDir bool) (*node, error) {
 	if b.tree.names == MaxTreeNames {
 		return nil, unfit("there are more than %d of them; leave out what the tool does not need", MaxTreeNames)
 	}
-	n := &node{name: name, path: at, number: b.tree.names, isDir: isDir}
+	n := &node{name: name, number: b.tree.names, isDir: isDir}
 	b.tree.names++
 	return n, nil
 }
@@ -96,7 +95,7 @@ func (b *treeBuilder) directory(name, at string, depth int) (*node, error) {
 	if depth > maxTreeDepth {
 		return nil, unfit("%s is deeper than %d directories", shown(at), maxTreeDepth)
 	}
-	dir, err := b.add(name, at, true)
+	dir, err := b.add(name, true)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +137,7 @@ func (b *treeBuilder) entry(entry fs.DirEntry, at string, depth int) (*node, err
 }
 
 func (b *treeBuilder) file(name, at string) (*node, error) {
-	n, err := b.add(name, at, false)
+	n, err := b.add(name, false)
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,6 @@ type Client struct {
 	secrets    secretValues // nil for none
 	resolver   *net.Resolver
 	logger     *slog.Logger
-	now        func() time.Time
 	running    inFlight
 }
 
@@ -37,14 +36,10 @@ func New(options Options) (*Client, error) {
 		secrets:    options.Secrets,
 		resolver:   options.Resolver,
 		logger:     options.Logger,
-		now:        options.Now,
 		running:    inFlight{closed: "the tool is being closed"},
 	}
 	if c.logger == nil {
 		c.logger = slog.New(slog.DiscardHandler)
-	}
-	if c.now == nil {
-		c.now = time.Now
 	}
 	return c, nil
 }
@@ -98,10 +93,9 @@ type Options struct {
 	Deny     []manifests.Deny // those of other kinds are ignored
 	// NoNetwork is the name of the profile that denies all network access, if any.
 	NoNetwork string
-	Secrets   secretValues     // nil: none; a [secrets.Set]
-	Resolver  *net.Resolver    // nil: the system's resolver
-	Logger    *slog.Logger     // for causes that hold addresses; nil: they are dropped
-	Now       func() time.Time // nil: time.Now
+	Secrets   secretValues  // nil: none; a [secrets.Set]
+	Resolver  *net.Resolver // nil: the system's resolver
+	Logger    *slog.Logger  // for causes that hold addresses; nil: they are dropped
 }
 
 // secretValues injects secrets into requests and masks them in responses. Implementations must be safe

@@ -49,7 +49,7 @@ type exchange struct {
 
 // begin counts and checks a request, and returns an exchange that is ready to run.
 func (s *Session) begin(ctx context.Context, request Request) (*exchange, error) {
-	e := &exchange{session: s, client: s.client, target: "an invalid request", started: s.client.now(), done: make(chan struct{})}
+	e := &exchange{session: s, client: s.client, target: "an invalid request", started: time.Now(), done: make(chan struct{})}
 	var failed *hostfuncs.Error
 	e.entry, failed = s.admit(e.started)
 	if failed == nil {
@@ -228,7 +228,7 @@ func (e *exchange) request() (*http.Request, *hostfuncs.Error) {
 func (e *exchange) finish(failed *hostfuncs.Error) {
 	e.failed = failed
 	call := tool.HostCall{
-		Kind: requestKind, Began: e.started, Target: e.target, Bytes: e.bytes, Duration: e.client.now().Sub(e.started),
+		Kind: requestKind, Began: e.started, Target: e.target, Bytes: e.bytes, Duration: time.Since(e.started),
 		Allowed: e.allowed, Status: strings.Join(e.statuses, "→"),
 	}
 	if failed != nil {

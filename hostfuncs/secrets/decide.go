@@ -114,7 +114,7 @@ func (d *decider) granted(outcome permission.Outcome) ([]grant, error) {
 		grant := d.grants[permit.Grant]
 		for _, o := range permit.Rule.(*rule).origins {
 			if owner, twice := owners[o]; twice {
-				return nil, &Error{Op: "grant", Name: grant.Name, Origin: grant.Origin, Kind: ErrGrant,
+				return nil, &Error{Name: grant.Name, Origin: grant.Origin, Kind: ErrGrant,
 					Message: fmt.Sprintf("granted for %s already, by %s; keep one of the two", o, cmp.Or(owner.Origin, permission.Operator))}
 			}
 			owners[o] = grant

@@ -15,7 +15,6 @@ var (
 
 // Error is the failure of an operation on a secret. It never holds a value or a part of one.
 type Error struct {
-	Op   string // "grant", "read" or "inject"
 	Name string // of the secret
 	Kind error  // one of these sentinels, or hostfuncs.ErrInvalid
 	// Message is one sentence. If Kind is hostfuncs.ErrInvalid, it is safe to show to a guest. Otherwise

@@ -106,7 +106,7 @@ func (b *binding) intoBody(header http.Header, body []byte) ([]byte, error) {
 
 func (b *binding) refuse(message string) error {
 	message = fmt.Sprintf("%s (in %q)", message, b.place.Body)
-	return &Error{Op: "inject", Name: b.name, Kind: hostfuncs.ErrInvalid, Message: message}
+	return &Error{Name: b.name, Kind: hostfuncs.ErrInvalid, Message: message}
 }
 
 // maxBodyDepth is how deep a body may nest, as for the standard library.

@@ -125,7 +125,7 @@ func (g grant) statement() permission.Statement {
 // mistake of the operator.
 func readGrant(granted manifests.SecretGrant) (grant, error) {
 	refuse := func(format string, values ...any) (grant, error) {
-		return grant{}, &Error{Op: "grant", Name: granted.Name, Origin: granted.Origin, Kind: ErrGrant, Message: fmt.Sprintf(format, values...)}
+		return grant{}, &Error{Name: granted.Name, Origin: granted.Origin, Kind: ErrGrant, Message: fmt.Sprintf(format, values...)}
 	}
 	from := granted.From
 	sources := 0

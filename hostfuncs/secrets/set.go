@@ -273,5 +273,5 @@ func checkValue(grant manifests.SecretGrant, place manifests.SecretPlace, value 
 	default:
 		return nil
 	}
-	return &Error{Op: "read", Name: grant.Name, Origin: grant.Origin, Kind: ErrValue, Message: problem}
+	return &Error{Name: grant.Name, Origin: grant.Origin, Kind: ErrValue, Message: problem}
 }

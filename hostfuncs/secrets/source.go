@@ -51,7 +51,7 @@ func (s *sources) read(grant manifests.SecretGrant) (reading, error) {
 		r, err = s.readAge(grant)
 	}
 	if err != nil {
-		return reading{}, &Error{Op: "read", Name: grant.Name, Origin: grant.Origin, Kind: ErrSource, Message: err.Error()}
+		return reading{}, &Error{Name: grant.Name, Origin: grant.Origin, Kind: ErrSource, Message: err.Error()}
 	}
 	return r, nil
 }

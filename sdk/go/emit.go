@@ -28,7 +28,9 @@ func EmitJSON(value any) error { return emitJSON(streamEmit(), value) }
 //	for i, file := range files {
 //		_ = caisson.EmitProgress(float64(i)/float64(len(files)), "reading "+file.Name)
 //	}
-func EmitProgress(fraction float64, text string) error { return emitProgress(streamEmit(), fraction, text) }
+func EmitProgress(fraction float64, text string) error {
+	return emitProgress(streamEmit(), fraction, text)
+}
 
 // EmitImage streams an image with a media type such as image/png. Partial means that a better image will replace it.
 func EmitImage(mimeType string, image []byte, partial bool) error {
