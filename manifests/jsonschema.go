@@ -93,26 +93,27 @@ func (n *node) take(key string) *node {
 
 // indent writes a value, over several lines if one would be long. The line break includes the indentation.
 func (n *node) indent(b *bytes.Buffer, lineBreak string) {
-	var line bytes.Buffer
-	n.write(&line, ", ", ": ", writeString)
-	if len(lineBreak)+line.Len() <= maxSchemaLine || n.kind != listNode && n.kind != objectNode {
-		b.Write(line.Bytes())
+	var short bytes.Buffer
+	n.write(&short, ", ", ": ", writeString)
+	line := short.String()
+	if len(lineBreak)+len(line) <= maxSchemaLine || n.kind != listNode && n.kind != objectNode {
+		b.WriteString(line)
 		return
 	}
-	begin, inner := line.Bytes()[:1], lineBreak+"  "
+	begin, inner := line[:1], lineBreak+"  "
 	for _, element := range n.elements {
-		b.Write(append(begin, inner...))
+		b.WriteString(begin + inner)
 		element.indent(b, inner)
-		begin = []byte(",")
+		begin = ","
 	}
 	for _, m := range n.members {
-		b.Write(append(begin, inner...))
+		b.WriteString(begin + inner)
 		writeString(b, m.key)
 		b.WriteString(": ")
 		m.value.indent(b, inner)
-		begin = []byte(",")
+		begin = ","
 	}
-	b.WriteString(lineBreak + string(line.Bytes()[line.Len()-1:]))
+	b.WriteString(lineBreak + line[len(line)-1:])
 }
 
 // note sets a keyword of the schema of a node. It returns false if the node has none.
