@@ -2,7 +2,6 @@ package schema
 
 import (
 	"bytes"
-	"context"
 	"net/url"
 	"strings"
 
@@ -17,15 +16,9 @@ func Flatten(source []byte) ([]byte, error) {
 	if !bytes.Contains(source, []byte(`"$`)) && !bytes.Contains(source, []byte(`\u`)) { // no such keyword at all
 		return source, nil
 	}
-	var unending context.Context
-	value, err := read(unending, string(source), MaxSchemaBytes, maxSchemaNameBytes)
+	c, value, _, err := compileText(source)
 	if err != nil {
-		wrong := err.(*defect)
-		return nil, schemaError(Problem{wrong.path, wrong.message})
-	}
-	c := newCompiler()
-	if c.compile(value); len(c.problems) > 0 {
-		return nil, schemaError(c.problems...)
+		return nil, err
 	}
 	f := flattening{targets: map[string]string{}, schemas: c.nodes}
 	needed := len(c.resources) > 1

@@ -43,15 +43,9 @@ type Schema struct {
 // Compile compiles a schema from JSON text. The package documentation lists what it rejects. The
 // error is an [*Error] with all problems, or with the first one if the text is not JSON.
 func Compile(source []byte) (*Schema, error) {
-	var unending context.Context
-	value, err := read(unending, string(source), MaxSchemaBytes, maxSchemaNameBytes)
+	_, _, root, err := compileText(source)
 	if err != nil {
-		wrong := err.(*defect)
-		return nil, schemaError(Problem{wrong.path, wrong.message})
-	}
-	root, problems := compile(value)
-	if len(problems) > 0 {
-		return nil, schemaError(problems...)
+		return nil, err
 	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, source); err != nil {
