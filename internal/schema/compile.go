@@ -2,7 +2,6 @@ package schema
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -63,22 +62,6 @@ func (p place) index(i int) place {
 type object struct {
 	place
 	keywords jsontext.Value
-}
-
-// compileText compiles a schema, and returns its value and its root as well. The error is an [*Error].
-func compileText(source []byte) (*compiler, jsontext.Value, *Node, error) {
-	var unending context.Context
-	value, err := read(unending, string(source), MaxSchemaBytes, maxSchemaNameBytes)
-	if err != nil {
-		wrong := err.(*defect)
-		return nil, value, nil, schemaError(Problem{wrong.path, wrong.message})
-	}
-	c := &compiler{draft: draft2020, nodes: map[string]*Node{}, resources: map[string]*resource{}}
-	root := c.compile(value)
-	if len(c.problems) > 0 {
-		return nil, value, nil, schemaError(c.problems...)
-	}
-	return c, value, root, nil
 }
 
 // compile returns the root of a schema. What is wrong with it is then in c.problems.

@@ -54,6 +54,22 @@ func Compile(source []byte) (*Schema, error) {
 	return &Schema{source: compact.Bytes(), root: root}, nil
 }
 
+// compileText compiles a schema, and returns its value and its root as well. The error is an [*Error].
+func compileText(source []byte) (*compiler, jsontext.Value, *Node, error) {
+	var unending context.Context
+	value, err := read(unending, string(source), MaxSchemaBytes, maxSchemaNameBytes)
+	if err != nil {
+		wrong := err.(*defect)
+		return nil, value, nil, schemaError(Problem{wrong.path, wrong.message})
+	}
+	c := &compiler{draft: draft2020, nodes: map[string]*Node{}, resources: map[string]*resource{}}
+	root := c.compile(value)
+	if len(c.problems) > 0 {
+		return nil, value, nil, schemaError(c.problems...)
+	}
+	return c, value, root, nil
+}
+
 // Known returns the schema with this JSON, which [Schema.JSON] has returned before. It is compiled
 // when it is first used. If it turns out not to compile, no value fits it.
 func Known(source json.RawMessage) *Schema {
