@@ -218,7 +218,7 @@ deny: [{env: HOME}]
 	})
 	ours := &manifests.Policy{
 		Profile: "lenient", Context: []manifests.ContextSource{{Origin: "main.go", Name: "region", From: manifests.FromFixed, Value: "south"}},
-		Grants: []manifests.Grant{{Tools: []string{"*"}, Env: []manifests.EnvGrant{{Name: "HOME", Value: "/"}, {Name: "LANG", Value: "de"}}}},
+		Grants: []manifests.Grant{{Tools: []string{"*"}, Grants: manifests.Grants{Env: []manifests.EnvGrant{{Name: "HOME", Value: "/"}, {Name: "LANG", Value: "de"}}}}},
 	}
 	host := open(t, caisson.Options{PolicyFile: filepath.Join(dir, "caisson.yaml"), Policies: []*manifests.Policy{nil, ours}, Tools: []string{filepath.Join(dir, "mine")}})
 	effective := map[string][]string{}
@@ -308,8 +308,9 @@ func TestAttackForgedRecords(t *testing.T) {
 		"p/.keep":   "", "state/.keep": "",
 	})
 	policy := &manifests.Policy{Grants: []manifests.Grant{{
-		Tools: []string{"greet"}, Context: manifests.GrantContext("project_id"),
-		Files: []manifests.FileGrant{manifests.GrantDirectory("/project", filepath.Join(dir, "{project_id}"), manifests.AccessReadWrite)},
+		Tools: []string{"greet"}, Grants: manifests.Grants{Context: manifests.GrantContext("project_id"),
+			Files: []manifests.FileGrant{manifests.GrantDirectory("/project", filepath.Join(dir, "{project_id}"), manifests.AccessReadWrite)},
+		},
 	}}}
 	host := open(t, caisson.Options{Policies: []*manifests.Policy{policy}, Tools: []string{dir}, StateDir: filepath.Join(dir, "state")})
 	_, err := host.NewSession(executor.SessionOptions{Context: map[string]string{"project_id": "state"}})
@@ -341,8 +342,9 @@ func TestAttackForgedCode(t *testing.T) {
 	cache := filepath.Join(dir, "cache")
 	require.NoError(t, os.MkdirAll(filepath.Join(cache, "compiled"), 0o700))
 	policy := &manifests.Policy{Grants: []manifests.Grant{{
-		Tools: []string{"greet"}, Context: manifests.GrantContext("project_id"),
-		Files: []manifests.FileGrant{manifests.GrantDirectory("/project", dir+"/{project_id}", manifests.AccessReadWrite)},
+		Tools: []string{"greet"}, Grants: manifests.Grants{Context: manifests.GrantContext("project_id"),
+			Files: []manifests.FileGrant{manifests.GrantDirectory("/project", dir+"/{project_id}", manifests.AccessReadWrite)},
+		},
 	}}}
 	exposed := map[string]bool{"cache": true, "p": false}
 	if err := os.Symlink(cache, filepath.Join(dir, "linked")); err == nil {
@@ -358,7 +360,7 @@ func TestAttackForgedCode(t *testing.T) {
 	}
 	for granted, want := range map[string]bool{dir: true, filepath.Join(cache, "compiled"): true, filepath.Join(dir, "p"): false} {
 		policy := &manifests.Policy{Grants: []manifests.Grant{{
-			Tools: []string{"greet"}, Context: manifests.GrantContext("project_id"), Files: []manifests.FileGrant{manifests.GrantDirectory("/project", granted, manifests.AccessReadWrite)},
+			Tools: []string{"greet"}, Grants: manifests.Grants{Context: manifests.GrantContext("project_id"), Files: []manifests.FileGrant{manifests.GrantDirectory("/project", granted, manifests.AccessReadWrite)}},
 		}}}
 		options.Policies = []*manifests.Policy{policy}
 		_, err := open(t, options).NewSession(executor.SessionOptions{Context: map[string]string{"project_id": "p"}})
@@ -490,7 +492,7 @@ func BenchmarkNewSession(b *testing.B) {
 	require.NoError(b, os.WriteFile(tools, []byte(header+"name: greet\npermissions: {files: [{path: /project, access: read-write}]}\n"), 0o600))
 	require.NoError(b, os.Mkdir(filepath.Join(dir, "p"), 0o700))
 	policy := &manifests.Policy{Grants: []manifests.Grant{{
-		Tools: []string{"greet"}, Files: []manifests.FileGrant{manifests.GrantDirectory("/project", filepath.Join(dir, "p"), manifests.AccessReadWrite)},
+		Tools: []string{"greet"}, Grants: manifests.Grants{Files: []manifests.FileGrant{manifests.GrantDirectory("/project", filepath.Join(dir, "p"), manifests.AccessReadWrite)}},
 	}}}
 	for name, options := range map[string]caisson.Options{"cache": {Runtime: runtime.Options{CacheDir: filepath.Join(dir, "cache")}}, "no cache": {NoCache: true}} {
 		b.Run(name, func(b *testing.B) {

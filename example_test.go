@@ -48,7 +48,7 @@ func must[T any](value T, err error) T {
 func Example() {
 	ctx := context.Background()
 	skills := manifests.GrantDirectory("/skills", "testdata/skills", manifests.AccessRead)
-	grant := manifests.Grant{Tools: []string{"read_skill"}, Files: []manifests.FileGrant{skills}}
+	grant := manifests.Grant{Tools: []string{"read_skill"}, Grants: manifests.Grants{Files: []manifests.FileGrant{skills}}}
 	policies := []*manifests.Policy{{Grants: []manifests.Grant{grant}}}
 	host := must(caisson.Open(ctx, caisson.Options{Tools: []string{readSkill()}, Policies: policies}))
 	defer host.Close(ctx)
@@ -183,7 +183,7 @@ func ExampleHost_Definitions() {
 // A policy entry that applies to no tool is probably a mistake.
 func ExampleHost_Unapplied() {
 	ctx := context.Background()
-	policy := &manifests.Policy{Grants: []manifests.Grant{{Tools: []string{"calculator"}, Env: []manifests.EnvGrant{{Name: "LANG", Value: "C"}}}}}
+	policy := &manifests.Policy{Grants: []manifests.Grant{{Tools: []string{"calculator"}, Grants: manifests.Grants{Env: []manifests.EnvGrant{{Name: "LANG", Value: "C"}}}}}}
 	host := opened(ctx, policy)
 	defer host.Close(ctx)
 	for _, u := range host.Unapplied() {

@@ -27,7 +27,7 @@ type guardFault struct {
 // guardFaults are controls for attacks whose tests have none, or one that does not involve the guard.
 var guardFaults = []guardFault{
 	{name: "a full directory is counted only up to its quota", pkg: "hostfuncs/files", attack: "TestRemovalsDoNotWalkAgain",
-		edits: in("hostfuncs/files/tracker.go", "bound: quota.doubled()", "bound: quota")},
+		edits: in("hostfuncs/files/tracker.go", "bound: doubled(quota)", "bound: quota")},
 	{name: "links lead down any number of directories", pkg: "hostfuncs/files", attack: "TestAttackDeepPaths",
 		edits: in("hostfuncs/files/resolve.go", "const maxElements = maxDepth + 16", "const maxElements = maxPath")},
 	{name: "waiting for other calls never ends", pkg: "hostfuncs/files", attack: "TestWaitingForOthersEnds", hangs: true,

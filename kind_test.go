@@ -27,8 +27,7 @@ func TestOneMoreKindOfPermission(t *testing.T) {
 
 		{File: "manifests/kinds.go", Old: "languageModel()}", New: "languageModel(), clock()}"},
 		{File: "manifests/kinds.go", Old: "type Permissions struct {\n", New: "type Permissions struct {\n	Clock []string\n"},
-		{File: "manifests/kinds.go", Old: "type Grant struct {\n", New: "type Grant struct {\n	Clock []ClockGrant\n"},
-		{File: "manifests/kinds.go", Old: "type Grants struct {\n", New: "type Grants struct {\n	Clock []ClockGrant\n"},
+		{File: "manifests/kinds.go", Old: "type Grants struct {\n", New: "type Grants struct {\n	Clock []NameGrant\n"},
 		{File: "manifests/kinds.go", Old: "type Deny struct {\n", New: "type Deny struct {\n	Clock string\n"},
 
 		{File: "runtime/internal/permit/kinds.go", Old: `	"github.com/caisson-run/caisson/hostfuncs"` + "\n", New: `	"github.com/caisson-run/caisson/hostfuncs"` + "\n" + `	"github.com/caisson-run/caisson/hostfuncs/clock"` + "\n"},

@@ -63,8 +63,8 @@ const (
 // agentName has one case, since files whose names differ only by case are the same on some systems.
 var agentName = regexp.MustCompile(`^[a-z0-9_-]{1,64}$`)
 
-// Tools are the tools that an agent may choose from. A [*registry.Registry] has them.
-type Tools interface {
+// toolSet is the tools that an agent may choose from, such as a [*registry.Registry].
+type toolSet interface {
 	// Get returns the tool with this name or alias.
 	Get(name string) (registry.Entry, bool)
 	// Nearest returns at most n registered names that resemble name.
@@ -75,7 +75,7 @@ type Tools interface {
 
 // check returns the agent with registered names, each once, in the given order. The error is an [*Error] with all
 // problems.
-func (a Agent) check(tools Tools) (Agent, error) {
+func (a Agent) check(tools toolSet) (Agent, error) {
 	var problems []string
 	invalid := func(format string, arguments ...any) { problems = append(problems, fmt.Sprintf(format, arguments...)) }
 	if !agentName.MatchString(a.Name) {
@@ -121,7 +121,7 @@ func shown(name string) string { return cmp.Or(tool.Shown(name, 64), `""`) }
 
 // resolve returns the registered names of tools, each once, and the names of no tool. A name that was stored is a
 // tool's own: a tool that has it as an alias now is another one.
-func resolve(names []string, tools Tools, stored bool) (known, unknown []string) {
+func resolve(names []string, tools toolSet, stored bool) (known, unknown []string) {
 	known, seen := []string{}, map[string]bool{}
 	for _, name := range names {
 		entry, ok := tools.Get(name)
@@ -139,7 +139,7 @@ func resolve(names []string, tools Tools, stored bool) (known, unknown []string)
 // DefaultAllowedTools returns the registered names of the tools that a new agent gets, in their order: those that work
 // on what the host itself holds. Tools that need a setting from elsewhere, such as a search, are for each agent to
 // choose. missing are those that are not among the tools.
-func DefaultAllowedTools(tools Tools) (allowed, missing []string) {
+func DefaultAllowedTools(tools toolSet) (allowed, missing []string) {
 	return resolve([]string{
 		"thinking", "todo_write", "knowledge_search", "grep_chunks", "list_knowledge_chunks",
 		"query_knowledge_graph", "get_document_info", "database_query", "data_analysis", "data_schema",

@@ -42,7 +42,7 @@ type stored struct {
 
 // Save checks and stores an agent, in place of any with its name. The error is an [*Error] with all problems if
 // something in the agent is wrong, such as an unknown tool. Then nothing is stored.
-func (s Store) Save(tenant string, agent Agent, tools Tools) error {
+func (s Store) Save(tenant string, agent Agent, tools toolSet) error {
 	if !utf8.ValidString(tenant) {
 		return &Error{[]string{"the tenant's name is not valid UTF-8"}}
 	}
@@ -67,7 +67,7 @@ func (s Store) Save(tenant string, agent Agent, tools Tools) error {
 
 // Load returns an agent, and the names in it of tools that there are no longer, which its AllowedTools do not have. The
 // error wraps [ErrNotFound] or [ErrDamaged].
-func (s Store) Load(tenant, name string, tools Tools) (agent Agent, unknown []string, err error) {
+func (s Store) Load(tenant, name string, tools toolSet) (agent Agent, unknown []string, err error) {
 	if !agentName.MatchString(name) {
 		return Agent{}, nil, fmt.Errorf("%w: %s", ErrNotFound, tool.Shown(name, 64))
 	}
@@ -79,7 +79,7 @@ func (s Store) Load(tenant, name string, tools Tools) (agent Agent, unknown []st
 	return load(root, tenant, name, tools)
 }
 
-func load(root *os.Root, tenant, name string, tools Tools) (agent Agent, unknown []string, err error) {
+func load(root *os.Root, tenant, name string, tools toolSet) (agent Agent, unknown []string, err error) {
 	content, err := folder.Read(root, fileOf(name), maxFile)
 	if errors.Is(err, folder.ErrTooLarge) || errors.Is(err, folder.ErrIrregular) {
 		return Agent{}, nil, fmt.Errorf("%w: %s: %w", ErrDamaged, name, err)
@@ -109,9 +109,9 @@ func load(root *os.Root, tenant, name string, tools Tools) (agent Agent, unknown
 
 // root opens the folder of a tenant's agents.
 func (s Store) root(open func(path string) (*os.Root, error), tenant string) (*os.Root, error) {
-	root, err := open(s.Dir(tenant))
+	root, err := open(s.dir(tenant))
 	if errors.Is(err, folder.ErrExposed) {
-		err = fmt.Errorf("%s: %w", s.Dir(tenant), err)
+		err = fmt.Errorf("%s: %w", s.dir(tenant), err)
 	}
 	return root, err
 }
@@ -168,9 +168,9 @@ const filePrefix = "agent."
 
 func fileOf(name string) string { return filePrefix + name + folder.Suffix }
 
-// Dir returns the folder that holds the agents of a tenant, whose name may hold anything. No tool may be able to write
+// dir returns the folder that holds the agents of a tenant, whose name may hold anything. No tool may be able to write
 // to it.
-func (s Store) Dir(tenant string) string {
+func (s Store) dir(tenant string) string {
 	digest := sha256.Sum256([]byte("caisson-tenant/v1 " + tenant))
 	return filepath.Join(s.path, hex.EncodeToString(digest[:]))
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor"
-	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -260,4 +259,7 @@ func TestActionShowsPermissions(t *testing.T) {
 	assert.Equal(t, report.Pending, stored(t, report.State).Pending())
 }
 
-var _ registry.Approver = (*guarded)(nil)
+var _ interface {
+	Asks() string
+	Identity(ctx context.Context) (string, error)
+} = (*guarded)(nil) // see registry.Tool

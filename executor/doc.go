@@ -37,7 +37,7 @@
 // # Paused batches
 //
 // Calls of tools that the client runs (execution: client, or Batch.Client) need an output, and calls of tools that ask
-// for it ([registry.Approver]; otherwise, destructive tools) need an approval. A call that fails a check is refused
+// for it (see [registry.Tool]; otherwise, destructive tools) need an approval. A call that fails a check is refused
 // without asking anybody. When no other call can run, the batch pauses with [RequiresAction] and a [State], and
 // [Executor.Resume] resumes it, in any process:
 //

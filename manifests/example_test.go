@@ -62,7 +62,7 @@ deny:
 func ExampleGrants_Elements() {
 	grants := manifests.Grants{
 		Files: []manifests.FileGrant{manifests.GrantDirectory("/project", "/srv/project", manifests.AccessRead)},
-		Calls: []manifests.CallGrant{{Tool: "fetch"}},
+		Calls: []manifests.NameGrant{{Name: "fetch"}},
 	}
 	m := &manifests.Manifest{Permissions: manifests.Permissions{Tools: []string{"fetch"}}}
 	for _, s := range grants.Elements() {
@@ -74,7 +74,7 @@ func ExampleGrants_Elements() {
 }
 
 func ExamplePolicyLine() {
-	rule := manifests.Grant{Tools: []string{"fetch"}, Files: []manifests.FileGrant{{Path: permission.NewGuestPath("/project")}}}.Rule()
+	rule := manifests.Grants{Files: []manifests.FileGrant{{Path: permission.NewGuestPath("/project")}}}.Rule("fetch")
 	fmt.Println(string(rule))
 	fmt.Println(manifests.PolicyLine(rule))
 	// Output:

@@ -16,17 +16,15 @@ import (
 // MaxIndexBytes is the maximum size of the text of an [Index], which holds some 5,000 manifests.
 const MaxIndexBytes = 16 << 20
 
-// ErrIndex is wrapped by the error of [Manifest.Confirm] for a manifest that an [Index] restored
-// wrongly.
+// ErrIndex is wrapped by the error of [Manifest.Confirm] for a manifest that an [Index] restored wrongly.
 var ErrIndex = errors.New("the index of manifests is wrong")
 
 // Index remembers manifests that were valid by the digest of what they were read from, so that the
 // next process need not parse them again. It is safe for concurrent use.
 //
-// An index is never out of date, because the file of a manifest is read each time. Broken manifests
-// are not remembered. A manifest that the index restores is equal to the parsed one as far as the
-// index is right: an index that somebody else has written can say anything. Parse the manifests whose
-// tools are called, with [Manifest.Confirm].
+// An index is never out of date, because the file of a manifest is read each time. Broken manifests are not remembered.
+// A manifest that the index restores is equal to the parsed one as far as the index is right: an index that somebody
+// else has written can say anything. Parse the manifests whose tools are called, with [Manifest.Confirm].
 type Index struct {
 	version string
 	stored  map[string]string // records from the text, by key
@@ -104,9 +102,8 @@ func keyOf(path string, source []byte) string {
 
 func isJSON(path string) bool { return strings.EqualFold(filepath.Ext(path), ".json") }
 
-// Text returns the text of the index, to be stored, or nil if storing it is unnecessary: the index started
-// with all the manifests that were loaded, as far as they fit. Others that it started with follow
-// them.
+// Text returns the text of the index, to be stored, or nil if storing it is unnecessary: the index started with all the
+// manifests that were loaded, as far as they fit. Others that it started with follow them.
 func (x *Index) Text() []byte {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -37,8 +37,7 @@ func (r *reader) json(source []byte) *node {
 	return root
 }
 
-// unclosedJSON returns the offset of the innermost bracket or quote that JSON without its end leaves
-// open, or -1.
+// unclosedJSON returns the offset of the innermost bracket or quote that JSON without its end leaves open, or -1.
 func unclosedJSON(source []byte) int {
 	var open []int
 	quote := -1

@@ -1,62 +1,228 @@
 package manifests
 
 import (
+	"bytes"
 	_ "embed"
-	"fmt"
+	"math"
+	"slices"
+	"strconv"
 	"strings"
 )
 
-// In the schemas, "$kinds" is a placeholder for the kinds of permissions. A member is replaced by
-// their keys and schemas, an element by the requirements of their keys.
+// The readers write the JSON Schemas: given a node with a schema in place of a value, each notes there what it
+// accepts. The files below add what only people and editors need, by the path of the value: descriptions, defaults,
+// examples, and rules between keys. In a path, [] is any element of a list, and * any key that authors choose.
 
-//go:embed manifest.schema.json
-var manifestSchema string
+//go:embed manifest.about.json
+var manifestAbout []byte
 
-//go:embed policy.schema.json
-var policySchema string
+//go:embed policy.about.json
+var policyAbout []byte
 
 // JSONSchema returns a JSON Schema (draft 2020-12) of manifests, for editors. It covers every key
 // and most rules; [Parse] checks all of them. The caller may modify the result.
-func JSONSchema() []byte {
-	var asked schemaKeys
-	for _, k := range kinds() {
-		if k.asks != nil {
-			asked.add(k.asks.key, k.asks.schema)
+func JSONSchema() []byte { return manifestSchema().text() }
+
+// PolicyJSONSchema returns a JSON Schema (draft 2020-12) of policies, as [JSONSchema] does for manifests.
+func PolicyJSONSchema() []byte { return policySchema().text() }
+
+// schemaSource is what a JSON Schema is made of: what a reader noted, and what is said about it.
+type schemaSource struct{ noted, about *node }
+
+func manifestSchema() *schemaSource {
+	return newSchema(manifestSubject, manifestAbout, func(r *reader, root *node) { r.manifest(root) })
+}
+
+func policySchema() *schemaSource {
+	return newSchema(policySubject, policyAbout, func(r *reader, root *node) { r.policy(root) })
+}
+
+func newSchema(of subject, about []byte, read func(r *reader, root *node)) *schemaSource {
+	root := &node{schema: objectOf()}
+	read(&reader{subject: of}, root)
+	return &schemaSource{root.schema, (&reader{}).json(about)}
+}
+
+func (s *schemaSource) text() []byte {
+	all := s.noted.described("", s.about)
+	draft := keyed("$schema", textOf("https://json-schema.org/draft/2020-12/schema"))
+	all.members = slices.Insert(all.members, 0, draft)
+	var b bytes.Buffer
+	all.indent(&b, "\n")
+	return append(b.Bytes(), '\n')
+}
+
+// maxSchemaLine is the maximum length of a line of a schema.
+const maxSchemaLine = 160
+
+// described returns a schema with what the texts say of it and of the schemas in it. What they say counts more than
+// what the reader noted. They use up the texts.
+func (n *node) described(path string, texts *node) *node {
+	all := objectOf()
+	about := texts.take(path)
+	all.members = append(all.members, about.members...)
+	for _, m := range n.members {
+		switch m.key {
+		case "properties":
+			properties := objectOf()
+			for _, p := range m.value.members {
+				inner := strings.TrimPrefix(path+"."+p.key, ".")
+				properties.members = append(properties.members, keyed(p.key, p.value.described(inner, texts)))
+			}
+			m.value = properties
+		case "items":
+			m.value = m.value.described(path+"[]", texts)
+		case "additionalProperties":
+			if m.value.kind == objectNode {
+				m.value = m.value.described(path+".*", texts)
+			}
+		}
+		if about.get(m.key) == nil {
+			all.members = append(all.members, m)
 		}
 	}
-	return []byte(asked.fill(manifestSchema))
+	return all
 }
 
-// PolicyJSONSchema returns a JSON Schema (draft 2020-12) of policies, as [JSONSchema] does for
-// manifests.
-func PolicyJSONSchema() []byte {
-	var given, taken schemaKeys
-	for _, k := range kinds() {
-		if k.gives != nil {
-			given.add(k.gives.key, k.gives.schema)
+// take removes a member and returns its value, or an empty node if there is none.
+func (n *node) take(key string) *node {
+	value := n.below(key)
+	n.members = slices.DeleteFunc(n.members, func(m member) bool { return m.key == key })
+	return value
+}
+
+// indent writes a value, over several lines if one would be long. The line break includes the indentation.
+func (n *node) indent(b *bytes.Buffer, lineBreak string) {
+	var short bytes.Buffer
+	n.write(&short, ", ", ": ", writeString)
+	line := short.String()
+	if len(lineBreak)+len(line) <= maxSchemaLine || n.kind != listNode && n.kind != objectNode {
+		b.WriteString(line)
+		return
+	}
+	begin, inner := line[:1], lineBreak+"  "
+	for _, element := range n.elements {
+		b.WriteString(begin + inner)
+		element.indent(b, inner)
+		begin = ","
+	}
+	for _, m := range n.members {
+		b.WriteString(begin + inner)
+		writeString(b, m.key)
+		b.WriteString(": ")
+		m.value.indent(b, inner)
+		begin = ","
+	}
+	b.WriteString(lineBreak + line[len(line)-1:])
+}
+
+// note sets a keyword of the schema of a node. It returns false if the node has none.
+func (n *node) note(keyword string, value *node) bool {
+	if n.schema == nil {
+		return false
+	}
+	*n.schema = *n.schema.with(keyword, value)
+	return true
+}
+
+func (n *node) noteBytes(least, most int) {
+	if least > 0 {
+		n.note("minLength", intOf(least))
+	}
+	n.note("maxLength", intOf(most))
+	n.note("$comment", textOf("in bytes"))
+}
+
+func (n *node) noteRange(least, most int64) {
+	n.note("type", textOf("integer"))
+	n.note("minimum", intOf(least))
+	if most < math.MaxInt64 {
+		n.note("maximum", intOf(most))
+	}
+}
+
+func (n *node) noteWords(words []string) bool {
+	if n.schema != nil {
+		n.schema.take("type")
+	}
+	if len(words) == 1 {
+		return n.note("const", textOf(words[0]))
+	}
+	return n.note("enum", listed(words, textOf))
+}
+
+// noteFields notes the keys of an object. If it has several forms, it is called for each.
+func (n *node) noteFields(fields []field) {
+	properties, again := n.schema.get("properties"), true
+	if properties == nil {
+		properties, again = objectOf(), false
+	}
+	var required []string
+	for _, f := range fields {
+		if properties.get(f.key) == nil {
+			properties.members = append(properties.members, keyed(f.key, objectOf()))
 		}
-		if k.takes != nil {
-			taken.add(k.takes.key, k.takes.schema)
+		if f.read != nil {
+			f.read(&node{schema: properties.get(f.key)}, "")
+		}
+		if f.example != "" && (!again || hasText(n.schema.below("required"), f.key)) {
+			required = append(required, f.key)
 		}
 	}
-	const deny = `"deny": {`
-	grants, denials, _ := strings.Cut(policySchema, deny)
-	return []byte(given.fill(grants) + deny + taken.fill(denials))
+	n.note("type", textOf("object"))
+	n.schema.take("required")
+	if len(required) > 0 {
+		n.note("required", listed(required, textOf))
+	}
+	n.note("additionalProperties", boolOf(false))
+	n.note("properties", properties)
 }
 
-// schemaKeys are keys of an object with their schemas.
-type schemaKeys struct{ members, required []string }
-
-func (s *schemaKeys) add(key, schema string) {
-	s.members = append(s.members, fmt.Sprintf("%q: %s", key, schema))
-	s.required = append(s.required, fmt.Sprintf(`{"required": [%q]}`, key))
+// noteOneOf notes that an object has exactly one of the keys.
+func (n *node) noteOneOf(keys []string) {
+	n.note("oneOf", listed(keys, func(key string) *node {
+		return objectOf(keyed("required", listed([]string{key}, textOf)))
+	}))
 }
 
-// fill replaces the placeholders in a schema by the keys.
-func (s *schemaKeys) fill(schema string) string {
-	const place = `"$kinds": true`
-	before, _, _ := strings.Cut(schema, place)
-	indentation := before[strings.LastIndexByte(before, '\n'):]
-	schema = strings.ReplaceAll(schema, place, strings.Join(s.members, ","+indentation))
-	return strings.ReplaceAll(schema, `"$kinds"`, strings.Join(s.required, ", "))
+// noteMembers notes an object whose keys are chosen by the author.
+func (n *node) noteMembers(most int, read func(m member)) {
+	if n.schema == nil {
+		return
+	}
+	value := objectOf()
+	read(member{key: "*", value: &node{schema: value}})
+	n.note("maxProperties", intOf(most))
+	if names := value.take("propertyNames"); len(names.members) > 0 {
+		n.note("propertyNames", names)
+	}
+	if len(value.members) > 0 {
+		n.note("additionalProperties", value)
+	}
 }
+
+func (n *node) noteElements(most int, read func(n *node)) {
+	if n.schema == nil {
+		return
+	}
+	element := objectOf()
+	read(&node{schema: element})
+	n.note("maxItems", intOf(most))
+	n.note("items", element)
+}
+
+// or returns the node to read if a value is not the word. In a schema, it is an alternative to the word.
+func (n *node) or(word string) *node {
+	if n.schema == nil {
+		return n
+	}
+	other := objectOf()
+	n.note("anyOf", &node{kind: listNode, elements: []*node{other, objectOf(keyed("const", textOf(word)))}})
+	return &node{schema: other}
+}
+
+func intOf[N int | int64](number N) *node {
+	return &node{kind: numberNode, text: strconv.FormatInt(int64(number), 10)}
+}
+
+func boolOf(value bool) *node { return &node{kind: boolNode, text: strconv.FormatBool(value)} }

@@ -1,12 +1,8 @@
 package manifests
 
 import (
-	"encoding/json"
-	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -17,61 +13,11 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// TestJSONSchemaHasTheKeysOfTheReader keeps the published schema from drifting away
-// from what Parse accepts.
-func TestJSONSchemaHasTheKeysOfTheReader(t *testing.T) {
-	read := readKeys(t, func(r *reader, root *node) { r.manifest(root) }, "testdata/valid/fetch_page.tool.yaml", "testdata/valid/custom.tool.yaml")
-	assert.Equal(t, publishedKeys(t, JSONSchema()), read)
-}
-
-func TestPolicyJSONSchemaHasTheKeysOfTheReader(t *testing.T) {
-	read := readKeys(t, func(r *reader, root *node) { r.policy(root) }, "testdata/policy/valid/full.yaml")
-	assert.Equal(t, publishedKeys(t, PolicyJSONSchema()), read)
-}
-
-// readKeys returns the keys that each object of some documents may have. Together the documents
-// must hold every kind of object.
-func readKeys(t *testing.T, document func(r *reader, root *node), files ...string) map[string][]string {
-	t.Helper()
-	read := map[string][]string{}
-	index, chosen := regexp.MustCompile(`\[\d+\]`), regexp.MustCompile(`^(profiles|context|parameter_aliases)\.[a-z_]+`)
-	for _, file := range files {
-		source, err := os.ReadFile(file)
-		require.NoError(t, err)
-		r := &reader{file: file, observe: func(path string, keys []string) {
-			path = chosen.ReplaceAllString(index.ReplaceAllString(path, "[]"), "$1.*")
-			read[path] = slices.Sorted(slices.Values(keys))
-		}}
-		document(r, r.document(source))
-		require.Empty(t, r.problems)
-	}
-	return read
-}
-
-func publishedKeys(t *testing.T, source []byte) map[string][]string {
-	t.Helper()
-	var published map[string]any
-	require.NoError(t, json.Unmarshal(source, &published))
-	written := map[string][]string{}
-	collectKeys(published, "", written)
-	return written
-}
-
-// collectKeys notes the keys of every object schema with fixed keys, by path.
-func collectKeys(s map[string]any, path string, to map[string][]string) {
-	if items, ok := s["items"].(map[string]any); ok {
-		collectKeys(items, path+"[]", to)
-	}
-	if chosen, ok := s["additionalProperties"].(map[string]any); ok {
-		collectKeys(chosen, path+".*", to)
-	}
-	properties, ok := s["properties"].(map[string]any)
-	if !ok {
-		return
-	}
-	to[path] = slices.Sorted(maps.Keys(properties))
-	for key, inner := range properties {
-		collectKeys(inner.(map[string]any), strings.TrimPrefix(path+"."+key, "."), to)
+// TestSchemasUseEveryText: each path in the texts about a schema is that of a value that the reader reads.
+func TestSchemasUseEveryText(t *testing.T) {
+	for _, s := range []*schemaSource{manifestSchema(), policySchema()} {
+		s.text()
+		assert.Empty(t, s.about.members)
 	}
 }
 

@@ -26,7 +26,7 @@ type Permissions struct {
 	Env     []string
 	KV      *KVPermission // nil if not requested
 	Tools   []string      // tools it calls, by exact name; may include the tool's own
-	// Functions are those of the embedding program that it calls; see [FunctionGrant].
+	// Functions are those of the embedding program that it calls; see [NameGrant].
 	Functions []string
 	LLM       *LLMPermission // nil if not requested
 }
@@ -38,15 +38,9 @@ type Grant struct {
 	// Tools are names, or globs as in path.Match. There is at least one.
 	Tools []string
 	// Source, if not empty, is the folder or manifest from which tools must have been loaded.
-	Source  string
-	Files   []FileGrant
-	Network []NetworkGrant
-	Secrets []SecretGrant
-	Context []ContextGrant
-	Env     []EnvGrant
-	Calls   []CallGrant
-	// Functions are those of the embedding program.
-	Functions []FunctionGrant
+	Source string
+	// Grants are the permissions. The fields after Functions are not used: a [Policy] has separate lists for them.
+	Grants
 }
 
 // Grants are what the operator grants to one tool. The tool gets what its manifest requests and
@@ -55,14 +49,14 @@ type Grants struct {
 	Files   []FileGrant
 	Network []NetworkGrant
 	Secrets []SecretGrant
-	Context []ContextGrant
+	Context []NameGrant
 	Env     []EnvGrant
-	Calls   []CallGrant
+	Calls   []NameGrant
 	// Functions are those of the embedding program.
-	Functions []FunctionGrant
+	Functions []NameGrant
 	Deny      []Deny
 	// Approved lets calls of a destructive tool run without approval of each call.
-	Approved []ApprovalGrant
+	Approved []Binding
 	// Ask makes every call require approval, even if Approved is set. Each element says where this
 	// is written, for display: "caisson.yaml:14".
 	Ask []string
@@ -74,13 +68,13 @@ type Grants struct {
 // Deny denies what any grant allows. Exactly one field besides Origin is set.
 type Deny struct {
 	Origin  string
-	Files   *FileDeny
+	Files   *FilePermission
 	Network *NetworkDeny
 	Secret  string // the secret's name
 	Context string
 	Env     string
 	Call    string // the name of the tool that must not be called
-	// Function is the name of a function that must not be called; see [FunctionGrant].
+	// Function is the name of a function that must not be called; see [NameGrant].
 	Function string
 }
 
@@ -95,29 +89,25 @@ type kind struct {
 
 // asking is the part of a kind in a manifest's permissions.
 type asking struct {
-	key    string
-	schema string // a JSON Schema; it may refer to the definitions of manifest.schema.json
-	read   func(r *reader, n *node, at string, p *Permissions)
-	write  func(p Permissions) *node // for receipts; nil if they never write this kind
+	key   string
+	read  func(r *reader, n *node, at string, p *Permissions)
+	write func(p Permissions) *node // for receipts; nil if they never write this kind
 }
 
 // giving is the part of a kind in an element of a policy's grants. Make one with [grants].
 type giving struct {
-	key    string
-	schema string // a JSON Schema; it may refer to the definitions of policy.schema.json
-	read   func(r *reader, n *node, at string, g *Grant)
-	write  func(g Grant) *node // for receipts
-	// bind copies the elements and sets the grant's binding on each that does not have its own.
-	bind func(g *Grant)
-	hand func(from Grant, to *Grants)
+	key   string
+	read  func(r *reader, n *node, at string, g *Grants)
+	write func(g Grants) *node // for receipts
+	// hand appends the elements of one to those of the other, with the binding where they do not have their own.
+	hand func(from Grants, binding Binding, to *Grants)
 	say  func(g Grants) []Element
 }
 
 // taking is the part of a kind in an element of a policy's deny list.
 type taking struct {
-	key    string
-	schema string
-	read   func(r *reader, n *node, at string, d *Deny)
+	key  string
+	read func(r *reader, n *node, at string, d *Deny)
 	// say returns what a denial covers, without its origin, or false if it is of another kind.
 	say func(d Deny) (Element, bool)
 }
@@ -126,19 +116,19 @@ type taking struct {
 func grants[G any, P interface {
 	*G
 	Inherit(Binding) Binding
-}](key, schema string, in func(*Grant) *[]G, of func(*Grants) *[]G, read func(*reader, *node, string) []G, write func([]G) *node, about func(G) Element) *giving {
+}](
+	key string, of func(*Grants) *[]G, read func(*reader, *node, string) []G, write func([]G) *node, about func(G) Element,
+) *giving {
 	return &giving{
-		key: key, schema: schema,
-		read:  func(r *reader, n *node, at string, g *Grant) { *in(g) = read(r, n, at) },
-		write: func(g Grant) *node { return write(*in(&g)) },
-		bind: func(g *Grant) {
-			elements := slices.Clone(*in(g))
-			for i := range elements {
-				P(&elements[i]).Inherit(g.Binding)
+		key:   key,
+		read:  func(r *reader, n *node, at string, g *Grants) { *of(g) = read(r, n, at) },
+		write: func(g Grants) *node { return write(*of(&g)) },
+		hand: func(from Grants, binding Binding, to *Grants) {
+			for _, element := range *of(&from) {
+				P(&element).Inherit(binding)
+				*of(to) = append(*of(to), element)
 			}
-			*in(g) = elements
 		},
-		hand: func(from Grant, to *Grants) { *of(to) = append(*of(to), *in(&from)...) },
 		say: func(g Grants) []Element {
 			var said []Element
 			for i, element := range *of(&g) {
@@ -169,8 +159,7 @@ type Element struct {
 	canonical func() (any, error)
 }
 
-// Concerns reports whether a manifest requests any of what the element covers, or something that
-// cannot be parsed.
+// Concerns reports whether a manifest requests any of what the element covers, or something that cannot be parsed.
 func (e Element) Concerns(m *Manifest) bool { return e.asked(m) }
 
 // Canonical returns a text that is equal for elements with the same meaning, whatever their place
@@ -218,9 +207,8 @@ func (d Deny) Element() Element {
 	return Element{asked: func(*Manifest) bool { return false }, canonical: func() (any, error) { return nil, nil }}
 }
 
-// NameRules returns the rules of a kind of permission that is a plain name, such as "context" or
-// "tools", for the names that a manifest requests. Grants in the result have the indexes that they
-// have in the field of the kind.
+// NameRules returns the rules of a kind of permission that is a plain name, such as "context" or "tools", for the names
+// that a manifest requests. Grants in the result have the indexes that they have in the field of the kind.
 func (g Grants) NameRules(kind permission.Kind, requests []string, module string) permission.Rules {
 	rules := permission.Rules{Module: module}
 	for _, name := range requests {
@@ -255,7 +243,7 @@ func requestMembers(p Permissions) []member {
 }
 
 // grantMembers returns a grant's permissions as members of an object, sorted by key.
-func grantMembers(g Grant) []member {
+func grantMembers(g Grants) []member {
 	var members []member
 	for _, k := range kinds() {
 		if k.gives != nil {
@@ -279,7 +267,7 @@ func (r *reader) permissions(n *node, at string) (p Permissions) {
 }
 
 // grantFields returns the keys of a grant that grant something, sorted.
-func (r *reader) grantFields(g *Grant) []field {
+func (r *reader) grantFields(g *Grants) []field {
 	var fields []field
 	for _, k := range kinds() {
 		if k.gives != nil {

@@ -12,8 +12,7 @@ import (
 // SchemaV1 is the required value of a manifest's schema key.
 const SchemaV1 = "caisson/v1"
 
-// Manifest describes one tool. Get one from [Load] or [Parse], which check all of it and fill in
-// the defaults.
+// Manifest describes one tool. Get one from [Load] or [Parse], which check all of it and fill in the defaults.
 type Manifest struct {
 	// File is the path that was given for the manifest. Module paths are relative to its directory.
 	File string
@@ -118,9 +117,8 @@ type Limits struct {
 
 // Behavior tells the executor how a tool may be scheduled and shown.
 type Behavior struct {
-	// ReadOnly means that a call changes nothing that any call can see. Calls of read-only tools
-	// run concurrently, and an answer may be reused for an identical call. A call of any other tool
-	// runs alone and ends that reuse.
+	// ReadOnly means that a call changes nothing that any call can see. Calls of read-only tools run concurrently, and
+	// an answer may be reused for an identical call. A call of any other tool runs alone and ends that reuse.
 	ReadOnly    bool
 	Idempotent  bool
 	Destructive bool
@@ -132,8 +130,7 @@ type Behavior struct {
 	// offered it all the same.
 	Hidden   bool
 	Snapshot Snapshot
-	// Profile is the parameter that names a profile by which a call is bounded as well; empty for
-	// none.
+	// Profile is the parameter that names a profile by which a call is bounded as well; empty for none.
 	Profile string
 }
 

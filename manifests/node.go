@@ -8,9 +8,8 @@ import (
 	"github.com/caisson-run/caisson/internal/keypath"
 )
 
-// maxNesting is the maximum nesting depth of a document. JSON Schemas in it have their own limit.
-// maxPathBytes is the maximum total length of the paths of all its values. Deep inside long keys, a
-// few bytes of source have a long path.
+// maxNesting is the maximum nesting depth of a document. JSON Schemas in it have their own limit. maxPathBytes is the
+// maximum total length of the paths of all its values. Deep inside long keys, a few bytes of source have a long path.
 const (
 	maxNesting   = 80
 	maxPathBytes = 16 << 20
@@ -44,6 +43,8 @@ type node struct {
 	repeated []member
 	// reported means that the whole value has been reported and is not examined again.
 	reported bool
+	// schema is set in place of a value if the reader is to note there what it accepts; see [JSONSchema].
+	schema *node
 }
 
 // position is a place in a file. Both fields count from 1.
@@ -201,6 +202,4 @@ func (n *node) addPlaces(places places, path string) {
 
 // parentPath returns a path without its last step. Within a quoted key the result may not be a
 // valid path, but repeated calls still reach one.
-func parentPath(path string) string {
-	return path[:max(strings.LastIndexAny(path, ".["), 0)]
-}
+func parentPath(path string) string { return path[:max(strings.LastIndexAny(path, ".["), 0)] }

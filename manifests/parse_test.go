@@ -425,8 +425,7 @@ func paths(problems []manifests.Problem) []string {
 	return all
 }
 
-// TestParametersOfACustomTool: whatever text a model writes, it can be made into arguments that have
-// the right form.
+// TestParametersOfACustomTool: whatever text a model writes, it can be made into arguments that have the right form.
 func TestParametersOfACustomTool(t *testing.T) {
 	for _, parameters := range []string{
 		"{properties: {text: {type: string, description: Some., minLength: 2}}, required: [text], additionalProperties: false}",

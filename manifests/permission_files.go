@@ -18,7 +18,8 @@ const (
 	AccessReadWrite Access = "read-write"
 )
 
-// FilePermission requests a directory at a guest path.
+// FilePermission requests a directory at a guest path, or denies what is at and below the path: all of it, or only
+// writing to it if Access is [AccessReadWrite].
 type FilePermission struct {
 	Path   permission.GuestPath
 	Access Access
@@ -49,17 +50,10 @@ type Quota struct {
 	Files int
 }
 
-// FileDeny denies a directory completely or, if Access is ReadWrite, denies writing to it.
-type FileDeny struct {
-	// Path is a guest path. Mounts at and below it are denied.
-	Path   permission.GuestPath
-	Access Access // ReadWrite denies only writing; Read or empty denies everything
-}
-
 // DenyDirectory denies what is at and below a guest path, or only writing to it if access is
 // [AccessReadWrite]. Loading a tool fails if the path is invalid.
-func DenyDirectory(path string, access Access) *FileDeny {
-	return &FileDeny{Path: permission.NewGuestPath(path), Access: access}
+func DenyDirectory(path string, access Access) *FilePermission {
+	return &FilePermission{Path: permission.NewGuestPath(path), Access: access}
 }
 
 const maxQuotaFiles = 1_000_000_000
@@ -69,61 +63,22 @@ func files() kind {
 		name: "files",
 		asks: &asking{
 			key: "files",
-			schema: `{
-          "type": "array",
-          "description": "Directories. None may lie inside another.",
-          "maxItems": 256,
-          "items": {
-            "type": "object",
-            "required": ["path"],
-            "additionalProperties": false,
-            "properties": {
-              "path": {"$ref": "#/$defs/guestPath", "description": "The path at which the tool sees the directory, absolute and without . and .. in it."},
-              "access": {"enum": ["read", "read-write"], "default": "read", "description": "read-write allows changing files too."}
-            }
-          }
-        }`,
 			read: func(r *reader, n *node, at string, p *Permissions) {
 				p.Files = listOf(r, maxList, r.filePermission)(n, at)
 				r.checkOverlap(n, at, p.Files)
 			},
 			write: func(p Permissions) *node { return listed(p.Files, fileNode) },
 		},
-		gives: grants("files", `{
-            "type": "array",
-            "maxItems": 256,
-            "items": {
-              "type": "object",
-              "required": ["path", "host"],
-              "additionalProperties": false,
-              "properties": {
-                "path": {"$ref": "#/$defs/guestPath"},
-                "host": {"$ref": "#/$defs/hostPath", "description": "A folder. A path element may be {name}, which is replaced by a context value."},
-                "access": {"enum": ["read", "read-write"], "description": "Default: read."},
-                "quota": {"$ref": "#/$defs/bytes"},
-                "quota_files": {"type": "integer", "minimum": 1, "maximum": 1000000000}
-              }
-            }
-          }`,
-			func(g *Grant) *[]FileGrant { return &g.Files }, func(g *Grants) *[]FileGrant { return &g.Files },
+		gives: grants("files", func(g *Grants) *[]FileGrant { return &g.Files },
 			(*reader).fileGrants, listing(fileGrantNode), FileGrant.element),
 		takes: &taking{
-			key: "files",
-			schema: `{
-            "type": "object",
-            "required": ["path"],
-            "additionalProperties": false,
-            "properties": {
-              "path": {"$ref": "#/$defs/guestPath"},
-              "access": {"enum": ["read", "read-write"], "description": "read-write denies only writing. Default: everything is denied."}
-            }
-          }`,
-			read: func(r *reader, n *node, at string, d *Deny) { d.Files = r.fileDeny(n, at) },
+			key:  "files",
+			read: func(r *reader, n *node, at string, d *Deny) { d.Files = new(r.filePermission(n, at)) },
 			say: func(d Deny) (Element, bool) {
 				if d.Files == nil {
 					return Element{}, false
 				}
-				return d.Files.element(), true
+				return deniedDirectory(*d.Files), true
 			},
 		},
 	}
@@ -143,8 +98,7 @@ func (r *reader) filePermission(n *node, at string) FilePermission {
 	return p
 }
 
-// checkOverlap reports mounts that are equal or nested, because the mount of a path would be
-// ambiguous.
+// checkOverlap reports mounts that are equal or nested, because the mount of a path would be ambiguous.
 func (r *reader) checkOverlap(n *node, at string, mounts []FilePermission) {
 	if n.kind != listNode {
 		return
@@ -188,15 +142,6 @@ func (r *reader) fileGrant(n *node, path string) FileGrant {
 	return g
 }
 
-func (r *reader) fileDeny(n *node, path string) *FileDeny {
-	d := &FileDeny{Access: AccessRead}
-	r.object(n, path,
-		required("path", pathExample, &d.Path, r.guestPath),
-		optional("access", &d.Access, r.access()),
-	)
-	return d
-}
-
 func fileNode(f FilePermission) *node {
 	return objectOf(keyed("path", textOf(f.Path.String())), keyed("access", accessNode(f.Access)))
 }
@@ -226,8 +171,8 @@ func (f FileGrant) element() Element {
 	})
 }
 
-// element returns what is denied: mounts at the path and below it.
-func (d FileDeny) element() Element {
+// deniedDirectory returns what is denied: mounts at the path and below it.
+func deniedDirectory(d FilePermission) Element {
 	concerns := func(asked permission.GuestPath) bool { return d.Path.Err() != nil || d.Path.Matches(asked.String()) }
 	s := directoryElement(d.Path, concerns, func() (any, error) { return d, nil })
 	s.About += " or one below it"

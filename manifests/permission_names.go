@@ -1,24 +1,27 @@
 package manifests
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 
 	"github.com/caisson-run/caisson/internal/keypath"
+	"github.com/caisson-run/caisson/internal/permission"
 )
 
 // Each of these kinds names one thing: a context value, an environment variable, a tool, a function.
 
-// ContextGrant lets the host fill in a context value for tools.
-type ContextGrant struct {
+// NameGrant grants what has a name: it lets the host fill in a context value for tools, or lets tools call another
+// tool, which runs with its own permissions, or a function of the embedding program.
+type NameGrant struct {
 	Binding
+	// Name of a tool is its exact name; an alias is a different name. Name of a function is behind its namespace and a
+	// dot unless that is extism:host/user.
 	Name string
 }
 
 // GrantContext grants context values by name.
-func GrantContext(names ...string) []ContextGrant {
-	grants := make([]ContextGrant, len(names))
+func GrantContext(names ...string) []NameGrant {
+	grants := make([]NameGrant, len(names))
 	for i, name := range names {
 		grants[i].Name = name
 	}
@@ -31,67 +34,71 @@ type EnvGrant struct {
 	Name, Value string
 }
 
-// CallGrant lets tools call another tool. The called tool runs with its own permissions.
-type CallGrant struct {
-	Binding
-	// Tool is the exact name of the tool that may be called. An alias is a different name.
-	Tool string
+const maxEnvValue = 32 << 10 // bytes
+
+// nameReader reads one name of a kind.
+type nameReader = func(r *reader, n *node, at string) string
+
+// asksNames returns an asking for a kind of which a manifest has a list of names.
+func asksNames(key string, of func(*Permissions) *[]string, read nameReader) *asking {
+	return &asking{
+		key: key,
+		read: func(r *reader, n *node, at string, p *Permissions) {
+			*of(p) = distinctOf(r, maxList, func(n *node, at string) string { return read(r, n, at) })(n, at)
+		},
+		write: func(p Permissions) *node { return listed(*of(&p), textOf) },
+	}
 }
 
-const maxEnvValue = 32 << 10 // bytes
+// givesNames returns a giving for a kind of which a grant has a list of names.
+func givesNames(
+	key string, of func(*Grants) *[]NameGrant, most int, read nameReader, about func(name string) Element,
+) *giving {
+	return grants(key, of, func(r *reader, n *node, at string) []NameGrant {
+		var grants []NameGrant
+		names := distinctOf(r, most, func(n *node, at string) string { return read(r, n, at) })(n, at)
+		for i, name := range names {
+			grants = append(grants, NameGrant{Binding{Origin: r.origin(n.elements[i].at)}, name})
+		}
+		return grants
+	}, listing(func(g NameGrant) *node { return textOf(g.Name) }), func(g NameGrant) Element { return about(g.Name) })
+}
+
+// takesName returns a taking for a kind of which a denial has one name.
+func takesName(key string, of func(*Deny) *string, read nameReader, about func(name string) Element) *taking {
+	return &taking{
+		key:  key,
+		read: func(r *reader, n *node, at string, d *Deny) { *of(d) = read(r, n, at) },
+		say:  func(d Deny) (Element, bool) { return about(*of(&d)), *of(&d) != "" },
+	}
+}
 
 func contextValues() kind {
 	return kind{
 		name: "context", // a manifest requests it in a separate list, beside its permissions
-		gives: grants("context", `{
-            "type": "array",
-            "maxItems": 32,
-            "uniqueItems": true,
-            "items": {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]{0,63}$"}
-          }`,
-			func(g *Grant) *[]ContextGrant { return &g.Context }, func(g *Grants) *[]ContextGrant { return &g.Context },
-			func(r *reader, n *node, at string) []ContextGrant {
-				return namedGrants(r, n, at, maxContext, r.parameter, func(b Binding, name string) ContextGrant { return ContextGrant{b, name} })
-			},
-			listing(func(c ContextGrant) *node { return textOf(c.Name) }), func(c ContextGrant) Element { return contextElement(c.Name) }),
-		takes: &taking{
-			key: "context", schema: `{"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]{0,63}$"}`,
-			read: func(r *reader, n *node, at string, d *Deny) { d.Context = r.parameter(n, at) },
-			say:  func(d Deny) (Element, bool) { return contextElement(d.Context), d.Context != "" },
-		},
+		gives: givesNames("context", func(g *Grants) *[]NameGrant { return &g.Context },
+			maxContext, (*reader).parameter, contextElement),
+		takes: takesName("context", func(d *Deny) *string { return &d.Context }, (*reader).parameter, contextElement),
 	}
 }
 
 func contextElement(name string) Element {
-	return namedElement("the context value ", name, "write a name that a manifest has under context, or remove it", func(m *Manifest) []string { return m.Context })
+	const fix = "write a name that a manifest has under context, or remove it"
+	return namedElement("the context value ", name, fix, func(m *Manifest) []string { return m.Context })
 }
 
 func environment() kind {
 	return kind{
 		name: "env",
-		asks: &asking{
-			key: "env", schema: `{"$ref": "#/$defs/settings", "description": "Environment variables, by name. The tool gets the operator's values, never those of the host's own environment."}`,
-			read:  func(r *reader, n *node, at string, p *Permissions) { p.Env = distinctOf(r, maxList, r.setting)(n, at) },
-			write: func(p Permissions) *node { return listed(p.Env, textOf) },
-		},
-		gives: grants("env", `{
-            "type": "object",
-            "maxProperties": 256,
-            "propertyNames": {"pattern": "^[A-Za-z_][A-Za-z0-9_]{0,127}$"},
-            "additionalProperties": {"type": "string", "maxLength": 32768}
-          }`,
-			func(g *Grant) *[]EnvGrant { return &g.Env }, func(g *Grants) *[]EnvGrant { return &g.Env },
+		asks: asksNames("env", func(p *Permissions) *[]string { return &p.Env }, (*reader).setting),
+		gives: grants("env", func(g *Grants) *[]EnvGrant { return &g.Env },
 			(*reader).envGrants, variablesNode, func(e EnvGrant) Element {
 				s := envElement(e.Name)
 				s.Key = keypath.Key("env", e.Name)
 				s.canonical = func() (any, error) { return []string{e.Name, strconv.Quote(e.Value)}, nil }
 				return s
 			}),
-		takes: &taking{
-			key: "env", schema: `{"$ref": "#/$defs/setting"}`,
-			read: func(r *reader, n *node, at string, d *Deny) { d.Env = r.setting(n, at) },
-			say:  func(d Deny) (Element, bool) { return envElement(d.Env), d.Env != "" },
-		},
+		takes: takesName("env", func(d *Deny) *string { return &d.Env }, (*reader).setting, envElement),
 	}
 }
 
@@ -115,37 +122,19 @@ func variablesNode(variables []EnvGrant) *node {
 	return n
 }
 
+const nameFixOfElement = "write a name that a manifest asks for, or remove it"
+
 func envElement(name string) Element {
-	return namedElement("the variable ", name, "write a name that a manifest asks for, or remove it", func(m *Manifest) []string { return m.Permissions.Env })
+	return namedElement("the variable ", name, nameFixOfElement, func(m *Manifest) []string { return m.Permissions.Env })
 }
 
-// tools is the kind for calls of other tools. It has no globs, so that a tool added later is not
-// callable already.
+// tools is the kind for calls of other tools. It has no globs, so that a tool added later is not callable already.
 func tools() kind {
 	return kind{
-		name: "tools",
-		asks: &asking{
-			key: "tools", schema: `{"$ref": "#/$defs/toolNames", "description": "Tools that the tool may call, by exact name. Each runs with its own permissions."}`,
-			read:  func(r *reader, n *node, at string, p *Permissions) { p.Tools = distinctOf(r, maxList, r.name)(n, at) },
-			write: func(p Permissions) *node { return listed(p.Tools, textOf) },
-		},
-		gives: grants("calls", `{
-            "type": "array",
-            "description": "Names of tools that may be called. Each runs with its own permissions.",
-            "maxItems": 256,
-            "uniqueItems": true,
-            "items": {"$ref": "#/$defs/toolName"}
-          }`,
-			func(g *Grant) *[]CallGrant { return &g.Calls }, func(g *Grants) *[]CallGrant { return &g.Calls },
-			func(r *reader, n *node, at string) []CallGrant {
-				return namedGrants(r, n, at, maxList, r.name, func(b Binding, name string) CallGrant { return CallGrant{b, name} })
-			},
-			listing(func(c CallGrant) *node { return textOf(c.Tool) }), func(c CallGrant) Element { return callElement(c.Tool) }),
-		takes: &taking{
-			key: "call", schema: `{"$ref": "#/$defs/toolName", "description": "A tool that other tools must not call."}`,
-			read: func(r *reader, n *node, at string, d *Deny) { d.Call = r.name(n, at) },
-			say:  func(d Deny) (Element, bool) { return callElement(d.Call), d.Call != "" },
-		},
+		name:  "tools",
+		asks:  asksNames("tools", func(p *Permissions) *[]string { return &p.Tools }, (*reader).name),
+		gives: givesNames("calls", func(g *Grants) *[]NameGrant { return &g.Calls }, maxList, (*reader).name, callElement),
+		takes: takesName("call", func(d *Deny) *string { return &d.Call }, (*reader).name, callElement),
 	}
 }
 
@@ -155,13 +144,25 @@ func callElement(name string) Element {
 	return s
 }
 
-// namedGrants reads a list of distinct names.
-func namedGrants[G any](r *reader, n *node, path string, most int, read parser[string], grant func(Binding, string) G) []G {
-	var grants []G
-	for i, name := range distinctOf(r, most, read)(n, path) {
-		grants = append(grants, grant(Binding{Origin: r.origin(n.elements[i].at)}, name))
+// functions is the kind for functions that the embedding program offers to Extism plug-ins.
+func functions() kind {
+	return kind{
+		name: "functions",
+		asks: asksNames("functions", func(p *Permissions) *[]string { return &p.Functions }, (*reader).functionName),
+		gives: givesNames("functions", func(g *Grants) *[]NameGrant { return &g.Functions },
+			maxList, (*reader).functionName, functionElement),
+		takes: takesName("function", func(d *Deny) *string { return &d.Function }, (*reader).functionName, functionElement),
 	}
-	return grants
+}
+
+func (r *reader) functionName(n *node, at string) string {
+	const fix = "write the name of a function, such as lookup, or that of its namespace before it, such as env.lookup"
+	return r.word(permission.FunctionName, fix)(n, at)
+}
+
+func functionElement(name string) Element {
+	asked := func(m *Manifest) []string { return m.Permissions.Functions }
+	return namedElement("the function ", name, nameFixOfElement, asked)
 }
 
 func namedElement(what, name, fix string, asked func(*Manifest) []string) Element {
@@ -169,58 +170,4 @@ func namedElement(what, name, fix string, asked func(*Manifest) []string) Elemen
 		name: name, About: what + name, Fix: fix, canonical: func() (any, error) { return name, nil },
 		asked: func(m *Manifest) bool { return slices.Contains(asked(m), name) },
 	}
-}
-
-// FunctionGrant lets tools call a function of the embedding program.
-type FunctionGrant struct {
-	Binding
-	// Name is that of the function, behind its namespace and a dot unless that is
-	// extism:host/user.
-	Name string
-}
-
-// functionName matches the names of host functions in permissions.
-var functionName = regexp.MustCompile(`^[A-Za-z0-9_.:/@$-]{1,256}$`)
-
-// IsFunctionName reports whether a function of the embedding program can have this name in
-// permissions.
-func IsFunctionName(name string) bool { return functionName.MatchString(name) }
-
-// functions is the kind for functions that the embedding program offers to Extism plug-ins.
-func functions() kind {
-	const pattern = `{"type": "string", "pattern": "^[A-Za-z0-9_.:/@$-]{1,256}$"}`
-	read := func(r *reader) parser[string] {
-		return r.word(functionName, "write the name of a function, such as lookup, or that of its namespace before it, such as env.lookup")
-	}
-	return kind{
-		name: "functions",
-		asks: &asking{
-			key: "functions", schema: `{"type": "array", "maxItems": 256, "uniqueItems": true, "items": ` + pattern + `, "description": "Functions of the program that embeds Caisson, by name, behind their namespace and a dot unless that is extism:host/user. Only Extism plug-ins can call them.", "examples": [["lookup"]]}`,
-			read: func(r *reader, n *node, at string, p *Permissions) {
-				p.Functions = distinctOf(r, maxList, read(r))(n, at)
-			},
-			write: func(p Permissions) *node { return listed(p.Functions, textOf) },
-		},
-		gives: grants("functions", `{
-            "type": "array",
-            "description": "Functions of the program that embeds Caisson, which Extism plug-ins may call.",
-            "maxItems": 256,
-            "uniqueItems": true,
-            "items": `+pattern+`
-          }`,
-			func(g *Grant) *[]FunctionGrant { return &g.Functions }, func(g *Grants) *[]FunctionGrant { return &g.Functions },
-			func(r *reader, n *node, at string) []FunctionGrant {
-				return namedGrants(r, n, at, maxList, read(r), func(b Binding, name string) FunctionGrant { return FunctionGrant{b, name} })
-			},
-			listing(func(f FunctionGrant) *node { return textOf(f.Name) }), func(f FunctionGrant) Element { return functionElement(f.Name) }),
-		takes: &taking{
-			key: "function", schema: pattern,
-			read: func(r *reader, n *node, at string, d *Deny) { d.Function = read(r)(n, at) },
-			say:  func(d Deny) (Element, bool) { return functionElement(d.Function), d.Function != "" },
-		},
-	}
-}
-
-func functionElement(name string) Element {
-	return namedElement("the function ", name, "write a name that a manifest asks for, or remove it", func(m *Manifest) []string { return m.Permissions.Functions })
 }

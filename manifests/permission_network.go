@@ -37,9 +37,8 @@ type NetworkGrant struct {
 	// Addresses are networks in which the host may be, besides the public internet, such as
 	// 10.0.0.0/8. A Host that is an address or localhost needs no entry for itself.
 	Addresses []netip.Prefix
-	// Connect, if not empty, is the address and port to connect to, whatever the host's name
-	// resolves to: "127.0.0.1:8443". It is for tests and for private proxies, and needs no entry in
-	// Addresses.
+	// Connect, if not empty, is the address and port to connect to, whatever the host's name resolves to:
+	// "127.0.0.1:8443". It is for tests and for private proxies, and needs no entry in Addresses.
 	Connect string
 	// Authorities is a PEM file with certificates to trust for this host, in addition to the
 	// system's. If empty, only the system's are trusted.
@@ -65,67 +64,15 @@ func network() kind {
 		name: "network",
 		asks: &asking{
 			key: "network",
-			schema: `{
-          "type": "array",
-          "description": "Requests over HTTP. Each element is one rule.",
-          "maxItems": 256,
-          "items": {
-            "type": "object",
-            "required": ["host"],
-            "additionalProperties": false,
-            "properties": {
-              "host": {"type": "string", "minLength": 1, "maxLength": 255, "description": "A name, an IP address, *.example.com for all names below example.com, or * for every host.", "examples": ["api.example.com"]},
-              "ports": {
-                "description": "Ports of the requests. Without them, the scheme's port. \"*\" requests every port; a grant names those that it allows.",
-                "anyOf": [{"const": "*"}, {"type": "array", "maxItems": 256, "uniqueItems": true, "items": {"type": "integer", "minimum": 1, "maximum": 65535}}]
-              },
-              "methods": {"type": "array", "maxItems": 256, "uniqueItems": true, "items": {"type": "string", "pattern": "^[A-Z][A-Z-]{0,31}$"}, "default": ["GET"], "description": "Methods, in upper case."},
-              "schemes": {"type": "array", "uniqueItems": true, "items": {"enum": ["https", "http"]}, "default": ["https"], "description": "https, http or both."},
-              "paths": {"type": "array", "maxItems": 256, "uniqueItems": true, "items": {"type": "string", "pattern": "^/"}, "default": ["/"], "description": "Paths of URLs, each with everything below it. / is every path."}
-            }
-          }
-        }`,
 			read: func(r *reader, n *node, at string, p *Permissions) {
 				p.Network = listOf(r, maxList, r.networkPermission)(n, at)
 			},
 			write: func(p Permissions) *node { return listed(p.Network, requestNode) },
 		},
-		gives: grants("network", `{
-            "type": "array",
-            "maxItems": 256,
-            "items": {
-              "type": "object",
-              "required": ["host"],
-              "additionalProperties": false,
-              "properties": {
-                "host": {"$ref": "#/$defs/hostPattern"},
-                "ports": {"$ref": "#/$defs/ports"},
-                "methods": {"$ref": "#/$defs/methods"},
-                "schemes": {"$ref": "#/$defs/schemes"},
-                "paths": {"$ref": "#/$defs/urlPaths"},
-                "addresses": {"$ref": "#/$defs/addresses", "description": "Networks that the host may be in, besides the public internet."},
-                "connect": {"type": "string", "pattern": "^[0-9.]+:[0-9]+$|^\\[[0-9a-fA-F:.]+\\]:[0-9]+$", "description": "Address and port to connect to, regardless of DNS."},
-                "authorities": {"$ref": "#/$defs/hostPath", "description": "PEM file of additional certificate authorities for this host."}
-              }
-            }
-          }`,
-			func(g *Grant) *[]NetworkGrant { return &g.Network }, func(g *Grants) *[]NetworkGrant { return &g.Network },
+		gives: grants("network", func(g *Grants) *[]NetworkGrant { return &g.Network },
 			(*reader).networkGrants, listing(networkGrantNode), NetworkGrant.element),
 		takes: &taking{
-			key: "network",
-			schema: `{
-            "type": "object",
-            "description": "Requests that match every key given here.",
-            "additionalProperties": false,
-            "properties": {
-              "host": {"$ref": "#/$defs/hostPattern"},
-              "ports": {"$ref": "#/$defs/ports"},
-              "methods": {"$ref": "#/$defs/methods"},
-              "schemes": {"$ref": "#/$defs/schemes"},
-              "paths": {"$ref": "#/$defs/urlPaths"},
-              "addresses": {"$ref": "#/$defs/addresses"}
-            }
-          }`,
+			key:  "network",
 			read: func(r *reader, n *node, at string, d *Deny) { d.Network = r.networkDeny(n, at) },
 			say: func(d Deny) (Element, bool) {
 				if d.Network == nil {
@@ -146,8 +93,7 @@ func (r *reader) networkPermission(n *node, at string) NetworkPermission {
 // hostExample says what to add if the host is missing.
 const hostExample = "host: and a name, such as api.example.com or *.example.com"
 
-// networkFields returns the keys that select requests. The host is required if example is not
-// empty.
+// networkFields returns the keys that select requests. The host is required if example is not empty.
 func (r *reader) networkFields(p *NetworkPermission, example string, ports parser[[]int]) []field {
 	return []field{
 		required("host", example, &p.Host, canonical(r, permission.ParseHost)),
@@ -183,7 +129,7 @@ func (r *reader) requestedPorts(n *node, at string) []int {
 	if n.kind == textNode && n.text == everyPort {
 		return []int{EveryPort}
 	}
-	return r.ports(n, at)
+	return r.ports(n.or(everyPort), at)
 }
 
 func (r *reader) schemes(n *node, at string) []string {
@@ -214,6 +160,7 @@ func (r *reader) networkDeny(n *node, at string) *NetworkDeny {
 // prefix reads a network or a single address.
 func (r *reader) prefix(n *node, at string) netip.Prefix {
 	text := r.text(n, at)
+	n.note("pattern", textOf("^[0-9a-fA-F:.]+(/[0-9]+)?$"))
 	if n.kind != textNode {
 		return netip.Prefix{}
 	}

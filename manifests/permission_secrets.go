@@ -44,8 +44,7 @@ type SecretGrant struct {
 	Force bool
 }
 
-// SecretSource says where the operator keeps a secret's value. Exactly one of Env, File and Age is
-// set.
+// SecretSource says where the operator keeps a secret's value. Exactly one of Env, File and Age is set.
 type SecretSource struct {
 	Env  string // the name of an environment variable of the host
 	File string // a file with the value, without the line break at its end
@@ -59,8 +58,7 @@ type SecretSource struct {
 var (
 	// tokenText is a token of RFC 9110, section 5.6.2.
 	tokenText = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$")
-	// queryName matches names of query parameters, form fields and JSON members that need no
-	// escaping.
+	// queryName matches names of query parameters, form fields and JSON members that need no escaping.
 	queryName  = regexp.MustCompile(`^[A-Za-z0-9._~-]{1,128}$`)
 	prefixText = regexp.MustCompile(`^[!-~][ -~]{0,63}$`)
 )
@@ -77,72 +75,15 @@ func secrets() kind {
 		name: "secrets",
 		asks: &asking{
 			key: "secrets",
-			schema: `{
-          "type": "array",
-          "description": "Secrets that the host puts into requests to one host. The tool never sees them. Each has one place: header, query or body.",
-          "maxItems": 256,
-          "items": {
-            "type": "object",
-            "required": ["name", "host"],
-            "oneOf": [{"required": ["header"]}, {"required": ["query"]}, {"required": ["body"]}],
-            "dependentRequired": {"prefix": ["header"]},
-            "additionalProperties": false,
-            "properties": {
-              "name": {"type": "string", "pattern": "^[A-Z][A-Z0-9_]{0,127}$", "description": "The secret's name, in upper case. The operator's grant says where its value is."},
-              "header": {"type": "string", "minLength": 1, "maxLength": 128, "description": "The header that the secret goes into.", "examples": ["Authorization"]},
-              "prefix": {"type": "string", "pattern": "^[!-~][ -~]{0,63}$", "description": "Text before the secret in the header.", "examples": ["Bearer "]},
-              "query": {"type": "string", "pattern": "^[A-Za-z0-9._~-]{1,128}$", "description": "The query parameter that the secret goes into."},
-              "body": {"type": "string", "pattern": "^[A-Za-z0-9._~-]{1,128}$", "description": "The member of the JSON body, or the form field, that the secret goes into."},
-              "host": {"type": "string", "minLength": 1, "maxLength": 253, "description": "The one host that may receive it, without *.", "examples": ["api.example.com"]}
-            }
-          }
-        }`,
 			read: func(r *reader, n *node, at string, p *Permissions) {
 				p.Secrets = listOf(r, maxList, r.secretPermission)(n, at)
 			},
 			write: func(p Permissions) *node { return listed(p.Secrets, secretNode) },
 		},
-		gives: grants("secrets", `{
-            "type": "array",
-            "maxItems": 256,
-            "items": {
-              "type": "object",
-              "required": ["name", "from", "host"],
-              "dependentRequired": {"prefix": ["header"]},
-              "additionalProperties": false,
-              "properties": {
-                "name": {"$ref": "#/$defs/secretName"},
-                "from": {
-                  "type": "object",
-                  "oneOf": [{"required": ["env"]}, {"required": ["file"]}, {"required": ["age"]}],
-                  "dependentRequired": {"age": ["identity"], "identity": ["age"], "key": ["age"]},
-                  "additionalProperties": false,
-                  "properties": {
-                    "env": {"$ref": "#/$defs/setting", "description": "An environment variable of the host."},
-                    "file": {"$ref": "#/$defs/hostPath"},
-                    "age": {"$ref": "#/$defs/hostPath", "description": "A file encrypted with age that contains lines of NAME=value."},
-                    "identity": {"$ref": "#/$defs/hostPath", "description": "A file with the key that decrypts it."},
-                    "key": {"$ref": "#/$defs/setting", "description": "The name in the file. Default: the secret's name."}
-                  }
-                },
-                "host": {"type": "string", "minLength": 1, "maxLength": 253, "description": "The one host that may receive the secret."},
-                "ports": {"$ref": "#/$defs/ports"},
-                "schemes": {"$ref": "#/$defs/schemes"},
-                "header": {"type": "string", "minLength": 1, "maxLength": 128},
-                "prefix": {"type": "string", "pattern": "^[!-~][ -~]{0,63}$"},
-                "query": {"type": "string", "pattern": "^[A-Za-z0-9._~-]{1,128}$"},
-                "body": {"type": "string", "pattern": "^[A-Za-z0-9._~-]{1,128}$"},
-                "force": {"type": "boolean", "description": "Allows a value too short to be masked in responses."}
-              }
-            }
-          }`,
-			func(g *Grant) *[]SecretGrant { return &g.Secrets }, func(g *Grants) *[]SecretGrant { return &g.Secrets },
+		gives: grants("secrets", func(g *Grants) *[]SecretGrant { return &g.Secrets },
 			(*reader).secretGrants, listing(secretGrantNode), SecretGrant.element),
-		takes: &taking{
-			key: "secret", schema: `{"$ref": "#/$defs/secretName"}`,
-			read: func(r *reader, n *node, at string, d *Deny) { d.Secret = r.secret(n, at) },
-			say:  func(d Deny) (Element, bool) { return secretElement(d.Secret, ""), d.Secret != "" },
-		},
+		takes: takesName("secret", func(d *Deny) *string { return &d.Secret }, (*reader).secret,
+			func(name string) Element { return secretElement(name, "") }),
 	}
 }
 
@@ -306,8 +247,7 @@ func (g SecretGrant) element() Element {
 	return s
 }
 
-// secretElement returns an element about a secret for one host, or for any host if host is
-// empty.
+// secretElement returns an element about a secret for one host, or for any host if host is empty.
 func secretElement(name, host string) Element {
 	s := Element{
 		About: "the secret " + name, Fix: "write a name and a host that a manifest asks for, or remove it",

@@ -171,6 +171,7 @@ func (r *reader) contextSource(m member, path string) ContextSource {
 
 // patterns reads a non-empty list of tool names and globs.
 func (r *reader) patterns(n *node, at string) []string {
+	n.note("minItems", intOf(1))
 	patterns := distinctOf(r, maxList, r.pattern)(n, at)
 	if n.kind == listNode && len(n.elements) == 0 {
 		r.invalid(n, at, "the list names no tool", `write names, or globs such as "file_*"`)

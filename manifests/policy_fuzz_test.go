@@ -50,8 +50,7 @@ func FuzzParsePolicy(f *testing.F) {
 	})
 }
 
-// checkPlaces makes sure that problems stand inside the file. YAML knows more line breaks
-// than the one.
+// checkPlaces makes sure that problems stand inside the file. YAML knows more line breaks than the one.
 func checkPlaces(t *testing.T, source []byte, err error) {
 	var invalid *manifests.Error
 	require.True(t, errors.As(err, &invalid))
@@ -127,7 +126,7 @@ func checkGrant(t *testing.T, file string, grant manifests.Grant) {
 	}
 	for _, g := range grant.Calls {
 		checkOrigin(t, file, g.Origin)
-		assert.Regexp(t, `^[a-zA-Z0-9_-]{1,64}$`, g.Tool)
+		assert.Regexp(t, `^[a-zA-Z0-9_-]{1,64}$`, g.Name)
 		assert.Equal(t, grant.SHA256, g.SHA256)
 	}
 	for _, g := range grant.Context {
@@ -209,8 +208,8 @@ func renderGrant(g manifests.Grant) any {
 	}
 	return object{
 		"tools": g.Tools, "source": hostPath(g.Source), "sha256": g.SHA256, "env": environment,
-		"calls":   each(g.Calls, func(c manifests.CallGrant) any { return c.Tool }),
-		"context": each(g.Context, func(c manifests.ContextGrant) any { return c.Name }),
+		"calls":   each(g.Calls, func(c manifests.NameGrant) any { return c.Name }),
+		"context": each(g.Context, func(c manifests.NameGrant) any { return c.Name }),
 		"files": each(g.Files, func(f manifests.FileGrant) any {
 			return object{"path": f.Path, "host": hostPath(f.Host.String()), "access": f.Access, "quota": f.Quota.Bytes, "quota_files": f.Quota.Files}
 		}),
@@ -290,8 +289,8 @@ func normalise(p *manifests.Policy) *manifests.Policy {
 		forget(g.Files, func(g *manifests.FileGrant) *manifests.Binding { return &g.Binding })
 		forget(g.Network, func(g *manifests.NetworkGrant) *manifests.Binding { return &g.Binding })
 		forget(g.Secrets, func(g *manifests.SecretGrant) *manifests.Binding { return &g.Binding })
-		forget(g.Context, func(g *manifests.ContextGrant) *manifests.Binding { return &g.Binding })
-		forget(g.Calls, func(g *manifests.CallGrant) *manifests.Binding { return &g.Binding })
+		forget(g.Context, func(g *manifests.NameGrant) *manifests.Binding { return &g.Binding })
+		forget(g.Calls, func(g *manifests.NameGrant) *manifests.Binding { return &g.Binding })
 		forget(g.Env, func(g *manifests.EnvGrant) *manifests.Binding { return &g.Binding })
 	}
 	for i := range p.Deny {

@@ -9,12 +9,11 @@ import (
 	"github.com/caisson-run/caisson/internal/mistake"
 )
 
-// For returns what the policy grants, denies, requires approval for and approves for a tool. It
-// combines all elements that name the tool and apply to its source, in the policy's order. The
-// source is the path of the folder or manifest that the tool was loaded from. A grant with a source
-// grants nothing to a tool without one. Relative paths start at the working directory, and links
-// are not followed. For does not set NoNetwork and NoWrites, which come from the profile. The
-// result for a nil policy is zero.
+// For returns what the policy grants, denies, requires approval for and approves for a tool. It combines all elements
+// that name the tool and apply to its source, in the policy's order. The source is the path of the folder or manifest
+// that the tool was loaded from. A grant with a source grants nothing to a tool without one. Relative paths start at
+// the working directory, and links are not followed. For does not set NoNetwork and NoWrites, which come from the
+// profile. The result for a nil policy is zero.
 func (p *Policy) For(tool, source string) Grants {
 	var given Grants
 	if p == nil {
@@ -35,27 +34,11 @@ func (p *Policy) For(tool, source string) Grants {
 	return given
 }
 
-// Elements returns what the grant gives to its tools.
-func (g Grant) Elements() []Element {
-	var given Grants
-	g.addTo(&given)
-	return given.Elements()
-}
-
+// addTo adds the grant's elements, with its binding where they do not have their own.
 func (g Grant) addTo(all *Grants) {
-	g.bind()
 	for _, k := range kinds() {
 		if k.gives != nil {
-			k.gives.hand(g, all)
-		}
-	}
-}
-
-// bind sets the grant's binding on each of its elements that has none.
-func (g *Grant) bind() {
-	for _, k := range kinds() {
-		if k.gives != nil {
-			k.gives.bind(g)
+			k.gives.hand(g.Grants, g.Binding, all)
 		}
 	}
 }
@@ -66,8 +49,7 @@ func concerns(patterns []string, folder, tool, source string) bool {
 	return names(patterns, tool) && (folder == "" || isFrom(source, folder))
 }
 
-// names reports whether a list of names and globs includes the tool. Globs in policies are always
-// valid.
+// names reports whether a list of names and globs includes the tool. Globs in policies are always valid.
 func names(patterns []string, tool string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool { return isNamed(pattern, tool) })
 }
@@ -95,19 +77,22 @@ func isFrom(source, folder string) bool {
 	return err == nil && filepath.IsLocal(inner)
 }
 
-// toolsExample says what to add if the key tools is missing.
-const toolsExample = `tools: and a list of names, or globs such as "file_*"`
+// toolFields returns the keys that say to which tools an element of a policy applies.
+func (r *reader) toolFields(tools *[]string, source, sha256 *string) []field {
+	return []field{
+		required("tools", `tools: and a list of names, or globs such as "file_*"`, tools, r.patterns),
+		optional("source", source, r.hostPath),
+		optional("sha256", sha256, r.digest),
+	}
+}
 
-// grant reads one element of a policy's grants. It may give nothing, which is safe; package unapplied
-// finds it.
+// grant reads one element of a policy's grants. It may give nothing, which is safe; package unapplied finds it.
 func (r *reader) grant(n *node, path string) Grant {
 	g := Grant{Binding: Binding{Origin: r.origin(n.at)}}
-	r.object(n, path, append([]field{
-		required("tools", toolsExample, &g.Tools, r.patterns),
-		optional("source", &g.Source, r.hostPath),
-		optional("sha256", &g.SHA256, r.digest),
-	}, r.grantFields(&g)...)...)
-	g.bind()
+	r.object(n, path, append(r.toolFields(&g.Tools, &g.Source, &g.SHA256), r.grantFields(&g.Grants)...)...)
+	var bound Grants
+	g.addTo(&bound)
+	g.Grants = bound
 	return g
 }
 
@@ -115,6 +100,7 @@ func (r *reader) grant(n *node, path string) Grant {
 func (r *reader) deny(n *node, path string) PolicyDeny {
 	d := PolicyDeny{Deny: Deny{Origin: r.origin(n.at)}}
 	takes := r.denyFields(&d.Deny)
+	n.noteOneOf(keysOf(takes))
 	read := r.object(n, path, append([]field{
 		optional("tools", &d.Tools, r.patterns),
 	}, takes...)...)
@@ -144,9 +130,6 @@ type PolicyApproval struct {
 	Source string
 }
 
-// ApprovalGrant approves all calls of a tool.
-type ApprovalGrant struct{ Binding }
-
 // addApprovals adds the policy's asks and approvals for a tool.
 func (p *Policy) addApprovals(given *Grants, tool, source string) {
 	for _, ask := range p.Ask {
@@ -156,7 +139,7 @@ func (p *Policy) addApprovals(given *Grants, tool, source string) {
 	}
 	for _, approval := range p.Approve {
 		if concerns(approval.Tools, approval.Source, tool, source) {
-			given.Approved = append(given.Approved, ApprovalGrant{approval.Binding})
+			given.Approved = append(given.Approved, approval.Binding)
 		}
 	}
 }
@@ -164,6 +147,7 @@ func (p *Policy) addApprovals(given *Grants, tool, source string) {
 // asks reads the names and globs of tools whose calls require approval.
 func (r *reader) asks(n *node, path string) []PolicyAsk {
 	var asks []PolicyAsk
+	n.note("minItems", intOf(1))
 	for i, pattern := range distinctOf(r, maxList, r.pattern)(n, path) {
 		asks = append(asks, PolicyAsk{Origin: r.origin(n.elements[i].at), Tool: pattern})
 	}
@@ -176,10 +160,6 @@ func (r *reader) asks(n *node, path string) []PolicyAsk {
 // approval reads one element of a policy's approve list.
 func (r *reader) approval(n *node, path string) PolicyApproval {
 	a := PolicyApproval{Binding: Binding{Origin: r.origin(n.at)}}
-	r.object(n, path,
-		required("tools", toolsExample, &a.Tools, r.patterns),
-		optional("source", &a.Source, r.hostPath),
-		optional("sha256", &a.SHA256, r.digest),
-	)
+	r.object(n, path, r.toolFields(&a.Tools, &a.Source, &a.SHA256)...)
 	return a
 }

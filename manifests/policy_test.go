@@ -84,11 +84,12 @@ func TestLoadPolicyReadsGrants(t *testing.T) {
 	}
 	assert.Equal(t, manifests.Grant{
 		Binding: pinned("21"), Tools: []string{"file_*"}, Source: host("testdata/policy/valid/wasm-tools"),
-		Context: []manifests.ContextGrant{{Binding: pinned("24"), Name: "project_id"}, {Binding: pinned("24"), Name: "tenant"}},
-		Env:     []manifests.EnvGrant{{Binding: pinned("26"), Name: "LANG", Value: "C"}, {Binding: pinned("27"), Name: "GREETING", Value: "hello,\n world "}},
-		Files: []manifests.FileGrant{
-			{Binding: pinned("29"), Path: permission.NewGuestPath("/project"), Host: permission.NewHostTemplate(host("testdata/policy/valid/workspaces/{project_id}")), Access: manifests.AccessReadWrite, Quota: manifests.Quota{Bytes: 256 << 20, Files: 1000}},
-			{Binding: pinned("30"), Path: permission.NewGuestPath("/shared"), Host: permission.NewHostTemplate(host("/srv/shared")), Access: manifests.AccessRead},
+		Grants: manifests.Grants{Context: []manifests.NameGrant{{Binding: pinned("24"), Name: "project_id"}, {Binding: pinned("24"), Name: "tenant"}},
+			Env: []manifests.EnvGrant{{Binding: pinned("26"), Name: "LANG", Value: "C"}, {Binding: pinned("27"), Name: "GREETING", Value: "hello,\n world "}},
+			Files: []manifests.FileGrant{
+				{Binding: pinned("29"), Path: permission.NewGuestPath("/project"), Host: permission.NewHostTemplate(host("testdata/policy/valid/workspaces/{project_id}")), Access: manifests.AccessReadWrite, Quota: manifests.Quota{Bytes: 256 << 20, Files: 1000}},
+				{Binding: pinned("30"), Path: permission.NewGuestPath("/shared"), Host: permission.NewHostTemplate(host("/srv/shared")), Access: manifests.AccessRead},
+			},
 		},
 	}, p.Grants[0])
 	assert.Equal(t, []manifests.NetworkGrant{
@@ -113,7 +114,7 @@ func TestLoadPolicyReadsGrants(t *testing.T) {
 			From: manifests.SecretSource{Age: host("testdata/policy/valid/secrets.age"), Identity: host("/etc/caisson/identity.txt"), Key: "third"},
 		},
 	}, p.Grants[2].Secrets)
-	assert.Equal(t, []manifests.CallGrant{{Binding: at("48"), Tool: "fetch_page"}, {Binding: at("48"), Tool: "file_read"}}, p.Grants[2].Calls)
+	assert.Equal(t, []manifests.NameGrant{{Binding: at("48"), Name: "fetch_page"}, {Binding: at("48"), Name: "file_read"}}, p.Grants[2].Calls)
 }
 
 func TestLoadPolicyReadsDenials(t *testing.T) {
@@ -266,7 +267,7 @@ deny:
 	given := p.For("a", "anything")
 	assert.Equal(t, []string{"first", "second", "first"}, contextNames(given), "in the policy's order; what stands twice is for whoever enforces it")
 	assert.Len(t, given.Env, 1)
-	assert.Equal(t, []manifests.CallGrant{{Binding: manifests.Binding{Origin: "caisson.yaml:4"}, Tool: "x"}, {Binding: manifests.Binding{Origin: "caisson.yaml:4"}, Tool: "y"}}, given.Calls)
+	assert.Equal(t, []manifests.NameGrant{{Binding: manifests.Binding{Origin: "caisson.yaml:4"}, Name: "x"}, {Binding: manifests.Binding{Origin: "caisson.yaml:4"}, Name: "y"}}, given.Calls)
 	assert.Len(t, given.Files, 1)
 	assert.Len(t, given.Network, 1)
 	assert.Len(t, given.Secrets, 1)
@@ -292,18 +293,18 @@ approve:
   - {tools: ["*"], source: ./tools}
   - {tools: [file_delete], sha256: 9F2C0a1b2c3d4e5f60718293a4b5c6d7e8f90a1b2c3d4e5f60718293a4b5c6d7}
 `)
-	bound := manifests.ApprovalGrant{Binding: manifests.Binding{Origin: "caisson.yaml:7", SHA256: "9f2c0a1b2c3d4e5f60718293a4b5c6d7e8f90a1b2c3d4e5f60718293a4b5c6d7"}}
-	everywhere := manifests.ApprovalGrant{Binding: manifests.Binding{Origin: "caisson.yaml:6"}}
+	bound := manifests.Binding{Origin: "caisson.yaml:7", SHA256: "9f2c0a1b2c3d4e5f60718293a4b5c6d7e8f90a1b2c3d4e5f60718293a4b5c6d7"}
+	everywhere := manifests.Binding{Origin: "caisson.yaml:6"}
 	for _, c := range []struct {
 		tool, source string
 		want         manifests.Grants
 	}{
 		{"send_mail", "", manifests.Grants{Ask: []string{"caisson.yaml:3"}}},
-		{"send_mail", "tools/a.tool.yaml", manifests.Grants{Ask: []string{"caisson.yaml:3"}, Approved: []manifests.ApprovalGrant{everywhere}}},
-		{"file_delete", "other", manifests.Grants{Ask: []string{"caisson.yaml:4"}, Approved: []manifests.ApprovalGrant{bound}}},
-		{"file_delete", "tools", manifests.Grants{Ask: []string{"caisson.yaml:4"}, Approved: []manifests.ApprovalGrant{everywhere, bound}}},
+		{"send_mail", "tools/a.tool.yaml", manifests.Grants{Ask: []string{"caisson.yaml:3"}, Approved: []manifests.Binding{everywhere}}},
+		{"file_delete", "other", manifests.Grants{Ask: []string{"caisson.yaml:4"}, Approved: []manifests.Binding{bound}}},
+		{"file_delete", "tools", manifests.Grants{Ask: []string{"caisson.yaml:4"}, Approved: []manifests.Binding{everywhere, bound}}},
 		{"file_", "", manifests.Grants{Ask: []string{"caisson.yaml:4"}}},
-		{"calculator", "tools", manifests.Grants{Approved: []manifests.ApprovalGrant{everywhere}}},
+		{"calculator", "tools", manifests.Grants{Approved: []manifests.Binding{everywhere}}},
 		{"calculator", "", manifests.Grants{}},
 	} {
 		assert.Equal(t, c.want, p.For(c.tool, c.source), "%s, loaded from %q", c.tool, c.source)
@@ -357,7 +358,7 @@ func TestForComparesSources(t *testing.T) {
 		{"./tools", "./..tools", false},
 		{".", "..tools", true},
 	} {
-		p := &manifests.Policy{Grants: []manifests.Grant{{Tools: []string{"a"}, Source: c.source, Context: manifests.GrantContext("x")}}}
+		p := &manifests.Policy{Grants: []manifests.Grant{{Tools: []string{"a"}, Source: c.source, Grants: manifests.Grants{Context: manifests.GrantContext("x")}}}}
 		assert.Equal(t, c.want, len(p.For("a", c.from).Context) == 1, "%s, loaded from %q", c.source, c.from)
 	}
 }
@@ -366,8 +367,9 @@ func TestForPinsEveryElement(t *testing.T) {
 	b := manifests.Binding{Origin: "somewhere", SHA256: "9f"}
 	own := manifests.Binding{Origin: "elsewhere"}
 	p := &manifests.Policy{Grants: []manifests.Grant{{
-		Binding: b, Tools: []string{"a"}, Context: manifests.GrantContext("x"), Files: []manifests.FileGrant{{Binding: own, Path: permission.NewGuestPath("/a")}},
-		Network: make([]manifests.NetworkGrant, 1), Secrets: make([]manifests.SecretGrant, 1), Env: make([]manifests.EnvGrant, 1), Calls: make([]manifests.CallGrant, 1),
+		Binding: b, Tools: []string{"a"}, Grants: manifests.Grants{Context: manifests.GrantContext("x"), Files: []manifests.FileGrant{{Binding: own, Path: permission.NewGuestPath("/a")}},
+			Network: make([]manifests.NetworkGrant, 1), Secrets: make([]manifests.SecretGrant, 1), Env: make([]manifests.EnvGrant, 1), Calls: make([]manifests.NameGrant, 1),
+		},
 	}}}
 	given := p.For("a", "")
 	assert.Equal(t, b, given.Context[0].Binding)

@@ -21,11 +21,9 @@ type possibility struct {
 	r    *reader
 	root *node
 	path string // of the root
-	// named means that a schema in the root has an $id, from which references in it start. None is
-	// followed then.
+	// named means that a schema in the root has an $id, from which references in it start. None is followed then.
 	named bool
-	// old means that the schema is of a draft in which nothing beside $ref counts, and which has no
-	// dependentRequired.
+	// old means that the schema is of a draft in which nothing beside $ref counts, and which has no dependentRequired.
 	old bool
 }
 
@@ -152,8 +150,7 @@ func unknownIn(list *node, path, with string, known map[string]bool) (found []de
 	return found
 }
 
-// target returns the schema to which a schema refers by a JSON pointer, and its path. It returns nil
-// if there is none.
+// target returns the schema to which a schema refers by a JSON pointer, and its path. It returns nil if there is none.
 func (p *possibility) target(n *node) (*node, string) {
 	pointer, local := strings.CutPrefix(n.below("$ref").text, "#/")
 	if !local || p.named {

@@ -44,14 +44,12 @@ func (p Problem) String() string {
 	return where + p.Message + " (" + p.Fix + ")"
 }
 
-// Error holds the problems of a manifest or a policy in file order. There is at least one and at
-// most 1,000.
+// Error holds the problems of a manifest or a policy in file order. There is at least one and at most 1,000.
 type Error struct {
 	Problems []Problem
-	// Names are the names that an invalid manifest claims, as far as they can be read: the tool's
-	// name, then its aliases. They are empty if the document
-	// does not say one name. A registry holds
-	// them, so that nobody takes a name by breaking a manifest.
+	// Names are the names that an invalid manifest claims, as far as they can be read: the tool's name, then its
+	// aliases. They are empty if the document does not say one name. A registry holds them, so that nobody takes a name
+	// by breaking a manifest.
 	Names []string
 }
 

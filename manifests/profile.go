@@ -19,8 +19,7 @@ var ErrProfile = errors.New("no such profile")
 // standardProfile is the name of the default profile.
 const standardProfile = "standard"
 
-// BuiltinProfiles returns the profiles available in every policy, strictest first. The caller may
-// modify the result.
+// BuiltinProfiles returns the profiles available in every policy, strictest first. The caller may modify the result.
 func BuiltinProfiles() []Profile {
 	return []Profile{
 		{Name: "strict", Limits: Limits{Timeout: 5 * time.Second, Memory: 32 << 20}, NoNetwork: true, NoWrites: true},
@@ -29,9 +28,8 @@ func BuiltinProfiles() []Profile {
 	}
 }
 
-// extend returns a copy of the profile with a new name, in which non-zero limits replace the
-// profile's. A program can change other fields of the copy and then add it to [Policy.Profiles] or
-// pass it to a runtime.
+// extend returns a copy of the profile with a new name, in which non-zero limits replace the profile's. A program can
+// change other fields of the copy and then add it to [Policy.Profiles] or pass it to a runtime.
 func (p Profile) extend(name string, limits Limits) Profile {
 	p.Name = name
 	p.Limits = limits.or(p.Limits)
@@ -153,8 +151,7 @@ func (r *reader) completeProfiles(drafts []profileDraft) []Profile {
 	return profiles
 }
 
-// ancestry returns a draft followed by the drafts it extends, and whether they form a cycle through
-// it.
+// ancestry returns a draft followed by the drafts it extends, and whether they form a cycle through it.
 func ancestry(d profileDraft, byName map[string]profileDraft) (chain []profileDraft, cycle bool) {
 	seen := map[string]bool{}
 	for next, found := d, true; found && !seen[next.name]; next, found = byName[next.extends] {

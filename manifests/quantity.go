@@ -26,9 +26,8 @@ var byteUnits = [...]struct {
 	{"B", 1},
 }
 
-// ParseBytes parses a size: a whole number of bytes, optionally with a unit. KiB, MiB, GiB and TiB
-// are powers of 1,024. kB (or KB), MB, GB and TB are powers of 1,000. Signs, fractions and values
-// that overflow an int64 are errors.
+// ParseBytes parses a size: a whole number of bytes, optionally with a unit. KiB, MiB, GiB and TiB are powers of 1,024.
+// kB (or KB), MB, GB and TB are powers of 1,000. Signs, fractions and values that overflow an int64 are errors.
 func ParseBytes(text string) (Bytes, error) {
 	digits, size := text, int64(1)
 	for _, unit := range byteUnits {
@@ -47,8 +46,7 @@ func ParseBytes(text string) (Bytes, error) {
 	return Bytes(count * size), nil
 }
 
-// String returns the size in the largest binary unit that divides it. [ParseBytes] can parse the
-// result.
+// String returns the size in the largest binary unit that divides it. [ParseBytes] can parse the result.
 func (b Bytes) String() string {
 	for _, unit := range byteUnits[:4] {
 		if b != 0 && int64(b)%unit.size == 0 {

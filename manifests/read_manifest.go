@@ -111,6 +111,8 @@ func (r *reader) setting(n *node, path string) string {
 // requirement reads a setting or a directory of the guest, or several alternatives separated by |.
 func (r *reader) requirement(n *node, path string) string {
 	text := r.text(n, path)
+	one := "(" + strings.Trim(settingName.String(), "^$") + "|" + strings.Trim(requiredDirectory.String(), "^$") + ")"
+	n.note("pattern", textOf("^ *"+one+` *(\| *`+one+` *)*$`))
 	if n.kind != textNode {
 		return ""
 	}
@@ -169,8 +171,7 @@ func (r *reader) checkRequirements(m *Manifest) {
 	}
 }
 
-// checkExecution checks that exactly one party runs the tool: the sandbox, the caller or the host's
-// program.
+// checkExecution checks that exactly one party runs the tool: the sandbox, the caller or the host's program.
 func (r *reader) checkExecution(root *node, m *Manifest) {
 	switch m.Execution {
 	case ExecutionHost:
@@ -324,7 +325,7 @@ func (r *reader) cache(n *node, path string) time.Duration {
 		r.invalid(n, path, fmt.Sprintf("%q is not a duration", clip(n.text)), "write off in lower case")
 		return 0
 	}
-	return r.duration(leastCache, mostCache, cacheOff)(n, path)
+	return r.duration(leastCache, mostCache, cacheOff)(n.or(cacheOff), path)
 }
 
 const cacheOff = "off"
@@ -338,8 +339,7 @@ const (
 	grammarFormat = "grammar"
 )
 
-// format reads the format of a custom tool's text. It returns it in the form of [tool.Definition],
-// or nil.
+// format reads the format of a custom tool's text. It returns it in the form of [tool.Definition], or nil.
 func (r *reader) format(n *node, path string) json.RawMessage {
 	var kind, syntax, definition string
 	read := r.object(n, path,

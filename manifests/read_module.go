@@ -26,7 +26,7 @@ const (
 
 var (
 	sha256Text = regexp.MustCompile(`^[0-9a-fA-F]{64}$`)
-	entryName  = regexp.MustCompile(`^[A-Za-z0-9_.$-]{1,256}$`)
+	entryName  = regexp.MustCompile(`^[A-Za-z0-9_.$-]{0,256}$`) // empty is as if it were absent
 	// ociReference is host[:port]/repository[:tag][@digest], as in the OCI distribution
 	// specification 1.1, "Pulling manifests".
 	ociReference = regexp.MustCompile(`^oci://[a-z0-9][a-z0-9.-]*(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)+(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@sha256:[0-9a-f]{64})?$`)
@@ -36,6 +36,9 @@ func (r *reader) module(n *node, path string, m *modules.Module) {
 	if n.get("script") != nil {
 		r.script(n, path, m)
 		return
+	}
+	if n.schema != nil {
+		defer r.script(n, path, m)
 	}
 	r.object(n, path,
 		required("path", "path: and the module's file, such as tool.wasm", &m.Path, r.modulePath),
@@ -54,23 +57,22 @@ func (r *reader) module(n *node, path string, m *modules.Module) {
 		optional("stderr", &m.Stderr, choice(r, modules.StderrPrivate)),
 		optional("success_codes", &m.SuccessCodes, r.exitCodes),
 	)
-	if m.Entry != "" && m.ABI != modules.ABIExtism {
-		r.conflict(path+".entry", "only an extism plug-in has an entry", "remove entry, or set abi: extism")
-	}
-	if m.ABI == modules.ABIExtism && len(m.Args) > 0 {
-		r.conflict(path+".args", "an extism plug-in has no command line", "remove args, or set abi: wasi")
-	}
-	if m.Config != nil && m.ABI != modules.ABIExtism {
-		r.conflict(path+".config", "only an extism plug-in has a configuration", "remove config, or set abi: extism")
-	}
-	if m.Variables != 0 && m.ABI != modules.ABIExtism {
-		r.conflict(path+".variables", "only an extism plug-in has variables", "remove variables, or set abi: extism")
-	}
-	if m.Libraries != nil && m.ABI != modules.ABIExtism {
-		r.conflict(path+".libraries", "only an extism plug-in has libraries", "remove libraries, or set abi: extism")
-	}
-	if m.ABI == modules.ABIExtism && len(m.SuccessCodes) > 0 {
-		r.conflict(path+".success_codes", "an extism plug-in has no exit code", "remove success_codes, or set abi: wasi")
+	for _, only := range [...]struct {
+		given        bool
+		key          string
+		abi          modules.ABI
+		contradicted string
+	}{
+		{m.Entry != "", "entry", modules.ABIExtism, "only an extism plug-in has an entry"},
+		{len(m.Args) > 0, "args", modules.ABIWASI, "an extism plug-in has no command line"},
+		{m.Config != nil, "config", modules.ABIExtism, "only an extism plug-in has a configuration"},
+		{m.Variables != 0, "variables", modules.ABIExtism, "only an extism plug-in has variables"},
+		{m.Libraries != nil, "libraries", modules.ABIExtism, "only an extism plug-in has libraries"},
+		{len(m.SuccessCodes) > 0, "success_codes", modules.ABIWASI, "an extism plug-in has no exit code"},
+	} {
+		if only.given && (m.ABI == modules.ABIExtism) != (only.abi == modules.ABIExtism) {
+			r.conflict(path+"."+only.key, only.contradicted, fmt.Sprintf("remove %s, or set abi: %s", only.key, only.abi))
+		}
 	}
 }
 
@@ -79,6 +81,7 @@ func (r *reader) module(n *node, path string, m *modules.Module) {
 func (r *reader) exitCodes(n *node, path string) []int {
 	var codes []int
 	code := integer(r, 0, maxExitCode)
+	n.note("uniqueItems", boolOf(true))
 	r.list(n, path, maxSuccessCodes, func(n *node, path string) {
 		known := len(r.problems)
 		value := code(n, path)
@@ -97,6 +100,7 @@ func (r *reader) exitCodes(n *node, path string) []int {
 
 func (r *reader) modulePath(n *node, path string) string {
 	text := r.text(n, path)
+	n.noteBytes(1, maxPath)
 	if n.kind != textNode {
 		return ""
 	}
@@ -146,9 +150,6 @@ func (r *reader) digest(n *node, path string) string {
 }
 
 func (r *reader) entry(n *node, path string) string {
-	if n.kind == textNode && n.text == "" {
-		return "" // as if it were absent
-	}
 	return r.word(entryName, "write the name of an exported function")(n, path)
 }
 
@@ -158,6 +159,7 @@ func (r *reader) arg(n *node, path string) modules.ArgTemplate {
 		fix = `put the element into quotes, such as "{url}": without them it is an object`
 	}
 	if !r.kind(n, path, textNode, fix) {
+		n.noteBytes(0, maxArgBytes)
 		return modules.ArgTemplate{}
 	}
 	template, err := modules.ParseArgTemplate(n.text)
@@ -204,8 +206,7 @@ var shellParameters = []string{"command", "env", "working_directory", "timeout_m
 const shellFix = "declare command, a required list of strings, env, an object of strings, working_directory and user, both strings, " +
 	"timeout_ms, an integer, and nothing else"
 
-// checkShell checks that a local shell is run by the client, with the action that a model writes as
-// its arguments.
+// checkShell checks that a local shell is run by the client, with the action that a model writes as its arguments.
 func (r *reader) checkShell(parameters *node, m *Manifest) {
 	const path = "parameters"
 	if m.Execution == ExecutionSandbox {

@@ -24,7 +24,8 @@ func (r *reader) parameterAliases(n *node, path string) (aliases []ParameterAlia
 		alias := ParameterAlias{Name: m.key}
 		if m.value.kind != objectNode {
 			alias.Parameter = r.aliased(m.value, path)
-		} else {
+		}
+		if m.value.kind == objectNode || m.value.schema != nil {
 			r.object(m.value, path,
 				required("parameter", "parameter: and its name", &alias.Parameter, r.aliased),
 				optional("values", &alias.Values, r.aliasValues),

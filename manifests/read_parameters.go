@@ -19,6 +19,7 @@ const maxContext = 32
 // context reads the names of the parameters that the host fills in.
 func (r *reader) context(n *node, path string) []string {
 	var names []string
+	n.note("uniqueItems", boolOf(true))
 	r.list(n, path, maxContext, func(n *node, path string) {
 		name := r.parameter(n, path)
 		if name == "" {
@@ -34,6 +35,7 @@ func (r *reader) context(n *node, path string) []string {
 }
 
 func (r *reader) parameter(n *node, path string) string {
+	n.note("title", textOf("name"))
 	return r.word(parameterName, settingFix)(n, path)
 }
 
@@ -122,8 +124,7 @@ func (r *reader) parameters(root *node, m *Manifest) {
 	r.checkAliasValues(m)
 }
 
-// parametersObject returns the schema with type and properties, which vendors of language models
-// require.
+// parametersObject returns the schema with type and properties, which vendors of language models require.
 func (r *reader) parametersObject(written *node) (*node, bool) {
 	const path = "parameters"
 	if !r.kind(written, path, objectNode, "write a JSON Schema: {type: object, properties: {…}}") {
@@ -198,9 +199,8 @@ func (r *reader) checkRequired(n *node, path string, context []string) {
 	}
 }
 
-// declares adds the names of the properties that a schema and the alternatives in it declare. It
-// returns false if there may be others, because the schema refers to another one or says which others
-// it allows.
+// declares adds the names of the properties that a schema and the alternatives in it declare. It returns false if there
+// may be others, because the schema refers to another one or says which others it allows.
 func (n *node) declares(names map[string]bool) bool {
 	if n.count("$ref", "$dynamicRef", "$recursiveRef", "patternProperties", "dependentSchemas", "dependencies") > 0 {
 		return false

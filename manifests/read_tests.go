@@ -74,7 +74,7 @@ func kindWords() []string {
 
 // texts reads an object whose values are texts.
 func (r *reader) texts(n *node, path string) map[string]string {
-	if !r.kind(n, path, objectNode, "write names and texts below it") {
+	if n.note("$ref", textOf("#/$defs/texts")) || !r.kind(n, path, objectNode, "write names and texts below it") {
 		return nil
 	}
 	texts := map[string]string{}

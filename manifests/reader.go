@@ -25,8 +25,6 @@ type reader struct {
 	names []string
 	// pathBytes is the total length of the paths of the values read so far.
 	pathBytes int
-	// observe, if set, is called with the keys that each object may have. Tests use it.
-	observe func(path string, keys []string)
 }
 
 // subject describes a kind of document, for messages.
@@ -61,12 +59,9 @@ type field struct {
 type parser[T any] func(n *node, path string) T
 
 // optional returns the field of a key that may be absent. Its value is stored in to.
-func optional[T any](key string, to *T, read parser[T]) field {
-	return required(key, "", to, read)
-}
+func optional[T any](key string, to *T, read parser[T]) field { return required(key, "", to, read) }
 
-// required returns the field of a key that must be present. The example says what to add if it is
-// not.
+// required returns the field of a key that must be present. The example says what to add if it is not.
 func required[T any](key, example string, to *T, read parser[T]) field {
 	return field{key, example, func(n *node, path string) { *to = read(n, path) }}
 }
@@ -131,13 +126,11 @@ func (r *reader) firstOfItsName(seen map[string]position, key string, at positio
 // object reads the members of an object. It returns false if n is not an object, or if it is a document of another
 // kind.
 func (r *reader) object(n *node, path string, fields ...field) bool {
-	keys := make([]string, len(fields))
-	for i, f := range fields {
-		keys[i] = f.key
+	if n.schema != nil {
+		n.noteFields(fields)
+		return false
 	}
-	if r.observe != nil {
-		r.observe(path, keys)
-	}
+	keys := keysOf(fields)
 	if path == "" && n.kind != objectNode {
 		r.add(n.at, "", mistake.OtherDocument, fmt.Sprintf("this is not a %s: want keys and values, got %s", r.subject.name, n.kind), r.subject.start())
 		return false
@@ -171,6 +164,7 @@ func (r *reader) object(n *node, path string, fields ...field) bool {
 // mapping reads the members of an object whose keys are chosen by the author.
 func (r *reader) mapping(n *node, path string, most int, read func(m member, path string)) {
 	if !r.kind(n, path, objectNode, "write names and values below it") {
+		n.noteMembers(most, func(m member) { read(m, path) })
 		return
 	}
 	if len(n.members) > most {
@@ -194,7 +188,7 @@ func (r *reader) hasValue(m member, path string) bool {
 
 // key reports a key that does not match a pattern.
 func (r *reader) key(m member, path string, pattern *regexp.Regexp, fix string) bool {
-	if pattern.MatchString(m.key) {
+	if m.value.note("propertyNames", objectOf(keyed("pattern", textOf(pattern.String())))) || pattern.MatchString(m.key) {
 		return true
 	}
 	r.add(m.at, path, mistake.InvalidValue, fmt.Sprintf("the key %q is not allowed here", clip(m.key)), fix)
@@ -229,6 +223,9 @@ func (r *reader) fixForExtism() string {
 
 // kind reports whether n has the kind, and adds a problem if not.
 func (r *reader) kind(n *node, path string, want nodeKind, fix string) bool {
+	if n.note("type", textOf([...]string{"null", "boolean", "number", "string", "array", "object"}[want])) {
+		return false
+	}
 	if n.kind == want {
 		return true
 	}
@@ -256,7 +253,7 @@ func choice[W ~string](r *reader, words ...W) parser[W] {
 	}
 	return func(n *node, path string) W {
 		text := r.text(n, path)
-		if n.kind != textNode || slices.Contains(known, text) {
+		if n.noteWords(known) || n.kind != textNode || slices.Contains(known, text) {
 			return W(text)
 		}
 		r.invalid(n, path, "unknown value "+strconv.Quote(clip(text)), choiceFix(text, known))
@@ -285,6 +282,7 @@ func integer[N int | int64](r *reader, least, most N) parser[N] {
 	fix := fmt.Sprintf("write a whole number from %d to %d", least, most)
 	return func(n *node, path string) N {
 		if !r.kind(n, path, numberNode, fix) {
+			n.noteRange(int64(least), int64(most))
 			return 0
 		}
 		if strings.ContainsAny(n.text, ".eE") {
@@ -303,14 +301,14 @@ func integer[N int | int64](r *reader, least, most N) parser[N] {
 // bytes reads a size from least to most.
 func (r *reader) bytes(least, most Bytes) parser[Bytes] {
 	fix := fmt.Sprintf("write a size from %s to %s, such as 16MiB or 256KiB", least, most)
-	return quantity(r, "a size", fix, least, most, ParseBytes, textNode, numberNode)
+	return quantity(r, "bytes", "a size", fix, least, most, ParseBytes, textNode, numberNode)
 }
 
 // duration reads a duration from least to most. What else may be written is added to the fix.
 func (r *reader) duration(least, most time.Duration, others ...string) parser[time.Duration] {
 	fix := fmt.Sprintf("write a duration from %s to %s, such as 10s, 1m30s or 1.5s", brief(least), brief(most))
 	fix = strings.Join(append([]string{fix}, others...), ", or ")
-	return quantity(r, "a positive duration with a unit", fix, least, most, ParseDuration, textNode)
+	return quantity(r, "duration", "a positive duration with a unit", fix, least, most, ParseDuration, textNode)
 }
 
 // brief returns a duration without units that are zero: 24h.
@@ -325,8 +323,13 @@ func brief(d time.Duration) string {
 }
 
 // quantity reads a value from least to most that is written as one of several kinds.
-func quantity[Q Bytes | time.Duration](r *reader, what, fix string, least, most Q, parse func(string) (Q, error), kinds ...nodeKind) parser[Q] {
+func quantity[Q Bytes | time.Duration](
+	r *reader, definition, what, fix string, least, most Q, parse func(string) (Q, error), kinds ...nodeKind,
+) parser[Q] {
 	return func(n *node, path string) Q {
+		if n.note("$ref", textOf("#/$defs/"+definition)) {
+			return 0
+		}
 		if !slices.Contains(kinds, n.kind) {
 			r.add(n.at, path, mistake.WrongType, "want "+what+", got "+n.kind.String(), fix)
 			return 0
@@ -347,6 +350,7 @@ func quantity[Q Bytes | time.Duration](r *reader, what, fix string, least, most 
 // list reads the elements of a list of at most most elements.
 func (r *reader) list(n *node, path string, most int, read func(n *node, path string)) {
 	if !r.kind(n, path, listNode, "write a list, such as [a, b]") {
+		n.noteElements(most, func(n *node) { read(n, path) })
 		return
 	}
 	if len(n.elements) > most {
@@ -374,6 +378,7 @@ func distinctOf[E comparable](r *reader, most int, read parser[E]) parser[[]E] {
 	return func(n *node, path string) []E {
 		var all []E
 		var invalid E
+		n.note("uniqueItems", boolOf(true))
 		r.list(n, path, most, func(n *node, path string) {
 			element := read(n, path)
 			switch {

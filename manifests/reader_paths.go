@@ -20,6 +20,7 @@ const (
 // hostPath reads a host path. A relative path is joined to the directory of the file.
 func (r *reader) hostPath(n *node, at string) string {
 	text := r.text(n, at)
+	n.noteBytes(1, maxHostPath)
 	if n.kind != textNode {
 		return ""
 	}
@@ -84,6 +85,7 @@ func absolute(path *string) error {
 func valueOf[V any](r *reader, parse func(string) (V, error)) parser[V] {
 	return func(n *node, at string) (none V) {
 		text := r.text(n, at)
+		n.note("minLength", intOf(1))
 		if n.kind != textNode {
 			return none
 		}
@@ -115,5 +117,8 @@ func (r *reader) unreadable(at position, path, text string, err error) {
 }
 
 func (r *reader) guestPath(n *node, at string) permission.GuestPath {
+	if n.note("$ref", textOf("#/$defs/guestPath")) {
+		return permission.GuestPath{}
+	}
 	return valueOf(r, permission.ParseGuestPath)(n, at)
 }

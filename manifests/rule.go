@@ -5,34 +5,30 @@ import (
 	"slices"
 )
 
-// A rule is the part of a manifest or a policy that a receipt reports as missing. It is JSON that
-// the document's reader accepts, with null for values that only people can supply. Guests and
-// models influence the content of rules. A rule is therefore nil if no reader would accept it or if
-// it holds anything but plain text, which people see as it is.
+// A rule is the part of a manifest or a policy that a receipt reports as missing. It is JSON that the document's reader
+// accepts, with null for values that only people can supply. Guests and models influence the content of rules. A rule
+// is therefore nil if no reader would accept it or if it holds anything but plain text, which people see as it is.
 
 // Rule returns the permissions as written in a manifest under "permissions", without defaults:
 // {"network":[{"host":"api.example.com"}]}. The place of a secret is null if it is empty. The rule
 // is nil if the permissions are empty. KV and LLM have no rule.
-func (p Permissions) Rule() json.RawMessage {
-	return manifestRule(objectOf(requestMembers(p)...))
-}
+func (p Permissions) Rule() json.RawMessage { return manifestRule(objectOf(requestMembers(p)...)) }
 
-// ContextRule returns the manifest key beside "permissions" that requests context values:
-// {"context":["project_id"]}.
+// ContextRule returns the manifest key beside "permissions" that requests context values: {"context":["project_id"]}.
 func ContextRule(names ...string) json.RawMessage {
 	return manifestRule(objectOf(keyed("context", listed(names, textOf))))
 }
 
-// Rule returns the grant as an element of a policy's grants, without defaults:
-// {"tools":["fetch_page"],"network":[{"host":"api.example.com"}]}. It names tools but has no source
+// Rule returns the permissions as an element of a policy's grants for some tools, without defaults:
+// {"tools":["fetch_page"],"network":[{"host":"api.example.com"}]}. It has no source
 // and no digest. Values that only the operator knows are omitted or null: host directories, values
-// of variables, files, and empty hosts of secrets. A grant that gives nothing has no rule.
-func (g Grant) Rule() json.RawMessage {
+// of variables, files, and empty hosts of secrets. Grants without permissions have no rule.
+func (g Grants) Rule(tools ...string) json.RawMessage {
 	gives := objectOf(grantMembers(g)...)
 	if len(gives.members) == 0 {
 		return nil
 	}
-	return policyRule(objectOf(append([]member{keyed("tools", listed(g.Tools, textOf))}, gives.members...)...))
+	return policyRule(objectOf(append([]member{keyed("tools", listed(tools, textOf))}, gives.members...)...))
 }
 
 // Rule returns the source as a key of a policy, with null for a fixed value:
@@ -76,10 +72,9 @@ func listing[T any](write func(T) *node) func([]T) *node {
 	return func(elements []T) *node { return listed(elements, write) }
 }
 
-// ManifestLine returns a rule as the line of YAML that is missing in a manifest: "permissions:
-// {network: [{host: api.example.com}]}". Each null in the rule is replaced by a word in capitals,
-// such as HOST. The line is empty if rule is nil or is not a valid rule for a manifest, wherever it
-// comes from.
+// ManifestLine returns a rule as the line of YAML that is missing in a manifest: "permissions: {network: [{host:
+// api.example.com}]}". Each null in the rule is replaced by a word in capitals, such as HOST. The line is empty if rule
+// is nil or is not a valid rule for a manifest, wherever it comes from.
 func ManifestLine(rule json.RawMessage) string { return ruleNode(rule).manifestLine() }
 
 // PolicyLine is like [ManifestLine] for a policy. A line for an element of the grants begins with
@@ -121,8 +116,7 @@ func (n *node) policyLine() string {
 	return r.ruleLine("- ", rule)
 }
 
-// ruleLine returns the line for a parsed rule, or "" if it was rejected, is not plain text or is
-// empty.
+// ruleLine returns the line for a parsed rule, or "" if it was rejected, is not plain text or is empty.
 func (r *reader) ruleLine(start string, n *node) string {
 	text, plain := n.flow()
 	if len(r.problems) > 0 || !plain || len(n.members)+len(n.elements) == 0 {

@@ -44,7 +44,7 @@ func requestRule(p manifests.NetworkPermission) json.RawMessage {
 }
 
 func requestGrant(tool string, p manifests.NetworkPermission) json.RawMessage {
-	return manifests.Grant{Tools: []string{tool}, Network: []manifests.NetworkGrant{{NetworkPermission: p}}}.Rule()
+	return manifests.Grants{Network: []manifests.NetworkGrant{{NetworkPermission: p}}}.Rule(tool)
 }
 
 func fileRule(path string, access manifests.Access) json.RawMessage {
@@ -52,7 +52,7 @@ func fileRule(path string, access manifests.Access) json.RawMessage {
 }
 
 func fileGrant(tool, path string, access manifests.Access) json.RawMessage {
-	return manifests.Grant{Tools: []string{tool}, Files: []manifests.FileGrant{manifests.GrantDirectory(path, "/srv/never-shown", access)}}.Rule()
+	return manifests.Grants{Files: []manifests.FileGrant{manifests.GrantDirectory(path, "/srv/never-shown", access)}}.Rule(tool)
 }
 
 func secretRule(p manifests.SecretPermission) json.RawMessage {
@@ -60,15 +60,15 @@ func secretRule(p manifests.SecretPermission) json.RawMessage {
 }
 
 func secretGrant(tool string, g manifests.SecretGrant) json.RawMessage {
-	return manifests.Grant{Tools: []string{tool}, Secrets: []manifests.SecretGrant{g}}.Rule()
+	return manifests.Grants{Secrets: []manifests.SecretGrant{g}}.Rule(tool)
 }
 
 func contextGrant(tool, name string) json.RawMessage {
-	return manifests.Grant{Tools: []string{tool}, Context: manifests.GrantContext(name)}.Rule()
+	return manifests.Grants{Context: manifests.GrantContext(name)}.Rule(tool)
 }
 
 func variableGrant(tool, name string) json.RawMessage {
-	return manifests.Grant{Tools: []string{tool}, Env: []manifests.EnvGrant{{Name: name, Value: "never-shown"}}}.Rule()
+	return manifests.Grants{Env: []manifests.EnvGrant{{Name: name, Value: "never-shown"}}}.Rule(tool)
 }
 
 func callRule(called string) json.RawMessage {
@@ -76,7 +76,7 @@ func callRule(called string) json.RawMessage {
 }
 
 func callGrant(tool, called string) json.RawMessage {
-	return manifests.Grant{Tools: []string{tool}, Calls: []manifests.CallGrant{{Tool: called}}}.Rule()
+	return manifests.Grants{Calls: []manifests.NameGrant{{Name: called}}}.Rule(tool)
 }
 
 func TestRulesForRequests(t *testing.T) {
@@ -114,10 +114,10 @@ func TestRulesForRequests(t *testing.T) {
 		require.Len(t, given, 1)
 		assert.Equal(t, asked[0], given[0].NetworkPermission)
 	}
-	own := manifests.Grant{Tools: []string{"a"}, Network: []manifests.NetworkGrant{{
+	own := manifests.Grants{Network: []manifests.NetworkGrant{{
 		NetworkPermission: manifests.NetworkPermission{Host: "db.example.com"}, Addresses: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
 		Connect: "127.0.0.1:1", Authorities: "/srv/never-shown",
-	}}}.Rule()
+	}}}.Rule("a")
 	assert.Equal(t, `{"tools":["a"],"network":[{"host":"db.example.com","addresses":["10.0.0.0/8"]}]}`, string(own))
 	assert.Equal(t, []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, pasteGrant(t, own, "a").Network[0].Addresses)
 }
@@ -210,7 +210,7 @@ func TestRulesForCalls(t *testing.T) {
 	for _, called := range []string{"web_search", "a-b_C9", "null", "12", "-"} {
 		assert.Equal(t, []string{called}, pasteManifest(t, callRule(called)).Tools)
 		given := pasteGrant(t, callGrant("research", called), "research").Calls
-		assert.Equal(t, []manifests.CallGrant{{Binding: given[0].Binding, Tool: called}}, given)
+		assert.Equal(t, []manifests.NameGrant{{Binding: given[0].Binding, Name: called}}, given)
 	}
 	assert.Equal(t, `{"tools":["web_search"]}`, string(callRule("web_search")))
 	assert.Equal(t, `{"tools":["research"],"calls":["web_search"]}`, string(callGrant("research", "web_search")))
@@ -223,8 +223,8 @@ func TestRulesForCalls(t *testing.T) {
 // TestNoRule has what guests might choose so that people paste more than they see.
 func TestNoRule(t *testing.T) {
 	assert.Nil(t, manifests.Permissions{}.Rule())
-	assert.Nil(t, manifests.Grant{}.Rule())
-	assert.Nil(t, manifests.Grant{Tools: []string{"a"}}.Rule(), "it gives nothing")
+	assert.Nil(t, manifests.Grants{}.Rule())
+	assert.Nil(t, manifests.Grants{}.Rule("a"), "it gives nothing")
 	for _, path := range []string{"", "relative", "/a/../b", "/a\"b", "/a#b", "/{a}", "/[a]", "/a'b", "/$(a)", "/`a`", "/a\nb", "/a\u202eb", "/a\x00", "/a\\b", "/\xff", "/a!b", "/" + strings.Repeat("a", 2000)} {
 		assert.Nil(t, fileRule(path, manifests.AccessRead), path)
 		assert.Nil(t, fileGrant("a", path, manifests.AccessRead), path)

@@ -38,6 +38,7 @@ var versionText = regexp.MustCompile(`^(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})\
 func (r *reader) word(pattern *regexp.Regexp, fix string) parser[string] {
 	return func(n *node, path string) string {
 		text := r.text(n, path)
+		n.note("pattern", textOf(pattern.String()))
 		if n.kind == textNode && !pattern.MatchString(text) {
 			r.invalid(n, path, fmt.Sprintf("%q is not allowed here", clip(text)), fix)
 			return ""
@@ -47,10 +48,12 @@ func (r *reader) word(pattern *regexp.Regexp, fix string) parser[string] {
 }
 
 func (r *reader) name(n *node, path string) string {
+	n.note("title", textOf("name"))
 	return r.word(toolName, nameFix)(n, path)
 }
 
 func (r *reader) version(n *node, path string) string {
+	n.note("title", textOf("version"))
 	return r.word(versionText, "write a semantic version in quotes if need be, such as 1.0.0")(n, path)
 }
 
@@ -59,6 +62,9 @@ func (r *reader) line(most int) parser[string] {
 	prose, fix := r.prose(most*utf8.UTFMax), fmt.Sprintf("write one line of 1 to %d characters", most)
 	return func(n *node, path string) string {
 		text := prose(n, path)
+		if n.note("maxLength", intOf(most)) {
+			n.schema.take("$comment")
+		}
 		if strings.ContainsAny(text, "\n\t") {
 			r.invalid(n, path, "line breaks and tabs are not allowed here", fix)
 			return ""
@@ -75,6 +81,7 @@ func (r *reader) line(most int) parser[string] {
 func (r *reader) prose(most int) parser[string] {
 	return func(n *node, path string) string {
 		text := strings.TrimSpace(r.text(n, path))
+		n.note("minLength", intOf(1))
 		if n.kind == textNode && text == "" {
 			r.invalid(n, path, "the text is empty", "write something or remove the key")
 		}
@@ -89,6 +96,7 @@ func (r *reader) value(most int) parser[string] {
 
 // bounded returns the text of a node, or "" if it is longer than most bytes or not visible.
 func (r *reader) bounded(n *node, path, text string, most int) string {
+	n.noteBytes(0, most)
 	if len(text) > most {
 		r.outOfRange(n, path, fmt.Sprintf("%d bytes are over the limit of %d", len(text), most), "make the text shorter")
 		return ""
@@ -108,10 +116,9 @@ func (r *reader) visible(at position, path, text string) bool {
 	return true
 }
 
-// hiddenRune returns the first character that is invisible or reorders visible ones: controls other
-// than line break and tab, directional marks, tag characters and similar (Unicode Technical Report
-// 36, section 3). It allows single joiners and variation selectors, which emoji and Indic or
-// Persian text need.
+// hiddenRune returns the first character that is invisible or reorders visible ones: controls other than line break and
+// tab, directional marks, tag characters and similar (Unicode Technical Report 36, section 3). It allows single joiners
+// and variation selectors, which emoji and Indic or Persian text need.
 func hiddenRune(text string) (rune, bool) {
 	var previous rune
 	for _, c := range text {

@@ -66,9 +66,8 @@ func decodeYAML(decoder *yaml.Decoder) (document *yaml.Node, err error) {
 	return document, decoder.Decode(document)
 }
 
-// yamlNode converts a node. It reports features that JSON does not have and converts them to the
-// nearest JSON equivalent, so that the rest of the document is checked as well. The error is
-// errReported.
+// yamlNode converts a node. It reports features that JSON does not have and converts them to the nearest JSON
+// equivalent, so that the rest of the document is checked as well. The error is errReported.
 func (r *reader) yamlNode(source *yaml.Node, path string, depth int) (*node, error) {
 	at := position{max(source.Line, 1), max(source.Column, 1)}
 	if err := r.enter(at, path, depth); err != nil {

@@ -60,10 +60,9 @@ func place(line []byte, number, offset int) position {
 	return position{number, utf8.RuneCount(line[:offset]) + 1}
 }
 
-// scanBrackets returns the brackets of a document that are not closed, up to the first that is closed
-// by one of the other kind, and the first bracket that closes nothing. It knows as much of YAML as that
-// takes: brackets open only where a value starts, and mean nothing in quotes, comments and blocks of
-// text.
+// scanBrackets returns the brackets of a document that are not closed, up to the first that is closed by one of the
+// other kind, and the first bracket that closes nothing. It knows as much of YAML as that takes: brackets open only
+// where a value starts, and mean nothing in quotes, comments and blocks of text.
 func scanBrackets(lines [][]byte) (opened []opening, stray position) {
 	var quote byte  // of the text that the scan is in
 	block := -1     // the indentation of the key of the block of text that the scan is in

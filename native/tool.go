@@ -39,8 +39,8 @@ import (
 // the type of its arguments.
 var ErrInvalid = errors.New("invalid tool")
 
-// DefaultTimeout bounds a call unless [About.Timeout] does.
-const DefaultTimeout = 10 * time.Second
+// defaultTimeout bounds a call unless [About.Timeout] does.
+const defaultTimeout = 10 * time.Second
 
 // About describes a tool to models and to people, as a manifest does. Name and Description are required.
 type About struct {
@@ -61,7 +61,7 @@ type About struct {
 	Tools []string
 	// Behavior tells how calls may be scheduled and shown. Its Snapshot must be empty.
 	Behavior manifests.Behavior
-	// Timeout bounds a call. Zero means [DefaultTimeout]; negative is an error.
+	// Timeout bounds a call. Zero means 10 seconds; negative is an error.
 	Timeout time.Duration
 	// CloseSession, if not nil, frees what the function keeps of a tenant's session that has ended; see
 	// Session.Close of package executor.
@@ -139,7 +139,7 @@ func (a About) tool(derive func() (*jsonschema.Schema, error)) (*function, error
 	}
 	t := &function{manifest: manifest, timeout: a.Timeout, closeSession: a.CloseSession, program: sync.OnceValues(programDigest)}
 	if t.timeout == 0 {
-		t.timeout = DefaultTimeout
+		t.timeout = defaultTimeout
 	}
 	return t, nil
 }

@@ -7,9 +7,8 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Catalogue shows tools to people who choose among them, as a settings page does. It is made from the
-// same entries as the definitions for a model, so each tool in it exists, and the two agree. Get one
-// from [Registry.Catalogue].
+// Catalogue shows tools to people who choose among them, as a settings page does. It is made from the same entries as
+// the definitions for a model, so each tool in it exists, and the two agree. Get one from [Registry.Catalogue].
 type Catalogue struct {
 	Tools      []Listing         `json:"tools"`      // sorted by name, hidden and unavailable ones included
 	Duplicates []*DuplicateError `json:"duplicates"` // the names that were kept out

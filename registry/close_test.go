@@ -63,7 +63,7 @@ func TestCloseWaitsForCalls(t *testing.T) {
 				c, started, release := blocking(t, r)
 				caller := r
 				if through == "a clone" {
-					caller = r.Clone()
+					caller = r.Without()
 				}
 				var all sync.WaitGroup
 				all.Go(func() {
@@ -139,7 +139,7 @@ func TestDerive(t *testing.T) {
 		assert.False(t, ok)
 	})
 	t.Run("a clone is independent", func(t *testing.T) {
-		clone := original.Clone()
+		clone := original.Without()
 		require.NoError(t, clone.Register("", newFake(t, "c", nil)))
 		require.Error(t, clone.Register("", newFake(t, "B", nil)))
 		assert.Len(t, original.List(), 2)
@@ -158,7 +158,7 @@ func TestOwnership(t *testing.T) {
 	original := holding(t, shared)
 	derived, err := original.With(own)
 	require.NoError(t, err)
-	clone := derived.Clone()
+	clone := derived.Without()
 
 	require.NoError(t, clone.Close(t.Context()))
 	require.NoError(t, original.Without("shared").Close(t.Context()))
@@ -169,10 +169,10 @@ func TestOwnership(t *testing.T) {
 	assert.Zero(t, shared.closed.Load())
 	assert.Equal(t, "shared", call(t, original, "shared"), "the original still works")
 
-	survivor := original.Clone()
+	survivor := original.Without()
 	require.NoError(t, original.Close(t.Context()))
 	assert.EqualValues(t, 1, shared.closed.Load())
-	for _, r := range []*registry.Registry{survivor, original.Clone()} {
+	for _, r := range []*registry.Registry{survivor, original.Without()} {
 		_, err = r.Invoke(t.Context(), tool.Invocation{Tool: "shared"})
 		require.ErrorIs(t, err, registry.ErrClosed, "a clone never calls a closed tool")
 	}

@@ -16,16 +16,13 @@ import (
 
 // Entry describes a registered tool. It is a copy, so changing it does not change the registry.
 type Entry struct {
-	// Tool is the tool itself. Close does not wait for calls made through it instead of
-	// [Registry.Invoke].
+	// Tool is the tool itself. Close does not wait for calls made through it instead of [Registry.Invoke].
 	Tool     Tool
 	Manifest *manifests.Manifest
-	Name     string // the registered name
-	// Alias is the alias by which the tool was looked up, or "" if it was the name.
-	Alias   string
-	Aliases []string // the aliases it holds, in its manifest's order
-	Retired []string // the names of former tools that it holds, in its manifest's order
-	Source  string   // the source; "" for tools that a program adds
+	Name     string   // the registered name
+	Aliases  []string // the aliases it holds, in its manifest's order
+	Retired  []string // the names of former tools that it holds, in its manifest's order
+	Source   string   // the source; "" for tools that a program adds
 	// Shadowed holds the origins that this tool kept from registering, sorted.
 	Shadowed []Origin
 	// Registration distinguishes this tool from any other that has or had its name.
@@ -54,15 +51,10 @@ func (r *Registry) Get(name string) (Entry, bool) {
 	if !ok {
 		return Entry{}, false
 	}
-	found := r.describe(held.entry)
-	if held.origin.Alias {
-		found.Alias = name
-	}
-	return found, true
+	return r.describe(held.entry), true
 }
 
-// Replacement returns the name of the tool that replaces a former tool with exactly this name, if there
-// is one.
+// Replacement returns the name of the tool that replaces a former tool with exactly this name, if there is one.
 func (r *Registry) Replacement(retired string) (name string, ok bool) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -141,10 +133,10 @@ func (r *Registry) Duplicates() []*DuplicateError {
 	return r.names.duplicates()
 }
 
-// Unavailable returns why the tool cannot be used now, or "" if it can. It asks the tool if it is
-// [Availability]. If that panics, the tool cannot be used.
+// Unavailable returns why the tool cannot be used now, or "" if it can. It asks the [Tool] if it has that method. If
+// that panics, the tool cannot be used.
 func (e Entry) Unavailable() (reason string) {
-	a, ok := e.Tool.(Availability)
+	a, ok := e.Tool.(interface{ Unavailable() string })
 	if !ok {
 		return ""
 	}
@@ -156,10 +148,10 @@ func (e Entry) Unavailable() (reason string) {
 	return a.Unavailable()
 }
 
-// Asks returns why calls of the tool must be approved, or "" if they need not be. It asks the tool
-// if it is [Approver]. If that panics, all calls of the tool must be approved.
+// Asks returns why calls of the tool must be approved, or "" if they need not be. It asks the
+// [Tool] if it has that method. If that panics, all calls of the tool must be approved.
 func (e Entry) Asks() string {
-	if g, ok := e.Tool.(Approver); ok {
+	if g, ok := e.Tool.(approver); ok {
 		return asksOf(g)
 	}
 	if e.Manifest != nil && e.Manifest.Behavior.Destructive {
@@ -168,7 +160,7 @@ func (e Entry) Asks() string {
 	return ""
 }
 
-func asksOf(g Approver) (reason string) {
+func asksOf(g approver) (reason string) {
 	if !apart(func() { reason = g.Asks() }) {
 		return "the tool failed when it was asked whether its calls must be approved"
 	}
@@ -193,11 +185,11 @@ func apart(do func()) (returned bool) {
 var errNoIdentity = errors.New("the tool has no identity")
 
 // Identity returns a digest of everything that determines what a call of the tool can do. A
-// [Approver] tool provides it. For any other tool it is a digest of the parts of the manifest that
-// concern calls. A tool whose behavior can change under the same manifest must therefore be
-// Guarded. Identity may read files. It returns an error if the tool panics.
+// tool with this method provides it. For any other tool it is a digest of the parts of the manifest that
+// concern calls. A tool whose behavior can change under the same manifest must therefore have
+// it. Identity may read files. It returns an error if the tool panics.
 func (e Entry) Identity(ctx context.Context) (identity string, err error) {
-	g, ok := e.Tool.(Approver)
+	g, ok := e.Tool.(approver)
 	if !ok {
 		return e.described()
 	}
@@ -259,10 +251,10 @@ func (e Entry) Hints() tool.Hints {
 	return hintsOf(e.Manifest)
 }
 
-// Decisions returns the decisions on the permissions requested by an [Explainer] tool, and nil for
+// Decisions returns the decisions on the permissions requested by a [Tool] with this method, and nil for
 // any other. If the tool panics, the only decision says so.
 func (e Entry) Decisions() (decisions []tool.Decision) {
-	x, ok := e.Tool.(Explainer)
+	x, ok := e.Tool.(interface{ Decisions() []tool.Decision })
 	if !ok {
 		return nil
 	}
@@ -272,23 +264,26 @@ func (e Entry) Decisions() (decisions []tool.Decision) {
 	return decisions
 }
 
-// Tool is a tool in a registry. Its methods must be safe for concurrent use.
+// Tool is a tool in a registry. Its methods must be safe for concurrent use. A tool may also be a [SessionCloser], and
+// may have some of these methods, which must return at once unless they take a context:
 //
-// A tool may also implement [Closer], [SessionCloser], [Availability], [Approver] and [Explainer].
+//   - Close(ctx) error frees what the tool holds. It is called once, after the last call has ended. Only a call that
+//     outlasts the context of [Registry.Close] may still be running.
+//   - Unavailable() string returns why the tool cannot be used now, for example because a required setting is missing,
+//     or "" if it can. The reason is one line that people and models may read: no secrets and no host paths.
+//   - Asks() string returns why calls must be approved, in one line that people and models may read, or "" if they need
+//     not be. Calls of other tools must be approved if the manifest declares them destructive.
+//   - Identity(ctx) (string, error), which a tool with Asks must have, returns a digest of everything that determines
+//     what a call can do, to which approvals are bound: its module, its manifest and its effective permissions.
+//   - Decisions() []tool.Decision explains the decisions on the permissions that the manifest requests, to help people
+//     decide whether to approve calls. The caller may keep the list.
 type Tool interface {
 	// Manifest describes the tool. It is called once, when the tool is registered, so a tool cannot
 	// change its name afterwards.
 	Manifest() *manifests.Manifest
-	// Invoke runs one call. The outcome's Result is always filled in. The error is nil if the tool
-	// ran to completion, even if it reported failure. Otherwise it is a *tool.Error, and Result has
-	// the same kind and message.
+	// Invoke runs one call. The outcome's Result is always filled in. The error is nil if the tool ran to completion,
+	// even if it reported failure. Otherwise it is a *tool.Error, and Result has the same kind and message.
 	Invoke(ctx context.Context, invocation tool.Invocation) (tool.Outcome, error)
-}
-
-// Closer is a [Tool] that holds resources. Close is called once, after the last call has ended.
-// Only a call that outlasts the context of [Registry.Close] may still be running.
-type Closer interface {
-	Close(ctx context.Context) error
 }
 
 // SessionCloser is a [Tool] that keeps data of sessions, such as temporary tables.
@@ -298,36 +293,17 @@ type SessionCloser interface {
 	CloseSession(ctx context.Context, tenant, session string) error
 }
 
-// Availability is a [Tool] that cannot always be used, for example because a required setting is
-// missing.
-type Availability interface {
-	// Unavailable returns why the tool cannot be used now, or "" if it can. The reason is one line
-	// that people and models may read, so it must not contain secrets or host paths. Unavailable
-	// must return at once.
-	Unavailable() string
-}
-
-// Approver is a [Tool] that says whether its calls must be approved and what an approval is bound
-// to. Calls of other tools must be approved if the manifest declares them destructive.
-type Approver interface {
-	// Asks returns why calls must be approved, in one line that people and models may read, or ""
-	// if they need not be. It must return at once.
+// approver is a [Tool] that says whether its calls must be approved.
+type approver interface {
 	Asks() string
-	// Identity returns a digest of everything that determines what a call of the tool can do: its
-	// module, its manifest and its effective permissions. It may have to read the module.
 	Identity(ctx context.Context) (string, error)
 }
 
-// Explainer is a [Tool] that explains the decisions on the permissions its manifest requests, to
-// help people decide whether to approve its calls.
-type Explainer interface {
-	// Decisions returns a list that the caller may keep. It must return at once.
-	Decisions() []tool.Decision
-}
-
-// closeTool closes a tool if it is a [Closer].
+// closeTool closes a tool if it can be closed.
 func closeTool(ctx context.Context, t Tool) error {
-	if c, ok := t.(Closer); ok {
+	if c, ok := t.(interface {
+		Close(ctx context.Context) error
+	}); ok {
 		return c.Close(ctx)
 	}
 	return nil

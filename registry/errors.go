@@ -7,8 +7,7 @@ import (
 )
 
 var (
-	// ErrDuplicate means that a name was rejected because it is taken. The error is a
-	// [*DuplicateError].
+	// ErrDuplicate means that a name was rejected because it is taken. The error is a [*DuplicateError].
 	ErrDuplicate = errors.New("duplicate name")
 	// ErrInvalidTool means that a tool cannot be registered under any name.
 	ErrInvalidTool = errors.New("invalid tool")
@@ -72,23 +71,15 @@ func (o Origin) String() string {
 	return b.String()
 }
 
-// Reason says why a name was rejected.
-type Reason string
-
-// Reasons for rejecting a name.
-const (
-	// SameName means that the names are equal.
-	SameName Reason = "same_name"
-	// LookAlike means that a reader would mistake one name for the other.
-	LookAlike Reason = "look_alike"
-)
+// LookAlike is a reason for rejecting a name: a reader would mistake it for another one.
+const LookAlike = "look_alike"
 
 // DuplicateError reports one rejected name. It wraps [ErrDuplicate].
 type DuplicateError struct {
 	Name    string `json:"name"`    // the rejected name: Dropped.Name
 	Kept    Origin `json:"kept"`    // the holder of the name
 	Dropped Origin `json:"dropped"` // the tool or other name that was rejected
-	Reason  Reason `json:"reason"`
+	Reason  string `json:"reason"`  // [LookAlike], or same_name if the names are equal
 }
 
 // Error returns what was rejected, what was kept, and why.

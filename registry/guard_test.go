@@ -123,8 +123,7 @@ func TestDecisions(t *testing.T) {
 	assert.NotEmpty(t, failed[0].Reason)
 }
 
-// TestDefinitionsSayMore: a definition has copies of what the manifest says for models, people and
-// programs.
+// TestDefinitionsSayMore: a definition has copies of what the manifest says for models, people and programs.
 func TestDefinitionsSayMore(t *testing.T) {
 	plain := newFake(t, "plain", fields{
 		"label": "Plain tool", "behavior": fields{"read_only": true, "idempotent": true}, "result": fields{"type": "object"},

@@ -49,7 +49,7 @@ func TestHammer(t *testing.T) {
 					r.Definitions()
 					r.Duplicates()
 					r.Nearest("tool_xa", 3)
-					clone := r.Clone().Without(c.manifest.Name)
+					clone := r.Without().Without(c.manifest.Name)
 					_, ok := clone.Get(c.manifest.Name)
 					assert.False(t, ok)
 					assert.NoError(t, clone.Close(t.Context()))

@@ -10,8 +10,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// TestInvokeChecksRegistration: a call that names a registration never runs another tool with the same
-// name.
+// TestInvokeChecksRegistration: a call that names a registration never runs another tool with the same name.
 func TestInvokeChecksRegistration(t *testing.T) {
 	old, replaced := newFake(t, "it", aliases("that")), newFake(t, "it", aliases("that"))
 	first := holding(t, old)
@@ -25,7 +24,7 @@ func TestInvokeChecksRegistration(t *testing.T) {
 	require.NotEqual(t, checked.Registration, again.Registration)
 
 	for _, name := range []string{"it", "that"} {
-		for _, r := range []*registry.Registry{first, first.Clone()} {
+		for _, r := range []*registry.Registry{first, first.Without()} {
 			outcome, err := r.Invoke(t.Context(), tool.Invocation{Tool: name, Registration: checked.Registration})
 			require.NoError(t, err)
 			assert.True(t, outcome.Result.Success)

@@ -80,8 +80,7 @@ func TestUnavailableHoldsItsName(t *testing.T) {
 	assert.Empty(t, r.Definitions())
 }
 
-// TestHiddenToolsAreOffered: they are hidden from people, not from the model. The
-// definitions are the same each time.
+// TestHiddenToolsAreOffered: they are hidden from people, not from the model. The definitions are the same each time.
 func TestHiddenToolsAreOffered(t *testing.T) {
 	r := holding(t, newFake(t, "zeta", nil), newFake(t, "alpha", aliases("a1", "a2")), newFake(t, "mid", hidden), conditional{newFake(t, "beta", nil), "later"})
 
@@ -101,7 +100,7 @@ func TestHiddenToolsAreOffered(t *testing.T) {
 		{"name":"zeta","description":"Does zeta.","parameters":{"type":"object","properties":{"n":{"type":"integer"}}}}]`, string(text))
 	definitions[0].Parameters[0] = 'X'
 	for range 20 {
-		again, err := json.Marshal(r.Clone().Definitions())
+		again, err := json.Marshal(r.Without().Definitions())
 		require.NoError(t, err)
 		assert.Equal(t, string(text), string(again))
 	}

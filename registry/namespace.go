@@ -33,8 +33,7 @@ type claim struct {
 
 // namespace decides who holds a name. It is not safe for concurrent use.
 type namespace struct {
-	// claims is keyed by the outline of a name, so look-alikes share a key. No two names under one
-	// key look alike.
+	// claims is keyed by the outline of a name, so look-alikes share a key. No two names under one key look alike.
 	claims map[string][]claim
 	// names are the same claims by the name itself.
 	names map[string]claim
@@ -135,7 +134,7 @@ func (e *entry) otherNames() []Origin {
 func (n namespace) report(keeper *entry, kept, dropped Origin) *DuplicateError {
 	d := DuplicateError{Name: dropped.Name, Kept: kept, Dropped: dropped, Reason: LookAlike}
 	if kept.Name == dropped.Name {
-		d.Reason = SameName
+		d.Reason = "same_name"
 	}
 	reports := n.reports[keeper.origin.Name]
 	if reports == nil {

@@ -50,7 +50,7 @@ func TestHijack(t *testing.T) {
 			Name:    "mcp_files_read",
 			Kept:    registry.Origin{Name: "mcp_files_read", Source: "ours", File: "tools/mcp_files_read.tool.json"},
 			Dropped: registry.Origin{Name: "mcp_files_read", Source: "theirs", File: "tools/mcp_files_read.tool.json"},
-			Reason:  registry.SameName,
+			Reason:  "same_name",
 		}, duplicate)
 		assert.Equal(t, []*registry.DuplicateError{duplicate}, r.Duplicates())
 		assert.Equal(t, "trusted", call(t, r, "mcp_files_read"))
@@ -183,7 +183,6 @@ func TestAliases(t *testing.T) {
 				assert.Equal(t, want != "", ok, name)
 				if ok {
 					assert.Equal(t, want, call(t, r, name))
-					assert.Equal(t, name != want, entry.Alias == name)
 				}
 			}
 			var reports []string
@@ -266,7 +265,7 @@ func TestChanged(t *testing.T) {
 	second := r.Changed()
 	require.Error(t, r.Register("", newFake(t, "a", nil)))
 	require.Error(t, r.Register("", newFake(t, "A", nil)))
-	clone := r.Clone()
+	clone := r.Without()
 	require.NoError(t, clone.Register("", newFake(t, "b", nil)))
 	assert.False(t, isClosed(second), "no name was added to this registry")
 

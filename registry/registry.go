@@ -33,8 +33,7 @@ func New() *Registry {
 	return &Registry{names: newNamespace(), owned: map[*entry]bool{}, done: make(chan struct{})}
 }
 
-// Register adds a tool under its manifest's name. The registry then owns the tool; see
-// [Registry.Close].
+// Register adds a tool under its manifest's name. The registry then owns the tool; see [Registry.Close].
 //
 // It fails with a [*DuplicateError] if the name is taken or looks like one that is. The caller then
 // still owns the tool. If an alias or a retired name is taken, the tool is registered without it. This
@@ -211,21 +210,11 @@ func (g *gate) close() {
 	}
 }
 
-// Clone returns a registry with the same tools and reports. The two are independent from then on,
-// but the clone owns none of the tools. Closing the registry that owns a tool also closes it for
-// the clone: Close waits for the clone's calls, and later ones fail with [ErrClosed]. A clone of a
-// closed registry is open, but its tools are closed.
-func (r *Registry) Clone() *Registry {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	return &Registry{names: r.names.clone(), owned: map[*entry]bool{}, broken: slices.Clone(r.broken), done: make(chan struct{})}
-}
-
-// With returns a clone with additional tools, which the clone owns. It does not change the
-// original. If any tool cannot be registered, With returns all the errors and the caller still owns
-// all the tools.
+// With returns a registry with the same tools and reports and with additional tools, which it owns. It does not change
+// the original; see [Registry.Without]. If any tool cannot be registered, With returns all the errors and the caller
+// still owns all the tools.
 func (r *Registry) With(tools ...Tool) (*Registry, error) {
-	derived := r.Clone()
+	derived := r.Without()
 	var problems []error
 	for _, t := range tools {
 		problems = append(problems, derived.Register("", t))
@@ -236,11 +225,18 @@ func (r *Registry) With(tools ...Tool) (*Registry, error) {
 	return derived, nil
 }
 
-// Without returns a clone without the named tools and their other names. It does not change the
-// original. An alias or a retired name removes only itself, and an unregistered name has no effect. A name that a
-// removed tool shadowed is not promoted; add it with [Registry.With].
+// Without returns a registry with the same tools and reports, but without the named tools and their other names. An
+// alias or a retired name removes only itself, and an unregistered name has no effect. A name that a removed tool
+// shadowed is not promoted; add it with [Registry.With].
+//
+// The two registries are independent from then on, but the new one owns none of the tools. Closing the registry that
+// owns a tool also closes it for the other: Close waits for the other's calls, and later ones fail with [ErrClosed].
+// What is made of a closed registry is open, but its tools are closed.
 func (r *Registry) Without(names ...string) *Registry {
-	derived := r.Clone()
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	derived := New()
+	derived.names, derived.broken = r.names.clone(), slices.Clone(r.broken)
 	for _, name := range names {
 		derived.names.remove(name)
 	}
@@ -248,13 +244,12 @@ func (r *Registry) Without(names ...string) *Registry {
 }
 
 // Close closes the registry: later calls and registrations fail with [ErrClosed]. It waits for the
-// running calls of the tools that the registry owns, including calls made through clones. Then it
+// running calls of the tools that the registry owns, including calls made through registries that share them. Then it
 // closes each of these tools once, in the order of their names. When ctx is done, tools with
 // running calls are closed anyway, and the error says so.
 //
-// Close continues after failures and returns them joined. A second Close waits for the first and
-// returns its error. A tool must not close its registry during a call, because Close would wait for
-// that call.
+// Close continues after failures and returns them joined. A second Close waits for the first and returns its error. A
+// tool must not close its registry during a call, because Close would wait for that call.
 func (r *Registry) Close(ctx context.Context) error {
 	r.mu.Lock()
 	if r.closed {

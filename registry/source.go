@@ -32,22 +32,23 @@ type Found struct {
 	Broken   *manifests.Error // its Names are not empty
 }
 
-// Open opens the tool of a manifest. [Registry.Load] calls it for one manifest at a time. If the
-// error is a [*manifests.Error], the manifest is broken; any other error is not the manifest's.
-type Open func(ctx context.Context, manifest *manifests.Manifest) (Tool, error)
+type opener = func(ctx context.Context, manifest *manifests.Manifest) (Tool, error)
 
-// Load registers the tools of a source in its order. Load the sources in order of precedence.
+// Load registers the tools of a source in its order. Load the sources in order of precedence. It calls open for one
+// manifest at a time, to open its tool. If the error is a [*manifests.Error], the manifest is broken; any other error
+// is not the manifest's.
 //
 // A broken manifest is not an error: [Registry.Broken] reports it. It has no tool, but still holds
 // the names that it claims, so that nobody can take a name by breaking a manifest.
 //
-// If the names of a broken manifest cannot be read, or a tool fails to open for another reason,
-// Load returns all problems and registers nothing from the source. Later sources must not be loaded
-// then: they could take the names.
+// If the names of a broken manifest cannot be read, or a tool fails to open for another reason, Load returns all
+// problems and registers nothing from the source. Later sources must not be loaded then: they could take the names.
 //
 // A tool whose name is taken, or looks like another tool's, is not an error. It is not opened, and
 // [Registry.Duplicates] reports it.
-func (r *Registry) Load(ctx context.Context, source Source, open Open) error {
+func (r *Registry) Load(
+	ctx context.Context, source Source, open func(ctx context.Context, manifest *manifests.Manifest) (Tool, error),
+) error {
 	if source == nil || open == nil {
 		return &Error{Op: "load", Err: fmt.Errorf("%w: the source or the function that opens tools is nil", ErrSource)}
 	}
@@ -57,7 +58,7 @@ func (r *Registry) Load(ctx context.Context, source Source, open Open) error {
 	return nil
 }
 
-func (r *Registry) load(ctx context.Context, source Source, open Open) error {
+func (r *Registry) load(ctx context.Context, source Source, open opener) error {
 	found, err := source.Manifests(ctx)
 	if err != nil {
 		return err
@@ -123,9 +124,8 @@ func (r *Registry) plan(all []*entry) ([]*entry, error) {
 	return slices.DeleteFunc(slices.Clone(all), func(e *entry) bool { return names.add(e) != nil }), nil
 }
 
-// openAll opens the tools of all entries, or none. An entry whose manifest turns out to be broken
-// gets no tool.
-func openAll(ctx context.Context, wanted []*entry, open Open) error {
+// openAll opens the tools of all entries, or none. An entry whose manifest turns out to be broken gets no tool.
+func openAll(ctx context.Context, wanted []*entry, open opener) error {
 	var problems []error
 	for _, e := range wanted {
 		if err := ctx.Err(); err != nil {
@@ -148,7 +148,7 @@ func openAll(ctx context.Context, wanted []*entry, open Open) error {
 }
 
 // open opens the tool. The entry keeps the requested manifest, whatever manifest the tool returns.
-func (e *entry) open(ctx context.Context, open Open) error {
+func (e *entry) open(ctx context.Context, open opener) error {
 	if e.broken != nil {
 		return nil
 	}
@@ -192,8 +192,7 @@ func (r *Registry) addAll(all []*entry) (unused []*entry, err error) {
 	return unused, err
 }
 
-// noteBroken keeps what is wrong with a broken manifest, once for each file. The caller must hold
-// r.mu.
+// noteBroken keeps what is wrong with a broken manifest, once for each file. The caller must hold r.mu.
 func (r *Registry) noteBroken(e *entry) {
 	if e.broken == nil {
 		return
@@ -204,8 +203,7 @@ func (r *Registry) noteBroken(e *entry) {
 	r.broken = append(slices.DeleteFunc(r.broken, same), e)
 }
 
-// Broken returns what is wrong with each broken manifest of the loaded sources, in the order in
-// which they were loaded.
+// Broken returns what is wrong with each broken manifest of the loaded sources, in the order in which they were loaded.
 func (r *Registry) Broken() []*manifests.Error {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -216,23 +214,20 @@ func (r *Registry) Broken() []*manifests.Error {
 	return all
 }
 
-// Limits on a directory of manifests. They stop the scan of a wrong path, such as "/", from taking
-// minutes.
+// Limits on a directory of manifests. They stop the scan of a wrong path, such as "/", from taking minutes.
 const (
 	maxDirectoryDepth     = 32      // folders below the directory
 	maxDirectoryEntries   = 200_000 // files and folders visited
 	maxDirectoryManifests = 10_000
 )
 
-// Directory returns a source with all manifests in a directory and its subdirectories, in lexical
-// order; see [manifests.IsManifestName]. If path is a file, that file is the only manifest,
-// whatever its name. The manifests are loaded with load, which several goroutines may call at a
-// time; nil means [manifests.Load].
+// Directory returns a source with all manifests in a directory and its subdirectories, in lexical order; see
+// [manifests.IsManifestName]. If path is a file, that file is the only manifest, whatever its name. The manifests are
+// loaded with load, which several goroutines may call at a time; nil means [manifests.Load].
 //
-// Directories whose names start with a dot and directories named node_modules are skipped. It is an
-// error if a directory is a symbolic link, or if a manifest is a symbolic link, is not a regular
-// file or has a name that is not in lower case: if it were skipped, the next source could take its
-// name. An empty directory is an empty source.
+// Directories whose names start with a dot and directories named node_modules are skipped. It is an error if a
+// directory is a symbolic link, or if a manifest is a symbolic link, is not a regular file or has a name that is not in
+// lower case: if it were skipped, the next source could take its name. An empty directory is an empty source.
 func Directory(path string, load func(path string) (*manifests.Manifest, error)) Source {
 	if load == nil {
 		load = manifests.Load
@@ -302,12 +297,10 @@ func (d directory) loadAll(ctx context.Context, files []string) []loaded {
 	return all
 }
 
-// Files returns the paths of the manifest files of a [Directory] in its order, without reading
-// them.
+// Files returns the paths of the manifest files of a [Directory] in its order, without reading them.
 //
-// The error joins an [*Error] for each unusable file, such as a manifest that is a symbolic link.
-// The usable files are returned with it. If path itself cannot be read, a limit is exceeded or ctx
-// is done, no files are returned.
+// The error joins an [*Error] for each unusable file, such as a manifest that is a symbolic link. The usable files are
+// returned with it. If path itself cannot be read, a limit is exceeded or ctx is done, no files are returned.
 func Files(ctx context.Context, path string) ([]string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -332,8 +325,7 @@ type scan struct {
 	maxEntries, maxManifests int
 }
 
-// directory scans one directory. It returns errors that end the scan, and records all others as
-// problems.
+// directory scans one directory. It returns errors that end the scan, and records all others as problems.
 func (s *scan) directory(ctx context.Context, path string, depth int) error {
 	if err := ctx.Err(); err != nil {
 		return scanError(path, err)
@@ -376,9 +368,7 @@ func (s *scan) directory(ctx context.Context, path string, depth int) error {
 }
 
 // skipped reports whether directories with this name are skipped.
-func skipped(name string) bool {
-	return strings.HasPrefix(name, ".") || name == "node_modules"
-}
+func skipped(name string) bool { return strings.HasPrefix(name, ".") || name == "node_modules" }
 
 // file records a manifest that the scan found. A file that resembles a manifest but cannot be read
 // as one is a problem, because the next source could otherwise take its name.

@@ -150,13 +150,13 @@ func TestAttackBrokenManifest(t *testing.T) {
 				assert.False(t, ok, held)
 				_, err := r.Invoke(t.Context(), tool.Invocation{Tool: held})
 				require.ErrorIs(t, err, tool.UnknownTool)
-				_, ok = r.Clone().Get(held)
+				_, ok = r.Without().Get(held)
 				assert.False(t, ok)
 			}
 			assert.Len(t, r.List(), 3)
 			require.Len(t, r.Broken(), 1)
 			assert.Subset(t, r.Broken()[0].Names, []string{"a", "old_a", "older_a"})
-			assert.Len(t, r.Clone().Broken(), 1)
+			assert.Len(t, r.Without().Broken(), 1)
 
 			require.NoError(t, r.Load(t.Context(), registry.Directory(first, nil), (&opener{}).open))
 			assert.Len(t, r.Broken(), 1, "it is reported once")
@@ -245,10 +245,9 @@ func TestLoad(t *testing.T) {
 	assert.Len(t, o.opened, 3)
 }
 
-// TestAttackLookAlikeIsLoaded: a tool whose name looks like an earlier tool's is not opened, in the same
-// source or in a later one, and the report names both. The other tools of its source are loaded.
-// Controls: a comparison that only ignores case and digits does not detect such names, and names that do
-// not look alike are loaded.
+// TestAttackLookAlikeIsLoaded: a tool whose name looks like an earlier tool's is not opened, in the same source or in a
+// later one, and the report names both. The other tools of its source are loaded. Controls: a comparison that only
+// ignores case and digits does not detect such names, and names that do not look alike are loaded.
 func TestAttackLookAlikeIsLoaded(t *testing.T) {
 	for _, names := range [][2]string{{"file_read", "fiIe_read"}, {"fiIe_read", "file_read"}, {"web_form", "web_forrn"}, {"run_0", "run_O"}, {"greet", "GREET"}} {
 		for _, together := range []bool{true, false} {
@@ -315,7 +314,7 @@ func TestLoadFailsAsAWhole(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		source registry.Source
-		open   registry.Open
+		open   func(context.Context, *manifests.Manifest) (registry.Tool, error)
 		want   error
 	}{
 		"a broken source":          {static{name: "one", err: boom}, never, boom},

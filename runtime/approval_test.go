@@ -15,8 +15,8 @@ import (
 
 const destructive = "behavior: {destructive: true}\n"
 
-func approvedBy(origin, sha256 string) []manifests.ApprovalGrant {
-	return []manifests.ApprovalGrant{{Binding: manifests.Binding{Origin: origin, SHA256: sha256}}}
+func approvedBy(origin, sha256 string) []manifests.Binding {
+	return []manifests.Binding{manifests.Binding{Origin: origin, SHA256: sha256}}
 }
 
 func TestAsks(t *testing.T) {

@@ -100,7 +100,7 @@ func ExampleHostFunction() {
 		log.Fatal(err)
 	}
 	defer rt.Close(ctx)
-	granted := manifests.Grants{Functions: []manifests.FunctionGrant{{Name: upper.PermissionName()}}}
+	granted := manifests.Grants{Functions: []manifests.NameGrant{{Name: upper.PermissionName()}}}
 	greet, err := rt.Load(ctx, greeter(), granted)
 	if err != nil {
 		log.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/hostfuncs"
+	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/internal/extism"
 	"github.com/caisson-run/caisson/runtime/internal/permit"
@@ -103,7 +104,7 @@ func hostFunctions(all []HostFunction) ([]hostfuncs.Function, error) {
 			return nil, fmt.Errorf("the host function %s of %s has %d results; one is possible", f.Name, f.namespace(), len(f.Results))
 		case slices.ContainsFunc(slices.Concat(f.Params, f.Results), isOther):
 			return nil, fmt.Errorf("the host function %s of %s has a parameter or result that is no number; the types of hostfuncs are possible", f.Name, f.namespace())
-		case !manifests.IsFunctionName(f.permissionName()):
+		case !permission.FunctionName.MatchString(f.permissionName()):
 			return nil, fmt.Errorf("the host function %q of %q has a name that permissions cannot have", f.Name, f.namespace())
 		}
 		seen[f.permissionName()] = f
@@ -165,7 +166,7 @@ func fromProgram(imports []wasm.Import) (functions []HostFunction) {
 	for _, i := range imports {
 		f := HostFunction{Namespace: i.Module, Name: i.Name, Params: hostTypes(i.Function.Params), Results: hostTypes(i.Function.Results)}
 		isOthers := i.Module != HostNamespace && foreignTo([]wasm.Import{i}) != ""
-		if i.Kind == wasm.ExternFunction && !isOthers && !slices.Contains(own, i.Module) && manifests.IsFunctionName(f.permissionName()) {
+		if i.Kind == wasm.ExternFunction && !isOthers && !slices.Contains(own, i.Module) && permission.FunctionName.MatchString(f.permissionName()) {
 			functions = append(functions, f)
 		}
 	}

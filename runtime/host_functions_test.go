@@ -25,7 +25,7 @@ var (
 func offering(names ...string) manifests.Grants {
 	var g manifests.Grants
 	for _, name := range names {
-		g.Functions = append(g.Functions, manifests.FunctionGrant{Name: name})
+		g.Functions = append(g.Functions, manifests.NameGrant{Name: name})
 	}
 	return g
 }

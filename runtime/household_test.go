@@ -56,7 +56,7 @@ func newHousehold(t testing.TB, options Options) *household {
 func calling(names ...string) manifests.Grants {
 	var grants manifests.Grants
 	for _, name := range names {
-		grants.Calls = append(grants.Calls, manifests.CallGrant{Binding: manifests.Binding{Origin: "caisson.yaml:7"}, Tool: name})
+		grants.Calls = append(grants.Calls, manifests.NameGrant{Binding: manifests.Binding{Origin: "caisson.yaml:7"}, Name: name})
 	}
 	return grants
 }

@@ -53,8 +53,8 @@ func granted(dir string, change func(*manifests.Grants)) manifests.Grants {
 		Files:   []manifests.FileGrant{{Binding: b, Path: permission.NewGuestPath("/project"), Host: permission.NewHostTemplate(dir), Access: manifests.AccessReadWrite}},
 		Secrets: []manifests.SecretGrant{{Binding: b, Name: "KEY", Host: "api.example.com", From: manifests.SecretSource{Env: "KEY"}}},
 		Env:     []manifests.EnvGrant{{Binding: b, Name: "LANG", Value: "C"}},
-		Calls:   []manifests.CallGrant{{Binding: b, Tool: "other"}},
-		Context: []manifests.ContextGrant{{Binding: b, Name: "project_id"}},
+		Calls:   []manifests.NameGrant{{Binding: b, Name: "other"}},
+		Context: []manifests.NameGrant{{Binding: b, Name: "project_id"}},
 	}
 	if change != nil {
 		change(&g)
@@ -230,8 +230,8 @@ func full(t *testing.T, dir string) *fullTerms {
 				{Binding: b, Name: "KEY", Host: "file.example.com", Place: inQuery, From: manifests.SecretSource{File: "f"}},
 				{Binding: b, Name: "KEY", Host: "age.example.com", Place: inQuery, From: manifests.SecretSource{Age: "a", Identity: "i", Key: "K"}},
 			},
-			Context: []manifests.ContextGrant{{Binding: b, Name: "project_id"}}, Env: []manifests.EnvGrant{{Binding: b, Name: "LANG", Value: "C"}},
-			Calls: []manifests.CallGrant{{Binding: b, Tool: "other"}}, Functions: []manifests.FunctionGrant{{Binding: b, Name: "lookup"}}, Approved: []manifests.ApprovalGrant{{Binding: b}}, Ask: []string{"caisson.yaml:9"},
+			Context: []manifests.NameGrant{{Binding: b, Name: "project_id"}}, Env: []manifests.EnvGrant{{Binding: b, Name: "LANG", Value: "C"}},
+			Calls: []manifests.NameGrant{{Binding: b, Name: "other"}}, Functions: []manifests.NameGrant{{Binding: b, Name: "lookup"}}, Approved: []manifests.Binding{b}, Ask: []string{"caisson.yaml:9"},
 			Deny: []manifests.Deny{
 				{Origin: "d", Network: &manifests.NetworkDeny{
 					Host: "api.example.com", Ports: []int{443}, Methods: []string{"GET"}, Schemes: []string{"https"}, Paths: []string{"/v1/admin"},

@@ -193,5 +193,5 @@ func moduleText(digest engine.Digest) string {
 // isBound reports whether any grant is bound to a digest.
 func isBound(g manifests.Grants) bool {
 	return slices.ContainsFunc(g.Elements(), func(e manifests.Element) bool { return e.SHA256 != "" }) ||
-		slices.ContainsFunc(g.Approved, func(a manifests.ApprovalGrant) bool { return a.SHA256 != "" })
+		slices.ContainsFunc(g.Approved, func(a manifests.Binding) bool { return a.SHA256 != "" })
 }

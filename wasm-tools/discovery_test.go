@@ -59,7 +59,7 @@ func start(t *testing.T, rt *runtime.Runtime, folder string) *registry.Registry 
 	return tools
 }
 
-func opener(rt *runtime.Runtime) registry.Open {
+func opener(rt *runtime.Runtime) func(context.Context, *manifests.Manifest) (registry.Tool, error) {
 	return func(ctx context.Context, m *manifests.Manifest) (registry.Tool, error) {
 		return rt.Load(ctx, m, manifests.Grants{})
 	}

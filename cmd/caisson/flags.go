@@ -36,7 +36,7 @@ type options struct {
 	context      []contextValue
 	limits       runtime.Limits // replace the profile's
 	parallel     int
-	calls        []manifests.CallGrant
+	calls        []manifests.NameGrant
 	asks         []manifests.PolicyAsk
 	approved     []manifests.PolicyApproval
 	cacheDir     *string // for compiled code; "" for none, nil for the default
@@ -129,11 +129,12 @@ func (o *options) interpreterFolder() (interpreter.Folder, error) {
 // policy returns the flags as a policy: grants to every tool that requests them, and which calls
 // require approval.
 func (o *options) policy() *manifests.Policy {
-	given := manifests.Grant{Tools: []string{"*"}, Files: o.mounts, Network: o.networks, Secrets: o.secrets, Calls: o.calls}
+	given := manifests.Grant{Tools: []string{"*"}}
+	given.Files, given.Network, given.Secrets, given.Calls = o.mounts, o.networks, o.secrets, o.calls
 	for _, value := range o.context {
 		// Guests see origins in receipts, so they contain no value and no host path.
 		origin := manifests.Binding{Origin: "--context " + value.key}
-		given.Context = append(given.Context, manifests.ContextGrant{Binding: origin, Name: value.key})
+		given.Context = append(given.Context, manifests.NameGrant{Binding: origin, Name: value.key})
 	}
 	said := &manifests.Policy{Ask: o.asks, Approve: o.approved}
 	if len(given.Files)+len(given.Network)+len(given.Secrets)+len(given.Context)+len(given.Calls) > 0 {

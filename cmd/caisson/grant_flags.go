@@ -73,10 +73,10 @@ func parseNetwork(text string) (manifests.NetworkGrant, error) {
 
 // parseCall parses the value of --allow-call: the name of a tool that other tools may call if they
 // request it.
-func parseCall(text string) (manifests.CallGrant, error) {
+func parseCall(text string) (manifests.NameGrant, error) {
 	grant, err := asGrant("calls", text)
 	if err != nil {
-		return manifests.CallGrant{}, fmt.Errorf("%q is not the name of a tool; want NAME: 1 to 64 ASCII letters, digits, _ and -", terminal.Clip(text, 80))
+		return manifests.NameGrant{}, fmt.Errorf("%q is not the name of a tool; want NAME: 1 to 64 ASCII letters, digits, _ and -", terminal.Clip(text, 80))
 	}
 	call := grant.Calls[0]
 	call.Origin = "--allow-call " + text

@@ -145,7 +145,7 @@ func TestParseNames(t *testing.T) {
 		approval, approvalErr := parseApproval(text)
 		if slices.Contains(names, text) {
 			require.NoError(t, errors.Join(callErr, approvalErr), text)
-			assert.Equal(t, manifests.CallGrant{Binding: manifests.Binding{Origin: "--allow-call " + text}, Tool: text}, call)
+			assert.Equal(t, manifests.NameGrant{Binding: manifests.Binding{Origin: "--allow-call " + text}, Name: text}, call)
 			assert.Equal(t, manifests.PolicyApproval{Binding: manifests.Binding{Origin: "--approve-tool " + text}, Tools: []string{text}}, approval)
 		} else {
 			assert.ErrorContains(t, callErr, "want NAME", text)
@@ -170,7 +170,7 @@ func TestFlagsAreAPolicyOfTheirOwn(t *testing.T) {
 	flags := &manifests.Policy{Ask: []manifests.PolicyAsk{ask}, Approve: []manifests.PolicyApproval{approval}}
 	given := flags.For("file_delete", "wasm-tools")
 	assert.Equal(t, []string{"--ask file_*"}, given.Ask)
-	assert.Equal(t, []manifests.ApprovalGrant{{Binding: manifests.Binding{Origin: "--approve-tool file_delete"}}}, given.Approved)
+	assert.Equal(t, []manifests.Binding{manifests.Binding{Origin: "--approve-tool file_delete"}}, given.Approved)
 	assert.Zero(t, flags.For("web_search", "wasm-tools"))
 }
 
@@ -195,7 +195,7 @@ func FuzzNetworkFlag(f *testing.F) {
 		again.Origin = got.Origin
 		assert.Equal(t, got, again)
 		// It can be shown as a rule, and that as a flag again.
-		rule := manifests.Grant{Tools: []string{"a"}, Network: []manifests.NetworkGrant{got}}.Rule()
+		rule := manifests.Grants{Network: []manifests.NetworkGrant{got}}.Rule("a")
 		require.NotNil(t, rule)
 		require.NotEmpty(t, view.RemedyOf(tool.Allow{Grant: rule}, "").Flags)
 	})
@@ -269,12 +269,11 @@ func flagHost(host string, ports []int) string {
 // is about.
 func TestFlagsAreRead(t *testing.T) {
 	network := manifests.NetworkPermission{Host: "*.example.com", Ports: []int{80, 8443}, Methods: []string{"POST"}, Schemes: []string{"https", "http"}}
-	rule := manifests.Grant{
-		Tools: []string{"a"}, Network: []manifests.NetworkGrant{{NetworkPermission: network}}, Calls: []manifests.CallGrant{{Tool: "b"}},
+	rule := manifests.Grants{Network: []manifests.NetworkGrant{{NetworkPermission: network}}, Calls: []manifests.NameGrant{{Name: "b"}},
 		Secrets: []manifests.SecretGrant{{Name: "K", From: manifests.SecretSource{Env: "K"}, Host: "::1"}},
 		Files:   []manifests.FileGrant{{Path: permission.NewGuestPath("/a b"), Access: manifests.AccessReadWrite}},
 		Context: manifests.GrantContext("p"),
-	}.Rule()
+	}.Rule("a")
 	var o options
 	command := &cobra.Command{}
 	o.policyFlags(command)
@@ -288,7 +287,7 @@ func TestFlagsAreRead(t *testing.T) {
 	}
 	assert.Equal(t, "/a b", o.mounts[0].Path.String())
 	assert.Equal(t, manifests.AccessReadWrite, o.mounts[0].Access)
-	assert.Equal(t, "b", o.calls[0].Tool)
+	assert.Equal(t, "b", o.calls[0].Name)
 	assert.Equal(t, "::1", o.secrets[0].Host)
 	assert.Equal(t, "p", o.context[0].key)
 	given := map[string]bool{}

@@ -77,8 +77,8 @@ func serve(t *testing.T) manifests.NetworkGrant {
 // TestPermissionsAreEachToolsOwn: the digest covers pages that its own tool could not read.
 func TestPermissionsAreEachToolsOwn(t *testing.T) {
 	record, made := digestOf(t,
-		manifests.Grant{Tools: []string{"site_digest"}, Calls: []manifests.CallGrant{{Tool: "fetch_page"}}},
-		manifests.Grant{Tools: []string{"fetch_page"}, Network: []manifests.NetworkGrant{serve(t)}})
+		manifests.Grant{Tools: []string{"site_digest"}, Grants: manifests.Grants{Calls: []manifests.NameGrant{{Name: "fetch_page"}}}},
+		manifests.Grant{Tools: []string{"fetch_page"}, Grants: manifests.Grants{Network: []manifests.NetworkGrant{serve(t)}}})
 	require.True(t, record.Result.Success, record.Result.Error)
 	var found digest
 	require.NoError(t, json.Unmarshal(record.Result.Data, &found))
@@ -97,13 +97,13 @@ func TestPermissionsAreEachToolsOwn(t *testing.T) {
 // TestBothMustBeGranted: neither the call nor network access implies the other.
 func TestBothMustBeGranted(t *testing.T) {
 	grant := serve(t)
-	record, made := digestOf(t, manifests.Grant{Tools: []string{"fetch_page"}, Network: []manifests.NetworkGrant{grant}})
+	record, made := digestOf(t, manifests.Grant{Tools: []string{"fetch_page"}, Grants: manifests.Grants{Network: []manifests.NetworkGrant{grant}}})
 	assert.Equal(t, tool.Denied, record.Result.Kind)
 	require.Len(t, record.Denials, 1)
 	assert.JSONEq(t, `{"tools":["site_digest"],"calls":["fetch_page"]}`, string(record.Denials[0].Allow.Grant))
 	assert.Empty(t, made)
 
-	own := manifests.Grant{Tools: []string{"site_digest"}, Calls: []manifests.CallGrant{{Tool: "fetch_page"}}, Network: []manifests.NetworkGrant{grant}}
+	own := manifests.Grant{Tools: []string{"site_digest"}, Grants: manifests.Grants{Calls: []manifests.NameGrant{{Name: "fetch_page"}}, Network: []manifests.NetworkGrant{grant}}}
 	record, made = digestOf(t, own)
 	assert.Equal(t, tool.ToolFailed, record.Result.Kind)
 	assert.Contains(t, record.Result.Error, "denied: network http://www.example.com/")

@@ -95,7 +95,7 @@ func opened(t *testing.T) *embed.Host {
 	require.NoError(t, err)
 	folder := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "1.txt"), []byte(tides), 0o600))
-	grant := manifests.Grant{Tools: []string{"*"}, Files: []manifests.FileGrant{manifests.GrantDirectory("/files", folder, manifests.AccessRead)}}
+	grant := manifests.Grant{Tools: []string{"*"}, Grants: manifests.Grants{Files: []manifests.FileGrant{manifests.GrantDirectory("/files", folder, manifests.AccessRead)}}}
 	host, err := embed.Open(t.Context(), embed.Options{
 		Tools: []string{filepath.Join(root, "examples", "retrieve")}, Policies: []*manifests.Policy{{Grants: []manifests.Grant{grant}}},
 	})

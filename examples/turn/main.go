@@ -120,8 +120,8 @@ func policy(workspaces string) *manifests.Policy {
 	return &manifests.Policy{
 		Context: []manifests.ContextSource{{Name: "project_id", From: manifests.FromFixed, Value: "household"}},
 		Grants: []manifests.Grant{{
-			Tools: []string{"*"}, Context: manifests.GrantContext("project_id"),
-			Files: []manifests.FileGrant{project},
+			Tools:  []string{"*"},
+			Grants: manifests.Grants{Context: manifests.GrantContext("project_id"), Files: []manifests.FileGrant{project}},
 		}},
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
@@ -21,16 +22,15 @@ type Permission struct {
 
 const kind permission.Kind = "tools"
 
-// New returns the permission of a tool, whose manifest requests to call others by these names. The
-// module is its digest in lower-case hex digits, or empty if it is not known. A denied name is
-// excluded from every grant, but aliases of the tool are not. New fails with an [*Error] if a grant
-// names what is not a valid tool name.
+// New returns the permission of a tool, whose manifest requests to call others by these names. The module is its digest
+// in lower-case hex digits, or empty if it is not known. A denied name is excluded from every grant, but aliases of the
+// tool are not. New fails with an [*hostfuncs.Error] if a grant names what is not a valid tool name.
 func New(toolName string, requests []string, grants manifests.Grants, module string) (*Permission, error) {
 	for _, grant := range grants.Calls {
-		if request(grant.Tool) == nil {
-			return nil, &Error{
-				Op: "new", Kind: ErrInvalid,
-				Message: fmt.Sprintf("%s: %q is not the name of a tool", cmp.Or(grant.Origin, permission.Operator), grant.Tool),
+		if request(grant.Name) == nil {
+			return nil, &hostfuncs.Error{
+				Op: "new", Kind: hostfuncs.ErrInvalid,
+				Message: fmt.Sprintf("%s: %q is not the name of a tool", cmp.Or(grant.Origin, permission.Operator), grant.Name),
 			}
 		}
 	}
@@ -41,19 +41,15 @@ func New(toolName string, requests []string, grants manifests.Grants, module str
 
 const notGranted = "no grant lets it be called"
 
-// request returns the rule with which a manifest requests to call a tool, or nil if the name is not
-// a valid tool name.
-func request(name string) json.RawMessage {
-	return manifests.Permissions{Tools: []string{name}}.Rule()
-}
+// request returns the rule with which a manifest requests to call a tool, or nil if the name is not a valid tool name.
+func request(name string) json.RawMessage { return manifests.Permissions{Tools: []string{name}}.Rule() }
 
 // allowGrant returns the grant that lets a tool be called.
 func (p *Permission) allowGrant(name string) tool.Allow {
-	return tool.Allow{Grant: manifests.Grant{Tools: []string{p.tool}, Calls: []manifests.CallGrant{{Tool: name}}}.Rule()}
+	return tool.Allow{Grant: manifests.Grants{Calls: []manifests.NameGrant{{Name: name}}}.Rule(p.tool)}
 }
 
-// check returns nil if the tool may be called, else a receipt that the caller may keep. The name
-// may be any text.
+// check returns nil if the tool may be called, else a receipt that the caller may keep. The name may be any text.
 func (p *Permission) check(name string) *tool.Denial {
 	if _, allowed := p.allowed[name]; allowed {
 		return nil

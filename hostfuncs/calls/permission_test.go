@@ -11,15 +11,16 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/hostfuncs/calls"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
 )
 
-func grants(names ...string) []manifests.CallGrant {
-	var all []manifests.CallGrant
+func grants(names ...string) []manifests.NameGrant {
+	var all []manifests.NameGrant
 	for _, name := range names {
-		all = append(all, manifests.CallGrant{Binding: manifests.Binding{Origin: "caisson.yaml:3"}, Tool: name})
+		all = append(all, manifests.NameGrant{Binding: manifests.Binding{Origin: "caisson.yaml:3"}, Name: name})
 	}
 	return all
 }
@@ -39,7 +40,7 @@ func permission(t testing.TB, o options) *calls.Permission {
 
 func TestDecisions(t *testing.T) {
 	p := permission(t, options{[]string{"search", "read", "write", "clock", "research"}, manifests.Grants{
-		Calls: append(grants("search", "write", "unasked", "search"), manifests.CallGrant{Tool: "research"}),
+		Calls: append(grants("search", "write", "unasked", "search"), manifests.NameGrant{Name: "research"}),
 		Deny:  []manifests.Deny{{Origin: "caisson.yaml:9", Call: "write"}, {Call: "clock"}, {Origin: "caisson.yaml:10", Call: "write"}},
 	}})
 	assert.Equal(t, []tool.Decision{
@@ -62,7 +63,7 @@ func TestReceiptsAreTheCallersToKeep(t *testing.T) {
 func TestGrantsThatMakeNoSense(t *testing.T) {
 	for _, name := range []string{"", "*", "file_*", "a b", "é", strings.Repeat("a", 65)} {
 		_, err := calls.New("research", nil, manifests.Grants{Calls: grants("fine", name)}, "")
-		require.ErrorIs(t, err, calls.ErrInvalid, name)
+		require.ErrorIs(t, err, hostfuncs.ErrInvalid, name)
 		assert.ErrorContains(t, err, "caisson.yaml:3")
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/hostfuncs/calls"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
@@ -84,32 +85,32 @@ func TestCallsThatWereNotMade(t *testing.T) {
 		kind    error
 		message string
 	}{
-		{&tool.Error{Kind: tool.Busy, Message: "too deep", Err: cause}, calls.ErrLimit, "too deep"},
-		{fmt.Errorf("wrapped: %w", &tool.Error{Kind: tool.Busy}), calls.ErrLimit, "the call could not be made"},
-		{&tool.Error{Kind: tool.Deadline, Message: "late"}, calls.ErrDeadline, "late"},
-		{&tool.Error{Kind: tool.Cancelled, Message: "over"}, calls.ErrUnavailable, "over"},
-		{&tool.Error{Kind: tool.Internal, Message: "at 10.0.0.1", Err: cause}, calls.ErrHost, "the call could not be made"},
-		{cause, calls.ErrHost, "the call could not be made"},
+		{&tool.Error{Kind: tool.Busy, Message: "too deep", Err: cause}, hostfuncs.ErrLimit, "too deep"},
+		{fmt.Errorf("wrapped: %w", &tool.Error{Kind: tool.Busy}), hostfuncs.ErrLimit, "the call could not be made"},
+		{&tool.Error{Kind: tool.Deadline, Message: "late"}, hostfuncs.ErrDeadline, "late"},
+		{&tool.Error{Kind: tool.Cancelled, Message: "over"}, hostfuncs.ErrUnavailable, "over"},
+		{&tool.Error{Kind: tool.Internal, Message: "at 10.0.0.1", Err: cause}, hostfuncs.ErrHost, "the call could not be made"},
+		{cause, hostfuncs.ErrHost, "the call could not be made"},
 	} {
 		s := search(t).Open(func(context.Context, tool.Call) (tool.Record, error) { return tool.Record{}, test.err }, time.Now)
 		for before := range 3 {
 			_, err := s.Call(t.Context(), "search", "{}")
-			var failure *calls.Error
+			var failure *hostfuncs.Error
 			require.ErrorAs(t, err, &failure)
 			require.ErrorIs(t, err, test.kind)
 			require.ErrorIs(t, err, test.err, "the operator can see the cause")
 			assert.Equal(t, test.message, failure.Message)
 			assert.NotContains(t, err.Error(), "10.0.0.1")
-			if test.kind == calls.ErrLimit {
-				assert.EqualValues(t, before, failure.Calls)
+			if test.kind == hostfuncs.ErrLimit {
+				assert.EqualValues(t, before, failure.Value)
 			}
 		}
 	}
 	_, err := search(t).Open(nil, time.Now).Call(t.Context(), "search", "{}")
-	require.ErrorIs(t, err, calls.ErrUnavailable)
+	require.ErrorIs(t, err, hostfuncs.ErrUnavailable)
 	_, err = search(t).Open(nil, time.Now).Call(t.Context(), "other", "{}")
-	require.ErrorIs(t, err, calls.ErrDenied)
-	assert.ErrorIs(t, calls.ErrDeadline, context.DeadlineExceeded)
+	require.ErrorIs(t, err, hostfuncs.ErrDenied)
+	assert.ErrorIs(t, hostfuncs.ErrDeadline, context.DeadlineExceeded)
 }
 
 func TestPanicIsNoted(t *testing.T) {
@@ -124,7 +125,7 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 	s := search(t).Open(nil, time.Now)
 	for i := range 1000 {
 		_, err := s.Call(t.Context(), fmt.Sprint("denied_", i), "{}")
-		require.ErrorIs(t, err, calls.ErrDenied)
+		require.ErrorIs(t, err, hostfuncs.ErrDenied)
 	}
 	_, err := s.Call(t.Context(), "denied_0", "{}")
 	require.Error(t, err)

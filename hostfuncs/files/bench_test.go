@@ -39,8 +39,7 @@ func BenchmarkOpenView(b *testing.B) {
 	}
 }
 
-// BenchmarkFirstWrite is what the first change of a call costs: the directory is
-// measured.
+// BenchmarkFirstWrite is what the first change of a call costs: the directory is measured.
 func BenchmarkFirstWrite(b *testing.B) {
 	for _, n := range []int{1, 100, 9_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

@@ -145,7 +145,7 @@ func (d *Dir) Link(oldName string, target *Dir, newName string, follow bool) (er
 		if err != nil {
 			return err
 		}
-		if kind := kindOf(info.Mode()); kind != Regular && kind != Symlink {
+		if !info.Mode().IsRegular() && !isLink(info.Mode()) {
 			return from.deny(ruleLinkKind)
 		}
 		if from.slashed {
@@ -170,7 +170,7 @@ func (p *place) followLink() error {
 		if err != nil {
 			return err
 		}
-		if kindOf(info.Mode()) != Symlink {
+		if !isLink(info.Mode()) {
 			return nil
 		}
 		target, err := p.root.Readlink(p.path)
@@ -235,8 +235,7 @@ func (d *Dir) Rename(oldName string, target *Dir, newName string) (err error) {
 	})
 }
 
-// renameSame renames a directory to itself, for which os.Root fails, or to another spelling of its
-// name.
+// renameSame renames a directory to itself, for which os.Root fails, or to another spelling of its name.
 func renameSame(root *os.Root, oldPath, newPath string) error {
 	if path.Base(oldPath) == path.Base(newPath) {
 		return nil
@@ -288,9 +287,8 @@ func (d *Dir) locatePair(op, oldName string, target *Dir, newName string) (from,
 	return from, to, nil
 }
 
-// common returns a root from which both places can be reached, and their paths in it. For two
-// different directory handles it is the mount's root, provided that each path leads to the same
-// directory from there as from its handle.
+// common returns a root from which both places can be reached, and their paths in it. For two different directory
+// handles it is the mount's root, provided that each path leads to the same directory from there as from its handle.
 func common(from, to place) (root *os.Root, oldPath, newPath string, err error) {
 	if from.root == to.root {
 		return from.root, from.path, to.path, nil
@@ -312,8 +310,7 @@ func common(from, to place) (root *os.Root, oldPath, newPath string, err error) 
 	return from.mount.root, from.rel, to.rel, nil
 }
 
-// parent returns the directory part of a path without trailing slashes. It does not resolve the
-// path.
+// parent returns the directory part of a path without trailing slashes. It does not resolve the path.
 func parent(name string) string {
 	dir := name[:strings.LastIndexByte(name, '/')+1]
 	if dir == "" {
@@ -323,9 +320,7 @@ func parent(name string) string {
 }
 
 // sibling replaces the last element of a path without trailing slashes.
-func sibling(name, target string) string {
-	return name[:strings.LastIndexByte(name, '/')+1] + target
-}
+func sibling(name, target string) string { return name[:strings.LastIndexByte(name, '/')+1] + target }
 
 // trim removes the path's trailing slashes and sets slashed if there were any. With trailing
 // slashes, an operation would follow a symbolic link with that name.

@@ -18,8 +18,7 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 )
 
-// ordinary is an operation without anything forbidden in it, done through a view and
-// with plain system calls.
+// ordinary is an operation without anything forbidden in it, done through a view and with plain system calls.
 type ordinary struct {
 	name  string
 	guest func(d *files.Dir) error
@@ -135,8 +134,7 @@ func ordinaries() []ordinary {
 	return list
 }
 
-// reportsEither are operations with two things wrong, of which systems report the
-// first that they happen to see.
+// reportsEither are operations with two things wrong, of which systems report the first that they happen to see.
 func reportsEither(name string) bool {
 	switch name {
 	case "rename a a/b", "rename absent f/x", "rename new f/x", "rename f/ absent/new", "rename new/ f/x":

@@ -55,7 +55,6 @@ func TestOperationsEndWithTheirContext(t *testing.T) {
 		},
 		"a change of size": func(_, _ *files.Dir, f *files.File) error { return f.SetSize(10) },
 		"a file's sync":    func(_, _ *files.Dir, f *files.File) error { return f.Sync() },
-		"a directory's":    func(d, _ *files.Dir, _ *files.File) error { return d.Sync() },
 		"a removal":        func(d, _ *files.Dir, _ *files.File) error { return errors.Join(d.Mkdir("x"), d.RemoveDir("x")) },
 		"a change of times": func(d, _ *files.Dir, _ *files.File) error {
 			return d.SetTimes("a.txt", true, nil, new(time.Unix(1, 0)))
@@ -96,9 +95,8 @@ func (e *ending) Err() error {
 	return context.DeadlineExceeded
 }
 
-// TestAttackLongLooks: a context that ends while nearly as many names are looked at as there may be
-// ends that, wherever it has got to. The control: with a context that does not end, all are looked at,
-// and the context before each.
+// TestAttackLongLooks: a context that ends while nearly as many names are looked at as there may be ends that, wherever
+// it has got to. The control: with a context that does not end, all are looked at, and the context before each.
 func TestAttackLongLooks(t *testing.T) {
 	names := testsize.Of(2500, 9990)
 	w := newWorld(t, "many/")
@@ -284,8 +282,7 @@ func TestTreesThatAreTooDeep(t *testing.T) {
 	}
 }
 
-// TestOrphansCountInFullTrees: what is open and has no name any more counts, also after the names were
-// counted anew.
+// TestOrphansCountInFullTrees: what is open and has no name any more counts, also after the names were counted anew.
 func TestOrphansCountInFullTrees(t *testing.T) {
 	w := newWorld(t)
 	deepen(t, w.project, 129)

@@ -72,15 +72,14 @@ func (w wanted) allow(name string) tool.Allow {
 		allow.Manifest = manifests.Permissions{Files: []manifests.FilePermission{{Path: guest, Access: w.access}}}.Rule()
 	}
 	if !w.granted {
-		allow.Grant = manifests.Grant{Tools: []string{name}, Files: []manifests.FileGrant{{Path: guest, Access: w.access}}}.Rule()
+		allow.Grant = manifests.Grants{Files: []manifests.FileGrant{{Path: guest, Access: w.access}}}.Rule(name)
 	}
 	return allow
 }
 
-// wantedFor returns what would allow an operation at an absolute guest path outside all mounts: a
-// mount at the path's directory or, if that would overlap another mount, at the path itself,
-// provided that helps the operation. It is never "/", which would give the tool all that it will
-// ever ask for.
+// wantedFor returns what would allow an operation at an absolute guest path outside all mounts: a mount at the path's
+// directory or, if that would overlap another mount, at the path itself, provided that helps the operation. It is never
+// "/", which would give the tool all that it will ever ask for.
 func (v *View) wantedFor(op, guest string, changes bool) wanted {
 	guest = path.Clean(guest)
 	if v.covered(guest) {

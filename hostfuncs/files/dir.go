@@ -42,8 +42,7 @@ func (d *Dir) Close() error {
 	return d.view.fail("close", d.guest, d.root.Close())
 }
 
-// Stat describes a file. "." is the directory itself. If follow is set, Stat follows a symbolic
-// link.
+// Stat describes a file. "." is the directory itself. If follow is set, Stat follows a symbolic link.
 func (d *Dir) Stat(name string, follow bool) (info Info, err error) {
 	err = d.operate(opStat, "stat", name, false, func(p place) error {
 		if p.virtual() {
@@ -59,7 +58,7 @@ func (d *Dir) Stat(name string, follow bool) (info Info, err error) {
 			return err
 		}
 		info = p.view.describe(found)
-		if info.Kind == Symlink {
+		if isLink(info.Kind) {
 			// The size is the target's length. Hide it where Readlink may deny the target.
 			if target, err := p.root.Readlink(p.path); err != nil || !descends(target) {
 				info.Size = 0
@@ -93,7 +92,7 @@ func (d *Dir) SetTimes(name string, follow bool, atime, mtime *time.Time) error 
 				return nil
 			case !canStore(atime) || !canStore(mtime):
 				return p.err(errno.Invalid)
-			case kindOf(info.Mode()) == Symlink:
+			case isLink(info.Mode()):
 				return p.setLinkTimes(info, atime, mtime)
 			}
 			return p.root.Chtimes(p.path, orZero(atime), orZero(mtime))
@@ -130,9 +129,8 @@ func orZero(t *time.Time) time.Time {
 	return *t
 }
 
-// Readlink returns a symbolic link's target. If the target is absolute, or climbs and does not lead
-// to a file in the directory, it fails with [errno.Denied], since the target would reveal something
-// about the host.
+// Readlink returns a symbolic link's target. If the target is absolute, or climbs and does not lead to a file in the
+// directory, it fails with [errno.Denied], since the target would reveal something about the host.
 func (d *Dir) Readlink(name string) (target string, err error) {
 	err = d.operate(opReadlink, "readlink", name, false, func(p place) error {
 		if p.virtual() || p.node != nil {
@@ -207,7 +205,7 @@ func (p place) readDir() ([]Entry, error) {
 		if err != nil {
 			return nil, err
 		}
-		entries = append(entries, Entry{name, kindOf(info.Mode()), p.view.inode(info)})
+		entries = append(entries, Entry{name, info.Mode().Type(), p.view.inode(info)})
 	}
 	return entries, nil
 }
@@ -217,23 +215,7 @@ func (v *View) readVirtual(d *Dir) []Entry {
 	var entries []Entry
 	for _, name := range v.children(d.guest) {
 		guest := path.Join(d.guest, name)
-		entries = append(entries, Entry{Name: name, Kind: Directory, Inode: v.virtualInode(guest)})
+		entries = append(entries, Entry{Name: name, Kind: os.ModeDir, Inode: v.virtualInode(guest)})
 	}
 	return entries
-}
-
-// Sync commits the directory's names to disk, if the system supports it.
-func (d *Dir) Sync() error {
-	return d.operate(opSync, "sync", ".", false, func(p place) error {
-		if p.virtual() || p.node != nil {
-			return nil
-		}
-		return p.fail(p.view.sync(func() error {
-			f, err := p.root.Open(".")
-			if err != nil {
-				return err
-			}
-			return errors.Join(syncDirectory(f), f.Close())
-		}))
-	})
 }

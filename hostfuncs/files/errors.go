@@ -11,8 +11,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Error is the failure of one operation. Its text is safe to show to a guest: it contains only
-// guest paths.
+// Error is the failure of one operation. Its text is safe to show to a guest: it contains only guest paths.
 type Error struct {
 	Op   string // the operation: "open", "rename", …
 	Path string // the absolute guest path, shortened and without control characters
@@ -29,8 +28,7 @@ type Error struct {
 	limit string
 }
 
-// Error returns the operation, the guest path, the sentinel's text and the rule of the receipt,
-// never the host's error.
+// Error returns the operation, the guest path, the sentinel's text and the rule of the receipt, never the host's error.
 func (e *Error) Error() string {
 	text := e.Op
 	if e.Path != "" {

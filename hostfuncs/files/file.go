@@ -83,9 +83,8 @@ func (f *File) ReadAt(p []byte, offset int64) (n int, err error) {
 	return n, f.place.fail(err)
 }
 
-// Write writes at the file's offset, or at its end if it is open for appending. It implements
-// io.Writer. It fails with [errno.NoSpace] if a quota or the disk has no room. A write that fails may
-// have written its first bytes.
+// Write writes at the file's offset, or at its end if it is open for appending. It implements io.Writer. It fails with
+// [errno.NoSpace] if a quota or the disk has no room. A write that fails may have written its first bytes.
 func (f *File) Write(p []byte) (int, error) {
 	return f.write(p, f.offset, f.append, func(end int64) { f.offset = end })
 }

@@ -3,6 +3,7 @@ package files_test
 import (
 	"bytes"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"runtime"
@@ -107,7 +108,6 @@ func TestTimes(t *testing.T) {
 	assert.ErrorIs(t, d.SetTimes("absent", true, nil, nil), errno.NotExist)
 	sub := openDir(t, d, "sub")
 	require.NoError(t, sub.SetTimes(".", true, &first, &second))
-	require.NoError(t, sub.Sync())
 	info = must(d.Stat("sub", false))
 	assert.True(t, info.Modified.Equal(second), info.Modified)
 }
@@ -174,9 +174,9 @@ func TestLinkFollows(t *testing.T) {
 	w := newWorld(t, "f = text", "sub/", "sub/l => ../f", "ll => sub/l", "loop => loop", "dangling => absent", "dir => sub")
 	d := preopen(t, w.open(manifests.AccessReadWrite), "/project")
 	require.NoError(t, d.Link("ll", d, "followed", true))
-	assert.Equal(t, files.Regular, must(d.Stat("followed", false)).Kind)
+	assert.Equal(t, fs.FileMode(0), must(d.Stat("followed", false)).Kind)
 	require.NoError(t, d.Link("ll", d, "kept", false))
-	assert.Equal(t, files.Symlink, must(d.Stat("kept", false)).Kind)
+	assert.Equal(t, fs.ModeSymlink, must(d.Stat("kept", false)).Kind)
 	assert.ErrorIs(t, d.Link("loop", d, "x", true), errno.Loop)
 	assert.ErrorIs(t, d.Link("dangling", d, "x", true), errno.NotExist)
 	assert.ErrorIs(t, d.Link("dir", d, "x", true), errno.Denied, "directories have one name")

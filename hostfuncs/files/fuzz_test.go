@@ -15,8 +15,7 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 )
 
-// everyOperation does everything that can be done with a path, and returns the errors
-// and what was read.
+// everyOperation does everything that can be done with a path, and returns the errors and what was read.
 func everyOperation(d, other *files.Dir, name string) (errs []error, leaked string) {
 	collect := func(err error) { errs = append(errs, err) }
 	past := time.Unix(1, 0)

@@ -1,40 +1,31 @@
 package files
 
 import (
+	"io/fs"
 	"iter"
 	"os"
 	"slices"
 	"time"
 )
 
-// FileKind is the kind of a directory entry.
-type FileKind uint8
-
-// The kinds of files that guests can distinguish. Pipes, sockets and devices are Unknown.
-const (
-	unknown FileKind = iota
-	Regular
-	Directory
-	Symlink
-)
-
 // Info describes one file.
 type Info struct {
-	Kind FileKind
-	Size int64 // bytes
+	Kind fs.FileMode // the type bits; guests cannot distinguish pipes, sockets and devices
+	Size int64       // bytes
 	// Inode is assigned by the view and is never the host's inode number. Two names have
 	// equal numbers if they are the same file. Numbers start at 1.
 	Inode uint64
 	Links uint64
-	// The times of the host's file. For directories above the mounts, they are the Unix
-	// epoch.
+	// The times of the host's file. For directories above the mounts, they are the Unix epoch.
 	Accessed, Modified, Changed time.Time
 }
+
+func isLink(mode fs.FileMode) bool { return mode.Type() == fs.ModeSymlink }
 
 // Entry is one name in a directory.
 type Entry struct {
 	Name string
-	Kind FileKind
+	Kind fs.FileMode
 	// Inode is as in [Info], except for the mount of a directory that an earlier mount has, too: it
 	// has a number of its own in the list of the directory above it.
 	Inode uint64
@@ -54,9 +45,7 @@ type OpenOptions struct {
 }
 
 // changes reports whether an open with the options can change a tree.
-func (o OpenOptions) changes() bool {
-	return o.Write || o.Append || o.Create || o.Truncate
-}
+func (o OpenOptions) changes() bool { return o.Write || o.Append || o.Create || o.Truncate }
 
 // details holds the system-specific part of a file's description, which os.FileInfo does not have.
 type details struct {
@@ -72,8 +61,7 @@ type fileKey struct {
 	exact bool
 }
 
-// fileMap maps files to values by identity. The zero value is an empty map. It is not safe for
-// concurrent use.
+// fileMap maps files to values by identity. The zero value is an empty map. It is not safe for concurrent use.
 type fileMap[V any] struct{ slots map[fileKey][]fileSlot[V] }
 
 type fileSlot[V any] struct {

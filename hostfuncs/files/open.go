@@ -19,9 +19,8 @@ const (
 	maxLinks = 8
 )
 
-// Open opens a regular file or a directory, and returns one of the two. It opens nothing else. The
-// file that was checked is the one that is opened: if the path keeps changing in between, Open
-// fails with [errno.Busy].
+// Open opens a regular file or a directory, and returns one of the two. It opens nothing else. The file that was
+// checked is the one that is opened: if the path keeps changing in between, Open fails with [errno.Busy].
 func (d *Dir) Open(name string, o OpenOptions) (file *File, opened *Dir, err error) {
 	listed := d.view.begin(opOpen)
 	defer func() { listed.end(err) }()
@@ -82,7 +81,7 @@ func (p place) openOnce(o OpenOptions) (*File, *Dir, error) {
 	if err := p.view.ctx.Err(); err != nil { // each look at a path with many elements takes time
 		return nil, nil, err
 	}
-	if kindOf(found.Mode()) == Symlink {
+	if isLink(found.Mode()) {
 		if o.NoFollow {
 			return nil, nil, p.err(errno.Loop)
 		}
@@ -98,14 +97,14 @@ func (p place) openOnce(o OpenOptions) (*File, *Dir, error) {
 	if err := p.view.ctx.Err(); err != nil {
 		return nil, nil, err
 	}
-	switch kindOf(found.Mode()) {
-	case Directory:
+	switch found.Mode().Type() {
+	case fs.ModeDir:
 		if o.Write || o.Truncate || o.Create {
 			return nil, nil, p.err(errno.IsDir)
 		}
 		dir, err := p.openDir(found)
 		return nil, dir, err
-	case Regular:
+	case 0:
 		if o.Directory {
 			return nil, nil, p.err(errno.NotDir)
 		}

@@ -38,8 +38,7 @@ func (v *View) begin(kind string) operation {
 	return operation{v, v.current}
 }
 
-// operate runs an operation on a path, which may change the tree if changes is set, and lists it
-// with its outcome.
+// operate runs an operation on a path, which may change the tree if changes is set, and lists it with its outcome.
 func (d *Dir) operate(kind, op, name string, changes bool, do func(p place) error) (err error) {
 	o := d.view.begin(kind)
 	defer func() { o.end(err) }()

@@ -72,7 +72,7 @@ func inProcess(t *testing.T) (name string, d *files.Dir, view *files.View, ok bo
 	if !ok {
 		return "", nil, nil, false
 	}
-	view, d = quotaView(t, &world{t: t, project: dir}, files.Quota{Bytes: processQuota}, files.Limits{})
+	view, d = quotaView(t, &world{t: t, project: dir}, manifests.Quota{Bytes: processQuota}, files.Limits{})
 	return name, d, view, true
 }
 
@@ -182,7 +182,7 @@ func TestAttackKilledProcess(t *testing.T) {
 		return
 	}
 	w := newWorld(t)
-	view, d := quotaView(t, w, files.Quota{Bytes: processQuota}, files.Limits{})
+	view, d := quotaView(t, w, manifests.Quota{Bytes: processQuota}, files.Limits{})
 	require.NoError(t, write(d, "first", "x"), "the directory is measured before the other process comes")
 	p := startProcess(t, w, t.Name(), "killed")
 	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -201,8 +201,8 @@ func TestAttackKilledProcess(t *testing.T) {
 // TestStoresShareADirectory: what one store changes counts in another one that has the directory mounted, too.
 func TestStoresShareADirectory(t *testing.T) {
 	w := newWorld(t)
-	_, one := quotaView(t, w, files.Quota{Bytes: 100}, files.Limits{})
-	_, other := quotaView(t, w, files.Quota{Bytes: 100}, files.Limits{})
+	_, one := quotaView(t, w, manifests.Quota{Bytes: 100}, files.Limits{})
+	_, other := quotaView(t, w, manifests.Quota{Bytes: 100}, files.Limits{})
 	f := openFile(t, one, "f", files.OpenOptions{Write: true, Create: true})
 	require.NoError(t, f.SetSize(80))
 	assert.ErrorIs(t, write(other, "g", strings.Repeat("x", 21)), errno.NoSpace)
@@ -219,7 +219,7 @@ func TestStoresShareADirectory(t *testing.T) {
 func TestMissingMarks(t *testing.T) {
 	w := newWorld(t)
 	m := w.mount(manifests.AccessReadWrite)
-	m.Quota = files.Quota{Bytes: 100}
+	m.Quota = manifests.Quota{Bytes: 100}
 	view := openView(t, files.NewStore(files.Options{}), files.Limits{}, m)
 	d := preopen(t, view, "/project")
 	require.NoError(t, write(d, "f", strings.Repeat("x", 60)))

@@ -20,7 +20,7 @@ import (
 
 const tebibyte = 1 << 40
 
-func quotaView(t *testing.T, w *world, q files.Quota, l files.Limits) (*files.View, *files.Dir) {
+func quotaView(t *testing.T, w *world, q manifests.Quota, l files.Limits) (*files.View, *files.Dir) {
 	t.Helper()
 	m := w.mount(manifests.AccessReadWrite)
 	m.Quota = q
@@ -52,7 +52,7 @@ func TestHolesCount(t *testing.T) {
 
 func TestQuotaIsOfTheDirectory(t *testing.T) {
 	w := newWorld(t, "sub/old = 0123456789")
-	_, d := quotaView(t, w, files.Quota{Bytes: 100}, files.Limits{})
+	_, d := quotaView(t, w, manifests.Quota{Bytes: 100}, files.Limits{})
 	assert.ErrorIs(t, write(d, "f", strings.Repeat("x", 91)), errno.NoSpace)
 	require.NoError(t, write(d, "f", strings.Repeat("x", 90)), "what was there counts, and no more")
 	f := openFile(t, d, "f", files.OpenOptions{Read: true, Write: true, Append: true})
@@ -67,7 +67,7 @@ func TestQuotaIsOfTheDirectory(t *testing.T) {
 
 func TestRemovedFilesCountWhileTheyAreOpen(t *testing.T) {
 	w := newWorld(t)
-	_, d := quotaView(t, w, files.Quota{Bytes: 100}, files.Limits{})
+	_, d := quotaView(t, w, manifests.Quota{Bytes: 100}, files.Limits{})
 	f := openFile(t, d, "f", files.OpenOptions{Write: true, Create: true})
 	second := openFile(t, d, "f", files.OpenOptions{Read: true})
 	require.NoError(t, f.SetSize(80))
@@ -89,7 +89,7 @@ func TestRemovedFilesCountWhileTheyAreOpen(t *testing.T) {
 func TestHardLinkedBytesCountOnce(t *testing.T) {
 	w := newWorld(t, "f = "+strings.Repeat("x", 60))
 	require.NoError(t, os.Link(w.path("f"), w.path("g")))
-	_, d := quotaView(t, w, files.Quota{Bytes: 100}, files.Limits{})
+	_, d := quotaView(t, w, manifests.Quota{Bytes: 100}, files.Limits{})
 	require.NoError(t, write(d, "h", strings.Repeat("y", 40)))
 	require.NoError(t, d.Unlink("f"))
 	assert.ErrorIs(t, write(d, "i", "z"), errno.NoSpace, "the bytes have another name")
@@ -99,7 +99,7 @@ func TestHardLinkedBytesCountOnce(t *testing.T) {
 
 func TestEntriesCount(t *testing.T) {
 	w := newWorld(t, "sub/f = x")
-	_, d := quotaView(t, w, files.Quota{Files: 6}, files.Limits{})
+	_, d := quotaView(t, w, manifests.Quota{Files: 6}, files.Limits{})
 	require.NoError(t, d.Mkdir("a"))
 	require.NoError(t, write(d, "b", ""))
 	require.NoError(t, d.Symlink("b", "c"))
@@ -119,7 +119,7 @@ func TestEntriesCount(t *testing.T) {
 
 func TestLinkTargetsCount(t *testing.T) {
 	w := newWorld(t, "l => 0123456789")
-	_, d := quotaView(t, w, files.Quota{Bytes: 30}, files.Limits{})
+	_, d := quotaView(t, w, manifests.Quota{Bytes: 30}, files.Limits{})
 	assert.ErrorIs(t, d.Symlink(strings.Repeat("x", 21), "m"), errno.NoSpace)
 	require.NoError(t, d.Symlink(strings.Repeat("x", 20), "m"))
 	assert.ErrorIs(t, write(d, "f", "x"), errno.NoSpace)
@@ -129,7 +129,7 @@ func TestLinkTargetsCount(t *testing.T) {
 
 func TestOverfullDirectoryCanOnlyShrink(t *testing.T) {
 	w := newWorld(t, "a = "+strings.Repeat("x", 80), "b = "+strings.Repeat("y", 80), "c/d = z")
-	_, d := quotaView(t, w, files.Quota{Bytes: 100}, files.Limits{})
+	_, d := quotaView(t, w, manifests.Quota{Bytes: 100}, files.Limits{})
 	assert.ErrorIs(t, write(d, "new", ""), errno.NoSpace)
 	assert.ErrorIs(t, d.Mkdir("new"), errno.NoSpace)
 	b := openFile(t, d, "b", files.OpenOptions{Write: true})
@@ -167,7 +167,7 @@ func TestMeasuredAnewWhenNobodyHoldsTheDirectory(t *testing.T) {
 
 func TestOneCallAddsLimitedBytes(t *testing.T) {
 	w := newWorld(t, "old = "+strings.Repeat("x", 1000))
-	_, d := quotaView(t, w, files.Quota{}, files.Limits{AddedBytes: 50})
+	_, d := quotaView(t, w, manifests.Quota{}, files.Limits{AddedBytes: 50})
 	require.NoError(t, write(d, "f", strings.Repeat("x", 50)))
 	assert.ErrorIs(t, write(d, "g", "x"), errno.NoSpace)
 	require.NoError(t, d.Unlink("f"))
@@ -216,7 +216,7 @@ func TestOpensAreBounded(t *testing.T) {
 
 func TestClosedHandlesMakeRoom(t *testing.T) {
 	w := newWorld(t, "f = x")
-	_, d := quotaView(t, w, files.Quota{}, files.Limits{OpenFiles: 1})
+	_, d := quotaView(t, w, manifests.Quota{}, files.Limits{OpenFiles: 1})
 	for range 100 {
 		f := openFile(t, d, "f", files.OpenOptions{Read: true})
 		require.NoError(t, f.Close())
@@ -229,10 +229,10 @@ func TestNegativeLimitsAreErrors(t *testing.T) {
 	store := files.NewStore(files.Options{})
 	for i, c := range []struct {
 		l files.Limits
-		q files.Quota
+		q manifests.Quota
 	}{
 		{l: files.Limits{OpenFiles: -1}}, {l: files.Limits{AddedBytes: -1}},
-		{q: files.Quota{Bytes: -1}}, {q: files.Quota{Files: -1}},
+		{q: manifests.Quota{Bytes: -1}}, {q: manifests.Quota{Files: -1}},
 	} {
 		m := w.mount(manifests.AccessRead)
 		m.Quota = c.q

@@ -17,8 +17,7 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 )
 
-// exchange swaps two names, atomically and as often as it can, until the returned
-// function is called.
+// exchange swaps two names, atomically and as often as it can, until the returned function is called.
 func exchange(t *testing.T, w *world, one, two string) (stop func()) {
 	t.Helper()
 	var stopped atomic.Bool
@@ -50,8 +49,7 @@ func unblocked(t *testing.T, f func()) {
 	}
 }
 
-// What another program swaps with a pipe, between the check and the open, must not
-// block the call.
+// What another program swaps with a pipe, between the check and the open, must not block the call.
 func TestSwappedPipeDoesNotBlock(t *testing.T) {
 	for name, o := range map[string]files.OpenOptions{
 		"directory": {Directory: true}, "file": {Read: true}, "file to write": {Write: true},

@@ -20,8 +20,7 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 )
 
-// flip lets two names take the place of a third in turn, until the returned function
-// is called.
+// flip lets two names take the place of a third in turn, until the returned function is called.
 func flip(t *testing.T, w *world, place, one, two string) (stop func()) {
 	t.Helper()
 	var stopped atomic.Bool
@@ -126,15 +125,14 @@ func TestDirectorySwappedWithLinkControl(t *testing.T) {
 	assert.True(t, lost, "a check before a plain open must lose the race")
 }
 
-// Calls that share a directory write, rename, truncate and remove at once. Whatever
-// they do, the directory never holds more than its quota, and what the store counts
-// in the end is what is there.
+// Calls that share a directory write, rename, truncate and remove at once. Whatever they do, the directory never holds
+// more than its quota, and what the store counts in the end is what is there.
 func TestConcurrentCallsShareOneQuota(t *testing.T) {
 	const calls, quotaBytes, quotaFiles = 8, 30_000, 10
 	w := newWorld(t, "old = text")
 	store := files.NewStore(files.Options{})
 	m := w.mount(manifests.AccessReadWrite)
-	m.Quota = files.Quota{Bytes: quotaBytes, Files: quotaFiles}
+	m.Quota = manifests.Quota{Bytes: quotaBytes, Files: quotaFiles}
 	keeper := openView(t, store, files.Limits{}, m) // so that nothing is measured anew
 	var group sync.WaitGroup
 	for call := range calls {
@@ -164,8 +162,7 @@ func TestConcurrentCallsShareOneQuota(t *testing.T) {
 	assert.ErrorIs(t, d.Mkdir("one-too-many"), errno.NoSpace)
 }
 
-// churn makes one round of changes. Names are shared between calls, so most steps can
-// fail; only bad failures matter.
+// churn makes one round of changes. Names are shared between calls, so most steps can fail; only bad failures matter.
 func churn(d *files.Dir, call, round int) {
 	name := func(i int) string { return fmt.Sprintf("f%d", (call+round+i)%12) }
 	f, _, err := d.Open(name(0), files.OpenOptions{Read: true, Write: true, Create: true})
@@ -215,7 +212,7 @@ func sizes(t *testing.T, dir string) (bytes int64, entries int) {
 func TestViewsComeAndGoAtOnce(t *testing.T) {
 	w := newWorld(t)
 	store := files.NewStore(files.Options{})
-	m := files.Mount{Guest: guestPath("/project"), Host: template(t, w.project+"/{id}/data"), Access: manifests.AccessReadWrite, Quota: files.Quota{Bytes: 1000}}
+	m := files.Mount{Guest: guestPath("/project"), Host: template(t, w.project+"/{id}/data"), Access: manifests.AccessReadWrite, Quota: manifests.Quota{Bytes: 1000}}
 	var group sync.WaitGroup
 	for worker := range 8 {
 		group.Go(func() {

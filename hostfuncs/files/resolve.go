@@ -51,8 +51,7 @@ func (d *Dir) locate(op, name string, changes bool) (place, error) {
 	return p, err
 }
 
-// find is like locate, but does not check whether the place may change. It uses changes only for
-// receipts.
+// find is like locate, but does not check whether the place may change. It uses changes only for receipts.
 func (d *Dir) find(op, name string, changes bool) (place, error) {
 	p, err := d.follow(op, name, changes)
 	if own, failed := errors.AsType[*Error](err); failed {
@@ -91,9 +90,8 @@ func (d *Dir) follow(op, name string, changes bool) (place, error) {
 	}.found(changes)
 }
 
-// found returns a place whose root is open. If its mount's directory is missing, it is created for a
-// change that is allowed. Otherwise the mount is an empty directory, like those above the mounts. In
-// a tree, found resolves the path.
+// found returns a place whose root is open. If its mount's directory is missing, it is created for a change that is
+// allowed. Otherwise the mount is an empty directory, like those above the mounts. In a tree, found resolves the path.
 func (p place) found(changes bool) (place, error) {
 	switch {
 	case p.node == nil && hasManyElements(p.path):
@@ -172,9 +170,8 @@ func checkPath(name string) error {
 	return nil
 }
 
-// descend follows a path that starts above the mounts. There, ".." is resolved lexically, since
-// there are no symbolic links. The path from a mount on is left to the mount's root, unless it
-// climbs out of the mount again.
+// descend follows a path that starts above the mounts. There, ".." is resolved lexically, since there are no symbolic
+// links. The path from a mount on is left to the mount's root, unless it climbs out of the mount again.
 func (v *View) descend(d *Dir, op, name string, changes bool) (place, error) {
 	at := elements(d.guest)
 	floor := len(at)
@@ -210,8 +207,7 @@ func (v *View) descend(d *Dir, op, name string, changes bool) (place, error) {
 	return place{view: v, op: op, guest: guest}, nil
 }
 
-// inside returns the place for the rest of a path in a mount. It keeps trailing slashes, which have
-// a meaning.
+// inside returns the place for the rest of a path in a mount. It keeps trailing slashes, which have a meaning.
 func (v *View) inside(m *mount, op string, rest []string) place {
 	name := strings.TrimLeft(strings.Join(rest, "/"), "/")
 	if name == "" {

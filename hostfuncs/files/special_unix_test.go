@@ -3,6 +3,7 @@
 package files_test
 
 import (
+	"io/fs"
 	"net"
 	"os"
 	"runtime"
@@ -55,7 +56,7 @@ func TestPipeIsNotOpened(t *testing.T) {
 		assert.ErrorIs(t, err, errno.NotDir)
 	})
 	assert.Contains(t, view.Journal.Denials()[0].Rule, "pipes")
-	assert.Equal(t, files.Unknown, must(d.Stat("pipe", false)).Kind)
+	assert.Equal(t, fs.ModeNamedPipe, must(d.Stat("pipe", false)).Kind)
 }
 
 func TestPipeIsNotOpenedControl(t *testing.T) {
@@ -161,9 +162,9 @@ func TestEntriesHaveKinds(t *testing.T) {
 	w := newWorld(t, "f = x", "d/", "l => f")
 	require.NoError(t, syscall.Mkfifo(w.path("p"), 0o600))
 	entries := must(preopen(t, w.open(manifests.AccessRead), "/project").ReadDir())
-	kinds := map[string]files.FileKind{}
+	kinds := map[string]fs.FileMode{}
 	for _, entry := range entries {
 		kinds[entry.Name] = entry.Kind
 	}
-	assert.Equal(t, map[string]files.FileKind{"d": files.Directory, "f": files.Regular, "l": files.Symlink, "p": files.Unknown}, kinds)
+	assert.Equal(t, map[string]fs.FileMode{"d": fs.ModeDir, "f": fs.FileMode(0), "l": fs.ModeSymlink, "p": fs.ModeNamedPipe}, kinds)
 }

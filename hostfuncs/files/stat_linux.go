@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// detailsOf returns the details that os.FileInfo does not have. The widths of the fields differ
-// between architectures.
+// detailsOf returns the details that os.FileInfo does not have. The widths of the fields differ between architectures.
 func detailsOf(info os.FileInfo) details {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

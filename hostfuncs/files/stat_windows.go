@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// detailsOf returns the details that os.FileInfo does not have. The creation time of a file never
-// changes, so it serves as an inexact key. The number of links is not known, since it requires a
-// handle.
+// detailsOf returns the details that os.FileInfo does not have. The creation time of a file never changes, so it serves
+// as an inexact key. The number of links is not known, since it requires a handle.
 func detailsOf(info os.FileInfo) details {
 	d := details{accessed: info.ModTime(), changed: info.ModTime()}
 	if data, ok := info.Sys().(*syscall.Win32FileAttributeData); ok {

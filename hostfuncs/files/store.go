@@ -24,48 +24,40 @@ const (
 	defaultOpenFiles  = 64
 )
 
-// Mount is one effective file permission, a host directory mounted at a guest path, or a tree of
-// the tool's own files.
+// Mount is one effective file permission, a host directory mounted at a guest path, or a tree of the tool's own files.
 type Mount struct {
 	Guest permission.GuestPath    // where the guest sees it, such as /project; "/" is allowed
 	Host  permission.HostTemplate // the host directory
 	// Tree is mounted instead of a host directory. Every other field but Guest must then be zero.
 	Tree   *Tree
 	Access manifests.Access // effective: both requested and granted
-	Quota  Quota
-	// Grant is where the operator wrote the quota, for display, such as "caisson.yaml:14". It may
-	// be empty.
+	// Quota limits the whole content of a host directory, no matter who wrote it: the logical sizes of files, including
+	// holes, and of links, and the entries of any kind. A zero field means the default: 256 MiB, 10,000 files.
+	//
+	// To enforce it, the directory is walked before a call's first change, unless other calls of the store have mounted
+	// it too, and after another store or process has changed it. Walking 10,000 files takes about 20 milliseconds. The
+	// walk of a directory over its quota stops at twice the quota.
+	Quota manifests.Quota
+	// Grant is where the operator wrote the quota, for display, such as "caisson.yaml:14". It may be empty.
 	Grant string
 
-	// Requested and Granted are the access that the manifest requests and the operator
-	// grants, or empty if not known. Receipts mention them. A missing directory named by a
-	// context value is created if the grant is for writing.
+	// Requested and Granted are the access that the manifest requests and the operator grants, or empty if not known.
+	// Receipts mention them. A missing directory named by a context value is created if the grant is for writing.
 	Requested, Granted manifests.Access
-	// Cut is the reason why Access is less than both, such as "the profile strict allows no
-	// writing", or empty.
+	// Cut is the reason why Access is less than both, such as "the profile strict allows no writing", or empty.
 	Cut string
 }
 
-// Quota limits the whole content of a host directory, no matter who wrote it. A zero field means
-// the default: 256 MiB, 10,000 files.
-//
-// To enforce it, the directory is walked before a call's first change, unless other calls of the
-// store have mounted it too, and after another store or process has changed it. Walking 10,000 files
-// takes about 20 milliseconds. The walk of a directory over its quota stops at twice the quota.
-type Quota struct {
-	Bytes manifests.Bytes // logical sizes of files, including holes, and of links
-	Files int             // entries of any kind
+// doubled returns twice a quota.
+func doubled(q manifests.Quota) manifests.Quota {
+	return manifests.Quota{
+		Bytes: q.Bytes + min(q.Bytes, math.MaxInt64-q.Bytes), Files: q.Files + min(q.Files, math.MaxInt-1-q.Files),
+	}
 }
 
-func (q Quota) doubled() Quota {
-	return Quota{Bytes: q.Bytes + min(q.Bytes, math.MaxInt64-q.Bytes), Files: q.Files + min(q.Files, math.MaxInt-1-q.Files)}
-}
-
-// Limits are the limits of one call. A zero number means the default: 64 open files,
-// 64 MiB added.
+// Limits are the limits of one call. A zero number means the default: 64 open files, 64 MiB added.
 type Limits struct {
-	// Tool is the name of the called tool, for the grants that receipts suggest. It is not a
-	// limit.
+	// Tool is the name of the called tool, for the grants that receipts suggest. It is not a limit.
 	Tool       string
 	OpenFiles  int             // open files and directories, excluding preopened ones
 	AddedBytes manifests.Bytes // total growth of the call's directories
@@ -95,16 +87,14 @@ func NewStore(o Options) *Store {
 	return &Store{logger: o.Logger, syncs: make(chan struct{}, maxSyncs)}
 }
 
-// Open returns a call's view of the mounts of an outline. The values replace the placeholders in host
-// directories. A directory named by a value is opened inside its parent, so a value cannot lead
-// elsewhere, and it must be a directory, not a symbolic link to one. If the grant is for writing, a
-// directory that is missing from the first placeholder on is shown empty, since a new project is no
-// error, and the first operation that may write there creates it. For any other missing directory,
-// Open fails with [errno.NotExist] and the guest path.
+// Open returns a call's view of the mounts of an outline. The values replace the placeholders in host directories. A
+// directory named by a value is opened inside its parent, so a value cannot lead elsewhere, and it must be a directory,
+// not a symbolic link to one. If the grant is for writing, a directory that is missing from the first placeholder on is
+// shown empty, since a new project is no error, and the first operation that may write there creates it. For any other
+// missing directory, Open fails with [errno.NotExist] and the guest path.
 //
-// If a value is missing or unsuitable, Open fails with [errno.Denied] and a receipt in [Error]. The
-// context is also used for the view's operations until [View.SetContext] replaces it. The caller
-// must close the view.
+// If a value is missing or unsuitable, Open fails with [errno.Denied] and a receipt in [Error]. The context is also
+// used for the view's operations until [View.SetContext] replaces it. The caller must close the view.
 //
 // On a host file system that ignores case, values that differ only in case name the same directory.
 func (s *Store) Open(ctx context.Context, outline *Outline, values map[string]string) (*View, error) {
@@ -139,7 +129,8 @@ func (m *Mount) resolve() error {
 	switch {
 	case m.Guest == permission.GuestPath{}:
 		return invalid("it has no guest path")
-	case m.Tree != nil && (m.Host.Base() != "" || m.Access != "" || m.Quota != Quota{} || m.Requested != "" || m.Granted != "" || m.Cut != "" || m.Grant != ""):
+	case m.Tree != nil && (m.Host.Base() != "" || m.Quota != manifests.Quota{} ||
+		m.Access != "" || m.Requested != "" || m.Granted != "" || m.Cut != "" || m.Grant != ""):
 		return invalid("a tree has no host directory, access or quota")
 	case m.Tree != nil:
 		return nil
@@ -150,7 +141,7 @@ func (m *Mount) resolve() error {
 	case m.Host.Base() == "":
 		return invalid("it has no host directory")
 	}
-	m.Quota = Quota{cmp.Or(m.Quota.Bytes, defaultQuotaBytes), cmp.Or(m.Quota.Files, defaultQuotaFiles)}
+	m.Quota.Bytes, m.Quota.Files = cmp.Or(m.Quota.Bytes, defaultQuotaBytes), cmp.Or(m.Quota.Files, defaultQuotaFiles)
 	return nil
 }
 
@@ -232,8 +223,7 @@ func (m *mount) names() uint64 {
 	return 1
 }
 
-// enter opens the directory of a mount from its parent on. If create is set, it creates what is
-// missing.
+// enter opens the directory of a mount from its parent on. If create is set, it creates what is missing.
 func (v *View) enter(m *mount, create bool) error {
 	for len(m.path) > 0 {
 		next, err := v.descendTo(m, m.path[0], create)
@@ -286,9 +276,7 @@ func (v *View) descendTo(m *mount, name string, create bool) (*os.Root, error) {
 
 // openDirectory opens a directory inside a root. The added "/." makes the system fail for anything
 // but a directory. Without it, opening a pipe would block.
-func openDirectory(root *os.Root, name string) (*os.Root, error) {
-	return root.OpenRoot(name + "/.")
-}
+func openDirectory(root *os.Root, name string) (*os.Root, error) { return root.OpenRoot(name + "/.") }
 
 func (m *Mount) contextDenial(values map[string]string, wrong *permission.ValueError) error {
 	denial := tool.Denial{

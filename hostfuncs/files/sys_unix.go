@@ -14,9 +14,6 @@ const openFlags = syscall.O_NONBLOCK | syscall.O_NOCTTY
 // systemSentinel returns the sentinel for an error that only this system has, or nil.
 func systemSentinel(syscall.Errno) error { return nil }
 
-// syncDirectory commits a directory's names to disk.
-func syncDirectory(f *os.File) error { return f.Sync() }
-
 // validTarget reports whether a link's target is relative. os.Root checks whether it escapes.
 func validTarget(target string) bool { return target != "" && target[0] != '/' }
 

@@ -44,9 +44,6 @@ func systemSentinel(number syscall.Errno) error {
 	return nil
 }
 
-// syncDirectory does nothing: Windows cannot sync directories.
-func syncDirectory(*os.File) error { return nil }
-
 // validTarget reports whether a link's target is relative. os.Root checks whether it escapes.
 func validTarget(target string) bool {
 	return target != "" && !os.IsPathSeparator(target[0]) && filepath.VolumeName(target) == ""

@@ -25,8 +25,7 @@ type tenancy struct {
 	t     *testing.T
 	world *world
 	store *files.Store
-	// directory says whose directory a round of a tenant is given: its own, where nothing
-	// is wrong.
+	// directory says whose directory a round of a tenant is given: its own, where nothing is wrong.
 	directory func(tenant string, round int) string
 	crossings atomic.Int64 // how often a tenant saw what is another's
 	full      atomic.Int64 // how often the greedy tenant met its quota
@@ -59,7 +58,7 @@ func (n *tenancy) hammer() {
 
 // call is one call of a tenant.
 func (n *tenancy) call(tenant string, worker, round int) {
-	m := files.Mount{Guest: guestPath("/project"), Host: template(n.t, n.world.project+"/{id}"), Access: manifests.AccessReadWrite, Quota: files.Quota{Bytes: tenantQuota}}
+	m := files.Mount{Guest: guestPath("/project"), Host: template(n.t, n.world.project+"/{id}"), Access: manifests.AccessReadWrite, Quota: manifests.Quota{Bytes: tenantQuota}}
 	view, err := openIn(context.Background(), n.store, []files.Mount{m}, map[string]string{"id": n.directory(tenant, round)}, files.Limits{})
 	if !assert.NoError(n.t, err) {
 		return

@@ -3,6 +3,7 @@
 package files_test
 
 import (
+	"io/fs"
 	"os"
 	"testing"
 	"time"
@@ -10,7 +11,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/internal/errno"
 	"github.com/caisson-run/caisson/manifests"
 )
@@ -28,7 +28,7 @@ func TestTimesOfALink(t *testing.T) {
 			require.NoError(t, d.SetTimes(link, false, &first, &first))
 			require.NoError(t, d.SetTimes(link, false, nil, &second))
 			info := must(d.Stat(link, false))
-			assert.Equal(t, files.Symlink, info.Kind)
+			assert.Equal(t, fs.ModeSymlink, info.Kind)
 			assert.True(t, info.Accessed.Equal(first), info.Accessed)
 			assert.True(t, info.Modified.Equal(second), info.Modified)
 			require.NoError(t, d.SetTimes(link, false, &second, nil))

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// setTimes sets the times of an open file. A nil time is not changed. Windows requires a handle
-// with write access.
+// setTimes sets the times of an open file. A nil time is not changed. Windows requires a handle with write access.
 func setTimes(f *os.File, atime, mtime *time.Time) error {
 	filetime := func(t *time.Time) *syscall.Filetime {
 		if t == nil {

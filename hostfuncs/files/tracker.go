@@ -13,8 +13,7 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 )
 
-// maxDepth is the maximum depth of a directory tree that is measured. The walk holds one handle for
-// each level.
+// maxDepth is the maximum depth of a directory tree that is measured. The walk holds one handle for each level.
 const maxDepth = 128
 
 // tracker tracks how full one host directory is. It measures the directory before the first change,
@@ -102,11 +101,11 @@ func (t *tracker) leave() {
 //
 // The walk of a directory over its quota stops at twice the quota. So the directory need not be
 // walked again until removals have brought the count back to the quota.
-func (t *tracker) measure(ctx context.Context, root *os.Root, quota Quota) error {
+func (t *tracker) measure(ctx context.Context, root *os.Root, quota manifests.Quota) error {
 	if t.known(quota) {
 		return nil
 	}
-	w := walk{ctx: ctx, bound: quota.doubled()}
+	w := walk{ctx: ctx, bound: doubled(quota)}
 	err := w.directory(root, 0)
 	if err != nil && !errors.Is(err, errBeyond) && !errors.Is(err, errDeep) {
 		return err
@@ -119,7 +118,7 @@ func (t *tracker) measure(ctx context.Context, root *os.Root, quota Quota) error
 }
 
 // known reports whether the numbers determine if the directory is within a quota.
-func (t *tracker) known(quota Quota) bool {
+func (t *tracker) known(quota manifests.Quota) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
@@ -133,9 +132,10 @@ func (t *tracker) known(quota Quota) bool {
 	return t.bytes > quota.Bytes || t.files > quota.Files
 }
 
-// room returns [errno.NoSpace] if the quota does not allow the directory to grow. The caller must hold
-// the turn.
-func (t *tracker) room(ctx context.Context, root *os.Root, quota Quota, bytes manifests.Bytes, files int) error {
+// room returns [errno.NoSpace] if the quota does not allow the directory to grow. The caller must hold the turn.
+func (t *tracker) room(
+	ctx context.Context, root *os.Root, quota manifests.Quota, bytes manifests.Bytes, files int,
+) error {
 	if err := t.measure(ctx, root, quota); err != nil {
 		return err
 	}
@@ -238,10 +238,7 @@ func (t *tracker) removed(info os.FileInfo) (freed manifests.Bytes, gone bool) {
 
 // hasBytes reports whether a file's size counts. It does for regular files and for symbolic links,
 // whose targets guests choose.
-func hasBytes(info os.FileInfo) bool {
-	kind := kindOf(info.Mode())
-	return kind == Regular || kind == Symlink
-}
+func hasBytes(info os.FileInfo) bool { return info.Mode().IsRegular() || isLink(info.Mode()) }
 
 // The errors that end a walk: the directory exceeds the bound or maxDepth.
 var (
@@ -252,7 +249,7 @@ var (
 // walk measures a directory tree, up to a bound and until the context is done.
 type walk struct {
 	ctx   context.Context
-	bound Quota
+	bound manifests.Quota
 	bytes manifests.Bytes
 	files int
 	// linked holds the files with several names. Each counts once.
@@ -328,8 +325,7 @@ func (w *walk) names(root *os.Root) ([]string, error) {
 	}
 }
 
-// readNames lists a directory in the system's order. It fails with [errno.TooLarge] if there are more
-// than most names.
+// readNames lists a directory in the system's order. It fails with [errno.TooLarge] if there are more than most names.
 func readNames(ctx context.Context, root *os.Root, most int) (names []string, err error) {
 	dir, err := root.Open(".")
 	if err != nil {

@@ -24,12 +24,17 @@ const (
 	maxTreeDepth = 64
 )
 
-// ErrTree means that files cannot be made into a [Tree].
-var ErrTree = errors.New("the files cannot be kept in memory")
+// errTree means that files cannot be made into a [Tree].
+var errTree = errors.New("the files cannot be kept in memory")
 
-// Tree is files that are the same in all calls: a copy in memory, which nothing can change. All
-// calls share it, and tools may. It has only regular files and directories, whose times are the
-// Unix epoch. It is safe for concurrent use.
+const tooLong = "with %s they are longer than %d bytes; leave out what the tool does not need"
+
+func unfit(format string, values ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{errTree}, values...)...)
+}
+
+// Tree is files that are the same in all calls: a copy in memory, which nothing can change. All calls share it, and
+// tools may. It has only regular files and directories, whose times are the Unix epoch. It is safe for concurrent use.
 type Tree struct {
 	root   *node
 	names  uint64 // how many nodes there are
@@ -39,16 +44,14 @@ type Tree struct {
 // node is a file or directory of a tree.
 type node struct {
 	name     string
-	path     string // relative to the tree; "." is its root
 	number   uint64 // in the tree, counted from 0
 	isDir    bool
 	content  []byte
 	children []*node // sorted by name
 }
 
-// NewTree copies all files below the root of fsys. It fails if there is anything but regular files
-// and directories, a name that guests could not use, or more than the bounds allow. The error wraps
-// [ErrTree] and names the file.
+// NewTree copies all files below the root of fsys. It fails if there is anything but regular files and directories, a
+// name that guests could not use, or more than the bounds allow. The error names the file.
 func NewTree(fsys fs.FS) (*Tree, error) {
 	t := &Tree{}
 	b := treeBuilder{fsys: fsys, tree: t, sum: sha256.New()}
@@ -60,12 +63,10 @@ func NewTree(fsys fs.FS) (*Tree, error) {
 	return t, nil
 }
 
-// Digest identifies the names and contents of all files: trees that guests can tell apart have
-// different digests.
+// Digest identifies the names and contents of all files: trees that guests can tell apart have different digests.
 func (t *Tree) Digest() [sha256.Size]byte { return t.digest }
 
-// treeBuilder copies files. It reads in the order of names, so that the digest does not depend on
-// anything else.
+// treeBuilder copies files. It reads in the order of names, so that the digest does not depend on anything else.
 type treeBuilder struct {
 	fsys  fs.FS
 	tree  *Tree
@@ -73,11 +74,11 @@ type treeBuilder struct {
 	sum   hash.Hash
 }
 
-func (b *treeBuilder) add(name, at string, isDir bool) (*node, error) {
+func (b *treeBuilder) add(name string, isDir bool) (*node, error) {
 	if b.tree.names == MaxTreeNames {
-		return nil, fmt.Errorf("%w: there are more than %d of them; leave out what the tool does not need", ErrTree, MaxTreeNames)
+		return nil, unfit("there are more than %d of them; leave out what the tool does not need", MaxTreeNames)
 	}
-	n := &node{name: name, path: at, number: b.tree.names, isDir: isDir}
+	n := &node{name: name, number: b.tree.names, isDir: isDir}
 	b.tree.names++
 	return n, nil
 }
@@ -92,25 +93,25 @@ func (b *treeBuilder) write(kind byte, name string, content []byte) {
 
 func (b *treeBuilder) directory(name, at string, depth int) (*node, error) {
 	if depth > maxTreeDepth {
-		return nil, fmt.Errorf("%w: %s is deeper than %d directories", ErrTree, shown(at), maxTreeDepth)
+		return nil, unfit("%s is deeper than %d directories", shown(at), maxTreeDepth)
 	}
-	dir, err := b.add(name, at, true)
+	dir, err := b.add(name, true)
 	if err != nil {
 		return nil, err
 	}
 	entries, err := fs.ReadDir(b.fsys, at)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrTree, err)
+		return nil, unfit("%w", err)
 	}
 	if len(entries) > maxEntries {
-		return nil, fmt.Errorf("%w: %s holds more than %d names, which is as many as a guest can list", ErrTree, shown(at), maxEntries)
+		return nil, unfit("%s holds more than %d names, which is as many as a guest can list", shown(at), maxEntries)
 	}
 	b.write('d', at, binary.LittleEndian.AppendUint64(nil, uint64(len(entries))))
 	// Not every file system sorts, or sorts by byte.
 	slices.SortFunc(entries, func(x, y fs.DirEntry) int { return strings.Compare(x.Name(), y.Name()) })
 	for i, entry := range entries {
 		if i > 0 && entries[i-1].Name() == entry.Name() {
-			return nil, fmt.Errorf("%w: %s has two files of the name %q", ErrTree, shown(at), entry.Name())
+			return nil, unfit("%s has two files of the name %q", shown(at), entry.Name())
 		}
 		child, err := b.entry(entry, path.Join(at, entry.Name()), depth)
 		if err != nil {
@@ -124,46 +125,46 @@ func (b *treeBuilder) directory(name, at string, depth int) (*node, error) {
 func (b *treeBuilder) entry(entry fs.DirEntry, at string, depth int) (*node, error) {
 	name := entry.Name()
 	if err := checkPath(name); err != nil || strings.Contains(name, "/") || isDots(name) || name == ".." {
-		return nil, fmt.Errorf("%w: the name of %s cannot be used in a guest's path", ErrTree, shown(at))
+		return nil, unfit("the name of %s cannot be used in a guest's path", shown(at))
 	}
-	switch kindOf(entry.Type()) {
-	case Directory:
+	switch entry.Type() {
+	case fs.ModeDir:
 		return b.directory(name, at, depth+1)
-	case Regular:
+	case 0:
 		return b.file(name, at)
 	}
-	return nil, fmt.Errorf("%w: %s is neither a regular file nor a directory", ErrTree, shown(at))
+	return nil, unfit("%s is neither a regular file nor a directory", shown(at))
 }
 
 func (b *treeBuilder) file(name, at string) (*node, error) {
-	n, err := b.add(name, at, false)
+	n, err := b.add(name, false)
 	if err != nil {
 		return nil, err
 	}
 	file, err := b.fsys.Open(at)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrTree, err)
+		return nil, unfit("%w", err)
 	}
 	defer file.Close()
 	info, err := file.Stat()
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrTree, err)
+		return nil, unfit("%w", err)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%w: %s is not a regular file", ErrTree, shown(at))
+		return nil, unfit("%s is not a regular file", shown(at))
 	}
 	left := MaxTreeBytes - b.bytes
 	if info.Size() > left {
-		return nil, fmt.Errorf("%w: with %s they are longer than %d bytes; leave out what the tool does not need", ErrTree, shown(at), MaxTreeBytes)
+		return nil, unfit(tooLong, shown(at), MaxTreeBytes)
 	}
 	var content bytes.Buffer
 	content.Grow(int(max(0, info.Size())) + bytes.MinRead)
 	// The size may have changed since, and not every file system tells it.
 	if _, err := content.ReadFrom(io.LimitReader(file, left+1)); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrTree, err)
+		return nil, unfit("%w", err)
 	}
 	if int64(content.Len()) > left {
-		return nil, fmt.Errorf("%w: with %s they are longer than %d bytes; leave out what the tool does not need", ErrTree, shown(at), MaxTreeBytes)
+		return nil, unfit(tooLong, shown(at), MaxTreeBytes)
 	}
 	n.content = slices.Clip(content.Bytes())
 	b.bytes += int64(len(n.content))
@@ -180,9 +181,8 @@ func (n *node) child(name string) *node {
 	return n.children[at]
 }
 
-// walk follows a path that guests wrote, which must have been checked. It never leaves the
-// directory that it starts in. The error is a sentinel of this package; [errno.Denied] means that the
-// path leaves.
+// walk follows a path that guests wrote, which must have been checked. It never leaves the directory that it starts in.
+// The error is a sentinel of this package; [errno.Denied] means that the path leaves.
 func (n *node) walk(name string) (*node, error) {
 	way := []*node{n}
 	for element := range strings.SplitSeq(name, "/") {
@@ -208,8 +208,7 @@ func (n *node) walk(name string) (*node, error) {
 	return way[len(way)-1], nil
 }
 
-// inTree finds where the path of a place in a tree leads. A change, which will be refused, may name
-// anything.
+// inTree finds where the path of a place in a tree leads. A change, which will be refused, may name anything.
 func (p place) inTree(changes bool) (place, error) {
 	found, err := p.node.walk(p.path)
 	p.node = found
@@ -222,18 +221,17 @@ func (p place) inTree(changes bool) (place, error) {
 	return place{}, p.err(err)
 }
 
-// describe returns the description of a node. Its inode numbers lie in a range that the view gives
-// to the mount.
+// describe returns the description of a node. Its inode numbers lie in a range that the view gives to the mount.
 func (n *node) describe(m *mount) Info {
 	epoch := time.Unix(0, 0)
 	return Info{Kind: n.kind(), Size: int64(len(n.content)), Inode: m.inode + n.number, Links: 1, Accessed: epoch, Modified: epoch, Changed: epoch}
 }
 
-func (n *node) kind() FileKind {
+func (n *node) kind() fs.FileMode {
 	if n.isDir {
-		return Directory
+		return fs.ModeDir
 	}
-	return Regular
+	return 0
 }
 
 func (n *node) entries(m *mount) []Entry {

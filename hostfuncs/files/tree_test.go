@@ -88,7 +88,6 @@ func TestTreeIsLikeAReadOnlyDirectory(t *testing.T) {
 			now := time.Now()
 			return nil, d.SetTimes(name, true, &now, nil)
 		},
-		"sync":       func(d *files.Dir, name string) (any, error) { return nil, d.Sync() },
 		"list":       func(d *files.Dir, _ string) (any, error) { return entriesOf(d) },
 		"list below": func(d *files.Dir, name string) (any, error) { return openedList(d, name) },
 	}
@@ -120,7 +119,7 @@ func TestTreeIsLikeAReadOnlyDirectory(t *testing.T) {
 			}
 			info, err := preopen(t, view, "/").Stat(fmt.Sprintf(name, mount), true)
 			require.NoError(t, err, name)
-			assert.Equal(t, where == "file", info.Kind == files.Regular, name)
+			assert.Equal(t, where == "file", info.Kind == fs.FileMode(0), name)
 		}
 	}
 	assert.False(t, w.outsideChanged())
@@ -131,7 +130,7 @@ func TestTreeIsLikeAReadOnlyDirectory(t *testing.T) {
 func seen(info files.Info) files.Info {
 	info.Inode, info.Links = 0, 0
 	info.Accessed, info.Modified, info.Changed = time.Time{}, time.Time{}, time.Time{}
-	if info.Kind == files.Directory {
+	if info.Kind == fs.ModeDir {
 		info.Size = 0
 	}
 	return info
@@ -219,8 +218,7 @@ func denied(err error) bool {
 	return ok && own.Denial != nil
 }
 
-// TestTreeNumbersFilesApart: each file of a view has an inode number of its own, which is the same in
-// every call.
+// TestTreeNumbersFilesApart: each file of a view has an inode number of its own, which is the same in every call.
 func TestTreeNumbersFilesApart(t *testing.T) {
 	w := newWorld(t, "f = x")
 	tree := must(files.NewTree(mapFS(treeFiles)))
@@ -267,7 +265,7 @@ func TestTreeReadsWhatItWasMadeOf(t *testing.T) {
 		var walk func(d *files.Dir, at string)
 		walk = func(d *files.Dir, at string) {
 			for _, entry := range must(d.ReadDir()) {
-				if entry.Kind == files.Regular {
+				if entry.Kind == fs.FileMode(0) {
 					found[path.Join(at, entry.Name)] = must(read(d, entry.Name))
 					continue
 				}
@@ -380,7 +378,7 @@ func TestTreeHasNoHost(t *testing.T) {
 	for name, m := range map[string]files.Mount{
 		"a host directory": {Guest: guestPath("/tool"), Tree: tree, Host: template(t, w.project)},
 		"an access":        {Guest: guestPath("/tool"), Tree: tree, Access: manifests.AccessReadWrite},
-		"a quota":          {Guest: guestPath("/tool"), Tree: tree, Quota: files.Quota{Files: 1}},
+		"a quota":          {Guest: guestPath("/tool"), Tree: tree, Quota: manifests.Quota{Files: 1}},
 		"no path":          {Tree: tree},
 		"an overlap":       {Guest: guestPath("/project/tool"), Tree: tree},
 	} {

@@ -44,9 +44,8 @@ type View struct {
 	added   manifests.Bytes // growth of the call's directories
 	handles map[handle]struct{}
 
-	// Inode numbers are private to the view. Those of mounts come first, in their order, so that a
-	// list of the mounts is the same in all calls. Directories above the mounts have them by guest
-	// path.
+	// Inode numbers are private to the view. Those of mounts come first, in their order, so that a list of the mounts
+	// is the same in all calls. Directories above the mounts have them by guest path.
 	inodes        fileMap[uint64]
 	virtualInodes map[string]uint64
 	lastInode     uint64
@@ -63,7 +62,7 @@ type mount struct {
 	inode              uint64   // of its directory, or of the tree's root; those of the tree's other files follow
 	outlined           bool     // the directory is that of a call, and there is none
 	writable           bool
-	quota              Quota
+	quota              manifests.Quota
 	requested, granted manifests.Access
 	cut, grant         string
 	tracker            *tracker // nil while the directory is missing, and for a tree
@@ -211,9 +210,8 @@ func (v *View) inode(info os.FileInfo) uint64 {
 	return n
 }
 
-// virtualInode returns the inode number of a directory above the mounts, or of a mount as a name in
-// one. Only if a directory is mounted twice does the second mount then have another number when it
-// is described.
+// virtualInode returns the inode number of a directory above the mounts, or of a mount as a name in one. Only if a
+// directory is mounted twice does the second mount then have another number when it is described.
 func (v *View) virtualInode(guest string) uint64 {
 	if m := v.mountAt(guest); m != nil {
 		return m.inode
@@ -236,27 +234,14 @@ func (v *View) nextInode() uint64 {
 func (v *View) describe(info os.FileInfo) Info {
 	d := detailsOf(info)
 	return Info{
-		Kind: kindOf(info.Mode()), Size: info.Size(), Inode: v.inode(info), Links: max(1, d.links),
+		Kind: info.Mode().Type(), Size: info.Size(), Inode: v.inode(info), Links: max(1, d.links),
 		Accessed: d.accessed, Modified: info.ModTime(), Changed: d.changed,
 	}
 }
 
 func (v *View) describeVirtual(guest string) Info {
 	epoch := time.Unix(0, 0)
-	return Info{Kind: Directory, Inode: v.virtualInode(guest), Links: 1, Accessed: epoch, Modified: epoch, Changed: epoch}
-}
-
-func kindOf(mode os.FileMode) FileKind {
-	switch mode.Type() {
-	case 0:
-		return Regular
-	case os.ModeDir:
-		return Directory
-	case os.ModeSymlink:
-		return Symlink
-	default:
-		return unknown
-	}
+	return Info{Kind: os.ModeDir, Inode: v.virtualInode(guest), Links: 1, Accessed: epoch, Modified: epoch, Changed: epoch}
 }
 
 // mountAt returns the mount with exactly this guest path, or nil.

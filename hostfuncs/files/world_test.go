@@ -20,17 +20,15 @@ import (
 
 const secret = "the secret"
 
-// world is a host: a granted directory "project" beside a directory "outside" that
-// was not granted.
+// world is a host: a granted directory "project" beside a directory "outside" that was not granted.
 type world struct {
 	t                     *testing.T
 	base, project, secret string
 	before                []string // outside
 }
 
-// newWorld builds the granted directory from lines: "name/" is a directory, "name =>
-// target" a symbolic link, "name = text" a file. In targets, OUT is the absolute path
-// of the outside.
+// newWorld builds the granted directory from lines: "name/" is a directory, "name => target" a symbolic link, "name =
+// text" a file. In targets, OUT is the absolute path of the outside.
 func newWorld(t *testing.T, tree ...string) *world {
 	t.Helper()
 	base := must(filepath.EvalSymlinks(t.TempDir()))
@@ -100,8 +98,7 @@ func preopen(t *testing.T, view *files.View, guest string) *files.Dir {
 	return nil
 }
 
-// snapshot describes a tree completely: names, modes, sizes, modification times, link
-// targets and contents.
+// snapshot describes a tree completely: names, modes, sizes, modification times, link targets and contents.
 func snapshot(t *testing.T, dir string) []string {
 	t.Helper()
 	var lines []string

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/manifests"
 )
 
@@ -121,7 +122,7 @@ func TestMixedAnswerThatFails(t *testing.T) {
 		Requests: []manifests.NetworkPermission{permission}, Grants: []manifests.NetworkGrant{grantOf(permission, "127.0.0.1/32")},
 		Resolver: newNames(t, map[string][]string{"mixed.example.com": {"10.0.0.7", "127.0.0.1"}}).resolver(),
 	})
-	require.ErrorIs(t, errOf(get(t, s, gone.at("mixed.example.com", "/"))), ErrIO)
+	require.ErrorIs(t, errOf(get(t, s, gone.at("mixed.example.com", "/"))), hostfuncs.ErrIO)
 	assert.Empty(t, s.Journal.Denials())
 }
 
@@ -189,8 +190,8 @@ func TestAttackStarAndLoopback(t *testing.T) {
 }
 
 func isInvalid(err error) bool {
-	failed, ok := err.(*Error)
-	return ok && failed.Kind == ErrInvalid
+	failed, ok := err.(*hostfuncs.Error)
+	return ok && failed.Kind == hostfuncs.ErrInvalid
 }
 
 // TestAddressesOfOnesOwn: what a grant names itself may be private.
@@ -276,10 +277,10 @@ func TestUnreachable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := must(parseURL(c.target))
-			permission := manifests.NetworkPermission{Host: l.host.String(), Schemes: []string{l.scheme}, Ports: []int{l.port}}
-			s := open(t, Options{Requests: everything(l.port), Grants: []manifests.NetworkGrant{grantOf(permission, "127.0.0.0/8")}, Resolver: c.resolver})
+			permission := manifests.NetworkPermission{Host: l.Host.String(), Schemes: []string{l.Scheme}, Ports: []int{l.Port}}
+			s := open(t, Options{Requests: everything(l.Port), Grants: []manifests.NetworkGrant{grantOf(permission, "127.0.0.0/8")}, Resolver: c.resolver})
 			_, err := get(t, s, c.target)
-			require.ErrorIs(t, err, ErrIO)
+			require.ErrorIs(t, err, hostfuncs.ErrIO)
 			assert.Equal(t, "request: network error: "+c.message, err.Error())
 			assert.Empty(t, s.Journal.Denials())
 			assert.Equal(t, "io", s.Journal.HostCalls()[0].Status)

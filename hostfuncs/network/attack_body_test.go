@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/manifests"
 )
 
@@ -72,13 +73,12 @@ func TestEncodedAnswersDoNotHideSecrets(t *testing.T) {
 			assert.Equal(t, "[secret API_KEY]", string(answer.Body), path)
 		}
 		for _, path := range []string{"/deflate", "/twice", "/lines"} {
-			require.ErrorIs(t, errOf(session.Do(t.Context(), Request{URL: s.at("127.0.0.1", path), Headers: headers})), ErrIO, path)
+			require.ErrorIs(t, errOf(session.Do(t.Context(), Request{URL: s.at("127.0.0.1", path), Headers: headers})), hostfuncs.ErrIO, path)
 		}
 	}
 }
 
-// TestEncodedAnswersArePassedOn is the control: without a secret, a tool gets what the server
-// sends, and can decode it.
+// TestEncodedAnswersArePassedOn is the control: without a secret, a tool gets what the server sends, and can decode it.
 func TestEncodedAnswersArePassedOn(t *testing.T) {
 	s := serve(t, plain, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Encoding", "deflate")
@@ -131,8 +131,8 @@ func TestAttackAnswersThatTakeLongToMask(t *testing.T) {
 	for attempt := 0; ; attempt++ {
 		session := open(t, options)
 		ctx, cancel := context.WithCancel(t.Context())
-		written.Add(MaxInFlight)
-		for range MaxInFlight {
+		written.Add(maxInFlight)
+		for range maxInFlight {
 			require.NoError(t, errOf(session.Send(ctx, Request{URL: s.at("127.0.0.1", "/")})))
 		}
 		written.Wait() // what is left to do is to mask
@@ -141,9 +141,9 @@ func TestAttackAnswersThatTakeLongToMask(t *testing.T) {
 		session.Close()
 		late := time.Since(ended)
 		failed := 0
-		for id := range MaxInFlight {
+		for id := range maxInFlight {
 			if _, err := session.Receive(t.Context(), id+1); err != nil {
-				require.ErrorIs(t, err, ErrUnavailable)
+				require.ErrorIs(t, err, hostfuncs.ErrUnavailable)
 				failed++
 			}
 		}
@@ -156,7 +156,7 @@ func TestAttackAnswersThatTakeLongToMask(t *testing.T) {
 	// The control: what is left to do takes far longer.
 	began := time.Now()
 	var masked sync.WaitGroup
-	for range min(MaxInFlight, 2*goruntime.GOMAXPROCS(0)) { // as many keep each processor busy
+	for range min(maxInFlight, 2*goruntime.GOMAXPROCS(0)) { // as many keep each processor busy
 		masked.Go(func() { set.Mask(body) })
 	}
 	masked.Wait()
@@ -197,7 +197,7 @@ func TestAttackOverhead(t *testing.T) {
 			read, err := io.Copy(io.Discard, answer.Body)
 			require.GreaterOrEqual(t, <-sent, int64(flood), "the attack must work on net/http's client: %v after %d bytes", err, read)
 			_, err = get(t, s.open(t), s.url())
-			require.ErrorIs(t, err, ErrIO)
+			require.ErrorIs(t, err, hostfuncs.ErrIO)
 			require.ErrorIs(t, err, errOverhead)
 			assert.Less(t, <-sent, int64(flood))
 		})

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/manifests"
 )
 
@@ -26,8 +27,7 @@ func answerCGI() error {
 	}))
 }
 
-// serveCGI is a server that has this test's program answer over CGI, which makes variables of the
-// headers' names.
+// serveCGI is a server that has this test's program answer over CGI, which makes variables of the headers' names.
 func serveCGI(t *testing.T) *server {
 	program := must(os.Executable())
 	handler := &cgi.Handler{Path: program, Dir: t.TempDir()}
@@ -36,9 +36,8 @@ func serveCGI(t *testing.T) *server {
 
 var spellingsOfKey = []string{"X_Api_Key", "x_api-key", "X.Api.Key", "X~Api*Key", "XApi_Key", "xa_pi-key"}
 
-// TestAttackHeaderInAnotherSpelling: a guest cannot put a key of its own in the place of the
-// operator's by a name that the server takes for the same, neither in its request nor in one that
-// is sent again after a redirect.
+// TestAttackHeaderInAnotherSpelling: a guest cannot put a key of its own in the place of the operator's by a name that
+// the server takes for the same, neither in its request nor in one that is sent again after a redirect.
 func TestAttackHeaderInAnotherSpelling(t *testing.T) {
 	s := serveCGI(t)
 	permission := s.permission("127.0.0.1")
@@ -153,7 +152,7 @@ func TestHeadersThatOverrideTheRequest(t *testing.T) {
 		"X-HTTP-Method-Override", "x-http-method", "X_Method_Override", "X-Original-URL", "X-Rewrite-URL", "X-Forwarded-Host", "Forwarded", "X-Host",
 		"X-Original-URI", "X-Forwarded-Path", "X_Forwarded_Server", "X-HTTP-Host-Override", "Destination", "Proxy", "Content_Length", "Transfer_Encoding",
 	} {
-		require.ErrorIs(t, errOf(session.Do(t.Context(), Request{Method: http.MethodPost, URL: s.at("127.0.0.1", "/"), Headers: [][2]string{{name, "DELETE"}}})), ErrInvalid, name)
+		require.ErrorIs(t, errOf(session.Do(t.Context(), Request{Method: http.MethodPost, URL: s.at("127.0.0.1", "/"), Headers: [][2]string{{name, "DELETE"}}})), hostfuncs.ErrInvalid, name)
 	}
 	assert.Zero(t, s.requests.Load())
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/manifests"
 )
 
@@ -126,7 +127,7 @@ func TestAttackList(t *testing.T) {
 		switch {
 		case isInvalid(err):
 			malformed++
-		case isKind(err, ErrIO): // names that nobody has
+		case isKind(err, hostfuncs.ErrIO): // names that nobody has
 			assert.Contains(t, err.Error(), "the host's name", target)
 		default:
 			denied(t, err)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/manifests"
 )
 
@@ -85,8 +86,7 @@ func TestAttackRedirectGranted(t *testing.T) {
 	assert.Equal(t, "GET "+first.at("127.0.0.1", "/"), s.Journal.HostCalls()[0].Target)
 }
 
-// TestAttackHeaderCrossHost: net/http drops Authorization when the host changes, and sends
-// everything else.
+// TestAttackHeaderCrossHost: net/http drops Authorization when the host changes, and sends everything else.
 func TestAttackHeaderCrossHost(t *testing.T) {
 	for _, kind := range []protocol{plain, secure} {
 		t.Run(string(kind), func(t *testing.T) {
@@ -213,7 +213,7 @@ func TestAttackRedirectLoop(t *testing.T) {
 
 	session := open(t, Options{Requests: everything(s.port), Grants: []manifests.NetworkGrant{grantOf(s.permission("127.0.0.1"))}})
 	_, err := get(t, session, s.at("127.0.0.1", "/"))
-	var failed *Error
+	var failed *hostfuncs.Error
 	require.ErrorAs(t, err, &failed)
 	assert.Equal(t, "http_redirects", failed.Limit)
 	assert.EqualValues(t, maxRedirects, failed.Value)
@@ -221,8 +221,7 @@ func TestAttackRedirectLoop(t *testing.T) {
 	assert.EqualValues(t, 1, session.Journal.Count())
 }
 
-// TestAttackRedirectURL: what a server sends as a location is read as strictly as what a
-// guest writes.
+// TestAttackRedirectURL: what a server sends as a location is read as strictly as what a guest writes.
 func TestAttackRedirectURL(t *testing.T) {
 	for _, location := range []string{
 		"http://user:pass@127.0.0.1/", "http://2130706433/", "http://0x7f.1/", "ftp://127.0.0.1/", "file:///etc/passwd",
@@ -233,7 +232,7 @@ func TestAttackRedirectURL(t *testing.T) {
 			w.WriteHeader(http.StatusFound)
 		})
 		session := open(t, Options{Requests: everything(s.port, 80), Grants: []manifests.NetworkGrant{grantOf(everything(s.port, 80)[0]), grantOf(s.permission("127.0.0.1"))}})
-		require.ErrorIs(t, errOf(get(t, session, s.at("127.0.0.1", "/"))), ErrIO, location)
+		require.ErrorIs(t, errOf(get(t, session, s.at("127.0.0.1", "/"))), hostfuncs.ErrIO, location)
 		assert.EqualValues(t, 1, s.requests.Load())
 	}
 }

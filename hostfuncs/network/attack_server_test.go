@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/manifests"
 )
 
@@ -98,7 +99,7 @@ func TestUnsetLimits(t *testing.T) {
 		require.NoError(t, errOf(get(t, session, s.at("127.0.0.1", "/"))))
 	}
 	_, err = get(t, session, s.at("127.0.0.1", "/"))
-	var failed *Error
+	var failed *hostfuncs.Error
 	require.ErrorAs(t, err, &failed)
 	assert.Equal(t, "http_calls", failed.Limit)
 	assert.EqualValues(t, DefaultCalls, failed.Value)
@@ -117,7 +118,7 @@ func TestBodyOfExactlyTheLimit(t *testing.T) {
 	assert.False(t, answer.Truncated)
 	assert.EqualValues(t, 2000, session.Journal.HostCalls()[0].Bytes)
 	_, err := session.Do(t.Context(), Request{Method: "POST", URL: s.at("127.0.0.1", "/"), Body: []byte("x")})
-	var failed *Error
+	var failed *hostfuncs.Error
 	require.ErrorAs(t, err, &failed)
 	assert.Equal(t, "http_bytes", failed.Limit)
 	assert.EqualValues(t, 1, s.requests.Load())
@@ -132,7 +133,7 @@ func TestAttackLargeHeader(t *testing.T) {
 			if kind == plain {
 				require.NoError(t, errOf(newUnguarded(t, nil).get(t, s.at("127.0.0.1", "/"))), "a client without a limit takes it")
 			}
-			require.ErrorIs(t, errOf(get(t, granted(t, s, Limits{}), s.at("127.0.0.1", "/"))), ErrIO)
+			require.ErrorIs(t, errOf(get(t, granted(t, s, Limits{}), s.at("127.0.0.1", "/"))), hostfuncs.ErrIO)
 		})
 	}
 }
@@ -173,10 +174,10 @@ func TestAttackSlowServer(t *testing.T) {
 					started := time.Now()
 					err := do()
 					assert.Less(t, time.Since(started), 2*time.Second, bound)
-					if name == "hints" && isKind(err, ErrIO) {
+					if name == "hints" && isKind(err, hostfuncs.ErrIO) {
 						continue // so many of them are no answer
 					}
-					require.ErrorIs(t, err, ErrDeadline, bound)
+					require.ErrorIs(t, err, hostfuncs.ErrDeadline, bound)
 					require.ErrorIs(t, err, context.DeadlineExceeded, bound)
 				}
 			})
@@ -217,12 +218,11 @@ func TestAttackSlowServerControl(t *testing.T) {
 }
 
 func isKind(err, kind error) bool {
-	failed, ok := err.(*Error)
+	failed, ok := err.(*hostfuncs.Error)
 	return ok && failed.Kind == kind
 }
 
-// TestAttackSwitchingProtocols: an answer that turns the connection into something else is
-// none.
+// TestAttackSwitchingProtocols: an answer that turns the connection into something else is none.
 func TestAttackSwitchingProtocols(t *testing.T) {
 	s := serve(t, plain, func(w http.ResponseWriter, _ *http.Request) {
 		conn, _, err := w.(http.Hijacker).Hijack()
@@ -231,7 +231,7 @@ func TestAttackSwitchingProtocols(t *testing.T) {
 			t.Cleanup(func() { conn.Close() })
 		}
 	})
-	require.ErrorIs(t, errOf(get(t, granted(t, s, Limits{}), s.at("127.0.0.1", "/"))), ErrIO)
+	require.ErrorIs(t, errOf(get(t, granted(t, s, Limits{}), s.at("127.0.0.1", "/"))), hostfuncs.ErrIO)
 }
 
 // TestAnswerHeaders: what a guest reads is text, in a fixed order, and about the answer.

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/manifests"
 )
@@ -103,7 +104,7 @@ func TestHostsAreNormalised(t *testing.T) {
 		assert.Equal(t, "example.com:"+strconv.Itoa(s.port), string(answer.Body))
 	}
 	for _, host := range []string{"example.com..", "e\u212aample.com", "\u212a.example.com"} { // the Kelvin sign is a k in lower case
-		require.ErrorIs(t, errOf(get(t, session, s.at(host, "/"))), ErrInvalid, host)
+		require.ErrorIs(t, errOf(get(t, session, s.at(host, "/"))), hostfuncs.ErrInvalid, host)
 	}
 }
 
@@ -178,7 +179,7 @@ func TestAttackCRLF(t *testing.T) {
 				request.URL = s.at("127.0.0.1", "/")
 			}
 			_, err := session.Do(t.Context(), request)
-			require.ErrorIs(t, err, ErrInvalid)
+			require.ErrorIs(t, err, hostfuncs.ErrInvalid)
 			assert.Zero(t, s.connections.Load())
 			for _, r := range err.Error() {
 				assert.Greater(t, r, rune(0x1f))

@@ -78,9 +78,8 @@ func BenchmarkDo(b *testing.B) {
 	})
 }
 
-// BenchmarkConnections is a request on a connection that a session has kept, and one on a new
-// connection, to a server in this process; over a network, a new one takes two round trips
-// more with TLS, and one without.
+// BenchmarkConnections is a request on a connection that a session has kept, and one on a new connection, to a server
+// in this process; over a network, a new one takes two round trips more with TLS, and one without.
 func BenchmarkConnections(b *testing.B) {
 	for _, kind := range []protocol{plain, secure} {
 		s := serve(b, kind, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "page") })

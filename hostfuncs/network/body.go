@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -71,10 +72,10 @@ func (g *gunzip) Read(p []byte) (n int, err error) {
 }
 
 // receive reads the response for the guest.
-func (e *exchange) receive(answer *http.Response) *Error {
+func (e *exchange) receive(answer *http.Response) *hostfuncs.Error {
 	defer answer.Body.Close()
 	if e.client.hidesSecrets(answer) {
-		return &Error{Op: "request", Kind: ErrIO, Message: "the server encodes its response in a way that the host cannot decode"}
+		return ioProblem("the server encodes its response in a way that the host cannot decode", nil)
 	}
 	body, truncated, err := e.readBody(answer.Body)
 	if err != nil {

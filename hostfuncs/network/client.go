@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
@@ -16,10 +17,9 @@ import (
 type Client struct {
 	permission *effective
 	decisions  []tool.Decision
-	secrets    Secrets // nil for none
+	secrets    secretValues // nil for none
 	resolver   *net.Resolver
 	logger     *slog.Logger
-	now        func() time.Time
 	running    inFlight
 }
 
@@ -28,7 +28,7 @@ type Client struct {
 func New(options Options) (*Client, error) {
 	permission, err := readPermission(options)
 	if err != nil {
-		return nil, &Error{Op: "new", Kind: ErrInvalid, Message: err.Error(), cause: err}
+		return nil, &hostfuncs.Error{Op: "new", Kind: hostfuncs.ErrInvalid, Message: err.Error(), Cause: err}
 	}
 	c := &Client{
 		permission: permission,
@@ -36,14 +36,10 @@ func New(options Options) (*Client, error) {
 		secrets:    options.Secrets,
 		resolver:   options.Resolver,
 		logger:     options.Logger,
-		now:        options.Now,
 		running:    inFlight{closed: "the tool is being closed"},
 	}
 	if c.logger == nil {
 		c.logger = slog.New(slog.DiscardHandler)
-	}
-	if c.now == nil {
-		c.now = time.Now
 	}
 	return c, nil
 }
@@ -51,16 +47,15 @@ func New(options Options) (*Client, error) {
 // Decisions returns the decision on each request of the manifest, in the manifest's order.
 func (c *Client) Decisions() []tool.Decision { return c.decisions }
 
-// Reaches reports whether the tool may send any request with one of the schemes and ports to a host.
-// Without schemes it is https, and without ports each scheme's own. It ignores the addresses to which
-// requests connect.
+// Reaches reports whether the tool may send any request with one of the schemes and ports to a host. Without schemes it
+// is https, and without ports each scheme's own. It ignores the addresses to which requests connect.
 func (c *Client) Reaches(host string, schemes []string, ports []int) bool {
 	origin, err := readRule(manifests.NetworkPermission{Host: host, Schemes: schemes, Ports: ports})
 	return err == nil && c.permission.reaches(origin)
 }
 
 // Close cancels the requests of all sessions and waits for them. Later requests fail with
-// [ErrUnavailable]. Close may be called more than once. Open sessions keep their idle connections
+// [hostfuncs.ErrUnavailable]. Close may be called more than once. Open sessions keep their idle connections
 // until they are closed, but at most for a few seconds.
 func (c *Client) Close() error {
 	c.running.close()
@@ -98,21 +93,20 @@ type Options struct {
 	Deny     []manifests.Deny // those of other kinds are ignored
 	// NoNetwork is the name of the profile that denies all network access, if any.
 	NoNetwork string
-	Secrets   Secrets          // nil: none
-	Resolver  *net.Resolver    // nil: the system's resolver
-	Logger    *slog.Logger     // for causes that hold addresses; nil: they are dropped
-	Now       func() time.Time // nil: time.Now
+	Secrets   secretValues  // nil: none; a [secrets.Set]
+	Resolver  *net.Resolver // nil: the system's resolver
+	Logger    *slog.Logger  // for causes that hold addresses; nil: they are dropped
 }
 
-// Secrets injects secrets into requests and masks them in responses. Implementations must be safe
+// secretValues injects secrets into requests and masks them in responses. Implementations must be safe
 // for concurrent use.
-type Secrets interface {
+type secretValues interface {
 	// Places returns where secrets go in requests to an origin. A guest may not set these
 	// headers itself, nor any header for which [permission.FoldHeader] returns the same name.
-	Places(scheme string, host permission.Host, port int) []manifests.SecretPlace
+	Places(origin permission.Origin) []manifests.SecretPlace
 	// Unsent returns receipts for the secrets that the operator granted for the host and that Inject does not
 	// put into requests to the origin.
-	Unsent(scheme string, host permission.Host, port int) []tool.Denial
+	Unsent(origin permission.Origin) []tool.Denial
 	// Inject puts the secrets of the request's origin into its header, its query or its
 	// body, and returns the body. It is called once for each hop, after the permission has
 	// allowed that hop. The text of its error is shown to the guest.

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/manifests"
 )
 
@@ -24,11 +25,11 @@ func TestDeadlineOfTheContext(t *testing.T) {
 	session := granted(t, s, Limits{})
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	require.ErrorIs(t, errOf(session.Do(ctx, Request{URL: s.at("127.0.0.1", "/")})), ErrDeadline)
+	require.ErrorIs(t, errOf(session.Do(ctx, Request{URL: s.at("127.0.0.1", "/")})), hostfuncs.ErrDeadline)
 
 	caused, stop := context.WithCancelCause(t.Context())
 	time.AfterFunc(50*time.Millisecond, func() { stop(fmt.Errorf("the call: %w", context.DeadlineExceeded)) })
-	require.ErrorIs(t, errOf(session.Do(caused, Request{URL: s.at("127.0.0.1", "/")})), ErrDeadline, "a deadline that the caller keeps itself")
+	require.ErrorIs(t, errOf(session.Do(caused, Request{URL: s.at("127.0.0.1", "/")})), hostfuncs.ErrDeadline, "a deadline that the caller keeps itself")
 	assert.Equal(t, "deadline", session.Journal.HostCalls()[1].Status)
 }
 
@@ -69,7 +70,7 @@ func TestConnectKeepsTheName(t *testing.T) {
 
 	permission.Host, grant.Host = "other.test", "other.test"
 	session = open(t, Options{Requests: []manifests.NetworkPermission{permission}, Grants: []manifests.NetworkGrant{grant}})
-	require.ErrorIs(t, errOf(get(t, session, "https://other.test/")), ErrIO, "the certificate is not one for this name")
+	require.ErrorIs(t, errOf(get(t, session, "https://other.test/")), hostfuncs.ErrIO, "the certificate is not one for this name")
 }
 
 // TestAuthoritiesAreForTheirHost: who is trusted for one host is not for another.
@@ -83,6 +84,6 @@ func TestAuthoritiesAreForTheirHost(t *testing.T) {
 	})
 	require.NoError(t, errOf(get(t, session, s.at("example.com", "/"))))
 	_, err := get(t, session, s.at("127.0.0.1", "/"))
-	require.ErrorIs(t, err, ErrIO)
+	require.ErrorIs(t, err, hostfuncs.ErrIO)
 	assert.Contains(t, err.Error(), "certificate")
 }

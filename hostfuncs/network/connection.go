@@ -31,10 +31,9 @@ var (
 	errOverhead   = errors.New("the server sends too many bytes that yield no body")
 )
 
-// connection carries requests to one server over HTTP/1.1, one at a time. It belongs to one
-// session. It is read only by a request that waits for a response and, while it is idle, by one
-// goroutine that closes it on the first byte. The connections of net/http are not used because they
-// read all the time, and write unsolicited data to the process's log.
+// connection carries requests to one server over HTTP/1.1, one at a time. It belongs to one session. It is read only by
+// a request that waits for a response and, while it is idle, by one goroutine that closes it on the first byte. The
+// connections of net/http are not used because they read all the time, and write unsolicited data to the process's log.
 type connection struct {
 	raw    net.Conn // for closing and deadlines; closing TLS may wait for the server
 	stream net.Conn // for reading and writing

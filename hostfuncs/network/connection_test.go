@@ -11,10 +11,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/hostfuncs"
 )
 
-// TestConnectionsAreOfOneSession: the requests of a call share connections, and those of two
-// calls never do.
+// TestConnectionsAreOfOneSession: the requests of a call share connections, and those of two calls never do.
 func TestConnectionsAreOfOneSession(t *testing.T) {
 	for _, kind := range []protocol{plain, secure} {
 		t.Run(string(kind), func(t *testing.T) {
@@ -36,8 +37,7 @@ func TestConnectionsAreOfOneSession(t *testing.T) {
 	}
 }
 
-// TestConnectionsEnd: a connection is closed when its call ends, and before that when it has
-// not been used for a while.
+// TestConnectionsEnd: a connection is closed when its call ends, and before that when it has not been used for a while.
 func TestConnectionsEnd(t *testing.T) {
 	for name, end := range map[string]func(*Session){
 		"session": (*Session).Close,
@@ -89,7 +89,7 @@ func TestClosedConnection(t *testing.T) {
 				assert.EqualValues(t, 2, connections.Load())
 				return
 			}
-			require.ErrorIs(t, err, ErrIO)
+			require.ErrorIs(t, err, hostfuncs.ErrIO)
 			assert.EqualValues(t, 2, requests.Load())
 			assert.EqualValues(t, 1, connections.Load())
 		})
@@ -138,7 +138,7 @@ func TestInformationalAnswers(t *testing.T) {
 	for name, test := range map[string]struct {
 		hints int
 		kind  error
-	}{"some": {20, nil}, "a flood": {maxAnswerHeaderSize / len(hint), ErrIO}} {
+	}{"some": {20, nil}, "a flood": {maxAnswerHeaderSize / len(hint), hostfuncs.ErrIO}} {
 		t.Run(name, func(t *testing.T) {
 			s := serveRaw(t, func(conn net.Conn) {
 				if _, err := http.ReadRequest(bufio.NewReader(conn)); err != nil {
@@ -168,7 +168,7 @@ func TestOnlyHTTP2(t *testing.T) {
 		conn.Write(frame(frameSettings, 0, 0, ""))
 		io.ReadFull(conn, make([]byte, 24)) // the preface, which it is not
 	}, "h2")
-	require.ErrorIs(t, errOf(get(t, s.open(t), s.url())), ErrIO)
+	require.ErrorIs(t, errOf(get(t, s.open(t), s.url())), hostfuncs.ErrIO)
 }
 
 // TestIdleConnectionsAreBounded: a session keeps few, the latest.

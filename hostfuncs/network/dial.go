@@ -29,10 +29,10 @@ func (c *Client) dial(ctx context.Context, l *location, to *reach) (*connection,
 	if err != nil {
 		return nil, err
 	}
-	if l.scheme == "http" {
+	if l.Scheme == "http" {
 		return newConnection(raw, raw), nil
 	}
-	secure, err := handshake(ctx, raw, l.host.String(), to)
+	secure, err := handshake(ctx, raw, l.Host.String(), to)
 	if err != nil {
 		return nil, errors.Join(err, raw.Close())
 	}
@@ -42,7 +42,7 @@ func (c *Client) dial(ctx context.Context, l *location, to *reach) (*connection,
 // connect connects to one of the host's addresses. It checks each address immediately before
 // connecting to it, no matter how and when the address was resolved.
 func (c *Client) connect(ctx context.Context, l *location, to *reach) (net.Conn, error) {
-	address := net.JoinHostPort(l.host.String(), strconv.Itoa(l.port))
+	address := net.JoinHostPort(l.Host.String(), strconv.Itoa(l.Port))
 	if to.connect.IsValid() {
 		address = to.connect.String()
 	}
@@ -99,8 +99,7 @@ func (a *attempts) check(known *ranges, to *reach, address string) error {
 	return errRefused
 }
 
-// failure returns the reason why there is no connection: the first [refusal] if no address was
-// allowed, else err.
+// failure returns the reason why there is no connection: the first [refusal] if no address was allowed, else err.
 func (a *attempts) failure(err error) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -111,14 +110,14 @@ func (a *attempts) failure(err error) error {
 }
 
 // maxIdleConnections is the number of idle connections that a session keeps for later requests.
-const maxIdleConnections = MaxInFlight
+const maxIdleConnections = maxInFlight
 
 // roundTrip sends a request on an idle or a new connection. The body of the response must be
 // closed. Requests with different reaches do not share connections, since an idle connection may go
 // to an address that only another request's grant allows.
 func (s *Session) roundTrip(ctx context.Context, l *location, request *http.Request) (*http.Response, error) {
 	to, reached := s.client.permission.reach(l, request.Method)
-	key := fmt.Sprintf("%s %s %d %s", l.scheme, l.host, l.port, reached)
+	key := fmt.Sprintf("%s %s %d %s", l.Scheme, l.Host, l.Port, reached)
 	for {
 		c := s.takeIdle(key)
 		isNew := c == nil

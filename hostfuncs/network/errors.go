@@ -5,83 +5,46 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"net"
-	"strings"
 	"syscall"
 
-	"github.com/caisson-run/caisson/tool"
+	"github.com/caisson-run/caisson/hostfuncs"
 )
 
-// The kinds of failure. Every error from this package matches exactly one of them with
-// errors.Is. [ErrDeadline] also matches [context.DeadlineExceeded].
-var (
-	ErrDenied      = errors.New("permission denied")                         // by a permission; there is a receipt
-	ErrInvalid     = errors.New("invalid request")                           // the guest's mistake; from New, the operator's
-	ErrLimit       = errors.New("limit reached")                             // Error.Limit says which
-	ErrDeadline    = fmt.Errorf("out of time: %w", context.DeadlineExceeded) // of the call, the request or this package
-	ErrIO          = errors.New("network error")                             // the server or the connection failed
-	ErrUnavailable = errors.New("not available")                             // closed, or the call was cancelled
-)
-
-// Error is the failure of one request. Its text is safe to show to a guest: it holds no
-// address that the guest did not name, no path of the host and no secret. The text of an error from
-// [New] is for the operator.
-type Error struct {
-	Op      string // "new", "request" or "receive"
-	Kind    error  // one of the sentinels of this package
-	Message string // one sentence
-	// Denial is the receipt if Kind is [ErrDenied], else nil.
-	Denial *tool.Denial
-	// Limit is the name of the limit and Value its value, if Kind is [ErrLimit]. The name is
-	// "http_calls", "http_bytes", "http_redirects" or "http_in_flight".
-	Limit string
-	Value int64
-
-	// cause is the underlying error. Its text may hold addresses and is for the operator.
-	cause error
+func invalid(message string) *hostfuncs.Error {
+	return &hostfuncs.Error{Op: "request", Kind: hostfuncs.ErrInvalid, Message: message}
 }
 
-// Error returns the operation, the kind and the message, never the text of the cause.
-func (e *Error) Error() string {
-	return strings.Join([]string{e.Op, e.Kind.Error(), e.Message}, ": ")
+func ioProblem(message string, cause error) *hostfuncs.Error {
+	return &hostfuncs.Error{Op: "request", Kind: hostfuncs.ErrIO, Message: message, Cause: cause}
 }
 
-// Unwrap returns the kind and the cause. The text of the cause is for the operator only.
-func (e *Error) Unwrap() []error {
-	if e.cause == nil {
-		return []error{e.Kind}
-	}
-	return []error{e.Kind, e.cause}
+func limit(name string, value int64, message string) *hostfuncs.Error {
+	return &hostfuncs.Error{Op: "request", Kind: hostfuncs.ErrLimit, Limit: name, Value: value, Message: message}
 }
 
-func invalid(message string) *Error { return &Error{Op: "request", Kind: ErrInvalid, Message: message} }
-
-func limit(name string, value int64, message string) *Error {
-	return &Error{Op: "request", Kind: ErrLimit, Limit: name, Value: value, Message: message}
-}
-
-// status returns the failure's status for the record of host calls.
-func (e *Error) status() string {
+// statusOf returns the failure's status for the record of host calls.
+func statusOf(e *hostfuncs.Error) string {
 	return map[error]string{
-		ErrDenied: "denied", ErrInvalid: "invalid", ErrLimit: "limit", ErrDeadline: "deadline", ErrUnavailable: "unavailable", ErrIO: "io",
+		hostfuncs.ErrDenied: "denied", hostfuncs.ErrInvalid: "invalid", hostfuncs.ErrLimit: "limit",
+		hostfuncs.ErrDeadline: "deadline", hostfuncs.ErrUnavailable: "unavailable", hostfuncs.ErrIO: "io",
 	}[e.Kind]
 }
 
 // failure converts an I/O error into one that a guest may see.
-func failure(ctx context.Context, err error) *Error {
-	failed := &Error{Op: "request", Kind: ErrIO, cause: err}
+func failure(ctx context.Context, err error) *hostfuncs.Error {
+	failed := &hostfuncs.Error{Op: "request", Kind: hostfuncs.ErrIO, Cause: err}
 	if ended := context.Cause(ctx); ended != nil {
-		failed.cause = errors.Join(ended, err)
+		failed.Cause = errors.Join(ended, err)
 		if errors.Is(ended, context.DeadlineExceeded) {
-			failed.Kind, failed.Message = ErrDeadline, "the request timed out"
+			failed.Kind, failed.Message = hostfuncs.ErrDeadline, "the request timed out"
 		} else {
-			failed.Kind, failed.Message = ErrUnavailable, "the request was cancelled"
+			failed.Kind, failed.Message = hostfuncs.ErrUnavailable, "the request was cancelled"
 		}
 		return failed
 	}
 	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
-		failed.Kind, failed.Message = ErrDeadline, "the server did not answer in time"
+		failed.Kind, failed.Message = hostfuncs.ErrDeadline, "the server did not answer in time"
 		return failed
 	}
 	failed.Message = ioMessage(err)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/internal/journal"
 	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/tool"
@@ -43,13 +44,13 @@ type exchange struct {
 	// done is closed when the fields below are set.
 	done     chan struct{}
 	response Response
-	failed   *Error
+	failed   *hostfuncs.Error
 }
 
 // begin counts and checks a request, and returns an exchange that is ready to run.
 func (s *Session) begin(ctx context.Context, request Request) (*exchange, error) {
-	e := &exchange{session: s, client: s.client, target: "an invalid request", started: s.client.now(), done: make(chan struct{})}
-	var failed *Error
+	e := &exchange{session: s, client: s.client, target: "an invalid request", started: time.Now(), done: make(chan struct{})}
+	var failed *hostfuncs.Error
 	e.entry, failed = s.admit(e.started)
 	if failed == nil {
 		failed = e.prepare(ctx, request)
@@ -61,7 +62,7 @@ func (s *Session) begin(ctx context.Context, request Request) (*exchange, error)
 	return e, nil
 }
 
-func (e *exchange) prepare(ctx context.Context, request Request) *Error {
+func (e *exchange) prepare(ctx context.Context, request Request) *hostfuncs.Error {
 	if err := e.read(request); err != nil {
 		return invalid(err.Error())
 	}
@@ -113,12 +114,12 @@ func (e *exchange) read(request Request) error {
 
 // checkPlaces denies the guest's headers that are in the place of a secret, and those that a server
 // may mistake for one.
-func (e *exchange) checkPlaces() *Error {
+func (e *exchange) checkPlaces() *hostfuncs.Error {
 	if e.client.secrets == nil {
 		return nil
 	}
 	to := e.hop.location
-	for _, place := range e.client.secrets.Places(to.scheme, to.host, to.port) {
+	for _, place := range e.client.secrets.Places(to.Origin) {
 		for name := range e.hop.header {
 			if place.Header != "" && permission.FoldHeader(name) == permission.FoldHeader(place.Header) {
 				rule := fmt.Sprintf("the host fills in the header %s for %s; the tool may not", http.CanonicalHeaderKey(place.Header), hostText(to))
@@ -129,7 +130,7 @@ func (e *exchange) checkPlaces() *Error {
 	return nil
 }
 
-func (e *exchange) enter() *Error {
+func (e *exchange) enter() *hostfuncs.Error {
 	failed := e.session.running.enter(e)
 	if failed == nil {
 		if failed = e.client.running.enter(e); failed != nil {
@@ -152,7 +153,7 @@ func (e *exchange) run() {
 	e.hop.body = nil // free it: the response may be received much later
 }
 
-func (e *exchange) exchange() *Error {
+func (e *exchange) exchange() *hostfuncs.Error {
 	for redirects := 0; ; redirects++ {
 		answer, failed := e.send()
 		if failed != nil {
@@ -173,7 +174,7 @@ func (e *exchange) exchange() *Error {
 }
 
 // send sends one allowed hop, with the secrets of its origin.
-func (e *exchange) send() (*http.Response, *Error) {
+func (e *exchange) send() (*http.Response, *hostfuncs.Error) {
 	if e.from != nil { // the first hop's body is already reserved
 		if failed := e.session.takeAll(len(e.hop.body)); failed != nil {
 			return nil, failed
@@ -195,7 +196,7 @@ func (e *exchange) send() (*http.Response, *Error) {
 	return answer, nil
 }
 
-func (e *exchange) request() (*http.Request, *Error) {
+func (e *exchange) request() (*http.Request, *hostfuncs.Error) {
 	target := e.hop.location.url
 	request := (&http.Request{Method: e.hop.method, URL: &target, Header: e.hop.header.Clone()}).WithContext(e.ctx)
 	if request.Header.Get("User-Agent") == "" {
@@ -204,10 +205,10 @@ func (e *exchange) request() (*http.Request, *Error) {
 	body := e.hop.body
 	if e.client.secrets != nil {
 		to := e.hop.location
-		if len(e.client.secrets.Places(to.scheme, to.host, to.port)) > 0 {
+		if len(e.client.secrets.Places(to.Origin)) > 0 {
 			wholeAnswer(request.Header)
 		}
-		for _, receipt := range e.client.secrets.Unsent(to.scheme, to.host, to.port) {
+		for _, receipt := range e.client.secrets.Unsent(to.Origin) {
 			e.session.Journal.Deny(receipt, nil)
 		}
 		var err error
@@ -224,15 +225,15 @@ func (e *exchange) request() (*http.Request, *Error) {
 }
 
 // finish writes the record of the request.
-func (e *exchange) finish(failed *Error) {
+func (e *exchange) finish(failed *hostfuncs.Error) {
 	e.failed = failed
 	call := tool.HostCall{
-		Kind: requestKind, Began: e.started, Target: e.target, Bytes: e.bytes, Duration: e.client.now().Sub(e.started),
+		Kind: requestKind, Began: e.started, Target: e.target, Bytes: e.bytes, Duration: time.Since(e.started),
 		Allowed: e.allowed, Status: strings.Join(e.statuses, "→"),
 	}
 	if failed != nil {
-		call.Status = failed.status()
-		call.Allowed = e.allowed && failed.Kind != ErrDenied
+		call.Status = statusOf(failed)
+		call.Allowed = e.allowed && failed.Kind != hostfuncs.ErrDenied
 	}
 	e.session.Journal.Change(e.entry, func(listed *tool.HostCall) { *listed = call })
 }
@@ -246,20 +247,20 @@ func (e *exchange) result() (Response, error) {
 }
 
 // deny keeps a receipt for the hop and returns an error with it.
-func (e *exchange) deny(denial tool.Denial) *Error {
+func (e *exchange) deny(denial tool.Denial) *hostfuncs.Error {
 	denial.Value = e.client.shown(e.hop.location)
 	if e.from != nil {
-		denial.Rule += fmt.Sprintf(" (%s redirected there)", originText(e.from.host, e.from.endpoint()))
+		denial.Rule += fmt.Sprintf(" (%s redirected there)", e.from.Origin)
 	}
 	if allow := string(denial.Allow.Manifest) + "\n" + string(denial.Allow.Grant); e.client.maskText(allow) != allow {
 		denial.Allow = tool.Allow{} // a server redirected to a path that holds a secret
 	}
 	e.session.Journal.Deny(denial, nil)
-	return &Error{Op: "request", Kind: ErrDenied, Message: denial.Rule, Denial: &denial}
+	return &hostfuncs.Error{Op: "request", Kind: hostfuncs.ErrDenied, Message: denial.Rule, Denial: &denial}
 }
 
 // authorize checks the hop against the permission.
-func (e *exchange) authorize() *Error {
+func (e *exchange) authorize() *hostfuncs.Error {
 	if p := e.client.permission; !p.allows(e.hop.location, e.hop.method) {
 		return e.deny(p.receipt(e.hop.location, e.hop.method))
 	}
@@ -268,12 +269,12 @@ func (e *exchange) authorize() *Error {
 }
 
 // ioError logs the cause for the operator and returns the error that the guest may see.
-func (e *exchange) ioError(err error) *Error {
+func (e *exchange) ioError(err error) *hostfuncs.Error {
 	if why, refused := errors.AsType[*refusal](err); refused && e.ctx.Err() == nil {
 		e.client.log(e.ctx, slog.LevelWarn, "no address may be connected to", e.target, err)
 		return e.deny(e.client.permission.addressReceipt(e.hop.location, e.hop.method, why))
 	}
 	failed := failure(e.ctx, err)
-	e.client.log(e.ctx, slog.LevelDebug, "a network request failed", e.target, failed.cause)
+	e.client.log(e.ctx, slog.LevelDebug, "a network request failed", e.target, failed.Cause)
 	return failed
 }

@@ -67,8 +67,7 @@ func isFieldValue(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
 
-// isTransport reports whether a header controls the transport of a message, which is up to the
-// host.
+// isTransport reports whether a header controls the transport of a message, which is up to the host.
 func isTransport(name string) bool {
 	name = permission.FoldHeader(name)
 	hop := []string{
@@ -88,9 +87,8 @@ func isOverride(name string) bool {
 	}, permission.FoldHeader(name))
 }
 
-// wholeAnswer removes the headers that request a part of a response, since a secret that is split
-// between parts is not found. A server may ignore these headers anyway. Some servers still accept
-// the old name, Request-Range.
+// wholeAnswer removes the headers that request a part of a response, since a secret that is split between parts is not
+// found. A server may ignore these headers anyway. Some servers still accept the old name, Request-Range.
 func wholeAnswer(header http.Header) {
 	for name := range header {
 		if slices.Contains([]string{"range", "requestrange", "ifrange"}, permission.FoldHeader(name)) {

@@ -98,9 +98,7 @@ func readPermission(options Options) (*effective, error) {
 
 // withoutTunnels removes the methods that cannot be granted. CONNECT makes a connection whose
 // content no permission can check, and TRACE reveals the secrets injected into a request.
-func withoutTunnels(methods []string) []string {
-	return slices.DeleteFunc(methods, isTunnel)
-}
+func withoutTunnels(methods []string) []string { return slices.DeleteFunc(methods, isTunnel) }
 
 func isTunnel(method string) bool { return method == "CONNECT" || method == "TRACE" }
 
@@ -217,8 +215,7 @@ func (p *effective) denied(l *location, method string) *denial {
 	return nil
 }
 
-// reach returns the addresses that an allowed request may connect to, and a key that is equal for
-// equal reaches.
+// reach returns the addresses that an allowed request may connect to, and a key that is equal for equal reaches.
 func (p *effective) reach(l *location, method string) (*reach, string) {
 	if !p.isSpecial {
 		return &reach{}, ""

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
@@ -133,11 +134,11 @@ func (c *cosmos) options() Options {
 // originSecrets gives each origin a secret that says which it is for.
 type originSecrets struct{}
 
-func (originSecrets) Places(string, permission.Host, int) []manifests.SecretPlace {
+func (originSecrets) Places(permission.Origin) []manifests.SecretPlace {
 	return []manifests.SecretPlace{{Header: "X-Secret"}}
 }
 
-func (originSecrets) Unsent(string, permission.Host, int) []tool.Denial { return nil }
+func (originSecrets) Unsent(permission.Origin) []tool.Denial { return nil }
 
 func (originSecrets) Inject(request *http.Request, body []byte) ([]byte, error) {
 	request.Header.Set("X-Secret", request.URL.Host)
@@ -210,9 +211,8 @@ func refMayDial(o Options, to netip.AddrPort) bool {
 	})
 }
 
-// TestPropertyNothingArrivesWhereItMayNot: whatever the policy, the names and the redirects,
-// a request arrives only where the reference says that it may, and carries nothing that
-// belongs to another origin.
+// TestPropertyNothingArrivesWhereItMayNot: whatever the policy, the names and the redirects, a request arrives only
+// where the reference says that it may, and carries nothing that belongs to another origin.
 func TestPropertyNothingArrivesWhereItMayNot(t *testing.T) {
 	const cases = 1500
 	seed := uint64(time.Now().UnixNano())
@@ -237,10 +237,10 @@ func TestPropertyNothingArrivesWhereItMayNot(t *testing.T) {
 			switch {
 			case err == nil:
 				answered++
-			case isKind(err, ErrDenied):
+			case isKind(err, hostfuncs.ErrDenied):
 				refused++
 			default:
-				require.True(t, isKind(err, ErrLimit) || isKind(err, ErrIO), "%v", err)
+				require.True(t, isKind(err, hostfuncs.ErrLimit) || isKind(err, hostfuncs.ErrIO), "%v", err)
 			}
 			c.mu.Lock()
 			checkArrivals(t, options, target, c.arrived[from:])

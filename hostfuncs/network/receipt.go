@@ -13,8 +13,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// receipt returns a receipt with the reason why a request was denied and what would allow it. Its
-// Value is not set.
+// receipt returns a receipt with the reason why a request was denied and what would allow it. Its Value is not set.
 func (p *effective) receipt(l *location, method string) tool.Denial {
 	refused := tool.Denial{Permission: "network"}
 	if d := p.denied(l, method); d != nil {
@@ -37,8 +36,7 @@ func (p *effective) receipt(l *location, method string) tool.Denial {
 	return refused
 }
 
-// gap is the set of properties in which a request does not match a rule. A rule with a smaller gap
-// is closer.
+// gap is the set of properties in which a request does not match a rule. A rule with a smaller gap is closer.
 type gap uint8
 
 const (
@@ -50,7 +48,7 @@ const (
 
 func (r *rule) gap(l *location, method string) gap {
 	var differs gap
-	if !r.host.Matches(l.host) {
+	if !r.host.Matches(l.Host) {
 		differs |= gapHost
 	}
 	if !r.allowsEndpoint(l) {
@@ -103,7 +101,7 @@ func (p *effective) ruleText(asked, given candidate, l *location, method string)
 
 // hostText returns the host, if it is short enough for a sentence.
 func hostText(l *location) string {
-	if host := l.host.String(); len(host) <= 100 {
+	if host := l.Host.String(); len(host) <= 100 {
 		return host
 	}
 	return "this host"
@@ -112,7 +110,7 @@ func hostText(l *location) string {
 func (g gap) text(l *location, method string) string {
 	var parts []string
 	if g&gapEndpoint != 0 {
-		parts = append(parts, fmt.Sprintf("%s on port %d", l.scheme, l.port))
+		parts = append(parts, fmt.Sprintf("%s on port %d", l.Scheme, l.Port))
 	}
 	if g&gapMethod != 0 {
 		parts = append(parts, method)
@@ -128,11 +126,11 @@ func (g gap) text(l *location, method string) string {
 // need returns the smallest permission that closes the gap, or false if it cannot be written or
 // should not be suggested.
 func (p *effective) need(c candidate, l *location, method string) (manifests.NetworkPermission, bool) {
-	wanted := manifests.NetworkPermission{Host: l.host.String(), Methods: []string{method}, Schemes: []string{l.scheme}}
-	if l.port != defaultPort(l.scheme) {
-		wanted.Ports = []int{l.port}
+	wanted := manifests.NetworkPermission{Host: l.Host.String(), Methods: []string{method}, Schemes: []string{l.Scheme}}
+	if l.Port != permission.DefaultPort(l.Scheme) {
+		wanted.Ports = []int{l.Port}
 	}
-	if address := l.host.Address(); address.IsValid() {
+	if address := l.Host.Address(); address.IsValid() {
 		if s, is := p.known.special(address); is && !s.own {
 			return wanted, false
 		}
@@ -177,7 +175,7 @@ func (p *effective) addressReceipt(l *location, method string, why *refusal) too
 		return refused
 	}
 	grant := manifests.NetworkGrant{NetworkPermission: wanted}
-	if !l.host.Address().IsValid() && l.host.String() != "localhost" {
+	if !l.Host.Address().IsValid() && l.Host.String() != "localhost" {
 		grant.Addresses = []netip.Prefix{why.special.Prefix}
 	}
 	refused.Allow.Grant = p.grantFor(grant)
@@ -186,7 +184,7 @@ func (p *effective) addressReceipt(l *location, method string, why *refusal) too
 
 // grantFor returns the rule that grants something to the tool.
 func (p *effective) grantFor(grant manifests.NetworkGrant) json.RawMessage {
-	return manifests.Grant{Tools: []string{p.tool}, Network: []manifests.NetworkGrant{grant}}.Rule()
+	return manifests.Grants{Network: []manifests.NetworkGrant{grant}}.Rule(p.tool)
 }
 
 // decisions returns the decision on each request of the manifest.
@@ -304,7 +302,7 @@ func (d *denial) reason() string {
 func (r *rule) String() string {
 	var origins []string
 	for _, e := range r.endpoints {
-		origins = append(origins, originText(r.host, e))
+		origins = append(origins, permission.Origin{Scheme: e.scheme, Host: r.host, Port: e.port}.String())
 	}
 	text := strings.Join(r.methods, ", ") + " " + strings.Join(origins, " or ")
 	var below []string
@@ -315,16 +313,4 @@ func (r *rule) String() string {
 		below = append(below, path.String())
 	}
 	return text + " below " + strings.Join(below, " or ")
-}
-
-func originText(host permission.Host, e endpoint) string {
-	text := e.scheme + "://" + host.Bracketed()
-	switch e.port {
-	case everyPort:
-		text += ":*"
-	case defaultPort(e.scheme):
-	default:
-		text += fmt.Sprintf(":%d", e.port)
-	}
-	return text
 }

@@ -12,14 +12,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/internal/permission/permissiontest"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
 )
 
-// TestReceipts: what a receipt suggests, pasted where it belongs, makes the request one that
-// the permission allows.
+// TestReceipts: what a receipt suggests, pasted where it belongs, makes the request one that the permission allows.
 func TestReceipts(t *testing.T) {
 	get := manifests.NetworkPermission{Host: "api.example.com"}
 	narrow := manifests.NetworkPermission{Host: "*.example.com", Methods: []string{"GET", "POST"}, Paths: []string{"/v1", "/v2/"}}
@@ -83,7 +83,7 @@ func TestReceipts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			options := Options{Tool: "fetch", Requests: c.requests, Grants: c.grants}
 			s := open(t, options)
-			require.ErrorIs(t, errOf(s.Do(t.Context(), Request{Method: c.method, URL: c.target})), ErrDenied)
+			require.ErrorIs(t, errOf(s.Do(t.Context(), Request{Method: c.method, URL: c.target})), hostfuncs.ErrDenied)
 			require.Len(t, s.Journal.Denials(), 1)
 			receipt := s.Journal.Denials()[0]
 			assert.Equal(t, c.rule, receipt.Rule)
@@ -137,7 +137,7 @@ func TestAddressReceipts(t *testing.T) {
 		"https://meta.example.com/": {"169.254.169.254", "meta.example.com leads to a link-local address, and no grant says that it may", tool.Allow{}},
 	} {
 		l := must(parseURL(target))
-		names := newNames(t, map[string][]string{l.host.String(): {c.address}})
+		names := newNames(t, map[string][]string{l.Host.String(): {c.address}})
 		options := Options{Tool: "fetch", Requests: everything(80, 443, 8080), Grants: []manifests.NetworkGrant{grantOf(everything(80, 443, 8080)[0])}}
 		if c.address != "" {
 			options.Resolver = names.resolver()
@@ -152,10 +152,10 @@ func TestAddressReceipts(t *testing.T) {
 			pasted.Grants = append(append([]manifests.NetworkGrant{}, options.Grants...), way...)
 			p := must(readPermission(pasted))
 			to, _ := p.reach(l, "GET")
-			address := l.host.Address()
+			address := l.Host.Address()
 			if c.address != "" {
 				address = addressOf(c.address)
-			} else if l.host.String() == "localhost" {
+			} else if l.Host.String() == "localhost" {
 				address = addressOf("127.0.0.1")
 			}
 			assert.Nil(t, to.check(p.known, address), target)

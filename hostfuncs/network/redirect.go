@@ -3,6 +3,7 @@ package network
 import (
 	"net/http"
 
+	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -16,23 +17,22 @@ func isRedirect(answer *http.Response) bool {
 }
 
 // follow prepares the next hop of a redirect, and checks it against the permission like the first.
-func (e *exchange) follow(answer *http.Response) *Error {
+func (e *exchange) follow(answer *http.Response) *hostfuncs.Error {
 	text := answer.Header.Get("Location")
 	to, err := e.hop.location.resolve(text)
 	if err != nil {
-		return &Error{Op: "request", Kind: ErrIO, Message: "the server sent an invalid redirect: " + err.Error(), cause: err}
+		return ioProblem("the server sent an invalid redirect: "+err.Error(), err)
 	}
 	from := e.hop.location
 	e.hop, e.from = e.hop.redirected(answer.StatusCode, to), from
-	if !from.sameOrigin(to) && e.client.maskText(text) != text {
+	if from.Origin != to.Origin && e.client.maskText(text) != text {
 		return e.deny(tool.Denial{Permission: "network", Rule: "the redirect would carry a secret to another origin"})
 	}
 	return e.authorize()
 }
 
-// redirected returns the hop after this one (Fetch, section 4.4). If the status requires it, a
-// method other than GET or HEAD becomes GET. Headers that may be meant for this origin only are not
-// sent to another one.
+// redirected returns the hop after this one (Fetch, section 4.4). If the status requires it, a method other than GET or
+// HEAD becomes GET. Headers that may be meant for this origin only are not sent to another one.
 func (h hop) redirected(status int, to *location) hop {
 	next := hop{h.method, to, h.header, h.body}
 	becomesGet := status == http.StatusSeeOther && h.method != http.MethodGet && h.method != http.MethodHead ||
@@ -41,7 +41,7 @@ func (h hop) redirected(status int, to *location) hop {
 		next.method, next.body = http.MethodGet, nil
 		next.header = withoutBody(h.header)
 	}
-	if !h.location.sameOrigin(to) {
+	if h.location.Origin != to.Origin {
 		next.header = crossOrigin(next.header, !becomesGet)
 	}
 	return next

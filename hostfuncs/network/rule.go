@@ -12,8 +12,7 @@ import (
 
 const kind permission.Kind = "network"
 
-// rule is a set of requests: those that match the host and an element of each list. An empty list
-// matches nothing.
+// rule is a set of requests: those that match the host and an element of each list. An empty list matches nothing.
 type rule struct {
 	host      permission.Host
 	endpoints []endpoint
@@ -23,10 +22,9 @@ type rule struct {
 	paths       []permission.URLPath
 }
 
-// readRule parses a permission and fills in the defaults: GET, https with its default port, and
-// every path.
+// readRule parses a permission and fills in the defaults: GET, https with its default port, and every path.
 func readRule(p manifests.NetworkPermission) (rule, error) {
-	r, err := readRequests(p, []string{"https"}, defaultPort)
+	r, err := readRequests(p, []string{"https"}, permission.DefaultPort)
 	r.methods = orDefault(p.Methods, "GET")
 	return r, err
 }
@@ -106,7 +104,7 @@ func (r *rule) Kind() permission.Kind { return kind }
 
 // allows reports whether the rule contains a request.
 func (r *rule) allows(l *location, method string) bool {
-	return r.host.Matches(l.host) && r.allowsEndpoint(l) && r.allowsMethod(method) && r.allowsPath(l)
+	return r.host.Matches(l.Host) && r.allowsEndpoint(l) && r.allowsMethod(method) && r.allowsPath(l)
 }
 
 func (r *rule) allowsEndpoint(l *location) bool {
@@ -204,7 +202,7 @@ func readDenial(origin string, d manifests.NetworkDeny) (denial, error) {
 // matches reports whether a request is denied, ignoring addresses. A path that a lax server may
 // treat as a denied one matches.
 func (d *denial) matches(l *location, method string) bool {
-	return d.host.Matches(l.host) && d.allowsEndpoint(l) && d.allowsMethod(method) &&
+	return d.host.Matches(l.Host) && d.allowsEndpoint(l) && d.allowsMethod(method) &&
 		slices.ContainsFunc(d.paths, func(prefix permission.URLPath) bool { return prefix.MatchesLoosely(l.path) })
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/hostfuncs/secrets"
 	"github.com/caisson-run/caisson/manifests"
 )
@@ -39,8 +40,7 @@ func secretFor(t testing.TB, s *server, host string, place manifests.SecretPlace
 	return set
 }
 
-// TestSecretsStayWithTheirOrigin: a redirect does not carry a secret away, and a redirect
-// back brings it anew.
+// TestSecretsStayWithTheirOrigin: a redirect does not carry a secret away, and a redirect back brings it anew.
 func TestSecretsStayWithTheirOrigin(t *testing.T) {
 	for _, kind := range []protocol{plain, secure} {
 		t.Run(string(kind), func(t *testing.T) {
@@ -116,8 +116,7 @@ func TestSecretInQuery(t *testing.T) {
 	assert.NotContains(t, session.Journal.HostCalls()[0].Target, "key")
 }
 
-// TestAttackSecretInRedirect: a server that puts what it got into its redirects would send
-// a secret to where they lead.
+// TestAttackSecretInRedirect: a server that puts what it got into its redirects would send a secret to where they lead.
 func TestAttackSecretInRedirect(t *testing.T) {
 	other := serve(t, plain, http.NotFound)
 	s := serve(t, plain, func(w http.ResponseWriter, r *http.Request) {
@@ -180,7 +179,7 @@ func TestSecretInBody(t *testing.T) {
 	require.NoError(t, errOf(session.Do(t.Context(), request)))
 	assert.JSONEq(t, `{"n":1,"key":"`+theSecret+`"}`, got)
 	request.Body = []byte(`[1]`)
-	require.ErrorIs(t, errOf(session.Do(t.Context(), request)), ErrInvalid)
+	require.ErrorIs(t, errOf(session.Do(t.Context(), request)), hostfuncs.ErrInvalid)
 	assert.EqualValues(t, 1, s.requests.Load())
 }
 
@@ -218,8 +217,7 @@ func TestAttackCutSecret(t *testing.T) {
 	require.NotZero(t, cutPlain, "the attack must work where the text is cut before it is masked")
 }
 
-// around returns what is in a text but what TestAttackCutSecret puts around the secret, and
-// what stands in its place.
+// around returns what is in a text but what TestAttackCutSecret puts around the secret, and what stands in its place.
 func around(text []byte) string {
 	return strings.Trim(strings.ReplaceAll(string(text), "[secret API_KEY]", ""), "xy")
 }

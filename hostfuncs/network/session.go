@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/internal/journal"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
@@ -16,7 +17,7 @@ const (
 	DefaultCalls   = 20
 	DefaultBytes   = 8 << 20
 	defaultTimeout = 30 * time.Second
-	MaxInFlight    = 10 // requests of a session that were sent and not yet received
+	maxInFlight    = 10 // requests of a session that were sent and not yet received
 	maxRedirects   = 3  // followed for one request
 )
 
@@ -28,10 +29,9 @@ type Limits struct {
 
 // maxClientInFlight is the number of requests that all sessions of a client may have in flight.
 // It leaves room for 64 sessions at their own limit, so that a few cannot block the others.
-const maxClientInFlight = 64 * MaxInFlight
+const maxClientInFlight = 64 * maxInFlight
 
-// inFlight is the set of requests of a client or a session that are in flight. It is safe for
-// concurrent use.
+// inFlight is the set of requests of a client or a session that are in flight. It is safe for concurrent use.
 type inFlight struct {
 	closed string // why a request is refused after close
 
@@ -43,11 +43,11 @@ type inFlight struct {
 
 // enter registers an exchange, which close cancels and waits for. A session cannot have more
 // exchanges than its client, so the limit is the same for both.
-func (f *inFlight) enter(e *exchange) *Error {
+func (f *inFlight) enter(e *exchange) *hostfuncs.Error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.isClosed {
-		return &Error{Op: "request", Kind: ErrUnavailable, Message: f.closed}
+		return &hostfuncs.Error{Op: "request", Kind: hostfuncs.ErrUnavailable, Message: f.closed}
 	}
 	if len(f.running) >= maxClientInFlight {
 		return limit("http_in_flight", maxClientInFlight, fmt.Sprintf("%d requests of this tool are in flight", maxClientInFlight))
@@ -142,8 +142,8 @@ func (s *Session) Send(ctx context.Context, request Request) (id int, err error)
 func (s *Session) reserve() (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.sent) >= MaxInFlight {
-		return 0, limit("http_in_flight", MaxInFlight, fmt.Sprintf("%d requests were sent and not received", MaxInFlight))
+	if len(s.sent) >= maxInFlight {
+		return 0, limit("http_in_flight", maxInFlight, fmt.Sprintf("%d requests were sent and not received", maxInFlight))
 	}
 	s.nextID++
 	s.sent[s.nextID] = nil
@@ -157,7 +157,7 @@ func (s *Session) Receive(ctx context.Context, id int) (Response, error) {
 	e := s.sent[id]
 	s.mu.Unlock()
 	if e == nil {
-		return Response{}, &Error{Op: "receive", Kind: ErrInvalid, Message: "no request has this id"}
+		return Response{}, &hostfuncs.Error{Op: "receive", Kind: hostfuncs.ErrInvalid, Message: "no request has this id"}
 	}
 	select {
 	case <-e.done:
@@ -171,13 +171,14 @@ func (s *Session) Receive(ctx context.Context, id int) (Response, error) {
 	delete(s.sent, id)
 	s.mu.Unlock()
 	if taken {
-		return Response{}, &Error{Op: "receive", Kind: ErrInvalid, Message: "the response was already received"}
+		const message = "the response was already received"
+		return Response{}, &hostfuncs.Error{Op: "receive", Kind: hostfuncs.ErrInvalid, Message: message}
 	}
 	return e.result()
 }
 
 // Close cancels the requests in flight, waits for them and closes the connections. Later requests
-// fail with [ErrUnavailable]. Close may be called more than once.
+// fail with [hostfuncs.ErrUnavailable]. Close may be called more than once.
 func (s *Session) Close() {
 	s.running.close()
 	s.closeIdle()
@@ -186,7 +187,7 @@ func (s *Session) Close() {
 const requestKind = "network.request" // in records
 
 // admit counts a request that begins now and returns its entry in the journal.
-func (s *Session) admit(now time.Time) (journal.Entry, *Error) {
+func (s *Session) admit(now time.Time) (journal.Entry, *hostfuncs.Error) {
 	entry, count := s.Journal.Begin(tool.HostCall{Kind: requestKind, Began: now, Status: "unfinished"})
 	if count > int64(s.limits.Calls) {
 		return entry, limit("http_calls", int64(s.limits.Calls), fmt.Sprintf("the call may make %d requests", s.limits.Calls))
@@ -204,7 +205,7 @@ func (s *Session) take(wanted int) int {
 }
 
 // takeAll reserves wanted bytes, or fails and reserves none.
-func (s *Session) takeAll(wanted int) *Error {
+func (s *Session) takeAll(wanted int) *hostfuncs.Error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if int64(wanted) > s.bytesLeft {

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/internal/journal"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
@@ -30,13 +31,13 @@ func TestSendAndReceive(t *testing.T) {
 			})
 			session := granted(t, s, Limits{})
 			ids := map[int]string{}
-			for i := range MaxInFlight {
+			for i := range maxInFlight {
 				id := must(session.Send(t.Context(), Request{URL: s.at("127.0.0.1", fmt.Sprintf("/?n=%d", i))}))
 				ids[id] = fmt.Sprint(i)
 			}
-			require.Len(t, ids, MaxInFlight)
+			require.Len(t, ids, maxInFlight)
 			_, err := session.Send(t.Context(), Request{URL: s.at("127.0.0.1", "/")})
-			var failed *Error
+			var failed *hostfuncs.Error
 			require.ErrorAs(t, err, &failed)
 			assert.Equal(t, "http_in_flight", failed.Limit)
 			for _, call := range session.Journal.HostCalls() {
@@ -51,9 +52,9 @@ func TestSendAndReceive(t *testing.T) {
 			close(release)
 			for id, want := range ids {
 				assert.Equal(t, want, string(must(session.Receive(t.Context(), id)).Body))
-				require.ErrorIs(t, errOf(session.Receive(t.Context(), id)), ErrInvalid, "each can be received once")
+				require.ErrorIs(t, errOf(session.Receive(t.Context(), id)), hostfuncs.ErrInvalid, "each can be received once")
 			}
-			assert.EqualValues(t, MaxInFlight, session.Journal.Count())
+			assert.EqualValues(t, maxInFlight, session.Journal.Count())
 		})
 	}
 }
@@ -62,14 +63,14 @@ func TestSendReportsAtOnce(t *testing.T) {
 	s := serve(t, plain, http.NotFound)
 	session := granted(t, s, Limits{Calls: 4, Bytes: 10})
 	for kind, request := range map[error]Request{
-		ErrInvalid: {URL: "nonsense"},
-		ErrDenied:  {URL: "https://example.com/"},
-		ErrLimit:   {Method: "POST", URL: s.at("127.0.0.1", "/"), Body: make([]byte, 11)},
+		hostfuncs.ErrInvalid: {URL: "nonsense"},
+		hostfuncs.ErrDenied:  {URL: "https://example.com/"},
+		hostfuncs.ErrLimit:   {Method: "POST", URL: s.at("127.0.0.1", "/"), Body: make([]byte, 11)},
 	} {
 		require.ErrorIs(t, errOf(session.Send(t.Context(), request)), kind)
 	}
 	assert.Zero(t, s.connections.Load())
-	for range 2 * MaxInFlight {
+	for range 2 * maxInFlight {
 		_, err := session.Send(t.Context(), Request{URL: "nonsense"})
 		require.Error(t, err, "what failed does not take a place")
 		require.False(t, strings.Contains(err.Error(), "not received"))
@@ -105,15 +106,15 @@ func TestClose(t *testing.T) {
 			started := time.Now()
 			done := make(chan struct{})
 			go func() { closing(session); close(done) }()
-			require.ErrorIs(t, <-waiting, ErrUnavailable)
+			require.ErrorIs(t, <-waiting, hostfuncs.ErrUnavailable)
 			<-done
 			assert.Less(t, time.Since(started), 5*time.Second)
 			for _, id := range ids {
 				_, err := session.Receive(t.Context(), id)
-				require.ErrorIs(t, err, ErrUnavailable)
+				require.ErrorIs(t, err, hostfuncs.ErrUnavailable)
 				require.ErrorIs(t, err, context.Canceled)
 			}
-			require.ErrorIs(t, errOf(session.Do(t.Context(), Request{URL: s.at("127.0.0.1", "/")})), ErrUnavailable)
+			require.ErrorIs(t, errOf(session.Do(t.Context(), Request{URL: s.at("127.0.0.1", "/")})), hostfuncs.ErrUnavailable)
 			closing(session)
 		})
 	}
@@ -138,7 +139,7 @@ func TestClientBusy(t *testing.T) {
 		busy = err
 	}
 	close(release)
-	var failed *Error
+	var failed *hostfuncs.Error
 	require.ErrorAs(t, busy, &failed)
 	assert.Equal(t, "http_in_flight", failed.Limit)
 	assert.EqualValues(t, maxClientInFlight, failed.Value)
@@ -167,7 +168,7 @@ func TestSharedByteLimit(t *testing.T) {
 func TestHostCallsAreCapped(t *testing.T) {
 	session := open(t, Options{Tool: "fetch"})
 	for i := range tool.MaxHostCalls + 10 {
-		require.ErrorIs(t, errOf(session.Do(t.Context(), Request{URL: fmt.Sprintf("https://host%d.example.com/", i)})), ErrDenied)
+		require.ErrorIs(t, errOf(session.Do(t.Context(), Request{URL: fmt.Sprintf("https://host%d.example.com/", i)})), hostfuncs.ErrDenied)
 	}
 	assert.Len(t, session.Journal.HostCalls(), tool.MaxHostCalls)
 	assert.EqualValues(t, tool.MaxHostCalls+10, session.Journal.Count())
@@ -218,10 +219,10 @@ func TestLog(t *testing.T) {
 
 // TestErrorKinds: every failure matches one kind.
 func TestErrorKinds(t *testing.T) {
-	kinds := []error{ErrDenied, ErrInvalid, ErrLimit, ErrDeadline, ErrIO, ErrUnavailable}
+	kinds := []error{hostfuncs.ErrDenied, hostfuncs.ErrInvalid, hostfuncs.ErrLimit, hostfuncs.ErrDeadline, hostfuncs.ErrIO, hostfuncs.ErrUnavailable}
 	words := map[string]bool{}
 	for _, kind := range kinds {
-		failed := &Error{Op: "request", Kind: kind, Message: "m", cause: errors.New("10.0.0.1")}
+		failed := &hostfuncs.Error{Op: "request", Kind: kind, Message: "m", Cause: errors.New("10.0.0.1")}
 		matches := 0
 		for _, other := range kinds {
 			if errors.Is(failed, other) {
@@ -230,7 +231,7 @@ func TestErrorKinds(t *testing.T) {
 		}
 		assert.Equal(t, 1, matches)
 		assert.NotContains(t, failed.Error(), "10.0.0.1")
-		words[failed.status()] = true
+		words[statusOf(failed)] = true
 	}
 	assert.Len(t, words, len(kinds))
 }
@@ -253,7 +254,7 @@ func TestNewRefuses(t *testing.T) {
 		"denied path": {Deny: []manifests.Deny{{Origin: "policy.yaml:3", Network: &manifests.NetworkDeny{Paths: []string{"/a/../b"}}}}},
 	} {
 		_, err := New(options)
-		var failed *Error
+		var failed *hostfuncs.Error
 		require.ErrorAs(t, err, &failed, name)
 		assert.Equal(t, "new", failed.Op)
 	}
@@ -267,11 +268,11 @@ func TestBodiesUnderWayAreBounded(t *testing.T) {
 	permission := s.permission("127.0.0.1", http.MethodPost)
 	session := openWith(t, Options{Requests: []manifests.NetworkPermission{permission}, Grants: []manifests.NetworkGrant{grantOf(permission)}}, Limits{Bytes: 1 << 20})
 	request := Request{Method: http.MethodPost, URL: s.at("127.0.0.1", "/"), Body: make([]byte, 1<<20)}
-	require.ErrorIs(t, errOf(session.Do(t.Context(), Request{Method: http.MethodPut, URL: request.URL, Body: request.Body})), ErrDenied)
+	require.ErrorIs(t, errOf(session.Do(t.Context(), Request{Method: http.MethodPut, URL: request.URL, Body: request.Body})), hostfuncs.ErrDenied)
 	id := must(session.Send(t.Context(), request))
 	_, err := session.Send(t.Context(), request)
 	close(release)
-	var failed *Error
+	var failed *hostfuncs.Error
 	require.ErrorAs(t, err, &failed)
 	assert.Equal(t, "http_bytes", failed.Limit)
 	<-session.sent[id].done

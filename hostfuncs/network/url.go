@@ -15,10 +15,8 @@ const maxURL = 8 << 10 // bytes
 
 // location is a URL that every parser reads the same way.
 type location struct {
-	scheme string          // http or https
-	host   permission.Host // a single host
-	port   int
-	path   permission.RequestPath
+	permission.Origin // of a single host and port
+	path              permission.RequestPath
 	// url is what is sent. It has no user info and no fragment.
 	url url.URL
 }
@@ -43,11 +41,7 @@ func (e endpoint) intersect(other endpoint) (endpoint, bool) {
 	return e, other.covers(e)
 }
 
-func (l *location) endpoint() endpoint { return endpoint{l.scheme, l.port} }
-
-func (l *location) sameOrigin(other *location) bool {
-	return l.host == other.host && l.endpoint() == other.endpoint()
-}
+func (l *location) endpoint() endpoint { return endpoint{l.Scheme, l.Port} }
 
 // parseURL reads the URL of a guest's request. The error's text is for the guest.
 func parseURL(text string) (*location, error) {
@@ -67,8 +61,7 @@ func (l *location) resolve(text string) (*location, error) {
 	return locate(l.url.ResolveReference(reference))
 }
 
-// whyNot returns the problem that package permission found in a value, as the predicate of a
-// sentence.
+// whyNot returns the problem that package permission found in a value, as the predicate of a sentence.
 func whyNot(err error) string {
 	if invalid, ok := errors.AsType[*permission.Error](err); ok {
 		return invalid.Problem
@@ -130,9 +123,11 @@ func locate(u *url.URL) (*location, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &location{scheme: u.Scheme, host: host, port: port, path: permission.ReadRequestPath(u.Path, u.EscapedPath())}
+	origin := permission.Origin{Scheme: u.Scheme, Host: host, Port: port}
+	l := &location{Origin: origin, path: permission.ReadRequestPath(u.Path, u.EscapedPath())}
 	l.url = url.URL{
-		Scheme: l.scheme, Host: l.authority(), Path: l.path.String(), RawPath: u.RawPath, RawQuery: u.RawQuery, ForceQuery: u.ForceQuery,
+		Scheme: l.Scheme, Host: l.Authority(), Path: l.path.String(), RawPath: u.RawPath,
+		RawQuery: u.RawQuery, ForceQuery: u.ForceQuery,
 	}
 	return l, nil
 }
@@ -143,26 +138,11 @@ func readPort(u *url.URL) (int, error) {
 		if strings.HasSuffix(u.Host, ":") {
 			return 0, urlError("its port is empty")
 		}
-		return defaultPort(u.Scheme), nil
+		return permission.DefaultPort(u.Scheme), nil
 	}
 	port, err := strconv.Atoi(text)
 	if err != nil || port < 1 || port > 65535 || text[0] == '0' {
 		return 0, urlError("its port is not one of 1 to 65535")
 	}
 	return port, nil
-}
-
-func defaultPort(scheme string) int {
-	if scheme == "http" {
-		return 80
-	}
-	return 443
-}
-
-// authority returns the host and, unless it is the scheme's default, the port.
-func (l *location) authority() string {
-	if l.port == defaultPort(l.scheme) {
-		return l.host.Bracketed()
-	}
-	return l.host.Bracketed() + ":" + strconv.Itoa(l.port)
 }

@@ -26,6 +26,7 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/net/dns/dnsmessage"
 
+	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/manifests"
 )
 
@@ -254,9 +255,9 @@ func get(t testing.TB, s *Session, target string) (Response, error) {
 // denied requires a refusal by permission, and returns its receipt's rule.
 func denied(t testing.TB, err error) string {
 	t.Helper()
-	var failed *Error
+	var failed *hostfuncs.Error
 	require.ErrorAs(t, err, &failed)
-	require.ErrorIs(t, err, ErrDenied, "%v, because of %v", err, failed.cause)
+	require.ErrorIs(t, err, hostfuncs.ErrDenied, "%v, because of %v", err, failed.Cause)
 	require.NotNil(t, failed.Denial)
 	return failed.Denial.Rule
 }
@@ -311,8 +312,7 @@ func (u *unguarded) dialled() []string {
 	return append([]string(nil), u.dials...)
 }
 
-// hostCheck is what a plug-in system does that compares the first URL's host with a list of
-// globs, and no more.
+// hostCheck is what a plug-in system does that compares the first URL's host with a list of globs, and no more.
 func hostCheck(allowed func(host string) bool, target string) bool {
 	u, err := url.Parse(target)
 	return err == nil && allowed(u.Hostname())

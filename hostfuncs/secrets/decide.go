@@ -18,7 +18,7 @@ type decider struct {
 	grants    []grant
 	rules     permission.Rules
 	sources   *sources
-	bindings  map[origin][]*binding
+	bindings  map[permission.Origin][]*binding
 	masked    []*binding // bindings whose values are masked
 	requests  map[string]*outcome
 	decisions []tool.Decision
@@ -30,7 +30,7 @@ func newDecider(options Options, grants []grant) *decider {
 		options:  options,
 		grants:   grants,
 		sources:  &sources{lookup: options.LookupEnv, ages: map[ageFile]map[string]string{}},
-		bindings: map[origin][]*binding{},
+		bindings: map[permission.Origin][]*binding{},
 		requests: map[string]*outcome{},
 	}
 }
@@ -109,12 +109,12 @@ func (d *decider) decideOne(request request, outcome permission.Outcome) error {
 // granted returns the grants for a request. It fails if two of them are for the same origin.
 func (d *decider) granted(outcome permission.Outcome) ([]grant, error) {
 	var grants []grant
-	owners := map[origin]grant{}
+	owners := map[permission.Origin]grant{}
 	for _, permit := range outcome.Granted {
 		grant := d.grants[permit.Grant]
 		for _, o := range permit.Rule.(*rule).origins {
 			if owner, twice := owners[o]; twice {
-				return nil, &Error{Op: "grant", Name: grant.Name, Origin: grant.Origin, Kind: ErrGrant,
+				return nil, &Error{Name: grant.Name, Origin: grant.Origin, Kind: ErrGrant,
 					Message: fmt.Sprintf("granted for %s already, by %s; keep one of the two", o, cmp.Or(owner.Origin, permission.Operator))}
 			}
 			owners[o] = grant
@@ -124,8 +124,7 @@ func (d *decider) granted(outcome permission.Outcome) ([]grant, error) {
 	return grants, nil
 }
 
-// explainAbsence sets the reason why no grant matches a request. It names the closest grant, if
-// any.
+// explainAbsence sets the reason why no grant matches a request. It names the closest grant, if any.
 func (d *decider) explainAbsence(request request, v *verdict) {
 	v.refuse("no grant gives it", "no grant gives the secret")
 	v.decision.Allow = d.allowGrant(request)
@@ -233,9 +232,8 @@ func describeGrants(grants []grant) string {
 
 const maxShown = 128 // bytes of a name in receipts
 
-// Check reports whether a secret is in effect. If it is not, denial is a receipt with the reason,
-// which the caller may keep and show to the guest. [Set.Requested] reports whether the manifest
-// requests the secret at all.
+// Check reports whether a secret is in effect. If it is not, denial is a receipt with the reason, which the caller may
+// keep and show to the guest. [Set.Requested] reports whether the manifest requests the secret at all.
 func (s *Set) Check(name string) (exists bool, denial *tool.Denial) {
 	if s.exists(name) {
 		return true, nil
@@ -286,7 +284,7 @@ func (d *decider) allowGrant(request request) tool.Allow {
 
 // ruleFor returns the rule that grants a secret to a tool.
 func ruleFor(name string, grant manifests.SecretGrant) json.RawMessage {
-	return manifests.Grant{Tools: []string{name}, Secrets: []manifests.SecretGrant{grant}}.Rule()
+	return manifests.Grants{Secrets: []manifests.SecretGrant{grant}}.Rule(name)
 }
 
 // shownOrigin returns an origin without the directory of the operator's file.

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/hostfuncs/secrets"
+	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -296,16 +297,16 @@ func TestUnsent(t *testing.T) {
 		"https://www.search.example":      {},
 	} {
 		target := newRequest(t, "GET", url).URL
-		number := 0
+		number := permission.DefaultPort(target.Scheme)
 		if target.Port() != "" {
 			number = 8443
 		}
 		got := map[string]string{}
-		for _, receipt := range set.Unsent(target.Scheme, oneHost(t, target.Hostname()), number) {
+		for _, receipt := range set.Unsent(permission.Origin{Scheme: target.Scheme, Host: oneHost(t, target.Hostname()), Port: number}) {
 			assert.True(t, receipt.Note && receipt.Permission == "secrets" && receipt.Allow.Grant == nil)
 			got[receipt.Value] = receipt.Rule
 		}
 		assert.Equal(t, want, got, url)
 	}
-	assert.Empty(t, (*secrets.Set)(nil).Unsent("https", oneHost(t, host), 443))
+	assert.Empty(t, (*secrets.Set)(nil).Unsent(permission.Origin{Scheme: "https", Host: oneHost(t, host), Port: 443}))
 }

@@ -107,8 +107,7 @@ func jsonText(s string) string {
 	return string(encoded[1 : len(encoded)-1])
 }
 
-// percentOf escapes every so manieth byte, and what must be escaped: what is no letter and no
-// digit.
+// percentOf escapes every so manieth byte, and what must be escaped: what is no letter and no digit.
 func percentOf(s string, every int, format string) string {
 	var b strings.Builder
 	for i := range len(s) {
@@ -167,8 +166,7 @@ var (
 	unseparated = strings.NewReplacer("-", "", ":", "", " ", "", "\t", "", "\r", "", "\n", "")
 )
 
-// decodesTo reports whether someone who knows the forms finds a value in a text that is written
-// in one of them.
+// decodesTo reports whether someone who knows the forms finds a value in a text that is written in one of them.
 func decodesTo(text, value string) bool {
 	for _, decoded := range []string{text, unescapePercent(text), unescapeJSON(text)} {
 		if strings.Contains(decoded, value) {

@@ -2,8 +2,8 @@ package secrets
 
 import "errors"
 
-// The kinds of failure. Every [Error] matches exactly one of them with errors.Is. All but
-// [ErrInvalid] are for the operator.
+// The kinds of failure, which are for the operator. Every [Error] matches exactly one of them, or
+// [hostfuncs.ErrInvalid]: a request of a guest that its secret cannot be injected into.
 var (
 	// ErrGrant is an invalid grant, or one that conflicts with another grant.
 	ErrGrant = errors.New("invalid grant")
@@ -11,16 +11,13 @@ var (
 	ErrSource = errors.New("unreadable source")
 	// ErrValue is a value that cannot be used.
 	ErrValue = errors.New("unusable value")
-	// ErrInvalid is a request that its secret cannot be injected into. It is for the guest.
-	ErrInvalid = errors.New("invalid request")
 )
 
 // Error is the failure of an operation on a secret. It never holds a value or a part of one.
 type Error struct {
-	Op   string // "grant", "read" or "inject"
 	Name string // of the secret
-	Kind error  // a sentinel of this package
-	// Message is one sentence. If Kind is ErrInvalid, it is safe to show to a guest. Otherwise
+	Kind error  // one of these sentinels, or hostfuncs.ErrInvalid
+	// Message is one sentence. If Kind is hostfuncs.ErrInvalid, it is safe to show to a guest. Otherwise
 	// it is for the operator, and may name files of the host.
 	Message string
 	// Origin is where the grant is written. It may be empty.

@@ -10,9 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// maxBetween is the maximum number of separators between two characters of a value in Base64 or
-// hexadecimal, such as a line break and indentation. A value with more separators in a row is not
-// found.
+// maxBetween is the maximum number of separators between two characters of a value in Base64 or hexadecimal, such as a
+// line break and indentation. A value with more separators in a row is not found.
 const maxBetween = 32
 
 // form is one way to write a value. A text is normalized while it is read, and needles are written

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/hostfuncs/secrets"
 )
 
@@ -105,7 +106,7 @@ func FuzzInjectJSON(f *testing.F) {
 		require.Equal(t, source, body)
 		wanted, isObject := membersOf(source)
 		if err != nil {
-			require.ErrorIs(t, err, secrets.ErrInvalid)
+			require.ErrorIs(t, err, hostfuncs.ErrInvalid)
 			require.False(t, isObject)
 			return
 		}

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/internal/jsontext"
 	"github.com/caisson-run/caisson/internal/permission"
 )
@@ -21,7 +22,7 @@ import (
 // The caller must have decided that this request may be sent, and calls Inject for each hop.
 //
 // A body that takes a secret must be a JSON object or a form of at most 1 MiB, according to the
-// request's Content-Type. For any other body Inject fails with an [*Error] of kind [ErrInvalid],
+// request's Content-Type. For any other body Inject fails with an [*Error] of kind [hostfuncs.ErrInvalid],
 // and the request must not be sent. GET and HEAD requests without a body stay without one. Once the
 // request's context is done, Inject may fail with its error.
 func (s *Set) Inject(request *http.Request, body []byte) ([]byte, error) {
@@ -104,16 +105,16 @@ func (b *binding) intoBody(header http.Header, body []byte) ([]byte, error) {
 }
 
 func (b *binding) refuse(message string) error {
-	return &Error{Op: "inject", Name: b.name, Kind: ErrInvalid, Message: fmt.Sprintf("%s (in %q)", message, b.place.Body)}
+	message = fmt.Sprintf("%s (in %q)", message, b.place.Body)
+	return &Error{Name: b.name, Kind: hostfuncs.ErrInvalid, Message: message}
 }
 
 // maxBodyDepth is how deep a body may nest, as for the standard library.
 const maxBodyDepth = 10_000
 
-// setMember removes every top-level member of a name from a JSON object, however the name
-// is escaped, and adds it with a text as its value, behind all others: those who ignore the case
-// of names take the last one. All others stay as they are, byte for byte. It reports false for
-// what is not one JSON object.
+// setMember removes every top-level member of a name from a JSON object, however the name is escaped, and adds it with
+// a text as its value, behind all others: those who ignore the case of names take the last one. All others stay as they
+// are, byte for byte. It reports false for what is not one JSON object.
 func setMember(object []byte, name, value string) ([]byte, bool) {
 	limits := jsontext.Limits{Depth: maxBodyDepth, Values: len(object) + 1, Repeated: true, Shallow: true}
 	doc, err := jsontext.Parse(string(object), limits)
@@ -149,12 +150,11 @@ func appendText(out []byte, text string) []byte {
 	return append(out, encoded...)
 }
 
-// setParameter removes every parameter with the name from a query or a form, however the name is
-// escaped, and adds one with the value. It also removes names that a server may treat as the same:
-// some ignore case; PHP reads a dot as _, skips leading spaces, ends the name at a NUL, reads
-// name[] as a list and an unclosed bracket as _; others read [name] as the name, or start a
-// parameter at a semicolon. Finally it removes names with invalid escapes, which servers repair in
-// different ways. All other parameters are kept byte for byte.
+// setParameter removes every parameter with the name from a query or a form, however the name is escaped, and adds one
+// with the value. It also removes names that a server may treat as the same: some ignore case; PHP reads a dot as _,
+// skips leading spaces, ends the name at a NUL, reads name[] as a list and an unclosed bracket as _; others read [name]
+// as the name, or start a parameter at a semicolon. Finally it removes names with invalid escapes, which servers repair
+// in different ways. All other parameters are kept byte for byte.
 func setParameter(query, name, value string) string {
 	var out strings.Builder
 	out.Grow(len(query) + len(name) + len(value) + len("&="))
@@ -205,8 +205,7 @@ func bare(name string) string {
 	return strings.Trim(permission.FoldName(name), "-")
 }
 
-// escapeParameter escapes a text for a query or a form. It writes a space as %20, which works in
-// both.
+// escapeParameter escapes a text for a query or a form. It writes a space as %20, which works in both.
 func escapeParameter(text string) string {
 	return strings.ReplaceAll(url.QueryEscape(text), "+", "%20")
 }

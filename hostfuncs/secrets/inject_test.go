@@ -9,7 +9,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/hostfuncs/secrets"
+	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/manifests"
 )
 
@@ -99,9 +101,8 @@ func TestInjectIntoForm(t *testing.T) {
 	assert.Equal(t, "a=1+2&b=%41&api_key=0123456789%2Babcdef", string(must(set.Inject(r, []byte("a=1+2&api%5fkey=x&b=%41")))))
 }
 
-// TestAttackLongBodies: what looks for the place of a secret in a body is bounded, and allocates for the
-// whole, not for each parameter. As long as may be, it ends with the request's context while others do
-// the same.
+// TestAttackLongBodies: what looks for the place of a secret in a body is bounded, and allocates for the whole, not for
+// each parameter. As long as may be, it ends with the request's context while others do the same.
 func TestAttackLongBodies(t *testing.T) {
 	set := one(t, inBody("api_key"), "0123456789abcdef")
 	for media, part := range map[string]string{"application/x-www-form-urlencoded": "a&", "application/json": " "} {
@@ -114,7 +115,7 @@ func TestAttackLongBodies(t *testing.T) {
 		require.NoError(t, inject(t.Context(), maxFilled))
 		assert.Less(t, testing.AllocsPerRun(1, func() { _ = inject(t.Context(), maxFilled) }), 100.0)
 		err := inject(t.Context(), maxFilled+1)
-		require.ErrorIs(t, err, secrets.ErrInvalid)
+		require.ErrorIs(t, err, hostfuncs.ErrInvalid)
 		assert.ErrorContains(t, err, "at most 1048576 bytes")
 
 		ctx, cancel := context.WithCancel(t.Context())
@@ -170,7 +171,7 @@ func TestInjectRefusesBodiesWithoutRoom(t *testing.T) {
 			r := newRequest(t, c.method, "https://api.search.example/v1")
 			r.Header = c.header
 			body, err := set.Inject(r, []byte(c.body))
-			require.ErrorIs(t, err, secrets.ErrInvalid)
+			require.ErrorIs(t, err, hostfuncs.ErrInvalid)
 			assert.Nil(t, body)
 			assert.Contains(t, err.Error(), "secret SEARCH_KEY: the ")
 			assert.NotContains(t, err.Error(), value)
@@ -231,9 +232,9 @@ func TestGrantWidensToPortsAndSchemes(t *testing.T) {
 		assert.Equal(t, want, r.Header.Get("X-Api-Key") != "", url)
 	}
 	assert.Equal(t, "SEARCH_KEY in the header X-Api-Key for http://[::1], http://[::1]:8443, https://[::1]:80, https://[::1]:8443", set.Decisions()[0].Effective)
-	assert.Equal(t, []manifests.SecretPlace{inHeader("X-Api-Key")}, set.Places("http", oneHost(t, "::1"), 0))
-	assert.Equal(t, []manifests.SecretPlace{inHeader("X-Api-Key")}, set.Places("https", oneHost(t, "0::1"), 8443))
-	assert.Empty(t, set.Places("https", oneHost(t, "::1"), 443))
+	assert.Equal(t, []manifests.SecretPlace{inHeader("X-Api-Key")}, set.Places(permission.Origin{Scheme: "http", Host: oneHost(t, "::1"), Port: 80}))
+	assert.Equal(t, []manifests.SecretPlace{inHeader("X-Api-Key")}, set.Places(permission.Origin{Scheme: "https", Host: oneHost(t, "0::1"), Port: 8443}))
+	assert.Empty(t, set.Places(permission.Origin{Scheme: "https", Host: oneHost(t, "::1"), Port: 443}))
 
 	set, err = secrets.New(secrets.Options{
 		Requests:  []manifests.SecretPermission{request(key, inHeader("X-Api-Key"), "::ffff:192.0.2.1")},
@@ -241,12 +242,11 @@ func TestGrantWidensToPortsAndSchemes(t *testing.T) {
 		LookupEnv: environment{key: "0123456789abcdef"}.lookup,
 	})
 	require.NoError(t, err)
-	assert.NotEmpty(t, set.Places("https", oneHost(t, "192.0.2.1"), 443), "one address in two spellings")
-	assert.NotEmpty(t, set.Places("https", oneHost(t, "::ffff:c000:201"), 443))
+	assert.NotEmpty(t, set.Places(permission.Origin{Scheme: "https", Host: oneHost(t, "192.0.2.1"), Port: 443}), "one address in two spellings")
+	assert.NotEmpty(t, set.Places(permission.Origin{Scheme: "https", Host: oneHost(t, "::ffff:c000:201"), Port: 443}))
 }
 
-// TestSecretsOfOneOriginGoTogether, each to its own place; and one name goes to two hosts
-// with two values.
+// TestSecretsOfOneOriginGoTogether, each to its own place; and one name goes to two hosts with two values.
 func TestSecretsOfOneOriginGoTogether(t *testing.T) {
 	other := in(inQuery("key"), granted("KEY", "other.example"))
 	other.From.Env = "OTHER"

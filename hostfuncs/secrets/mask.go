@@ -7,11 +7,9 @@ import (
 )
 
 const (
-	// maxRounds limits how often a text is masked again because a placeholder for one secret
-	// completed another secret.
+	// maxRounds limits how often a text is masked again because a placeholder for one secret completed another secret.
 	maxRounds = 4
-	// stretch is the number of bytes of a text that are read at once. The time is checked after
-	// each stretch.
+	// stretch is the number of bytes of a text that are read at once. The time is checked after each stretch.
 	stretch = 32 << 10
 )
 
@@ -40,7 +38,7 @@ func newMasker(secrets []*binding) (*masker, error) {
 	}
 	for _, b := range secrets {
 		if s := newSearch(m, never); len(s.find([]byte(placeholder(b.name)))) > 0 {
-			return nil, &Error{Op: "read", Name: b.name, Kind: ErrValue, Message: "a value is part of the placeholder that replaces it; use another value or name"}
+			return nil, &Error{Name: b.name, Kind: ErrValue, Message: "a value is part of the placeholder that replaces it; use another value or name"}
 		}
 	}
 	return m, nil
@@ -68,8 +66,7 @@ func newSearch(m *masker, expired func() bool) *search { return &search{masker: 
 
 func never() bool { return false }
 
-// over reports whether the search has expired. It adds to the work done, and checks the time after
-// each stretch of it.
+// over reports whether the search has expired. It adds to the work done, and checks the time after each stretch of it.
 func (s *search) over(work int) bool {
 	if s.work += work; s.work >= stretch && !s.ended {
 		s.work, s.ended = 0, s.expired()
@@ -77,8 +74,7 @@ func (s *search) over(work int) bool {
 	return s.ended
 }
 
-// mask returns the masked form of the first n bytes of text. If the search has expired, the result
-// is unusable.
+// mask returns the masked form of the first n bytes of text. If the search has expired, the result is unusable.
 func (s *search) mask(text []byte, n int) []byte {
 	shown := ""
 	for range maxRounds {

@@ -59,9 +59,8 @@ func TestMaskTakesLinearTime(t *testing.T) {
 	}
 }
 
-// TestMaskFirstStopsWithItsContext: whatever is in a text, also where nothing is found, no more
-// than a few hundred kilobytes of work are done between two looks at the context, and MaskFirst
-// is back soon after it has ended.
+// TestMaskFirstStopsWithItsContext: whatever is in a text, also where nothing is found, no more than a few hundred
+// kilobytes of work are done between two looks at the context, and MaskFirst is back soon after it has ended.
 func TestMaskFirstStopsWithItsContext(t *testing.T) {
 	size := testsize.Of(2<<20, 5<<20)
 	set := several(t, map[string]string{"A": value, "B": "b" + value, "C": "c" + value, "D": strings.Repeat("d", secrets.MaxValue)})
@@ -120,9 +119,8 @@ func (e *ending) Err() error {
 	return context.Canceled
 }
 
-// TestAttackManyLongTexts: while as many long texts are masked as there are processors, another one waits,
-// and leaves as soon as its context has ended. The controls: a short one does not wait, nor does a long one
-// once there is a place.
+// TestAttackManyLongTexts: while as many long texts are masked as there are processors, another one waits, and leaves
+// as soon as its context has ended. The controls: a short one does not wait, nor does a long one once there is a place.
 func TestAttackManyLongTexts(t *testing.T) {
 	set, long := one(t, inHeader("X"), value), filled("%25", 1<<20)
 	leave := occupied(t, set)

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/hostfuncs/secrets"
+	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/internal/testsize"
 	"github.com/caisson-run/caisson/manifests"
 )
@@ -54,8 +55,7 @@ func TestMaskFindsEveryForm(t *testing.T) {
 	}
 }
 
-// TestNaiveMaskIsNotEnough is the control: what most programs do lets forms through that
-// anyone can decode.
+// TestNaiveMaskIsNotEnough is the control: what most programs do lets forms through that anyone can decode.
 func TestNaiveMaskIsNotEnough(t *testing.T) {
 	naive := func(text string) string {
 		for _, form := range []string{value, base64.StdEncoding.EncodeToString([]byte(value)), hex.EncodeToString([]byte(value)), url.QueryEscape(value)} {
@@ -225,7 +225,7 @@ func TestNilSetHoldsNothing(t *testing.T) {
 	assert.Zero(t, set.Longest())
 	assert.Empty(t, set.Names())
 	assert.Empty(t, set.Decisions())
-	assert.Empty(t, set.Places("https", oneHost(t, host), 443))
+	assert.Empty(t, set.Places(permission.Origin{Scheme: "https", Host: oneHost(t, host), Port: 443}))
 	exists, denial := set.Check(key)
 	assert.False(t, exists)
 	assert.NotNil(t, denial)

@@ -1,6 +1,7 @@
 package secrets
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"slices"
@@ -20,7 +21,7 @@ type rule struct {
 	everywhere bool
 	host       permission.Host // a single host, or the zero value for none
 	// origins are the origins of the host. Nil means all of them; manifests do not name origins.
-	origins []origin
+	origins []permission.Origin
 	// place is canonical. The zero value means any header; only grants use it.
 	place manifests.SecretPlace
 }
@@ -39,7 +40,7 @@ func (r *rule) Covers(with permission.Rule) bool {
 	case other.everywhere || !r.host.Covers(other.host):
 		return false
 	}
-	isOutside := func(o origin) bool { return !slices.Contains(r.origins, o) }
+	isOutside := func(o permission.Origin) bool { return !slices.Contains(r.origins, o) }
 	return (r.place == other.place || r.isHeader() && other.inHeader()) &&
 		(r.origins == nil || other.origins != nil && !slices.ContainsFunc(other.origins, isOutside))
 }
@@ -111,9 +112,8 @@ type grant struct {
 	host permission.Host
 }
 
-// statement returns the rule of the grant. A grant that names no place allows any header. It does
-// not allow queries and bodies: an API may store and show a value there, such as a title, so the
-// operator must name those places.
+// statement returns the rule of the grant. A grant that names no place allows any header. It does not allow queries and
+// bodies: an API may store and show a value there, such as a title, so the operator must name those places.
 func (g grant) statement() permission.Statement {
 	return permission.Statement{
 		Binding: g.Binding,
@@ -125,7 +125,7 @@ func (g grant) statement() permission.Statement {
 // mistake of the operator.
 func readGrant(granted manifests.SecretGrant) (grant, error) {
 	refuse := func(format string, values ...any) (grant, error) {
-		return grant{}, &Error{Op: "grant", Name: granted.Name, Origin: granted.Origin, Kind: ErrGrant, Message: fmt.Sprintf(format, values...)}
+		return grant{}, &Error{Name: granted.Name, Origin: granted.Origin, Kind: ErrGrant, Message: fmt.Sprintf(format, values...)}
 	}
 	from := granted.From
 	sources := 0
@@ -208,39 +208,22 @@ func describeSource(from manifests.SecretSource) string {
 	}
 }
 
-// origin is what a secret is bound to. Origins are comparable with ==.
-type origin struct {
-	scheme string
-	host   permission.Host // a single host
-	port   int
-}
-
-func newOrigin(scheme string, host permission.Host, port int) origin {
-	if port == 0 {
-		port = defaultPort(scheme)
-	}
-	return origin{scheme, host, port}
-}
-
 // originOf returns the origin of a URL, or false if its host or its port is invalid.
-func originOf(target *url.URL) (origin, bool) {
-	port := 0
+func originOf(target *url.URL) (permission.Origin, bool) {
+	port := permission.DefaultPort(target.Scheme)
 	if text := target.Port(); text != "" {
 		number, err := strconv.ParseUint(text, 10, 16)
 		if err != nil || number == 0 {
-			return origin{}, false
+			return permission.Origin{}, false
 		}
 		port = int(number)
 	}
 	host, err := permission.ParseURLHost(target.Hostname())
-	if err != nil {
-		return origin{}, false
-	}
-	return newOrigin(target.Scheme, host, port), true
+	return permission.Origin{Scheme: target.Scheme, Host: host, Port: port}, err == nil
 }
 
 // originsOf returns the origins of a grant, without duplicates.
-func originsOf(grant grant) []origin {
+func originsOf(grant grant) []permission.Origin {
 	schemes, ports := grant.Schemes, grant.Ports
 	if len(schemes) == 0 {
 		schemes = []string{"https"}
@@ -248,32 +231,14 @@ func originsOf(grant grant) []origin {
 	if len(ports) == 0 {
 		ports = []int{0}
 	}
-	var origins []origin
+	var origins []permission.Origin
 	for _, scheme := range schemes {
 		for _, port := range ports {
-			if o := newOrigin(scheme, grant.host, port); !slices.Contains(origins, o) {
+			o := permission.Origin{Scheme: scheme, Host: grant.host, Port: cmp.Or(port, permission.DefaultPort(scheme))}
+			if !slices.Contains(origins, o) {
 				origins = append(origins, o)
 			}
 		}
 	}
 	return origins
-}
-
-func defaultPort(scheme string) int {
-	switch scheme {
-	case "https":
-		return 443
-	case "http":
-		return 80
-	default:
-		return 0
-	}
-}
-
-// String returns the origin as in a URL, without the scheme's default port.
-func (o origin) String() string {
-	if o.port == defaultPort(o.scheme) {
-		return o.scheme + "://" + o.host.Bracketed()
-	}
-	return o.scheme + "://" + o.host.Bracketed() + ":" + strconv.Itoa(o.port)
 }

@@ -71,7 +71,7 @@ func TestDecideSecrets(t *testing.T) {
 		Matches: func(r permission.Rule, u secretUse) bool {
 			host, err := permission.ParseOneHost(u.host)
 			require.NoError(t, err)
-			return r.Covers(&rule{name: u.name, host: host, origins: []origin{{u.scheme, host, u.port}}, place: canonical(u.place)})
+			return r.Covers(&rule{name: u.name, host: host, origins: []permission.Origin{{Scheme: u.scheme, Host: host, Port: u.port}}, place: canonical(u.place)})
 		},
 	}
 	for seed := range uint64(10) {

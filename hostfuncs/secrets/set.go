@@ -20,8 +20,7 @@ import (
 
 // Limits on the length of a value, in bytes.
 const (
-	// minValue is the minimum length of a value that is masked. Shorter values require
-	// [manifests.SecretGrant.Force].
+	// minValue is the minimum length of a value that is masked. Shorter values require [manifests.SecretGrant.Force].
 	minValue = 16
 	maxValue = 8 << 10
 )
@@ -33,11 +32,9 @@ type Options struct {
 	Requests []manifests.SecretPermission
 	Grants   []manifests.SecretGrant
 	Deny     []manifests.Deny // denials of other kinds are ignored
-	// Network holds the manifest's network requests. Suggested grants use their schemes and
-	// ports.
+	// Network holds the manifest's network requests. Suggested grants use their schemes and ports.
 	Network []manifests.NetworkPermission
-	// LookupEnv reads the host's environment, like os.LookupEnv. If it is nil, the environment
-	// is empty.
+	// LookupEnv reads the host's environment, like os.LookupEnv. If it is nil, the environment is empty.
 	LookupEnv func(name string) (value string, set bool)
 }
 
@@ -55,7 +52,7 @@ type Set struct {
 
 // contents is the part of a set that is never printed.
 type contents struct {
-	bindings map[origin][]*binding
+	bindings map[permission.Origin][]*binding
 	masker   *masker // nil if there is no value to mask
 	places   places
 }
@@ -96,10 +93,9 @@ type outcome struct {
 
 // New returns the requested secrets that are granted and not denied. It reads their values once.
 //
-// A secret whose value is not set in the environment or in an age file is not in effect, and its
-// [tool.Decision] says so. New fails with [ErrSource] if a source cannot be read, with [ErrValue]
-// if a value cannot be used, and with [ErrGrant] if a grant is invalid or conflicts with another
-// one.
+// A secret whose value is not set in the environment or in an age file is not in effect, and its [tool.Decision] says
+// so. New fails with [ErrSource] if a source cannot be read, with [ErrValue] if a value cannot be used, and with
+// [ErrGrant] if a grant is invalid or conflicts with another one.
 func New(options Options) (*Set, error) {
 	var grants []grant
 	for _, granted := range options.Grants {
@@ -164,12 +160,11 @@ func (s *Set) exists(name string) bool {
 // Requested reports whether the manifest requests a secret.
 func (s *Set) Requested(name string) bool { return s != nil && s.requests[name] != nil }
 
-// Places returns where secrets go in requests to an origin. A guest may not set these places
-// itself, nor any header for which [permission.FoldHeader] returns the same name. A port of 0 means the
-// default port of the scheme.
-func (s *Set) Places(scheme string, host permission.Host, port int) []manifests.SecretPlace {
+// Places returns where secrets go in requests to an origin. A guest may not set these places itself, nor any header for
+// which [permission.FoldHeader] returns the same name.
+func (s *Set) Places(origin permission.Origin) []manifests.SecretPlace {
 	var places []manifests.SecretPlace
-	for _, b := range s.held().bindings[newOrigin(scheme, host, port)] {
+	for _, b := range s.held().bindings[origin] {
 		places = append(places, b.place)
 	}
 	return places
@@ -177,14 +172,14 @@ func (s *Set) Places(scheme string, host permission.Host, port int) []manifests.
 
 // Unsent returns a receipt for each secret that the operator granted for the host, and that a request to the origin
 // lacks: it has no value, or it is bound to another scheme or port. The receipts are notes; see [tool.Denial].
-func (s *Set) Unsent(scheme string, host permission.Host, port int) []tool.Denial {
+func (s *Set) Unsent(origin permission.Origin) []tool.Denial {
 	if s == nil {
 		return nil
 	}
-	sent := s.held().bindings[newOrigin(scheme, host, port)]
+	sent := s.held().bindings[origin]
 	var unsent []tool.Denial
 	for _, g := range s.given {
-		if g.host == host && !slices.ContainsFunc(sent, func(b *binding) bool { return b.name == g.name }) {
+		if g.host == origin.Host && !slices.ContainsFunc(sent, func(b *binding) bool { return b.name == g.name }) {
 			receipt := denialOf(g.name, g.rule, tool.Allow{})
 			receipt.Note = true
 			unsent = append(unsent, receipt)
@@ -193,9 +188,8 @@ func (s *Set) Unsent(scheme string, host permission.Host, port int) []tool.Denia
 	return unsent
 }
 
-// Mask replaces each occurrence of a value in text, in all forms listed in the package
-// documentation, with "[secret NAME]". If there is none, it returns text itself. It never modifies
-// text. Mask is idempotent.
+// Mask replaces each occurrence of a value in text, in all forms listed in the package documentation, with "[secret
+// NAME]". If there is none, it returns text itself. It never modifies text. Mask is idempotent.
 //
 // The time is linear in the length of text. For texts that may be long, use [Set.MaskFirst].
 func (s *Set) Mask(text []byte) []byte {
@@ -206,10 +200,9 @@ func (s *Set) Mask(text []byte) []byte {
 	return newSearch(masker, never).mask(text, len(text))
 }
 
-// MaskFirst masks text and returns the masked form of its first n bytes. A value that begins in
-// them is replaced whole. Callers that cut a text at n bytes should pass [Set.Longest] more, so
-// that no part of a value is left at the cut. MaskFirst returns the error of ctx, and no text, soon
-// after ctx is done.
+// MaskFirst masks text and returns the masked form of its first n bytes. A value that begins in them is replaced whole.
+// Callers that cut a text at n bytes should pass [Set.Longest] more, so that no part of a value is left at the cut.
+// MaskFirst returns the error of ctx, and no text, soon after ctx is done.
 func (s *Set) MaskFirst(ctx context.Context, text []byte, n int) ([]byte, error) {
 	n = max(0, min(n, len(text)))
 	held := s.held()
@@ -280,5 +273,5 @@ func checkValue(grant manifests.SecretGrant, place manifests.SecretPlace, value 
 	default:
 		return nil
 	}
-	return &Error{Op: "read", Name: grant.Name, Origin: grant.Origin, Kind: ErrValue, Message: problem}
+	return &Error{Name: grant.Name, Origin: grant.Origin, Kind: ErrValue, Message: problem}
 }

@@ -51,7 +51,7 @@ func (s *sources) read(grant manifests.SecretGrant) (reading, error) {
 		r, err = s.readAge(grant)
 	}
 	if err != nil {
-		return reading{}, &Error{Op: "read", Name: grant.Name, Origin: grant.Origin, Kind: ErrSource, Message: err.Error()}
+		return reading{}, &Error{Name: grant.Name, Origin: grant.Origin, Kind: ErrSource, Message: err.Error()}
 	}
 	return r, nil
 }
@@ -152,8 +152,7 @@ func (s *sources) readAge(grant manifests.SecretGrant) (reading, error) {
 	}
 }
 
-// open decrypts the file. It drops the errors of package age, which may contain parts of the key or
-// the file.
+// open decrypts the file. It drops the errors of package age, which may contain parts of the key or the file.
 func (f ageFile) open() (map[string]string, error) {
 	identities, err := f.identities()
 	if err != nil {
@@ -197,9 +196,8 @@ func (f ageFile) identities() ([]age.Identity, error) {
 	return identities, nil
 }
 
-// parseLines parses lines of NAME=value. It skips empty lines and lines that begin with #. A value
-// is everything after the first =, unmodified. Errors contain the number of a line and none of its
-// content.
+// parseLines parses lines of NAME=value. It skips empty lines and lines that begin with #. A value is everything after
+// the first =, unmodified. Errors contain the number of a line and none of its content.
 func parseLines(text string) (map[string]string, error) {
 	values := map[string]string{}
 	number := 0

@@ -10,8 +10,7 @@ import (
 	"github.com/caisson-run/caisson/manifests"
 )
 
-// TestWhatIsSuggestedGrants: the rule, as an element of a policy's grants, puts the secret into
-// effect.
+// TestWhatIsSuggestedGrants: the rule, as an element of a policy's grants, puts the secret into effect.
 func TestWhatIsSuggestedGrants(t *testing.T) {
 	for _, asked := range []manifests.SecretPermission{
 		request(key, inHeader("X-Api-Key"), host), request("NO", inQuery("q"), "127.0.0.1"), request("K", inHeader("X"), "2001:db8::1"),
@@ -44,8 +43,7 @@ func TestSuggestionNamesTheOrigin(t *testing.T) {
 	assert.Equal(t, `{"tools":["web_search"],"secrets":[{"name":"SEARCH_KEY","from":{"env":"SEARCH_KEY"},"host":"localhost","ports":[8080],"schemes":["http"]}]}`, string(denial.Allow.Grant))
 }
 
-// TestGrantWithoutAPlaceIsForHeaders: a manifest cannot choose that a secret goes where an
-// API keeps and shows it.
+// TestGrantWithoutAPlaceIsForHeaders: a manifest cannot choose that a secret goes where an API keeps and shows it.
 func TestGrantWithoutAPlaceIsForHeaders(t *testing.T) {
 	for _, place := range []manifests.SecretPlace{inQuery("q"), inBody("description"), inHeader("X-Api-Key")} {
 		options := secrets.Options{

@@ -4,23 +4,23 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 
+	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/tool"
 )
 
 // defaultBytes is the default limit on the bytes that a call may emit.
 const defaultBytes = 256 << 10
 
-// Options configure a [Session]. With the zero value, a call may emit 256 KiB, and they are
-// discarded.
+// Options configure a [Session]. With the zero value, a call may emit 256 KiB, and they are discarded.
 type Options struct {
 	// Emit delivers an emission. It is the function in [tool.Host], and does not block on the
 	// consumer. If it is nil, emissions are discarded.
 	Emit func(emission tool.Emission) error
-	// Bytes limits the total size of the requests of a call. If it is not positive, the limit is
-	// 256 KiB.
+	// Bytes limits the total size of the requests of a call. If it is not positive, the limit is 256 KiB.
 	Bytes int64
 	// Mask returns text without secrets, as a subslice or a copy. It returns the error of ctx soon
 	// after ctx is done. If it is nil, there are no secrets.
@@ -45,20 +45,21 @@ func Open(options Options) *Session {
 
 // Admit charges the size of a request to the call's limit. Call it before reading the request:
 // a request that is then rejected has cost work too. If less is left, Admit charges nothing and
-// returns an [*Error] of kind [ErrLimit]; a shorter request may still be admitted.
+// returns an [*hostfuncs.Error] of kind [hostfuncs.ErrLimit]; a shorter request may still be admitted.
 func (s *Session) Admit(bytes int) error {
 	if int64(bytes) > s.left {
-		return &Error{Op: "admit", Kind: ErrLimit, Message: fmt.Sprintf("a call may say %d bytes before it has ended", s.options.Bytes), Bytes: s.options.Bytes}
+		return &hostfuncs.Error{Op: "admit", Kind: hostfuncs.ErrLimit, Limit: "output", Value: s.options.Bytes,
+			Message: fmt.Sprintf("a call may say %d bytes before it has ended", s.options.Bytes)}
 	}
 	s.left -= int64(bytes)
 	return nil
 }
 
 // Emit delivers an emission to [Options.Emit]. It does not retain emission.Data. The error is an
-// [*Error], or the error of ctx.
+// [*hostfuncs.Error], or the error of ctx.
 func (s *Session) Emit(ctx context.Context, emission tool.Emission) error {
 	if err := emission.Check(); err != nil {
-		return &Error{Op: "emit", Kind: ErrInvalid, Message: err.Error()}
+		return &hostfuncs.Error{Op: "emit", Kind: hostfuncs.ErrInvalid, Message: err.Error()}
 	}
 	if s.options.Emit == nil {
 		return nil
@@ -115,4 +116,13 @@ func digits(fraction *float64) []byte {
 		return nil
 	}
 	return strconv.AppendFloat(nil, *fraction, 'f', -1, 64)
+}
+
+// notShown returns the error for an emission that Options.Emit did not accept.
+func notShown(err error) *hostfuncs.Error {
+	var known *tool.Error
+	if errors.As(err, &known) && known.Kind == tool.Cancelled {
+		return &hostfuncs.Error{Op: "emit", Kind: hostfuncs.ErrUnavailable, Message: "the call has ended", Cause: err}
+	}
+	return &hostfuncs.Error{Op: "emit", Kind: hostfuncs.ErrHost, Message: "the emission could not be shown", Cause: err}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/hostfuncs/stream"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -53,18 +54,18 @@ func TestAdmission(t *testing.T) {
 	s := stream.Open(stream.Options{Bytes: 10})
 	require.NoError(t, s.Admit(6))
 	err := s.Admit(5)
-	var failure *stream.Error
+	var failure *hostfuncs.Error
 	require.ErrorAs(t, err, &failure)
-	require.ErrorIs(t, err, stream.ErrLimit)
-	assert.Equal(t, int64(10), failure.Bytes)
+	require.ErrorIs(t, err, hostfuncs.ErrLimit)
+	assert.Equal(t, int64(10), failure.Value)
 	assert.EqualError(t, err, "admit: limit reached: a call may say 10 bytes before it has ended")
 	require.NoError(t, s.Admit(4), "a shorter one fits")
 	require.NoError(t, s.Admit(0))
-	require.ErrorIs(t, s.Admit(1), stream.ErrLimit)
+	require.ErrorIs(t, s.Admit(1), hostfuncs.ErrLimit)
 	for _, bytes := range []int64{0, -1} {
 		s := stream.Open(stream.Options{Bytes: bytes})
 		require.NoError(t, s.Admit(stream.DefaultBytes))
-		require.ErrorIs(t, s.Admit(1), stream.ErrLimit)
+		require.ErrorIs(t, s.Admit(1), hostfuncs.ErrLimit)
 	}
 }
 
@@ -76,7 +77,7 @@ func TestSameAnswerWithoutAnybody(t *testing.T) {
 		without := stream.Open(stream.Options{}).Emit(t.Context(), e)
 		assert.Equal(t, with, without)
 		if with != nil {
-			assert.ErrorIs(t, with, stream.ErrInvalid)
+			assert.ErrorIs(t, with, hostfuncs.ErrInvalid)
 		}
 	}
 	assert.Len(t, seen, 1)
@@ -89,14 +90,14 @@ func TestFailuresOfWhoeverShows(t *testing.T) {
 		err, kind error
 		message   string
 	}{
-		{ended, stream.ErrUnavailable, "emit: not available: the call has ended"},
-		{fmt.Errorf("late: %w", ended), stream.ErrUnavailable, "emit: not available: the call has ended"},
-		{broken, stream.ErrHost, "emit: host failure: the emission could not be shown"},
-		{&tool.Error{Kind: tool.Internal, Err: broken}, stream.ErrHost, "emit: host failure: the emission could not be shown"},
+		{ended, hostfuncs.ErrUnavailable, "emit: not available: the call has ended"},
+		{fmt.Errorf("late: %w", ended), hostfuncs.ErrUnavailable, "emit: not available: the call has ended"},
+		{broken, hostfuncs.ErrHost, "emit: host failure: the emission could not be shown"},
+		{&tool.Error{Kind: tool.Internal, Err: broken}, hostfuncs.ErrHost, "emit: host failure: the emission could not be shown"},
 	} {
 		err := stream.Open(stream.Options{Emit: func(tool.Emission) error { return test.err }}).Emit(t.Context(), text("a"))
 		assert.EqualError(t, err, test.message)
-		for _, kind := range []error{stream.ErrInvalid, stream.ErrLimit, stream.ErrUnavailable, stream.ErrHost} {
+		for _, kind := range []error{hostfuncs.ErrInvalid, hostfuncs.ErrLimit, hostfuncs.ErrUnavailable, hostfuncs.ErrHost} {
 			assert.Equal(t, kind == test.kind, errors.Is(err, kind), "%v %v", err, kind)
 		}
 		assert.ErrorIs(t, err, test.err, "for the operator")

@@ -48,7 +48,7 @@ type Workspace struct {
 func Open(ctx context.Context, rt *runtime.Runtime, m *manifests.Manifest, test manifests.Test, dir string) (*Workspace, error) {
 	w := &Workspace{name: m.Name, dirs: map[string]string{}}
 	// Whoever runs the tests has approved of what is destructive, too.
-	grants := manifests.Grants{Context: manifests.GrantContext(m.Context...), Approved: []manifests.ApprovalGrant{{}}}
+	grants := manifests.Grants{Context: manifests.GrantContext(m.Context...), Approved: []manifests.Binding{{}}}
 	for i, request := range m.Permissions.Files {
 		host := filepath.Join(dir, strconv.Itoa(i))
 		if err := os.Mkdir(host, 0o700); err != nil {

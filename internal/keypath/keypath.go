@@ -1,5 +1,4 @@
-// Package keypath writes the path of a value inside a document, such as
-// limits.memory or items[2]["odd key"].
+// Package keypath writes the path of a value inside a document, such as limits.memory or items[2]["odd key"].
 package keypath
 
 import "strconv"
@@ -17,9 +16,7 @@ func Key(path, key string) string {
 }
 
 // Index returns the path of an element of the array at path.
-func Index(path string, i int) string {
-	return path + "[" + strconv.Itoa(i) + "]"
-}
+func Index(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
 
 // Join returns the path of what stands at inner below the value at path.
 func Join(path, inner string) string {

@@ -21,4 +21,6 @@ const (
 	// NotEnforced marks well-formed requests that this version of the runtime cannot enforce. Only the runtime reports
 	// it.
 	NotEnforced Kind = "not_enforced"
+	// NoEquivalent marks what a manifest of Extism says and Caisson does not do, or not by a manifest.
+	NoEquivalent Kind = "no_equivalent"
 )

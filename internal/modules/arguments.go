@@ -23,10 +23,9 @@ const (
 
 // ExpandArgs expands an argv template with the arguments of a call.
 //
-// Strings are inserted unchanged, numbers and booleans as in JSON, but without exponents. An element
-// that is only a parameter is omitted if the argument is absent or null, and becomes one argument
-// per element if it is an array. Within longer text, an argument must be a string, a number or a
-// boolean.
+// Strings are inserted unchanged, numbers and booleans as in JSON, but without exponents. An element that is only a
+// parameter is omitted if the argument is absent or null, and becomes one argument per element if it is an array.
+// Within longer text, an argument must be a string, a number or a boolean.
 //
 // ExpandArgs rejects values that would change the meaning of the command line: those with a NUL
 // character, and those that start with "-" at the beginning of an argument, unless the template has

@@ -25,11 +25,9 @@ type Module struct {
 	Language Language
 	// Packages are folders and wheels beside the manifest that the script can import from.
 	Packages []string
-	// Sample are arguments that the script is called with once, before the snapshot that calls
-	// resume; nil for none.
+	// Sample are arguments that the script is called with once, before the snapshot that calls resume; nil for none.
 	Sample json.RawMessage `json:",omitempty"`
-	// SHA256 pins the module, with its packages or libraries: 64 lower-case hex digits; empty if it is
-	// not pinned.
+	// SHA256 pins the module, with its packages or libraries: 64 lower-case hex digits; empty if it is not pinned.
 	SHA256 string
 	ABI    ABI
 	Entry  string // extism: the exported function

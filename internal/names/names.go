@@ -1,5 +1,4 @@
-// Package names determines which manifests get their names, as in a registry that loads them,
-// without loading any tool.
+// Package names determines which manifests get their names, as in a registry that loads them, without loading any tool.
 package names
 
 import (
@@ -11,8 +10,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// Names is a set of manifests with their names. Create it with [New]. It is safe for concurrent
-// use.
+// Names is a set of manifests with their names. Create it with [New]. It is safe for concurrent use.
 type Names struct{ registry *registry.Registry }
 
 // New returns an empty set.

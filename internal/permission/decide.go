@@ -11,9 +11,8 @@ import (
 type Outcome struct {
 	// Granted is the intersection of the request with each grant, in the order of the grants.
 	Granted []Permit
-	// Effective is Granted without permits that a denial covers completely. It still contains
-	// permits that a denial covers in part: a use is allowed if a rule in Effective matches it and
-	// no denial does.
+	// Effective is Granted without permits that a denial covers completely. It still contains permits that a denial
+	// covers in part: a use is allowed if a rule in Effective matches it and no denial does.
 	Effective []Permit
 	// Taken are the denials that cover the whole request or a whole permit in Granted. Cut are all
 	// denials that intersect the request, including those in Taken. Both are in order.
@@ -28,22 +27,19 @@ type Permit struct {
 	Grant int
 }
 
-// Rules are what is requested, granted and denied to one tool, of one kind of permission. For every
-// kind, [Rules.Decide] is the only place where request ∩ grant − deny is computed. The zero value
-// grants nothing.
+// Rules are what is requested, granted and denied to one tool, of one kind of permission. For every kind,
+// [Rules.Decide] is the only place where request ∩ grant − deny is computed. The zero value grants nothing.
 type Rules struct {
 	Requests        []Rule
 	Grants, Denials []Statement
-	// Module is the digest of the tool's module in lower-case hex digits, or empty if it is not
-	// known.
+	// Module is the digest of the tool's module in lower-case hex digits, or empty if it is not known.
 	Module string
 }
 
 // Operator is named in texts in place of an origin that is empty.
 const Operator = "the operator"
 
-// Decide returns what is effective of each request: what grants for the module allow, minus what is
-// denied.
+// Decide returns what is effective of each request: what grants for the module allow, minus what is denied.
 func (r Rules) Decide() []Outcome {
 	outcomes := make([]Outcome, len(r.Requests))
 	for i, request := range r.Requests {
@@ -95,9 +91,8 @@ func (r Rules) ForOthers(o Outcome, what string) string {
 	return text
 }
 
-// DecideNames returns the decision on each request of a kind whose rules are of type [Name], and the
-// grant, as an index, of each name in effect. missing is the reason if there is no grant, and
-// allow returns what would allow a name.
+// DecideNames returns the decision on each request of a kind whose rules are of type [Name], and the grant, as an
+// index, of each name in effect. missing is the reason if there is no grant, and allow returns what would allow a name.
 func (r Rules) DecideNames(missing string, allow func(name string) tool.Allow) (decisions []tool.Decision, effective map[string]int) {
 	effective = map[string]int{}
 	for i, outcome := range r.Decide() {

@@ -8,9 +8,8 @@ import (
 
 const maxHost = 253 // bytes of a name (RFC 1035, section 3.1, without the root's dot)
 
-// Host is one name, one IP address, all names below one ("*.example.com", at any depth and without
-// example.com itself), or every host ("*"). Equal hosts are equal values. The zero value is no
-// host.
+// Host is one name, one IP address, all names below one ("*.example.com", at any depth and without example.com itself),
+// or every host ("*"). Equal hosts are equal values. The zero value is no host.
 type Host struct {
 	// text is the canonical form: a lower-case name, or an address as in RFC 5952. An IPv4-mapped
 	// IPv6 address is written as IPv4.
@@ -25,10 +24,9 @@ const (
 	hostWildFix = "write a name such as api.example.com, *.example.com for the names below one, * for every host, or an IP address, without scheme, port and path"
 )
 
-// ParseHost parses the host of a permission. Only ASCII letters are lowered, because some other
-// characters have an ASCII letter as their lower case. It rejects texts that another parser could
-// read as a different host: addresses in the forms of inet_aton, zones, brackets and the root's
-// dot.
+// ParseHost parses the host of a permission. Only ASCII letters are lowered, because some other characters have an
+// ASCII letter as their lower case. It rejects texts that another parser could read as a different host: addresses in
+// the forms of inet_aton, zones, brackets and the root's dot.
 func ParseHost(text string) (Host, error) {
 	if text == everyHost {
 		return Host{text: everyHost}, nil
@@ -59,9 +57,7 @@ func ParseOneHost(text string) (Host, error) {
 // ParseURLHost parses the host of a URL (RFC 3986, section 3.2.2) without its brackets, as returned
 // by [net/url.URL.Hostname]. It is like [ParseOneHost] but allows the root's dot at the end of a
 // name (RFC 1034, section 3.1), which does not change the host.
-func ParseURLHost(text string) (Host, error) {
-	return ParseOneHost(strings.TrimSuffix(text, "."))
-}
+func ParseURLHost(text string) (Host, error) { return ParseOneHost(strings.TrimSuffix(text, ".")) }
 
 // readHost returns one host, or what is wrong with the text.
 func readHost(text string) (h Host, problem string) {
@@ -153,8 +149,7 @@ func (h Host) Covers(other Host) bool {
 	return below && len(other.text) > len(suffix) && strings.HasSuffix(other.text, suffix)
 }
 
-// Intersect returns the hosts included in both, or false if there are none. Two values are either
-// nested or disjoint.
+// Intersect returns the hosts included in both, or false if there are none. Two values are either nested or disjoint.
 func (h Host) Intersect(other Host) (Host, bool) { return nested(h, other) }
 
 // ParseEndpoint parses the IP address and port to connect to: "127.0.0.1:8443", "[::1]:8443". It

@@ -17,14 +17,12 @@ const (
 	maxElement  = 255  // bytes of one path element, as on common file systems
 )
 
-// HostTemplate is a host directory whose path may have context values as elements:
-// "./workspaces/{project_id}". For Matches, Covers and Intersect it is the set of directories that
-// it names with all possible values. Paths are compared as written: links and ".." are not
-// followed, and a relative path is never equal to an absolute one. The zero value is no directory
-// and cannot be opened, and neither is a value made of an invalid text.
+// HostTemplate is a host directory whose path may have context values as elements: "./workspaces/{project_id}". For
+// Matches, Covers and Intersect it is the set of directories that it names with all possible values. Paths are compared
+// as written: links and ".." are not followed, and a relative path is never equal to an absolute one. The zero value is
+// no directory and cannot be opened, and neither is a value made of an invalid text.
 type HostTemplate struct {
-	// base is the literal part before the first placeholder. It is empty if the value is no
-	// directory.
+	// base is the literal part before the first placeholder. It is empty if the value is no directory.
 	base    string
 	rest    []element // from the first placeholder on
 	invalid string    // the text, if it is invalid
@@ -47,8 +45,7 @@ func NewHostTemplate(text string) HostTemplate {
 	return t
 }
 
-// ParseHostTemplate is like [NewHostTemplate], but returns the zero value and an error for an invalid
-// text.
+// ParseHostTemplate is like [NewHostTemplate], but returns the zero value and an error for an invalid text.
 func ParseHostTemplate(text string) (HostTemplate, error) {
 	t := NewHostTemplate(text)
 	if err := t.Err(); err != nil {
@@ -79,8 +76,7 @@ func (t HostTemplate) In(dir string) HostTemplate {
 	return t
 }
 
-// MarshalText returns the path with its placeholders. It contains a host path, so it is only for the
-// operator.
+// MarshalText returns the path with its placeholders. It contains a host path, so it is only for the operator.
 func (t HostTemplate) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
 // UnmarshalText sets the template to a text, as [NewHostTemplate] reads it.
@@ -211,8 +207,7 @@ func (t HostTemplate) Elements(values map[string]string) ([]string, error) {
 	return names, nil
 }
 
-// ValueError says which context value does not fit into a [HostTemplate]. Its text does not contain
-// the value.
+// ValueError says which context value does not fit into a [HostTemplate]. Its text does not contain the value.
 type ValueError struct {
 	Key     string
 	Problem string // a sentence about the key
@@ -221,8 +216,7 @@ type ValueError struct {
 // Error returns the problem.
 func (e *ValueError) Error() string { return e.Problem }
 
-// elementProblem returns why a text cannot be one path element on a system that the runtime
-// supports, or "".
+// elementProblem returns why a text cannot be one path element on a system that the runtime supports, or "".
 func elementProblem(text string) string {
 	switch {
 	case text == "":
@@ -243,9 +237,8 @@ func elementProblem(text string) string {
 	return ""
 }
 
-// IsElement reports whether this system opens a path element under exactly that name. Windows reads
-// "name:stream" as a second file inside a file, which no quota would count, and opens "name." and
-// "name " as "name".
+// IsElement reports whether this system opens a path element under exactly that name. Windows reads "name:stream" as a
+// second file inside a file, which no quota would count, and opens "name." and "name " as "name".
 func IsElement(name string) bool {
 	if goruntime.GOOS != "windows" || name == "." || name == ".." {
 		return true

@@ -3,6 +3,7 @@ package permission
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 )
 
 // Kind is a kind of permission, as named in decisions and receipts: "files", "network".
@@ -12,9 +13,8 @@ type Kind string
 // grants and denials are parsed into the same type.
 type Rule interface {
 	Kind() Kind
-	// Covers reports whether this rule includes all of the other. It may return false if that
-	// cannot be determined, but returns true only if it is so. It returns false for rules of
-	// another kind.
+	// Covers reports whether this rule includes all of the other. It may return false if that cannot be determined, but
+	// returns true only if it is so. It returns false for rules of another kind.
 	Covers(other Rule) bool
 	// Intersect returns what both rules include, or false if that is nothing. It is exact.
 	Intersect(other Rule) (Rule, bool)
@@ -22,17 +22,15 @@ type Rule interface {
 
 // Binding says where the operator wrote a statement, and to which module a grant is restricted.
 type Binding struct {
-	// Origin is for display: "caisson.yaml:14" or one of the program's flags. It may be empty.
-	// Receipts include it, and guests and models read receipts, so it should not contain a host
-	// path.
+	// Origin is for display: "caisson.yaml:14" or one of the program's flags. It may be empty. Receipts include it, and
+	// guests and models read receipts, so it should not contain a host path.
 	Origin string
 	// SHA256 restricts a grant to the module with this digest, in 64 lower-case hex digits. Empty
 	// means any module. Denials do not use it.
 	SHA256 string
 }
 
-// Inherit fills in the empty fields with those of the grant that an element belongs to, and returns
-// the result.
+// Inherit fills in the empty fields with those of the grant that an element belongs to, and returns the result.
 func (b *Binding) Inherit(from Binding) Binding {
 	b.Origin, b.SHA256 = cmp.Or(b.Origin, from.Origin), cmp.Or(b.SHA256, from.SHA256)
 	return *b
@@ -76,8 +74,10 @@ func nested[T interface{ Covers(other T) bool }](a, b T) (T, bool) {
 	return none, false
 }
 
-// Name is a rule for one exact name, such as that of a tool or a variable. The zero value includes
-// nothing.
+// FunctionName matches the names in permissions of functions of the embedding program.
+var FunctionName = regexp.MustCompile(`^[A-Za-z0-9_.:/@$-]{1,256}$`)
+
+// Name is a rule for one exact name, such as that of a tool or a variable. The zero value includes nothing.
 type Name struct {
 	kind Kind
 	name string

@@ -9,9 +9,8 @@ import (
 
 const maxPath = 1024 // bytes of the path of a URL or a guest in a permission
 
-// URLPath is the set of URL paths that begin with a prefix of whole segments. "/v1" includes /v1
-// and /v1/x but not /v10. "/v1/" is the same without /v1. "/" includes every path. The zero value
-// includes none.
+// URLPath is the set of URL paths that begin with a prefix of whole segments. "/v1" includes /v1 and /v1/x but not
+// /v10. "/v1/" is the same without /v1. "/" includes every path. The zero value includes none.
 type URLPath struct{ prefix string }
 
 const urlPathFix = "start with / and leave out .., //, %, ?, #, * and spaces"

@@ -164,7 +164,7 @@ func loadIn(t testing.TB, r *runtime.Runtime, s subject, export string) (*runtim
 		granted = s.granted
 	}
 	for _, name := range granted {
-		grants.Functions = append(grants.Functions, manifests.FunctionGrant{Name: name})
+		grants.Functions = append(grants.Functions, manifests.NameGrant{Name: name})
 	}
 	if s.files != "" {
 		access := manifests.AccessRead

@@ -20,8 +20,7 @@ import (
 	"github.com/caisson-run/caisson/internal/schema"
 )
 
-// Each attack here comes with a control, which shows that it works on the validator
-// as it is, without the guard.
+// Each attack here comes with a control, which shows that it works on the validator as it is, without the guard.
 
 func TestAttackReadAFile(t *testing.T) {
 	secret := filepath.Join(t.TempDir(), "secret.json")
@@ -168,8 +167,7 @@ func TestAttackDeepNesting(t *testing.T) {
 	}
 }
 
-// chain is a schema with a long chain of references, which starts anew in each element
-// of a list.
+// chain is a schema with a long chain of references, which starts anew in each element of a list.
 func chain(head string) string {
 	const links = 900
 	var b strings.Builder

@@ -64,17 +64,6 @@ type object struct {
 	keywords jsontext.Value
 }
 
-// compile returns the root of a schema, or what is wrong with it.
-func compile(v jsontext.Value) (*Node, []Problem) {
-	c := newCompiler()
-	root := c.compile(v)
-	return root, c.problems
-}
-
-func newCompiler() *compiler {
-	return &compiler{draft: draft2020, nodes: map[string]*Node{}, resources: map[string]*resource{}}
-}
-
 // compile returns the root of a schema. What is wrong with it is then in c.problems.
 func (c *compiler) compile(v jsontext.Value) *Node {
 	if k := v.Kind(); k != jsontext.Object && k != jsontext.Bool {

@@ -1,8 +1,7 @@
 // Package schema validates JSON values against JSON Schemas from untrusted sources.
 //
-// It supports drafts 2020-12, 2019-09, 7 and 6. The default without $schema is 2020-12. Neither a
-// hostile schema nor a hostile value can read a file, reach the network, cause a panic, or consume
-// unbounded time or memory:
+// It supports drafts 2020-12, 2019-09, 7 and 6. The default without $schema is 2020-12. Neither a hostile schema nor a
+// hostile value can read a file, reach the network, cause a panic, or consume unbounded time or memory:
 //
 //   - References must point to a subschema of the same document: by a JSON pointer, by an anchor, or
 //     by the address that a subschema has from its $id. An address is only a name. Nothing is loaded,
@@ -26,14 +25,13 @@
 //
 // # Design
 //
-// One compiled tree validates, explains, and tells the repair of arguments which values a schema
-// requires, under one step counter that checks the context. We rejected validating with
-// jsonschema/v5, which is complete and tested: it reads files named in $ref, panics on large numbers, and
-// prepares the explanation of an error before there is one. It checks schemas against their
-// meta-schemas, and is the reference: tests compare every verdict on random schemas and values of all
-// drafts. Long texts are matched through a reader, the only way to interrupt Go's regexp. We rejected a
-// limit on the size of a match, which is simpler but refuses megabytes that a simple pattern handles
-// at once, and goroutines that are abandoned, which keep processors busy.
+// One compiled tree validates, explains, and tells the repair of arguments which values a schema requires, under one
+// step counter that checks the context. We rejected validating with jsonschema/v5, which is complete and tested: it
+// reads files named in $ref, panics on large numbers, and prepares the explanation of an error before there is one. It
+// checks schemas against their meta-schemas, and is the reference: tests compare every verdict on random schemas and
+// values of all drafts. Long texts are matched through a reader, the only way to interrupt Go's regexp. We rejected a
+// limit on the size of a match, which is simpler but refuses megabytes that a simple pattern handles at once, and
+// goroutines that are abandoned, which keep processors busy.
 //
 // Two schemas of each draft in the official test suite are refused although the library accepts them:
 // they refer to the draft's meta-schema, which is not in the document. Providers of language models

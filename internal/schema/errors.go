@@ -17,8 +17,7 @@ var (
 
 // Problem is one thing that is wrong with a schema.
 type Problem struct {
-	// Path is the location in the schema, such as properties.url.type. It is empty for the
-	// schema as a whole.
+	// Path is the location in the schema, such as properties.url.type. It is empty for the schema as a whole.
 	Path string `json:"path"`
 	// Message says what is wrong and what is expected.
 	Message string `json:"message"`
@@ -43,8 +42,7 @@ func (e *Error) Unwrap() error { return ErrSchema }
 
 // Violation is one place where a value does not match its schema.
 type Violation struct {
-	// Path is the location in the value, such as items[2].name. It is empty for the value as
-	// a whole.
+	// Path is the location in the value, such as items[2].name. It is empty for the value as a whole.
 	Path string `json:"path"`
 	// Message says what is wrong and what is expected.
 	Message string `json:"message"`

@@ -18,8 +18,7 @@ type evaluation struct {
 	meter
 	collects bool             // integers that are not written in digits
 	integers []jsontext.Value // that were found so far
-	// scope are the resources that the validation has entered and not left, outermost first.
-	// Neighbours differ.
+	// scope are the resources that the validation has entered and not left, outermost first. Neighbours differ.
 	scope []*resource
 }
 
@@ -279,8 +278,7 @@ func (e *evaluation) same(n *Node, v jsontext.Value, r *report, seen *marks) boo
 	return fits
 }
 
-// union applies anyOf or oneOf. What is evaluated in a value depends on all branches that it
-// fits.
+// union applies anyOf or oneOf. What is evaluated in a value depends on all branches that it fits.
 func (e *evaluation) union(u Union, v jsontext.Value, r *report, seen *marks) bool {
 	count := 0
 	for _, branch := range u.Branches {

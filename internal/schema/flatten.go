@@ -2,31 +2,23 @@ package schema
 
 import (
 	"bytes"
-	"context"
 	"net/url"
 	"strings"
 
 	"github.com/caisson-run/caisson/internal/jsontext"
 )
 
-// Flatten returns a schema of the same meaning in which no reference depends on an $id, which is not so for
-// all providers of language models: each becomes a JSON pointer from the top, such as #/$defs/item, and the
-// names of schemas within, by $id and by anchors, are left out. A schema without such references is returned
-// unchanged, and so is one whose references depend on how a validation gets to them. The error is that of
-// [Compile].
+// Flatten returns a schema of the same meaning in which no reference depends on an $id, which is not so for all
+// providers of language models: each becomes a JSON pointer from the top, such as #/$defs/item, and the names of
+// schemas within, by $id and by anchors, are left out. A schema without such references is returned unchanged, and so
+// is one whose references depend on how a validation gets to them. The error is that of [Compile].
 func Flatten(source []byte) ([]byte, error) {
 	if !bytes.Contains(source, []byte(`"$`)) && !bytes.Contains(source, []byte(`\u`)) { // no such keyword at all
 		return source, nil
 	}
-	var unending context.Context
-	value, err := read(unending, string(source), MaxSchemaBytes, maxSchemaNameBytes)
+	c, value, _, err := compileText(source)
 	if err != nil {
-		wrong := err.(*defect)
-		return nil, schemaError(Problem{wrong.path, wrong.message})
-	}
-	c := newCompiler()
-	if c.compile(value); len(c.problems) > 0 {
-		return nil, schemaError(c.problems...)
+		return nil, err
 	}
 	f := flattening{targets: map[string]string{}, schemas: c.nodes}
 	needed := len(c.resources) > 1

@@ -63,10 +63,9 @@ func (c *compiler) checkForm(meta *jsonschema.Schema, o object, already []Proble
 	}
 }
 
-// form returns the keywords of a schema, with true for the schemas inside. Each schema is
-// checked by itself: the library copies the path to each of its errors piece by piece,
-// which takes seconds for a schema of many levels. Keywords that were checked, or that the
-// library would resolve references against, are left out.
+// form returns the keywords of a schema, with true for the schemas inside. Each schema is checked by itself: the
+// library copies the path to each of its errors piece by piece, which takes seconds for a schema of many levels.
+// Keywords that were checked, or that the library would resolve references against, are left out.
 func (c *compiler) form(keywords jsontext.Value) map[string]any {
 	form := map[string]any{}
 	for key, value := range keywords.Members() {

@@ -107,15 +107,12 @@ func typeName(v jsontext.Value) string {
 type Node struct {
 	// Types are those that type, enum and const allow together.
 	Types Types
-	// Properties are the schemas of members by name; Required names those that there
-	// must be.
+	// Properties are the schemas of members by name; Required names those that there must be.
 	Properties map[string]*Node
 	Required   map[string]bool
-	// Patterned says that members whose names match a pattern have schemas that are
-	// not shown.
+	// Patterned says that members whose names match a pattern have schemas that are not shown.
 	Patterned bool
-	// Additional is for the members that neither Properties nor a pattern names; nil
-	// where nothing is said about them.
+	// Additional is for the members that neither Properties nor a pattern names; nil where nothing is said about them.
 	Additional *Node
 	// Prefix are the schemas of an array's first elements, and Items is that of the
 	// others; nil where nothing is said about them.
@@ -154,8 +151,7 @@ type Node struct {
 	condition, then, otherwise              *Node
 	unevaluatedProperties, unevaluatedItems *Node
 	dynamic                                 []dynamicReference
-	// within is the resource that the schema is part of. It is nil where that makes no
-	// difference to validations.
+	// within is the resource that the schema is part of. It is nil where that makes no difference to validations.
 	within *resource
 }
 
@@ -188,8 +184,7 @@ type patternedNode struct {
 	node *Node
 }
 
-// dependent is what must hold of an object that has a member of a name: it has others, too,
-// or it fits a schema.
+// dependent is what must hold of an object that has a member of a name: it has others, too, or it fits a schema.
 type dependent struct {
 	name   string
 	others []string

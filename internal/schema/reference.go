@@ -195,8 +195,7 @@ func (c *compiler) isDynamic(r *reference, target *Node, within *resource, ancho
 	return "", false
 }
 
-// isEndless reports whether a schema that a root leads to applies itself to the same value
-// again.
+// isEndless reports whether a schema that a root leads to applies itself to the same value again.
 func isEndless(root *Node) bool {
 	const open, closed = 1, 2
 	state := map[*Node]int{}
@@ -225,8 +224,7 @@ func isEndless(root *Node) bool {
 	return false
 }
 
-// applied returns the schemas that apply to the same value, and to what is inside it. Some
-// may be nil.
+// applied returns the schemas that apply to the same value, and to what is inside it. Some may be nil.
 func (n *Node) applied() (same, inside []*Node) {
 	same = append(slices.Clone(n.Also), n.not, n.condition, n.then, n.otherwise)
 	for _, d := range n.dynamic {

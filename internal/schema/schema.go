@@ -28,14 +28,12 @@ const (
 	// Member names are limited too, far above what people and models write.
 	maxSchemaNameBytes = 256
 	maxValueNameBytes  = 1024
-	// maxNumberBytes and maxExponent keep numbers cheap: 1e1000000000 as an exact fraction
-	// would exhaust memory.
+	// maxNumberBytes and maxExponent keep numbers cheap: 1e1000000000 as an exact fraction would exhaust memory.
 	maxNumberBytes = 128
 	maxExponent    = 400
 )
 
-// Schema is a compiled JSON Schema. Get one from [Compile]. It is immutable and safe
-// for concurrent use.
+// Schema is a compiled JSON Schema. Get one from [Compile]. It is immutable and safe for concurrent use.
 type Schema struct {
 	source json.RawMessage
 	root   *Node
@@ -45,21 +43,31 @@ type Schema struct {
 // Compile compiles a schema from JSON text. The package documentation lists what it rejects. The
 // error is an [*Error] with all problems, or with the first one if the text is not JSON.
 func Compile(source []byte) (*Schema, error) {
-	var unending context.Context
-	value, err := read(unending, string(source), MaxSchemaBytes, maxSchemaNameBytes)
+	_, _, root, err := compileText(source)
 	if err != nil {
-		wrong := err.(*defect)
-		return nil, schemaError(Problem{wrong.path, wrong.message})
-	}
-	root, problems := compile(value)
-	if len(problems) > 0 {
-		return nil, schemaError(problems...)
+		return nil, err
 	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, source); err != nil {
 		return nil, schemaError(Problem{"", err.Error()})
 	}
 	return &Schema{source: compact.Bytes(), root: root}, nil
+}
+
+// compileText compiles a schema, and returns its value and its root as well. The error is an [*Error].
+func compileText(source []byte) (*compiler, jsontext.Value, *Node, error) {
+	var unending context.Context
+	value, err := read(unending, string(source), MaxSchemaBytes, maxSchemaNameBytes)
+	if err != nil {
+		wrong := err.(*defect)
+		return nil, value, nil, schemaError(Problem{wrong.path, wrong.message})
+	}
+	c := &compiler{draft: draft2020, nodes: map[string]*Node{}, resources: map[string]*resource{}}
+	root := c.compile(value)
+	if len(c.problems) > 0 {
+		return nil, value, nil, schemaError(c.problems...)
+	}
+	return c, value, root, nil
 }
 
 // Known returns the schema with this JSON, which [Schema.JSON] has returned before. It is compiled
@@ -83,8 +91,7 @@ func (s *Schema) UnmarshalJSON(source []byte) error {
 	return nil
 }
 
-// JSON returns the schema as compact JSON, with its keys in the order of the source. The caller must
-// not modify it.
+// JSON returns the schema as compact JSON, with its keys in the order of the source. The caller must not modify it.
 func (s *Schema) JSON() json.RawMessage { return s.source }
 
 // Structure returns the schema's root. The caller must not modify the nodes.
@@ -95,10 +102,9 @@ func (s *Schema) Structure() *Node {
 	return s.root
 }
 
-// Validate validates a value, given as JSON text of at most [MaxValueBytes]. Numbers are compared
-// exactly as written. The error is a [*ViolationError], also for a value that is not JSON, exceeds a
-// limit or is too expensive to validate. Soon after ctx is done or its deadline has passed, Validate
-// returns the error of ctx. A nil ctx is never done.
+// Validate validates a value, given as JSON text of at most [MaxValueBytes]. Numbers are compared exactly as written.
+// The error is a [*ViolationError], also for a value that is not JSON, exceeds a limit or is too expensive to validate.
+// Soon after ctx is done or its deadline has passed, Validate returns the error of ctx. A nil ctx is never done.
 func (s *Schema) Validate(ctx context.Context, value []byte) error {
 	v, err := readValue(ctx, string(value))
 	if err != nil {
@@ -133,9 +139,8 @@ func (s *Schema) validate(v jsontext.Value, e *evaluation) error {
 // The zero value is ready to use. It is not safe for concurrent use.
 type Probe struct{ work int }
 
-// Fits reports whether a value, given as JSON text, matches the schema of a node. It returns false
-// once the budget is spent or ctx is done. References that depend on how a validation got to the
-// node are resolved as if it began there.
+// Fits reports whether a value, given as JSON text, matches the schema of a node. It returns false once the budget is
+// spent or ctx is done. References that depend on how a validation got to the node are resolved as if it began there.
 func (p *Probe) Fits(ctx context.Context, n *Node, value string) (fits bool) {
 	v, err := read(ctx, value, MaxValueBytes, maxValueNameBytes)
 	if err != nil {

@@ -2,10 +2,9 @@ package spelling
 
 import "strings"
 
-// LookAlike reports whether people may confuse two names of tools: names that differ only in case, in
-// "-" and "_" and how many of them are repeated or at an end, or in characters that look the same in
-// many typefaces: l, 1 and a capital I; o and 0; rn and m; vv and w. It is not transitive: "I" looks
-// like both "i" and "l", which do not look alike.
+// LookAlike reports whether people may confuse two names of tools: names that differ only in case, in "-" and "_" and
+// how many of them are repeated or at an end, or in characters that look the same in many typefaces: l, 1 and a capital
+// I; o and 0; rn and m; vv and w. It is not transitive: "I" looks like both "i" and "l", which do not look alike.
 func LookAlike(a, b string) bool {
 	one, other := spelled(a), spelled(b)
 	if len(one) != len(other) {

@@ -101,7 +101,8 @@ func (u *unreached) why() (reason, fix string) {
 // grantLine returns the grant, as in a policy, that lets the tool reach the secret's origin.
 func (u *unreached) grantLine() string {
 	wanted := manifests.NetworkGrant{NetworkPermission: u.any(nil)}
-	return strings.TrimPrefix(manifests.PolicyLine(manifests.Grant{Tools: []string{u.options.Tool}, Network: []manifests.NetworkGrant{wanted}}.Rule()), "- ")
+	rule := manifests.Grants{Network: []manifests.NetworkGrant{wanted}}.Rule(u.options.Tool)
+	return strings.TrimPrefix(manifests.PolicyLine(rule), "- ")
 }
 
 // any returns the permission for every path at the secret's origin.

@@ -144,8 +144,7 @@ func (a *applied) deny(at string, deny manifests.PolicyDeny) {
 	a.add(at, deny.Origin, "it has no effect, because "+text, fix)
 }
 
-// named returns the tools that match a list of names and globs, and adds findings for those that
-// match none.
+// named returns the tools that match a list of names and globs, and adds findings for those that match none.
 func (a *applied) named(at, origin string, patterns []string) []*manifests.Manifest {
 	var all []*manifests.Manifest
 	for i, pattern := range patterns {

@@ -36,7 +36,7 @@ deny: [{tools: [reader], env: LANG}]
 `))
 	require.NoError(t, err)
 	program := &manifests.Policy{
-		Grants: []manifests.Grant{{Tools: []string{"*"}, Files: []manifests.FileGrant{{Binding: manifests.Binding{Origin: "main.go"}, Path: permission.NewGuestPath("/other"), Host: permission.NewHostTemplate(".")}}}},
+		Grants: []manifests.Grant{{Tools: []string{"*"}, Grants: manifests.Grants{Files: []manifests.FileGrant{{Binding: manifests.Binding{Origin: "main.go"}, Path: permission.NewGuestPath("/other"), Host: permission.NewHostTemplate(".")}}}}},
 		Ask:    []manifests.PolicyAsk{{Origin: "main.go", Tool: "writer"}},
 	}
 	assert.Equal(t, []unapplied.Finding{
@@ -101,8 +101,7 @@ permissions:
 	}
 }
 
-// TestSecretsThatAreNeverSent: a secret is bound to an origin that no network grant of its tool
-// reaches, in any policy.
+// TestSecretsThatAreNeverSent: a secret is bound to an origin that no network grant of its tool reaches, in any policy.
 func TestSecretsThatAreNeverSent(t *testing.T) {
 	m, err := manifests.Parse("search/tool.yaml", []byte(`schema: caisson/v1
 name: search
@@ -115,7 +114,7 @@ permissions:
 	require.NoError(t, err)
 	bound := &manifests.Policy{Grants: []manifests.Grant{{
 		Binding: manifests.Binding{Origin: "main.go"}, Tools: []string{"search"},
-		Secrets: []manifests.SecretGrant{{Name: "KEY", Host: "api.example.com", From: manifests.SecretSource{Env: "KEY"}}},
+		Grants: manifests.Grants{Secrets: []manifests.SecretGrant{{Name: "KEY", Host: "api.example.com", From: manifests.SecretSource{Env: "KEY"}}}},
 	}}}
 	for name, c := range map[string]struct {
 		granted []manifests.NetworkPermission

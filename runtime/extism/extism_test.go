@@ -24,8 +24,7 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// placed writes a manifest as plugin.json beside a plug-in, or several, that github.com/extism/go-sdk is
-// tested with.
+// placed writes a manifest as plugin.json beside a plug-in, or several, that github.com/extism/go-sdk is tested with.
 func placed(t *testing.T, module, text string, more ...string) string {
 	t.Helper()
 	root, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/extism/go-sdk").Output()
@@ -187,7 +186,7 @@ func TestFunctionsOfTheProgramAreGranted(t *testing.T) {
 	for granted, want := range map[bool]tool.Kind{true: "", false: tool.Denied} {
 		var grants manifests.Grants
 		if granted {
-			grants.Functions = []manifests.FunctionGrant{{Name: "mult"}}
+			grants.Functions = []manifests.NameGrant{{Name: "mult"}}
 		}
 		loaded, err := r.Load(t.Context(), done.Manifests[0], grants)
 		require.NoError(t, err)
@@ -303,8 +302,7 @@ func TestOnlyManifestsOfExtismAreRecognised(t *testing.T) {
 	assert.False(t, IsManifest(folder))
 }
 
-// TestPlacesAreThoseOfTheFile: the problems and keys of the manifests that are made are where their
-// authors find them.
+// TestPlacesAreThoseOfTheFile: the problems and keys of the manifests that are made are where their authors find them.
 func TestPlacesAreThoseOfTheFile(t *testing.T) {
 	done, err := Load(placed(t, "count_vowels.wasm", whole))
 	require.NoError(t, err)

@@ -200,7 +200,7 @@ func (t *translation) refused(key string, kind mistake.Kind, message, fix string
 }
 
 func (t *translation) note(key, message, fix string) {
-	t.notes = append(t.notes, t.problem(key, NoEquivalent, message, fix))
+	t.notes = append(t.notes, t.problem(key, mistake.NoEquivalent, message, fix))
 }
 
 // problem returns a problem at a member, or at the nearest one around it.
@@ -250,8 +250,7 @@ func outOfRange(problems []manifests.Problem) []manifests.Problem {
 	return problems
 }
 
-// origin returns the place of the member from which a key of a manifest comes. Others come from no
-// member.
+// origin returns the place of the member from which a key of a manifest comes. Others come from no member.
 func (t *translation) origin(path string) manifests.Place {
 	for _, m := range t.modules {
 		switch {

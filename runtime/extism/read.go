@@ -1,5 +1,4 @@
-// Package extism reads the manifests of Extism, which are JSON, so that plug-ins are tools as they
-// are:
+// Package extism reads the manifests of Extism, which are JSON, so that plug-ins are tools as they are:
 //
 //	translated, err := extism.Load("plugin.json")
 //
@@ -42,9 +41,6 @@ type Member struct {
 	manifests.Place
 	Text string
 }
-
-// NoEquivalent is the kind of a note about what Caisson does not do, or not by a manifest.
-const NoEquivalent mistake.Kind = "no_equivalent"
 
 // IsManifest reports whether a file is a manifest of Extism: JSON with the member "wasm", in whichever case, and
 // without "schema", in a file whose name ends in .json. It is false for a file that cannot be read.

@@ -32,8 +32,7 @@ func EmitProgress(fraction float64, text string) error {
 	return emitProgress(streamEmit(), fraction, text)
 }
 
-// EmitImage streams an image with a media type such as image/png. Partial means that a better image
-// will replace it.
+// EmitImage streams an image with a media type such as image/png. Partial means that a better image will replace it.
 func EmitImage(mimeType string, image []byte, partial bool) error {
 	return emitImage(streamEmit(), mimeType, image, partial)
 }

@@ -37,13 +37,11 @@ var statusNames = [...]string{"ok", "denied", "invalid", "limit", "deadline", "n
 type Error struct {
 	Op     string // the host function: "caisson:net@1.request"
 	Status Status
-	// Message says what went wrong, if the status is Invalid, Deadline, IO or Unavailable, and for
-	// some limits.
+	// Message says what went wrong, if the status is Invalid, Deadline, IO or Unavailable, and for some limits.
 	Message string
 	// Denial is the host's receipt, if the status is Denied.
 	Denial *Denial
-	// LimitName and LimitValue are the limit that was reached, such as "http_calls" and 20, if the
-	// status is Limit.
+	// LimitName and LimitValue are the limit that was reached, such as "http_calls" and 20, if the status is Limit.
 	LimitName  string
 	LimitValue int64
 }

@@ -53,9 +53,7 @@ func withBody(name string, imported func(unsafe.Pointer, uint32, unsafe.Pointer,
 	}, read}
 }
 
-func read(buffer []byte) int {
-	return int(importedRead(span(buffer)))
-}
+func read(buffer []byte) int { return int(importedRead(span(buffer))) }
 
 // span returns the address and the length of bytes in the module's memory.
 func span(bytes []byte) (unsafe.Pointer, uint32) {

@@ -49,15 +49,11 @@ type Result struct {
 }
 
 // Do sends a request and waits for the response. The error is an [*Error] or [ErrOutside].
-func Do(request Request) (*Response, error) {
-	return do(netRequest(), request)
-}
+func Do(request Request) (*Response, error) { return do(netRequest(), request) }
 
 // DoAll sends requests concurrently, as many at a time as the host allows one call, and returns their
 // results in order. A failed request does not affect the others.
-func DoAll(requests []Request) []Result {
-	return doAll(netSend(), netReceive(), requests)
-}
+func DoAll(requests []Request) []Result { return doAll(netSend(), netReceive(), requests) }
 
 func do(function hostFunction, request Request) (*Response, error) {
 	wire, err := toWire(function, request)

@@ -35,13 +35,11 @@ type Content struct {
 // CallTool calls another tool. The arguments must be encoded as a JSON object; nil stands for an empty
 // one. The manifest must request the tool under permissions.tools.
 //
-// The failure of the tool is a result, not an error. The error, an [*Error] or [ErrOutside], is for
-// calls that were not made, and for results over the limit "response_bytes", which is 8 MiB of text
-// and data.
+// The failure of the tool is a result, not an error. The error, an [*Error] or [ErrOutside], is for calls that were not
+// made, and for results over the limit "response_bytes", which is 8 MiB of text and data.
 //
-// The name and the arguments may have up to 256 KiB as JSON. By default, a call may make 64 calls,
-// including nested ones, up to 4 levels deep. The host may change these limits, but never allows more
-// than 16 levels.
+// The name and the arguments may have up to 256 KiB as JSON. By default, a call may make 64 calls, including nested
+// ones, up to 4 levels deep. The host may change these limits, but never allows more than 16 levels.
 func CallTool(name string, arguments any) (*ToolResult, error) {
 	return callTool(toolsCall(), name, arguments)
 }

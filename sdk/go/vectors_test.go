@@ -203,9 +203,7 @@ type host struct {
 	bodies   []string
 }
 
-func (h *host) function(name string) hostFunction {
-	return hostFunction{name, h.call, h.read}
-}
+func (h *host) function(name string) hostFunction { return hostFunction{name, h.call, h.read} }
 
 func (h *host) call(request, body []byte) (uint64, error) {
 	h.requests, h.bodies = append(h.requests, string(request)), append(h.bodies, string(body))

@@ -178,7 +178,10 @@ func TestUnknownToolsOfAnAgent(t *testing.T) {
 func TestOurFailures(t *testing.T) {
 	w := newWorld(t, rest.Options{})
 	of[map[string]any](w.request("PUT", "/v1/agents/a1", "ada", `{"allowed_tools":[]}`), 200)
-	damage(t, w.agents.Dir("acme"))
+	folders, err := filepath.Glob(filepath.Join(filepath.Dir(w.state), "agents", "*"))
+	require.NoError(t, err)
+	require.Len(t, folders, 1)
+	damage(t, folders[0])
 	a := w.request("GET", "/v1/agents/a1", "reader", nil)
 	failure := of[struct{ Detail, ID string }](a, 500)
 	assert.True(t, strings.HasPrefix(failure.ID, "err_"))

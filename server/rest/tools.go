@@ -33,9 +33,9 @@ type listing struct {
 
 // duplicate is a name that was kept out.
 type duplicate struct {
-	Name   string          `json:"name"`
-	KeptBy string          `json:"kept_by"` // the tool or other name that holds it
-	Reason registry.Reason `json:"reason"`
+	Name   string `json:"name"`
+	KeptBy string `json:"kept_by"` // the tool or other name that holds it
+	Reason string `json:"reason"`
 }
 
 // kept says why tools are missing.

@@ -36,7 +36,7 @@ func New(m *manifests.Manifest, grants manifests.Grants, module string) *Permiss
 }
 
 func (p *Permission) allow(zone string) tool.Allow {
-	return tool.Allow{Grant: manifests.Grant{Tools: []string{p.tool}, Clock: []manifests.ClockGrant{{Zone: zone}}}.Rule()}
+	return tool.Allow{Grant: manifests.Grants{Clock: []manifests.NameGrant{{Name: zone}}}.Rule(p.tool)}
 }
 
 // Decisions returns what became of each request.

@@ -68,7 +68,7 @@ func TestClockIsPartOfTheIdentity(t *testing.T) {
 		m.File = filepath.Join(dir, "tool.yaml")
 		var grants manifests.Grants
 		for _, zone := range zones {
-			grants.Clock = append(grants.Clock, manifests.ClockGrant{Zone: zone})
+			grants.Clock = append(grants.Clock, manifests.NameGrant{Name: zone})
 		}
 		loaded, err := rt.Load(t.Context(), m, grants)
 		require.NoError(t, err)

@@ -1,40 +1,15 @@
 package manifests
 
-import "slices"
-
-// ClockGrant lets tools know the time in a zone.
-type ClockGrant struct {
-	Binding
-	Zone string
-}
-
 func clock() kind {
 	return kind{
-		name: "clock",
-		asks: &asking{
-			key: "clock", schema: `{"type": "array", "items": {"type": "string"}}`,
-			read:  func(r *reader, n *node, at string, p *Permissions) { p.Clock = distinctOf(r, maxList, r.name)(n, at) },
-			write: func(p Permissions) *node { return listed(p.Clock, textOf) },
-		},
-		gives: grants("clock", `{"type": "array", "items": {"type": "string"}}`,
-			func(g *Grant) *[]ClockGrant { return &g.Clock }, func(g *Grants) *[]ClockGrant { return &g.Clock },
-			func(r *reader, n *node, at string) []ClockGrant {
-				return namedGrants(r, n, at, maxList, r.name, func(b Binding, zone string) ClockGrant { return ClockGrant{b, zone} })
-			},
-			listing(func(c ClockGrant) *node { return textOf(c.Zone) }), func(c ClockGrant) Element { return zoneElement(c.Zone) }),
-		takes: &taking{
-			key: "clock", schema: `{"type": "string"}`,
-			read: func(r *reader, n *node, at string, d *Deny) { d.Clock = r.name(n, at) },
-			say:  func(d Deny) (Element, bool) { return zoneElement(d.Clock), d.Clock != "" },
-		},
+		name:  "clock",
+		asks:  asksNames("clock", func(p *Permissions) *[]string { return &p.Clock }, (*reader).name),
+		gives: givesNames("clock", func(g *Grants) *[]NameGrant { return &g.Clock }, maxList, (*reader).name, zoneElement),
+		takes: takesName("clock", func(d *Deny) *string { return &d.Clock }, (*reader).name, zoneElement),
 	}
 }
 
 func zoneElement(zone string) Element {
-	return Element{
-		name:  zone,
-		About: "the time in " + zone, Fix: "write a zone that a manifest asks for, or remove it",
-		canonical: func() (any, error) { return zone, nil },
-		asked:     func(m *Manifest) bool { return slices.Contains(m.Permissions.Clock, zone) },
-	}
+	asked := func(m *Manifest) []string { return m.Permissions.Clock }
+	return namedElement("the time in ", zone, "write a zone that a manifest asks for, or remove it", asked)
 }

@@ -1,6 +1,5 @@
-// Package permissiontest checks a kind of permission against a plain reference: whatever random
-// requests, grants and denials say, [permission.Rules.Decide] allows what one asks for, another gives, and
-// none takes away.
+// Package permissiontest checks a kind of permission against a plain reference: whatever random requests, grants and
+// denials say, [permission.Rules.Decide] allows what one asks for, another gives, and none takes away.
 package permissiontest
 
 import (

@@ -209,9 +209,9 @@ func TestFailuresThatTheGuestSees(t *testing.T) {
 	const secret = "10.1.2.3"
 	cause := errors.New("dial tcp " + secret + ":443: connection refused")
 	for name, err := range map[string]error{
-		`{"message":"the server does not answer"}`: &network.Error{Op: "request", Kind: network.ErrIO, Message: "the server does not answer"},
-		`{"message":"network error"}`:              &network.Error{Op: "request", Kind: network.ErrIO}, // no message
-		`{"message":"wrapped"}`:                    fmt.Errorf("%w: %w", &network.Error{Op: "request", Kind: network.ErrIO, Message: "wrapped"}, cause),
+		`{"message":"the server does not answer"}`: &hostfuncs.Error{Op: "request", Kind: hostfuncs.ErrIO, Message: "the server does not answer"},
+		`{"message":"network error"}`:              &hostfuncs.Error{Op: "request", Kind: hostfuncs.ErrIO}, // no message
+		`{"message":"wrapped"}`:                    fmt.Errorf("%w: %w", &hostfuncs.Error{Op: "request", Kind: hostfuncs.ErrIO, Message: "wrapped"}, cause),
 	} {
 		for _, function := range []string{request, send, receive} {
 			g := newGuest(t, &Session{Network: &answering{err: err}})
@@ -226,7 +226,7 @@ func TestFailuresThatTheGuestSees(t *testing.T) {
 // TestWhatEndsTheGuest: an error that nobody foresaw is not made to look like the network's.
 func TestWhatEndsTheGuest(t *testing.T) {
 	unforeseen := errors.New("unforeseen")
-	for _, err := range []error{unforeseen, fmt.Errorf("%w", context.Canceled), &network.Error{Op: "request", Kind: network.ErrDenied}} {
+	for _, err := range []error{unforeseen, fmt.Errorf("%w", context.Canceled), &hostfuncs.Error{Op: "request", Kind: hostfuncs.ErrDenied}} {
 		for _, function := range []string{request, send, receive} {
 			g := newGuest(t, &Session{Network: &answering{err: err}})
 			_, _, got := g.try(function, valid[function], nil)
@@ -238,7 +238,7 @@ func TestWhatEndsTheGuest(t *testing.T) {
 // TestEndOfTheCallEndsTheGuest, with the reason for it, whatever came of the request; a request's own
 // timeout does not.
 func TestEndOfTheCallEndsTheGuest(t *testing.T) {
-	late := &network.Error{Op: "request", Kind: network.ErrDeadline, Message: "no answer in time"}
+	late := &hostfuncs.Error{Op: "request", Kind: hostfuncs.ErrDeadline, Message: "no answer in time"}
 	for _, function := range []string{request, send, receive} {
 		status, _ := newGuest(t, &Session{Network: &answering{err: late}}).call(function, valid[function], nil)
 		assert.Equal(t, statusDeadline, status)
@@ -246,8 +246,8 @@ func TestEndOfTheCallEndsTheGuest(t *testing.T) {
 	bug := errors.New("a bug")
 	for function, failures := range map[string][]error{
 		request: {late}, send: {late}, receive: {late},
-		toolCall: {nil, bug, &calls.Error{Op: "call", Kind: calls.ErrUnavailable, Message: "cancelled"}},
-		emit:     {nil, bug, &stream.Error{Op: "emit", Kind: stream.ErrUnavailable, Message: "the call has ended"}},
+		toolCall: {nil, bug, &hostfuncs.Error{Op: "call", Kind: hostfuncs.ErrUnavailable, Message: "cancelled"}},
+		emit:     {nil, bug, &hostfuncs.Error{Op: "emit", Kind: hostfuncs.ErrUnavailable, Message: "the call has ended"}},
 	} {
 		for _, failure := range failures {
 			ctx, cancel := context.WithCancelCause(t.Context())

@@ -174,7 +174,7 @@ type speaker struct {
 
 func (s *speaker) Admit(bytes int) error {
 	if s.limit > 0 && bytes > s.limit {
-		return &stream.Error{Op: "admit", Kind: stream.ErrLimit, Bytes: int64(s.limit)}
+		return &hostfuncs.Error{Op: "admit", Kind: hostfuncs.ErrLimit, Limit: "output", Value: int64(s.limit)}
 	}
 	s.admitted = append(s.admitted, bytes)
 	return nil

@@ -8,6 +8,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/hostfuncs/network"
 	"github.com/caisson-run/caisson/internal/jsontext/decode"
 )
@@ -97,31 +98,30 @@ func (c *call) failure(err error) error {
 	if c.ctx.Err() != nil {
 		return context.Cause(c.ctx)
 	}
-	var failure *network.Error
-	if !errors.As(err, &failure) {
-		return err
-	}
+	return failureOf(err)
+}
+
+// failureOf returns a failure of a package of hostfuncs as the guest may see it.
+func failureOf(err error) error {
+	failure, ok := errors.AsType[*hostfuncs.Error](err)
 	switch {
+	case !ok:
+		return err
 	case failure.Denial != nil:
 		return denied(*failure.Denial)
-	case errors.Is(failure.Kind, network.ErrLimit):
+	case failure.Kind == hostfuncs.ErrLimit && failure.Limit == "tool_calls":
+		return limitedTo(failure.Limit, failure.Value, failure.Message)
+	case failure.Kind == hostfuncs.ErrLimit:
 		return limited(failure.Limit, failure.Value)
 	}
-	for _, kind := range networkKinds {
-		if errors.Is(failure.Kind, kind.kind) {
-			return said(kind.status, cmp.Or(failure.Message, failure.Kind.Error()))
-		}
+	if status, ok := messages[failure.Kind]; ok {
+		return said(status, cmp.Or(failure.Message, failure.Kind.Error()))
 	}
 	return err
 }
 
-// networkKinds maps the network's failures whose response is a message to their statuses.
-var networkKinds = []struct {
-	kind   error
-	status status
-}{
-	{network.ErrInvalid, statusInvalid},
-	{network.ErrDeadline, statusDeadline},
-	{network.ErrIO, statusIO},
-	{network.ErrUnavailable, statusUnavailable},
+// messages are the failures whose response is a message, with their statuses.
+var messages = map[error]status{
+	hostfuncs.ErrInvalid: statusInvalid, hostfuncs.ErrDeadline: statusDeadline,
+	hostfuncs.ErrIO: statusIO, hostfuncs.ErrUnavailable: statusUnavailable,
 }

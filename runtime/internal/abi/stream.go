@@ -2,9 +2,7 @@ package abi
 
 import (
 	"context"
-	"errors"
 
-	"github.com/caisson-run/caisson/hostfuncs/stream"
 	"github.com/caisson-run/caisson/internal/jsontext/decode"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -25,7 +23,7 @@ func streamEmit(c *call) (answer, error) {
 		return answer{}, err
 	}
 	if err := c.session.Stream.Admit(len(request)); err != nil {
-		return answer{}, emitFailure(err)
+		return answer{}, failureOf(err)
 	}
 	var emission tool.Emission
 	if late := c.session.Work.do(c.ctx, func() { emission, err = decodeEmission(string(request)) }); late != nil {
@@ -39,7 +37,7 @@ func streamEmit(c *call) (answer, error) {
 	case c.ctx.Err() != nil: // reading and masking a long emission takes time
 		return answer{}, context.Cause(c.ctx)
 	case err != nil:
-		return answer{}, emitFailure(err)
+		return answer{}, failureOf(err)
 	}
 	return answer{status: statusOK}, nil
 }
@@ -54,21 +52,4 @@ func decodeEmission(request string) (tool.Emission, error) {
 	}, "type")
 	emission.Type = tool.EmissionType(kind)
 	return emission, err
-}
-
-// emitFailure returns the failure of an emission as the guest may see it.
-func emitFailure(err error) error {
-	var failure *stream.Error
-	if !errors.As(err, &failure) {
-		return err
-	}
-	switch {
-	case errors.Is(failure.Kind, stream.ErrInvalid):
-		return invalid(failure.Message)
-	case errors.Is(failure.Kind, stream.ErrLimit):
-		return limited("output", failure.Bytes)
-	case errors.Is(failure.Kind, stream.ErrUnavailable):
-		return unavailable(failure.Message)
-	}
-	return err
 }

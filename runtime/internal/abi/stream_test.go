@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/hostfuncs/stream"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -79,7 +80,7 @@ func TestSizesOfEmissions(t *testing.T) {
 // TestEmissionsThatEndTheGuest: there is nothing left to tell it.
 func TestEmissionsThatEndTheGuest(t *testing.T) {
 	bug := errors.New("a bug")
-	for _, err := range []error{bug, &stream.Error{Op: "emit", Kind: stream.ErrHost, Message: "the emission could not be shown"}} {
+	for _, err := range []error{bug, &hostfuncs.Error{Op: "emit", Kind: hostfuncs.ErrHost, Message: "the emission could not be shown"}} {
 		_, _, got := newGuest(t, &Session{Stream: &speaker{err: err}}).try(emit, valid[emit], nil)
 		assert.ErrorIs(t, got, err)
 	}

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 
-	"github.com/caisson-run/caisson/hostfuncs/calls"
 	"github.com/caisson-run/caisson/internal/jsontext/decode"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -30,7 +28,7 @@ func toolsCall(c *call) (answer, error) {
 	case c.ctx.Err() != nil:
 		return answer{}, context.Cause(c.ctx)
 	case err != nil:
-		return answer{}, callFailure(err)
+		return answer{}, failureOf(err)
 	}
 	if record.Result.Size() > maxResult {
 		return answer{}, limited("response_bytes", maxResult)
@@ -54,25 +52,6 @@ func (c *call) toolRequest() (name, text string, err error) {
 	members := decode.Members{"name": decode.Text(&name), "arguments": arguments(&text)}
 	err = decodeCall(string(bytes), members, "name", "arguments")
 	return name, text, err
-}
-
-// callFailure returns the failure of a call as the guest may see it.
-func callFailure(err error) error {
-	var failure *calls.Error
-	if !errors.As(err, &failure) {
-		return err
-	}
-	switch {
-	case failure.Denial != nil:
-		return denied(*failure.Denial)
-	case errors.Is(failure.Kind, calls.ErrLimit):
-		return limitedTo("tool_calls", failure.Calls, failure.Message)
-	case errors.Is(failure.Kind, calls.ErrDeadline):
-		return said(statusDeadline, failure.Message)
-	case errors.Is(failure.Kind, calls.ErrUnavailable):
-		return unavailable(failure.Message)
-	}
-	return err
 }
 
 // record is the wire format of a [tool.Record] for guests. It matches the JSON of tool.Record, but

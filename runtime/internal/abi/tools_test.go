@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/caisson-run/caisson/hostfuncs/calls"
+	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/internal/jsontext/decode"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -100,7 +100,7 @@ func TestSizesOfCalls(t *testing.T) {
 // TestCallsThatEndTheGuest: there is nothing left to tell it.
 func TestCallsThatEndTheGuest(t *testing.T) {
 	bug := errors.New("a bug")
-	for _, err := range []error{bug, &calls.Error{Op: "call", Kind: calls.ErrHost, Message: "the call could not be made"}} {
+	for _, err := range []error{bug, &hostfuncs.Error{Op: "call", Kind: hostfuncs.ErrHost, Message: "the call could not be made"}} {
 		g := newGuest(t, &Session{Tools: &caller{err: err}})
 		_, _, got := g.try(toolCall, valid[toolCall], nil)
 		assert.ErrorIs(t, got, err)

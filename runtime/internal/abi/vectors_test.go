@@ -9,9 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/caisson-run/caisson/hostfuncs/calls"
+	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/hostfuncs/network"
-	"github.com/caisson-run/caisson/hostfuncs/stream"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -71,8 +70,8 @@ type limit struct {
 
 // kinds are the network's errors that have a status.
 var kinds = map[status]error{
-	statusDenied: network.ErrDenied, statusInvalid: network.ErrInvalid, statusLimit: network.ErrLimit,
-	statusDeadline: network.ErrDeadline, statusIO: network.ErrIO, statusUnavailable: network.ErrUnavailable,
+	statusDenied: hostfuncs.ErrDenied, statusInvalid: hostfuncs.ErrInvalid, statusLimit: hostfuncs.ErrLimit,
+	statusDeadline: hostfuncs.ErrDeadline, statusIO: hostfuncs.ErrIO, statusUnavailable: hostfuncs.ErrUnavailable,
 }
 
 func TestVectors(t *testing.T) {
@@ -97,7 +96,7 @@ func TestVectors(t *testing.T) {
 				Status: answer.Status, URL: answer.URL, Headers: answer.Headers, Body: v.ResponseBody, Truncated: answer.Truncated,
 			}}
 			if kind, failed := kinds[v.Status]; failed {
-				failure := &network.Error{Op: "request", Kind: kind, Message: answer.Message}
+				failure := &hostfuncs.Error{Op: "request", Kind: kind, Message: answer.Message}
 				switch v.Status {
 				case statusDenied:
 					denial := parsed[tool.Denial](t, v.Header)
@@ -139,7 +138,7 @@ func TestVectors(t *testing.T) {
 
 // callKinds are the errors of calls that have a status.
 var callKinds = map[status]error{
-	statusLimit: calls.ErrLimit, statusDeadline: calls.ErrDeadline, statusUnavailable: calls.ErrUnavailable,
+	statusLimit: hostfuncs.ErrLimit, statusDeadline: hostfuncs.ErrDeadline, statusUnavailable: hostfuncs.ErrUnavailable,
 }
 
 // testCallVector makes the call of a vector, whose request and answer have another form.
@@ -150,11 +149,11 @@ func testCallVector(t *testing.T, v vector) {
 		tools.record = parsed[tool.Record](t, v.Header)
 	case statusDenied:
 		denial := parsed[tool.Denial](t, v.Header)
-		tools.err = &calls.Error{Op: "call", Kind: calls.ErrDenied, Denial: &denial}
+		tools.err = &hostfuncs.Error{Op: "call", Kind: hostfuncs.ErrDenied, Denial: &denial}
 	default:
 		require.Contains(t, callKinds, v.Status)
 		reached := parsed[limit](t, v.Header)
-		tools.err = &calls.Error{Op: "call", Kind: callKinds[v.Status], Message: reached.Message, Calls: reached.Value}
+		tools.err = &hostfuncs.Error{Op: "call", Kind: callKinds[v.Status], Message: reached.Message, Limit: "tool_calls", Value: reached.Value}
 	}
 	status, response := newGuest(t, &Session{Tools: tools}).call(v.Function, v.Request, v.Body)
 	assert.Equal(t, v.Status, status)
@@ -168,11 +167,11 @@ func testEmitVector(t *testing.T, v vector) {
 	said := &speaker{}
 	switch v.Status {
 	case statusInvalid:
-		said.err = &stream.Error{Op: "emit", Kind: stream.ErrInvalid, Message: parsed[limit](t, v.Header).Message}
+		said.err = &hostfuncs.Error{Op: "emit", Kind: hostfuncs.ErrInvalid, Message: parsed[limit](t, v.Header).Message}
 	case statusLimit:
-		said.err = &stream.Error{Op: "emit", Kind: stream.ErrLimit, Bytes: parsed[limit](t, v.Header).Value}
+		said.err = &hostfuncs.Error{Op: "emit", Kind: hostfuncs.ErrLimit, Limit: "output", Value: parsed[limit](t, v.Header).Value}
 	case statusUnavailable:
-		said.err = &stream.Error{Op: "emit", Kind: stream.ErrUnavailable, Message: parsed[limit](t, v.Header).Message}
+		said.err = &hostfuncs.Error{Op: "emit", Kind: hostfuncs.ErrUnavailable, Message: parsed[limit](t, v.Header).Message}
 	}
 	status, response := newGuest(t, &Session{Stream: said}).call(v.Function, v.Request, v.Body)
 	assert.Equal(t, v.Status, status)

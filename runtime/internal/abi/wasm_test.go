@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/hostfuncs/network"
 	"github.com/caisson-run/caisson/internal/guests"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
@@ -119,7 +120,7 @@ type echo struct {
 
 func (n *echo) Do(_ context.Context, r network.Request) (network.Response, error) {
 	if strings.Contains(r.URL, "bad") {
-		return network.Response{}, &network.Error{Op: "request", Kind: network.ErrIO, Message: "no such host"}
+		return network.Response{}, &hostfuncs.Error{Op: "request", Kind: hostfuncs.ErrIO, Message: "no such host"}
 	}
 	return network.Response{Status: 200, URL: r.URL, Headers: append(r.Headers, [2]string{"X-Method", r.Method}), Body: r.Body}, nil
 }
@@ -161,7 +162,7 @@ func TestGuestUsesTheSDK(t *testing.T) {
 		assert.Equal(t, fmt.Sprintf("https://example.com/%d", i), a.URL)
 		assert.Equal(t, fmt.Sprint(i), a.Body)
 	}
-	assert.Equal(t, network.MaxInFlight, wire.most)
+	assert.Equal(t, 10, wire.most)
 	assert.True(t, *there.Exists)
 	assert.False(t, *absent.Exists)
 	assert.Equal(t, statusDenied, forbidden.Error.Status)

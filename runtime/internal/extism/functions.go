@@ -285,7 +285,7 @@ func notRequest(err error) error {
 
 // requestError returns the error with which a request ends the plug-in, which has no way to read it.
 func requestError(err error) error {
-	failed, ok := errors.AsType[*network.Error](err)
+	failed, ok := errors.AsType[*hostfuncs.Error](err)
 	if !ok {
 		return err
 	}

@@ -245,7 +245,7 @@ func fileAccess(toolName string, request manifests.FilePermission, grant fileGra
 
 func mountOf(request manifests.FilePermission, grant fileGrant, access manifests.Access, reason string) files.Mount {
 	m := files.Mount{
-		Guest: request.Path, Host: grant.Host, Access: access, Quota: files.Quota(grant.Quota), Grant: grant.quota,
+		Guest: request.Path, Host: grant.Host, Access: access, Quota: grant.Quota, Grant: grant.quota,
 		Requested: request.Access, Granted: grant.Access,
 	}
 	if access == manifests.AccessRead && request.Access == manifests.AccessReadWrite && grant.Access == manifests.AccessReadWrite {
@@ -255,7 +255,7 @@ func mountOf(request manifests.FilePermission, grant fileGrant, access manifests
 }
 
 func fileAllow(toolName string, guest permission.GuestPath, access manifests.Access) tool.Allow {
-	return tool.Allow{Grant: manifests.Grant{Tools: []string{toolName}, Files: []manifests.FileGrant{{Path: guest, Access: access}}}.Rule()}
+	return tool.Allow{Grant: manifests.Grants{Files: []manifests.FileGrant{{Path: guest, Access: access}}}.Rule(toolName)}
 }
 
 const filesKind permission.Kind = "files"

@@ -29,7 +29,7 @@ func decideFunctions(_ *Permit, o Options) (Enforcer, error) {
 }
 
 func functionAllow(toolName, name string) tool.Allow {
-	return tool.Allow{Grant: manifests.Grant{Tools: []string{toolName}, Functions: []manifests.FunctionGrant{{Name: name}}}.Rule()}
+	return tool.Allow{Grant: manifests.Grants{Functions: []manifests.NameGrant{{Name: name}}}.Rule(toolName)}
 }
 
 // Decisions implements [Enforcer].

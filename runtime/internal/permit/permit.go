@@ -9,6 +9,7 @@ import (
 	"net"
 	"strings"
 
+	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/hostfuncs/calls"
 	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/hostfuncs/network"
@@ -101,21 +102,23 @@ func (p *Permit) decideNetwork(o Options) (err error) {
 		NoNetwork: o.Grants.NoNetwork, Secrets: p.Secrets, Resolver: o.Resolver, Logger: o.Logger,
 	}
 	if p.Network, err = network.New(options); err != nil {
-		if wrong, ok := errors.AsType[*network.Error](err); ok {
-			return errors.New(wrong.Message)
-		}
-		return err
+		return messageOf(err)
 	}
 	p.Decisions = append(p.Decisions, p.Network.Decisions()...)
 	return nil
 }
 
+// messageOf returns an error with the message alone: the tool's own error says the rest.
+func messageOf(err error) error {
+	if wrong, ok := errors.AsType[*hostfuncs.Error](err); ok {
+		return errors.New(wrong.Message)
+	}
+	return err
+}
+
 func (p *Permit) decideCalls(o Options) (err error) {
 	if p.Calls, err = calls.New(o.Manifest.Name, o.Manifest.Permissions.Tools, o.Grants, o.Module); err != nil {
-		if wrong, ok := errors.AsType[*calls.Error](err); ok {
-			return errors.New(wrong.Message)
-		}
-		return err
+		return messageOf(err)
 	}
 	p.Decisions = append(p.Decisions, p.Calls.Decisions()...)
 	return nil
@@ -141,7 +144,7 @@ func (p *Permit) decideContext(o Options) (err error) {
 
 // AllowContext returns the grant that lets a tool have a context value.
 func AllowContext(toolName, name string) tool.Allow {
-	return tool.Allow{Grant: manifests.Grant{Tools: []string{toolName}, Context: manifests.GrantContext(name)}.Rule()}
+	return tool.Allow{Grant: manifests.Grants{Context: manifests.GrantContext(name)}.Rule(toolName)}
 }
 
 func (p *Permit) decideEnv(o Options) (err error) {
@@ -151,7 +154,7 @@ func (p *Permit) decideEnv(o Options) (err error) {
 		}
 	}
 	decisions, effective := o.Grants.NameRules("env", o.Manifest.Permissions.Env, o.Module).DecideNames(notNamed, func(name string) tool.Allow {
-		return tool.Allow{Grant: manifests.Grant{Tools: []string{o.Manifest.Name}, Env: []manifests.EnvGrant{{Name: name}}}.Rule()}
+		return tool.Allow{Grant: manifests.Grants{Env: []manifests.EnvGrant{{Name: name}}}.Rule(o.Manifest.Name)}
 	})
 	for _, d := range decisions {
 		if grant, granted := effective[d.Requested]; granted {

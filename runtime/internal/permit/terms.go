@@ -29,7 +29,7 @@ func (p *Permit) Asks() string {
 	call := permission.NewName("approval", "each call")
 	rules := permission.Rules{Module: p.module}
 	for _, approval := range grants.Approved {
-		rules.Grants = append(rules.Grants, permission.Statement{Rule: call, Binding: approval.Binding})
+		rules.Grants = append(rules.Grants, permission.Statement{Rule: call, Binding: approval})
 	}
 	outcome := rules.DecideOne(call)
 	if len(outcome.Effective) > 0 {
@@ -136,7 +136,7 @@ func (t *terms) permitted(p *Permit) error {
 			return err
 		}
 		// Quoted, since JSON replaces bytes that are not UTF-8: two paths would look equal.
-		t.Mounts = append(t.Mounts, effectiveMount{mount.Guest.String(), strconv.Quote(host), mount.Access, manifests.Quota(mount.Quota)})
+		t.Mounts = append(t.Mounts, effectiveMount{mount.Guest.String(), strconv.Quote(host), mount.Access, mount.Quota})
 	}
 	given := slices.DeleteFunc(grants.Elements(), func(e manifests.Element) bool { return !e.Holds(p.module) })
 	var denied []manifests.Element

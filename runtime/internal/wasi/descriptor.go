@@ -2,6 +2,7 @@ package wasi
 
 import (
 	"encoding/binary"
+	"io/fs"
 	"math"
 	"time"
 
@@ -44,13 +45,13 @@ const (
 
 const flagsSynchronous = flagDSync | flagRSync | flagSync
 
-func fileType(kind files.FileKind) byte {
+func fileType(kind fs.FileMode) byte {
 	switch kind {
-	case files.Regular:
+	case 0:
 		return fileRegular
-	case files.Directory:
+	case fs.ModeDir:
 		return fileDirectory
-	case files.Symlink:
+	case fs.ModeSymlink:
 		return fileSymlink
 	}
 	return fileUnknown

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"io/fs"
 
 	"github.com/caisson-run/caisson/hostfuncs/files"
 )
@@ -211,9 +212,9 @@ func list(dir *files.Dir) ([]files.Entry, error) {
 		return nil, err
 	}
 	dots := []files.Entry{
-		{Name: ".", Kind: files.Directory, Inode: info.Inode},
+		{Name: ".", Kind: fs.ModeDir, Inode: info.Inode},
 		// The parent may be outside what the guest can see, so its inode number is 0.
-		{Name: "..", Kind: files.Directory},
+		{Name: "..", Kind: fs.ModeDir},
 	}
 	return append(dots, entries...), nil
 }
