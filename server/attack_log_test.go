@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/server/auth"
+	"github.com/caisson-run/caisson/server/internal/standing"
 )
 
 // TestAttackDamagedToken: a client that knows the id of a token whose file is damaged fills the log no more than one
@@ -106,7 +107,7 @@ func TestAttackUnreadableToken(t *testing.T) {
 		t.Error("the stream of a token that works ended")
 	default:
 	}
-	assert.Contains(t, r.log.String(), auth.ErrUnchecked.Error())
+	assert.Contains(t, r.log.String(), standing.ErrUnchecked.Error())
 }
 
 // TestConnectionsLeaveDescriptors: the server holds fewer connections than there are descriptors, and says so.

@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/server/auth"
+	"github.com/caisson-run/caisson/server/internal/standing"
 	"github.com/caisson-run/caisson/server/mcp"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -331,7 +332,7 @@ func TestAttackRevokedBeforeTheEffect(t *testing.T) {
 	}))
 	var revoked atomic.Bool
 	gate := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		w.server.ServeHTTP(rw, r.WithContext(auth.WithCheck(r.Context(), w.caller, func() error {
+		w.server.ServeHTTP(rw, r.WithContext(standing.With(r.Context(), w.caller, func() error {
 			if revoked.Load() {
 				return auth.ErrRevoked
 			}

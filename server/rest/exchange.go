@@ -21,6 +21,7 @@ import (
 	"github.com/caisson-run/caisson/server/auth"
 	"github.com/caisson-run/caisson/server/internal/memory"
 	"github.com/caisson-run/caisson/server/internal/problem"
+	"github.com/caisson-run/caisson/server/internal/standing"
 )
 
 // exchange is one request that a route serves.
@@ -151,7 +152,7 @@ func (x *exchange) serve() (reply, error) {
 // handle has the route's handler answer, if the caller may still act: its token may have been revoked while the body
 // arrived, or while an earlier request with the same key was answered.
 func (x *exchange) handle() (reply, error) {
-	if err := auth.Check(x.request.Context()); err != nil {
+	if err := standing.Check(x.request.Context()); err != nil {
 		return reply{}, err
 	}
 	if x.route.method == http.MethodGet && !x.route.onlyEvents || x.route.scope == auth.Read && x.route.body != "" {
@@ -224,7 +225,7 @@ func (x *exchange) read() error {
 	case errors.Is(err, memory.ErrFull):
 		return err
 	case err != nil:
-		if ended := auth.Check(r.Context()); ended != nil {
+		if ended := standing.Check(r.Context()); ended != nil {
 			return ended
 		}
 		return refuse(http.StatusBadRequest, "the body did not arrive whole")
@@ -288,7 +289,7 @@ type failure struct {
 // refusalOf returns what the caller is told of an error: the reason for a refusal, and an id of anything else, under
 // which the log has the cause.
 func (x *exchange) refusalOf(err error) failure {
-	if cause := context.Cause(x.request.Context()); auth.IsRefusal(cause) {
+	if cause := context.Cause(x.request.Context()); standing.IsRefusal(cause) {
 		err = cause // whatever else followed from it
 	}
 	var refused *refusal
@@ -308,7 +309,7 @@ func (x *exchange) refusalOf(err error) failure {
 func refusalFor(err error) *refusal {
 	var wrong *executor.Error
 	switch {
-	case auth.IsRefusal(err):
+	case standing.IsRefusal(err):
 		return &refusal{status: http.StatusUnauthorized, detail: "the token is unknown, has expired or was revoked", header: [2]string{"WWW-Authenticate", `Bearer realm="caisson", error="invalid_token"`}}
 	case errors.Is(err, memory.ErrFull):
 		return &refusal{status: http.StatusTooManyRequests, detail: "the open requests of the tenant, or of all, have too many bytes in bodies, or in answers that were not taken; try again later", header: [2]string{"Retry-After", "5"}}

@@ -35,29 +35,13 @@ import (
 
 	"github.com/caisson-run/caisson"
 	"github.com/caisson-run/caisson/agents"
-	"github.com/caisson-run/caisson/executor"
-	"github.com/caisson-run/caisson/server/auth"
 	"github.com/caisson-run/caisson/server/internal/sampling"
+	"github.com/caisson-run/caisson/server/sessions"
 )
-
-// Sessions gives out the executor's sessions. A caller must never get another caller's. Sessions must be safe for
-// concurrent use.
-type Sessions interface {
-	// Get returns the caller's session with an id, which is made at its first use, and a function that must be called
-	// when the caller has done with it for now. An empty id makes a session for this use only.
-	Get(ctx context.Context, caller auth.Caller, id string) (session *executor.Session, done func(), err error)
-	// Find returns the caller's session with an id as Get does, and never makes one: the session is nil if there is
-	// none.
-	Find(ctx context.Context, caller auth.Caller, id string) (session *executor.Session, done func(), err error)
-	// End ends the caller's session with an id, and reports whether there was one.
-	End(ctx context.Context, caller auth.Caller, id string) bool
-	// Allowed returns the names of the tools that the caller may call, or nil for all.
-	Allowed(caller auth.Caller) ([]string, error)
-}
 
 // Options configures [New]. Sessions is required; of the numbers, zero is the default and negative an error.
 type Options struct {
-	Sessions Sessions
+	Sessions *sessions.Sessions
 	// Agents holds the agents of all tenants. If nil, there are none, and none can be stored.
 	Agents *agents.Store
 	// Logger gets the causes of failures that callers see as an id, or a sample of many. If nil, they are lost.

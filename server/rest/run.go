@@ -17,6 +17,7 @@ import (
 	"github.com/caisson-run/caisson/dialects/responses"
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/server/auth"
+	"github.com/caisson-run/caisson/server/internal/standing"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -164,7 +165,7 @@ func (r *run) end(final status) {
 // start has the first batch run, or the rest of a paused one, without its client, if the caller of ctx may still act.
 // The caller must hold r.mu, and no batch may be in progress.
 func (r *run) start(ctx context.Context, work func(ctx context.Context, show func(tool.Event) bool) (executor.Report, error)) error {
-	if err := auth.Check(ctx); err != nil {
+	if err := standing.Check(ctx); err != nil {
 		return err
 	}
 	done, ok := r.api.begin()
