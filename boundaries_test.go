@@ -243,7 +243,7 @@ func TestDependenciesHaveOneOwner(t *testing.T) {
 // along. The tools are small, and only what reads HTML, encodings, characters and YAML has a library for it.
 func TestVocabularyIsStandard(t *testing.T) {
 	for _, s := range sources(t) {
-		bare := slices.ContainsFunc([]string{"dialects", "tool", "internal/permission", "sdk", "wasm-tools"}, func(folder string) bool { return within(s.folder(), folder) })
+		bare := slices.ContainsFunc([]string{"dialects", "internal/jsontext", "tool", "internal/permission", "sdk", "wasm-tools"}, func(folder string) bool { return within(s.folder(), folder) })
 		if !bare || s.test || within(s.folder(), "wasm-tools/internal/page") || within(s.folder(), "wasm-tools/files/internal/charset") || within(s.folder(), "wasm-tools/knowledge/internal/words") || within(s.folder(), "wasm-tools/text") || within(s.folder(), "wasm-tools/skills/internal/skill") {
 			continue
 		}

@@ -62,9 +62,9 @@ func TestEmptyListsAreLists(t *testing.T) {
 		{&ChatResponse{ToolCalls: []Call{}}, `{"content":"","tool_calls":[],"usage":{"prompt_tokens":0,"completion_tokens":0,"total_tokens":0}}`},
 		{StreamResponse{}, `{"id":"","response_type":"","content":"","done":false,"knowledge_references":[],"tool_calls":[]}`},
 		{[]*StreamResponse{{}}, `[{"id":"","response_type":"","content":"","done":false,"knowledge_references":[],"tool_calls":[]}]`},
-		{Calls(nil), `[]`},
-		{References{}, `[]`},
-		{struct{ C Calls }{}, `{"C":[]}`},
+		{List[Call](nil), `[]`},
+		{List[Reference]{}, `[]`},
+		{struct{ C List[Call] }{}, `{"C":[]}`},
 	} {
 		wire, err := json.Marshal(c.value)
 		require.NoError(t, err)
@@ -87,13 +87,14 @@ func TestNoListIsNull(t *testing.T) {
 	values := []any{
 		Action{}, Allow{}, Answer{}, Approval{}, Call{}, Callee{}, ChatResponse{}, ChatUsage{}, Content{}, Cut{}, Decision{}, Definition{}, Denial{}, Emission{},
 		Event{}, File{}, Function{}, Hints{}, HostCall{}, Page{}, Planned{}, ProviderItem{}, Record{}, Reference{}, Repair{}, Request{}, Result{}, StreamResponse{}, Totals{}, Usage{},
-		Calls{}, References{}, Arguments{},
+		List[Call]{}, List[Reference]{}, Arguments{},
 	}
 	var nulls []string
 	known := map[string]bool{"Invocation": true, "Outcome": true, "Error": true, "ArgumentsError": true} // these have no JSON
 	for _, value := range values {
 		kind := reflect.TypeOf(value)
-		known[kind.Name()] = true
+		name, _, _ := strings.Cut(kind.Name(), "[") // of a generic type
+		known[name] = true
 		text, err := json.Marshal(reflect.Zero(kind).Interface())
 		require.NoError(t, err)
 		var read any
@@ -155,20 +156,6 @@ func sources(t *testing.T, folder string) *build.Package {
 	found, err := build.ImportDir(folder, 0)
 	require.NoError(t, err)
 	return found
-}
-
-// TestDependsOnTheStandardLibrary reads the imports of this package and of the one that
-// reads JSON for it.
-func TestDependsOnTheStandardLibrary(t *testing.T) {
-	const reader = "internal/jsontext"
-	imports := append(sources(t, ".").Imports, sources(t, "../"+reader).Imports...)
-	assert.Greater(t, len(imports), 10, "the imports must be found")
-	for _, imported := range imports {
-		first, _, _ := strings.Cut(imported, "/")
-		if !strings.HasSuffix(imported, "caisson/"+reader) {
-			assert.NotContains(t, first, ".", "the package imports %s", imported)
-		}
-	}
 }
 
 // TestWhatWasCut: a reason that says that the model was done, whatever a server calls it, cuts nothing off.

@@ -88,8 +88,8 @@ func TestTypesAreStorable(t *testing.T) {
 		value, zero driver.Valuer
 		into        func() (scanner sql.Scanner, read func() any)
 	}{
-		{"calls", Calls{call, signed}, Calls{}, scanner[Calls]},
-		{"references", References{reference}, References{}, scanner[References]},
+		{"calls", List[Call]{call, signed}, List[Call]{}, scanner[List[Call]]},
+		{"references", List[Reference]{reference}, List[Reference]{}, scanner[List[Reference]]},
 		{"call", signed, Call{}, scanner[Call]},
 		{"reference", reference, Reference{}, scanner[Reference]},
 		{"event", event, Event{}, scanner[Event]},
@@ -145,12 +145,12 @@ func must(t *testing.T, value driver.Valuer) driver.Value {
 }
 
 func TestStoredEmptyListsAreLists(t *testing.T) {
-	for _, value := range []driver.Valuer{Calls(nil), References(nil)} {
+	for _, value := range []driver.Valuer{List[Call](nil), List[Reference](nil)} {
 		assert.Equal(t, "[]", must(t, value))
 	}
-	var calls Calls
+	var calls List[Call]
 	require.NoError(t, calls.Scan("null"))
-	assert.Equal(t, Calls{}, calls)
+	assert.Equal(t, List[Call]{}, calls)
 }
 
 func TestInvalidDataIsNotStored(t *testing.T) {
@@ -164,10 +164,10 @@ func FuzzScan(f *testing.F) {
 	f.Add(`{"id":"r","response_type":"tool_delta","knowledge_references":[{"id":"k","score":1e-7,"data":{"a":1.0}}],"data":{}}`)
 	f.Add(`[{"id":"a"},null]`)
 	f.Fuzz(func(t *testing.T, column string) {
-		again(t, column, func() sql.Scanner { return new(Calls) })
+		again(t, column, func() sql.Scanner { return new(List[Call]) })
 		again(t, column, func() sql.Scanner { return new(Call) })
 		again(t, column, func() sql.Scanner { return new(Event) })
-		again(t, column, func() sql.Scanner { return new(References) })
+		again(t, column, func() sql.Scanner { return new(List[Reference]) })
 		again(t, column, func() sql.Scanner { return new(ChatResponse) })
 		again(t, column, func() sql.Scanner { return new(StreamResponse) })
 	})

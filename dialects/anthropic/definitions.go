@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/caisson-run/caisson/dialects"
-	"github.com/caisson-run/caisson/dialects/internal/exact"
 	"github.com/caisson-run/caisson/dialects/internal/lint"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
@@ -108,13 +107,13 @@ func strictRules() lint.Rules {
 }
 
 // few accepts the only supported bounds of arrays.
-func few(schema *exact.Value, keyword string) bool {
+func few(schema *lint.Value, keyword string) bool {
 	return slices.Contains([]string{"0", "1"}, schema.Get(keyword).Literal())
 }
 
 // plainPattern accepts patterns without what the provider does not support: look-around,
 // backreferences and word boundaries. Go does not support the first two either.
-func plainPattern(schema *exact.Value, keyword string) bool {
+func plainPattern(schema *lint.Value, keyword string) bool {
 	pattern, ok := schema.Get(keyword).Text()
 	if !ok {
 		return false
@@ -127,6 +126,6 @@ func boundary(pattern *syntax.Regexp) bool {
 	return pattern.Op == syntax.OpWordBoundary || pattern.Op == syntax.OpNoWordBoundary || slices.ContainsFunc(pattern.Sub, boundary)
 }
 
-func isScalar(value *exact.Value) bool { return value.Literal() != "" }
+func isScalar(value *lint.Value) bool { return value.Literal() != "" }
 
-func noReference(schema *exact.Value) bool { return schema.Get("$ref") == nil }
+func noReference(schema *lint.Value) bool { return schema.Get("$ref") == nil }

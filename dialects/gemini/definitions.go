@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/dialects"
-	"github.com/caisson-run/caisson/dialects/internal/exact"
 	"github.com/caisson-run/caisson/dialects/internal/lint"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
@@ -87,12 +86,12 @@ func rules() lint.Rules {
 	}
 }
 
-func isTextOrNumber(value *exact.Value) bool {
+func isTextOrNumber(value *lint.Value) bool {
 	literal := value.Literal()
 	return literal != "" && (literal[0] == '"' || literal[0] == '-' || literal[0] >= '0' && literal[0] <= '9')
 }
 
 // alone returns whether a $ref refers to the same document and has no other keyword beside it that matters.
-func alone(schema *exact.Value, keyword string) bool {
-	return lint.Internal(schema, keyword) && !slices.ContainsFunc(schema.Members(), func(m exact.Member) bool { return !strings.HasPrefix(m.Name, "$") })
+func alone(schema *lint.Value, keyword string) bool {
+	return lint.Internal(schema, keyword) && !slices.ContainsFunc(schema.Members(), func(m lint.Member) bool { return !strings.HasPrefix(m.Name, "$") })
 }

@@ -55,9 +55,6 @@ func TestSnakeCaseIsReadAlike(t *testing.T) {
 	}, response)
 	_, err = New().Response([]byte(`{"candidates":[{"finishReason":"STOP","finish_reason":"SAFETY"}]}`))
 	require.ErrorContains(t, err, "twice", "which of them is meant cannot be known")
-	name, ok := dialects.Detect([]byte(`{"candidates":null,"prompt_feedback":{"block_reason":"SAFETY"}}`))
-	assert.True(t, ok)
-	assert.Equal(t, dialects.Gemini, name)
 }
 
 // TestPartialArgumentsInSnakeCase: a value of which the others are null is not null itself.

@@ -9,10 +9,10 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/dialects"
-	"github.com/caisson-run/caisson/dialects/internal/exact"
 	"github.com/caisson-run/caisson/dialects/internal/limits"
 	"github.com/caisson-run/caisson/dialects/internal/pieces"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
+	"github.com/caisson-run/caisson/internal/jsontext/decode"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -147,7 +147,7 @@ func provided(written json.RawMessage) (tool.ProviderItem, bool) {
 		var named struct {
 			ID string `json:"id"`
 		}
-		_ = exact.Unmarshal(members[name], &named) // most kinds have no id
+		_ = decode.Unmarshal(members[name], &named) // most kinds have no id
 		return tool.ProviderItem{Type: kind, ID: named.ID, Data: written}, true
 	}
 	return tool.ProviderItem{}, false
@@ -295,7 +295,7 @@ func (c *call) assembled() json.RawMessage {
 	if len(c.tree.members) == 0 {
 		return json.RawMessage("{}")
 	}
-	return c.tree.value().Append(nil)
+	return c.tree.appendTo(nil)
 }
 
 // continued returns the open call that a functionCall continues, or nil: the one with its id, or the last,

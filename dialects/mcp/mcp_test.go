@@ -11,6 +11,7 @@ import (
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
 	"github.com/caisson-run/caisson/dialects/internal/limits"
+	"github.com/caisson-run/caisson/dialects/known"
 	"github.com/caisson-run/caisson/dialects/mcp"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -188,9 +189,9 @@ func TestMessagesOnLines(t *testing.T) {
 		assert.True(t, json.Valid(item.Data))
 	}
 	assert.Equal(t, []tool.ProviderItem{{Type: "initialize", ID: "0", Waiting: true}, {Type: "notifications/initialized"}, {Type: "ping", ID: "2", Waiting: true}, {Type: "response", ID: "s"}}, response.ProviderItems)
-	name, ok := dialects.Detect([]byte(lines))
+	detected, ok := known.Detect([]byte(lines))
 	assert.True(t, ok)
-	assert.Equal(t, dialects.MCP, name)
+	assert.Equal(t, mcp.New(), detected)
 
 	answers, err := mcp.New().Answers([]byte(`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"x"}]}}` + "\n" + `{"jsonrpc":"2.0","method":"notifications/progress"}` + "\n" + `{"jsonrpc":"2.0","id":"1","result":{"content":[]}}`))
 	require.NoError(t, err)

@@ -9,6 +9,7 @@
 package jsontext
 
 import (
+	"encoding/json"
 	"fmt"
 	"iter"
 	"strings"
@@ -321,4 +322,13 @@ func hexadecimal(digits string) (value rune, valid bool) {
 		value = value<<4 | rune(c)
 	}
 	return value, true
+}
+
+// Quote returns text as a JSON string that keeps <, > and & unchanged.
+func Quote(text string) string {
+	var b strings.Builder
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(text) // a string can always be encoded
+	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/dialects"
-	"github.com/caisson-run/caisson/dialects/internal/exact"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/internal/schema"
 	"github.com/caisson-run/caisson/tool"
@@ -33,7 +32,7 @@ func strict() Rules {
 			"oneOf":  {Severity: dialects.Refused, Message: "no oneOf", Inside: true},
 			"not":    refused("no not"),
 			"$ref":   refused("no $ref").Only(Internal),
-			"enum":   refused("no enum").Only(Each(func(v *exact.Value) bool { return v.Literal() != "" })),
+			"enum":   refused("no enum").Only(Each(func(v *Value) bool { return v.Literal() != "" })),
 		},
 	}
 }
@@ -114,7 +113,7 @@ func TestOrNull(t *testing.T) {
 		`{"anyOf":[{"type":"string"}],"description":"D"}`:  `{"anyOf":[{"type":"string"},{"type":"null"}],"description":"D"}`,
 		`{"type":"object","anyOf":[{}],"description":"D"}`: `{"anyOf":[{"type":"object","anyOf":[{}],"description":"D"},{"type":"null"}]}`,
 	} {
-		value, err := exact.Parse([]byte(schema), 9, 99)
+		value, err := Parse([]byte(schema), 9, 99)
 		require.NoError(t, err)
 		if want == "" {
 			want = schema
@@ -230,7 +229,7 @@ func TestStrictSchemasAskForNothingElse(t *testing.T) {
 		changed, findings, err := Check(source, rules)
 		require.NoError(t, err)
 		require.Empty(t, unheld(findings), lines(findings))
-		read, err := exact.Parse(source, MaxDepth, MaxValues)
+		read, err := Parse(source, MaxDepth, MaxValues)
 		require.NoError(t, err)
 		own, strict := compiled(source), compiled(changed)
 		for range 30 {

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/caisson-run/caisson/dialects/internal/exact"
+	"github.com/caisson-run/caisson/internal/jsontext"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -56,14 +56,14 @@ func Object(arguments string) json.RawMessage {
 	case trimmed[0] == '{' && json.Valid([]byte(trimmed)):
 		return json.RawMessage(trimmed)
 	}
-	return fmt.Appendf(nil, `{"INVALID_JSON":%s}`, exact.Quote(arguments))
+	return fmt.Appendf(nil, `{"INVALID_JSON":%s}`, jsontext.Quote(arguments))
 }
 
 // Input returns the arguments of a call as [Object] does. The free text of a custom call, whose parameter
 // the call does not name, is wrapped too: {"input": "…"}.
 func Input(call *tool.Call) json.RawMessage {
 	if call.Type == tool.CustomCall {
-		return fmt.Appendf(nil, `{"input":%s}`, exact.Quote(call.Function.Arguments))
+		return fmt.Appendf(nil, `{"input":%s}`, jsontext.Quote(call.Function.Arguments))
 	}
 	return Object(call.Function.Arguments)
 }
