@@ -26,7 +26,7 @@ func (c *call) parse() (tool.Arguments, error) {
 	case m == nil: // plan refuses the call for that
 		return tool.Arguments{}, nil
 	case m.Type != tool.CustomCall:
-		return tool.Arguments{}, fmt.Errorf("%w: %s takes a JSON object, and no free text", tool.ErrArguments, c.tool)
+		return tool.Arguments{}, &tool.ArgumentsError{Err: fmt.Errorf("%s takes a JSON object, and no free text", c.tool)}
 	}
 	return freeText(m, text)
 }
@@ -34,16 +34,16 @@ func (c *call) parse() (tool.Arguments, error) {
 // freeText makes the text of a custom call the value of its tool's only parameter.
 func freeText(m *manifests.Manifest, text string) (tool.Arguments, error) {
 	if len(text) > tool.MaxArgumentsBytes {
-		return tool.Arguments{}, fmt.Errorf("%w: %d bytes are over the limit of %d", tool.ErrArguments, len(text), tool.MaxArgumentsBytes)
+		return tool.Arguments{}, &tool.ArgumentsError{Err: fmt.Errorf("%d bytes are over the limit of %d", len(text), tool.MaxArgumentsBytes)}
 	}
 	if !utf8.ValidString(text) {
-		return tool.Arguments{}, fmt.Errorf("%w: the text is not valid UTF-8", tool.ErrArguments)
+		return tool.Arguments{}, &tool.ArgumentsError{Err: errors.New("the text is not valid UTF-8")}
 	}
 	var shown struct {
 		Required []string `json:"required"`
 	}
 	if err := json.Unmarshal(m.ModelParameters, &shown); err != nil || len(shown.Required) != 1 {
-		return tool.Arguments{}, fmt.Errorf("%w: %s has no parameter for free text", tool.ErrArguments, m.Name)
+		return tool.Arguments{}, &tool.ArgumentsError{Err: fmt.Errorf("%s has no parameter for free text", m.Name)}
 	}
 	return tool.Arguments{}.With(shown.Required[0], json.RawMessage(repair.Quote(text))), nil
 }

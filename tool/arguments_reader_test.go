@@ -56,7 +56,7 @@ func FuzzParseArguments(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		got, err := ParseArguments(text)
 		if err != nil {
-			require.ErrorIs(t, err, ErrArguments)
+			require.ErrorAs(t, err, new(*ArgumentsError))
 			require.Empty(t, got.members)
 			if json.Valid([]byte(text)) || !utf8.ValidString(text) {
 				require.Regexp(t, refusals, err.Error())

@@ -41,7 +41,7 @@ func TestParseArguments(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			arguments, err := ParseArguments(c.text)
 			if c.fault != "" {
-				require.ErrorIs(t, err, ErrArguments)
+				require.ErrorAs(t, err, new(*ArgumentsError))
 				assert.ErrorContains(t, err, c.fault)
 				return
 			}

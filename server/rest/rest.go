@@ -181,9 +181,9 @@ func (a *API) isStopped() bool {
 	return a.stopped
 }
 
-// Stop refuses new calls, batches and runs from now on, and ends streams of events that only wait. What is under way
+// stop refuses new calls, batches and runs from now on, and ends streams of events that only wait. What is under way
 // goes on, and can be read.
-func (a *API) Stop() {
+func (a *API) stop() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.stopped {
@@ -195,7 +195,7 @@ func (a *API) Stop() {
 // Close stops the API and waits for the runs that are under way. When ctx ends, they are cancelled, and waited for; the
 // error says so. Requests under way are for the HTTP server to wait for.
 func (a *API) Close(ctx context.Context) error {
-	a.Stop()
+	a.stop()
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
