@@ -3,9 +3,13 @@ package executor
 import (
 	"context"
 
+	"github.com/caisson-run/caisson/executor/internal/output"
 	"github.com/caisson-run/caisson/executor/internal/pause"
 	"github.com/caisson-run/caisson/tool"
 )
+
+// OutputToolName is the name of OutputTool.
+const OutputToolName = output.ToolName
 
 // The kinds of ErrWrongAnswers.
 const (
@@ -17,3 +21,6 @@ const (
 
 // Next waits for one event.
 func (s *Stream) Next(ctx context.Context) (tool.Event, error) { return s.next(ctx) }
+
+// AddTotals adds one record.
+func AddTotals(t *tool.Totals, r *tool.Record) { addTotals(t, r) }

@@ -85,7 +85,6 @@ func TestNewSession(t *testing.T) {
 	values, allowed := map[string]string{"k": "v"}, []string{"echo"}
 	session := newSession(t, e, executor.SessionOptions{ID: "mine", Tenant: "t", Context: values, Allowed: allowed})
 	assert.Equal(t, "mine", session.ID())
-	assert.Equal(t, "t", session.Tenant())
 	values["k"], allowed[0] = "changed", "none"
 	assert.Equal(t, `{"k":"v"}`, ask(t, e, session, "echo", "").Result.Output, "a session has copies")
 }

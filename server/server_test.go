@@ -500,7 +500,7 @@ func TestStoppingWithoutAnEnd(t *testing.T) {
 	go r.client.Get(r.url + "/stuck") //nolint:errcheck // it is cut off
 	<-begun
 	r.stop()
-	require.ErrorIs(t, <-r.stopped, ErrUnfinished)
+	require.ErrorIs(t, <-r.stopped, errUnfinished)
 	r.stopped <- nil
 }
 

@@ -95,7 +95,8 @@ func get(t *testing.T, s *Sessions, caller auth.Caller, id string) *executor.Ses
 // TestAttackSessionsOfOthers: the same id of another tenant, token or user is another session, to the executor and to
 // tools too. The control gets its own again.
 func TestAttackSessionsOfOthers(t *testing.T) {
-	s := newWorld(t).sessions(t, Options{})
+	w := newWorld(t)
+	s := w.sessions(t, Options{})
 	own := auth.Caller{ID: "token", Tenant: "acme", User: "ada"}
 	first := get(t, s, own, "s")
 	assert.Same(t, first, get(t, s, own, "s"), "the control")
@@ -104,8 +105,10 @@ func TestAttackSessionsOfOthers(t *testing.T) {
 		theirs := get(t, s, other, "s")
 		assert.NotSame(t, first, theirs)
 		assert.NotEqual(t, first.ID(), theirs.ID())
-		assert.Equal(t, other.Tenant, theirs.Tenant())
+		w.call(t, theirs)
 		assert.True(t, s.End(t.Context(), other, "s"))
+		ended := w.endedSessions()
+		assert.Equal(t, other.Tenant+"/"+theirs.ID(), ended[len(ended)-1])
 	}
 	assert.Same(t, first, get(t, s, own, "s"), "nobody else ends it")
 }
