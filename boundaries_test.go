@@ -72,7 +72,7 @@ var layers = map[string][]string{
 	"internal/benchmark":    {"executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/guests", "wasm-tools", "internal/interpreter", "internal/modules"},
 	"server":                {".", "agents", "dialects", "executor", "registry", "manifests", "tool", "internal/folder", "internal/mistake", "internal/records", "internal/jsontext", "internal/rates"},
 	"examples":              {".", "server", "agents", "native", "sdk", "dialects", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/guests"},
-	"cmd":                   {".", "server", "agents", "dialects", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/batches", "internal/benchmark", "internal/check", "internal/errno", "internal/folder", "internal/interpreter", "internal/mistake", "internal/permission", "internal/records", "internal/schema", "internal/spelling", "internal/terminal", "internal/unapplied", "internal/view"},
+	"cmd":                   {".", "server", "agents", "dialects", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/batches", "internal/benchmark", "internal/check", "internal/errno", "internal/folder", "internal/interpreter", "internal/jsontext", "internal/mistake", "internal/permission", "internal/records", "internal/schema", "internal/spelling", "internal/terminal", "internal/unapplied", "internal/view"},
 }
 
 // owners says which folder alone may import a dependency outside tests. A dependency

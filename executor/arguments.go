@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/caisson-run/caisson/executor/internal/repair"
+	"github.com/caisson-run/caisson/internal/jsontext"
 	"github.com/caisson-run/caisson/internal/schema"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
@@ -45,7 +46,7 @@ func freeText(m *manifests.Manifest, text string) (tool.Arguments, error) {
 	if err := json.Unmarshal(m.ModelParameters, &shown); err != nil || len(shown.Required) != 1 {
 		return tool.Arguments{}, &tool.ArgumentsError{Err: fmt.Errorf("%s has no parameter for free text", m.Name)}
 	}
-	return tool.Arguments{}.With(shown.Required[0], json.RawMessage(repair.Quote(text))), nil
+	return tool.Arguments{}.With(shown.Required[0], json.RawMessage(jsontext.Quote(text))), nil
 }
 
 // parseObject parses arguments that are an object. Text that a program wrote is not repaired.

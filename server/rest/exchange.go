@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"mime"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/caisson-run/caisson/agents"
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/jsontext"
 	"github.com/caisson-run/caisson/internal/jsontext/decode"
 	"github.com/caisson-run/caisson/server/auth"
 	"github.com/caisson-run/caisson/server/internal/memory"
@@ -49,14 +49,10 @@ type reply struct {
 	run      string // the id of the run that the body is to describe, which has not been made; empty for a whole reply
 }
 
-// answer returns a reply with a value as JSON. Characters that HTML would escape stay as they are, since each would
-// take six bytes.
+// answer returns a reply with a value as JSON.
 func answer(status int, value any) (reply, error) {
-	var body bytes.Buffer
-	encoder := json.NewEncoder(&body)
-	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(value)
-	return reply{status: status, body: bytes.TrimSuffix(body.Bytes(), lineEnd)}, err
+	body, err := jsontext.Encode(value)
+	return reply{status: status, body: body}, err
 }
 
 // refusal says why a request is refused, in words for the caller.

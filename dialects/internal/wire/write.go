@@ -15,13 +15,11 @@ import (
 // Encode returns the JSON of a value as valid UTF-8, whatever JSON the value holds. It does not escape <, >
 // and &, so that models do not read longer text.
 func Encode(value any) (json.RawMessage, error) {
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
+	text, err := jsontext.Encode(value)
+	if err != nil {
 		return nil, err
 	}
-	return bytes.ToValidUTF8(bytes.TrimSuffix(text.Bytes(), []byte("\n")), []byte("\uFFFD")), nil
+	return bytes.ToValidUTF8(text, []byte("\uFFFD")), nil
 }
 
 // List writes a JSON array with what write returns for each element. An error from write need not say

@@ -59,7 +59,7 @@ func rename(v jsontext.Value, aliases []manifests.ParameterAlias) (string, []too
 			return "", nil, writtenTwice(parameter, other, name)
 		}
 		written[parameter] = name
-		members = append(members, Quote(parameter)+":"+text)
+		members = append(members, jsontext.Quote(parameter)+":"+text)
 	}
 	return "{" + strings.Join(members, ",") + "}", repairs, nil
 }
