@@ -37,7 +37,7 @@ const maxStrict = 20
 // strict.
 func (dialect) Definitions(definitions []tool.Definition, options dialects.DefinitionOptions) (json.RawMessage, []dialects.Finding, error) {
 	strict := 0
-	return lint.Offer(reader("definitions"), definitions, names(), func(d *tool.Definition) (definition, []dialects.Finding, error) {
+	return lint.Offer(reader("definitions"), definitions, lint.NameRule{Most: 64, Extra: "_-"}, func(d *tool.Definition) (definition, []dialects.Finding, error) {
 		schema, found, held, err := lint.Parameters(d.Parameters, options.Strict && strict < maxStrict, strictRules(), looseRules())
 		if options.Strict && strict == maxStrict {
 			found = append(found, dialects.Finding{
@@ -52,9 +52,6 @@ func (dialect) Definitions(definitions []tool.Definition, options dialects.Defin
 		return definition{d.Name, d.Description, schema, held}, found, err
 	})
 }
-
-// names is the rule for the names of tools.
-func names() lint.NameRule { return lint.NameRule{Most: 64, Extra: "_-"} }
 
 // looseRules are those of every tool. Without strict, the provider shows all other keywords to the model
 // and enforces none. But it refuses what is not JSON Schema 2020-12.

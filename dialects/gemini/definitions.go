@@ -36,7 +36,7 @@ type declaration struct {
 // Definitions writes "tools": one element with all functions, or none.
 func (dialect) Definitions(definitions []tool.Definition, _ dialects.DefinitionOptions) (json.RawMessage, []dialects.Finding, error) {
 	rules := rules()
-	offered, findings, err := lint.Offer(reader("definitions"), definitions, names(), func(d *tool.Definition) (offered declaration, found []dialects.Finding, err error) {
+	offered, findings, err := lint.Offer(reader("definitions"), definitions, lint.NameRule{Most: 128, Extra: "_.:-", First: "_"}, func(d *tool.Definition) (offered declaration, found []dialects.Finding, err error) {
 		offered = declaration{Name: d.Name, Description: d.Description}
 		if !wire.Absent(bytes.TrimSpace(d.Parameters)) {
 			offered.ParametersJSONSchema, found, err = lint.Check(d.Parameters, rules)
@@ -49,10 +49,6 @@ func (dialect) Definitions(definitions []tool.Definition, _ dialects.DefinitionO
 	encoded, err := wire.Encode([]tools{{offered}})
 	return encoded, findings, err
 }
-
-// names is the rule for the names of functions. The Gemini API lets them begin with a digit or a dash,
-// and Vertex AI does not.
-func names() lint.NameRule { return lint.NameRule{Most: 128, Extra: "_.:-", First: "_"} }
 
 // rules are those for JSON Schemas, which are wider than those for the provider's own Schema. They
 // accept what the reference lists for responseJsonSchema as of 2026; it lists nothing for

@@ -139,9 +139,11 @@ func provided(written json.RawMessage) (tool.ProviderItem, bool) {
 	if json.Unmarshal(written, &members) != nil {
 		return tool.ProviderItem{}, false
 	}
+	// Members that are read, or that only describe others, as metadata do.
+	about := []string{"text", "thought", "thoughtSignature", "functionCall", "mediaResolution", "mediaProcessing"}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		kind := camel(name)
-		if wire.Absent(members[name]) || slices.Contains(aboutText(), kind) || strings.HasSuffix(kind, "Metadata") {
+		if wire.Absent(members[name]) || slices.Contains(about, kind) || strings.HasSuffix(kind, "Metadata") {
 			continue
 		}
 		var named struct {
@@ -151,11 +153,6 @@ func provided(written json.RawMessage) (tool.ProviderItem, bool) {
 		return tool.ProviderItem{Type: kind, ID: named.ID, Data: written}, true
 	}
 	return tool.ProviderItem{}, false
-}
-
-// aboutText are the members of a part that are read, or that only describe others, as metadata do.
-func aboutText() []string {
-	return []string{"text", "thought", "thoughtSignature", "functionCall", "mediaResolution", "mediaProcessing"}
 }
 
 // camel returns the API's name of a member, which the provider's own clients may write as thought_signature.

@@ -111,10 +111,6 @@ func (x *exchange) catch() {
 	problem.Write(x.w, failure.problem)
 }
 
-func notFound(w http.ResponseWriter, _ *http.Request) {
-	problem.Write(w, problem.Problem{Status: http.StatusNotFound, Detail: "there is no such path; /openapi.json lists them"})
-}
-
 // serve checks who asks, reads the body and has the route's handler answer.
 func (x *exchange) serve() (reply, error) {
 	if x.route.scope == "" {

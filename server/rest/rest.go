@@ -35,6 +35,7 @@ import (
 
 	"github.com/caisson-run/caisson"
 	"github.com/caisson-run/caisson/agents"
+	"github.com/caisson-run/caisson/server/internal/problem"
 	"github.com/caisson-run/caisson/server/internal/sampling"
 	"github.com/caisson-run/caisson/server/sessions"
 )
@@ -104,8 +105,8 @@ func New(host *caisson.Host, options Options) (*API, error) {
 	if err := options.complete(); err != nil {
 		return nil, fmt.Errorf("rest: %w", err)
 	}
-	a := &API{host: host, options: options, mux: http.NewServeMux(), keys: newKeys(options.Keys), stopping: make(chan struct{})}
-	a.runs = newRuns(a)
+	a := &API{host: host, options: options, mux: http.NewServeMux(), keys: &keys{options: options.Keys, byTenant: map[string]*keysOf{}}, stopping: make(chan struct{})}
+	a.runs = &runs{api: a, byTenant: map[string]*runsOf{}}
 	routes := a.routes()
 	document, err := describe(routes)
 	if err != nil {
@@ -115,7 +116,9 @@ func New(host *caisson.Host, options Options) (*API, error) {
 	for path, methods := range byPath(routes) {
 		a.mux.Handle(path, a.dispatch(methods))
 	}
-	a.mux.HandleFunc("/", notFound)
+	a.mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		problem.Write(w, problem.Problem{Status: http.StatusNotFound, Detail: "there is no such path; /openapi.json lists them"})
+	})
 	return a, nil
 }
 

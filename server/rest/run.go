@@ -321,14 +321,12 @@ func (r *run) settleReport() {
 			wait = at
 		}
 		r.status, r.expires, r.answers = requiresAction, wait, answers{}
-	case r.stopped && (r.report.Status != executor.Completed || slices.ContainsFunc(r.report.Records, isCancelled)):
+	case r.stopped && (r.report.Status != executor.Completed || slices.ContainsFunc(r.report.Records, func(c tool.Record) bool { return c.Result.Kind == tool.Cancelled })):
 		r.end(cancelled)
 	default:
 		r.end(completed)
 	}
 }
-
-func isCancelled(record tool.Record) bool { return record.Result.Kind == tool.Cancelled }
 
 // publicError returns the text of an error for the caller.
 func (r *run) publicError(err error) string {

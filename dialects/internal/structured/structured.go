@@ -17,9 +17,6 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// names is the rule for the names of functions.
-func names() lint.NameRule { return lint.NameRule{Most: 64, Extra: "_-"} }
-
 // oneSchema says what to write in place of a schema for each position of an array.
 const oneSchema = "write one schema for all items, with anyOf if they differ, and minItems and maxItems; or an object with a property for each"
 
@@ -134,7 +131,7 @@ type Format struct {
 // Offer writes the JSON array of what write returns for each tool, and returns it with the findings. Tools
 // of the given types are offered as such, all others as functions.
 func Offer[T any](reader wire.Reader, definitions []tool.Definition, strict bool, write func(t Tool) T, types ...string) (json.RawMessage, []dialects.Finding, error) {
-	return lint.Offer(reader, definitions, names(), func(d *tool.Definition) (T, []dialects.Finding, error) {
+	return lint.Offer(reader, definitions, lint.NameRule{Most: 64, Extra: "_-"}, func(d *tool.Definition) (T, []dialects.Finding, error) {
 		offered, found, err := newTool(d, strict, types)
 		return write(offered), found, err
 	})
