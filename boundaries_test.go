@@ -61,6 +61,7 @@ var layers = map[string][]string{
 	"internal/journal":      {"tool"},
 	"internal/planning":     {},
 	"internal/keypath":      {},
+	"internal/noerr":        {},
 	"internal/rates":        {"internal/swept"},
 	"internal/swept":        {},
 	"internal/schema":       {"tool", "internal/jsontext", "internal/keypath", "internal/spelling"},

@@ -22,6 +22,7 @@ import (
 	"github.com/caisson-run/caisson"
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/internal/guests"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/internal/records"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
@@ -45,8 +46,7 @@ const header = "schema: caisson/v1\ndescription: Greets.\nmodule: {path: greet.w
 
 func described(t *testing.T, text string) *manifests.Manifest {
 	t.Helper()
-	m, err := manifests.Parse("greet.tool.yaml", []byte(header+text))
-	require.NoError(t, err)
+	m := noerr.Get(manifests.Parse("greet.tool.yaml", []byte(header+text)))(t)
 	return m
 }
 
@@ -70,8 +70,7 @@ func open(t *testing.T, options caisson.Options) *caisson.Host {
 		require.NoError(t, err)
 		options.Runtime.CacheDir = dir
 	}
-	host, err := caisson.Open(t.Context(), options)
-	require.NoError(t, err)
+	host := noerr.Get(caisson.Open(t.Context(), options))(t)
 	t.Cleanup(func() { assert.NoError(t, host.Close(context.Background())) })
 	return host
 }
@@ -153,8 +152,7 @@ func TestTheZeroOptionsOpenNothing(t *testing.T) {
 	t.Chdir(files(t, map[string]string{"caisson.yaml": "not: a policy\n", "wasm-tools/tool.yaml": "not: a manifest\n"}))
 	host := open(t, caisson.Options{})
 	assert.Empty(t, host.Definitions())
-	report, err := host.Execute(t.Context(), greet)
-	require.NoError(t, err)
+	report := noerr.Get(host.Execute(t.Context(), greet))(t)
 	assert.Equal(t, tool.UnknownTool, report.Records[0].Result.Kind)
 	assert.False(t, host.Keeps())
 	require.NoError(t, host.CloseRecords())
@@ -243,12 +241,10 @@ func TestFixedContext(t *testing.T) {
 		{Origin: "caisson.yaml:3", Name: "project_id", From: manifests.FromFixed, Value: "household"}, {Name: "user", From: manifests.FromToken},
 	}}
 	host := greeting(t, caisson.Options{Policies: []*manifests.Policy{policy}}, "context: [project_id]\nparameters: {type: object, properties: {project_id: {type: string}}}\n")
-	report, err := host.Execute(t.Context(), greet)
-	require.NoError(t, err)
+	report := noerr.Get(host.Execute(t.Context(), greet))(t)
 	assert.Equal(t, `{"project_id":"household"}`, report.Records[0].Result.Output, "without a session, too")
 	for _, values := range []map[string]string{nil, {"project_id": "household"}, {"user": "ada"}} {
-		_, err := host.NewSession(executor.SessionOptions{Context: values})
-		require.NoError(t, err)
+		noerr.Get(host.NewSession(executor.SessionOptions{Context: values}))(t)
 	}
 	for _, values := range []map[string]string{{"project_id": "other"}, {"Project_ID": "household"}} {
 		_, err := host.NewSession(executor.SessionOptions{Context: values})
@@ -276,8 +272,7 @@ func TestRecordsAreKept(t *testing.T) {
 	assert.True(t, host.Keeps())
 	id := report.Records[0].CallID
 	assert.Equal(t, []string{id}, told.ids)
-	entry, err := records.In(state).Find(id)
-	require.NoError(t, err)
+	entry := noerr.Get(records.In(state).Find(id))(t)
 	assert.Equal(t, id, entry.Record.CallID)
 	assert.Equal(t, "greet.tool.yaml", filepath.Base(entry.Manifest))
 	assert.True(t, filepath.IsAbs(entry.Manifest))
@@ -292,8 +287,7 @@ func TestRecordsAreKept(t *testing.T) {
 func TestRecordsThatCannotBeKept(t *testing.T) {
 	state := filepath.Join(files(t, map[string]string{"file": ""}), "file")
 	host := greeting(t, caisson.Options{StateDir: state}, "")
-	report, err := host.Execute(t.Context(), greet)
-	require.NoError(t, err)
+	report := noerr.Get(host.Execute(t.Context(), greet))(t)
 	assert.True(t, report.Records[0].Result.Success)
 	assert.False(t, host.Keeps())
 	require.ErrorContains(t, host.CloseRecords(), "records")
@@ -316,8 +310,7 @@ func TestAttackForgedRecords(t *testing.T) {
 	require.ErrorIs(t, err, caisson.ErrExposed)
 	require.ErrorContains(t, err, "greet may write")
 	assert.NoDirExists(t, filepath.Join(dir, "state", "records"))
-	_, err = host.NewSession(executor.SessionOptions{Context: map[string]string{"project_id": "p"}})
-	require.NoError(t, err)
+	noerr.Get(host.NewSession(executor.SessionOptions{Context: map[string]string{"project_id": "p"}}))(t)
 	writer, found, err := host.WriterTo(filepath.Join(dir, "p", "deeper"), map[string]string{"project_id": "p"})
 	require.NoError(t, err)
 	assert.True(t, found)
@@ -379,8 +372,7 @@ func TestResolver(t *testing.T) {
 	dir := files(t, map[string]string{"tool.yaml": header + "name: greet\n"})
 	host := open(t, caisson.Options{Tools: []string{dir}, Resolver: func(tools *registry.Registry) executor.Resolver { return tools.Without("greet") }})
 	assert.Len(t, host.Definitions(), 1, "control")
-	report, err := host.Execute(t.Context(), greet)
-	require.NoError(t, err)
+	report := noerr.Get(host.Execute(t.Context(), greet))(t)
 	assert.Equal(t, tool.UnknownTool, report.Records[0].Result.Kind)
 }
 
@@ -390,8 +382,7 @@ func TestCall(t *testing.T) {
 	subscription, err := host.Subscribe(executor.SubscribeOptions{})
 	require.NoError(t, err)
 	defer subscription.Close()
-	record, err := host.Call(t.Context(), "greet", "{}")
-	require.NoError(t, err)
+	record := noerr.Get(host.Call(t.Context(), "greet", "{}"))(t)
 	assert.True(t, record.Result.Success, record.Result.Error)
 	for _, want := range []tool.EventType{tool.BatchStarted, tool.CallStarted, tool.CallFinished, tool.BatchFinished} {
 		event, _, err := subscription.Next(t.Context())
@@ -399,11 +390,9 @@ func TestCall(t *testing.T) {
 		assert.Equal(t, want, event.Type)
 	}
 
-	record, err = host.Call(t.Context(), "greet", "[]")
-	require.NoError(t, err)
+	record = noerr.Get(host.Call(t.Context(), "greet", "[]"))(t)
 	assert.Equal(t, tool.InvalidArguments, record.Result.Kind)
-	record, err = host.Call(t.Context(), "nothing", "{}")
-	require.NoError(t, err)
+	record = noerr.Get(host.Call(t.Context(), "nothing", "{}"))(t)
 	assert.Equal(t, tool.UnknownTool, record.Result.Kind)
 
 	client := "schema: caisson/v1\nname: ask_user\ndescription: Ask.\nexecution: client\nparameters: {type: object}\n"
@@ -420,20 +409,17 @@ func TestStream(t *testing.T) {
 		kinds = append(kinds, event.Type)
 		return true
 	}
-	session, err := host.NewSession(executor.SessionOptions{})
-	require.NoError(t, err)
+	session := noerr.Get(host.NewSession(executor.SessionOptions{}))(t)
 	batch := greet
 	batch.Session = session
-	report, err := host.Stream(t.Context(), batch, show)
-	require.NoError(t, err)
+	report := noerr.Get(host.Stream(t.Context(), batch, show))(t)
 	require.Equal(t, executor.RequiresAction, report.Status)
 	assert.Equal(t, tool.BatchStarted, kinds[0])
 	kinds = nil
 	asked := report.Pending[0]
-	report, err = host.ResumeStream(t.Context(), executor.Resumption{
+	report = noerr.Get(host.ResumeStream(t.Context(), executor.Resumption{
 		State: *report.State, Session: session, Approvals: []tool.Approval{{CallID: asked.CallID, Approve: true, Fingerprint: asked.Fingerprint}},
-	}, show)
-	require.NoError(t, err)
+	}, show))(t)
 	assert.Equal(t, executor.Completed, report.Status)
 	assert.True(t, slices.Contains(kinds, tool.CallFinished), kinds)
 }
@@ -451,8 +437,7 @@ func TestStreamEnds(t *testing.T) {
 	_, err = host.Stream(t.Context(), refused, func(tool.Event) bool { return true })
 	require.ErrorIs(t, err, executor.ErrInvalidBatch)
 	refused = greet
-	refused.Stream, err = executor.NewStream(executor.StreamOptions{})
-	require.NoError(t, err)
+	refused.Stream = noerr.Get(executor.NewStream(executor.StreamOptions{}))(t)
 	_, err = host.Stream(t.Context(), refused, func(tool.Event) bool { return true })
 	require.ErrorIs(t, err, caisson.ErrInvalidOptions)
 }
@@ -495,12 +480,10 @@ func BenchmarkNewSession(b *testing.B) {
 	for name, options := range map[string]caisson.Options{"cache": {Runtime: runtime.Options{CacheDir: filepath.Join(dir, "cache")}}, "no cache": {NoCache: true}} {
 		b.Run(name, func(b *testing.B) {
 			options.Policies, options.Tools = []*manifests.Policy{policy}, []string{tools}
-			host, err := caisson.Open(b.Context(), options)
-			require.NoError(b, err)
+			host := noerr.Get(caisson.Open(b.Context(), options))(b)
 			defer func() { assert.NoError(b, host.Close(context.WithoutCancel(b.Context()))) }()
 			for b.Loop() {
-				_, err := host.NewSession(executor.SessionOptions{})
-				require.NoError(b, err)
+				noerr.Get(host.NewSession(executor.SessionOptions{}))(b)
 			}
 		})
 	}

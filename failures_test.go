@@ -17,6 +17,7 @@ import (
 	"github.com/caisson-run/caisson/dialects/responses"
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/internal/guests"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/internal/records"
 	"github.com/caisson-run/caisson/runtime"
 	"github.com/caisson-run/caisson/tool"
@@ -45,8 +46,7 @@ func TestModelsReadTheReason(t *testing.T) {
 	require.NoError(t, err)
 	content, calls := map[string]string{}, []tool.Call{}
 	for _, f := range failures {
-		module, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(f.module)))
-		require.NoError(t, err)
+		module := noerr.Get(os.ReadFile(filepath.Join(root, filepath.FromSlash(f.module))))(t)
 		content[f.name+".wasm"] = string(module)
 		content[f.name+".tool.yaml"] = fmt.Sprintf("schema: caisson/v1\nname: %s\ndescription: Fails.\nmodule: {path: %[1]s.wasm}\nparameters: {type: object}\n", f.name)
 		calls = append(calls, tool.Call{ID: "call_" + f.name, Type: tool.FunctionCall, Function: tool.Function{Name: f.name, Arguments: f.arguments}})
@@ -55,8 +55,7 @@ func TestModelsReadTheReason(t *testing.T) {
 	require.NoError(t, err)
 	host := open(t, caisson.Options{Tools: []string{files(t, content)}, Runtime: runtime.Options{CacheDir: cache}})
 
-	whole, err := host.Execute(t.Context(), executor.Batch{Calls: calls})
-	require.NoError(t, err)
+	whole := noerr.Get(host.Execute(t.Context(), executor.Batch{Calls: calls}))(t)
 	var streamed []tool.Record
 	var events strings.Builder
 	shown := responses.NewEvents(responses.EventsOptions{})
@@ -64,8 +63,7 @@ func TestModelsReadTheReason(t *testing.T) {
 		if event.Record != nil {
 			streamed = append(streamed, *event.Record)
 		}
-		mapped, err := shown.Map(event)
-		require.NoError(t, err)
+		mapped := noerr.Get(shown.Map(event))(t)
 		for _, e := range mapped {
 			require.NoError(t, dialects.WriteEvent(&events, e))
 		}
@@ -80,13 +78,11 @@ func TestModelsReadTheReason(t *testing.T) {
 				record := records[i]
 				assert.Equal(t, tool.ToolFailed, record.Result.Kind, "%s: %s", name, record.Result.Error)
 				for _, d := range known.Dialects() {
-					written, err := d.Results([]tool.Record{record})
-					require.NoError(t, err)
+					written := noerr.Get(d.Results([]tool.Record{record}))(t)
 					assert.Equal(t, 1, strings.Count(read(t, d, written), f.reason), "%s, %s: %s", d.Name(), name, written)
 				}
 			}
-			quoted, err := json.Marshal(f.reason)
-			require.NoError(t, err)
+			quoted := noerr.Get(json.Marshal(f.reason))(t)
 			assert.Contains(t, events.String(), strings.Trim(string(quoted), `"`))
 		})
 	}
@@ -95,8 +91,7 @@ func TestModelsReadTheReason(t *testing.T) {
 // read returns what a model reads of the one result in a dialect's document: all of its texts.
 func read(t *testing.T, d dialects.Dialect, written json.RawMessage) string {
 	t.Helper()
-	answers, err := d.Answers(written)
-	require.NoError(t, err)
+	answers := noerr.Get(d.Answers(written))(t)
 	require.Len(t, answers.Outputs, 1, "%s", written)
 	result := answers.Outputs[0].Result
 	assert.False(t, result.Success, "%s: the model learns that the call failed", d.Name())
@@ -112,8 +107,7 @@ func TestOnlyTheOperatorReadsWhyTheHostFailed(t *testing.T) {
 		"text.wasm":      "package main\n",
 	}), t.TempDir()
 	host := open(t, caisson.Options{Tools: []string{dir}, StateDir: state, NoCache: true})
-	session, err := host.NewSession(executor.SessionOptions{ID: "1", Tenant: "acme"})
-	require.NoError(t, err)
+	session := noerr.Get(host.NewSession(executor.SessionOptions{ID: "1", Tenant: "acme"}))(t)
 	for name, reason := range map[string]string{"lost": "lost.wasm does not exist", "text": "text.wasm"} {
 		report, err := host.Execute(t.Context(), executor.Batch{Session: session, Calls: []tool.Call{{ID: "1", Type: tool.FunctionCall, Function: tool.Function{Name: name, Arguments: "{}"}}}})
 		require.NoError(t, err)
@@ -122,8 +116,7 @@ func TestOnlyTheOperatorReadsWhyTheHostFailed(t *testing.T) {
 		kept, _, err := host.KeptCall("acme", record.CallID)
 		require.NoError(t, err)
 		assert.NotContains(t, string(kept.Record), reason)
-		entry, err := records.In(state).Find(record.CallID)
-		require.NoError(t, err)
+		entry := noerr.Get(records.In(state).Find(record.CallID))(t)
 		assert.Contains(t, entry.Cause, "module cannot be used: ")
 		assert.Contains(t, entry.Cause, reason)
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/caisson-run/caisson"
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/internal/testsize"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
@@ -134,15 +135,13 @@ func TestAttackSwappedManifest(t *testing.T) {
 	dir := files(t, map[string]string{"tool.yaml": fmt.Sprintf(oneTool, "first")})
 	path := filepath.Join(dir, "tool.yaml")
 	options := caisson.Options{Tools: []string{dir}, IndexDir: filepath.Join(t.TempDir(), "index")}
-	before, err := os.Stat(path)
-	require.NoError(t, err)
+	before := noerr.Get(os.Stat(path))(t)
 	require.Contains(t, outcome(t, options), "first")
 	require.FileExists(t, filepath.Join(options.IndexDir, "manifests"))
 
 	require.NoError(t, os.WriteFile(path, fmt.Appendf(nil, oneTool, "other"), 0o600))
 	require.NoError(t, os.Chtimes(path, before.ModTime(), before.ModTime()))
-	after, err := os.Stat(path)
-	require.NoError(t, err)
+	after := noerr.Get(os.Stat(path))(t)
 	control := func(info os.FileInfo) any { return []any{info.Name(), info.Size(), info.Mode(), info.ModTime()} }
 	require.Equal(t, control(before), control(after))
 	require.True(t, os.SameFile(before, after))
@@ -154,10 +153,8 @@ func TestAttackSwappedManifest(t *testing.T) {
 func forge(t *testing.T, index, manifest, old, replacement string) {
 	t.Helper()
 	require.Len(t, replacement, len(old))
-	source, err := os.ReadFile(manifest)
-	require.NoError(t, err)
-	text, err := os.ReadFile(index)
-	require.NoError(t, err)
+	source := noerr.Get(os.ReadFile(manifest))(t)
+	text := noerr.Get(os.ReadFile(index))(t)
 	key := fmt.Appendf(nil, "\n%x ", sha256.Sum256(append([]byte("yaml\n"), source...)))
 	at := bytes.Index(text, key)
 	require.GreaterOrEqual(t, at, 0, "the index has the manifest")
@@ -219,8 +216,7 @@ func TestIndexIsNotNeeded(t *testing.T) {
 	entries, err := os.ReadDir(filepath.Join(taken, "manifests"))
 	require.NoError(t, err)
 	assert.Len(t, entries, 1)
-	left, err := os.ReadDir(taken)
-	require.NoError(t, err)
+	left := noerr.Get(os.ReadDir(taken))(t)
 	assert.False(t, slices.ContainsFunc(left, func(e os.DirEntry) bool { return strings.HasSuffix(e.Name(), ".tmp") }))
 	_, err = os.Stat(filepath.Join(dir, "manifests"))
 	assert.True(t, errors.Is(err, os.ErrNotExist))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/internal/overlay"
 )
 
@@ -17,8 +18,7 @@ import (
 // of the two tables. testdata/kind/clock_test.go tests the result.
 func TestOneMoreKindOfPermission(t *testing.T) {
 	source := func(name string) string {
-		text, err := os.ReadFile("testdata/kind/" + name)
-		require.NoError(t, err)
+		text := noerr.Get(os.ReadFile("testdata/kind/" + name))(t)
 		return string(text)
 	}
 	path, err := overlay.Write(t.TempDir(), ".", []overlay.Edit{

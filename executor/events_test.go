@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -260,8 +261,7 @@ func TestRecorderOutlivesBatch(t *testing.T) {
 	e := newExecutor(t, executor.Options{Recorder: &kept, Logger: log.logger()}, newFake(t, "echo", nil, echo))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := e.Execute(ctx, executor.Batch{Calls: []tool.Call{newCall("1", "echo", "")}})
-	require.NoError(t, err)
+	noerr.Get(e.Execute(ctx, executor.Batch{Calls: []tool.Call{newCall("1", "echo", "")}}))(t)
 	require.Len(t, kept.all(), 1)
 	assert.Equal(t, tool.Cancelled, kept.all()[0].Record.Result.Kind)
 	for _, line := range log.lines(t) {

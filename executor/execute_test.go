@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -66,8 +67,7 @@ func TestRecordHasCallAndResult(t *testing.T) {
 	assert.Equal(t, "function", records[1].Type)
 	assert.NotEqual(t, first.CallID, records[1].CallID)
 	for _, record := range records {
-		id, err := uuid.Parse(record.CallID)
-		require.NoError(t, err)
+		id := noerr.Get(uuid.Parse(record.CallID))(t)
 		assert.EqualValues(t, 7, id.Version())
 	}
 

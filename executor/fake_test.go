@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
@@ -52,8 +53,7 @@ func newFake(t testing.TB, name string, more fields, do run) *fake {
 		}
 	}
 	source := jsonOf(t, document)
-	m, err := manifests.Parse(name+".tool.json", source)
-	require.NoError(t, err)
+	m := noerr.Get(manifests.Parse(name+".tool.json", source))(t)
 	return &fake{manifest: m, run: do}
 }
 
@@ -74,8 +74,7 @@ var readOnly = fields{"behavior": fields{"read_only": true}}
 
 func newRegistry(t testing.TB, tools ...registry.Tool) *registry.Registry {
 	t.Helper()
-	r, err := registry.New().With(tools...)
-	require.NoError(t, err)
+	r := noerr.Get(registry.New().With(tools...))(t)
 	return r
 }
 
@@ -91,8 +90,7 @@ func newCall(id, name, arguments string) tool.Call {
 // newSession returns a session of the executor.
 func newSession(t testing.TB, e *executor.Executor, options executor.SessionOptions) *executor.Session {
 	t.Helper()
-	session, err := e.NewSession(options)
-	require.NoError(t, err)
+	session := noerr.Get(e.NewSession(options))(t)
 	return session
 }
 
@@ -183,37 +181,32 @@ func argument(invocation tool.Invocation, name string) string {
 // executorOf returns an executor of a resolver's tools.
 func executorOf(t testing.TB, resolver executor.Resolver, options executor.Options) *executor.Executor {
 	t.Helper()
-	e, err := executor.New(resolver, options)
-	require.NoError(t, err)
+	e := noerr.Get(executor.New(resolver, options))(t)
 	return e
 }
 
 // reportOf runs a batch.
 func reportOf(t testing.TB, e *executor.Executor, batch executor.Batch) executor.Report {
 	t.Helper()
-	report, err := e.Execute(t.Context(), batch)
-	require.NoError(t, err)
+	report := noerr.Get(e.Execute(t.Context(), batch))(t)
 	return report
 }
 
 // resume resumes a batch.
 func resume(t testing.TB, e *executor.Executor, resumption executor.Resumption) executor.Report {
 	t.Helper()
-	report, err := e.Resume(t.Context(), resumption)
-	require.NoError(t, err)
+	report := noerr.Get(e.Resume(t.Context(), resumption))(t)
 	return report
 }
 
 func subscribe(t testing.TB, e *executor.Executor, options executor.SubscribeOptions) *executor.Subscription {
 	t.Helper()
-	subscription, err := e.Subscribe(options)
-	require.NoError(t, err)
+	subscription := noerr.Get(e.Subscribe(options))(t)
 	return subscription
 }
 
 func jsonOf(t testing.TB, value any) []byte {
 	t.Helper()
-	text, err := json.Marshal(value)
-	require.NoError(t, err)
+	text := noerr.Get(json.Marshal(value))(t)
 	return text
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -269,8 +270,7 @@ func TestAttackReplay(t *testing.T) {
 	require.ErrorIs(t, resume(*report.State), executor.ErrAlreadyResumed)
 	require.ErrorIs(t, resume(stored(t, report.State)), executor.ErrAlreadyResumed)
 	require.Len(t, ran, 1)
-	other, err := uuid.NewV7()
-	require.NoError(t, err)
+	other := noerr.Get(uuid.NewV7())(t)
 	control := paused(t, e, session, newCall("1", "k", "{}"), newCall("2", "w", "{}"))
 	require.NoError(t, resume(*control.State))
 	assert.Len(t, ran, 2)

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -155,8 +156,7 @@ func TestNamesInLogAndEvents(t *testing.T) {
 	ask(t, e, nil, made, "")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := e.Execute(ctx, executor.Batch{Calls: []tool.Call{newCall("1", made, "")}})
-	require.NoError(t, err)
+	noerr.Get(e.Execute(ctx, executor.Batch{Calls: []tool.Call{newCall("1", made, "")}}))(t)
 	var names []string
 	for _, line := range log.lines(t) {
 		if name, ok := line["tool"].(string); ok {

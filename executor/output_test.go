@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -37,8 +38,7 @@ func talks(_ context.Context, invocation tool.Invocation) (tool.Outcome, error) 
 
 func outputTool(t testing.TB) registry.Tool {
 	t.Helper()
-	made, err := executor.OutputTool()
-	require.NoError(t, err)
+	made := noerr.Get(executor.OutputTool())(t)
 	return made
 }
 
@@ -47,8 +47,7 @@ func pages(t testing.TB, session *executor.Session, reference string, most int64
 	t.Helper()
 	var whole strings.Builder
 	for from := int64(0); from >= 0; {
-		page, err := session.Page(reference, from, most)
-		require.NoError(t, err)
+		page := noerr.Get(session.Page(reference, from, most))(t)
 		require.Equal(t, int64(whole.Len()), page.From)
 		whole.WriteString(page.Text)
 		from = page.Next

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -56,14 +57,12 @@ func fullState(t testing.TB) *executor.State {
 func TestStateRoundTrip(t *testing.T) {
 	state := fullState(t)
 	text := jsonOf(t, state)
-	column, err := state.Value()
-	require.NoError(t, err)
+	column := noerr.Get(state.Value())(t)
 	assert.Equal(t, string(text), column)
 	var scanned, scannedBytes, indented executor.State
 	require.NoError(t, scanned.Scan(column))
 	require.NoError(t, scannedBytes.Scan(text))
-	spaced, err := json.MarshalIndent(state, "", "  ")
-	require.NoError(t, err)
+	spaced := noerr.Get(json.MarshalIndent(state, "", "  "))(t)
 	require.NoError(t, json.Unmarshal(spaced, &indented))
 	for _, read := range []executor.State{stored(t, state), scanned, scannedBytes, indented} {
 		again := jsonOf(t, read)
@@ -90,8 +89,7 @@ func TestZeroState(t *testing.T) {
 	assert.Zero(t, zero.Expires())
 	text := jsonOf(t, zero)
 	assert.Equal(t, "null", string(text))
-	column, err := zero.Value()
-	require.NoError(t, err)
+	column := noerr.Get(zero.Value())(t)
 	assert.Nil(t, column)
 	read := *fullState(t)
 	require.NoError(t, read.Scan(nil))
@@ -117,8 +115,7 @@ func TestHostileStates(t *testing.T) {
 	state := fullState(t)
 	text := jsonOf(t, state)
 	id := func() string {
-		made, err := uuid.NewV7()
-		require.NoError(t, err)
+		made := noerr.Get(uuid.NewV7())(t)
 		return made.String()
 	}
 	// edit changes the document that it is given, and each of its calls.
@@ -319,8 +316,7 @@ func TestManyApprovals(t *testing.T) {
 // FuzzState: what is read of any document can be written and read again as the same, and nothing is
 // run that the state's calls do not say.
 func FuzzState(f *testing.F) {
-	text, err := json.Marshal(fullState(f))
-	require.NoError(f, err)
+	text := noerr.Get(json.Marshal(fullState(f)))(f)
 	f.Add(text)
 	f.Add([]byte("null"))
 	f.Add([]byte(`{"version":"caisson-state/v2","calls":[{"call_id":"x"}]}`))
@@ -331,12 +327,10 @@ func FuzzState(f *testing.F) {
 			require.Equal(t, executor.State{}, state)
 			return
 		}
-		text, err := state.MarshalJSON()
-		require.NoError(t, err)
+		text := noerr.Get(state.MarshalJSON())(t)
 		var again executor.State
 		require.NoError(t, again.UnmarshalJSON(text), "%s", text)
-		second, err := again.MarshalJSON()
-		require.NoError(t, err)
+		second := noerr.Get(again.MarshalJSON())(t)
 		require.Equal(t, string(text), string(second))
 		ids := map[string]bool{}
 		for _, action := range state.Pending() {

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -126,8 +127,7 @@ func TestSlowReaderBlocksNobody(t *testing.T) {
 		for _, stream := range []*executor.Stream{slow, absent, nil, newStream(t, executor.StreamOptions{})} {
 			group.Go(func() { run(stream) })
 		}
-		_, err := slow.Next(t.Context())
-		require.NoError(t, err)
+		noerr.Get(slow.Next(t.Context()))(t)
 		time.Sleep(24 * time.Hour)
 		group.Wait()
 		assert.NotEmpty(t, drainStream(t, slow))

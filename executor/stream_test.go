@@ -14,13 +14,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
 func newStream(t testing.TB, options executor.StreamOptions) *executor.Stream {
 	t.Helper()
-	stream, err := executor.NewStream(options)
-	require.NoError(t, err)
+	stream := noerr.Get(executor.NewStream(options))(t)
 	return stream
 }
 
@@ -146,8 +146,7 @@ func TestStreamHidesLateCalls(t *testing.T) {
 	stream := newStream(t, executor.StreamOptions{})
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	report, err := e.Execute(ctx, executor.Batch{Stream: stream, Calls: []tool.Call{talking("1", "whisper", "t"), talking("2", "talk", "t")}})
-	require.NoError(t, err)
+	report := noerr.Get(e.Execute(ctx, executor.Batch{Stream: stream, Calls: []tool.Call{talking("1", "whisper", "t"), talking("2", "talk", "t")}}))(t)
 	require.Equal(t, tool.Cancelled, report.Records[0].Result.Kind)
 	assert.Equal(t, []string{"batch_started", "call_started talk", "call_finished talk", "batch_finished"}, lines(drainStream(t, stream)))
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/internal/noerr"
 )
 
 func TestParseArguments(t *testing.T) {
@@ -46,19 +48,16 @@ func TestParseArguments(t *testing.T) {
 				return
 			}
 			require.NoError(t, err)
-			text, err := arguments.MarshalJSON()
-			require.NoError(t, err)
+			text := noerr.Get(arguments.MarshalJSON())(t)
 			assert.Equal(t, c.want, string(text))
 		})
 	}
 }
 
 func TestArgumentsWith(t *testing.T) {
-	original, err := ParseArguments(`{"a":1,"b":2}`)
-	require.NoError(t, err)
+	original := noerr.Get(ParseArguments(`{"a":1,"b":2}`))(t)
 	changed := original.With("a", json.RawMessage(`"x"`)).With("c", json.RawMessage(`3`))
-	text, err := json.Marshal(changed)
-	require.NoError(t, err)
+	text := noerr.Get(json.Marshal(changed))(t)
 	assert.Equal(t, `{"a":"x","b":2,"c":3}`, string(text))
 	assert.Equal(t, []string{"a", "b"}, original.Names(), "the original is untouched")
 	value, ok := original.Get("a")
@@ -73,8 +72,7 @@ func TestArgumentsWith(t *testing.T) {
 
 func TestCanonicalArguments(t *testing.T) {
 	canonical := func(text string) string {
-		arguments, err := ParseArguments(text)
-		require.NoError(t, err)
+		arguments := noerr.Get(ParseArguments(text))(t)
 		return string(arguments.AppendCanonical(nil))
 	}
 	base := canonical(`{"a": [1, 2.0], "b": {"x": 1, "y": "p q"}}`)

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/internal/noerr"
 )
 
 // TestRecordOnTheWire pins the record's JSON, which is stored and streamed.
@@ -20,15 +22,13 @@ func TestRecordOnTheWire(t *testing.T) {
 		ExecutionTime: 400 * time.Microsecond,
 		Usage:         Usage{MemoryBytes: 1114112, Wall: 380 * time.Microsecond},
 	}
-	wire, err := json.Marshal(record)
-	require.NoError(t, err)
+	wire := noerr.Get(json.Marshal(record))(t)
 	assert.Equal(t, `{"id":"call_x","call_id":"0199","type":"function","function":{"name":"calculator","arguments":"{\"expression\":\"2+2\"}"},`+
 		`"result":"{\"success\":true,\"output\":\"4\",\"data\":{\"value\":4}}","success":true,"skipped":false,"execution_time":0.0004,`+
 		`"cached":false,"repairs":[],"denials":[],"log":"","usage":{"fuel":null,"memory_bytes":1114112,"wall_ns":380000,"host_calls":0},"host_calls":[]}`, string(wire))
 
 	record.Usage.Queue, record.Usage.Compile = 2*time.Millisecond, 3*time.Millisecond
-	wire, err = json.Marshal(record)
-	require.NoError(t, err)
+	wire = noerr.Get(json.Marshal(record))(t)
 	assert.Contains(t, string(wire), `"wall_ns":380000,"host_calls":0,"queue_ns":2000000,"compile_ns":3000000},`)
 
 	var back Record
@@ -39,11 +39,10 @@ func TestRecordOnTheWire(t *testing.T) {
 }
 
 func TestFailedRecordCarriesErrorAndKind(t *testing.T) {
-	wire, err := json.Marshal(Record{
+	wire := noerr.Get(json.Marshal(Record{
 		Result:  Result{Error: "no", Kind: Denied},
 		Denials: []Denial{{Permission: "files", Value: "/etc/passwd", Rule: "no grant", Allow: Allow{Grant: json.RawMessage(`{"tools":["a"],"env":{"LANG":null}}`)}}},
-	})
-	require.NoError(t, err)
+	}))(t)
 	assert.Contains(t, string(wire), `"result":"{\"success\":false,\"error\":\"no\",\"kind\":\"denied\"}","success":false`)
 	assert.Contains(t, string(wire), `"denials":[{"permission":"files","value":"/etc/passwd","rule":"no grant","allow":{"manifest":null,"grant":{"tools":["a"],"env":{"LANG":null}}}}]`)
 	var back Record

@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/internal/noerr"
 )
 
 // memory is a database of one column. An execution adds its argument as a row; a query
@@ -102,12 +104,9 @@ func TestTypesAreStorable(t *testing.T) {
 			t.Run(c.name, func(t *testing.T) {
 				database := sql.OpenDB(&memory{asBytes: asBytes})
 				defer database.Close()
-				_, err := database.ExecContext(t.Context(), "insert", c.value)
-				require.NoError(t, err)
-				_, err = database.ExecContext(t.Context(), "insert", nil)
-				require.NoError(t, err)
-				rows, err := database.QueryContext(t.Context(), "select")
-				require.NoError(t, err)
+				noerr.Get(database.ExecContext(t.Context(), "insert", c.value))(t)
+				noerr.Get(database.ExecContext(t.Context(), "insert", nil))(t)
+				rows := noerr.Get(database.QueryContext(t.Context(), "select"))(t)
 				defer rows.Close()
 
 				into, read := c.into()
@@ -139,8 +138,7 @@ func scanner[T any, P interface {
 }
 
 func must(t *testing.T, value driver.Valuer) driver.Value {
-	stored, err := value.Value()
-	require.NoError(t, err)
+	stored := noerr.Get(value.Value())(t)
 	return stored
 }
 

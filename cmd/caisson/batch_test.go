@@ -20,16 +20,15 @@ import (
 	"github.com/caisson-run/caisson/dialects/known"
 	"github.com/caisson-run/caisson/dialects/openai"
 	"github.com/caisson-run/caisson/internal/guests"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
 // probeTools writes files into a folder with the module that does what its arguments say.
 func probeTools(t *testing.T, files map[string]string) string {
 	t.Helper()
-	root, err := guests.Compile(t.Context(), "internal/guests/probe")
-	require.NoError(t, err)
-	module, err := os.ReadFile(filepath.Join(root, "internal", "guests", "probe", "probe.wasm"))
-	require.NoError(t, err)
+	root := noerr.Get(guests.Compile(t.Context(), "internal/guests/probe"))(t)
+	module := noerr.Get(os.ReadFile(filepath.Join(root, "internal", "guests", "probe", "probe.wasm")))(t)
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "probe.wasm"), module, 0o600))
 	for name, content := range files {
@@ -73,8 +72,7 @@ func TestABatchIsResumedOnce(t *testing.T) {
 	require.Equal(t, exitWaits, code, stderr)
 	told := outcome{waiting: &waiting{}}
 	require.NoError(t, json.Unmarshal([]byte(stdout), &told))
-	content, err := os.ReadFile(told.State)
-	require.NoError(t, err)
+	content := noerr.Get(os.ReadFile(told.State))(t)
 	copied := filepath.Join(t.TempDir(), "copy.json")
 	require.NoError(t, os.WriteFile(copied, content, 0o600))
 
@@ -188,8 +186,7 @@ func TestOutputsAreReadInEveryDialect(t *testing.T) {
 		Result: tool.Result{Success: true, Output: "The red one"},
 	}}
 	for _, written := range known.Dialects() {
-		document, err := written.Results(records)
-		require.NoError(t, err)
+		document := noerr.Get(written.Results(records))(t)
 		for _, dialect := range append(known.Dialects(), nil) {
 			answers, err := readAnswers(document, dialect, false)
 			require.NoError(t, err, "%s within %s", written.Name(), nameOf(dialect))
@@ -274,22 +271,17 @@ func FuzzReadAnswers(f *testing.F) {
 				require.NotEmpty(t, output.CallID)
 				id := json.RawMessage(output.CallID)
 				if json.Unmarshal(id, new(json.Number)) != nil {
-					id, err = json.Marshal(output.CallID)
-					require.NoError(t, err)
+					id = noerr.Get(json.Marshal(output.CallID))(t)
 				}
 				again.Outputs = append(again.Outputs, written{id, output.Result})
 			}
 			for _, approval := range answers.Approvals {
 				require.NotEmpty(t, approval.CallID)
 			}
-			document, err := json.Marshal(again)
-			require.NoError(t, err)
-			second, err := readSubmission(document)
-			require.NoError(t, err)
-			one, err := json.Marshal(answers)
-			require.NoError(t, err)
-			two, err := json.Marshal(second)
-			require.NoError(t, err)
+			document := noerr.Get(json.Marshal(again))(t)
+			second := noerr.Get(readSubmission(document))(t)
+			one := noerr.Get(json.Marshal(answers))(t)
+			two := noerr.Get(json.Marshal(second))(t)
 			assert.JSONEq(t, string(one), string(two))
 		}
 	})
@@ -343,8 +335,7 @@ func TestDecisionsNameOneCall(t *testing.T) {
 	_, err := o.decisions(pending)
 	assert.Equal(t, 2, strings.Count(err.Error(), "--refuse"), "all mistakes are reported: %v", err)
 	o = batchOptions{refuse: []string{"0001=a=b", "0002"}}
-	approvals, err := o.decisions(pending)
-	require.NoError(t, err)
+	approvals := noerr.Get(o.decisions(pending))(t)
 	assert.Equal(t, []tool.Approval{{CallID: "0001", Reason: "a=b"}, {CallID: "0002"}}, approvals)
 	o = batchOptions{refuse: []string{"twin"}}
 	_, err = o.decisions(pending)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/caisson-run/caisson"
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
@@ -69,8 +70,7 @@ func TestContextFlag(t *testing.T) {
 	} {
 		assert.ErrorContains(t, o.addContext(text), wrong, text)
 	}
-	op, err := o.operator()
-	require.NoError(t, err)
+	op := noerr.Get(o.operator())(t)
 	assert.Equal(t, map[string]string{"project_id": "a=b", "empty": ""}, op.context)
 	want := manifests.GrantContext("project_id", "empty")
 	want[0].Origin, want[1].Origin = "--context project_id", "--context empty"
@@ -103,8 +103,7 @@ func TestParsedFlags(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]sizeFlag{"64KiB": {bytes: 64 << 10}, "unlimited": {unlimited: true}} {
-		got, err := parseMaxOutput(text)
-		require.NoError(t, err)
+		got := noerr.Get(parseMaxOutput(text))(t)
 		assert.Equal(t, want, got)
 	}
 }

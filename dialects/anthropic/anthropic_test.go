@@ -12,6 +12,7 @@ import (
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
 	"github.com/caisson-run/caisson/dialects/internal/limits"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -29,8 +30,7 @@ func whole(arguments string) tool.ChatResponse {
 }
 
 func TestAWholeMessageIsRead(t *testing.T) {
-	response, err := New().Response(dialecttest.Fixture(t, "parallel.json"))
-	require.NoError(t, err)
+	response := noerr.Get(New().Response(dialecttest.Fixture(t, "parallel.json")))(t)
 	assert.Equal(t, whole(`{"city": "Zürich", "days": 12345678901234567890}`), response)
 }
 
@@ -64,12 +64,10 @@ func TestACallThatWasCutSaysSo(t *testing.T) {
 	one := `{"type":"tool_use","id":"a","name":"rm","input":{"path":"x"}}`
 	two := `{"type":"tool_use","id":"b","name":"rm","input":{}}`
 	for stop, want := range map[string]bool{"max_tokens": true, "refusal": true, "tool_use": false, "end_turn": false} {
-		response, err := New().Response([]byte(answer(one+","+two, stop)))
-		require.NoError(t, err)
+		response := noerr.Get(New().Response([]byte(answer(one+","+two, stop))))(t)
 		require.Len(t, response.ToolCalls, 2, stop)
 		assert.Equal(t, []bool{false, want}, []bool{response.ToolCalls[0].Incomplete, response.ToolCalls[1].Incomplete}, stop)
-		response, err = New().Response([]byte(answer(one+","+two+`,{"type":"text","text":"."}`, stop)))
-		require.NoError(t, err)
+		response = noerr.Get(New().Response([]byte(answer(one+","+two+`,{"type":"text","text":"."}`, stop))))(t)
 		require.Len(t, response.ToolCalls, 2, stop)
 		assert.False(t, response.ToolCalls[0].Incomplete || response.ToolCalls[1].Incomplete, "text follows, so they are whole")
 	}
@@ -77,8 +75,7 @@ func TestACallThatWasCutSaysSo(t *testing.T) {
 
 func TestMissingIDsAreMadeFromThePosition(t *testing.T) {
 	anonymous := `{"type":"tool_use","name":"f","input":{}}`
-	response, err := New().Response([]byte(answer(`{"type":"text","text":""},`+anonymous+`,{"type":"tool_use","id":"call_3","name":"f"},`+anonymous, "tool_use")))
-	require.NoError(t, err)
+	response := noerr.Get(New().Response([]byte(answer(`{"type":"text","text":""},`+anonymous+`,{"type":"tool_use","id":"call_3","name":"f"},`+anonymous, "tool_use"))))(t)
 	assert.Equal(t, []tool.Call{dialecttest.Call("call_1", "f", "{}"), dialecttest.Call("call_3", "f", "{}"), dialecttest.Call("call_3_", "f", "{}")}, response.ToolCalls)
 }
 
@@ -111,14 +108,12 @@ func TestResponsesAreBounded(t *testing.T) {
 	long := func(bytes int) string {
 		return answer(`{"type":"tool_use","name":"f","input":"`+strings.Repeat("x", bytes-2)+`"}`, "")
 	}
-	_, err = New().Response([]byte(long(limits.Arguments)))
-	require.NoError(t, err)
+	noerr.Get(New().Response([]byte(long(limits.Arguments))))(t)
 	_, err = New().Response([]byte(long(limits.Arguments + 1)))
 	require.ErrorContains(t, err, "content[0].input: has arguments of more than 1048576 bytes")
 	_, err = New().Response(make([]byte, dialects.MaxDocument+1))
 	require.ErrorContains(t, err, "more than 8388608")
-	_, err = New().Response([]byte(answer(strings.Repeat(`{"type":"x"},`, maxBlocks-1)+`{"type":"x"}`, "")))
-	require.NoError(t, err)
+	noerr.Get(New().Response([]byte(answer(strings.Repeat(`{"type":"x"},`, maxBlocks-1)+`{"type":"x"}`, ""))))(t)
 	_, err = New().Response([]byte(answer(strings.Repeat(`{"type":"x"},`, maxBlocks)+`{"type":"x"}`, "")))
 	require.ErrorContains(t, err, "content: has more than 16384 elements")
 }
@@ -145,8 +140,7 @@ func TestResultsAreBlocks(t *testing.T) {
 		}}),
 	}
 	records[0].Cached, records[0].Source = true, "0199"
-	written, err := New().Results(records)
-	require.NoError(t, err)
+	written := noerr.Get(New().Results(records))(t)
 	assert.Equal(t, strings.Join([]string{
 		`[{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"<4> & more"}]}`,
 		`{"type":"tool_result","tool_use_id":"b","content":[{"type":"text","text":"denied: no such file"},{"type":"text","text":"partly"}],"is_error":true}`,

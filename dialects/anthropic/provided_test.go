@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -34,8 +35,7 @@ func TestBlocksThatAreNotOursAreReported(t *testing.T) {
 		}
 	}
 	assert.Equal(t, want, passed)
-	response, err := New().Response([]byte(answer(`{"type":"container_upload","id":7,"name":["x"],"text":{}}`, "end_turn")))
-	require.NoError(t, err)
+	response := noerr.Get(New().Response([]byte(answer(`{"type":"container_upload","id":7,"name":["x"],"text":{}}`, "end_turn"))))(t)
 	assert.Equal(t, []tool.ProviderItem{{Type: "container_upload", Data: json.RawMessage(`{"type":"container_upload","id":7,"name":["x"],"text":{}}`)}}, response.ProviderItems,
 		"blocks of other types have other forms")
 }
@@ -50,8 +50,7 @@ func TestWhatComesWithACallGoesBack(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, response.ToolCalls[:1], dialecttest.Called(pieces))
 	assert.Equal(t, `[`+block+`,{"type":"tool_use","id":"b","name":"f","input":{}}]`, dialecttest.Calls(t, New(), response.ToolCalls...))
-	sent, err := New().Results([]tool.Record{{Call: response.ToolCalls[0], Result: tool.Result{Success: true}}, {Call: response.ToolCalls[1], Result: tool.Result{Success: true}}})
-	require.NoError(t, err)
+	sent := noerr.Get(New().Results([]tool.Record{{Call: response.ToolCalls[0], Result: tool.Result{Success: true}}, {Call: response.ToolCalls[1], Result: tool.Result{Success: true}}}))(t)
 	assert.Equal(t, `[{"type":"tool_result","tool_use_id":"a","toolset_name":"browser"},{"type":"tool_result","tool_use_id":"b"}]`, string(sent))
 }
 
@@ -69,8 +68,7 @@ func TestDocumentsOfBlocks(t *testing.T) {
 		`{"type":"tool_reference", "tool_name":"f"}`:          {Success: true, Output: `{"type":"tool_reference","tool_name":"f"}`},
 		`{"type":"browser_state","tabs":[{"url":"https:/"}]}`: {Success: true, Output: `{"type":"browser_state","tabs":[{"url":"https:/"}]}`},
 	} {
-		answers, err := New().Answers(result(blocks))
-		require.NoError(t, err)
+		answers := noerr.Get(New().Answers(result(blocks)))(t)
 		require.Len(t, answers.Outputs, 1)
 		assert.Equal(t, want, answers.Outputs[0].Result)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
 	"github.com/caisson-run/caisson/dialects/internal/limits"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -147,8 +148,7 @@ func joinedCalls(calls []tool.Call) map[string]string {
 func TestACallIsPassedOnOnceItIsCertain(t *testing.T) {
 	stream := New().Stream()
 	count := func(data string) int {
-		pieces, err := stream.Event("", []byte(data))
-		require.NoError(t, err)
+		pieces := noerr.Get(stream.Event("", []byte(data)))(t)
 		return len(dialecttest.Called(pieces))
 	}
 	assert.Zero(t, count(startedCall(0, "a"))+count(addedArguments(0, quoted(`{"x":1}`))))
@@ -158,8 +158,7 @@ func TestACallIsPassedOnOnceItIsCertain(t *testing.T) {
 	assert.Zero(t, count(reason("tool_use")))
 	assert.Equal(t, 1, count(messageStop))
 	assert.Len(t, stream.Response().ToolCalls, 2)
-	_, err := stream.End()
-	require.NoError(t, err)
+	noerr.Get(stream.End())(t)
 }
 
 func TestACutStreamMarksTheLastCall(t *testing.T) {

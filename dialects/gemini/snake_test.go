@@ -11,6 +11,7 @@ import (
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -30,10 +31,8 @@ func TestSnakeCaseIsReadAlike(t *testing.T) {
 		require.Contains(t, other, `"finish_reason":`)
 		require.Contains(t, other, `"prompt_token_count":`)
 		if name == "parallel.json" {
-			want, err := New().Response([]byte(document))
-			require.NoError(t, err)
-			response, err := New().Response([]byte(other))
-			require.NoError(t, err)
+			want := noerr.Get(New().Response([]byte(document)))(t)
+			response := noerr.Get(New().Response([]byte(other)))(t)
 			assert.Equal(t, want, response)
 			continue
 		}
@@ -68,10 +67,9 @@ func TestPartialArgumentsInSnakeCase(t *testing.T) {
 		}
 		return written + `}`
 	}
-	response, err := New().Response([]byte(reply("STOP",
+	response := noerr.Get(New().Response([]byte(reply("STOP",
 		`{"function_call":{"name":"f","partial_args":[`+piece("$.a", "string_value", `"x"`)+`,`+piece("$.b", "bool_value", "true")+`],"will_continue":true}}`,
-		`{"function_call":{"partial_args":[`+piece("$.c", "null_value", `"NULL_VALUE"`)+`,`+piece("$.d", "will_continue", "true")+`,`+piece("$.d", "number_value", "1.50")+`]}}`)))
-	require.NoError(t, err)
+		`{"function_call":{"partial_args":[`+piece("$.c", "null_value", `"NULL_VALUE"`)+`,`+piece("$.d", "will_continue", "true")+`,`+piece("$.d", "number_value", "1.50")+`]}}`))))(t)
 	assert.Equal(t, []tool.Call{dialecttest.Call("gemini-call-0", "f", `{"a":"x","b":true,"c":null,"d":1.50}`)}, response.ToolCalls)
 }
 
@@ -85,8 +83,7 @@ func TestAnswersInSnakeCase(t *testing.T) {
 	urls := strings.ReplaceAll(snaked(camel), `"+//+"`, `"-__-"`)
 	require.Contains(t, urls, "function_response")
 	for _, document := range []string{camel, snaked(camel), urls} {
-		answers, err := New().Answers([]byte(document))
-		require.NoError(t, err)
+		answers := noerr.Get(New().Answers([]byte(document)))(t)
 		assert.Equal(t, want, answers)
 	}
 	_, err := New().Answers([]byte(`{"function_response":{"name":"f","will_continue":true}}`))
@@ -103,11 +100,9 @@ func TestPartsThatAreNotOursAreReported(t *testing.T) {
 		`{"ofALaterYear":7}`: {Type: "ofALaterYear"},
 	} {
 		want.Data = json.RawMessage(part)
-		response, err := New().Response([]byte(reply("STOP", part)))
-		require.NoError(t, err)
+		response := noerr.Get(New().Response([]byte(reply("STOP", part))))(t)
 		assert.Equal(t, []tool.ProviderItem{want}, response.ProviderItems)
 	}
-	response, err := New().Response([]byte(reply("STOP", `{"text":"a","partMetadata":{"x":1},"video_metadata":{}}`, `{"thoughtSignature":"c2ln"}`, `{}`)))
-	require.NoError(t, err)
+	response := noerr.Get(New().Response([]byte(reply("STOP", `{"text":"a","partMetadata":{"x":1},"video_metadata":{}}`, `{"thoughtSignature":"c2ln"}`, `{}`))))(t)
 	assert.Empty(t, response.ProviderItems)
 }

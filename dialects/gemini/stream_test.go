@@ -13,6 +13,7 @@ import (
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
 	"github.com/caisson-run/caisson/dialects/internal/limits"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -55,8 +56,7 @@ func TestSignaturesGoBackWithTheirCalls(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, []tool.Call{signed, other}, stream.Response().ToolCalls)
 			assert.Equal(t, []tool.Call{signed, other}, dialecttest.Called(pieces))
-			response, err := New().Response([]byte(reply("STOP", parts...)))
-			require.NoError(t, err)
+			response := noerr.Get(New().Response([]byte(reply("STOP", parts...))))(t)
 			assert.Equal(t, []tool.Call{signed, other}, response.ToolCalls)
 		})
 	}

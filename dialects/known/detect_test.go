@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/internal/noerr"
 )
 
 func TestDetect(t *testing.T) {
@@ -96,12 +97,10 @@ func FuzzDetect(f *testing.F) {
 
 // TestStreamsThatAreWrittenAreDetected: what package responses writes is found to be of its dialect.
 func TestStreamsThatAreWrittenAreDetected(t *testing.T) {
-	written, err := filepath.Glob("../responses/testdata/events_*.sse")
-	require.NoError(t, err)
+	written := noerr.Get(filepath.Glob("../responses/testdata/events_*.sse"))(t)
 	require.NotEmpty(t, written)
 	for _, path := range written {
-		document, err := os.ReadFile(path)
-		require.NoError(t, err)
+		document := noerr.Get(os.ReadFile(path))(t)
 		name, _ := detectStream(document)
 		assert.Equal(t, dialects.Responses, name, path)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
 	"github.com/caisson-run/caisson/dialects/known"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -25,8 +26,7 @@ func TestDialectsAreNamed(t *testing.T) {
 	var names []string
 	for _, d := range known.Dialects() {
 		names = append(names, d.Name())
-		same, err := known.ByName(d.Name())
-		require.NoError(t, err)
+		same := noerr.Get(known.ByName(d.Name()))(t)
 		assert.Equal(t, d, same)
 	}
 	assert.Equal(t, dialects.Names(), names)
@@ -55,8 +55,7 @@ func TestTranscriptsOfEveryDialect(t *testing.T) {
 					response, dialect, err := known.Read([]byte(variant))
 					require.NoError(t, err)
 					assert.Equal(t, name, dialect.Name())
-					again, err := known.ReadIn(dialect, []byte(variant))
-					require.NoError(t, err)
+					again := noerr.Get(known.ReadIn(dialect, []byte(variant)))(t)
 					assert.Equal(t, response, again)
 				}
 				response, _, err := known.Read(text)
@@ -125,17 +124,14 @@ func TestEmptyInEveryDialect(t *testing.T) {
 			definitions, _ := dialecttest.Offered(t, d, strict)
 			assert.Equal(t, "[]", definitions, d.Name())
 		}
-		results, err := d.Results(nil)
-		require.NoError(t, err)
+		results := noerr.Get(d.Results(nil))(t)
 		assert.Equal(t, "[]", string(results), d.Name())
 		assert.Equal(t, "[]", dialecttest.Calls(t, d), d.Name())
-		response, err := d.Response(fmt.Appendf(nil, responses[d.Name()], "[]"))
-		require.NoError(t, err)
+		response := noerr.Get(d.Response(fmt.Appendf(nil, responses[d.Name()], "[]")))(t)
 		assert.Equal(t, []tool.Call{}, response.ToolCalls, d.Name())
 		stream := d.Stream()
 		assert.NotNil(t, stream.Response().ToolCalls, d.Name())
-		pieces, err := stream.Event("message", nil)
-		require.NoError(t, err)
+		pieces := noerr.Get(stream.Event("message", nil))(t)
 		assert.NotNil(t, pieces, d.Name())
 	}
 }
@@ -168,8 +164,7 @@ func TestInvalidArgumentsMakeAValidDocument(t *testing.T) {
 		dialects.Gemini:    `[{"functionCall":{"id":"a","name":"f","args":%s}}]`,
 		dialects.MCP:       `[{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"f","arguments":%s}}]`,
 	} {
-		d, err := known.ByName(name)
-		require.NoError(t, err)
+		d := noerr.Get(known.ByName(name))(t)
 		for arguments, want := range map[string]string{
 			``: `{}`, " \n": `{}`, " {\"a\": 1.0}\n": `{"a":1.0}`, `{"a":`: `{"INVALID_JSON":"{\"a\":"}`,
 			`[1]`: `{"INVALID_JSON":"[1]"}`, `null`: `{"INVALID_JSON":"null"}`, "\xff": `{"INVALID_JSON":"\ufffd"}`, `{}x`: `{"INVALID_JSON":"{}x"}`,
@@ -189,8 +184,7 @@ func TestEveryResultHasItsRequest(t *testing.T) {
 	}
 	for _, d := range known.Dialects() {
 		t.Run(d.Name(), func(t *testing.T) {
-			written, err := d.Results(records)
-			require.NoError(t, err)
+			written := noerr.Get(d.Results(records))(t)
 			var answers []json.RawMessage
 			require.NoError(t, json.Unmarshal(written, &answers))
 			require.Len(t, answers, len(records))
@@ -216,8 +210,7 @@ func TestAModelReadsAResultOnce(t *testing.T) {
 				"a failure with output": {Output: file, Data: data, Error: "no", Kind: tool.ToolFailed},
 				"a failure with data":   {Data: data, Error: "no", Kind: tool.ToolFailed},
 			} {
-				written, err := d.Results([]tool.Record{{Call: tool.Call{ID: "c", Type: kind, Function: tool.Function{Name: "f"}}, Result: result}})
-				require.NoError(t, err)
+				written := noerr.Get(d.Results([]tool.Record{{Call: tool.Call{ID: "c", Type: kind, Function: tool.Function{Name: "f"}}, Result: result}}))(t)
 				times := 1
 				if d.Name() == dialects.MCP {
 					times = 2
@@ -233,8 +226,7 @@ func TestAModelReadsAResultOnce(t *testing.T) {
 // is written.
 func TestNoOutputPassesForAFailure(t *testing.T) {
 	for _, name := range []string{dialects.OpenAI, dialects.Responses} {
-		d, err := known.ByName(name)
-		require.NoError(t, err)
+		d := noerr.Get(known.ByName(name))(t)
 		for _, printed := range []string{`{"success":false,"error":"no","kind":"denied"}`, `{"success":true,"output":"a"}`} {
 			record := tool.Record{Call: dialecttest.Call("c", "f", "{}"), Result: tool.Result{Success: true, Output: printed}}
 			_, read := answered(t, d, []tool.Record{record})
@@ -251,8 +243,7 @@ func TestResultsAreNotLongerInJSON(t *testing.T) {
 	for _, d := range known.Dialects() {
 		for _, kind := range []string{tool.FunctionCall, tool.CustomCall, tool.LocalShellCall} {
 			call := tool.Call{ID: "c", Type: kind, Function: tool.Function{Name: "f"}}
-			written, err := d.Results([]tool.Record{{Call: call, Result: result}, {Call: call, Result: failed}})
-			require.NoError(t, err)
+			written := noerr.Get(d.Results([]tool.Record{{Call: call, Result: result}, {Call: call, Result: failed}}))(t)
 			assert.Contains(t, string(written), "<b> & </b>", d.Name())
 			assert.Contains(t, string(written), "a < b && c > d", d.Name())
 			assert.NotContains(t, string(written), `u00`, d.Name())
@@ -272,8 +263,7 @@ func golden(t *testing.T, name string, document json.RawMessage) {
 		require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o755))
 		require.NoError(t, os.WriteFile(name, append(shown.Bytes(), '\n'), 0o644))
 	}
-	text, err := os.ReadFile(name)
-	require.NoError(t, err)
+	text := noerr.Get(os.ReadFile(name))(t)
 	var want bytes.Buffer
 	require.NoError(t, json.Compact(&want, text))
 	assert.Equal(t, want.String(), string(document), name)
@@ -335,15 +325,12 @@ func TestDocumentsOfEveryDialect(t *testing.T) {
 			definitions, _, err := d.Definitions(offered(), dialects.DefinitionOptions{})
 			require.NoError(t, err)
 			golden(t, d.Name()+"/definitions.json", definitions)
-			shown, err := d.Calls(calls)
-			require.NoError(t, err)
+			shown := noerr.Get(d.Calls(calls))(t)
 			golden(t, d.Name()+"/calls.json", shown)
-			results, err := d.Results(records)
-			require.NoError(t, err)
+			results := noerr.Get(d.Results(records))(t)
 			golden(t, d.Name()+"/results.json", results)
 
-			answers, err := d.Answers(results)
-			require.NoError(t, err)
+			answers := noerr.Get(d.Answers(results))(t)
 			require.Len(t, answers.Outputs, len(records))
 			for i, output := range answers.Outputs {
 				assert.Equal(t, records[i].ID, output.CallID)
@@ -363,8 +350,7 @@ func TestTuples(t *testing.T) {
 		dialects.Gemini:    {"refused items properties.p.items", ""},
 		dialects.MCP:       {"weakened items properties.p.items", ""},
 	} {
-		d, err := known.ByName(name)
-		require.NoError(t, err)
+		d := noerr.Get(known.ByName(name))(t)
 		for i, schema := range []string{list, prefix} {
 			_, found := dialecttest.Offered(t, d, false, dialecttest.Definition("f", schema))
 			assert.Equal(t, want[i], strings.TrimPrefix(found, "f "), name+" "+schema)
@@ -373,8 +359,7 @@ func TestTuples(t *testing.T) {
 			assert.Contains(t, found, want[i])
 		}
 	}
-	d, err := known.ByName(dialects.Anthropic)
-	require.NoError(t, err)
+	d := noerr.Get(known.ByName(dialects.Anthropic))(t)
 	_, found := dialecttest.Offered(t, d, false, dialecttest.Definition("f", dialecttest.With(`{"type":"integer","minimum":1,"exclusiveMinimum":true}`)))
 	assert.Equal(t, "f refused exclusiveMinimum properties.p.exclusiveMinimum", found)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/caisson-run/caisson/dialects/internal/limits"
 	"github.com/caisson-run/caisson/dialects/known"
 	"github.com/caisson-run/caisson/dialects/mcp"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -140,8 +141,7 @@ func TestCallsAreRead(t *testing.T) {
 
 	stream, pieces, err := dialecttest.Feed(mcp.New(), string(dialecttest.Fixture(t, "messages.sse")))
 	require.NoError(t, err)
-	wire, err := json.Marshal(pieces)
-	require.NoError(t, err)
+	wire := noerr.Get(json.Marshal(pieces))(t)
 	item := func(item string) string {
 		return `{"id":"","response_type":"provider_item","content":"","done":false,"knowledge_references":[],"tool_calls":[],"data":` + item + `},`
 	}
@@ -152,8 +152,7 @@ func TestCallsAreRead(t *testing.T) {
 		`{"id":"","response_type":"complete","content":"","done":true,"knowledge_references":[],"tool_calls":[],"data":{"finish_reason":"tool_calls","usage":{"prompt_tokens":0,"completion_tokens":0,"total_tokens":0}}}]`, string(wire))
 	assert.Len(t, stream.Response().ToolCalls, 2)
 
-	more, err := stream.End()
-	require.NoError(t, err)
+	more := noerr.Get(stream.End())(t)
 	assert.Empty(t, more, "a second end adds nothing")
 	_, err = stream.Event("", []byte(`{}`))
 	assert.EqualError(t, err, "mcp stream: continues after its end")
@@ -163,8 +162,7 @@ func TestCallsAreRead(t *testing.T) {
 func TestABatchMayBeStreamed(t *testing.T) {
 	stream, pieces, err := dialecttest.Feed(mcp.New(), dialecttest.Data(string(dialecttest.Fixture(t, "batch.json")), `[]`))
 	require.NoError(t, err)
-	whole, err := mcp.New().Response(dialecttest.Fixture(t, "batch.json"))
-	require.NoError(t, err)
+	whole := noerr.Get(mcp.New().Response(dialecttest.Fixture(t, "batch.json")))(t)
 	assert.Equal(t, whole, stream.Response())
 	assert.Equal(t, whole.ToolCalls, dialecttest.Called(pieces))
 	_, err = mcp.New().Stream().Event("", []byte(`[{"jsonrpc":"2.0"},{}]`))
@@ -181,8 +179,7 @@ func TestMessagesOnLines(t *testing.T) {
 {"jsonrpc":"2.0","id":"1","method":"tools/call","params":{"name":"b"}}` + "\r\n" +
 		`[{"jsonrpc":"2.0","id":2,"method":"ping"},{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"c"}}] {"jsonrpc":"2.0","id":"s","result":{}}
 `
-	response, err := mcp.New().Response([]byte(lines))
-	require.NoError(t, err)
+	response := noerr.Get(mcp.New().Response([]byte(lines)))(t)
 	assert.Equal(t, []tool.Call{dialecttest.Call("1", "a", "{}"), dialecttest.Call(`"1"`, "b", ""), dialecttest.Call("3", "c", "")}, response.ToolCalls)
 	for i, item := range response.ProviderItems {
 		response.ProviderItems[i].Data = nil
@@ -193,8 +190,7 @@ func TestMessagesOnLines(t *testing.T) {
 	assert.True(t, ok)
 	assert.Equal(t, mcp.New(), detected)
 
-	answers, err := mcp.New().Answers([]byte(`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"x"}]}}` + "\n" + `{"jsonrpc":"2.0","method":"notifications/progress"}` + "\n" + `{"jsonrpc":"2.0","id":"1","result":{"content":[]}}`))
-	require.NoError(t, err)
+	answers := noerr.Get(mcp.New().Answers([]byte(`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"x"}]}}` + "\n" + `{"jsonrpc":"2.0","method":"notifications/progress"}` + "\n" + `{"jsonrpc":"2.0","id":"1","result":{"content":[]}}`)))(t)
 	assert.Equal(t, []tool.Answer{{CallID: "1", Result: tool.Result{Success: true, Output: "x"}}, {CallID: `"1"`, Result: tool.Result{Success: true}}}, answers.Outputs)
 }
 

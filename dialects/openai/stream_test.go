@@ -13,6 +13,7 @@ import (
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
 	"github.com/caisson-run/caisson/dialects/internal/limits"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -168,11 +169,9 @@ func TestAStreamWithoutDoneEndsAllTheSame(t *testing.T) {
 func TestWhatFollowsDoneIsNotRead(t *testing.T) {
 	stream := New().Stream()
 	for _, data := range []string{`{"choices":[{"delta":{"content":"a"}}]}`, ` [DONE] `, `{"choices":[{"delta":{"content":"b"}}]}`, `rest`} {
-		_, err := stream.Event("", []byte(data))
-		require.NoError(t, err)
+		noerr.Get(stream.Event("", []byte(data)))(t)
 	}
-	_, err := stream.End()
-	require.NoError(t, err)
+	noerr.Get(stream.End())(t)
 	assert.Equal(t, "a", stream.Response().Content)
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -65,8 +66,7 @@ func TestTheOrderOfItemsIsThatOfTheOutput(t *testing.T) {
 	assert.Len(t, stream.Response().ProviderItems, 2)
 	// Others give all items one id.
 	twice := `{"type":"web_search_call","id":"x"}`
-	whole, err := New().Response(answer("completed", twice, twice, `{"type":"file_search_call","id":"x"}`))
-	require.NoError(t, err)
+	whole := noerr.Get(New().Response(answer("completed", twice, twice, `{"type":"file_search_call","id":"x"}`)))(t)
 	assert.Len(t, whole.ProviderItems, 3)
 	stream, _, err = events(`{"type":"response.output_item.done","output_index":0,"item":`+twice+`}`,
 		`{"type":"response.output_item.done","output_index":1,"item":{"type":"file_search_call","id":"x"}}`, completed)
@@ -90,8 +90,7 @@ func TestWhatComesWithACallGoesBack(t *testing.T) {
 	assert.Empty(t, response.ToolCalls[2].Origin)
 	var records []tool.Record
 	for _, call := range response.ToolCalls {
-		stored, err := json.Marshal(tool.Record{Call: call, Result: tool.Result{Success: true, Output: "ok"}})
-		require.NoError(t, err)
+		stored := noerr.Get(json.Marshal(tool.Record{Call: call, Result: tool.Result{Success: true, Output: "ok"}}))(t)
 		var record tool.Record
 		require.NoError(t, json.Unmarshal(stored, &record))
 		records = append(records, record)
@@ -99,14 +98,12 @@ func TestWhatComesWithACallGoesBack(t *testing.T) {
 	assert.Equal(t, `[{"type":"function_call","call_id":"a","name":"f","arguments":"{}",`+with+`,"async":true},`+
 		`{"type":"custom_tool_call","call_id":"b","name":"g","input":"x",`+with+`},`+
 		`{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}]`, dialecttest.Calls(t, New(), response.ToolCalls...))
-	sent, err := New().Results(records)
-	require.NoError(t, err)
+	sent := noerr.Get(New().Results(records))(t)
 	assert.Equal(t, `[{"type":"function_call_output","call_id":"a","output":"ok",`+with+`},`+
 		`{"type":"custom_tool_call_output","call_id":"b","output":"ok","caller":{"type":"program","caller_id":"p"}},`+
 		`{"type":"function_call_output","call_id":"c","output":"ok"}]`, string(sent))
 	// The provider's Python client writes the name that the language leaves it.
-	response, err = New().Response(answer("completed", `{"type":"function_call","call_id":"a","name":"f","arguments":"{}","async_":true,"namespace":null}`))
-	require.NoError(t, err)
+	response = noerr.Get(New().Response(answer("completed", `{"type":"function_call","call_id":"a","name":"f","arguments":"{}","async_":true,"namespace":null}`)))(t)
 	assert.Equal(t, `{"responses":{"async":true}}`, response.ToolCalls[0].Origin)
 	for _, strange := range []string{`{"anthropic":{"caller":{"type":"direct"}}}`, `{"responses":[]}`, `oops`} {
 		call := dialecttest.Call("a", "f", "{}")
@@ -117,8 +114,7 @@ func TestWhatComesWithACallGoesBack(t *testing.T) {
 
 // TestAReferenceIsNoAnswer: an item of an earlier response may stand for itself by its id alone.
 func TestAReferenceIsNoAnswer(t *testing.T) {
-	answers, err := New().Answers([]byte(`{"input":[{"id":"msg_1"},{"id":"msg_2","type":null},{"type":"local_shell_call_output","id":"a","output":"x"}]}`))
-	require.NoError(t, err)
+	answers := noerr.Get(New().Answers([]byte(`{"input":[{"id":"msg_1"},{"id":"msg_2","type":null},{"type":"local_shell_call_output","id":"a","output":"x"}]}`)))(t)
 	require.Len(t, answers.Outputs, 1)
 	assert.Equal(t, "a", answers.Outputs[0].CallID)
 	for _, untyped := range []string{`[{"id":"a","output":"x"}]`, `[{"id":"a","call_id":"b"}]`, `[{"id":null}]`} {

@@ -12,6 +12,7 @@ import (
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
 	"github.com/caisson-run/caisson/dialects/internal/limits"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -24,8 +25,7 @@ func TestTranscript(t *testing.T) {
 }
 
 func TestEmptyArgumentsAreWritten(t *testing.T) {
-	shown, err := New().Calls([]tool.Call{dialecttest.Call("a", "f", ""), dialecttest.Custom("b", "g", "")})
-	require.NoError(t, err)
+	shown := noerr.Get(New().Calls([]tool.Call{dialecttest.Call("a", "f", ""), dialecttest.Custom("b", "g", "")}))(t)
 	assert.Equal(t, `[{"type":"function_call","call_id":"a","name":"f","arguments":""},{"type":"custom_tool_call","call_id":"b","name":"g","input":""}]`, string(shown))
 }
 
@@ -33,16 +33,14 @@ func TestFilesHaveNames(t *testing.T) {
 	pdf := func(name string) tool.Record {
 		return tool.Record{Call: dialecttest.Call("a", "f", ""), Result: tool.Result{Success: true, Content: []tool.Content{{Type: "file", Name: name, MIMEType: "application/pdf", Data: []byte("%PDF")}}}}
 	}
-	sent, err := New().Results([]tool.Record{pdf(""), pdf("plan.pdf")})
-	require.NoError(t, err)
+	sent := noerr.Get(New().Results([]tool.Record{pdf(""), pdf("plan.pdf")}))(t)
 	assert.Contains(t, string(sent), `{"type":"input_file","filename":"file.pdf","file_data":"data:application/pdf;base64,JVBERg=="}`)
 	assert.Contains(t, string(sent), `{"type":"input_file","filename":"plan.pdf","file_data":"data:application/pdf;base64,JVBERg=="}`)
 }
 
 func TestOnlyLinksThatTheProviderCanFollowAreParts(t *testing.T) {
 	record := tool.Record{Call: dialecttest.Call("a", "f", ""), Result: tool.Result{Success: true, Content: []tool.Content{{Type: "image", MIMEType: "image/png", URL: "file:///etc/passwd"}}}}
-	sent, err := New().Results([]tool.Record{record})
-	require.NoError(t, err)
+	sent := noerr.Get(New().Results([]tool.Record{record}))(t)
 	assert.NotContains(t, string(sent), "input_image")
 }
 
@@ -129,8 +127,7 @@ func TestResponsesOfOtherServers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.want.ID = "r"
-			response, err := New().Response(test.document)
-			require.NoError(t, err)
+			response := noerr.Get(New().Response(test.document))(t)
 			assert.Equal(t, test.want, response)
 		})
 	}
@@ -230,8 +227,7 @@ func TestClientTranscript(t *testing.T) {
 	assert.Equal(t, dialecttest.Compact(t, "client_definitions.json"), string(offered))
 	assert.Empty(t, findings)
 
-	response, err := New().Response(dialecttest.Fixture(t, "client.json"))
-	require.NoError(t, err)
+	response := noerr.Get(New().Response(dialecttest.Fixture(t, "client.json")))(t)
 	assert.Equal(t, tool.ChatResponse{
 		ID: "resp_client1", Model: "codex-golden", ToolCalls: clientCalls(), FinishReason: tool.FinishToolCalls,
 		ProviderItems: []tool.ProviderItem{{Type: "mcp_approval_request", ID: "mcpr_1", Waiting: true, Data: json.RawMessage(`{"id":"mcpr_1","type":"mcp_approval_request","arguments":"{}","name":"roll","server_label":"dice"}`)}},
@@ -241,18 +237,15 @@ func TestClientTranscript(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, response, stream.Response())
 
-	shown, err := New().Calls(response.ToolCalls)
-	require.NoError(t, err)
+	shown := noerr.Get(New().Calls(response.ToolCalls))(t)
 	assert.Equal(t, dialecttest.Compact(t, "client_calls.json"), string(shown))
-	again, err := New().Response([]byte(`{"output":` + string(shown) + `}`))
-	require.NoError(t, err)
+	again := noerr.Get(New().Response([]byte(`{"output":` + string(shown) + `}`)))(t)
 	assert.Equal(t, response.ToolCalls, again.ToolCalls)
 
-	sent, err := New().Results([]tool.Record{
+	sent := noerr.Get(New().Results([]tool.Record{
 		{Call: response.ToolCalls[0], Result: tool.Result{Success: true, Output: "12\n"}},
 		{Call: response.ToolCalls[1], Result: tool.Result{Error: "the patch does not apply", Kind: tool.ToolFailed}},
-	})
-	require.NoError(t, err)
+	}))(t)
 	assert.Equal(t, dialecttest.Compact(t, "client_results.json"), string(sent))
 }
 
@@ -283,18 +276,15 @@ func TestActionsAreArguments(t *testing.T) {
 		"none":           {`null`, `{}`, `{"type":"exec"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			response, err := New().Response(answer("completed", `{"type":"local_shell_call","call_id":"a","status":"completed","name":"rm","action":`+test.action+`}`))
-			require.NoError(t, err)
+			response := noerr.Get(New().Response(answer("completed", `{"type":"local_shell_call","call_id":"a","status":"completed","name":"rm","action":`+test.action+`}`)))(t)
 			assert.Equal(t, []tool.Call{shell("a", test.want)}, response.ToolCalls)
-			shown, err := New().Calls(response.ToolCalls)
-			require.NoError(t, err)
+			shown := noerr.Get(New().Calls(response.ToolCalls))(t)
 			assert.Contains(t, string(shown), `"action":`+test.back)
 		})
 	}
 	_, err := New().Response(answer("completed", `{"type":"local_shell_call","call_id":"a","action":"ls"}`))
 	require.ErrorContains(t, err, "responses response: output[0].action: is not a JSON object")
-	shown, err := New().Calls([]tool.Call{shell("a", "rm -r /")})
-	require.NoError(t, err)
+	shown := noerr.Get(New().Calls([]tool.Call{shell("a", "rm -r /")}))(t)
 	assert.Contains(t, string(shown), `"action":{"INVALID_JSON":"rm -r /"}`)
 }
 
@@ -367,10 +357,8 @@ func FuzzLocalShell(f *testing.F) {
 		stream, _, err := events(`{"type":"response.completed","response":` + string(document) + `}`)
 		require.NoError(t, err)
 		require.Equal(t, response, stream.Response())
-		shown, err := New().Calls(response.ToolCalls)
-		require.NoError(t, err)
-		again, err := New().Response([]byte(`{"output":` + string(shown) + `}`))
-		require.NoError(t, err)
+		shown := noerr.Get(New().Calls(response.ToolCalls))(t)
+		again := noerr.Get(New().Response([]byte(`{"output":` + string(shown) + `}`)))(t)
 		if !strings.Contains(string(shown), "\ufffd") {
 			require.Equal(t, response.ToolCalls, again.ToolCalls)
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
@@ -36,22 +37,18 @@ func (clientTool) Invoke(context.Context, tool.Invocation) (tool.Outcome, error)
 // waiting returns a paused batch.
 func waiting(t testing.TB) Batch {
 	t.Helper()
-	manifest, err := manifests.Parse("ask_user.tool.yaml", []byte("schema: caisson/v1\nname: ask_user\ndescription: Asks.\nexecution: client\nparameters: {type: object}\n"))
-	require.NoError(t, err)
+	manifest := noerr.Get(manifests.Parse("ask_user.tool.yaml", []byte("schema: caisson/v1\nname: ask_user\ndescription: Asks.\nexecution: client\nparameters: {type: object}\n")))(t)
 	tools := registry.New()
 	require.NoError(t, tools.Register("test", clientTool{manifest}))
-	e, err := executor.New(tools, executor.Options{})
-	require.NoError(t, err)
-	report, err := e.Execute(t.Context(), executor.Batch{Calls: []tool.Call{{ID: "call_1", Function: tool.Function{Name: "ask_user", Arguments: "{}"}}}})
-	require.NoError(t, err)
+	e := noerr.Get(executor.New(tools, executor.Options{}))(t)
+	report := noerr.Get(e.Execute(t.Context(), executor.Batch{Calls: []tool.Call{{ID: "call_1", Function: tool.Function{Name: "ask_user", Arguments: "{}"}}}}))(t)
 	require.NotNil(t, report.State)
 	return Batch{Dialect: "openai", State: *report.State}
 }
 
 func keep(t *testing.T, f Folder, b Batch) *Place {
 	t.Helper()
-	place, err := f.New(b.State.ID())
-	require.NoError(t, err)
+	place := noerr.Get(f.New(b.State.ID()))(t)
 	require.NoError(t, place.Keep(b))
 	return place
 }
@@ -69,8 +66,7 @@ func claim(t *testing.T, place *Place) bool {
 // rootOf opens the folder.
 func rootOf(t *testing.T, path string) *os.Root {
 	t.Helper()
-	root, err := os.OpenRoot(path)
-	require.NoError(t, err)
+	root := noerr.Get(os.OpenRoot(path))(t)
 	t.Cleanup(func() { _ = root.Close() })
 	return root
 }
@@ -83,8 +79,7 @@ func TestABatchIsKeptUntilItHasEnded(t *testing.T) {
 	for _, id := range []string{batch.State.ID(), batch.State.ID()[:8], strings.ToUpper(batch.State.ID()[:12])} {
 		place, err := folder.Find(id)
 		require.NoError(t, err, id)
-		found, err := place.Read()
-		require.NoError(t, err)
+		found := noerr.Get(place.Read())(t)
 		assert.Equal(t, "openai", found.Dialect)
 		assert.Equal(t, batch.State.Pending(), found.State.Pending())
 		assert.Equal(t, kept.Path(), place.Path())
@@ -96,14 +91,12 @@ func TestABatchIsKeptUntilItHasEnded(t *testing.T) {
 	_, err = folder.New("../elsewhere")
 	require.Error(t, err)
 
-	place, err := folder.Find(batch.State.ID())
-	require.NoError(t, err)
+	place := noerr.Get(folder.Find(batch.State.ID()))(t)
 	require.NoError(t, place.End(batch.State.ID(), time.Now()))
 	_, err = place.Read()
 	require.ErrorIs(t, err, ErrEnded)
 	require.ErrorContains(t, err, "read "+place.Path())
-	content, err := os.ReadFile(place.Path())
-	require.NoError(t, err)
+	content := noerr.Get(os.ReadFile(place.Path()))(t)
 	assert.NotContains(t, string(content), "ask_user", "its calls are removed")
 }
 
@@ -116,8 +109,7 @@ func TestNobodyElseReachesBatches(t *testing.T) {
 	beside := folder.At(filepath.Join(t.TempDir(), "batch.json"))
 	require.NoError(t, beside.Keep(batch))
 	for path, mode := range map[string]fs.FileMode{string(folder): 0o700, place.Path(): 0o600, beside.Path(): 0o600} {
-		info, err := os.Stat(path)
-		require.NoError(t, err)
+		info := noerr.Get(os.Stat(path))(t)
 		assert.Equal(t, mode, info.Mode().Perm(), path)
 	}
 	require.NoError(t, os.Chmod(string(folder), 0o755)) //nolint:gosec // that is the attack
@@ -178,15 +170,12 @@ func TestWhatWasReadBeforeIsNotClaimedLater(t *testing.T) {
 	batch, path := waiting(t), filepath.Join(t.TempDir(), "batch.json")
 	require.NoError(t, Folder("").At(path).Keep(batch))
 	slow, fast := Folder("").At(path), Folder("").At(path)
-	_, err := slow.Read()
-	require.NoError(t, err)
+	noerr.Get(slow.Read())(t)
 	require.True(t, claim(t, fast))
 	require.NoError(t, fast.End(batch.State.ID(), time.Now()))
-	ok, err := slow.Claim(t.Context(), "key.1", time.Time{})
-	require.NoError(t, err)
+	ok := noerr.Get(slow.Claim(t.Context(), "key.1", time.Time{}))(t)
 	assert.False(t, ok)
-	files, err := os.ReadDir(filepath.Dir(path))
-	require.NoError(t, err)
+	files := noerr.Get(os.ReadDir(filepath.Dir(path)))(t)
 	assert.Len(t, files, 1, "no marker is left next to the file")
 }
 
@@ -196,8 +185,7 @@ func TestWhatWasReadBeforeIsNotClaimedLater(t *testing.T) {
 func TestAFileIsClaimedOnceWhateverRemembersIt(t *testing.T) {
 	batch, dir := waiting(t), t.TempDir()
 	require.NoError(t, Folder("").At(filepath.Join(dir, "batch.json")).Keep(batch))
-	content, err := os.ReadFile(filepath.Join(dir, "batch.json"))
-	require.NoError(t, err)
+	content := noerr.Get(os.ReadFile(filepath.Join(dir, "batch.json")))(t)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "copy.json"), content, 0o600))
 	paths := []string{filepath.Join(dir, "batch.json"), filepath.Join(dir, "copy.json"), filepath.Join(dir, "..", filepath.Base(dir), "batch.json")}
 	if goruntime.GOOS != "windows" { // links require a privilege there
@@ -229,8 +217,7 @@ func TestAFileIsClaimedOnceWhateverRemembersIt(t *testing.T) {
 func TestAKeptBatchIsClaimedByItsFile(t *testing.T) {
 	folder, batch := In(t.TempDir()), waiting(t)
 	path := keep(t, folder, batch).Path()
-	named, err := folder.Find(batch.State.ID())
-	require.NoError(t, err)
+	named := noerr.Get(folder.Find(batch.State.ID()))(t)
 	first := true
 	for name, place := range map[string]*Place{"id": named, "file": folder.At(path), "elsewhere": In(t.TempDir()).At(path), "nowhere": Folder("").At(path)} {
 		assert.Equal(t, first, claim(t, place), name)
@@ -289,8 +276,7 @@ func TestRoomIsBounded(t *testing.T) {
 	assert.NoFileExists(t, places[3].Path(), "it has expired")
 	assert.NoFileExists(t, old)
 	assert.FileExists(t, fresh)
-	info, err := os.Stat(places[2].Path())
-	require.NoError(t, err)
+	info := noerr.Get(os.Stat(places[2].Path()))(t)
 	require.NoError(t, prune(root, 2, info.Size()+1))
 	assert.NoFileExists(t, places[1].Path())
 }
@@ -315,10 +301,8 @@ func TestWhatWaitsIsKeptLongest(t *testing.T) {
 
 func TestDamagedFilesAreRefused(t *testing.T) {
 	batch := waiting(t)
-	whole, err := encode(wireBatch{Batch: batch.State.ID(), State: &batch.State})
-	require.NoError(t, err)
-	other, err := encode(wireBatch{Batch: waiting(t).State.ID(), State: &batch.State})
-	require.NoError(t, err)
+	whole := noerr.Get(encode(wireBatch{Batch: batch.State.ID(), State: &batch.State}))(t)
+	other := noerr.Get(encode(wireBatch{Batch: waiting(t).State.ID(), State: &batch.State}))(t)
 	for name, content := range map[string]string{
 		"empty": "", "text": "hello", "list": "[]", "cut": string(whole[:len(whole)/2]), "two": string(whole) + string(whole),
 		"another's": `{"schema":"caisson-config/v1"}`, "without state": `{"schema":"caisson-batch/v1","batch":"x"}`,
@@ -328,8 +312,7 @@ func TestDamagedFilesAreRefused(t *testing.T) {
 		_, err := decode([]byte(content))
 		assert.ErrorIs(t, err, ErrDamaged, name)
 	}
-	decoded, err := decode(whole)
-	require.NoError(t, err)
+	decoded := noerr.Get(decode(whole))(t)
 	assert.Equal(t, batch.State.Pending(), decoded.State.Pending())
 }
 
@@ -365,8 +348,7 @@ func TestAttackLargeFile(t *testing.T) {
 	require.ErrorContains(t, err, fmt.Sprintf("the file is too large: it has more than %d bytes", MaxFileBytes))
 	assert.Less(t, careful, uint64(1<<20))
 	require.Error(t, Folder("").At(path).Check(), "it is not overwritten either")
-	careless, err := cost(func() error { _, err := os.ReadFile(path); return err })
-	require.NoError(t, err)
+	careless := noerr.Get(cost(func() error { _, err := os.ReadFile(path); return err }))(t)
 	assert.Greater(t, careless, uint64(60<<20))
 }
 
@@ -375,8 +357,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"schema":"caisson-batch/v1","batch":"0199f3c2-5d1e-7aa0-b3a5-6f0d9c1e2b47","ended":"2026-01-02T03:04:05Z"}`))
 	f.Add([]byte(`{"schema":"caisson-batch/v1","batch":"","state":{"schema":"caisson-state/v2"}}`))
 	batch := waiting(f)
-	whole, err := encode(wireBatch{Batch: batch.State.ID(), Dialect: "openai", State: &batch.State})
-	require.NoError(f, err)
+	whole := noerr.Get(encode(wireBatch{Batch: batch.State.ID(), Dialect: "openai", State: &batch.State}))(f)
 	f.Add(whole)
 	f.Fuzz(func(t *testing.T, content []byte) {
 		batch, err := decode(content)
@@ -385,14 +366,10 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		assert.NotEmpty(t, batch.State.ID())
-		again, err := encode(wireBatch{Batch: batch.State.ID(), Dialect: batch.Dialect, State: &batch.State})
-		require.NoError(t, err)
-		second, err := decode(again)
-		require.NoError(t, err)
-		one, err := json.Marshal(batch.State)
-		require.NoError(t, err)
-		two, err := json.Marshal(second.State)
-		require.NoError(t, err)
+		again := noerr.Get(encode(wireBatch{Batch: batch.State.ID(), Dialect: batch.Dialect, State: &batch.State}))(t)
+		second := noerr.Get(decode(again))(t)
+		one := noerr.Get(json.Marshal(batch.State))(t)
+		two := noerr.Get(json.Marshal(second.State))(t)
 		assert.JSONEq(t, string(one), string(two))
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/caisson-run/caisson/internal/mistake"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/manifests"
 )
 
@@ -85,8 +86,7 @@ func TestRun(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			report, err := Run(t.Context(), []string{writeFiles(t, test.files)}, test.options)
-			require.NoError(t, err)
+			report := noerr.Get(Run(t.Context(), []string{writeFiles(t, test.files)}, test.options))(t)
 			assert.Equal(t, test.problems, kindsOf(report.Problems), report.Problems)
 			assert.Equal(t, test.warnings, kindsOf(report.Warnings), report.Warnings)
 			assert.Equal(t, test.valid, report.Valid)
@@ -106,8 +106,7 @@ func TestRunEnds(t *testing.T) {
 func TestAdviceAboutAMissingModule(t *testing.T) {
 	folder := writeFiles(t, map[string]string{"tool.yaml": "schema: caisson/v1\ndescription: A tool.\nname: a\nmodule: {path: a.wasm}\n"})
 	for flag, want := range map[string]string{"": "compile the tool", "--no-module": "compile the tool, or skip modules with --no-module"} {
-		report, err := Run(t.Context(), []string{folder}, Options{SkipFlag: flag})
-		require.NoError(t, err)
+		report := noerr.Get(Run(t.Context(), []string{folder}, Options{SkipFlag: flag}))(t)
 		require.Len(t, report.Problems, 1)
 		assert.Equal(t, want, report.Problems[0].Fix)
 	}
@@ -125,8 +124,7 @@ func TestFoldersOfTheHost(t *testing.T) {
 	for name, warned := range map[string]bool{"work": true, "state": false} {
 		dir := filepath.Join(folder, name)
 		options := Options{SkipModules: true, Folders: []Folder{{Dir: dir, Use: "records are kept in " + name, Flag: "--state-dir"}}}
-		report, err := Run(t.Context(), []string{folder}, options)
-		require.NoError(t, err)
+		report := noerr.Get(Run(t.Context(), []string{folder}, options))(t)
 		require.Empty(t, report.Problems)
 		if !warned {
 			assert.Empty(t, report.Warnings)

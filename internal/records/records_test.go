@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/internal/testsize"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -40,8 +41,7 @@ func keep(folder Folder, entries ...Entry) error {
 // list returns the ids of the newest records.
 func list(t *testing.T, folder Folder, n int) []string {
 	t.Helper()
-	ids, err := folder.Newest("", n)
-	require.NoError(t, err)
+	ids := noerr.Get(folder.Newest("", n))(t)
 	return ids
 }
 
@@ -57,8 +57,7 @@ func entry(n int) Entry {
 
 func TestARecordIsKeptAsItWas(t *testing.T) {
 	folder := In(t.TempDir())
-	wire, err := json.Marshal(entry(1).Record)
-	require.NoError(t, err)
+	wire := noerr.Get(json.Marshal(entry(1).Record))(t)
 	require.NoError(t, keep(folder, entry(1), entry(2)))
 	for _, prefix := range []string{id(1), id(1)[:8], id(1)[:9], strings.ToUpper(id(1)[:20])} {
 		found, err := folder.Find(prefix)
@@ -81,13 +80,11 @@ func TestWhatWasCutIsKeptInWhole(t *testing.T) {
 	cut.Whole = &tool.Result{Success: true, Output: "<ok>"}
 	cut.Record.Result.Output = "<"
 	require.NoError(t, keep(folder, cut, entry(2)))
-	found, err := folder.Find(id(1))
-	require.NoError(t, err)
+	found := noerr.Get(folder.Find(id(1)))(t)
 	assert.Equal(t, "<", found.Record.Result.Output)
 	assert.Equal(t, "<ok>", found.Result().Output)
 	assert.NotContains(t, string(found.Wire), "whole")
-	uncut, err := folder.Find(id(2))
-	require.NoError(t, err)
+	uncut := noerr.Get(folder.Find(id(2)))(t)
 	assert.Nil(t, uncut.Whole)
 	assert.Equal(t, "<ok>", uncut.Result().Output)
 }
@@ -140,15 +137,13 @@ func TestMadeBy(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(string(folder), at(6)+".json"), []byte("{"), 0o600))
 	// Calls made before their caller or after its end cannot be its own.
 	require.NoError(t, keep(folder, call(0, at(1)), call(10, at(1))))
-	made, err := folder.MadeBy(caller)
-	require.NoError(t, err)
+	made := noerr.Get(folder.MadeBy(caller))(t)
 	var ids []string
 	for _, m := range made {
 		ids = append(ids, m.Record.CallID)
 	}
 	assert.Equal(t, []string{at(2), at(4), at(9)}, ids)
-	none, err := folder.MadeBy(call(5, ""))
-	require.NoError(t, err)
+	none := noerr.Get(folder.MadeBy(call(5, "")))(t)
 	assert.Empty(t, none)
 	assert.Equal(t, time.UnixMilli(0x0199f3c25d1e), madeAt("0199f3c2-5d1e-7aa0-b3a5-6f0d9c1e2b47"))
 }
@@ -157,8 +152,7 @@ func TestMadeBy(t *testing.T) {
 // not fill the disk.
 func TestRoomIsMadeAsCallsEnd(t *testing.T) {
 	folder := In(t.TempDir())
-	keeper, err := folder.Open()
-	require.NoError(t, err)
+	keeper := noerr.Get(folder.Open())(t)
 	for n := range MaxRecords + 3*pruned {
 		require.NoError(t, keeper.Keep(entry(n)))
 		if n%pruned == pruned-1 {
@@ -203,8 +197,7 @@ func TestAttackRecordsOfOthers(t *testing.T) {
 				say(20, entry(20), "attacker")
 				if restarted {
 					require.NoError(t, keeper.Close())
-					keeper, err = folder.Open()
-					require.NoError(t, err)
+					keeper = noerr.Get(folder.Open())(t)
 				}
 				for n := range flood.times {
 					say(100+n, flood.Entry, "attacker")
@@ -232,8 +225,7 @@ func TestNobodyElseReachesRecords(t *testing.T) {
 	for path, mode := range map[string]fs.FileMode{
 		filepath.Dir(string(folder)): 0o700, string(folder): 0o700, filepath.Join(string(folder), id(1)+".json"): 0o600,
 	} {
-		info, err := os.Stat(path)
-		require.NoError(t, err)
+		info := noerr.Get(os.Stat(path))(t)
 		assert.Equal(t, mode, info.Mode().Perm(), path)
 	}
 	for _, mode := range []fs.FileMode{0o750, 0o701, 0o777} {
@@ -271,8 +263,7 @@ func TestFilesThatAreNoRecords(t *testing.T) {
 	folder := In(t.TempDir())
 	require.NoError(t, keep(folder, entry(1)))
 	in := func(name string) string { return filepath.Join(string(folder), name) }
-	other, err := os.ReadFile(in(id(1) + ".json"))
-	require.NoError(t, err)
+	other := noerr.Get(os.ReadFile(in(id(1) + ".json")))(t)
 	require.NoError(t, os.WriteFile(in(id(2)+".json"), []byte(`{"record":`), 0o600))
 	require.NoError(t, os.WriteFile(in(id(3)+".json"), nil, 0o600))
 	require.NoError(t, os.WriteFile(in(id(4)+".json"), other, 0o600))
@@ -343,8 +334,7 @@ func TestAttackPrunesInTheWay(t *testing.T) {
 		return e
 	}
 	for n := range 2500 {
-		content, err := json.Marshal(map[string]any{"tenant": "other", "record": entry(n).Record})
-		require.NoError(t, err)
+		content := noerr.Get(json.Marshal(map[string]any{"tenant": "other", "record": entry(n).Record}))(t)
 		require.NoError(t, os.WriteFile(filepath.Join(string(dir), id(n)+".json"), content, 0o600))
 	}
 	const writers = 6

@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/internal/noerr"
 )
 
 // clock is a time that tests move.
@@ -55,16 +57,14 @@ func TestTokensStandForCallers(t *testing.T) {
 	require.ErrorIs(t, err, ErrUnknown, "there is no folder yet")
 	text, made := created(t, tokens, reader)
 	for _, same := range []*Tokens{tokens, In(tokens.Dir())} { // in this process, and in another
-		found, err := same.Check(text)
-		require.NoError(t, err)
+		found := noerr.Get(same.Check(text))(t)
 		assert.Equal(t, made, found)
 		caller := found.Caller()
 		assert.Equal(t, Caller{ID: made.ID, Tenant: "acme", User: "ada", Scopes: []Scope{Read}, Context: map[string]string{"project_id": "demo"}, Agent: "researcher"}, caller)
 		assert.True(t, caller.May(Read))
 		assert.False(t, caller.May(Call))
 	}
-	list, err := tokens.List()
-	require.NoError(t, err)
+	list := noerr.Get(tokens.List())(t)
 	assert.Equal(t, []Token{made}, list)
 }
 
@@ -84,8 +84,7 @@ func TestAttackStolenFolder(t *testing.T) {
 	}
 	_, err = tokens.Check(text) // the control
 	require.NoError(t, err)
-	info, err := os.Stat(tokens.Dir())
-	require.NoError(t, err)
+	info := noerr.Get(os.Stat(tokens.Dir()))(t)
 	assert.Equal(t, os.FileMode(0o700), info.Mode().Perm())
 }
 
@@ -95,8 +94,7 @@ func TestTokensEnd(t *testing.T) {
 	short, _ := created(t, tokens, Token{Scopes: []Scope{Call}, Expires: now.time().Add(time.Minute)})
 	long, revoked := created(t, tokens, Token{Scopes: []Scope{Call}})
 	for _, text := range []string{short, long} {
-		_, err := tokens.Check(text)
-		require.NoError(t, err)
+		noerr.Get(tokens.Check(text))(t)
 	}
 	now.pass(time.Minute - time.Millisecond)
 	_, err := tokens.Check(short)
@@ -107,18 +105,15 @@ func TestTokensEnd(t *testing.T) {
 
 	other := In(tokens.Dir())
 	other.now = now.time
-	_, err = other.Check(long)
-	require.NoError(t, err)
-	_, err = tokens.Revoke(revoked.ID)
-	require.NoError(t, err)
+	noerr.Get(other.Check(long))(t)
+	noerr.Get(tokens.Revoke(revoked.ID))(t)
 	_, err = tokens.Check(long)
 	require.ErrorIs(t, err, ErrRevoked)
 	now.pass(checkedFor)
 	_, err = other.Check(long)
 	require.ErrorIs(t, err, ErrRevoked, "another process hears of it within a second")
 
-	again, err := tokens.Revoke(revoked.ID)
-	require.NoError(t, err)
+	again := noerr.Get(tokens.Revoke(revoked.ID))(t)
 	assert.Equal(t, now.time().Add(-checkedFor), again.Revoked, "revoking it again changes nothing")
 	for _, id := range []string{"", "aaaaaaaaaaaaa", "../../../etc/x", "AAAAAAAAAAAAA"} {
 		_, err = tokens.Revoke(id)
@@ -147,8 +142,7 @@ func TestTokensThatAreRefused(t *testing.T) {
 	var invalid *Error
 	require.ErrorAs(t, err, &invalid)
 	assert.Equal(t, []string{"a token needs at least one scope", "it would expire at once", "the name is not one line of at most 200 bytes"}, invalid.Problems)
-	list, err := tokens.List()
-	require.NoError(t, err)
+	list := noerr.Get(tokens.List())(t)
 	assert.Empty(t, list)
 }
 
@@ -158,8 +152,7 @@ func TestDamagedFiles(t *testing.T) {
 	good, _ := created(t, tokens, reader)
 	text, made := created(t, tokens, reader)
 	path := filepath.Join(tokens.Dir(), fileOf(made.ID))
-	whole, err := os.ReadFile(path)
-	require.NoError(t, err)
+	whole := noerr.Get(os.ReadFile(path))(t)
 	for name, content := range map[string]string{
 		"empty": "", "half": string(whole[:len(whole)/2]), "another's": strings.Replace(string(whole), made.ID, "aaaaaaaaaaaaa", 1),
 		"of another schema": strings.Replace(string(whole), schema, "caisson-token/v9", 1), "no digest": `{"schema":"` + schema + `","id":"` + made.ID + `","sha256":""}`,
@@ -170,8 +163,7 @@ func TestDamagedFiles(t *testing.T) {
 		_, err := tokens.Check(text)
 		require.ErrorIs(t, err, ErrDamaged, name)
 		require.ErrorContains(t, err, filepath.Base(path), "who mends it needs the name")
-		_, err = tokens.Check(good)
-		require.NoError(t, err)
+		noerr.Get(tokens.Check(good))(t)
 		list, err := tokens.List()
 		require.ErrorIs(t, err, ErrDamaged)
 		assert.Len(t, list, 1)
@@ -197,8 +189,7 @@ func TestTokensAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	list, err := tokens.List()
-	require.NoError(t, err)
+	list := noerr.Get(tokens.List())(t)
 	assert.Len(t, list, 160)
 }
 
@@ -231,8 +222,7 @@ func BenchmarkCheck(b *testing.B) {
 func TestExist(t *testing.T) {
 	tokens, now := empty(t)
 	exist := func() bool {
-		found, err := tokens.Exist()
-		require.NoError(t, err)
+		found := noerr.Get(tokens.Exist())(t)
 		return found
 	}
 	assert.False(t, exist(), "there is no folder yet")

@@ -17,6 +17,7 @@ import (
 	"github.com/caisson-run/caisson"
 	"github.com/caisson-run/caisson/agents"
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/native"
 	"github.com/caisson-run/caisson/server/auth"
@@ -37,7 +38,7 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{agents: agents.In(filepath.Join(t.TempDir(), "agents"))}
-	note, err := native.New(native.About{
+	note := noerr.Get(native.New(native.About{
 		Name: "note", Description: "Notes.", Behavior: manifests.Behavior{},
 		CloseSession: func(_ context.Context, tenant, session string) error {
 			w.mu.Lock()
@@ -45,10 +46,8 @@ func newWorld(t *testing.T) *world {
 			w.ended = append(w.ended, tenant+"/"+session)
 			return nil
 		},
-	}, func(context.Context, struct{}) (string, error) { return "noted", nil })
-	require.NoError(t, err)
-	w.host, err = caisson.Open(t.Context(), caisson.Options{NoCache: true, Policies: []*manifests.Policy{}, Tools: []string{clientTool(t)}})
-	require.NoError(t, err)
+	}, func(context.Context, struct{}) (string, error) { return "noted", nil }))(t)
+	w.host = noerr.Get(caisson.Open(t.Context(), caisson.Options{NoCache: true, Policies: []*manifests.Policy{}, Tools: []string{clientTool(t)}}))(t)
 	require.NoError(t, w.host.Registry().Register("", note))
 	t.Cleanup(func() { assert.NoError(t, w.host.Close(context.Background())) })
 	return w
@@ -63,8 +62,7 @@ func clientTool(t *testing.T) string {
 func (w *world) sessions(t *testing.T, options Options) *Sessions {
 	t.Helper()
 	options.Agents = &w.agents
-	s, err := New(w.host, options)
-	require.NoError(t, err)
+	s := noerr.Get(New(w.host, options))(t)
 	t.Cleanup(func() { assert.NoError(t, s.Close(context.Background())) })
 	return s
 }
@@ -77,8 +75,7 @@ func (w *world) endedSessions() []string {
 
 func (w *world) call(t *testing.T, session *executor.Session) tool.Record {
 	t.Helper()
-	report, err := w.host.Execute(t.Context(), executor.Batch{Session: session, Calls: []tool.Call{{ID: "1", Function: tool.Function{Name: "note", Arguments: "{}"}}}})
-	require.NoError(t, err)
+	report := noerr.Get(w.host.Execute(t.Context(), executor.Batch{Session: session, Calls: []tool.Call{{ID: "1", Function: tool.Function{Name: "note", Arguments: "{}"}}}}))(t)
 	return report.Records[0]
 }
 
@@ -235,8 +232,7 @@ func TestSessionsOfAgents(t *testing.T) {
 	assert.True(t, w.call(t, get(t, s, caller, "s")).Result.Success, "what changed holds for the next request")
 	_, _, err = s.Get(t.Context(), auth.Caller{Tenant: "other", Agent: "noter"}, "s")
 	require.ErrorIs(t, err, agents.ErrNotFound, "it is another tenant's")
-	none, err := New(w.host, Options{})
-	require.NoError(t, err)
+	none := noerr.Get(New(w.host, Options{}))(t)
 	_, _, err = none.Get(t.Context(), caller, "")
 	require.ErrorIs(t, err, agents.ErrNotFound)
 	require.NoError(t, none.Close(t.Context()))

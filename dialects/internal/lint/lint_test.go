@@ -13,6 +13,7 @@ import (
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/internal/schema"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -113,8 +114,7 @@ func TestOrNull(t *testing.T) {
 		`{"anyOf":[{"type":"string"}],"description":"D"}`:  `{"anyOf":[{"type":"string"},{"type":"null"}],"description":"D"}`,
 		`{"type":"object","anyOf":[{}],"description":"D"}`: `{"anyOf":[{"type":"object","anyOf":[{}],"description":"D"},{"type":"null"}]}`,
 	} {
-		value, err := Parse([]byte(schema), 9, 99)
-		require.NoError(t, err)
+		value := noerr.Get(Parse([]byte(schema), 9, 99))(t)
 		if want == "" {
 			want = schema
 		}
@@ -229,8 +229,7 @@ func TestStrictSchemasAskForNothingElse(t *testing.T) {
 		changed, findings, err := Check(source, rules)
 		require.NoError(t, err)
 		require.Empty(t, unheld(findings), lines(findings))
-		read, err := Parse(source, MaxDepth, MaxValues)
-		require.NoError(t, err)
+		read := noerr.Get(Parse(source, MaxDepth, MaxValues))(t)
 		own, strict := compiled(source), compiled(changed)
 		for range 30 {
 			value := fmt.Sprintf(`{"p":%s,"q":%s}`, g.value(), g.value())
@@ -245,8 +244,7 @@ func TestStrictSchemasAskForNothingElse(t *testing.T) {
 					delete(arguments, name)
 				}
 			}
-			left, err := json.Marshal(arguments)
-			require.NoError(t, err)
+			left := noerr.Get(json.Marshal(arguments))(t)
 			require.NoError(t, own.Validate(t.Context(), left), "%s\n%s\n%s", value, source, changed)
 		}
 	}

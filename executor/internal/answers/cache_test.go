@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/caisson-run/caisson/executor/internal/answers"
+	"github.com/caisson-run/caisson/internal/noerr"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -28,8 +29,7 @@ type cache = answers.Cache[string, sized]
 
 func newCache(t *testing.T, bytes int64) *cache {
 	t.Helper()
-	c, err := answers.New[string](bytes, sized.bytes)
-	require.NoError(t, err)
+	c := noerr.Get(answers.New[string](bytes, sized.bytes))(t)
 	return c
 }
 
