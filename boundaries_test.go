@@ -69,6 +69,7 @@ var layers = map[string][]string{
 	"internal/programs":     {},
 	"internal/overlay":      {},
 	"internal/testsize":     {},
+	"internal/tooltest":     {".", "manifests", "registry", "tool", "internal/noerr"},
 	"internal/plugins":      {"internal/guests"},
 	"internal/benchmark":    {"executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/guests", "wasm-tools", "internal/interpreter", "internal/modules"},
 	"server":                {".", "agents", "dialects", "executor", "registry", "manifests", "tool", "internal/folder", "internal/mistake", "internal/records", "internal/jsontext", "internal/rates"},

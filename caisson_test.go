@@ -3,7 +3,6 @@ package caisson_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"log/slog"
@@ -24,6 +23,7 @@ import (
 	"github.com/caisson-run/caisson/internal/guests"
 	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/internal/records"
+	"github.com/caisson-run/caisson/internal/tooltest"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/runtime"
@@ -32,55 +32,22 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// echo is a tool of the program itself, which returns its arguments.
-type echo struct{ manifest *manifests.Manifest }
-
-func (n echo) Manifest() *manifests.Manifest { return n.manifest }
-
-func (n echo) Invoke(_ context.Context, invocation tool.Invocation) (tool.Outcome, error) {
-	text, err := json.Marshal(invocation.Arguments)
-	return tool.Outcome{Result: tool.Result{Success: true, Output: string(text)}}, err
-}
-
 const header = "schema: caisson/v1\ndescription: Greets.\nmodule: {path: greet.wasm}\n"
 
-func described(t *testing.T, text string) *manifests.Manifest {
-	t.Helper()
-	m := noerr.Get(manifests.Parse("greet.tool.yaml", []byte(header+text)))(t)
-	return m
-}
-
-// files writes files into a new folder, by name.
-func files(t *testing.T, content map[string]string) string {
-	t.Helper()
-	dir := t.TempDir()
-	for name, text := range content {
-		path := filepath.Join(dir, filepath.FromSlash(name))
-		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
-		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-	}
-	return dir
-}
-
 // open opens a host, which has compiled code where all tests have it if the options say nothing else.
-func open(t *testing.T, options caisson.Options) *caisson.Host {
+func open(t *testing.T, options caisson.Options, tools ...registry.Tool) *caisson.Host {
 	t.Helper()
 	if options.Runtime.CacheDir == "" && !options.NoCache {
-		_, dir, err := guests.CompiledCode()
-		require.NoError(t, err)
+		_, dir := noerr.Get2(guests.CompiledCode())(t)
 		options.Runtime.CacheDir = dir
 	}
-	host := noerr.Get(caisson.Open(t.Context(), options))(t)
-	t.Cleanup(func() { assert.NoError(t, host.Close(context.Background())) })
-	return host
+	return tooltest.Host(t, options, tools...)
 }
 
 // greeting returns a host with one tool, which runs in this process.
-func greeting(t *testing.T, options caisson.Options, more string) *caisson.Host {
+func greeting(t *testing.T, options caisson.Options, more tooltest.Fields) *caisson.Host {
 	t.Helper()
-	host := open(t, options)
-	require.NoError(t, host.Registry().Register("main.go", echo{described(t, "name: greet\n"+more)}))
-	return host
+	return open(t, options, tooltest.New(t, "greet", more, tooltest.Echo))
 }
 
 var greet = executor.Batch{Calls: []tool.Call{{ID: "1", Function: tool.Function{Name: "greet", Arguments: "{}"}}}}
@@ -88,7 +55,7 @@ var greet = executor.Batch{Calls: []tool.Call{{ID: "1", Function: tool.Function{
 // TestProblems: a broken manifest keeps out its own tool, and one whose name cannot be read also its
 // source and the later ones. What is left is loaded, and the host says what is missing.
 func TestProblems(t *testing.T) {
-	dir := files(t, map[string]string{
+	dir := tooltest.Files(t, map[string]string{
 		"one/a.tool.yaml": header + "name: a\nnonsense: 1\n", "one/b.tool.yaml": header + "name: b\n", "one/c.tool.yaml": header + "name: c\npermissions: {llm: {tokens: 1}}\n",
 		"two/a.tool.yaml": header + "name: a\n", "two/d.tool.yaml": header + "name: d\n",
 		"nameless/tool.yaml": header + "nonsense: 1\n", "nameless/e.tool.yaml": header + "name: e\n",
@@ -149,7 +116,7 @@ func TestProblems(t *testing.T) {
 }
 
 func TestTheZeroOptionsOpenNothing(t *testing.T) {
-	t.Chdir(files(t, map[string]string{"caisson.yaml": "not: a policy\n", "wasm-tools/tool.yaml": "not: a manifest\n"}))
+	t.Chdir(tooltest.Files(t, map[string]string{"caisson.yaml": "not: a policy\n", "wasm-tools/tool.yaml": "not: a manifest\n"}))
 	host := open(t, caisson.Options{})
 	assert.Empty(t, host.Definitions())
 	report := noerr.Get(host.Execute(t.Context(), greet))(t)
@@ -160,7 +127,7 @@ func TestTheZeroOptionsOpenNothing(t *testing.T) {
 
 // TestOpenFails: each error has its kind and wraps the cause.
 func TestOpenFails(t *testing.T) {
-	dir := files(t, map[string]string{
+	dir := tooltest.Files(t, map[string]string{
 		"policy.yaml": "schema: caisson-config/v1\nprofile: none\n", "broken.yaml": "schema: nothing\n",
 		"one/tool.yaml": header + "name: one\nnonsense: 1\n", "two/tool.yaml": header + "name: two\nnonsense: 2\n",
 	})
@@ -203,7 +170,7 @@ func TestOpenFails(t *testing.T) {
 // TestPoliciesTogether: what policies give adds up in their order; of what one alone can decide, the
 // first decides.
 func TestPoliciesTogether(t *testing.T) {
-	dir := files(t, map[string]string{
+	dir := tooltest.Files(t, map[string]string{
 		"caisson.yaml": `schema: caisson-config/v1
 profile: strict
 tools: [{path: tools}]
@@ -240,7 +207,10 @@ func TestFixedContext(t *testing.T) {
 	policy := &manifests.Policy{Context: []manifests.ContextSource{
 		{Origin: "caisson.yaml:3", Name: "project_id", From: manifests.FromFixed, Value: "household"}, {Name: "user", From: manifests.FromToken},
 	}}
-	host := greeting(t, caisson.Options{Policies: []*manifests.Policy{policy}}, "context: [project_id]\nparameters: {type: object, properties: {project_id: {type: string}}}\n")
+	host := greeting(t, caisson.Options{Policies: []*manifests.Policy{policy}}, tooltest.Fields{
+		"context":    []string{"project_id"},
+		"parameters": tooltest.Fields{"type": "object", "properties": tooltest.Fields{"project_id": tooltest.Fields{"type": "string"}}},
+	})
 	report := noerr.Get(host.Execute(t.Context(), greet))(t)
 	assert.Equal(t, `{"project_id":"household"}`, report.Records[0].Result.Output, "without a session, too")
 	for _, values := range []map[string]string{nil, {"project_id": "household"}, {"user": "ada"}} {
@@ -264,7 +234,7 @@ func (h *heard) Record(_ context.Context, entry executor.Entry) error {
 func TestRecordsAreKept(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "state")
 	var told heard
-	host := greeting(t, caisson.Options{StateDir: state, Executor: executor.Options{Recorder: &told}}, "")
+	host := greeting(t, caisson.Options{StateDir: state, Executor: executor.Options{Recorder: &told}}, nil)
 	assert.False(t, host.Keeps())
 	assert.NoDirExists(t, state, "nothing is created before the first session")
 	report, err := host.Execute(t.Context(), greet)
@@ -274,7 +244,7 @@ func TestRecordsAreKept(t *testing.T) {
 	assert.Equal(t, []string{id}, told.ids)
 	entry := noerr.Get(records.In(state).Find(id))(t)
 	assert.Equal(t, id, entry.Record.CallID)
-	assert.Equal(t, "greet.tool.yaml", filepath.Base(entry.Manifest))
+	assert.Equal(t, "greet.tool.json", filepath.Base(entry.Manifest))
 	assert.True(t, filepath.IsAbs(entry.Manifest))
 	require.NoError(t, host.CloseRecords())
 	require.NoError(t, host.CloseRecords())
@@ -285,8 +255,8 @@ func TestRecordsAreKept(t *testing.T) {
 
 // TestRecordsThatCannotBeKept: calls still run, and CloseRecords reports the error once.
 func TestRecordsThatCannotBeKept(t *testing.T) {
-	state := filepath.Join(files(t, map[string]string{"file": ""}), "file")
-	host := greeting(t, caisson.Options{StateDir: state}, "")
+	state := filepath.Join(tooltest.Files(t, map[string]string{"file": ""}), "file")
+	host := greeting(t, caisson.Options{StateDir: state}, nil)
 	report := noerr.Get(host.Execute(t.Context(), greet))(t)
 	assert.True(t, report.Records[0].Result.Success)
 	assert.False(t, host.Keeps())
@@ -297,7 +267,7 @@ func TestRecordsThatCannotBeKept(t *testing.T) {
 // TestAttackForgedRecords: a tool that may write to the records folder could forge records. The control is
 // a session whose calls may not.
 func TestAttackForgedRecords(t *testing.T) {
-	dir := files(t, map[string]string{
+	dir := tooltest.Files(t, map[string]string{
 		"tool.yaml": header + "name: greet\ncontext: [project_id]\nparameters: {type: object, properties: {project_id: {type: string}}}\npermissions: {files: [{path: /project, access: read-write}]}\n",
 		"p/.keep":   "", "state/.keep": "",
 	})
@@ -311,23 +281,20 @@ func TestAttackForgedRecords(t *testing.T) {
 	require.ErrorContains(t, err, "greet may write")
 	assert.NoDirExists(t, filepath.Join(dir, "state", "records"))
 	noerr.Get(host.NewSession(executor.SessionOptions{Context: map[string]string{"project_id": "p"}}))(t)
-	writer, found, err := host.WriterTo(filepath.Join(dir, "p", "deeper"), map[string]string{"project_id": "p"})
-	require.NoError(t, err)
+	writer, found := noerr.Get2(host.WriterTo(filepath.Join(dir, "p", "deeper"), map[string]string{"project_id": "p"}))(t)
 	assert.True(t, found)
 	assert.Equal(t, caisson.Writer{Tool: "greet", Dir: filepath.Join(dir, "p")}, writer)
-	below, found, err := host.WriterTo(dir, map[string]string{"project_id": "p"})
-	require.NoError(t, err)
+	below, found := noerr.Get2(host.WriterTo(dir, map[string]string{"project_id": "p"}))(t)
 	assert.True(t, found, "what is below a directory is in it")
 	assert.Equal(t, writer, below)
-	_, found, err = host.WriterTo(filepath.Join(dir, "p.json"), map[string]string{"project_id": "p"})
-	require.NoError(t, err)
+	_, found = noerr.Get2(host.WriterTo(filepath.Join(dir, "p.json"), map[string]string{"project_id": "p"}))(t)
 	assert.False(t, found, "a file beside it")
 }
 
 // TestAttackForgedCode: the host runs what is in its cache, so no tool may write there: neither to the folder, nor to
 // one above it or below it, nor by a link. The control is a session whose calls may not.
 func TestAttackForgedCode(t *testing.T) {
-	dir := files(t, map[string]string{
+	dir := tooltest.Files(t, map[string]string{
 		"tools/tool.yaml": header + "name: greet\ncontext: [project_id]\nparameters: {type: object, properties: {project_id: {type: string}}}\npermissions: {files: [{path: /project, access: read-write}]}\n",
 		"p/.keep":         "",
 	})
@@ -363,13 +330,13 @@ func TestUnapplied(t *testing.T) {
 	policy := &manifests.Policy{Ask: []manifests.PolicyAsk{{Origin: "caisson.yaml:9", Tool: "geret"}}}
 	host := open(t, caisson.Options{Policies: []*manifests.Policy{nil, policy}})
 	assert.Empty(t, host.Unapplied(), "without a tool there is nothing to compare with")
-	require.NoError(t, host.Registry().Register("main.go", echo{described(t, "name: greet\n")}))
+	require.NoError(t, host.Registry().Register("main.go", tooltest.New(t, "greet", nil, tooltest.Echo)))
 	assert.Equal(t, []caisson.Unapplied{{"ask[0]", "caisson.yaml:9", `there is no tool "geret" here`, "did you mean greet?"}}, host.Unapplied())
 }
 
 // TestResolver: calls do not reach tools that the program leaves out.
 func TestResolver(t *testing.T) {
-	dir := files(t, map[string]string{"tool.yaml": header + "name: greet\n"})
+	dir := tooltest.Files(t, map[string]string{"tool.yaml": header + "name: greet\n"})
 	host := open(t, caisson.Options{Tools: []string{dir}, Resolver: func(tools *registry.Registry) executor.Resolver { return tools.Without("greet") }})
 	assert.Len(t, host.Definitions(), 1, "control")
 	report := noerr.Get(host.Execute(t.Context(), greet))(t)
@@ -378,15 +345,14 @@ func TestResolver(t *testing.T) {
 
 // TestCall: one call returns its record, whether or not the tool succeeds, and a call that needs an answer is an error.
 func TestCall(t *testing.T) {
-	host := greeting(t, caisson.Options{}, "")
+	host := greeting(t, caisson.Options{}, nil)
 	subscription, err := host.Subscribe(executor.SubscribeOptions{})
 	require.NoError(t, err)
 	defer subscription.Close()
 	record := noerr.Get(host.Call(t.Context(), "greet", "{}"))(t)
 	assert.True(t, record.Result.Success, record.Result.Error)
 	for _, want := range []tool.EventType{tool.BatchStarted, tool.CallStarted, tool.CallFinished, tool.BatchFinished} {
-		event, _, err := subscription.Next(t.Context())
-		require.NoError(t, err)
+		event, _ := noerr.Get2(subscription.Next(t.Context()))(t)
 		assert.Equal(t, want, event.Type)
 	}
 
@@ -396,14 +362,14 @@ func TestCall(t *testing.T) {
 	assert.Equal(t, tool.UnknownTool, record.Result.Kind)
 
 	client := "schema: caisson/v1\nname: ask_user\ndescription: Ask.\nexecution: client\nparameters: {type: object}\n"
-	_, err = open(t, caisson.Options{Tools: []string{files(t, map[string]string{"tool.yaml": client})}}).Call(t.Context(), "ask_user", "{}")
+	_, err = open(t, caisson.Options{Tools: []string{tooltest.Files(t, map[string]string{"tool.yaml": client})}}).Call(t.Context(), "ask_user", "{}")
 	require.ErrorIs(t, err, caisson.ErrPaused)
 	assert.EqualError(t, err, "caisson: call: the call waits for an answer, which only a batch can get: ask_user waits for its tool_output")
 }
 
 // TestStream: events are shown as they happen, up to a pause and after it.
 func TestStream(t *testing.T) {
-	host := greeting(t, caisson.Options{}, "behavior: {destructive: true}\n")
+	host := greeting(t, caisson.Options{}, tooltest.Fields{"behavior": tooltest.Fields{"destructive": true}})
 	var kinds []tool.EventType
 	show := func(event tool.Event) bool {
 		kinds = append(kinds, event.Type)
@@ -426,7 +392,7 @@ func TestStream(t *testing.T) {
 
 // TestStreamEnds: Stream returns when show returns false and when the batch is rejected.
 func TestStreamEnds(t *testing.T) {
-	host := greeting(t, caisson.Options{}, "")
+	host := greeting(t, caisson.Options{}, nil)
 	shown := 0
 	report, err := host.Stream(t.Context(), greet, func(tool.Event) bool { shown++; return false })
 	require.NoError(t, err)

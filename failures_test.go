@@ -19,6 +19,7 @@ import (
 	"github.com/caisson-run/caisson/internal/guests"
 	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/internal/records"
+	"github.com/caisson-run/caisson/internal/tooltest"
 	"github.com/caisson-run/caisson/runtime"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -42,8 +43,7 @@ var failures = []struct {
 // TestModelsReadTheReason: whichever language a tool is written in and whichever provider the model is of, the
 // model reads the tool's own reason, whether the batch is streamed or not.
 func TestModelsReadTheReason(t *testing.T) {
-	root, err := guests.Compile(t.Context(), "internal/guests/failing", "wasm-tools/calculator")
-	require.NoError(t, err)
+	root := noerr.Get(guests.Compile(t.Context(), "internal/guests/failing", "wasm-tools/calculator"))(t)
 	content, calls := map[string]string{}, []tool.Call{}
 	for _, f := range failures {
 		module := noerr.Get(os.ReadFile(filepath.Join(root, filepath.FromSlash(f.module))))(t)
@@ -51,15 +51,14 @@ func TestModelsReadTheReason(t *testing.T) {
 		content[f.name+".tool.yaml"] = fmt.Sprintf("schema: caisson/v1\nname: %s\ndescription: Fails.\nmodule: {path: %[1]s.wasm}\nparameters: {type: object}\n", f.name)
 		calls = append(calls, tool.Call{ID: "call_" + f.name, Type: tool.FunctionCall, Function: tool.Function{Name: f.name, Arguments: f.arguments}})
 	}
-	_, cache, err := guests.CompiledCode()
-	require.NoError(t, err)
-	host := open(t, caisson.Options{Tools: []string{files(t, content)}, Runtime: runtime.Options{CacheDir: cache}})
+	_, cache := noerr.Get2(guests.CompiledCode())(t)
+	host := open(t, caisson.Options{Tools: []string{tooltest.Files(t, content)}, Runtime: runtime.Options{CacheDir: cache}})
 
 	whole := noerr.Get(host.Execute(t.Context(), executor.Batch{Calls: calls}))(t)
 	var streamed []tool.Record
 	var events strings.Builder
 	shown := responses.NewEvents(responses.EventsOptions{})
-	_, err = host.Stream(t.Context(), executor.Batch{Calls: calls}, func(event tool.Event) bool {
+	noerr.Get(host.Stream(t.Context(), executor.Batch{Calls: calls}, func(event tool.Event) bool {
 		if event.Record != nil {
 			streamed = append(streamed, *event.Record)
 		}
@@ -68,8 +67,7 @@ func TestModelsReadTheReason(t *testing.T) {
 			require.NoError(t, dialects.WriteEvent(&events, e))
 		}
 		return true
-	})
-	require.NoError(t, err)
+	}))(t)
 
 	for i, f := range failures {
 		t.Run(f.name, func(t *testing.T) {
@@ -101,7 +99,7 @@ func read(t *testing.T, d dialects.Dialect, written json.RawMessage) string {
 // TestOnlyTheOperatorReadsWhyTheHostFailed: the reason that a module cannot be used names files of the host. The kept
 // record has it for the operator, and neither the answer nor what a tenant reads of the record has.
 func TestOnlyTheOperatorReadsWhyTheHostFailed(t *testing.T) {
-	dir, state := files(t, map[string]string{
+	dir, state := tooltest.Files(t, map[string]string{
 		"lost.tool.yaml": "schema: caisson/v1\nname: lost\ndescription: Has no module.\nmodule: {path: lost.wasm}\nparameters: {type: object}\n",
 		"text.tool.yaml": "schema: caisson/v1\nname: text\ndescription: Has no module either.\nmodule: {path: text.wasm}\nparameters: {type: object}\n",
 		"text.wasm":      "package main\n",
@@ -109,12 +107,10 @@ func TestOnlyTheOperatorReadsWhyTheHostFailed(t *testing.T) {
 	host := open(t, caisson.Options{Tools: []string{dir}, StateDir: state, NoCache: true})
 	session := noerr.Get(host.NewSession(executor.SessionOptions{ID: "1", Tenant: "acme"}))(t)
 	for name, reason := range map[string]string{"lost": "lost.wasm does not exist", "text": "text.wasm"} {
-		report, err := host.Execute(t.Context(), executor.Batch{Session: session, Calls: []tool.Call{{ID: "1", Type: tool.FunctionCall, Function: tool.Function{Name: name, Arguments: "{}"}}}})
-		require.NoError(t, err)
+		report := noerr.Get(host.Execute(t.Context(), executor.Batch{Session: session, Calls: []tool.Call{{ID: "1", Type: tool.FunctionCall, Function: tool.Function{Name: name, Arguments: "{}"}}}}))(t)
 		record := report.Records[0]
 		assert.Equal(t, tool.Result{Kind: tool.Internal, Error: fmt.Sprintf("internal error (id %s)", record.CallID)}, record.Result)
-		kept, _, err := host.KeptCall("acme", record.CallID)
-		require.NoError(t, err)
+		kept, _ := noerr.Get2(host.KeptCall("acme", record.CallID))(t)
 		assert.NotContains(t, string(kept.Record), reason)
 		entry := noerr.Get(records.In(state).Find(record.CallID))(t)
 		assert.Contains(t, entry.Cause, "module cannot be used: ")

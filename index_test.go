@@ -21,6 +21,7 @@ import (
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/internal/testsize"
+	"github.com/caisson-run/caisson/internal/tooltest"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -132,7 +133,7 @@ const oneTool = "schema: caisson/v1\nname: %s\ndescription: Does it.\nmodule: {p
 // TestAttackSwappedManifest: a manifest that becomes another one of the same size, with the same times,
 // gets its new name. The control shows that its description in the file system has not changed.
 func TestAttackSwappedManifest(t *testing.T) {
-	dir := files(t, map[string]string{"tool.yaml": fmt.Sprintf(oneTool, "first")})
+	dir := tooltest.Files(t, map[string]string{"tool.yaml": fmt.Sprintf(oneTool, "first")})
 	path := filepath.Join(dir, "tool.yaml")
 	options := caisson.Options{Tools: []string{dir}, IndexDir: filepath.Join(t.TempDir(), "index")}
 	before := noerr.Get(os.Stat(path))(t)
@@ -169,7 +170,7 @@ func forge(t *testing.T, index, manifest, old, replacement string) {
 // says that it is "forged".
 func forged(t *testing.T) caisson.Options {
 	t.Helper()
-	dir := files(t, map[string]string{"tool.yaml": fmt.Sprintf(oneTool, "honest")})
+	dir := tooltest.Files(t, map[string]string{"tool.yaml": fmt.Sprintf(oneTool, "honest")})
 	options := caisson.Options{Tools: []string{dir}, IndexDir: filepath.Join(t.TempDir(), "index")}
 	require.Contains(t, outcome(t, options), "honest")
 	forge(t, filepath.Join(options.IndexDir, "manifests"), filepath.Join(dir, "tool.yaml"), "honest", "forged")
@@ -203,8 +204,8 @@ func TestOpenConfirmsWhatIsCalled(t *testing.T) {
 
 // TestIndexIsNotNeeded: without a folder for it, manifests are parsed.
 func TestIndexIsNotNeeded(t *testing.T) {
-	dir := files(t, map[string]string{"tool.yaml": fmt.Sprintf(oneTool, "it")})
-	taken := files(t, map[string]string{"manifests/file": "", "plain": ""})
+	dir := tooltest.Files(t, map[string]string{"tool.yaml": fmt.Sprintf(oneTool, "it")})
+	taken := tooltest.Files(t, map[string]string{"manifests/file": "", "plain": ""})
 	for name, index := range map[string]string{"none": "", "a file": filepath.Join(taken, "plain"), "its name is taken": taken} {
 		t.Run(name, func(t *testing.T) {
 			for range 2 {

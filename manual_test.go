@@ -34,8 +34,7 @@ func TestManual(t *testing.T) {
 	dir := t.TempDir()
 	assert.Equal(t, 16, follow(t, dir, steps, withCaisson(t)))
 
-	_, cache, err := guests.CompiledCode()
-	require.NoError(t, err)
+	_, cache := noerr.Get2(guests.CompiledCode())(t)
 	rt := noerr.Get(runtime.New(t.Context(), runtime.Options{CacheDir: cache}))(t)
 	t.Cleanup(func() { assert.NoError(t, rt.Close(context.Background())) })
 	found := noerr.Get(registry.Directory(dir, nil).Manifests(t.Context()))(t)

@@ -1,12 +1,9 @@
 package executor_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"log/slog"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -15,76 +12,33 @@ import (
 
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/internal/noerr"
-	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/internal/tooltest"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fields are the manifest keys that tests set; nil leaves a key out.
-type fields map[string]any
+type (
+	fields  = tooltest.Fields
+	fake    = tooltest.Tool
+	run     = tooltest.Run
+	journal = tooltest.Log
+)
 
-// run is what a fake tool does.
-type run func(ctx context.Context, invocation tool.Invocation) (tool.Outcome, error)
-
-type fake struct {
-	manifest *manifests.Manifest
-	run      run
-	reason   string
-}
-
-func (f *fake) Manifest() *manifests.Manifest { return f.manifest }
-func (f *fake) Unavailable() string           { return f.reason }
-func (f *fake) Invoke(ctx context.Context, invocation tool.Invocation) (tool.Outcome, error) {
-	return f.run(ctx, invocation)
-}
-
-func newFake(t testing.TB, name string, more fields, do run) *fake {
-	t.Helper()
-	document := fields{
-		"schema": "caisson/v1", "name": name, "description": "Does " + name + ".",
-		"module": fields{"path": "tool.wasm"},
-	}
-	for key, value := range more {
-		document[key] = value
-		if value == nil {
-			delete(document, key)
-		}
-	}
-	source := jsonOf(t, document)
-	m := noerr.Get(manifests.Parse(name+".tool.json", source))(t)
-	return &fake{manifest: m, run: do}
-}
-
-// echo succeeds with the complete arguments as its output.
-func echo(_ context.Context, invocation tool.Invocation) (tool.Outcome, error) {
-	text, err := invocation.Arguments.MarshalJSON()
-	if err != nil {
-		return tool.Outcome{}, err
-	}
-	return succeed(string(text)), nil
-}
-
-func succeed(output string) tool.Outcome {
-	return tool.Outcome{Result: tool.Result{Success: true, Output: output}}
-}
+var (
+	newFake     = tooltest.New
+	newRegistry = tooltest.Registry
+	newCall     = tooltest.Call
+	echo        = tooltest.Echo
+	succeed     = tooltest.Succeed
+)
 
 var readOnly = fields{"behavior": fields{"read_only": true}}
-
-func newRegistry(t testing.TB, tools ...registry.Tool) *registry.Registry {
-	t.Helper()
-	r := noerr.Get(registry.New().With(tools...))(t)
-	return r
-}
 
 func newExecutor(t testing.TB, options executor.Options, tools ...registry.Tool) *executor.Executor {
 	t.Helper()
 	return executorOf(t, newRegistry(t, tools...), options)
-}
-
-func newCall(id, name, arguments string) tool.Call {
-	return tool.Call{ID: id, Type: "function", Function: tool.Function{Name: name, Arguments: arguments}}
 }
 
 // newSession returns a session of the executor.
@@ -120,36 +74,6 @@ func executeAll(t testing.TB, e *executor.Executor, batch executor.Batch) []tool
 func ask(t testing.TB, e *executor.Executor, session *executor.Session, name, arguments string) tool.Record {
 	t.Helper()
 	return execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", name, arguments)}, Session: session})
-}
-
-// journal keeps the lines of a log.
-type journal struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (j *journal) Write(line []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(line)
-}
-
-func (j *journal) logger() *slog.Logger {
-	return slog.New(slog.NewJSONHandler(j, &slog.HandlerOptions{Level: slog.LevelDebug}))
-}
-
-func (j *journal) lines(t testing.TB) []map[string]any {
-	t.Helper()
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	var lines []map[string]any
-	decoder := json.NewDecoder(bytes.NewReader(j.text.Bytes()))
-	for decoder.More() {
-		var line map[string]any
-		require.NoError(t, decoder.Decode(&line))
-		lines = append(lines, line)
-	}
-	return lines
 }
 
 // unlimited is for tests that make more calls than a tenant may in a second.

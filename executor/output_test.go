@@ -236,7 +236,7 @@ func TestNestedOutput(t *testing.T) {
 func TestHintThatPanics(t *testing.T) {
 	var log journal
 	e := newExecutor(t, executor.Options{
-		Logger: log.logger(),
+		Logger: log.Logger(),
 		Output: executor.Output{PerCall: 600, Hint: func(tool.Cut) string { panic("no hint") }},
 	}, newFake(t, "long", nil, func(context.Context, tool.Invocation) (tool.Outcome, error) {
 		return succeed(strings.Repeat("x", 1000)), nil
@@ -244,5 +244,5 @@ func TestHintThatPanics(t *testing.T) {
 	record := execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "long", "")}})
 	assert.True(t, record.Result.Success)
 	assert.Regexp(t, `^x+\n\[output cut: \d+ of 1000 bytes shown\]$`, record.Result.Output)
-	assert.Contains(t, log.text.String(), "no hint")
+	assert.Contains(t, log.String(), "no hint")
 }

@@ -165,7 +165,7 @@ func newCustom(t testing.TB, name string, more fields, do run) *fake {
 		document[key] = value
 	}
 	made := newFake(t, name, document, do)
-	made.manifest.Type = tool.CustomCall
+	made.Manifest().Type = tool.CustomCall
 	return made
 }
 

@@ -119,8 +119,7 @@ func TestEventsAreFreed(t *testing.T) {
 		runtime.AddCleanup(totals, func(done chan struct{}) { done <- struct{}{} }, freed)
 		all.send(&tool.Event{Totals: totals}, nil)
 	}
-	_, lost, err := s.Next(t.Context())
-	require.NoError(t, err)
+	_, lost := noerr.Get2(s.Next(t.Context()))(t)
 	require.EqualValues(t, 1, lost)
 	for i := range 2 {
 		require.Eventually(t, func() bool {

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/tooltest"
 	"github.com/caisson-run/caisson/server/auth"
 	"github.com/caisson-run/caisson/server/internal/standing"
 )
@@ -114,7 +115,7 @@ func TestAttackUnreadableToken(t *testing.T) {
 func TestConnectionsLeaveDescriptors(t *testing.T) {
 	most := maxDescriptors()
 	for _, test := range []struct{ asked, want int }{{2, 2}, {math.MaxInt, most / 4 * 3}} {
-		r := &journal{}
+		r := &tooltest.Log{}
 		s, err := New(Options{Limits: Limits{Connections: test.asked}, Logger: slog.New(slog.NewTextHandler(r, nil))})
 		require.NoError(t, err)
 		assert.Equal(t, test.want, s.options.Limits.Connections)

@@ -41,8 +41,7 @@ func probeTools(t *testing.T, files map[string]string) string {
 // once.
 func testCache(t *testing.T) string {
 	t.Helper()
-	_, dir, err := guests.CompiledCode()
-	require.NoError(t, err)
+	_, dir := noerr.Get2(guests.CompiledCode())(t)
 	return dir
 }
 
@@ -171,8 +170,7 @@ func TestFlagsAreGivenAgain(t *testing.T) {
 	} {
 		root := newRoot(environment{})
 		args := strings.Fields(line)
-		command, rest, err := root.Find(args)
-		require.NoError(t, err)
+		command, rest := noerr.Get2(root.Find(args))(t)
 		require.NoError(t, command.ParseFlags(rest))
 		assert.Equal(t, want, strings.Join(flagsOf(command, args, func(name string) bool { return !slices.Contains(ofOneRun, name) }), " "), line)
 	}
@@ -375,8 +373,7 @@ func TestLongResponsesAreRefused(t *testing.T) {
 	document := []byte(`{"choices":[{"index":0,"message":{"tool_calls":[{"id":"a","function":{"name":"probe","arguments":"{}"}}]}}]}` + strings.Repeat(" ", dialects.MaxDocument))
 	_, _, err := new(batchOptions).readCalls(document)
 	require.EqualError(t, err, "the input has 8388716 bytes, and a response may have 8388608")
-	calls, dialect, err := (&batchOptions{dialect: noDialect}).readCalls(document)
-	require.NoError(t, err)
+	calls, dialect := noerr.Get2((&batchOptions{dialect: noDialect}).readCalls(document))(t)
 	assert.Nil(t, dialect)
 	assert.Len(t, calls, 1)
 }

@@ -44,12 +44,10 @@ func TestReasonsToStop(t *testing.T) {
 		"model_context_window_exceeded": tool.FinishLength, "tool_use": tool.FinishToolCalls,
 		"refusal": tool.FinishContentFilter, "pause_turn": "pause_turn", "": "",
 	} {
-		response, err := New().Response([]byte(answer("", stop)))
-		require.NoError(t, err)
+		response := noerr.Get(New().Response([]byte(answer("", stop))))(t)
 		assert.Equal(t, want, response.FinishReason)
 		assert.Equal(t, []tool.Call{}, response.ToolCalls)
-		stream, _, err := events(reason(stop), messageStop)
-		require.NoError(t, err)
+		stream, _ := noerr.Get2(events(reason(stop), messageStop))(t)
 		assert.Equal(t, response.Remarks, stream.Response().Remarks)
 		var remarks []string
 		if stop == "pause_turn" {

@@ -14,12 +14,11 @@ import (
 
 // TestBlocksThatAreNotOursAreReported: with the input that came in pieces, and otherwise as they are.
 func TestBlocksThatAreNotOursAreReported(t *testing.T) {
-	stream, pieces, err := events(
+	stream, pieces := noerr.Get2(events(
 		started(0, `{"type":"server_tool_use","id":"s","name":"web_search","input":{}}`), addedArguments(0, quoted(`{"query": `)), addedArguments(0, quoted(`"rain"}`)), stopped(0),
 		started(1, `{"type":"mcp_tool_use","id":"m","name":"roll","server_name":"dice","input":{}}`), stopped(1),
 		started(2, `{"type":"server_tool_use","id":"h","name":"web_fetch","input":{}}`), addedArguments(2, quoted(`{"url":`)),
-		reason("max_tokens"), messageStop)
-	require.NoError(t, err)
+		reason("max_tokens"), messageStop))(t)
 	want := []tool.ProviderItem{
 		{Type: "server_tool_use", ID: "s", Data: json.RawMessage(`{"type":"server_tool_use","id":"s","name":"web_search","input":{"query":"rain"}}`)},
 		{Type: "mcp_tool_use", ID: "m", Data: json.RawMessage(`{"type":"mcp_tool_use","id":"m","name":"roll","server_name":"dice","input":{}}`)},
@@ -44,10 +43,8 @@ func TestBlocksThatAreNotOursAreReported(t *testing.T) {
 func TestWhatComesWithACallGoesBack(t *testing.T) {
 	const with = `"caller":{"type":"code_execution_20260120","tool_id":"srv_1"},"toolset_name":"browser"`
 	block := `{"type":"tool_use","id":"a","name":"f","input":{},` + with + `}`
-	response, err := New().Response([]byte(answer(block+`,{"type":"tool_use","id":"b","name":"f","input":{},"caller":null,"toolset_name":null}`, "tool_use")))
-	require.NoError(t, err)
-	_, pieces, err := events(started(0, block), stopped(0), reason("tool_use"), messageStop)
-	require.NoError(t, err)
+	response := noerr.Get(New().Response([]byte(answer(block+`,{"type":"tool_use","id":"b","name":"f","input":{},"caller":null,"toolset_name":null}`, "tool_use"))))(t)
+	_, pieces := noerr.Get2(events(started(0, block), stopped(0), reason("tool_use"), messageStop))(t)
 	assert.Equal(t, response.ToolCalls[:1], dialecttest.Called(pieces))
 	assert.Equal(t, `[`+block+`,{"type":"tool_use","id":"b","name":"f","input":{}}]`, dialecttest.Calls(t, New(), response.ToolCalls...))
 	sent := noerr.Get(New().Results([]tool.Record{{Call: response.ToolCalls[0], Result: tool.Result{Success: true}}, {Call: response.ToolCalls[1], Result: tool.Result{Success: true}}}))(t)

@@ -36,10 +36,8 @@ func TestSnakeCaseIsReadAlike(t *testing.T) {
 			assert.Equal(t, want, response)
 			continue
 		}
-		_, want, err := dialecttest.Feed(New(), document)
-		require.NoError(t, err)
-		_, pieces, err := dialecttest.Feed(New(), other)
-		require.NoError(t, err)
+		_, want := noerr.Get2(dialecttest.Feed(New(), document))(t)
+		_, pieces := noerr.Get2(dialecttest.Feed(New(), other))(t)
 		assert.Equal(t, want, pieces)
 	}
 	// The client writes what is absent as null.

@@ -18,8 +18,7 @@ import (
 )
 
 func TestAStreamIsPutTogether(t *testing.T) {
-	stream, pieces, err := dialecttest.Feed(New(), string(dialecttest.Fixture(t, "parallel.sse")))
-	require.NoError(t, err)
+	stream, pieces := noerr.Get2(dialecttest.Feed(New(), string(dialecttest.Fixture(t, "parallel.sse"))))(t)
 	assert.Equal(t, string(dialecttest.Fixture(t, "parallel.pieces")), dialecttest.Lines(pieces))
 	assert.Equal(t, whole(`{"city":"Zürich","days":12345678901234567890}`), stream.Response())
 	for _, piece := range pieces {
@@ -29,8 +28,7 @@ func TestAStreamIsPutTogether(t *testing.T) {
 }
 
 func TestArgumentsInPiecesArePutTogether(t *testing.T) {
-	stream, pieces, err := dialecttest.Feed(New(), string(dialecttest.Fixture(t, "partial.sse")))
-	require.NoError(t, err)
+	stream, pieces := noerr.Get2(dialecttest.Feed(New(), string(dialecttest.Fixture(t, "partial.sse"))))(t)
 	assert.Equal(t, string(dialecttest.Fixture(t, "partial.pieces")), dialecttest.Lines(pieces))
 	assert.Equal(t, dialecttest.Called(pieces), stream.Response().ToolCalls)
 }
@@ -52,8 +50,7 @@ func TestSignaturesGoBackWithTheirCalls(t *testing.T) {
 			for i, part := range parts {
 				documents[i] = reply("", part)
 			}
-			stream, pieces, err := events(append(documents, reply("STOP"))...)
-			require.NoError(t, err)
+			stream, pieces := noerr.Get2(events(append(documents, reply("STOP"))...))(t)
 			assert.Equal(t, []tool.Call{signed, other}, stream.Response().ToolCalls)
 			assert.Equal(t, []tool.Call{signed, other}, dialecttest.Called(pieces))
 			response := noerr.Get(New().Response([]byte(reply("STOP", parts...))))(t)
@@ -194,8 +191,7 @@ func TestPathsAreBounded(t *testing.T) {
 func TestAStreamThatEndsWithDone(t *testing.T) {
 	part := `data: {"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":{}}}]},"finishReason":"STOP"}]}` + "\n\n"
 	for _, transcript := range []string{part, part + "data: [DONE]\n\n"} {
-		stream, _, err := dialecttest.Feed(New(), transcript)
-		require.NoError(t, err)
+		stream, _ := noerr.Get2(dialecttest.Feed(New(), transcript))(t)
 		assert.Len(t, stream.Response().ToolCalls, 1)
 	}
 }

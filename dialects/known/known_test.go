@@ -49,17 +49,14 @@ func TestTranscriptsOfEveryDialect(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			read := func(kind string) tool.ChatResponse {
-				text, err := os.ReadFile(filepath.Join("..", document+kind))
-				require.NoError(t, err)
+				text := noerr.Get(os.ReadFile(filepath.Join("..", document+kind)))(t)
 				for _, variant := range []string{string(text), "\uFEFF" + string(text), strings.TrimSpace(string(text)), strings.ReplaceAll(string(text), "\n", "\r\n")} {
-					response, dialect, err := known.Read([]byte(variant))
-					require.NoError(t, err)
+					response, dialect := noerr.Get2(known.Read([]byte(variant)))(t)
 					assert.Equal(t, name, dialect.Name())
 					again := noerr.Get(known.ReadIn(dialect, []byte(variant)))(t)
 					assert.Equal(t, response, again)
 				}
-				response, _, err := known.Read(text)
-				require.NoError(t, err)
+				response, _ := noerr.Get2(known.Read(text))(t)
 				return response
 			}
 			whole, streamed := read(".json"), read(".sse")
@@ -75,8 +72,7 @@ func TestTranscriptsOfEveryDialect(t *testing.T) {
 			assert.Equal(t, whole, streamed)
 		})
 	}
-	response, dialect, err := known.Read([]byte("data: {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"a\"}}"))
-	require.NoError(t, err)
+	response, dialect := noerr.Get2(known.Read([]byte("data: {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"a\"}}")))(t)
 	assert.Equal(t, dialects.MCP, dialect.Name())
 	assert.Len(t, response.ToolCalls, 1)
 }
@@ -322,8 +318,7 @@ func TestDocumentsOfEveryDialect(t *testing.T) {
 			continue
 		}
 		t.Run(d.Name(), func(t *testing.T) {
-			definitions, _, err := d.Definitions(offered(), dialects.DefinitionOptions{})
-			require.NoError(t, err)
+			definitions, _ := noerr.Get2(d.Definitions(offered(), dialects.DefinitionOptions{}))(t)
 			golden(t, d.Name()+"/definitions.json", definitions)
 			shown := noerr.Get(d.Calls(calls))(t)
 			golden(t, d.Name()+"/calls.json", shown)
@@ -469,8 +464,7 @@ func TestNestedIDsAreReported(t *testing.T) {
 		for _, strict := range []bool{false, true} {
 			t.Run(fmt.Sprint(d.Name(), strict), func(t *testing.T) {
 				for id, want := range map[string]bool{"": false, `"$id":"b",`: d.Name() != dialects.MCP} {
-					_, findings, err := d.Definitions(definition(id), dialects.DefinitionOptions{Strict: strict})
-					require.NoError(t, err)
+					_, findings := noerr.Get2(d.Definitions(definition(id), dialects.DefinitionOptions{Strict: strict}))(t)
 					found := slices.ContainsFunc(findings, func(f dialects.Finding) bool { return f.Path == "properties.b.$id" })
 					assert.Equal(t, want, found, "%+v", findings)
 				}

@@ -19,8 +19,7 @@ import (
 
 // TestDefinitionsBothWays: what a server offers is what a client reads.
 func TestDefinitionsBothWays(t *testing.T) {
-	tools, next, err := mcp.Offered(dialecttest.Fixture(t, "tools.json"))
-	require.NoError(t, err)
+	tools, next := noerr.Get2(mcp.Offered(dialecttest.Fixture(t, "tools.json")))(t)
 	assert.Equal(t, "page2", next)
 	assert.Equal(t, []tool.Definition{
 		{
@@ -32,14 +31,12 @@ func TestDefinitionsBothWays(t *testing.T) {
 		{Name: "ledger.close", Parameters: json.RawMessage(`{"type": "object", "properties": {}, "additionalProperties": false}`)},
 	}, tools)
 
-	offered, findings, err := mcp.New().Definitions(tools, dialects.DefinitionOptions{Strict: true})
-	require.NoError(t, err)
+	offered, findings := noerr.Get2(mcp.New().Definitions(tools, dialects.DefinitionOptions{Strict: true}))(t)
 	assert.Empty(t, findings)
 	assert.Equal(t, `[{"name":"ledger_total","title":"Ledger total","description":"Adds up the entries of one account.","inputSchema":{"type":"object","properties":{"account":{"type":"string"},"since":{"type":"string","format":"date"}},"required":["account"]},`+
 		`"outputSchema":{"type":"object","properties":{"total":{"type":"number"}},"required":["total"]},"annotations":{"readOnlyHint":true}},`+
 		`{"name":"ledger.close","inputSchema":{"type":"object","properties":{},"additionalProperties":false}}]`, string(offered))
-	again, next, err := mcp.Offered([]byte(`{"tools":` + string(offered) + `}`))
-	require.NoError(t, err)
+	again, next := noerr.Get2(mcp.Offered([]byte(`{"tools":` + string(offered) + `}`)))(t)
 	assert.Empty(t, next)
 	assert.Len(t, again, 2)
 }
@@ -58,11 +55,9 @@ func TestHintsAreAnnotations(t *testing.T) {
 		{tool.Hints{Idempotent: true, Destructive: true}, `,"annotations":{"destructiveHint":true,"idempotentHint":true}`},
 		{tool.Hints{ReadOnly: true, Destructive: true}, `,"annotations":{"readOnlyHint":true,"destructiveHint":true}`},
 	} {
-		offered, _, err := mcp.New().Definitions([]tool.Definition{{Name: "a", Hints: c.hints}}, dialects.DefinitionOptions{})
-		require.NoError(t, err)
+		offered, _ := noerr.Get2(mcp.New().Definitions([]tool.Definition{{Name: "a", Hints: c.hints}}, dialects.DefinitionOptions{}))(t)
 		assert.Equal(t, `[{"name":"a","inputSchema":{"type":"object","properties":{}}`+c.written+`}]`, string(offered))
-		read, _, err := mcp.Offered([]byte(`{"tools":` + string(offered) + `}`))
-		require.NoError(t, err)
+		read, _ := noerr.Get2(mcp.Offered([]byte(`{"tools":` + string(offered) + `}`)))(t)
 		assert.Equal(t, c.hints, read[0].Hints)
 	}
 	for annotations, want := range map[string]tool.Definition{
@@ -71,8 +66,7 @@ func TestHintsAreAnnotations(t *testing.T) {
 		`{"destructiveHint":null,"idempotentHint":false}`: {Hints: tool.Hints{Destructive: true}},
 		`null`: {},
 	} {
-		read, _, err := mcp.Offered([]byte(`{"tools":[{"name":"a","inputSchema":{},"outputSchema":null,"annotations":` + annotations + `}]}`))
-		require.NoError(t, err)
+		read, _ := noerr.Get2(mcp.Offered([]byte(`{"tools":[{"name":"a","inputSchema":{},"outputSchema":null,"annotations":` + annotations + `}]}`)))(t)
 		want.Name, want.Parameters = "a", json.RawMessage(`{}`)
 		assert.Equal(t, want, read[0], annotations)
 	}
@@ -82,8 +76,7 @@ func TestResultsThatAreNoObjectsAreNotOffered(t *testing.T) {
 	for schema, offered := range map[string]bool{
 		`{"type":"object"}`: true, `{"type":"array"}`: false, `{}`: false, `true`: false, `{"type":["object","null"]}`: false,
 	} {
-		written, findings, err := mcp.New().Definitions([]tool.Definition{{Name: "a", Result: json.RawMessage(schema)}}, dialects.DefinitionOptions{})
-		require.NoError(t, err)
+		written, findings := noerr.Get2(mcp.New().Definitions([]tool.Definition{{Name: "a", Result: json.RawMessage(schema)}}, dialects.DefinitionOptions{}))(t)
 		assert.Equal(t, offered, strings.Contains(string(written), `"outputSchema":`+schema), schema)
 		assert.Equal(t, offered, len(findings) == 0)
 		assert.Equal(t, offered, strings.Contains(string(written), "outputSchema"))
@@ -103,8 +96,7 @@ func TestDefinitionsAreJudged(t *testing.T) {
 	assert.EqualError(t, err, "mcp definitions: [1].parameters: a tool's schema must be a JSON object")
 	_, _, err = mcp.New().Definitions([]tool.Definition{{Name: "a", Result: json.RawMessage(`{`)}}, dialects.DefinitionOptions{})
 	assert.EqualError(t, err, "mcp definitions: [0].result: is not JSON")
-	offered, findings, err := mcp.New().Definitions(nil, dialects.DefinitionOptions{})
-	require.NoError(t, err)
+	offered, findings := noerr.Get2(mcp.New().Definitions(nil, dialects.DefinitionOptions{}))(t)
 	assert.Equal(t, "[]", string(offered))
 	assert.NotNil(t, findings)
 }
@@ -139,8 +131,7 @@ func TestCallsAreRead(t *testing.T) {
 		{Type: "notifications/progress", Data: json.RawMessage(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":3,"progress":1}}`)},
 	}}, response)
 
-	stream, pieces, err := dialecttest.Feed(mcp.New(), string(dialecttest.Fixture(t, "messages.sse")))
-	require.NoError(t, err)
+	stream, pieces := noerr.Get2(dialecttest.Feed(mcp.New(), string(dialecttest.Fixture(t, "messages.sse"))))(t)
 	wire := noerr.Get(json.Marshal(pieces))(t)
 	item := func(item string) string {
 		return `{"id":"","response_type":"provider_item","content":"","done":false,"knowledge_references":[],"tool_calls":[],"data":` + item + `},`

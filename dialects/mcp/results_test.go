@@ -127,8 +127,7 @@ func TestRoundTrips(t *testing.T) {
 	for range 2000 {
 		call := dialecttest.Call(pick("call_1", "7", "-1.5e3", `"7"`, `"\"q\""`, "ü <&>", "007", "1 ", "NaN", `""`),
 			pick("a", "b.c"), pick(`{}`, `{"n":1.0,"s":"<\u0041>"}`, `{"a":{"b":[null]},"a":2}`))
-		request, err := mcp.Request(call)
-		require.NoError(t, err)
+		request := noerr.Get(mcp.Request(call))(t)
 		response := noerr.Get(mcp.New().Response(request))(t)
 		require.Equal(t, []tool.Call{call}, response.ToolCalls)
 
@@ -140,8 +139,7 @@ func TestRoundTrips(t *testing.T) {
 			result.Error, result.Kind = pick("went wrong", "x"), tool.ToolFailed
 		}
 		answers := noerr.Get(mcp.New().Results([]tool.Record{{Call: call, Result: result}}))(t)
-		id, back, err := mcp.Answer(answers[1 : len(answers)-1])
-		require.NoError(t, err)
+		id, back := noerr.Get2(mcp.Answer(answers[1 : len(answers)-1]))(t)
 		require.Equal(t, call.ID, id)
 		require.Equal(t, result, back)
 	}
@@ -178,8 +176,7 @@ func FuzzAnswer(f *testing.F) {
 		}
 		written := noerr.Get(mcp.New().Results([]tool.Record{{Call: tool.Call{ID: id}, Result: result}}))(t)
 		require.True(t, json.Valid(written))
-		back, _, err := mcp.Answer(written[1 : len(written)-1])
-		require.NoError(t, err)
+		back, _ := noerr.Get2(mcp.Answer(written[1 : len(written)-1]))(t)
 		require.Equal(t, id, back)
 	})
 }
@@ -197,8 +194,7 @@ func FuzzOffered(f *testing.F) {
 		if err != nil {
 			return // a schema over the bounds
 		}
-		again, _, err := mcp.Offered([]byte(`{"tools":` + string(offered) + `}`))
-		require.NoError(t, err)
+		again, _ := noerr.Get2(mcp.Offered([]byte(`{"tools":` + string(offered) + `}`)))(t)
 		require.Len(t, again, len(tools))
 		for i := range again {
 			require.Equal(t, tools[i].Name, again[i].Name)

@@ -46,14 +46,12 @@ func TestCustomTools(t *testing.T) {
 		``: ``, `null`: ``, ` {"type": "text"} `: `,"format":{"type":"text"}`,
 		`{"type":"grammar","syntax":"regex","definition":"<a>+"}`: `,"format":{"type":"grammar","grammar":{"syntax":"regex","definition":"<a>+"}}`,
 	} {
-		offered, findings, err := New().Definitions([]tool.Definition{{Name: "f", Type: tool.CustomCall, Parameters: json.RawMessage(`[]`), Format: json.RawMessage(format)}},
-			dialects.DefinitionOptions{Strict: true})
-		require.NoError(t, err)
+		offered, findings := noerr.Get2(New().Definitions([]tool.Definition{{Name: "f", Type: tool.CustomCall, Parameters: json.RawMessage(`[]`), Format: json.RawMessage(format)}},
+			dialects.DefinitionOptions{Strict: true}))(t)
 		assert.Empty(t, findings)
 		assert.Equal(t, `[{"type":"custom","custom":{"name":"f"`+want+`}}]`, string(offered))
 	}
-	_, findings, err := New().Definitions([]tool.Definition{{Name: "f", Type: tool.CustomCall, Format: json.RawMessage(`{"type":"poem"}`)}}, dialects.DefinitionOptions{})
-	require.NoError(t, err)
+	_, findings := noerr.Get2(New().Definitions([]tool.Definition{{Name: "f", Type: tool.CustomCall, Format: json.RawMessage(`{"type":"poem"}`)}}, dialects.DefinitionOptions{}))(t)
 	require.Len(t, findings, 1)
 	assert.Equal(t, dialects.Refused, findings[0].Severity)
 	for _, format := range []string{`{`, `5`, `{"type":7}`} {

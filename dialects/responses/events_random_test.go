@@ -253,8 +253,7 @@ func TestEveryStreamIsWellFormed(t *testing.T) {
 		written := mapped(t, b.all)
 		require.NoError(t, checked(written, true), "%+v", b.all)
 
-		stream, pieces, err := feed(transcribed(t, written))
-		require.NoError(t, err)
+		stream, pieces := noerr.Get2(feed(transcribed(t, written)))(t)
 		want := append([]tool.Call{}, b.calls...)
 		require.Equal(t, want, stream.Response().ToolCalls)
 		passed, said := dialecttest.Called(pieces), dialecttest.Said(pieces)

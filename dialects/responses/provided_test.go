@@ -31,15 +31,13 @@ func TestItemsThatAreNotOursAreReported(t *testing.T) {
 		`{"type":"computer_call","id":"` + "\u00fc" + `","call_id":"a","pending_safety_checks":[{"id":"sc<1>"}]}`: {Type: "computer_call", ID: "a", Waiting: true},
 	} {
 		want.Data = json.RawMessage(item)
-		whole, err := New().Response(answer("completed", item))
-		require.NoError(t, err)
+		whole := noerr.Get(New().Response(answer("completed", item)))(t)
 		assert.Equal(t, []tool.ProviderItem{want}, whole.ProviderItems, item)
 		assert.Equal(t, tool.FinishStop, whole.FinishReason)
 
-		stream, pieces, err := events(fmt.Sprintf(`{"type":"response.output_item.added","output_index":0,"item":%s}`, item),
+		stream, pieces := noerr.Get2(events(fmt.Sprintf(`{"type":"response.output_item.added","output_index":0,"item":%s}`, item),
 			fmt.Sprintf(`{"type":"response.output_item.done","output_index":0,"item":%s}`, item),
-			fmt.Sprintf(`{"type":"response.completed","response":%s}`, answer("completed", item)))
-		require.NoError(t, err)
+			fmt.Sprintf(`{"type":"response.completed","response":%s}`, answer("completed", item))))(t)
 		assert.Equal(t, whole, stream.Response())
 		require.Len(t, pieces, 2)
 		assert.Equal(t, tool.ResponseProviderItem, pieces[0].ResponseType)
@@ -53,24 +51,21 @@ func TestItemsThatAreNotOursAreReported(t *testing.T) {
 // provider has answered itself does not wait.
 func TestTheOrderOfItemsIsThatOfTheOutput(t *testing.T) {
 	const call, output = `{"type":"shell_call","id":"x","call_id":"a"}`, `{"type":"shell_call_output","id":"y","call_id":"a","output":[]}`
-	stream, _, err := events(`{"type":"response.output_item.done","output_index":1,"item":`+output+`}`,
-		`{"type":"response.output_item.done","output_index":0,"item":`+call+`}`, completed)
-	require.NoError(t, err)
+	stream, _ := noerr.Get2(events(`{"type":"response.output_item.done","output_index":1,"item":`+output+`}`,
+		`{"type":"response.output_item.done","output_index":0,"item":`+call+`}`, completed))(t)
 	assert.Equal(t, []tool.ProviderItem{
 		{Type: "shell_call", ID: "a", Data: json.RawMessage(call)}, {Type: "shell_call_output", ID: "a", Data: json.RawMessage(output)},
 	}, stream.Response().ProviderItems)
 	// Servers that count all items as the first still have ids.
-	stream, _, err = events(`{"type":"response.output_item.done","output_index":0,"item":{"type":"web_search_call","id":"x"}}`,
-		`{"type":"response.output_item.done","output_index":0,"item":{"type":"web_search_call","id":"y"}}`, completed)
-	require.NoError(t, err)
+	stream, _ = noerr.Get2(events(`{"type":"response.output_item.done","output_index":0,"item":{"type":"web_search_call","id":"x"}}`,
+		`{"type":"response.output_item.done","output_index":0,"item":{"type":"web_search_call","id":"y"}}`, completed))(t)
 	assert.Len(t, stream.Response().ProviderItems, 2)
 	// Others give all items one id.
 	twice := `{"type":"web_search_call","id":"x"}`
 	whole := noerr.Get(New().Response(answer("completed", twice, twice, `{"type":"file_search_call","id":"x"}`)))(t)
 	assert.Len(t, whole.ProviderItems, 3)
-	stream, _, err = events(`{"type":"response.output_item.done","output_index":0,"item":`+twice+`}`,
-		`{"type":"response.output_item.done","output_index":1,"item":{"type":"file_search_call","id":"x"}}`, completed)
-	require.NoError(t, err)
+	stream, _ = noerr.Get2(events(`{"type":"response.output_item.done","output_index":0,"item":`+twice+`}`,
+		`{"type":"response.output_item.done","output_index":1,"item":{"type":"file_search_call","id":"x"}}`, completed))(t)
 	assert.Len(t, stream.Response().ProviderItems, 2)
 }
 
@@ -81,10 +76,8 @@ func TestWhatComesWithACallGoesBack(t *testing.T) {
 	document := answer("completed", `{"type":"function_call","call_id":"a","name":"f","arguments":"{}","async":true,`+with+`}`,
 		`{"type":"custom_tool_call","call_id":"b","name":"g","input":"x","async":null,`+with+`}`,
 		`{"type":"function_call","call_id":"c","name":"f","arguments":"{}","namespace":null,"caller":null}`)
-	response, err := New().Response(document)
-	require.NoError(t, err)
-	stream, _, err := events(`{"type":"response.completed","response":` + string(document) + `}`)
-	require.NoError(t, err)
+	response := noerr.Get(New().Response(document))(t)
+	stream, _ := noerr.Get2(events(`{"type":"response.completed","response":` + string(document) + `}`))(t)
 	assert.Equal(t, response, stream.Response())
 	assert.Equal(t, `{"responses":{`+with+`,"async":true}}`, response.ToolCalls[0].Origin)
 	assert.Empty(t, response.ToolCalls[2].Origin)

@@ -153,8 +153,7 @@ func TestCutCallsSaySo(t *testing.T) {
 		`{"reason":"steered"}`: "steered", `{}`: "incomplete", `null`: "incomplete",
 	} {
 		document := `{"status":"incomplete","incomplete_details":` + reason + `,"output":[` + strings.Join(cut, ",") + `]}`
-		response, err := New().Response([]byte(document))
-		require.NoError(t, err)
+		response := noerr.Get(New().Response([]byte(document)))(t)
 		calls := []tool.Call{
 			dialecttest.Call("a", "f", "{}"), dialecttest.Custom("b", "g", "x"), dialecttest.Half(dialecttest.Call("c", "f", "{}")), dialecttest.Half(dialecttest.Call("d", "f", "")),
 			dialecttest.Call("e", "f", "oops"), dialecttest.Half(dialecttest.Call("g", "f", "{}")), dialecttest.Half(dialecttest.Custom("h", "g", "x")), dialecttest.Half(dialecttest.Custom("f", "g", "rm -r /tmp")),
@@ -162,8 +161,7 @@ func TestCutCallsSaySo(t *testing.T) {
 		assert.Equal(t, calls, response.ToolCalls)
 		assert.Equal(t, want, response.FinishReason)
 
-		stream, pieces, err := events(`{"type":"response.incomplete","response":` + document + `}`)
-		require.NoError(t, err)
+		stream, pieces := noerr.Get2(events(`{"type":"response.incomplete","response":` + document + `}`))(t)
 		assert.Equal(t, response, stream.Response())
 		passed := dialecttest.Called(pieces)
 		assert.ElementsMatch(t, calls, passed)
@@ -222,8 +220,7 @@ func clientDefinitions() []tool.Definition {
 // TestClientTranscript: each document of a conversation about tools of the client is read
 // and written as it stands in testdata.
 func TestClientTranscript(t *testing.T) {
-	offered, findings, err := New().Definitions(clientDefinitions(), dialects.DefinitionOptions{})
-	require.NoError(t, err)
+	offered, findings := noerr.Get2(New().Definitions(clientDefinitions(), dialects.DefinitionOptions{}))(t)
 	assert.Equal(t, dialecttest.Compact(t, "client_definitions.json"), string(offered))
 	assert.Empty(t, findings)
 
@@ -233,8 +230,7 @@ func TestClientTranscript(t *testing.T) {
 		ProviderItems: []tool.ProviderItem{{Type: "mcp_approval_request", ID: "mcpr_1", Waiting: true, Data: json.RawMessage(`{"id":"mcpr_1","type":"mcp_approval_request","arguments":"{}","name":"roll","server_label":"dice"}`)}},
 		Usage:         tool.ChatUsage{PromptTokens: 7, CompletionTokens: 5, TotalTokens: 12},
 	}, response)
-	stream, _, err := feed(string(dialecttest.Fixture(t, "client.sse")))
-	require.NoError(t, err)
+	stream, _ := noerr.Get2(feed(string(dialecttest.Fixture(t, "client.sse"))))(t)
 	assert.Equal(t, response, stream.Response())
 
 	shown := noerr.Get(New().Calls(response.ToolCalls))(t)
@@ -295,8 +291,7 @@ func TestACutActionSaysSo(t *testing.T) {
 	document := `{"status":"incomplete","output":[` + strings.Join([]string{
 		fmt.Sprintf(item, "a", "in_progress"), fmt.Sprintf(item, "b", "completed"), fmt.Sprintf(item, "c", "incomplete"), fmt.Sprintf(item, "d", "in_progress"),
 	}, ",") + `]}`
-	response, err := New().Response([]byte(document))
-	require.NoError(t, err)
+	response := noerr.Get(New().Response([]byte(document)))(t)
 	var ids []string
 	for _, call := range response.ToolCalls {
 		if !call.Incomplete {
@@ -307,9 +302,8 @@ func TestACutActionSaysSo(t *testing.T) {
 	assert.Len(t, response.ToolCalls, 4)
 
 	began := `{"type":"response.output_item.added","output_index":%d,"item":` + item + `}`
-	stream, _, err := events(fmt.Sprintf(began, 0, "a", "in_progress"), fmt.Sprintf(began, 1, "b", "in_progress"),
-		`{"type":"response.incomplete","response":{"output":[],"incomplete_details":{"reason":"max_output_tokens"}}}`)
-	require.NoError(t, err)
+	stream, _ := noerr.Get2(events(fmt.Sprintf(began, 0, "a", "in_progress"), fmt.Sprintf(began, 1, "b", "in_progress"),
+		`{"type":"response.incomplete","response":{"output":[],"incomplete_details":{"reason":"max_output_tokens"}}}`))(t)
 	calls := stream.Response().ToolCalls
 	require.Len(t, calls, 2)
 	assert.True(t, calls[0].Incomplete && calls[1].Incomplete, "that something follows does not say that it was whole when it began")
@@ -325,11 +319,10 @@ func TestArgumentsThatDidNotEndAreCut(t *testing.T) {
 		{false, []string{`{"type":"response.output_item.done","output_index":0,"item":{"type":"function_call","call_id":"a","name":"f","status":"in_progress","arguments":"{}"}}`}},
 		{true, []string{`{"type":"response.output_item.done","output_index":0,"item":{"type":"function_call","call_id":"a","name":"f","arguments":"{}"}}`}},
 	} {
-		stream, _, err := events(append(append([]string{
+		stream, _ := noerr.Get2(events(append(append([]string{
 			`{"type":"response.output_item.added","output_index":0,"item":{"type":"function_call","call_id":"a","name":"f","status":"in_progress","arguments":""}}`,
 			`{"type":"response.function_call_arguments.delta","output_index":0,"delta":"{}"}`,
-		}, c.end...), `{"type":"response.incomplete","response":{"output":[],"incomplete_details":{"reason":"max_output_tokens"}}}`)...)
-		require.NoError(t, err)
+		}, c.end...), `{"type":"response.incomplete","response":{"output":[],"incomplete_details":{"reason":"max_output_tokens"}}}`)...))(t)
 		require.Len(t, stream.Response().ToolCalls, 1)
 		assert.Equal(t, c.ended, !stream.Response().ToolCalls[0].Incomplete, c.end)
 	}
@@ -354,8 +347,7 @@ func FuzzLocalShell(f *testing.F) {
 		arguments := response.ToolCalls[0].Function.Arguments
 		require.True(t, json.Valid([]byte(arguments)))
 		require.Equal(t, byte('{'), arguments[0])
-		stream, _, err := events(`{"type":"response.completed","response":` + string(document) + `}`)
-		require.NoError(t, err)
+		stream, _ := noerr.Get2(events(`{"type":"response.completed","response":` + string(document) + `}`))(t)
 		require.Equal(t, response, stream.Response())
 		shown := noerr.Get(New().Calls(response.ToolCalls))(t)
 		again := noerr.Get(New().Response([]byte(`{"output":` + string(shown) + `}`)))(t)

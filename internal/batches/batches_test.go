@@ -1,7 +1,6 @@
 package batches
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,28 +19,16 @@ import (
 
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/internal/noerr"
-	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/registry"
+	"github.com/caisson-run/caisson/internal/tooltest"
 	"github.com/caisson-run/caisson/tool"
 )
-
-// clientTool is run by the client, so its calls pause.
-type clientTool struct{ manifest *manifests.Manifest }
-
-func (c clientTool) Manifest() *manifests.Manifest { return c.manifest }
-
-func (clientTool) Invoke(context.Context, tool.Invocation) (tool.Outcome, error) {
-	return tool.Outcome{}, errors.New("the client runs it")
-}
 
 // waiting returns a paused batch.
 func waiting(t testing.TB) Batch {
 	t.Helper()
-	manifest := noerr.Get(manifests.Parse("ask_user.tool.yaml", []byte("schema: caisson/v1\nname: ask_user\ndescription: Asks.\nexecution: client\nparameters: {type: object}\n")))(t)
-	tools := registry.New()
-	require.NoError(t, tools.Register("test", clientTool{manifest}))
+	tools := tooltest.Registry(t, tooltest.New(t, "ask_user", tooltest.Fields{"execution": "client", "module": nil}, nil))
 	e := noerr.Get(executor.New(tools, executor.Options{}))(t)
-	report := noerr.Get(e.Execute(t.Context(), executor.Batch{Calls: []tool.Call{{ID: "call_1", Function: tool.Function{Name: "ask_user", Arguments: "{}"}}}}))(t)
+	report := noerr.Get(e.Execute(t.Context(), executor.Batch{Calls: []tool.Call{tooltest.Call("call_1", "ask_user", "{}")}}))(t)
 	require.NotNil(t, report.State)
 	return Batch{Dialect: "openai", State: *report.State}
 }

@@ -1,15 +1,31 @@
-// Package noerr shortens tests.
+// Package noerr ends tests that get an error, in one line.
 package noerr
 
 import "testing"
 
-// Get returns a function that returns the value, and ends the test if there is an error: noerr.Get(os.ReadFile(path))(t).
+// Check ends the test if there is an error.
+func Check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatalf("unexpected error: %v", err)
+	}
+}
+
+// Get returns a function that returns the value, and ends the test if there is an error:
+// noerr.Get(os.ReadFile(path))(t).
 func Get[T any](value T, err error) func(testing.TB) T {
 	return func(t testing.TB) T {
 		t.Helper()
-		if err != nil {
-			t.Fatalf("unexpected error: %v", err)
-		}
+		Check(t, err)
 		return value
+	}
+}
+
+// Get2 does the same as [Get] for two values.
+func Get2[T, U any](first T, second U, err error) func(testing.TB) (T, U) {
+	return func(t testing.TB) (T, U) {
+		t.Helper()
+		Check(t, err)
+		return first, second
 	}
 }

@@ -104,19 +104,16 @@ func TestOf(t *testing.T) {
 		}
 		return ids
 	}
-	found, seen, err := folder.Of("acme", 2, nil)
-	require.NoError(t, err)
+	found, seen := noerr.Get2(folder.Of("acme", 2, nil))(t)
 	assert.Equal(t, []string{id(5), id(4)}, ids(found))
-	found, seen, err = folder.Of("acme", 9, seen)
-	require.NoError(t, err)
+	found, seen = noerr.Get2(folder.Of("acme", 9, seen))(t)
 	assert.Equal(t, []string{id(5), id(4), id(1)}, ids(found))
 	assert.Equal(t, map[string]string{id(1): "acme", id(2): "evil", id(3): "", id(4): "acme", id(5): "acme"}, seen)
 
 	for _, n := range []int{1, 2} {
 		require.NoError(t, os.WriteFile(filepath.Join(string(folder), id(n)+".json"), []byte("{"), 0o600))
 	}
-	found, seen, err = folder.Of("acme", 9, map[string]string{id(2): "evil", id(9): "acme"})
-	require.NoError(t, err)
+	found, seen = noerr.Get2(folder.Of("acme", 9, map[string]string{id(2): "evil", id(9): "acme"}))(t)
 	assert.Equal(t, []string{id(5), id(4)}, ids(found))
 	assert.Equal(t, map[string]string{id(2): "evil", id(3): "", id(4): "acme", id(5): "acme"}, seen, "what is gone is forgotten")
 }
@@ -185,8 +182,7 @@ func TestAttackRecordsOfOthers(t *testing.T) {
 			}
 			t.Run(fmt.Sprintf("%s, restarted: %t", name, restarted), func(t *testing.T) {
 				folder := In(t.TempDir())
-				keeper, err := folder.Open()
-				require.NoError(t, err)
+				keeper := noerr.Get(folder.Open())(t)
 				say := func(n int, e Entry, tenant string) {
 					e.Record.CallID, e.Tenant = id(n), tenant
 					require.NoError(t, keeper.Keep(e))
@@ -206,8 +202,7 @@ func TestAttackRecordsOfOthers(t *testing.T) {
 				require.NoError(t, keeper.Close())
 				held := list(t, folder, 2*MaxRecords)
 				assert.LessOrEqual(t, len(held), MaxRecords)
-				theirs, _, err := folder.Of("victim", MaxRecords, nil)
-				require.NoError(t, err)
+				theirs, _ := noerr.Get2(folder.Of("victim", MaxRecords, nil))(t)
 				assert.Equal(t, 21, len(theirs))
 				assert.NotContains(t, held, id(20), "the oldest of who has more goes")
 				assert.Contains(t, held, id(100+flood.times-1), "and the newest stays")
@@ -326,8 +321,7 @@ func TestManyAtOnce(t *testing.T) {
 // another process has left many records.
 func TestAttackPrunesInTheWay(t *testing.T) {
 	dir := In(t.TempDir())
-	keeper, err := dir.Open()
-	require.NoError(t, err)
+	keeper := noerr.Get(dir.Open())(t)
 	of := func(n int) Entry {
 		e := entry(n)
 		e.Tenant = "acme"
@@ -364,8 +358,7 @@ func TestAttackPrunesInTheWay(t *testing.T) {
 	assert.LessOrEqual(t, long, writers/2, "calls that waited more than %s", longest/2)
 	require.NoError(t, keeper.Close())
 	assert.Len(t, list(t, dir, 10_000), MaxRecords)
-	found, _, err := dir.Of("acme", 1000, nil)
-	require.NoError(t, err)
+	found, _ := noerr.Get2(dir.Of("acme", 1000, nil))(t)
 	assert.Len(t, found, writers*pruned/2, "the tenant with fewer records keeps all")
 }
 

@@ -14,38 +14,20 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/internal/noerr"
+	"github.com/caisson-run/caisson/internal/tooltest"
 )
 
-// clock is a time that tests move.
-type clock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func (c *clock) time() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *clock) pass(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(d)
-}
-
-func empty(t testing.TB) (*Tokens, *clock) {
+func empty(t testing.TB) (*Tokens, *tooltest.Clock) {
 	t.Helper()
-	c := &clock{now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+	c := tooltest.NewClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
 	tokens := In(filepath.Join(t.TempDir(), "tokens"))
-	tokens.now = c.time
+	tokens.now = c.Now
 	return tokens, c
 }
 
 func created(t testing.TB, tokens *Tokens, token Token) (string, Token) {
 	t.Helper()
-	text, made, err := tokens.Create(token)
-	require.NoError(t, err)
+	text, made := noerr.Get2(tokens.Create(token))(t)
 	return text, made
 }
 
@@ -91,30 +73,30 @@ func TestAttackStolenFolder(t *testing.T) {
 // TestTokensEnd: a token works until it expires or is revoked, and then in no process.
 func TestTokensEnd(t *testing.T) {
 	tokens, now := empty(t)
-	short, _ := created(t, tokens, Token{Scopes: []Scope{Call}, Expires: now.time().Add(time.Minute)})
+	short, _ := created(t, tokens, Token{Scopes: []Scope{Call}, Expires: now.Now().Add(time.Minute)})
 	long, revoked := created(t, tokens, Token{Scopes: []Scope{Call}})
 	for _, text := range []string{short, long} {
 		noerr.Get(tokens.Check(text))(t)
 	}
-	now.pass(time.Minute - time.Millisecond)
+	now.Pass(time.Minute - time.Millisecond)
 	_, err := tokens.Check(short)
 	require.NoError(t, err)
-	now.pass(time.Millisecond) // less than a check is remembered for
+	now.Pass(time.Millisecond) // less than a check is remembered for
 	_, err = tokens.Check(short)
 	require.ErrorIs(t, err, ErrExpired)
 
 	other := In(tokens.Dir())
-	other.now = now.time
+	other.now = now.Now
 	noerr.Get(other.Check(long))(t)
 	noerr.Get(tokens.Revoke(revoked.ID))(t)
 	_, err = tokens.Check(long)
 	require.ErrorIs(t, err, ErrRevoked)
-	now.pass(checkedFor)
+	now.Pass(checkedFor)
 	_, err = other.Check(long)
 	require.ErrorIs(t, err, ErrRevoked, "another process hears of it within a second")
 
 	again := noerr.Get(tokens.Revoke(revoked.ID))(t)
-	assert.Equal(t, now.time().Add(-checkedFor), again.Revoked, "revoking it again changes nothing")
+	assert.Equal(t, now.Now().Add(-checkedFor), again.Revoked, "revoking it again changes nothing")
 	for _, id := range []string{"", "aaaaaaaaaaaaa", "../../../etc/x", "AAAAAAAAAAAAA"} {
 		_, err = tokens.Revoke(id)
 		require.ErrorIs(t, err, ErrUnknown)
@@ -126,7 +108,7 @@ func TestTokensThatAreRefused(t *testing.T) {
 	for want, token := range map[string]Token{
 		"at least one scope":     {},
 		`no scope "write"`:       {Scopes: []Scope{Read, "write"}},
-		"expire at once":         {Scopes: []Scope{Read}, Expires: now.time()},
+		"expire at once":         {Scopes: []Scope{Read}, Expires: now.Now()},
 		"the name is not one":    {Scopes: []Scope{Read}, Name: "a\nb"},
 		"the tenant is not one":  {Scopes: []Scope{Read}, Tenant: "\xff"},
 		"the user is not one":    {Scopes: []Scope{Read}, User: strings.Repeat("a", 201)},
@@ -138,7 +120,7 @@ func TestTokensThatAreRefused(t *testing.T) {
 		require.ErrorAs(t, err, new(*Error), want)
 		assert.ErrorContains(t, err, want)
 	}
-	_, _, err := tokens.Create(Token{Name: "a\nb", Expires: now.time()})
+	_, _, err := tokens.Create(Token{Name: "a\nb", Expires: now.Now()})
 	var invalid *Error
 	require.ErrorAs(t, err, &invalid)
 	assert.Equal(t, []string{"a token needs at least one scope", "it would expire at once", "the name is not one line of at most 200 bytes"}, invalid.Problems)
@@ -159,7 +141,7 @@ func TestDamagedFiles(t *testing.T) {
 		"with more": strings.Replace(string(whole), `"name"`, `"admin":true,"name"`, 1),
 	} {
 		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
-		now.pass(time.Hour)
+		now.Pass(time.Hour)
 		_, err := tokens.Check(text)
 		require.ErrorIs(t, err, ErrDamaged, name)
 		require.ErrorContains(t, err, filepath.Base(path), "who mends it needs the name")
@@ -228,10 +210,10 @@ func TestExist(t *testing.T) {
 	assert.False(t, exist(), "there is no folder yet")
 	_, made := created(t, In(tokens.Dir()), Token{Scopes: []Scope{Read}}) // by another process
 	assert.False(t, exist(), "the folder was searched a moment ago")
-	now.pass(checkedFor)
+	now.Pass(checkedFor)
 	assert.True(t, exist())
 	require.NoError(t, os.Remove(filepath.Join(tokens.Dir(), fileOf(made.ID))))
-	now.pass(checkedFor)
+	now.Pass(checkedFor)
 	assert.True(t, exist())
 	same := In(tokens.Dir())
 	found, err := same.Exist()
@@ -247,17 +229,17 @@ func TestExist(t *testing.T) {
 func TestExpiryWithoutTheFile(t *testing.T) {
 	tokens, clock := empty(t)
 	expiring := reader
-	expiring.Expires = clock.now.Add(time.Minute)
+	expiring.Expires = clock.Now().Add(time.Minute)
 	text, token := created(t, tokens, expiring)
 	require.NoError(t, tokens.Recheck(text, token))
 	file := filepath.Join(tokens.Dir(), fileOf(token.ID))
 	require.NoError(t, os.Remove(file))
 	require.NoError(t, os.Mkdir(file, 0o700))
-	clock.pass(time.Second)
+	clock.Pass(time.Second)
 	err := tokens.Recheck(text, token)
 	require.Error(t, err)
 	assert.NotErrorIs(t, err, ErrExpired, "the control: it may still work")
-	clock.pass(time.Minute)
+	clock.Pass(time.Minute)
 	err = tokens.Recheck(text, token)
 	assert.ErrorIs(t, err, ErrExpired)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/server/auth"
 	"github.com/caisson-run/caisson/server/mcp"
 	"github.com/caisson-run/caisson/tool"
@@ -49,8 +50,7 @@ const listen = `{"jsonrpc":"2.0","id":3,"method":"subscriptions/listen","params"
 func TestLinesAtTheEnd(t *testing.T) {
 	w := newWorld(t, mcp.Options{})
 	began := time.Now()
-	out, err := serve(t, w, hello+`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`+"\n"+listen+"\n")
-	require.NoError(t, err)
+	out := noerr.Get(serve(t, w, hello+`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`+"\n"+listen+"\n"))(t)
 	assert.Less(t, time.Since(began), 2*time.Second, "nobody waits for the end of a subscription")
 	assert.Contains(t, out, `"id":2,"result"`)
 	for _, broken := range []string{"hello", `{"jsonrpc":`, `{"jsonrpc":"2.0","id":` + strings.Repeat("[", 5<<20), `{"jsonrpc":"2.0","id":2,"method":"ping"} x`} {
@@ -69,8 +69,7 @@ func TestSilentReader(t *testing.T) {
 	read, out := io.Pipe()
 	served := make(chan error, 1)
 	go func() { served <- w.server.ServeLines(ctx, session, nil, in, out) }()
-	_, err = io.WriteString(sent, hello)
-	require.NoError(t, err)
+	noerr.Get(io.WriteString(sent, hello))(t)
 	_, err = read.Read(make([]byte, 1)) // the rest of the answer is being written
 	require.NoError(t, err)
 	cancel()
@@ -93,8 +92,7 @@ type client struct {
 // openLines begins a session over lines.
 func openLines(t *testing.T, w *world) *client {
 	t.Helper()
-	session, err := w.host.NewSession(executor.SessionOptions{})
-	require.NoError(t, err)
+	session := noerr.Get(w.host.NewSession(executor.SessionOptions{}))(t)
 	in, sent := io.Pipe()
 	read, out := io.Pipe()
 	served := make(chan error, 1)

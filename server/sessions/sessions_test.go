@@ -18,6 +18,7 @@ import (
 	"github.com/caisson-run/caisson/agents"
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/internal/noerr"
+	"github.com/caisson-run/caisson/internal/tooltest"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/native"
 	"github.com/caisson-run/caisson/server/auth"
@@ -47,16 +48,8 @@ func newWorld(t *testing.T) *world {
 			return nil
 		},
 	}, func(context.Context, struct{}) (string, error) { return "noted", nil }))(t)
-	w.host = noerr.Get(caisson.Open(t.Context(), caisson.Options{NoCache: true, Policies: []*manifests.Policy{}, Tools: []string{clientTool(t)}}))(t)
-	require.NoError(t, w.host.Registry().Register("", note))
-	t.Cleanup(func() { assert.NoError(t, w.host.Close(context.Background())) })
+	w.host = tooltest.Host(t, caisson.Options{NoCache: true, Policies: []*manifests.Policy{}}, note)
 	return w
-}
-
-// clientTool returns a manifest, since a host needs a tool to open.
-func clientTool(t *testing.T) string {
-	t.Helper()
-	return filepath.Join("..", "..", "wasm-tools", "client", "ask_user.tool.yaml")
 }
 
 func (w *world) sessions(t *testing.T, options Options) *Sessions {
@@ -81,8 +74,7 @@ func (w *world) call(t *testing.T, session *executor.Session) tool.Record {
 
 func get(t *testing.T, s *Sessions, caller auth.Caller, id string) *executor.Session {
 	t.Helper()
-	session, done, err := s.Get(t.Context(), caller, id)
-	require.NoError(t, err)
+	session, done := noerr.Get2(s.Get(t.Context(), caller, id))(t)
 	if id != "" {
 		done()
 	}
@@ -116,8 +108,7 @@ func TestFind(t *testing.T) {
 	s := w.sessions(t, Options{})
 	caller := auth.Caller{ID: "token", Tenant: "acme"}
 	found := func(caller auth.Caller, id string) *executor.Session {
-		session, done, err := s.Find(t.Context(), caller, id)
-		require.NoError(t, err)
+		session, done := noerr.Get2(s.Find(t.Context(), caller, id))(t)
 		done()
 		return session
 	}
@@ -196,8 +187,7 @@ func TestSessionsEnd(t *testing.T) {
 	assert.False(t, s.End(t.Context(), caller, "c"))
 	assert.Equal(t, []string{"a", "b", "c"}, names())
 
-	single, done, err := s.Get(t.Context(), caller, "")
-	require.NoError(t, err)
+	single, done := noerr.Get2(s.Get(t.Context(), caller, ""))(t)
 	assert.True(t, w.call(t, single).Result.Success)
 	done()
 	assert.Contains(t, w.endedSessions(), "acme/"+single.ID())

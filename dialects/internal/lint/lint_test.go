@@ -89,15 +89,13 @@ func TestCheck(t *testing.T) {
 			" refused\n refused\n refused\n refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, findings, err := Check(json.RawMessage(c.schema), c.rules)
-			require.NoError(t, err)
+			got, findings := noerr.Get2(Check(json.RawMessage(c.schema), c.rules))(t)
 			if c.want == "" {
 				c.want = c.schema
 			}
 			assert.Equal(t, c.want, string(got))
 			assert.Equal(t, c.found, lines(findings))
-			again, left, err := Check(got, c.rules)
-			require.NoError(t, err)
+			again, left := noerr.Get2(Check(got, c.rules))(t)
 			assert.Equal(t, string(got), string(again), "what was changed is taken as it is")
 			for _, f := range left {
 				assert.False(t, f.Adapted, "%+v", f)
@@ -127,8 +125,7 @@ func TestNames(t *testing.T) {
 	for name, fault := range map[string]string{
 		"a_b-1": "", "_a": "", "": "is empty", "abcdef": "has 6 bytes, more than 5", "a.b": `contains '.'`, "é": `contains 'é'`, "1a": `begins with '1'`,
 	} {
-		_, findings, err := Offer(wire.Reader{}, []tool.Definition{{Name: name}}, rule, func(*tool.Definition) (any, []dialects.Finding, error) { return nil, nil, nil })
-		require.NoError(t, err)
+		_, findings := noerr.Get2(Offer(wire.Reader{}, []tool.Definition{{Name: name}}, rule, func(*tool.Definition) (any, []dialects.Finding, error) { return nil, nil, nil }))(t)
 		if fault == "" {
 			assert.Empty(t, findings, name)
 			continue
@@ -178,8 +175,7 @@ func FuzzCheck(f *testing.F) {
 				continue
 			}
 			require.True(t, json.Valid(changed))
-			again, same, err := Check([]byte(schema), rules)
-			require.NoError(t, err)
+			again, same := noerr.Get2(Check([]byte(schema), rules))(t)
 			require.Equal(t, string(changed), string(again))
 			require.Equal(t, findings, same)
 			if _, left, err := Check(changed, rules); err == nil && len(unheld(findings)) == 0 {
@@ -226,8 +222,7 @@ func TestStrictSchemasAskForNothingElse(t *testing.T) {
 	fits := 0
 	for range 600 {
 		source := fmt.Appendf(nil, `{"type":"object","properties":{"p":%s,"q":%s},"required":%s}`, g.schema(), g.schema(), g.pick(`[]`, `["p"]`, `["q"]`, `["p","q"]`))
-		changed, findings, err := Check(source, rules)
-		require.NoError(t, err)
+		changed, findings := noerr.Get2(Check(source, rules))(t)
 		require.Empty(t, unheld(findings), lines(findings))
 		read := noerr.Get(Parse(source, MaxDepth, MaxValues))(t)
 		own, strict := compiled(source), compiled(changed)

@@ -239,8 +239,7 @@ func TestNotReady(t *testing.T) {
 		assert.Equal(t, state{returned: true, err: context.Canceled}, late.state)
 
 		put(c, question("k"), one)
-		answer, from, err := c.Do(t.Context(), question("k"), answers.Ready{Get: mustNotWait}, mustNotAsk(t))
-		require.NoError(t, err)
+		answer, from := noerr.Get2(c.Do(t.Context(), question("k"), answers.Ready{Get: mustNotWait}, mustNotAsk(t)))(t)
 		assert.Equal(t, answers.Kept, from, "it needs no place")
 		assert.Equal(t, one, answer)
 	})
