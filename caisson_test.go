@@ -237,8 +237,7 @@ func TestRecordsAreKept(t *testing.T) {
 	host := greeting(t, caisson.Options{StateDir: state, Executor: executor.Options{Recorder: &told}}, nil)
 	assert.False(t, host.Keeps())
 	assert.NoDirExists(t, state, "nothing is created before the first session")
-	report, err := host.Execute(t.Context(), greet)
-	require.NoError(t, err)
+	report := noerr.Get(host.Execute(t.Context(), greet))(t)
 	assert.True(t, host.Keeps())
 	id := report.Records[0].CallID
 	assert.Equal(t, []string{id}, told.ids)
@@ -248,7 +247,7 @@ func TestRecordsAreKept(t *testing.T) {
 	assert.True(t, filepath.IsAbs(entry.Manifest))
 	require.NoError(t, host.CloseRecords())
 	require.NoError(t, host.CloseRecords())
-	_, err = host.Execute(t.Context(), greet)
+	_, err := host.Execute(t.Context(), greet)
 	require.NoError(t, err, "calls run although their records are not kept")
 	assert.Len(t, told.ids, 2)
 }
@@ -346,8 +345,7 @@ func TestResolver(t *testing.T) {
 // TestCall: one call returns its record, whether or not the tool succeeds, and a call that needs an answer is an error.
 func TestCall(t *testing.T) {
 	host := greeting(t, caisson.Options{}, nil)
-	subscription, err := host.Subscribe(executor.SubscribeOptions{})
-	require.NoError(t, err)
+	subscription := noerr.Get(host.Subscribe(executor.SubscribeOptions{}))(t)
 	defer subscription.Close()
 	record := noerr.Get(host.Call(t.Context(), "greet", "{}"))(t)
 	assert.True(t, record.Result.Success, record.Result.Error)
@@ -362,7 +360,7 @@ func TestCall(t *testing.T) {
 	assert.Equal(t, tool.UnknownTool, record.Result.Kind)
 
 	client := "schema: caisson/v1\nname: ask_user\ndescription: Ask.\nexecution: client\nparameters: {type: object}\n"
-	_, err = open(t, caisson.Options{Tools: []string{tooltest.Files(t, map[string]string{"tool.yaml": client})}}).Call(t.Context(), "ask_user", "{}")
+	_, err := open(t, caisson.Options{Tools: []string{tooltest.Files(t, map[string]string{"tool.yaml": client})}}).Call(t.Context(), "ask_user", "{}")
 	require.ErrorIs(t, err, caisson.ErrPaused)
 	assert.EqualError(t, err, "caisson: call: the call waits for an answer, which only a batch can get: ask_user waits for its tool_output")
 }
@@ -394,13 +392,12 @@ func TestStream(t *testing.T) {
 func TestStreamEnds(t *testing.T) {
 	host := greeting(t, caisson.Options{}, nil)
 	shown := 0
-	report, err := host.Stream(t.Context(), greet, func(tool.Event) bool { shown++; return false })
-	require.NoError(t, err)
+	report := noerr.Get(host.Stream(t.Context(), greet, func(tool.Event) bool { shown++; return false }))(t)
 	assert.Len(t, report.Records, 1)
 	assert.Equal(t, 1, shown)
 	refused := greet
 	refused.Parallel = -1
-	_, err = host.Stream(t.Context(), refused, func(tool.Event) bool { return true })
+	_, err := host.Stream(t.Context(), refused, func(tool.Event) bool { return true })
 	require.ErrorIs(t, err, executor.ErrInvalidBatch)
 	refused = greet
 	refused.Stream = noerr.Get(executor.NewStream(executor.StreamOptions{}))(t)
@@ -419,15 +416,14 @@ func TestDefaultCacheThatCannotBeUsed(t *testing.T) {
 	var log bytes.Buffer
 	var reasons []error
 	options := caisson.Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), Runtime: runtime.Options{OnUncached: func(reason error) { reasons = append(reasons, reason) }}}
-	host, err := caisson.Open(t.Context(), options)
-	require.NoError(t, err)
+	host := noerr.Get(caisson.Open(t.Context(), options))(t)
 	require.NoError(t, host.Close(t.Context()))
 	require.Len(t, reasons, 1)
 	assert.ErrorContains(t, reasons[0], file)
 	assert.Equal(t, 1, strings.Count(log.String(), "modules are compiled each time"))
 
 	options.Runtime.CacheDir = filepath.Join(file, "cache")
-	_, err = caisson.Open(t.Context(), options)
+	_, err := caisson.Open(t.Context(), options)
 	require.ErrorIs(t, err, caisson.ErrRuntime)
 	options.Runtime.CacheDir, options.Runtime.FillCache = "", true
 	_, err = caisson.Open(t.Context(), options)

@@ -184,10 +184,9 @@ func TestAttackForgedIndex(t *testing.T) {
 	entry, control := host.Registry().Get("forged")
 	require.True(t, control)
 	require.ErrorIs(t, entry.Manifest.Confirm(), manifests.ErrIndex)
-	report, err := host.Execute(t.Context(), executor.Batch{Calls: []tool.Call{{ID: "1", Function: tool.Function{Name: "forged", Arguments: "{}"}}}})
-	require.NoError(t, err)
+	report := noerr.Get(host.Execute(t.Context(), executor.Batch{Calls: []tool.Call{{ID: "1", Function: tool.Function{Name: "forged", Arguments: "{}"}}}}))(t)
 	require.Equal(t, tool.Internal, report.Records[0].Result.Kind)
-	_, err = entry.Tool.Invoke(t.Context(), tool.Invocation{Tool: "forged"})
+	_, err := entry.Tool.Invoke(t.Context(), tool.Invocation{Tool: "forged"})
 	require.ErrorIs(t, err, manifests.ErrIndex)
 }
 
@@ -214,11 +213,10 @@ func TestIndexIsNotNeeded(t *testing.T) {
 			}
 		})
 	}
-	entries, err := os.ReadDir(filepath.Join(taken, "manifests"))
-	require.NoError(t, err)
+	entries := noerr.Get(os.ReadDir(filepath.Join(taken, "manifests")))(t)
 	assert.Len(t, entries, 1)
 	left := noerr.Get(os.ReadDir(taken))(t)
 	assert.False(t, slices.ContainsFunc(left, func(e os.DirEntry) bool { return strings.HasSuffix(e.Name(), ".tmp") }))
-	_, err = os.Stat(filepath.Join(dir, "manifests"))
+	_, err := os.Stat(filepath.Join(dir, "manifests"))
 	assert.True(t, errors.Is(err, os.ErrNotExist))
 }

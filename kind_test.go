@@ -21,7 +21,7 @@ func TestOneMoreKindOfPermission(t *testing.T) {
 		text := noerr.Get(os.ReadFile("testdata/kind/" + name))(t)
 		return string(text)
 	}
-	path, err := overlay.Write(t.TempDir(), ".", []overlay.Edit{
+	path := noerr.Get(overlay.Write(t.TempDir(), ".", []overlay.Edit{
 		{File: "hostfuncs/clock/clock.go", New: source("clock.go")},
 		{File: "manifests/permission_clock.go", New: source("permission_clock.go")},
 
@@ -43,8 +43,7 @@ func TestOneMoreKindOfPermission(t *testing.T) {
 `},
 
 		{File: "clock_test.go", New: source("clock_test.go")},
-	})
-	require.NoError(t, err)
+	}))(t)
 	output, err := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-overlay", path, "-run", "^TestClock", "-count=1", ".").CombinedOutput()
 	require.NoError(t, err, string(output))
 	require.Contains(t, string(output), "ok", "the tests ran")

@@ -126,11 +126,10 @@ func TestEventsAreBounded(t *testing.T) {
 		})
 	}
 	largest := strings.Repeat("x", dialects.MaxEvent-len("data:")-1)
-	events, err := read(strings.NewReader("data:" + largest + "\r\n\r\n"))
-	require.NoError(t, err)
+	events := noerr.Get(read(strings.NewReader("data:" + largest + "\r\n\r\n")))(t)
 	require.Len(t, events, 1)
 	assert.Len(t, events[0].Data, len(largest))
-	_, err = read(strings.NewReader("data:x" + largest + "\n\n"))
+	_, err := read(strings.NewReader("data:x" + largest + "\n\n"))
 	require.Error(t, err)
 }
 

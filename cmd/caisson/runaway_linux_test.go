@@ -73,8 +73,7 @@ var looping = "\x00asm\x01\x00\x00\x00" + section(1, "\x02\x60\x00\x00\x60\x04\x
 
 func newFaulty(t *testing.T) *faulty {
 	t.Helper()
-	root, err := filepath.Abs(filepath.Join("..", ".."))
-	require.NoError(t, err)
+	root := noerr.Get(filepath.Abs(filepath.Join("..", "..")))(t)
 	dir := t.TempDir()
 	f := &faulty{binary: filepath.Join(dir, "caisson"), tools: filepath.Join(dir, "tools"), cache: filepath.Join(dir, "cache")}
 	path := noerr.Get(overlay.Write(dir, root, append(hole(t, root), faults...)))(t)

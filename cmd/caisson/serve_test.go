@@ -473,8 +473,7 @@ func TestServeStopsUnderLoad(t *testing.T) {
 // TestServeTLS: connections are encrypted with the certificate of the flags.
 func TestServeTLS(t *testing.T) {
 	dir := t.TempDir()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
+	key := noerr.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{"localhost"}}
 	certificate := noerr.Get(x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key))(t)
 	private := noerr.Get(x509.MarshalPKCS8PrivateKey(key))(t)
@@ -491,7 +490,7 @@ func TestServeTLS(t *testing.T) {
 	defer transport.CloseIdleConnections()
 	status, text := s.do(t, &http.Client{Transport: transport}, "POST", "/v1/calls", "", sevenTimesSix)
 	assert.Equal(t, 200, status, text)
-	_, err = plain(t).Get(strings.Replace(s.url, "https", "http", 1) + "/readyz")
+	_, err := plain(t).Get(strings.Replace(s.url, "https", "http", 1) + "/readyz")
 	if err == nil { // Go answers plain HTTP with 400
 		status, _ = s.do(t, &http.Client{Transport: transport}, "GET", "/readyz", "", "")
 		assert.Equal(t, 200, status)

@@ -94,9 +94,8 @@ func TestACallThatWasCutSaysSo(t *testing.T) {
 func TestResponsesAreBounded(t *testing.T) {
 	one := `{"functionCall":{"name":"f"}}`
 	many := func(count int) []byte { return []byte(reply("STOP", strings.Repeat(one+",", count-1)+one)) }
-	_, err := New().Response(many(limits.Calls))
-	require.NoError(t, err)
-	_, err = New().Response(many(limits.Calls + 1))
+	noerr.Get(New().Response(many(limits.Calls)))(t)
+	_, err := New().Response(many(limits.Calls + 1))
 	require.ErrorContains(t, err, "more than 4096 calls")
 	long := func(bytes int) []byte {
 		return []byte(reply("STOP", `{"functionCall":{"name":"f","args":"`+strings.Repeat("x", bytes-2)+`"}}`))

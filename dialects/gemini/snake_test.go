@@ -41,16 +41,15 @@ func TestSnakeCaseIsReadAlike(t *testing.T) {
 		assert.Equal(t, want, pieces)
 	}
 	// The client writes what is absent as null.
-	response, err := New().Response([]byte(`{"candidates":[{"content":{"parts":[{"text":null,"thought":null,"executable_code":null,"function_call":
+	response := noerr.Get(New().Response([]byte(`{"candidates":[{"content":{"parts":[{"text":null,"thought":null,"executable_code":null,"function_call":
 		{"id":null,"name":"f","args":{"aB":1,"a_b":2},"partial_args":null,"will_continue":null},"thought_signature":"c2ln_-8="}],"role":"model"},
-		"finish_reason":"STOP","index":null}],"prompt_feedback":null,"usage_metadata":{"prompt_token_count":7,"total_token_count":null},"model_version":"m","response_id":"r"}`))
-	require.NoError(t, err)
+		"finish_reason":"STOP","index":null}],"prompt_feedback":null,"usage_metadata":{"prompt_token_count":7,"total_token_count":null},"model_version":"m","response_id":"r"}`)))(t)
 	call := dialecttest.Call("gemini-call-0", "f", `{"aB":1,"a_b":2}`)
 	call.Signature = "c2ln_-8="
 	assert.Equal(t, tool.ChatResponse{
 		ID: "r", Model: "m", ToolCalls: []tool.Call{call}, FinishReason: tool.FinishToolCalls, Usage: tool.ChatUsage{PromptTokens: 7, TotalTokens: 7},
 	}, response)
-	_, err = New().Response([]byte(`{"candidates":[{"finishReason":"STOP","finish_reason":"SAFETY"}]}`))
+	_, err := New().Response([]byte(`{"candidates":[{"finishReason":"STOP","finish_reason":"SAFETY"}]}`))
 	require.ErrorContains(t, err, "twice", "which of them is meant cannot be known")
 }
 

@@ -74,8 +74,7 @@ func TestAnswersOfClients(t *testing.T) {
 		{dialects.MCP, `{"jsonrpc":"2.0","id":"c","result":{"content":[{"type":"text","text":"a"},{"type":"image","data":"AQ==","mimeType":"image/png"},{"type":"resource_link","uri":"u:v","name":"n","description":"d"}]}}`,
 			success("a", png, tool.Content{Type: "link", URL: "u:v", Name: "n", Text: "d"})},
 	} {
-		d, err := known.ByName(c.dialect)
-		require.NoError(t, err)
+		d := noerr.Get(known.ByName(c.dialect))(t)
 		answers, err := d.Answers([]byte(c.document))
 		require.NoError(t, err, c.document)
 		assert.Equal(t, []tool.Answer{{CallID: "c", Result: c.want}}, answers.Outputs, c.document)
@@ -150,8 +149,7 @@ func TestWrongAnswersAreRefused(t *testing.T) {
 		{dialects.MCP, `[{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text"}]}}]`, "[0].result.content[0].text: is missing"},
 		{dialects.MCP, list(`{"jsonrpc":"2.0","id":1,"result":{}}`), "[4096]: is one answer too many"},
 	} {
-		d, err := known.ByName(c.dialect)
-		require.NoError(t, err)
+		d := noerr.Get(known.ByName(c.dialect))(t)
 		answers, err := d.Answers([]byte(c.document))
 		dialecttest.Refused(t, d, err, c.want)
 		assert.Empty(t, answers)

@@ -135,9 +135,8 @@ func TestEmptyInEveryDialect(t *testing.T) {
 // TestWhatCannotBeWrittenIsRefused: the element and its member are named.
 func TestWhatCannotBeWrittenIsRefused(t *testing.T) {
 	for name, member := range map[string]string{dialects.OpenAI: "id", dialects.Responses: "id", dialects.Anthropic: "id", dialects.Gemini: "function.name"} {
-		d, err := known.ByName(name)
-		require.NoError(t, err)
-		_, err = d.Results([]tool.Record{{Call: dialecttest.Call("a", "f", "")}, {}})
+		d := noerr.Get(known.ByName(name))(t)
+		_, err := d.Results([]tool.Record{{Call: dialecttest.Call("a", "f", "")}, {}})
 		require.ErrorContains(t, err, name+" results: [1]."+member+": is empty")
 		_, err = d.Calls([]tool.Call{dialecttest.Call("a", "f", ""), {}})
 		require.ErrorContains(t, err, name+" calls: [1]."+member+": is empty")
@@ -445,8 +444,7 @@ func TestRemarks(t *testing.T) {
 		{dialects.MCP, `[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"f"}},{"jsonrpc":"2.0","id":"1","method":"tools/call","params":{"name":"f"}}]`, nil},
 		{dialects.MCP, `[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"f"}},{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"f"}}]`, []string{same + "1 (2 calls)"}},
 	} {
-		d, err := known.ByName(c.name)
-		require.NoError(t, err)
+		d := noerr.Get(known.ByName(c.name))(t)
 		response, err := known.ReadIn(d, []byte(c.document))
 		require.NoError(t, err, c.document)
 		assert.ElementsMatch(t, c.want, response.Remarks, c.document)

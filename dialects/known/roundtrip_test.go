@@ -74,8 +74,7 @@ func TestCallsThatAreShownBackAreTheSame(t *testing.T) {
 					}
 					all = append(all, call)
 				}
-				written, err := d.Calls(all)
-				require.NoError(t, err)
+				written := noerr.Get(d.Calls(all))(t)
 				response, err := d.Response(fmt.Appendf(nil, responses[d.Name()], written))
 				require.NoError(t, err, "%s", written)
 				require.Equal(t, all, response.ToolCalls)
@@ -129,8 +128,7 @@ func (d dice) any() tool.Result {
 // answered returns what is read of the results that a dialect writes.
 func answered(t *testing.T, d dialects.Dialect, records []tool.Record) (string, []tool.Record) {
 	t.Helper()
-	written, err := d.Results(records)
-	require.NoError(t, err)
+	written := noerr.Get(d.Results(records))(t)
 	answers, err := d.Answers(written)
 	require.NoError(t, err, "%s", written)
 	require.Len(t, answers.Outputs, len(records))

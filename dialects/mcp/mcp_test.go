@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
@@ -121,8 +120,7 @@ func TestOfferedRefuses(t *testing.T) {
 
 // TestCallsAreRead: requests in, one by one, in a batch and streamed.
 func TestCallsAreRead(t *testing.T) {
-	response, err := mcp.New().Response(dialecttest.Fixture(t, "batch.json"))
-	require.NoError(t, err)
+	response := noerr.Get(mcp.New().Response(dialecttest.Fixture(t, "batch.json")))(t)
 	assert.Equal(t, tool.ChatResponse{FinishReason: tool.FinishToolCalls, ToolCalls: []tool.Call{
 		dialecttest.Call("7", "ledger_total", `{"account": "rent & heat", "limit": 12345678901234567890.50}`),
 		dialecttest.Call(`"7"`, "ledger.close", ""),
@@ -145,18 +143,17 @@ func TestCallsAreRead(t *testing.T) {
 
 	more := noerr.Get(stream.End())(t)
 	assert.Empty(t, more, "a second end adds nothing")
-	_, err = stream.Event("", []byte(`{}`))
+	_, err := stream.Event("", []byte(`{}`))
 	assert.EqualError(t, err, "mcp stream: continues after its end")
 }
 
 // TestABatchMayBeStreamed: the revision 2025-03-26 lets clients send several messages as one.
 func TestABatchMayBeStreamed(t *testing.T) {
-	stream, pieces, err := dialecttest.Feed(mcp.New(), dialecttest.Data(string(dialecttest.Fixture(t, "batch.json")), `[]`))
-	require.NoError(t, err)
+	stream, pieces := noerr.Get2(dialecttest.Feed(mcp.New(), dialecttest.Data(string(dialecttest.Fixture(t, "batch.json")), `[]`)))(t)
 	whole := noerr.Get(mcp.New().Response(dialecttest.Fixture(t, "batch.json")))(t)
 	assert.Equal(t, whole, stream.Response())
 	assert.Equal(t, whole.ToolCalls, dialecttest.Called(pieces))
-	_, err = mcp.New().Stream().Event("", []byte(`[{"jsonrpc":"2.0"},{}]`))
+	_, err := mcp.New().Stream().Event("", []byte(`[{"jsonrpc":"2.0"},{}]`))
 	assert.ErrorContains(t, err, "mcp stream: [1].jsonrpc: is not")
 }
 

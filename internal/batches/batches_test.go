@@ -220,8 +220,7 @@ func TestAFailedClaimCanBeTriedAgain(t *testing.T) {
 	require.NoError(t, Folder("").At(filepath.Join(dir, "batch.json")).Keep(batch))
 	for _, folder := range []Folder{Folder(filepath.Join(broken, "batches")), In(t.TempDir())} {
 		place := folder.At(filepath.Join(dir, "batch.json"))
-		_, err := place.Read()
-		require.NoError(t, err)
+		noerr.Get(place.Read())(t)
 		ok, err := place.Claim(t.Context(), "key.1", time.Time{})
 		assert.Equal(t, err == nil, ok)
 		assert.Equal(t, !strings.HasPrefix(string(folder), broken), ok)

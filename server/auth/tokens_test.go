@@ -54,8 +54,7 @@ func TestTokensStandForCallers(t *testing.T) {
 func TestAttackStolenFolder(t *testing.T) {
 	tokens, _ := empty(t)
 	text, made := created(t, tokens, reader)
-	content, err := os.ReadFile(filepath.Join(tokens.Dir(), fileOf(made.ID)))
-	require.NoError(t, err)
+	content := noerr.Get(os.ReadFile(filepath.Join(tokens.Dir(), fileOf(made.ID))))(t)
 	secret := text[strings.LastIndex(text, "_")+1:]
 	assert.NotContains(t, string(content), secret)
 	var s stored
@@ -64,7 +63,7 @@ func TestAttackStolenFolder(t *testing.T) {
 		_, err := tokens.Check(prefix + made.ID + "_" + guess)
 		require.ErrorIs(t, err, ErrUnknown)
 	}
-	_, err = tokens.Check(text) // the control
+	_, err := tokens.Check(text) // the control
 	require.NoError(t, err)
 	info := noerr.Get(os.Stat(tokens.Dir()))(t)
 	assert.Equal(t, os.FileMode(0o700), info.Mode().Perm())
@@ -79,10 +78,9 @@ func TestTokensEnd(t *testing.T) {
 		noerr.Get(tokens.Check(text))(t)
 	}
 	now.Pass(time.Minute - time.Millisecond)
-	_, err := tokens.Check(short)
-	require.NoError(t, err)
+	noerr.Get(tokens.Check(short))(t)
 	now.Pass(time.Millisecond) // less than a check is remembered for
-	_, err = tokens.Check(short)
+	_, err := tokens.Check(short)
 	require.ErrorIs(t, err, ErrExpired)
 
 	other := In(tokens.Dir())
@@ -216,11 +214,10 @@ func TestExist(t *testing.T) {
 	now.Pass(checkedFor)
 	assert.True(t, exist())
 	same := In(tokens.Dir())
-	found, err := same.Exist()
-	require.NoError(t, err)
+	found := noerr.Get(same.Exist())(t)
 	assert.False(t, found, "another process has never seen it")
 	require.NoError(t, os.Chmod(tokens.Dir(), 0o755)) //nolint:gosec // that is the fault
-	_, err = In(tokens.Dir()).Exist()
+	_, err := In(tokens.Dir()).Exist()
 	require.Error(t, err)
 	assert.NotErrorIs(t, err, ErrUnknown)
 }

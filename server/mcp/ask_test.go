@@ -183,8 +183,7 @@ func TestAttackAnswersToOtherQuestions(t *testing.T) {
 		assertCode(t, jsonrpc.CodeInvalidParams, err)
 		assert.Zero(t, ran.Load(), name)
 	}
-	again, err := try(mine, "wipe", "a", asked.RequestState, sdk.InputResponseMap{})
-	require.NoError(t, err)
+	again := noerr.Get(try(mine, "wipe", "a", asked.RequestState, sdk.InputResponseMap{}))(t)
 	require.True(t, again.NeedsInput(), "an answer is missing")
 
 	less := connectWeb("", &auth.Caller{ID: "1", Tenant: "acme", Scopes: []auth.Scope{auth.Call}})(t, w, byHand())

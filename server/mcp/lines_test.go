@@ -32,12 +32,11 @@ func (*sink) Close() error { return nil }
 // serve serves lines and returns what was written.
 func serve(t testing.TB, w *world, lines string) (string, error) {
 	t.Helper()
-	session, err := w.host.NewSession(executor.SessionOptions{})
-	require.NoError(t, err)
+	session := noerr.Get(w.host.NewSession(executor.SessionOptions{}))(t)
 	var out sink
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	err = w.server.ServeLines(ctx, session, nil, io.NopCloser(strings.NewReader(lines)), &out)
+	err := w.server.ServeLines(ctx, session, nil, io.NopCloser(strings.NewReader(lines)), &out)
 	require.NoError(t, ctx.Err(), "it must end with its input")
 	return out.String(), err
 }
@@ -62,15 +61,14 @@ func TestLinesAtTheEnd(t *testing.T) {
 // TestSilentReader: a client that does not read what it is sent cannot keep the server from ending.
 func TestSilentReader(t *testing.T) {
 	w := newWorld(t, mcp.Options{})
-	session, err := w.host.NewSession(executor.SessionOptions{})
-	require.NoError(t, err)
+	session := noerr.Get(w.host.NewSession(executor.SessionOptions{}))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	in, sent := io.Pipe()
 	read, out := io.Pipe()
 	served := make(chan error, 1)
 	go func() { served <- w.server.ServeLines(ctx, session, nil, in, out) }()
 	noerr.Get(io.WriteString(sent, hello))(t)
-	_, err = read.Read(make([]byte, 1)) // the rest of the answer is being written
+	_, err := read.Read(make([]byte, 1)) // the rest of the answer is being written
 	require.NoError(t, err)
 	cancel()
 	select {

@@ -196,10 +196,9 @@ func TestSessionsEnd(t *testing.T) {
 // TestSessionsInUseStay: what is used is not ended to make room, and one too many is refused.
 func TestSessionsInUseStay(t *testing.T) {
 	s := newWorld(t).sessions(t, Options{Most: 1, Idle: time.Nanosecond})
-	used, done, err := s.Get(t.Context(), auth.Caller{}, "used")
-	require.NoError(t, err)
+	used, done := noerr.Get2(s.Get(t.Context(), auth.Caller{}, "used"))(t)
 	s.now = func() time.Time { return time.Now().Add(time.Hour) }
-	_, _, err = s.Get(t.Context(), auth.Caller{}, "more")
+	_, _, err := s.Get(t.Context(), auth.Caller{}, "more")
 	require.ErrorIs(t, err, ErrTooMany)
 	assert.Same(t, used, get(t, s, auth.Caller{}, "used"))
 	done()

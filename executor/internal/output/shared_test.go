@@ -53,15 +53,14 @@ func TestAttackManyStores(t *testing.T) {
 // TestSharedBound: a store that keeps little loses nothing to one that keeps much, and evicted results do not count.
 func TestSharedBound(t *testing.T) {
 	shared := output.NewShared(1 << 20)
-	small, err := shared.NewStore(1 << 20)
-	require.NoError(t, err)
+	small := noerr.Get(shared.NewStore(1 << 20))(t)
 	require.True(t, small.Keep("a", "text"))
 	large := noerr.Get(shared.NewStore(2 << 20))(t)
 	assert.False(t, large.Keep("a", strings.Repeat("a", 3<<19)), "more than the bound of all")
 	for i := range 20 {
 		require.True(t, large.Keep(fmt.Sprint(i), strings.Repeat("a", 200<<10)))
 	}
-	_, err = large.Page("0", 0, 0)
+	_, err := large.Page("0", 0, 0)
 	require.ErrorIs(t, err, output.ErrUnknown)
 	assert.ErrorContains(t, err, "evicted")
 	noerr.Get(small.Page("a", 0, 0))(t)

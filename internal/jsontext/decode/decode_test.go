@@ -25,10 +25,9 @@ type values struct {
 
 func read(t *testing.T, text string) (values, error) {
 	t.Helper()
-	doc, err := jsontext.Parse(text, jsontext.Limits{})
-	require.NoError(t, err)
+	doc := noerr.Get(jsontext.Parse(text, jsontext.Limits{}))(t)
 	v := values{byName: map[string]string{}}
-	err = decode.Object(doc.Root(), decode.Members{
+	err := decode.Object(doc.Root(), decode.Members{
 		"text": decode.Text(&v.text), "yes": decode.Bool(&v.yes), "number": decode.Number(&v.number, 1.5), "integer": decode.Integer(&v.integer, 10),
 		"raw": decode.Raw(&v.raw), "document": decode.RawObject(&v.document), "list": decode.Texts(&v.list, 2),
 		"by_name": decode.Map(func(name string, value jsontext.Value) error {
