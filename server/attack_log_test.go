@@ -16,6 +16,7 @@ import (
 
 	"github.com/caisson-run/caisson/internal/tooltest"
 	"github.com/caisson-run/caisson/server/auth"
+	"github.com/caisson-run/caisson/server/internal/sampling"
 	"github.com/caisson-run/caisson/server/internal/standing"
 )
 
@@ -49,7 +50,7 @@ func TestAttackDamagedToken(t *testing.T) {
 					} else {
 						assert.Equal(t, map[int]int{test.status: 200}, statuses)
 					}
-					assert.Less(t, strings.Count(r.log.String(), "\n"), 3*refusalBurst)
+					assert.Less(t, strings.Count(r.log.String(), "\n"), 3*sampling.Burst)
 					assert.Contains(t, r.log.String(), test.logged)
 				})
 			}

@@ -28,6 +28,7 @@ import (
 	"github.com/caisson-run/caisson/internal/tooltest"
 	"github.com/caisson-run/caisson/server/auth"
 	"github.com/caisson-run/caisson/server/internal/problem"
+	"github.com/caisson-run/caisson/server/internal/sampling"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -518,7 +519,7 @@ func TestAttackFloodedLog(t *testing.T) {
 	r.do(t, "GET", "/echo", "", "Host", "evil.example")
 	assert.Equal(t, http.StatusOK, r.do(t, "GET", "/echo", "", "Authorization", "Bearer "+works).status, "the control")
 	log := r.log.String()
-	assert.Less(t, strings.Count(log, "request refused"), 2*refusalBurst)
+	assert.Less(t, strings.Count(log, "request refused"), 2*sampling.Burst)
 	assert.Contains(t, log, "why=\"the token was revoked\"")
 	assert.Contains(t, log, "token="+id)
 	assert.Contains(t, log, "host evil.example")
