@@ -109,10 +109,8 @@ func TestProblems(t *testing.T) {
 	assert.Equal(t, []string{"A", in("alike/tool.yaml"), in("two/a.tool.yaml")}, []string{alike.Name, alike.Dropped.File, alike.Kept.File})
 	assert.Contains(t, log.String(), "level=ERROR msg=\"not loaded\" err=")
 
-	_, err := caisson.Open(t.Context(), caisson.Options{Tools: []string{in("one"), in("nowhere")}, NoCache: true})
-	require.ErrorIs(t, err, registry.ErrSource, "which is a mistake of whoever named it")
-	_, err = caisson.Open(t.Context(), caisson.Options{Tools: []string{in("nameless"), in("one")}, NoCache: true})
-	require.ErrorIs(t, err, caisson.ErrTools, "no tool is left")
+	require.ErrorIs(t, noerr.Error(caisson.Open(t.Context(), caisson.Options{Tools: []string{in("one"), in("nowhere")}, NoCache: true})), registry.ErrSource, "which is a mistake of whoever named it")
+	require.ErrorIs(t, noerr.Error(caisson.Open(t.Context(), caisson.Options{Tools: []string{in("nameless"), in("one")}, NoCache: true})), caisson.ErrTools, "no tool is left")
 }
 
 func TestTheZeroOptionsOpenNothing(t *testing.T) {
@@ -198,8 +196,7 @@ deny: [{env: HOME}]
 		}
 	}
 	assert.Equal(t, map[string][]string{"greet": {"LANG"}, "mine": {"LANG"}}, effective, "a policy takes away what another one gives")
-	_, err := host.NewSession(executor.SessionOptions{Context: map[string]string{"region": "south"}})
-	require.ErrorIs(t, err, caisson.ErrContext)
+	require.ErrorIs(t, noerr.Error(host.NewSession(executor.SessionOptions{Context: map[string]string{"region": "south"}})), caisson.ErrContext)
 }
 
 // TestFixedContext: values fixed by the policy are filled in, and cannot be set differently.
@@ -247,8 +244,7 @@ func TestRecordsAreKept(t *testing.T) {
 	assert.True(t, filepath.IsAbs(entry.Manifest))
 	require.NoError(t, host.CloseRecords())
 	require.NoError(t, host.CloseRecords())
-	_, err := host.Execute(t.Context(), greet)
-	require.NoError(t, err, "calls run although their records are not kept")
+	require.NoError(t, noerr.Error(host.Execute(t.Context(), greet)), "calls run although their records are not kept")
 	assert.Len(t, told.ids, 2)
 }
 
@@ -397,12 +393,10 @@ func TestStreamEnds(t *testing.T) {
 	assert.Equal(t, 1, shown)
 	refused := greet
 	refused.Parallel = -1
-	_, err := host.Stream(t.Context(), refused, func(tool.Event) bool { return true })
-	require.ErrorIs(t, err, executor.ErrInvalidBatch)
+	require.ErrorIs(t, noerr.Error(host.Stream(t.Context(), refused, func(tool.Event) bool { return true })), executor.ErrInvalidBatch)
 	refused = greet
 	refused.Stream = noerr.Get(executor.NewStream(executor.StreamOptions{}))(t)
-	_, err = host.Stream(t.Context(), refused, func(tool.Event) bool { return true })
-	require.ErrorIs(t, err, caisson.ErrInvalidOptions)
+	require.ErrorIs(t, noerr.Error(host.Stream(t.Context(), refused, func(tool.Event) bool { return true })), caisson.ErrInvalidOptions)
 }
 
 // TestDefaultCacheThatCannotBeUsed: without a usable folder for compiled code there is no cache, and the
@@ -423,11 +417,9 @@ func TestDefaultCacheThatCannotBeUsed(t *testing.T) {
 	assert.Equal(t, 1, strings.Count(log.String(), "modules are compiled each time"))
 
 	options.Runtime.CacheDir = filepath.Join(file, "cache")
-	_, err := caisson.Open(t.Context(), options)
-	require.ErrorIs(t, err, caisson.ErrRuntime)
+	require.ErrorIs(t, noerr.Error(caisson.Open(t.Context(), options)), caisson.ErrRuntime)
 	options.Runtime.CacheDir, options.Runtime.FillCache = "", true
-	_, err = caisson.Open(t.Context(), options)
-	require.ErrorIs(t, err, caisson.ErrRuntime)
+	require.ErrorIs(t, noerr.Error(caisson.Open(t.Context(), options)), caisson.ErrRuntime)
 }
 
 // BenchmarkNewSession measures the check that no tool may write to the cache.

@@ -186,8 +186,7 @@ func TestAttackForgedIndex(t *testing.T) {
 	require.ErrorIs(t, entry.Manifest.Confirm(), manifests.ErrIndex)
 	report := noerr.Get(host.Execute(t.Context(), executor.Batch{Calls: []tool.Call{{ID: "1", Function: tool.Function{Name: "forged", Arguments: "{}"}}}}))(t)
 	require.Equal(t, tool.Internal, report.Records[0].Result.Kind)
-	_, err := entry.Tool.Invoke(t.Context(), tool.Invocation{Tool: "forged"})
-	require.ErrorIs(t, err, manifests.ErrIndex)
+	require.ErrorIs(t, noerr.Error(entry.Tool.Invoke(t.Context(), tool.Invocation{Tool: "forged"})), manifests.ErrIndex)
 }
 
 // TestOpenConfirmsWhatIsCalled: if the index is wrong about a tool that will be called, no manifest is taken from it.

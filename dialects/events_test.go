@@ -129,8 +129,7 @@ func TestEventsAreBounded(t *testing.T) {
 	events := noerr.Get(read(strings.NewReader("data:" + largest + "\r\n\r\n")))(t)
 	require.Len(t, events, 1)
 	assert.Len(t, events[0].Data, len(largest))
-	_, err := read(strings.NewReader("data:x" + largest + "\n\n"))
-	require.Error(t, err)
+	require.Error(t, noerr.Error(read(strings.NewReader("data:x"+largest+"\n\n"))))
 }
 
 // TestEventsInLittlePieces: a long line that comes byte by byte costs time in proportion to

@@ -102,8 +102,7 @@ func TestSubscriptionWaits(t *testing.T) {
 		subscription := subscribe(t, e, executor.SubscribeOptions{})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, _, err := subscription.Next(ctx)
-		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, noerr.Error2(subscription.Next(ctx)), context.DeadlineExceeded)
 		var group sync.WaitGroup
 		group.Go(func() {
 			event, _, err := subscription.Next(t.Context())
@@ -117,8 +116,7 @@ func TestSubscriptionWaits(t *testing.T) {
 			noerr.Get2(subscription.Next(t.Context()))(t)
 		}
 		group.Go(func() {
-			_, _, err := subscription.Next(t.Context())
-			assert.ErrorIs(t, err, executor.ErrUnsubscribed)
+			assert.ErrorIs(t, noerr.Error2(subscription.Next(t.Context())), executor.ErrUnsubscribed)
 		})
 		synctest.Wait()
 		subscription.Close()
@@ -186,8 +184,7 @@ func TestSubscribersGetEvents(t *testing.T) {
 	for i := range 8 {
 		sessions.Go(func() {
 			for j := range 10 {
-				_, err := e.Execute(t.Context(), executor.Batch{Calls: []tool.Call{newCall("1", "echo", fmt.Sprintf(`{"n":%d}`, i*10+j))}})
-				assert.NoError(t, err)
+				assert.NoError(t, noerr.Error(e.Execute(t.Context(), executor.Batch{Calls: []tool.Call{newCall("1", "echo", fmt.Sprintf(`{"n":%d}`, i*10+j))}})))
 			}
 		})
 	}

@@ -70,8 +70,7 @@ func TestResumeInTime(t *testing.T) {
 	require.Len(t, report.Pending, 2)
 	ended, end := context.WithCancel(t.Context())
 	end()
-	_, err := e.Resume(ended, answered(session, *report.State))
-	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, noerr.Error(e.Resume(ended, answered(session, *report.State))), context.Canceled)
 	done := noerr.Get(e.Resume(ctx, answered(session, *report.State)))(t)
 	assertCompleted(t, done)
 	assert.Equal(t, "done shell", done.Records[0].Result.Output)
@@ -445,8 +444,7 @@ func TestReplacedMeanwhile(t *testing.T) {
 
 // TestPauseOptions: what a pause cannot be is refused.
 func TestPauseOptions(t *testing.T) {
-	_, err := executor.New(newRegistry(t), executor.Options{Pause: executor.Pause{Expire: -1}})
-	require.ErrorIs(t, err, executor.ErrInvalidOptions)
+	require.ErrorIs(t, noerr.Error(executor.New(newRegistry(t), executor.Options{Pause: executor.Pause{Expire: -1}})), executor.ErrInvalidOptions)
 	synctest.Test(t, func(t *testing.T) {
 		e := newExecutor(t, executor.Options{}, newClient(t, "shell", nil))
 		report := paused(t, e, nil, newCall("1", "shell", ""))

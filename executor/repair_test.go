@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -154,8 +155,7 @@ func TestRepairDoesNotForge(t *testing.T) {
 			assert.Contains(t, []tool.Kind{tool.Denied, tool.InvalidArguments}, record.Result.Kind)
 			continue
 		}
-		var got map[string]json.RawMessage
-		require.NoError(t, json.Unmarshal([]byte(record.Result.Output), &got))
+		got := noerr.Decode[map[string]json.RawMessage](t, []byte(record.Result.Output))
 		assert.Equal(t, `"mine"`, string(got["project_id"]), arguments)
 		assert.NotContains(t, got, "Project_ID", arguments)
 	}
@@ -174,8 +174,7 @@ func TestNoRepair(t *testing.T) {
 		assert.Equal(t, tool.InvalidArguments, record.Result.Kind)
 		assert.Empty(t, record.Repairs)
 	}
-	_, err := executor.New(registry.New(), executor.Options{NoRepair: true, TolerantJSON: true})
-	require.ErrorIs(t, err, executor.ErrInvalidOptions)
+	require.ErrorIs(t, noerr.Error(executor.New(registry.New(), executor.Options{NoRepair: true, TolerantJSON: true})), executor.ErrInvalidOptions)
 }
 
 // TestAlmostJSONIsAnOption: it is refused unless it is asked for.

@@ -76,8 +76,7 @@ func TestStateRoundTrip(t *testing.T) {
 
 func memberOf(t *testing.T, document []byte, name string) json.RawMessage {
 	t.Helper()
-	var members map[string]json.RawMessage
-	require.NoError(t, json.Unmarshal(document, &members))
+	members := noerr.Decode[map[string]json.RawMessage](t, document)
 	return members[name]
 }
 
@@ -120,8 +119,7 @@ func TestHostileStates(t *testing.T) {
 	}
 	// edit changes the document that it is given, and each of its calls.
 	edit := func(change func(document map[string]any, calls []map[string]any)) string {
-		var document map[string]any
-		require.NoError(t, json.Unmarshal(text, &document))
+		document := noerr.Decode[map[string]any](t, text)
 		var calls []map[string]any
 		for _, c := range document["calls"].([]any) {
 			calls = append(calls, c.(map[string]any))
@@ -362,7 +360,6 @@ func TestRulesOfAToolAreStorable(t *testing.T) {
 	}, record.Denials)
 	assert.Equal(t, `{`, string(given[0].Allow.Grant))
 	wire := jsonOf(t, record)
-	var back tool.Record
-	require.NoError(t, json.Unmarshal(wire, &back))
+	back := noerr.Decode[tool.Record](t, wire)
 	assert.Equal(t, record.Denials, back.Denials)
 }

@@ -72,8 +72,7 @@ func TestEmptyListsAreLists(t *testing.T) {
 	wire := noerr.Get(json.Marshal(Record{}))(t)
 	assert.NotContains(t, strings.Replace(string(wire), `"fuel":null`, "", 1), "null")
 
-	var read ChatResponse
-	require.NoError(t, json.Unmarshal([]byte(`{"tool_calls":null}`), &read))
+	read := noerr.Decode[ChatResponse](t, []byte(`{"tool_calls":null}`))
 	wire = noerr.Get(json.Marshal(read))(t)
 	assert.Contains(t, string(wire), `"tool_calls":[]`)
 }
@@ -93,8 +92,7 @@ func TestNoListIsNull(t *testing.T) {
 		name, _, _ := strings.Cut(kind.Name(), "[") // of a generic type
 		known[name] = true
 		text := noerr.Get(json.Marshal(reflect.Zero(kind).Interface()))(t)
-		var read any
-		require.NoError(t, json.Unmarshal(text, &read))
+		read := noerr.Decode[any](t, text)
 		nulls = append(nulls, nullsIn(kind.Name(), read)...)
 	}
 	sort.Strings(nulls)

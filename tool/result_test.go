@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/internal/noerr"
 )
@@ -31,8 +30,7 @@ func TestRecordOnTheWire(t *testing.T) {
 	wire = noerr.Get(json.Marshal(record))(t)
 	assert.Contains(t, string(wire), `"wall_ns":380000,"host_calls":0,"queue_ns":2000000,"compile_ns":3000000},`)
 
-	var back Record
-	require.NoError(t, json.Unmarshal(wire, &back))
+	back := noerr.Decode[Record](t, wire)
 	record.Repairs, record.Denials, record.HostCalls = []Repair{}, []Denial{}, []HostCall{}
 	assert.Equal(t, record, back)
 	assert.Error(t, json.Unmarshal([]byte(`{"result":"{"}`), &back))
@@ -45,8 +43,7 @@ func TestFailedRecordCarriesErrorAndKind(t *testing.T) {
 	}))(t)
 	assert.Contains(t, string(wire), `"result":"{\"success\":false,\"error\":\"no\",\"kind\":\"denied\"}","success":false`)
 	assert.Contains(t, string(wire), `"denials":[{"permission":"files","value":"/etc/passwd","rule":"no grant","allow":{"manifest":null,"grant":{"tools":["a"],"env":{"LANG":null}}}}]`)
-	var back Record
-	require.NoError(t, json.Unmarshal(wire, &back))
+	back := noerr.Decode[Record](t, wire)
 	assert.Equal(t, Allow{Grant: json.RawMessage(`{"tools":["a"],"env":{"LANG":null}}`)}, back.Denials[0].Allow)
 	assert.Error(t, json.Unmarshal([]byte(`"no"`), &back.Denials[0].Allow))
 }

@@ -152,8 +152,7 @@ func TestStoredEmptyListsAreLists(t *testing.T) {
 }
 
 func TestInvalidDataIsNotStored(t *testing.T) {
-	_, err := Result{Data: json.RawMessage(`{`)}.Value()
-	assert.ErrorContains(t, err, "storing a tool.Result")
+	assert.ErrorContains(t, noerr.Error(Result{Data: json.RawMessage(`{`)}.Value()), "storing a tool.Result")
 }
 
 // FuzzScan: whatever a column holds is refused, or read, stored and read again as the same.

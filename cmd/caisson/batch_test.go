@@ -192,8 +192,7 @@ func TestOutputsAreReadInEveryDialect(t *testing.T) {
 			assert.Equal(t, "call_1", answers.Outputs[0].CallID)
 			assert.Equal(t, "The red one", answers.Outputs[0].Result.Output, "%s within %s", written.Name(), nameOf(dialect))
 			if dialect != nil && dialect.Name() != written.Name() {
-				_, err := readAnswers(document, dialect, true)
-				assert.Error(t, err, "%s as %s", written.Name(), nameOf(dialect))
+				assert.Error(t, noerr.Error(readAnswers(document, dialect, true)), "%s as %s", written.Name(), nameOf(dialect))
 			}
 		}
 	}
@@ -336,8 +335,7 @@ func TestDecisionsNameOneCall(t *testing.T) {
 	approvals := noerr.Get(o.decisions(pending))(t)
 	assert.Equal(t, []tool.Approval{{CallID: "0001", Reason: "a=b"}, {CallID: "0002"}}, approvals)
 	o = batchOptions{refuse: []string{"twin"}}
-	_, err = o.decisions(pending)
-	require.ErrorContains(t, err, "this can mean several paused calls: 0002, 0003; begin with one of these ids")
+	require.ErrorContains(t, noerr.Error(o.decisions(pending)), "this can mean several paused calls: 0002, 0003; begin with one of these ids")
 
 	pending = []tool.Action{approval("0001", "a"), approval("0002", "a=b"), {Type: tool.NeedsOutput, CallID: "0003", Tool: "ask_user", Call: tool.Call{ID: "c"}}, approval("0004", "c=d")}
 	for text, want := range map[string]tool.Approval{
@@ -349,8 +347,7 @@ func TestDecisionsNameOneCall(t *testing.T) {
 		assert.Equal(t, []tool.Approval{want}, approvals, text)
 	}
 	for text, want := range map[string]string{"a=b": "0001, 0002", "a=b=why": "0001, 0002", "c=why": "needs an output", "c": "needs an output"} {
-		_, err := (&batchOptions{refuse: []string{text}}).decisions(pending)
-		require.ErrorContains(t, err, want, text)
+		require.ErrorContains(t, noerr.Error((&batchOptions{refuse: []string{text}}).decisions(pending)), want, text)
 	}
 	_, err = (&batchOptions{refuse: []string{"x", "x"}, approve: []string{"y"}}).decisions(pending)
 	var told *failure
@@ -371,8 +368,7 @@ func TestNothingRunsWhoseResultCannotBeWritten(t *testing.T) {
 // another form.
 func TestLongResponsesAreRefused(t *testing.T) {
 	document := []byte(`{"choices":[{"index":0,"message":{"tool_calls":[{"id":"a","function":{"name":"probe","arguments":"{}"}}]}}]}` + strings.Repeat(" ", dialects.MaxDocument))
-	_, _, err := new(batchOptions).readCalls(document)
-	require.EqualError(t, err, "the input has 8388716 bytes, and a response may have 8388608")
+	require.EqualError(t, noerr.Error2(new(batchOptions).readCalls(document)), "the input has 8388716 bytes, and a response may have 8388608")
 	calls, dialect := noerr.Get2((&batchOptions{dialect: noDialect}).readCalls(document))(t)
 	assert.Nil(t, dialect)
 	assert.Len(t, calls, 1)

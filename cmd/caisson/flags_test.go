@@ -125,6 +125,5 @@ func TestExecutorOptions(t *testing.T) {
 		assert.Equal(t, o.noReuse, made.Reuse.Scope == executor.ReuseNone, name)
 		assert.Equal(t, o.parallel, made.Limits.PerTool, "%s: as many at a time as the flag says, also of one tool", name)
 	}
-	_, err := (&options{noRepair: true, tolerantJSON: true}).executorOptions(hint)
-	assert.EqualError(t, err, "--no-repair and --tolerant-json cannot be used together")
+	assert.EqualError(t, noerr.Error((&options{noRepair: true, tolerantJSON: true}).executorOptions(hint)), "--no-repair and --tolerant-json cannot be used together")
 }

@@ -119,8 +119,7 @@ func TestAttackInvisibleJSON(t *testing.T) {
 		printed := noerr.Get(encoded(value))(t)
 		require.True(t, json.Valid(printed))
 		require.False(t, bytes.ContainsFunc(printed, tool.Deceives), "%U in %s", r, printed)
-		var read map[string]any
-		require.NoError(t, json.Unmarshal(printed, &read))
+		read := noerr.Decode[map[string]any](t, printed)
 		require.Equal(t, map[string]any{text: []any{text, map[string]any{"nested": whole}}}, read)
 		careless := noerr.Get(json.Marshal(text))(t)
 		if bytes.ContainsRune(careless, r) {
@@ -184,7 +183,6 @@ func TestLostRecordsAreOneLine(t *testing.T) {
 	environment{stderr: &stderr}.printLost([]tool.Record{record})
 	assert.Equal(t, 1, bytes.Count(stderr.Bytes(), []byte("\n")))
 	assert.NotContains(t, stderr.String(), "\u202e")
-	var read tool.Record
-	require.NoError(t, json.Unmarshal(bytes.TrimPrefix(stderr.Bytes(), []byte("caisson: record: ")), &read))
+	read := noerr.Decode[tool.Record](t, bytes.TrimPrefix(stderr.Bytes(), []byte("caisson: record: ")))
 	assert.Equal(t, record.Result.Output, read.Result.Output)
 }

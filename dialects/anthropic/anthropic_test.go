@@ -100,19 +100,15 @@ func TestOtherDocumentsAreRefused(t *testing.T) {
 func TestResponsesAreBounded(t *testing.T) {
 	block := `{"type":"tool_use","name":"f"}`
 	noerr.Get(New().Response([]byte(answer(strings.Repeat(block+",", limits.Calls-1)+block, ""))))(t)
-	_, err := New().Response([]byte(answer(strings.Repeat(block+",", limits.Calls)+block, "")))
-	require.ErrorContains(t, err, "more than 4096 calls")
+	require.ErrorContains(t, noerr.Error(New().Response([]byte(answer(strings.Repeat(block+",", limits.Calls)+block, "")))), "more than 4096 calls")
 	long := func(bytes int) string {
 		return answer(`{"type":"tool_use","name":"f","input":"`+strings.Repeat("x", bytes-2)+`"}`, "")
 	}
 	noerr.Get(New().Response([]byte(long(limits.Arguments))))(t)
-	_, err = New().Response([]byte(long(limits.Arguments + 1)))
-	require.ErrorContains(t, err, "content[0].input: has arguments of more than 1048576 bytes")
-	_, err = New().Response(make([]byte, dialects.MaxDocument+1))
-	require.ErrorContains(t, err, "more than 8388608")
+	require.ErrorContains(t, noerr.Error(New().Response([]byte(long(limits.Arguments+1)))), "content[0].input: has arguments of more than 1048576 bytes")
+	require.ErrorContains(t, noerr.Error(New().Response(make([]byte, dialects.MaxDocument+1))), "more than 8388608")
 	noerr.Get(New().Response([]byte(answer(strings.Repeat(`{"type":"x"},`, maxBlocks-1)+`{"type":"x"}`, ""))))(t)
-	_, err = New().Response([]byte(answer(strings.Repeat(`{"type":"x"},`, maxBlocks)+`{"type":"x"}`, "")))
-	require.ErrorContains(t, err, "content: has more than 16384 elements")
+	require.ErrorContains(t, noerr.Error(New().Response([]byte(answer(strings.Repeat(`{"type":"x"},`, maxBlocks)+`{"type":"x"}`, "")))), "content: has more than 16384 elements")
 }
 
 func record(id string, result tool.Result) tool.Record {

@@ -28,8 +28,7 @@ func TestBlocksThatAreNotOursAreReported(t *testing.T) {
 	var passed []tool.ProviderItem
 	for _, piece := range pieces {
 		if piece.ResponseType == tool.ResponseProviderItem {
-			var item tool.ProviderItem
-			require.NoError(t, json.Unmarshal(piece.Data, &item))
+			item := noerr.Decode[tool.ProviderItem](t, piece.Data)
 			passed = append(passed, item)
 		}
 	}
@@ -75,7 +74,6 @@ func TestDocumentsOfBlocks(t *testing.T) {
 		`{"type":"document","source":{"type":"content","content":[{"type":"document","source":{"type":"content","content":[]}}]}}`:           `source.content[0].type: is "document"; want "text" or "image"`,
 		`{"type":"document","source":{"type":"content","content":[{"type":"image","source":{"type":"content","content":[` + image + `]}}]}}`: `source.content[0].source.type: is "content"`,
 	} {
-		_, err := New().Answers(result(blocks))
-		require.ErrorContains(t, err, want)
+		require.ErrorContains(t, noerr.Error(New().Answers(result(blocks))), want)
 	}
 }

@@ -95,19 +95,15 @@ func TestResponsesAreBounded(t *testing.T) {
 	one := `{"functionCall":{"name":"f"}}`
 	many := func(count int) []byte { return []byte(reply("STOP", strings.Repeat(one+",", count-1)+one)) }
 	noerr.Get(New().Response(many(limits.Calls)))(t)
-	_, err := New().Response(many(limits.Calls + 1))
-	require.ErrorContains(t, err, "more than 4096 calls")
+	require.ErrorContains(t, noerr.Error(New().Response(many(limits.Calls+1))), "more than 4096 calls")
 	long := func(bytes int) []byte {
 		return []byte(reply("STOP", `{"functionCall":{"name":"f","args":"`+strings.Repeat("x", bytes-2)+`"}}`))
 	}
 	noerr.Get(New().Response(long(limits.Arguments)))(t)
-	_, err = New().Response(long(limits.Arguments + 1))
-	require.ErrorContains(t, err, "functionCall.args: has arguments of more than 1048576 bytes")
+	require.ErrorContains(t, noerr.Error(New().Response(long(limits.Arguments+1))), "functionCall.args: has arguments of more than 1048576 bytes")
 	noerr.Get(New().Response([]byte(reply("STOP", strings.Repeat("{},", maxParts-1)+"{}"))))(t)
-	_, err = New().Response([]byte(reply("STOP", strings.Repeat("{},", maxParts)+"{}")))
-	require.ErrorContains(t, err, "parts: has more than 65536 elements")
-	_, err = New().Response(make([]byte, dialects.MaxDocument+1))
-	require.ErrorContains(t, err, "more than 8388608")
+	require.ErrorContains(t, noerr.Error(New().Response([]byte(reply("STOP", strings.Repeat("{},", maxParts)+"{}")))), "parts: has more than 65536 elements")
+	require.ErrorContains(t, noerr.Error(New().Response(make([]byte, dialects.MaxDocument+1))), "more than 8388608")
 }
 
 func record(id string, result tool.Result) tool.Record {

@@ -49,8 +49,7 @@ func TestSnakeCaseIsReadAlike(t *testing.T) {
 	assert.Equal(t, tool.ChatResponse{
 		ID: "r", Model: "m", ToolCalls: []tool.Call{call}, FinishReason: tool.FinishToolCalls, Usage: tool.ChatUsage{PromptTokens: 7, TotalTokens: 7},
 	}, response)
-	_, err := New().Response([]byte(`{"candidates":[{"finishReason":"STOP","finish_reason":"SAFETY"}]}`))
-	require.ErrorContains(t, err, "twice", "which of them is meant cannot be known")
+	require.ErrorContains(t, noerr.Error(New().Response([]byte(`{"candidates":[{"finishReason":"STOP","finish_reason":"SAFETY"}]}`))), "twice", "which of them is meant cannot be known")
 }
 
 // TestPartialArgumentsInSnakeCase: a value of which the others are null is not null itself.
@@ -83,8 +82,7 @@ func TestAnswersInSnakeCase(t *testing.T) {
 		answers := noerr.Get(New().Answers([]byte(document)))(t)
 		assert.Equal(t, want, answers)
 	}
-	_, err := New().Answers([]byte(`{"function_response":{"name":"f","will_continue":true}}`))
-	require.ErrorContains(t, err, "there is more to come")
+	require.ErrorContains(t, noerr.Error(New().Answers([]byte(`{"function_response":{"name":"f","will_continue":true}}`))), "there is more to come")
 }
 
 // TestPartsThatAreNotOursAreReported: code that the provider runs, its other tools, and media.

@@ -32,12 +32,9 @@ func TestDialectsAreNamed(t *testing.T) {
 	assert.Equal(t, dialects.Names(), names)
 	_, ok := known.Detect([]byte(`{"hello":1}`))
 	assert.False(t, ok)
-	_, _, err := known.Read([]byte(`{"hello":1}`))
-	assert.EqualError(t, err, "response: the document is in none of the dialects openai, responses, anthropic, gemini, mcp")
-	_, _, err = known.Read([]byte(strings.Repeat(" ", dialects.MaxDocument) + `{"choices":[]}`))
-	assert.EqualError(t, err, "response: the document has 8388622 bytes, more than 8388608")
-	_, err = known.ByName("OpenAI\n")
-	assert.EqualError(t, err, `choice: there is no dialect "OpenAI�"; want one of openai, responses, anthropic, gemini, mcp`)
+	assert.EqualError(t, noerr.Error2(known.Read([]byte(`{"hello":1}`))), "response: the document is in none of the dialects openai, responses, anthropic, gemini, mcp")
+	assert.EqualError(t, noerr.Error2(known.Read([]byte(strings.Repeat(" ", dialects.MaxDocument)+`{"choices":[]}`))), "response: the document has 8388622 bytes, more than 8388608")
+	assert.EqualError(t, noerr.Error(known.ByName("OpenAI\n")), `choice: there is no dialect "OpenAI�"; want one of openai, responses, anthropic, gemini, mcp`)
 }
 
 // TestTranscriptsOfEveryDialect: what each provider sends, whole and streamed, is detected, and read as the same
@@ -136,10 +133,8 @@ func TestEmptyInEveryDialect(t *testing.T) {
 func TestWhatCannotBeWrittenIsRefused(t *testing.T) {
 	for name, member := range map[string]string{dialects.OpenAI: "id", dialects.Responses: "id", dialects.Anthropic: "id", dialects.Gemini: "function.name"} {
 		d := noerr.Get(known.ByName(name))(t)
-		_, err := d.Results([]tool.Record{{Call: dialecttest.Call("a", "f", "")}, {}})
-		require.ErrorContains(t, err, name+" results: [1]."+member+": is empty")
-		_, err = d.Calls([]tool.Call{dialecttest.Call("a", "f", ""), {}})
-		require.ErrorContains(t, err, name+" calls: [1]."+member+": is empty")
+		require.ErrorContains(t, noerr.Error(d.Results([]tool.Record{{Call: dialecttest.Call("a", "f", "")}, {}})), name+" results: [1]."+member+": is empty")
+		require.ErrorContains(t, noerr.Error(d.Calls([]tool.Call{dialecttest.Call("a", "f", ""), {}})), name+" calls: [1]."+member+": is empty")
 	}
 	for _, d := range known.Dialects() {
 		for _, schema := range []string{`[1]`, `{`, `5`} {
@@ -180,8 +175,7 @@ func TestEveryResultHasItsRequest(t *testing.T) {
 	for _, d := range known.Dialects() {
 		t.Run(d.Name(), func(t *testing.T) {
 			written := noerr.Get(d.Results(records))(t)
-			var answers []json.RawMessage
-			require.NoError(t, json.Unmarshal(written, &answers))
+			answers := noerr.Decode[[]json.RawMessage](t, written)
 			require.Len(t, answers, len(records))
 			for i, record := range records {
 				assert.Contains(t, string(answers[i]), `"`+record.ID+`"`)
@@ -398,8 +392,7 @@ func TestNumbersAreReadByValue(t *testing.T) {
 		`{"choices":[{"index":1e300,"message":{}}]}`:     "openai response: choices[0].index: is a JSON number 1e300; want an integer",
 		`{"candidates":[{"index":[],"finishReason":1}]}`: "gemini response: candidates[0].index: is a JSON array; want an integer",
 	} {
-		_, _, err := known.Read([]byte(document))
-		assert.EqualError(t, err, want)
+		assert.EqualError(t, noerr.Error2(known.Read([]byte(document))), want)
 	}
 }
 

@@ -91,10 +91,8 @@ func TestDefinitionsAreJudged(t *testing.T) {
 	written, found := dialecttest.Offered(t, mcp.New(), true, definitions...)
 	assert.Equal(t, `[{"name":"a/b","inputSchema":{"anyOf":[{"required":["x"]}],"$ref":"#/$defs/x"}},{"name":"none","description":"<d>","inputSchema":{"type":"object","properties":{}}},{"name":"none","inputSchema":{"type":"object","properties":{}}}]`, written)
 	assert.Equal(t, "a/b weakened name\na/b refused type type\na/b refused properties properties\nnone refused name", found)
-	_, _, err := mcp.New().Definitions([]tool.Definition{{Name: "a"}, {Name: "b", Parameters: json.RawMessage(`[]`)}}, dialects.DefinitionOptions{})
-	assert.EqualError(t, err, "mcp definitions: [1].parameters: a tool's schema must be a JSON object")
-	_, _, err = mcp.New().Definitions([]tool.Definition{{Name: "a", Result: json.RawMessage(`{`)}}, dialects.DefinitionOptions{})
-	assert.EqualError(t, err, "mcp definitions: [0].result: is not JSON")
+	assert.EqualError(t, noerr.Error2(mcp.New().Definitions([]tool.Definition{{Name: "a"}, {Name: "b", Parameters: json.RawMessage(`[]`)}}, dialects.DefinitionOptions{})), "mcp definitions: [1].parameters: a tool's schema must be a JSON object")
+	assert.EqualError(t, noerr.Error2(mcp.New().Definitions([]tool.Definition{{Name: "a", Result: json.RawMessage(`{`)}}, dialects.DefinitionOptions{})), "mcp definitions: [0].result: is not JSON")
 	offered, findings := noerr.Get2(mcp.New().Definitions(nil, dialects.DefinitionOptions{}))(t)
 	assert.Equal(t, "[]", string(offered))
 	assert.NotNil(t, findings)
@@ -143,8 +141,7 @@ func TestCallsAreRead(t *testing.T) {
 
 	more := noerr.Get(stream.End())(t)
 	assert.Empty(t, more, "a second end adds nothing")
-	_, err := stream.Event("", []byte(`{}`))
-	assert.EqualError(t, err, "mcp stream: continues after its end")
+	assert.EqualError(t, noerr.Error(stream.Event("", []byte(`{}`))), "mcp stream: continues after its end")
 }
 
 // TestABatchMayBeStreamed: the revision 2025-03-26 lets clients send several messages as one.
@@ -153,8 +150,7 @@ func TestABatchMayBeStreamed(t *testing.T) {
 	whole := noerr.Get(mcp.New().Response(dialecttest.Fixture(t, "batch.json")))(t)
 	assert.Equal(t, whole, stream.Response())
 	assert.Equal(t, whole.ToolCalls, dialecttest.Called(pieces))
-	_, err := mcp.New().Stream().Event("", []byte(`[{"jsonrpc":"2.0"},{}]`))
-	assert.ErrorContains(t, err, "mcp stream: [1].jsonrpc: is not")
+	assert.ErrorContains(t, noerr.Error(mcp.New().Stream().Event("", []byte(`[{"jsonrpc":"2.0"},{}]`))), "mcp stream: [1].jsonrpc: is not")
 }
 
 // TestMessagesOnLines: the stdio transport has one message on each line. What calls no tool does not keep the calls
@@ -212,8 +208,7 @@ func TestBrokenMessagesAreRefused(t *testing.T) {
 
 	stream, _, err := dialecttest.Feed(mcp.New(), dialecttest.Data(request(``)))
 	dialecttest.Broken(t, mcp.New(), stream, err, "mcp stream: params.name: is missing")
-	_, _, err = dialecttest.Until(mcp.New(), func(int) string { return strings.Repeat(" ", 1<<20) })
-	assert.ErrorContains(t, err, "has more than 8388608 bytes")
+	assert.ErrorContains(t, noerr.Error2(dialecttest.Until(mcp.New(), func(int) string { return strings.Repeat(" ", 1<<20) })), "has more than 8388608 bytes")
 	_, calls, err := dialecttest.Until(mcp.New(), func(int) string { return request(`,"params":{"name":"a"}`) })
 	assert.ErrorContains(t, err, "is one call too many; a batch may have 4096")
 	assert.Equal(t, limits.Calls, calls)

@@ -65,8 +65,7 @@ func TestResults(t *testing.T) {
 			assert.Equal(t, `[{"jsonrpc":"2.0","id":1,`+want+`}]`, string(written))
 		})
 	}
-	_, err := mcp.New().Results([]tool.Record{{}, {Result: tool.Result{Success: true, Data: json.RawMessage(`{`)}}})
-	assert.EqualError(t, err, "mcp results: [1].result.data: is not JSON")
+	assert.EqualError(t, noerr.Error(mcp.New().Results([]tool.Record{{}, {Result: tool.Result{Success: true, Data: json.RawMessage(`{`)}}})), "mcp results: [1].result.data: is not JSON")
 }
 
 func TestAnswers(t *testing.T) {

@@ -55,8 +55,7 @@ func TestCustomTools(t *testing.T) {
 	require.Len(t, findings, 1)
 	assert.Equal(t, dialects.Refused, findings[0].Severity)
 	for _, format := range []string{`{`, `5`, `{"type":7}`} {
-		_, _, err := New().Definitions([]tool.Definition{{Name: "f"}, {Name: "g", Type: tool.CustomCall, Format: json.RawMessage(format)}}, dialects.DefinitionOptions{})
-		require.ErrorContains(t, err, "openai definitions: [1].format", format)
+		require.ErrorContains(t, noerr.Error2(New().Definitions([]tool.Definition{{Name: "f"}, {Name: "g", Type: tool.CustomCall, Format: json.RawMessage(format)}}, dialects.DefinitionOptions{})), "openai definitions: [1].format", format)
 	}
 }
 

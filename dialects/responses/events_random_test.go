@@ -339,8 +339,7 @@ func renumbered(t testing.TB, events []dialects.Event) []dialects.Event {
 	t.Helper()
 	var out []dialects.Event
 	for i, event := range events {
-		var body map[string]json.RawMessage
-		require.NoError(t, json.Unmarshal(event.Data, &body))
+		body := noerr.Decode[map[string]json.RawMessage](t, event.Data)
 		body["sequence_number"] = json.RawMessage(fmt.Sprint(i))
 		data := noerr.Get(json.Marshal(body))(t)
 		out = append(out, dialects.Event{Name: event.Name, Data: data})

@@ -41,8 +41,7 @@ func TestItemsThatAreNotOursAreReported(t *testing.T) {
 		assert.Equal(t, whole, stream.Response())
 		require.Len(t, pieces, 2)
 		assert.Equal(t, tool.ResponseProviderItem, pieces[0].ResponseType)
-		var passed tool.ProviderItem
-		require.NoError(t, json.Unmarshal(pieces[0].Data, &passed))
+		passed := noerr.Decode[tool.ProviderItem](t, pieces[0].Data)
 		assert.Equal(t, want, passed)
 	}
 }
@@ -84,8 +83,7 @@ func TestWhatComesWithACallGoesBack(t *testing.T) {
 	var records []tool.Record
 	for _, call := range response.ToolCalls {
 		stored := noerr.Get(json.Marshal(tool.Record{Call: call, Result: tool.Result{Success: true, Output: "ok"}}))(t)
-		var record tool.Record
-		require.NoError(t, json.Unmarshal(stored, &record))
+		record := noerr.Decode[tool.Record](t, stored)
 		records = append(records, record)
 	}
 	assert.Equal(t, `[{"type":"function_call","call_id":"a","name":"f","arguments":"{}",`+with+`,"async":true},`+
@@ -111,7 +109,6 @@ func TestAReferenceIsNoAnswer(t *testing.T) {
 	require.Len(t, answers.Outputs, 1)
 	assert.Equal(t, "a", answers.Outputs[0].CallID)
 	for _, untyped := range []string{`[{"id":"a","output":"x"}]`, `[{"id":"a","call_id":"b"}]`, `[{"id":null}]`} {
-		_, err := New().Answers([]byte(untyped))
-		require.ErrorContains(t, err, "type: is missing")
+		require.ErrorContains(t, noerr.Error(New().Answers([]byte(untyped))), "type: is missing")
 	}
 }

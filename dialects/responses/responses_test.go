@@ -256,8 +256,7 @@ func TestDefinitionsOfTheClientsTools(t *testing.T) {
 		{"type":"local_shell"},{"type":"custom","name":"patch","format":{"type":"grammar","syntax":"ebnf","definition":"x"}}]`, written)
 	assert.Equal(t, "terminal weakened name adapted\nlocal_shell weakened description\npatch refused format", found)
 
-	_, _, err := New().Definitions([]tool.Definition{{Name: "a", Type: tool.CustomCall, Format: json.RawMessage(`{`)}}, dialects.DefinitionOptions{})
-	require.ErrorContains(t, err, "responses definitions: [0].format: is not JSON")
+	require.ErrorContains(t, noerr.Error2(New().Definitions([]tool.Definition{{Name: "a", Type: tool.CustomCall, Format: json.RawMessage(`{`)}}, dialects.DefinitionOptions{})), "responses definitions: [0].format: is not JSON")
 	_, found = dialecttest.Offered(t, New(), false, tool.Definition{Name: "a", Type: tool.CustomCall}, tool.Definition{Name: "a"})
 	assert.Equal(t, "a refused name", found, "a name stands for one tool of any type")
 }
@@ -278,8 +277,7 @@ func TestActionsAreArguments(t *testing.T) {
 			assert.Contains(t, string(shown), `"action":`+test.back)
 		})
 	}
-	_, err := New().Response(answer("completed", `{"type":"local_shell_call","call_id":"a","action":"ls"}`))
-	require.ErrorContains(t, err, "responses response: output[0].action: is not a JSON object")
+	require.ErrorContains(t, noerr.Error(New().Response(answer("completed", `{"type":"local_shell_call","call_id":"a","action":"ls"}`))), "responses response: output[0].action: is not a JSON object")
 	shown := noerr.Get(New().Calls([]tool.Call{shell("a", "rm -r /")}))(t)
 	assert.Contains(t, string(shown), `"action":{"INVALID_JSON":"rm -r /"}`)
 }

@@ -43,8 +43,7 @@ func keep(t *testing.T, f Folder, b Batch) *Place {
 // claim reads the batch at a place and claims it.
 func claim(t *testing.T, place *Place) bool {
 	t.Helper()
-	_, err := place.Read()
-	assert.NoError(t, err)
+	assert.NoError(t, noerr.Error(place.Read()))
 	ok, err := place.Claim(t.Context(), "key.1", time.Time{})
 	assert.NoError(t, err)
 	return ok
@@ -72,8 +71,7 @@ func TestABatchIsKeptUntilItHasEnded(t *testing.T) {
 		assert.Equal(t, kept.Path(), place.Path())
 	}
 	for _, id := range []string{"", "0", batch.State.ID()[:7], "ffffffff", "../../../etc/passwd", batch.State.ID() + "0"} {
-		_, err := folder.Find(id)
-		assert.ErrorIs(t, err, ErrNotFound, id)
+		assert.ErrorIs(t, noerr.Error(folder.Find(id)), ErrNotFound, id)
 	}
 	_, err = folder.New("../elsewhere")
 	require.Error(t, err)
@@ -100,8 +98,7 @@ func TestNobodyElseReachesBatches(t *testing.T) {
 		assert.Equal(t, mode, info.Mode().Perm(), path)
 	}
 	require.NoError(t, os.Chmod(string(folder), 0o755)) //nolint:gosec // that is the attack
-	_, err := folder.Find(batch.State.ID())
-	require.ErrorContains(t, err, "must be accessible only to this user")
+	require.ErrorContains(t, noerr.Error(folder.Find(batch.State.ID())), "must be accessible only to this user")
 	require.ErrorContains(t, folder.Check(), "must be accessible only to this user")
 }
 
@@ -295,8 +292,7 @@ func TestDamagedFilesAreRefused(t *testing.T) {
 		"unknown member": strings.Replace(string(whole), `{"schema"`, `{"approved":true,"schema"`, 1), "another id": string(other),
 		"a state of nothing": `{"schema":"caisson-batch/v1","batch":"","state":{}}`,
 	} {
-		_, err := decode([]byte(content))
-		assert.ErrorIs(t, err, ErrDamaged, name)
+		assert.ErrorIs(t, noerr.Error(decode([]byte(content))), ErrDamaged, name)
 	}
 	decoded := noerr.Get(decode(whole))(t)
 	assert.Equal(t, batch.State.Pending(), decoded.State.Pending())
@@ -306,15 +302,13 @@ func TestDamagedFilesAreRefused(t *testing.T) {
 func TestWhatIsNoFileIsNotRead(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "folder"), 0o700))
-	_, err := Folder("").At(filepath.Join(dir, "folder")).Read()
-	require.Error(t, err)
+	require.Error(t, noerr.Error(Folder("").At(filepath.Join(dir, "folder")).Read()))
 	require.ErrorIs(t, func() error { _, err := Folder("").At(filepath.Join(dir, "missing")).Read(); return err }(), ErrNotFound)
 	if goruntime.GOOS == "windows" {
 		return // links require a privilege there
 	}
 	require.NoError(t, os.Symlink("/etc/hostname", filepath.Join(dir, "link")))
-	_, err = Folder("").At(filepath.Join(dir, "link")).Read()
-	require.ErrorContains(t, err, "not a regular file")
+	require.ErrorContains(t, noerr.Error(Folder("").At(filepath.Join(dir, "link")).Read()), "not a regular file")
 }
 
 // TestAttackLargeFile: rejecting a file that is too large allocates little. Control: reading it allocates

@@ -86,8 +86,7 @@ func TestRun(t *testing.T) {
 func TestRunEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := Run(ctx, []string{tooltest.Files(t, map[string]string{"tool.yaml": client + "a"})}, Options{})
-	assert.ErrorIs(t, err, context.Canceled)
+	assert.ErrorIs(t, noerr.Error(Run(ctx, []string{tooltest.Files(t, map[string]string{"tool.yaml": client + "a"})}, Options{})), context.Canceled)
 }
 
 // TestAdviceAboutAMissingModule: the host says how to skip modules, if it can.

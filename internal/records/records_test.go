@@ -226,18 +226,15 @@ func TestNobodyElseReachesRecords(t *testing.T) {
 	for _, mode := range []fs.FileMode{0o750, 0o701, 0o777} {
 		require.NoError(t, os.Chmod(string(folder), mode))
 		assert.ErrorContains(t, keep(folder, entry(2)), "must be accessible only to this user", mode)
-		_, err := folder.Find(id(1))
-		assert.ErrorContains(t, err, "must be accessible only to this user", mode)
+		assert.ErrorContains(t, noerr.Error(folder.Find(id(1))), "must be accessible only to this user", mode)
 	}
 	require.NoError(t, os.Chmod(string(folder), 0o700))
-	_, err := folder.Find(id(1))
-	assert.NoError(t, err)
+	assert.NoError(t, noerr.Error(folder.Find(id(1))))
 }
 
 func TestFindFails(t *testing.T) {
 	folder := In(t.TempDir())
-	_, err := folder.Find(id(1))
-	assert.ErrorIs(t, err, ErrNotFound, "there is no folder yet")
+	assert.ErrorIs(t, noerr.Error(folder.Find(id(1))), ErrNotFound, "there is no folder yet")
 	twin := entry(1)
 	twin.Record.CallID = id(1)[:35] + "8"
 	require.NoError(t, keep(folder, entry(1), twin))
@@ -247,11 +244,9 @@ func TestFindFails(t *testing.T) {
 		"": ErrID, id(1)[:7]: ErrID, "../../etc/passwd": ErrID, "0000000x": ErrID, "00000000.": ErrID,
 		id(1) + "0": ErrID, "00000001_5d1e": ErrID, strings.Repeat("0", 36): ErrID,
 	} {
-		_, err := folder.Find(text)
-		assert.ErrorIs(t, err, want, "%q", text)
+		assert.ErrorIs(t, noerr.Error(folder.Find(text)), want, "%q", text)
 	}
-	_, err = folder.Find(id(1)[:8])
-	assert.ErrorContains(t, err, id(1), "the message lists the matching ids")
+	assert.ErrorContains(t, noerr.Error(folder.Find(id(1)[:8])), id(1), "the message lists the matching ids")
 }
 
 func TestFilesThatAreNoRecords(t *testing.T) {
@@ -265,8 +260,7 @@ func TestFilesThatAreNoRecords(t *testing.T) {
 	require.NoError(t, os.Mkdir(in(id(5)+".json"), 0o700))
 	require.NoError(t, os.Symlink(in(id(1)+".json"), in(id(6)+".json")))
 	for n := 2; n <= 6; n++ {
-		_, err := folder.Find(id(n))
-		assert.ErrorIs(t, err, ErrDamaged, n)
+		assert.ErrorIs(t, noerr.Error(folder.Find(id(n))), ErrDamaged, n)
 	}
 	require.NoError(t, os.WriteFile(in("notes.json"), nil, 0o600))
 	assert.Len(t, list(t, folder, 9), 6, "only names that are ids count")
@@ -278,8 +272,7 @@ func TestWhatCannotBeKept(t *testing.T) {
 		bad := entry(1)
 		bad.Record.CallID = wrong
 		assert.ErrorIs(t, keep(folder, bad, entry(7)), ErrID, "%q", wrong)
-		_, err := folder.Find(id(7))
-		require.NoError(t, err, "the others are kept")
+		require.NoError(t, noerr.Error(folder.Find(id(7))), "the others are kept")
 		require.NoError(t, os.Remove(filepath.Join(string(folder), id(7)+".json")))
 	}
 	large := entry(1)

@@ -148,8 +148,7 @@ func TestCancel(t *testing.T) {
 		cancel()
 		receives(t, e.ended, "it was not cancelled")
 		require.ErrorIs(t, <-called, context.Canceled)
-		_, err := c.ListTools(t.Context(), nil)
-		require.NoError(t, err, "the connection is still good")
+		require.NoError(t, noerr.Error(c.ListTools(t.Context(), nil)), "the connection is still good")
 	})
 }
 

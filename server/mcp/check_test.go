@@ -235,8 +235,7 @@ func TestBodies(t *testing.T) {
 		status, answer, _ := post(t, w, me, http.MethodPost, initializeBody+strings.Repeat(" ", 1000-len(initializeBody)+more), nil)
 		assert.Equal(t, want, status, answer)
 	}
-	_, err := mcp.New(w.host, mcp.Options{Body: -1})
-	assert.ErrorContains(t, err, "negative")
+	assert.ErrorContains(t, noerr.Error(mcp.New(w.host, mcp.Options{Body: -1})), "negative")
 }
 
 // Params, results and errors with many small values take hundreds of bytes of memory for each once they are decoded.

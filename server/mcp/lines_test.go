@@ -53,8 +53,7 @@ func TestLinesAtTheEnd(t *testing.T) {
 	assert.Less(t, time.Since(began), 2*time.Second, "nobody waits for the end of a subscription")
 	assert.Contains(t, out, `"id":2,"result"`)
 	for _, broken := range []string{"hello", `{"jsonrpc":`, `{"jsonrpc":"2.0","id":` + strings.Repeat("[", 5<<20), `{"jsonrpc":"2.0","id":2,"method":"ping"} x`} {
-		_, err := serve(t, w, hello+broken)
-		require.ErrorContains(t, err, "the client's messages cannot be read: ")
+		require.ErrorContains(t, noerr.Error(serve(t, w, hello+broken)), "the client's messages cannot be read: ")
 	}
 }
 
@@ -107,8 +106,7 @@ func openLines(t *testing.T, w *world) *client {
 }
 
 func (c *client) send(message string) {
-	_, err := io.WriteString(c.in, message+"\n")
-	assert.NoError(c.t, err)
+	assert.NoError(c.t, noerr.Error(io.WriteString(c.in, message+"\n")))
 }
 
 func (c *client) line() string {

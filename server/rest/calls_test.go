@@ -237,8 +237,7 @@ func TestStreamedBatch(t *testing.T) {
 		assert.Equal(t, fmt.Sprint(i+1), e.id)
 		if e.name == "report" {
 			w.doc.fits(t, "Run", []byte(e.data))
-			var report run
-			require.NoError(t, json.Unmarshal([]byte(e.data), &report))
+			report := noerr.Decode[run](t, []byte(e.data))
 			assert.Equal(t, "completed", report.Status)
 			assert.Len(t, report.Records, 2)
 			continue

@@ -118,12 +118,10 @@ func TestFind(t *testing.T) {
 	assert.Same(t, own, found(caller, "s"))
 	assert.Nil(t, found(auth.Caller{ID: "another", Tenant: "acme"}, "s"))
 	for _, id := range []string{"", "a b", strings.Repeat("a", 129)} {
-		_, _, err := s.Find(t.Context(), caller, id)
-		assert.ErrorIs(t, err, ErrInvalidID, id)
+		assert.ErrorIs(t, noerr.Error2(s.Find(t.Context(), caller, id)), ErrInvalidID, id)
 	}
 	caller.Agent = "a"
-	_, _, err := s.Find(t.Context(), caller, "s")
-	assert.ErrorIs(t, err, agents.ErrNotFound)
+	assert.ErrorIs(t, noerr.Error2(s.Find(t.Context(), caller, "s")), agents.ErrNotFound)
 	require.NoError(t, w.agents.Save("acme", agents.Agent{Name: "a", AllowedTools: []string{"note"}}, w.host.Registry()))
 	get(t, s, caller, "s")
 	assert.NotNil(t, found(caller, "s"))
@@ -131,8 +129,7 @@ func TestFind(t *testing.T) {
 	assert.Nil(t, found(caller, "s"), "the agent was changed")
 	require.NoError(t, s.Close(t.Context()))
 	caller.Agent = ""
-	_, _, err = s.Find(t.Context(), caller, "s")
-	assert.ErrorIs(t, err, ErrClosed)
+	assert.ErrorIs(t, noerr.Error2(s.Find(t.Context(), caller, "s")), ErrClosed)
 }
 
 // TestAttackSessionsOfOneToken: a token that makes more sessions than its tenant may have ends its own, of which the
@@ -198,8 +195,7 @@ func TestSessionsInUseStay(t *testing.T) {
 	s := newWorld(t).sessions(t, Options{Most: 1, Idle: time.Nanosecond})
 	used, done := noerr.Get2(s.Get(t.Context(), auth.Caller{}, "used"))(t)
 	s.now = func() time.Time { return time.Now().Add(time.Hour) }
-	_, _, err := s.Get(t.Context(), auth.Caller{}, "more")
-	require.ErrorIs(t, err, ErrTooMany)
+	require.ErrorIs(t, noerr.Error2(s.Get(t.Context(), auth.Caller{}, "more")), ErrTooMany)
 	assert.Same(t, used, get(t, s, auth.Caller{}, "used"))
 	done()
 	done() // twice is once
@@ -210,8 +206,7 @@ func TestSessionsOfAgents(t *testing.T) {
 	w := newWorld(t)
 	s := w.sessions(t, Options{})
 	caller := auth.Caller{Tenant: "acme", Agent: "noter"}
-	_, _, err := s.Get(t.Context(), caller, "s")
-	require.ErrorIs(t, err, agents.ErrNotFound)
+	require.ErrorIs(t, noerr.Error2(s.Get(t.Context(), caller, "s")), agents.ErrNotFound)
 	save := func(names ...string) {
 		require.NoError(t, w.agents.Save("acme", agents.Agent{Name: "noter", AllowedTools: names}, w.host.Registry()))
 	}
@@ -219,25 +214,20 @@ func TestSessionsOfAgents(t *testing.T) {
 	assert.Equal(t, tool.Denied, w.call(t, get(t, s, caller, "s")).Result.Kind, "an agent without tools may call none")
 	save("note")
 	assert.True(t, w.call(t, get(t, s, caller, "s")).Result.Success, "what changed holds for the next request")
-	_, _, err = s.Get(t.Context(), auth.Caller{Tenant: "other", Agent: "noter"}, "s")
-	require.ErrorIs(t, err, agents.ErrNotFound, "it is another tenant's")
+	require.ErrorIs(t, noerr.Error2(s.Get(t.Context(), auth.Caller{Tenant: "other", Agent: "noter"}, "s")), agents.ErrNotFound, "it is another tenant's")
 	none := noerr.Get(New(w.host, Options{}))(t)
-	_, _, err = none.Get(t.Context(), caller, "")
-	require.ErrorIs(t, err, agents.ErrNotFound)
+	require.ErrorIs(t, noerr.Error2(none.Get(t.Context(), caller, "")), agents.ErrNotFound)
 	require.NoError(t, none.Close(t.Context()))
 }
 
 func TestWrongIDs(t *testing.T) {
 	s := newWorld(t).sessions(t, Options{})
 	for _, id := range []string{" ", "a b", "a\n", "é", string(make([]byte, 129)), "a\x7f"} {
-		_, _, err := s.Get(t.Context(), auth.Caller{}, id)
-		require.ErrorIs(t, err, ErrInvalidID)
+		require.ErrorIs(t, noerr.Error2(s.Get(t.Context(), auth.Caller{}, id)), ErrInvalidID)
 	}
-	_, err := New(nil, Options{Most: -1})
-	require.Error(t, err)
+	require.Error(t, noerr.Error(New(nil, Options{Most: -1})))
 	require.NoError(t, s.Close(t.Context()))
-	_, _, err = s.Get(t.Context(), auth.Caller{}, "a")
-	require.ErrorIs(t, err, ErrClosed)
+	require.ErrorIs(t, noerr.Error2(s.Get(t.Context(), auth.Caller{}, "a")), ErrClosed)
 }
 
 // TestSessionsAtOnce: many callers get, use and end sessions at the same time.

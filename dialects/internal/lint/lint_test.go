@@ -232,8 +232,7 @@ func TestStrictSchemasAskForNothingElse(t *testing.T) {
 				continue
 			}
 			fits++
-			var arguments map[string]any
-			require.NoError(t, json.Unmarshal([]byte(value), &arguments))
+			arguments := noerr.Decode[map[string]any](t, []byte(value))
 			for name, value := range arguments {
 				if value == nil && !read.Get("required").HasText(name) {
 					delete(arguments, name)

@@ -22,8 +22,7 @@ func TestParse(t *testing.T) {
 		``: "unexpected end", `{} {}`: "after top-level value", `[[[[]]]]`: "nested deeper than 3 levels", `[1,2,3,4,5,6,7,8,9]`: "more than 9 values",
 		`{"x":{"a":1,"\u0061":2}}`: `"a" occurs twice`,
 	} {
-		_, err := Parse([]byte(text), 3, 9)
-		assert.ErrorContains(t, err, fault, text)
+		assert.ErrorContains(t, noerr.Error(Parse([]byte(text), 3, 9)), fault, text)
 	}
 	v := noerr.Get(Parse([]byte(`{"t":["a","\u0062"],"n":1}`), 9, 9))(t)
 	assert.True(t, v.IsObject() && v.Get("t").IsList() && v.Get("t").HasText("b") && v.Get("t").Elements()[0].HasText("a"))

@@ -226,8 +226,7 @@ func TestLinks(t *testing.T) {
 		"": "openai response: at: is missing", "data:image/png,abc": "is not a data URL with base64", "data:image/png;base64": "is not a data URL with base64",
 		"data:image/png;base64,*": "is not a data URL with base64", "data:;base64,AQ==": "without a MIME type",
 	} {
-		_, err := Linked(reader, "at", link, tool.Content{})
-		assert.ErrorContains(t, err, want, link)
+		assert.ErrorContains(t, noerr.Error(Linked(reader, "at", link, tool.Content{})), want, link)
 	}
 }
 

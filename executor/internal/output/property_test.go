@@ -175,8 +175,7 @@ func checkWhole(t testing.TB, store *output.Store, original, result tool.Result,
 	case strings.HasSuffix(c.Part, ":]"):
 		noerr.Get(fmt.Sscanf(c.Part, "content[%d:]", &i))(t)
 		if c.Reference != "" {
-			var parts []tool.Content
-			require.NoError(t, json.Unmarshal([]byte(readAll(t, store, c.Reference, pageBytes)), &parts))
+			parts := noerr.Decode[[]tool.Content](t, []byte(readAll(t, store, c.Reference, pageBytes)))
 			require.Len(t, parts, len(original.Content)-i)
 			for j, p := range parts {
 				was := original.Content[i+j]

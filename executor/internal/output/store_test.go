@@ -206,8 +206,7 @@ func TestKeeperKeepsTheFirstTogether(t *testing.T) {
 	assert.Equal(t, "r/data", keep("data", "1"))
 	assert.Len(t, readAll(t, store, "r/error", 0), 600)
 	assert.Equal(t, "1", readAll(t, store, "r/data", 0))
-	_, err := store.Page("old", 0, 0)
-	assert.ErrorIs(t, err, output.ErrUnknown)
+	assert.ErrorIs(t, noerr.Error(store.Page("old", 0, 0)), output.ErrUnknown)
 }
 
 func TestKeeperWithoutReference(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/internal/jsontext"
+	"github.com/caisson-run/caisson/internal/noerr"
 )
 
 type inner struct {
@@ -59,8 +60,7 @@ func TestUnmarshal(t *testing.T) {
 
 // TestTheStandardLibraryTakesWhatIsSimilar shows what this package is for.
 func TestTheStandardLibraryTakesWhatIsSimilar(t *testing.T) {
-	var read outer
-	require.NoError(t, json.Unmarshal([]byte(`{"tool_calls":[{"name":"a"}],"Tool_Calls":[{"name":"b"}],"one":{"name":"a"},"one":{"raw":1}}`), &read))
+	read := noerr.Decode[outer](t, []byte(`{"tool_calls":[{"name":"a"}],"Tool_Calls":[{"name":"b"}],"one":{"name":"a"},"one":{"raw":1}}`))
 	assert.Equal(t, "b", read.Calls[0].Name)
 	assert.Equal(t, &inner{"a", json.RawMessage("1")}, read.One)
 }

@@ -174,6 +174,5 @@ func TestTimerKnowsSuspension(t *testing.T) {
 
 func TestOneTimer(t *testing.T) {
 	noerr.Get(New())(t)
-	_, err := New()
-	require.ErrorIs(t, err, ErrUnavailable)
+	require.ErrorIs(t, noerr.Error(New()), ErrUnavailable)
 }
