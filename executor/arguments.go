@@ -35,7 +35,8 @@ func (c *call) parse() (tool.Arguments, error) {
 // freeText makes the text of a custom call the value of its tool's only parameter.
 func freeText(m *manifests.Manifest, text string) (tool.Arguments, error) {
 	if len(text) > tool.MaxArgumentsBytes {
-		return tool.Arguments{}, &tool.ArgumentsError{Err: fmt.Errorf("%d bytes are over the limit of %d", len(text), tool.MaxArgumentsBytes)}
+		err := fmt.Errorf("%d bytes are over the limit of %d", len(text), tool.MaxArgumentsBytes)
+		return tool.Arguments{}, &tool.ArgumentsError{Err: err}
 	}
 	if !utf8.ValidString(text) {
 		return tool.Arguments{}, &tool.ArgumentsError{Err: errors.New("the text is not valid UTF-8")}

@@ -32,7 +32,8 @@ const refusalKinds = 10_000
 
 func newRefusals(to *slog.Logger) *refusals {
 	r := &refusals{to: to}
-	r.byKind, _ = lru.NewWithEvict(refusalKinds, func(_ refusalKind, of *sampling.Sample) { r.lost += of.Hidden }) // fails only for a size that is not positive
+	lose := func(_ refusalKind, of *sampling.Sample) { r.lost += of.Hidden }
+	r.byKind, _ = lru.NewWithEvict(refusalKinds, lose) // fails only for a size that is not positive
 	return r
 }
 

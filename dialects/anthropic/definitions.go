@@ -37,7 +37,8 @@ const maxStrict = 20
 // strict.
 func (dialect) Definitions(definitions []tool.Definition, options dialects.DefinitionOptions) (json.RawMessage, []dialects.Finding, error) {
 	strict := 0
-	return lint.Offer(reader("definitions"), definitions, lint.NameRule{Most: 64, Extra: "_-"}, func(d *tool.Definition) (definition, []dialects.Finding, error) {
+	names := lint.NameRule{Most: 64, Extra: "_-"}
+	return lint.Offer(reader("definitions"), definitions, names, func(d *tool.Definition) (definition, []dialects.Finding, error) {
 		schema, found, held, err := lint.Parameters(d.Parameters, options.Strict && strict < maxStrict, strictRules(), looseRules())
 		if options.Strict && strict == maxStrict {
 			found = append(found, dialects.Finding{

@@ -36,7 +36,8 @@ type declaration struct {
 // Definitions writes "tools": one element with all functions, or none.
 func (dialect) Definitions(definitions []tool.Definition, _ dialects.DefinitionOptions) (json.RawMessage, []dialects.Finding, error) {
 	rules := rules()
-	offered, findings, err := lint.Offer(reader("definitions"), definitions, lint.NameRule{Most: 128, Extra: "_.:-", First: "_"}, func(d *tool.Definition) (offered declaration, found []dialects.Finding, err error) {
+	names := lint.NameRule{Most: 128, Extra: "_.:-", First: "_"}
+	offered, findings, err := lint.Offer(reader("definitions"), definitions, names, func(d *tool.Definition) (offered declaration, found []dialects.Finding, err error) {
 		offered = declaration{Name: d.Name, Description: d.Description}
 		if !wire.Absent(bytes.TrimSpace(d.Parameters)) {
 			offered.ParametersJSONSchema, found, err = lint.Check(d.Parameters, rules)
@@ -89,5 +90,6 @@ func isTextOrNumber(value *lint.Value) bool {
 
 // alone returns whether a $ref refers to the same document and has no other keyword beside it that matters.
 func alone(schema *lint.Value, keyword string) bool {
-	return lint.Internal(schema, keyword) && !slices.ContainsFunc(schema.Members(), func(m lint.Member) bool { return !strings.HasPrefix(m.Name, "$") })
+	isOther := func(m lint.Member) bool { return !strings.HasPrefix(m.Name, "$") }
+	return lint.Internal(schema, keyword) && !slices.ContainsFunc(schema.Members(), isOther)
 }

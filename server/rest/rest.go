@@ -105,7 +105,10 @@ func New(host *caisson.Host, options Options) (*API, error) {
 	if err := options.complete(); err != nil {
 		return nil, fmt.Errorf("rest: %w", err)
 	}
-	a := &API{host: host, options: options, mux: http.NewServeMux(), keys: &keys{options: options.Keys, byTenant: map[string]*keysOf{}}, stopping: make(chan struct{})}
+	a := &API{
+		host: host, options: options, mux: http.NewServeMux(), stopping: make(chan struct{}),
+		keys: &keys{options: options.Keys, byTenant: map[string]*keysOf{}},
+	}
 	a.runs = &runs{api: a, byTenant: map[string]*runsOf{}}
 	routes := a.routes()
 	document, err := describe(routes)
@@ -117,7 +120,8 @@ func New(host *caisson.Host, options Options) (*API, error) {
 		a.mux.Handle(path, a.dispatch(methods))
 	}
 	a.mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		problem.Write(w, problem.Problem{Status: http.StatusNotFound, Detail: "there is no such path; /openapi.json lists them"})
+		const detail = "there is no such path; /openapi.json lists them"
+		problem.Write(w, problem.Problem{Status: http.StatusNotFound, Detail: detail})
 	})
 	return a, nil
 }

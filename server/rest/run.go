@@ -314,6 +314,7 @@ func (r *run) hold(bytes int) {
 
 // settleReport puts the run in the state that its report stands for. The caller must hold r.mu.
 func (r *run) settleReport() {
+	isCancelled := func(record tool.Record) bool { return record.Result.Kind == tool.Cancelled }
 	switch {
 	case r.report.Status == executor.RequiresAction && !r.stopped:
 		wait := time.Now().Add(r.api.options.Runs.Wait)
@@ -321,7 +322,7 @@ func (r *run) settleReport() {
 			wait = at
 		}
 		r.status, r.expires, r.answers = requiresAction, wait, answers{}
-	case r.stopped && (r.report.Status != executor.Completed || slices.ContainsFunc(r.report.Records, func(c tool.Record) bool { return c.Result.Kind == tool.Cancelled })):
+	case r.stopped && (r.report.Status != executor.Completed || slices.ContainsFunc(r.report.Records, isCancelled)):
 		r.end(cancelled)
 	default:
 		r.end(completed)

@@ -131,7 +131,8 @@ type Format struct {
 // Offer writes the JSON array of what write returns for each tool, and returns it with the findings. Tools
 // of the given types are offered as such, all others as functions.
 func Offer[T any](reader wire.Reader, definitions []tool.Definition, strict bool, write func(t Tool) T, types ...string) (json.RawMessage, []dialects.Finding, error) {
-	return lint.Offer(reader, definitions, lint.NameRule{Most: 64, Extra: "_-"}, func(d *tool.Definition) (T, []dialects.Finding, error) {
+	names := lint.NameRule{Most: 64, Extra: "_-"}
+	return lint.Offer(reader, definitions, names, func(d *tool.Definition) (T, []dialects.Finding, error) {
 		offered, found, err := newTool(d, strict, types)
 		return write(offered), found, err
 	})

@@ -87,7 +87,7 @@ func writtenTwice(parameter, first, second string) error {
 		first, second = second, first
 	}
 	if second == parameter {
-		return &tool.ArgumentsError{Err: fmt.Errorf("%s is another name for %s, and both are given; write only %s", first, parameter, parameter)}
+		return &tool.ArgumentsError{Err: fmt.Errorf("%s is another name for %s, and both are given; write only %[2]s", first, parameter)}
 	}
-	return &tool.ArgumentsError{Err: fmt.Errorf("%s and %s are both other names for %s; write only %s", first, second, parameter, parameter)}
+	return &tool.ArgumentsError{Err: fmt.Errorf("%s and %s are both other names for %s; write only %[3]s", first, second, parameter)}
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/caisson-run/caisson/internal/jsontext"
 )
 
-// Unmarshal is [json.Unmarshal] for documents of which the struct is the table of members, except that a member belongs to a field only if the names are equal, where
-// the standard library accepts "Tool_Calls" for tool_calls too, and that a duplicate of a field's member, or
-// of any member of a map, is an [*jsontext.Error] with [jsontext.ErrRepeated]. Values with an UnmarshalJSON
-// method, such as [json.RawMessage], are not looked into.
+// Unmarshal is [json.Unmarshal] for documents of which a struct is the table of members, except that names must be
+// equal, where the standard library accepts "Tool_Calls" for tool_calls too, and that a duplicate of a field's member,
+// or of any member of a map, is an [*jsontext.Error] with [jsontext.ErrRepeated]. Values with an UnmarshalJSON method,
+// such as [json.RawMessage], are not looked into.
 //
 // A field may have a second name, in the tag "alias". It must be longer than the first.
 func Unmarshal(data []byte, value any) error {
