@@ -154,7 +154,7 @@ func partsOf(n *schema.Node) []*schema.Node {
 // valueOf returns the JSON of a value that is written as text: a string if the schema allows one, and
 // otherwise the text itself. If one of the two fits the schema and the other does not, it is that one.
 func valueOf(ctx context.Context, n *schema.Node, text string) (string, error) {
-	types, quoted, value := typesOf(n, map[*schema.Node]schema.Types{}), jsontext.Quote(text), strings.TrimSpace(text)
+	types, quoted, value := schema.TypesOf(n, map[*schema.Node]schema.Types{}), jsontext.Quote(text), strings.TrimSpace(text)
 	var probe schema.Probe
 	fits := func(value string) bool { return n == nil || probe.Fits(ctx, n, value) }
 	switch isJSON := json.Valid([]byte(value)); {
@@ -164,31 +164,6 @@ func valueOf(ctx context.Context, n *schema.Node, text string) (string, error) {
 		return value, nil
 	}
 	return "", fmt.Errorf("%q is not %s", terminal.Clip(text, 80), typeNamesOf(types))
-}
-
-// typesOf returns the types that a schema allows, and keeps them in known. A nil schema allows all, and so does one in
-// itself.
-func typesOf(n *schema.Node, known map[*schema.Node]schema.Types) schema.Types {
-	if n == nil {
-		return schema.AnyType
-	}
-	if types, ok := known[n]; ok {
-		return types
-	}
-	known[n] = schema.AnyType
-	types := n.Types
-	for _, also := range n.Also {
-		types &= typesOf(also, known)
-	}
-	for _, union := range n.Unions {
-		var allowed schema.Types
-		for _, branch := range union.Branches {
-			allowed |= typesOf(branch, known)
-		}
-		types &= allowed
-	}
-	known[n] = types
-	return types
 }
 
 // typeNamesOf describes types other than strings, with how their values are written.

@@ -90,7 +90,7 @@ func Host(t testing.TB, options caisson.Options, tools ...registry.Tool) *caisso
 	t.Helper()
 	host := noerr.Get(caisson.Open(t.Context(), options))(t)
 	t.Cleanup(func() {
-		if err := host.Close(context.Background()); err != nil {
+		if err := host.Close(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)
 		}
 	})
