@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/internal/noerr"
 )
 
 // Documents are followed as a reader would follow them: their fenced blocks are files and commands.
@@ -28,8 +30,7 @@ func blocksOf(document string) (all []block) {
 // blocksIn returns the fenced blocks in a file.
 func blocksIn(t *testing.T, file string) []block {
 	t.Helper()
-	document, err := os.ReadFile(file)
-	require.NoError(t, err)
+	document := noerr.Get(os.ReadFile(file))(t)
 	return blocksOf(string(document))
 }
 
@@ -79,14 +80,12 @@ func write(t *testing.T, file string, b block) {
 	t.Helper()
 	text := b.text
 	if marker := b.attribute("replace"); marker != "" {
-		old, err := os.ReadFile(file)
-		require.NoError(t, err)
+		old := noerr.Get(os.ReadFile(file))(t)
 		require.Equal(t, 1, strings.Count(string(old), marker), "%s holds %q once", file, marker)
 		line := regexp.MustCompile("(?m)^.*" + regexp.QuoteMeta(marker) + ".*\n")
 		text = line.ReplaceAllLiteralString(string(old), text)
 	} else if strings.HasSuffix(b.info, " append") {
-		old, err := os.ReadFile(file)
-		require.NoError(t, err)
+		old := noerr.Get(os.ReadFile(file))(t)
 		text = string(old) + text
 	}
 	require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))

@@ -61,6 +61,7 @@ var layers = map[string][]string{
 	"internal/journal":      {"tool"},
 	"internal/planning":     {},
 	"internal/keypath":      {},
+	"internal/noerr":        {},
 	"internal/rates":        {"internal/swept"},
 	"internal/swept":        {},
 	"internal/schema":       {"tool", "internal/jsontext", "internal/keypath", "internal/spelling"},
@@ -68,11 +69,12 @@ var layers = map[string][]string{
 	"internal/programs":     {},
 	"internal/overlay":      {},
 	"internal/testsize":     {},
+	"internal/tooltest":     {".", "manifests", "registry", "tool", "internal/noerr"},
 	"internal/plugins":      {"internal/guests"},
 	"internal/benchmark":    {"executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/guests", "wasm-tools", "internal/interpreter", "internal/modules"},
 	"server":                {".", "agents", "dialects", "executor", "registry", "manifests", "tool", "internal/folder", "internal/mistake", "internal/records", "internal/jsontext", "internal/rates"},
 	"examples":              {".", "server", "agents", "native", "sdk", "dialects", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/guests"},
-	"cmd":                   {".", "server", "agents", "dialects", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/batches", "internal/benchmark", "internal/check", "internal/errno", "internal/folder", "internal/interpreter", "internal/mistake", "internal/permission", "internal/records", "internal/schema", "internal/spelling", "internal/terminal", "internal/unapplied", "internal/view"},
+	"cmd":                   {".", "server", "agents", "dialects", "executor", "registry", "runtime", "manifests", "tool", "hostfuncs", "internal/batches", "internal/benchmark", "internal/check", "internal/errno", "internal/folder", "internal/interpreter", "internal/jsontext", "internal/mistake", "internal/permission", "internal/records", "internal/schema", "internal/spelling", "internal/terminal", "internal/unapplied", "internal/view"},
 }
 
 // owners says which folder alone may import a dependency outside tests. A dependency
@@ -243,7 +245,7 @@ func TestDependenciesHaveOneOwner(t *testing.T) {
 // along. The tools are small, and only what reads HTML, encodings, characters and YAML has a library for it.
 func TestVocabularyIsStandard(t *testing.T) {
 	for _, s := range sources(t) {
-		bare := slices.ContainsFunc([]string{"dialects", "tool", "internal/permission", "sdk", "wasm-tools"}, func(folder string) bool { return within(s.folder(), folder) })
+		bare := slices.ContainsFunc([]string{"dialects", "internal/jsontext", "tool", "internal/permission", "sdk", "wasm-tools"}, func(folder string) bool { return within(s.folder(), folder) })
 		if !bare || s.test || within(s.folder(), "wasm-tools/internal/page") || within(s.folder(), "wasm-tools/files/internal/charset") || within(s.folder(), "wasm-tools/knowledge/internal/words") || within(s.folder(), "wasm-tools/text") || within(s.folder(), "wasm-tools/skills/internal/skill") {
 			continue
 		}

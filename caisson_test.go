@@ -3,7 +3,6 @@ package caisson_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"log/slog"
@@ -22,7 +21,9 @@ import (
 	"github.com/caisson-run/caisson"
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/internal/guests"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/internal/records"
+	"github.com/caisson-run/caisson/internal/tooltest"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/runtime"
@@ -31,57 +32,22 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// echo is a tool of the program itself, which returns its arguments.
-type echo struct{ manifest *manifests.Manifest }
-
-func (n echo) Manifest() *manifests.Manifest { return n.manifest }
-
-func (n echo) Invoke(_ context.Context, invocation tool.Invocation) (tool.Outcome, error) {
-	text, err := json.Marshal(invocation.Arguments)
-	return tool.Outcome{Result: tool.Result{Success: true, Output: string(text)}}, err
-}
-
 const header = "schema: caisson/v1\ndescription: Greets.\nmodule: {path: greet.wasm}\n"
 
-func described(t *testing.T, text string) *manifests.Manifest {
-	t.Helper()
-	m, err := manifests.Parse("greet.tool.yaml", []byte(header+text))
-	require.NoError(t, err)
-	return m
-}
-
-// files writes files into a new folder, by name.
-func files(t *testing.T, content map[string]string) string {
-	t.Helper()
-	dir := t.TempDir()
-	for name, text := range content {
-		path := filepath.Join(dir, filepath.FromSlash(name))
-		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
-		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-	}
-	return dir
-}
-
 // open opens a host, which has compiled code where all tests have it if the options say nothing else.
-func open(t *testing.T, options caisson.Options) *caisson.Host {
+func open(t *testing.T, options caisson.Options, tools ...registry.Tool) *caisson.Host {
 	t.Helper()
 	if options.Runtime.CacheDir == "" && !options.NoCache {
-		_, dir, err := guests.CompiledCode()
-		require.NoError(t, err)
+		_, dir := noerr.Get2(guests.CompiledCode())(t)
 		options.Runtime.CacheDir = dir
 	}
-	host, err := caisson.Open(t.Context(), options)
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, host.Close(context.Background())) })
-	return host
+	return tooltest.Host(t, options, tools...)
 }
 
 // greeting returns a host with one tool, which runs in this process.
-func greeting(t *testing.T, options caisson.Options, more string) *caisson.Host {
+func greeting(t *testing.T, options caisson.Options, more tooltest.Fields) *caisson.Host {
 	t.Helper()
-	host := open(t, options)
-	require.NoError(t, host.Registry().Register("main.go", echo{described(t, "name: greet\n"+more)}))
-	return host
+	return open(t, options, tooltest.New(t, "greet", more, tooltest.Echo))
 }
 
 var greet = executor.Batch{Calls: []tool.Call{{ID: "1", Function: tool.Function{Name: "greet", Arguments: "{}"}}}}
@@ -89,7 +55,7 @@ var greet = executor.Batch{Calls: []tool.Call{{ID: "1", Function: tool.Function{
 // TestProblems: a broken manifest keeps out its own tool, and one whose name cannot be read also its
 // source and the later ones. What is left is loaded, and the host says what is missing.
 func TestProblems(t *testing.T) {
-	dir := files(t, map[string]string{
+	dir := tooltest.Files(t, map[string]string{
 		"one/a.tool.yaml": header + "name: a\nnonsense: 1\n", "one/b.tool.yaml": header + "name: b\n", "one/c.tool.yaml": header + "name: c\npermissions: {llm: {tokens: 1}}\n",
 		"two/a.tool.yaml": header + "name: a\n", "two/d.tool.yaml": header + "name: d\n",
 		"nameless/tool.yaml": header + "nonsense: 1\n", "nameless/e.tool.yaml": header + "name: e\n",
@@ -143,18 +109,15 @@ func TestProblems(t *testing.T) {
 	assert.Equal(t, []string{"A", in("alike/tool.yaml"), in("two/a.tool.yaml")}, []string{alike.Name, alike.Dropped.File, alike.Kept.File})
 	assert.Contains(t, log.String(), "level=ERROR msg=\"not loaded\" err=")
 
-	_, err := caisson.Open(t.Context(), caisson.Options{Tools: []string{in("one"), in("nowhere")}, NoCache: true})
-	require.ErrorIs(t, err, registry.ErrSource, "which is a mistake of whoever named it")
-	_, err = caisson.Open(t.Context(), caisson.Options{Tools: []string{in("nameless"), in("one")}, NoCache: true})
-	require.ErrorIs(t, err, caisson.ErrTools, "no tool is left")
+	require.ErrorIs(t, noerr.Error(caisson.Open(t.Context(), caisson.Options{Tools: []string{in("one"), in("nowhere")}, NoCache: true})), registry.ErrSource, "which is a mistake of whoever named it")
+	require.ErrorIs(t, noerr.Error(caisson.Open(t.Context(), caisson.Options{Tools: []string{in("nameless"), in("one")}, NoCache: true})), caisson.ErrTools, "no tool is left")
 }
 
 func TestTheZeroOptionsOpenNothing(t *testing.T) {
-	t.Chdir(files(t, map[string]string{"caisson.yaml": "not: a policy\n", "wasm-tools/tool.yaml": "not: a manifest\n"}))
+	t.Chdir(tooltest.Files(t, map[string]string{"caisson.yaml": "not: a policy\n", "wasm-tools/tool.yaml": "not: a manifest\n"}))
 	host := open(t, caisson.Options{})
 	assert.Empty(t, host.Definitions())
-	report, err := host.Execute(t.Context(), greet)
-	require.NoError(t, err)
+	report := noerr.Get(host.Execute(t.Context(), greet))(t)
 	assert.Equal(t, tool.UnknownTool, report.Records[0].Result.Kind)
 	assert.False(t, host.Keeps())
 	require.NoError(t, host.CloseRecords())
@@ -162,7 +125,7 @@ func TestTheZeroOptionsOpenNothing(t *testing.T) {
 
 // TestOpenFails: each error has its kind and wraps the cause.
 func TestOpenFails(t *testing.T) {
-	dir := files(t, map[string]string{
+	dir := tooltest.Files(t, map[string]string{
 		"policy.yaml": "schema: caisson-config/v1\nprofile: none\n", "broken.yaml": "schema: nothing\n",
 		"one/tool.yaml": header + "name: one\nnonsense: 1\n", "two/tool.yaml": header + "name: two\nnonsense: 2\n",
 	})
@@ -205,7 +168,7 @@ func TestOpenFails(t *testing.T) {
 // TestPoliciesTogether: what policies give adds up in their order; of what one alone can decide, the
 // first decides.
 func TestPoliciesTogether(t *testing.T) {
-	dir := files(t, map[string]string{
+	dir := tooltest.Files(t, map[string]string{
 		"caisson.yaml": `schema: caisson-config/v1
 profile: strict
 tools: [{path: tools}]
@@ -233,8 +196,7 @@ deny: [{env: HOME}]
 		}
 	}
 	assert.Equal(t, map[string][]string{"greet": {"LANG"}, "mine": {"LANG"}}, effective, "a policy takes away what another one gives")
-	_, err := host.NewSession(executor.SessionOptions{Context: map[string]string{"region": "south"}})
-	require.ErrorIs(t, err, caisson.ErrContext)
+	require.ErrorIs(t, noerr.Error(host.NewSession(executor.SessionOptions{Context: map[string]string{"region": "south"}})), caisson.ErrContext)
 }
 
 // TestFixedContext: values fixed by the policy are filled in, and cannot be set differently.
@@ -242,13 +204,14 @@ func TestFixedContext(t *testing.T) {
 	policy := &manifests.Policy{Context: []manifests.ContextSource{
 		{Origin: "caisson.yaml:3", Name: "project_id", From: manifests.FromFixed, Value: "household"}, {Name: "user", From: manifests.FromToken},
 	}}
-	host := greeting(t, caisson.Options{Policies: []*manifests.Policy{policy}}, "context: [project_id]\nparameters: {type: object, properties: {project_id: {type: string}}}\n")
-	report, err := host.Execute(t.Context(), greet)
-	require.NoError(t, err)
+	host := greeting(t, caisson.Options{Policies: []*manifests.Policy{policy}}, tooltest.Fields{
+		"context":    []string{"project_id"},
+		"parameters": tooltest.Fields{"type": "object", "properties": tooltest.Fields{"project_id": tooltest.Fields{"type": "string"}}},
+	})
+	report := noerr.Get(host.Execute(t.Context(), greet))(t)
 	assert.Equal(t, `{"project_id":"household"}`, report.Records[0].Result.Output, "without a session, too")
 	for _, values := range []map[string]string{nil, {"project_id": "household"}, {"user": "ada"}} {
-		_, err := host.NewSession(executor.SessionOptions{Context: values})
-		require.NoError(t, err)
+		noerr.Get(host.NewSession(executor.SessionOptions{Context: values}))(t)
 	}
 	for _, values := range []map[string]string{{"project_id": "other"}, {"Project_ID": "household"}} {
 		_, err := host.NewSession(executor.SessionOptions{Context: values})
@@ -268,32 +231,28 @@ func (h *heard) Record(_ context.Context, entry executor.Entry) error {
 func TestRecordsAreKept(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "state")
 	var told heard
-	host := greeting(t, caisson.Options{StateDir: state, Executor: executor.Options{Recorder: &told}}, "")
+	host := greeting(t, caisson.Options{StateDir: state, Executor: executor.Options{Recorder: &told}}, nil)
 	assert.False(t, host.Keeps())
 	assert.NoDirExists(t, state, "nothing is created before the first session")
-	report, err := host.Execute(t.Context(), greet)
-	require.NoError(t, err)
+	report := noerr.Get(host.Execute(t.Context(), greet))(t)
 	assert.True(t, host.Keeps())
 	id := report.Records[0].CallID
 	assert.Equal(t, []string{id}, told.ids)
-	entry, err := records.In(state).Find(id)
-	require.NoError(t, err)
+	entry := noerr.Get(records.In(state).Find(id))(t)
 	assert.Equal(t, id, entry.Record.CallID)
-	assert.Equal(t, "greet.tool.yaml", filepath.Base(entry.Manifest))
+	assert.Equal(t, "greet.tool.json", filepath.Base(entry.Manifest))
 	assert.True(t, filepath.IsAbs(entry.Manifest))
 	require.NoError(t, host.CloseRecords())
 	require.NoError(t, host.CloseRecords())
-	_, err = host.Execute(t.Context(), greet)
-	require.NoError(t, err, "calls run although their records are not kept")
+	require.NoError(t, noerr.Error(host.Execute(t.Context(), greet)), "calls run although their records are not kept")
 	assert.Len(t, told.ids, 2)
 }
 
 // TestRecordsThatCannotBeKept: calls still run, and CloseRecords reports the error once.
 func TestRecordsThatCannotBeKept(t *testing.T) {
-	state := filepath.Join(files(t, map[string]string{"file": ""}), "file")
-	host := greeting(t, caisson.Options{StateDir: state}, "")
-	report, err := host.Execute(t.Context(), greet)
-	require.NoError(t, err)
+	state := filepath.Join(tooltest.Files(t, map[string]string{"file": ""}), "file")
+	host := greeting(t, caisson.Options{StateDir: state}, nil)
+	report := noerr.Get(host.Execute(t.Context(), greet))(t)
 	assert.True(t, report.Records[0].Result.Success)
 	assert.False(t, host.Keeps())
 	require.ErrorContains(t, host.CloseRecords(), "records")
@@ -303,7 +262,7 @@ func TestRecordsThatCannotBeKept(t *testing.T) {
 // TestAttackForgedRecords: a tool that may write to the records folder could forge records. The control is
 // a session whose calls may not.
 func TestAttackForgedRecords(t *testing.T) {
-	dir := files(t, map[string]string{
+	dir := tooltest.Files(t, map[string]string{
 		"tool.yaml": header + "name: greet\ncontext: [project_id]\nparameters: {type: object, properties: {project_id: {type: string}}}\npermissions: {files: [{path: /project, access: read-write}]}\n",
 		"p/.keep":   "", "state/.keep": "",
 	})
@@ -317,25 +276,21 @@ func TestAttackForgedRecords(t *testing.T) {
 	require.ErrorIs(t, err, caisson.ErrExposed)
 	require.ErrorContains(t, err, "greet may write")
 	assert.NoDirExists(t, filepath.Join(dir, "state", "records"))
-	_, err = host.NewSession(executor.SessionOptions{Context: map[string]string{"project_id": "p"}})
-	require.NoError(t, err)
-	writer, found, err := host.WriterTo(filepath.Join(dir, "p", "deeper"), map[string]string{"project_id": "p"})
-	require.NoError(t, err)
+	noerr.Get(host.NewSession(executor.SessionOptions{Context: map[string]string{"project_id": "p"}}))(t)
+	writer, found := noerr.Get2(host.WriterTo(filepath.Join(dir, "p", "deeper"), map[string]string{"project_id": "p"}))(t)
 	assert.True(t, found)
 	assert.Equal(t, caisson.Writer{Tool: "greet", Dir: filepath.Join(dir, "p")}, writer)
-	below, found, err := host.WriterTo(dir, map[string]string{"project_id": "p"})
-	require.NoError(t, err)
+	below, found := noerr.Get2(host.WriterTo(dir, map[string]string{"project_id": "p"}))(t)
 	assert.True(t, found, "what is below a directory is in it")
 	assert.Equal(t, writer, below)
-	_, found, err = host.WriterTo(filepath.Join(dir, "p.json"), map[string]string{"project_id": "p"})
-	require.NoError(t, err)
+	_, found = noerr.Get2(host.WriterTo(filepath.Join(dir, "p.json"), map[string]string{"project_id": "p"}))(t)
 	assert.False(t, found, "a file beside it")
 }
 
 // TestAttackForgedCode: the host runs what is in its cache, so no tool may write there: neither to the folder, nor to
 // one above it or below it, nor by a link. The control is a session whose calls may not.
 func TestAttackForgedCode(t *testing.T) {
-	dir := files(t, map[string]string{
+	dir := tooltest.Files(t, map[string]string{
 		"tools/tool.yaml": header + "name: greet\ncontext: [project_id]\nparameters: {type: object, properties: {project_id: {type: string}}}\npermissions: {files: [{path: /project, access: read-write}]}\n",
 		"p/.keep":         "",
 	})
@@ -372,91 +327,78 @@ func TestUnapplied(t *testing.T) {
 	policy := &manifests.Policy{Ask: []manifests.PolicyAsk{{Origin: "caisson.yaml:9", Tool: "geret"}}}
 	host := open(t, caisson.Options{Policies: []*manifests.Policy{nil, policy}})
 	assert.Empty(t, host.Unapplied(), "without a tool there is nothing to compare with")
-	require.NoError(t, host.Registry().Register("main.go", echo{described(t, "name: greet\n")}))
+	require.NoError(t, host.Registry().Register("main.go", tooltest.New(t, "greet", nil, tooltest.Echo)))
 	assert.Equal(t, []caisson.Unapplied{{"ask[0]", "caisson.yaml:9", `there is no tool "geret" here`, "did you mean greet?"}}, host.Unapplied())
 }
 
 // TestResolver: calls do not reach tools that the program leaves out.
 func TestResolver(t *testing.T) {
-	dir := files(t, map[string]string{"tool.yaml": header + "name: greet\n"})
+	dir := tooltest.Files(t, map[string]string{"tool.yaml": header + "name: greet\n"})
 	host := open(t, caisson.Options{Tools: []string{dir}, Resolver: func(tools *registry.Registry) executor.Resolver { return tools.Without("greet") }})
 	assert.Len(t, host.Definitions(), 1, "control")
-	report, err := host.Execute(t.Context(), greet)
-	require.NoError(t, err)
+	report := noerr.Get(host.Execute(t.Context(), greet))(t)
 	assert.Equal(t, tool.UnknownTool, report.Records[0].Result.Kind)
 }
 
 // TestCall: one call returns its record, whether or not the tool succeeds, and a call that needs an answer is an error.
 func TestCall(t *testing.T) {
-	host := greeting(t, caisson.Options{}, "")
-	subscription, err := host.Subscribe(executor.SubscribeOptions{})
-	require.NoError(t, err)
+	host := greeting(t, caisson.Options{}, nil)
+	subscription := noerr.Get(host.Subscribe(executor.SubscribeOptions{}))(t)
 	defer subscription.Close()
-	record, err := host.Call(t.Context(), "greet", "{}")
-	require.NoError(t, err)
+	record := noerr.Get(host.Call(t.Context(), "greet", "{}"))(t)
 	assert.True(t, record.Result.Success, record.Result.Error)
 	for _, want := range []tool.EventType{tool.BatchStarted, tool.CallStarted, tool.CallFinished, tool.BatchFinished} {
-		event, _, err := subscription.Next(t.Context())
-		require.NoError(t, err)
+		event, _ := noerr.Get2(subscription.Next(t.Context()))(t)
 		assert.Equal(t, want, event.Type)
 	}
 
-	record, err = host.Call(t.Context(), "greet", "[]")
-	require.NoError(t, err)
+	record = noerr.Get(host.Call(t.Context(), "greet", "[]"))(t)
 	assert.Equal(t, tool.InvalidArguments, record.Result.Kind)
-	record, err = host.Call(t.Context(), "nothing", "{}")
-	require.NoError(t, err)
+	record = noerr.Get(host.Call(t.Context(), "nothing", "{}"))(t)
 	assert.Equal(t, tool.UnknownTool, record.Result.Kind)
 
 	client := "schema: caisson/v1\nname: ask_user\ndescription: Ask.\nexecution: client\nparameters: {type: object}\n"
-	_, err = open(t, caisson.Options{Tools: []string{files(t, map[string]string{"tool.yaml": client})}}).Call(t.Context(), "ask_user", "{}")
+	_, err := open(t, caisson.Options{Tools: []string{tooltest.Files(t, map[string]string{"tool.yaml": client})}}).Call(t.Context(), "ask_user", "{}")
 	require.ErrorIs(t, err, caisson.ErrPaused)
 	assert.EqualError(t, err, "caisson: call: the call waits for an answer, which only a batch can get: ask_user waits for its tool_output")
 }
 
 // TestStream: events are shown as they happen, up to a pause and after it.
 func TestStream(t *testing.T) {
-	host := greeting(t, caisson.Options{}, "behavior: {destructive: true}\n")
+	host := greeting(t, caisson.Options{}, tooltest.Fields{"behavior": tooltest.Fields{"destructive": true}})
 	var kinds []tool.EventType
 	show := func(event tool.Event) bool {
 		kinds = append(kinds, event.Type)
 		return true
 	}
-	session, err := host.NewSession(executor.SessionOptions{})
-	require.NoError(t, err)
+	session := noerr.Get(host.NewSession(executor.SessionOptions{}))(t)
 	batch := greet
 	batch.Session = session
-	report, err := host.Stream(t.Context(), batch, show)
-	require.NoError(t, err)
+	report := noerr.Get(host.Stream(t.Context(), batch, show))(t)
 	require.Equal(t, executor.RequiresAction, report.Status)
 	assert.Equal(t, tool.BatchStarted, kinds[0])
 	kinds = nil
 	asked := report.Pending[0]
-	report, err = host.ResumeStream(t.Context(), executor.Resumption{
+	report = noerr.Get(host.ResumeStream(t.Context(), executor.Resumption{
 		State: *report.State, Session: session, Approvals: []tool.Approval{{CallID: asked.CallID, Approve: true, Fingerprint: asked.Fingerprint}},
-	}, show)
-	require.NoError(t, err)
+	}, show))(t)
 	assert.Equal(t, executor.Completed, report.Status)
 	assert.True(t, slices.Contains(kinds, tool.CallFinished), kinds)
 }
 
 // TestStreamEnds: Stream returns when show returns false and when the batch is rejected.
 func TestStreamEnds(t *testing.T) {
-	host := greeting(t, caisson.Options{}, "")
+	host := greeting(t, caisson.Options{}, nil)
 	shown := 0
-	report, err := host.Stream(t.Context(), greet, func(tool.Event) bool { shown++; return false })
-	require.NoError(t, err)
+	report := noerr.Get(host.Stream(t.Context(), greet, func(tool.Event) bool { shown++; return false }))(t)
 	assert.Len(t, report.Records, 1)
 	assert.Equal(t, 1, shown)
 	refused := greet
 	refused.Parallel = -1
-	_, err = host.Stream(t.Context(), refused, func(tool.Event) bool { return true })
-	require.ErrorIs(t, err, executor.ErrInvalidBatch)
+	require.ErrorIs(t, noerr.Error(host.Stream(t.Context(), refused, func(tool.Event) bool { return true })), executor.ErrInvalidBatch)
 	refused = greet
-	refused.Stream, err = executor.NewStream(executor.StreamOptions{})
-	require.NoError(t, err)
-	_, err = host.Stream(t.Context(), refused, func(tool.Event) bool { return true })
-	require.ErrorIs(t, err, caisson.ErrInvalidOptions)
+	refused.Stream = noerr.Get(executor.NewStream(executor.StreamOptions{}))(t)
+	require.ErrorIs(t, noerr.Error(host.Stream(t.Context(), refused, func(tool.Event) bool { return true })), caisson.ErrInvalidOptions)
 }
 
 // TestDefaultCacheThatCannotBeUsed: without a usable folder for compiled code there is no cache, and the
@@ -470,19 +412,16 @@ func TestDefaultCacheThatCannotBeUsed(t *testing.T) {
 	var log bytes.Buffer
 	var reasons []error
 	options := caisson.Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), Runtime: runtime.Options{OnUncached: func(reason error) { reasons = append(reasons, reason) }}}
-	host, err := caisson.Open(t.Context(), options)
-	require.NoError(t, err)
+	host := noerr.Get(caisson.Open(t.Context(), options))(t)
 	require.NoError(t, host.Close(t.Context()))
 	require.Len(t, reasons, 1)
 	assert.ErrorContains(t, reasons[0], file)
 	assert.Equal(t, 1, strings.Count(log.String(), "modules are compiled each time"))
 
 	options.Runtime.CacheDir = filepath.Join(file, "cache")
-	_, err = caisson.Open(t.Context(), options)
-	require.ErrorIs(t, err, caisson.ErrRuntime)
+	require.ErrorIs(t, noerr.Error(caisson.Open(t.Context(), options)), caisson.ErrRuntime)
 	options.Runtime.CacheDir, options.Runtime.FillCache = "", true
-	_, err = caisson.Open(t.Context(), options)
-	require.ErrorIs(t, err, caisson.ErrRuntime)
+	require.ErrorIs(t, noerr.Error(caisson.Open(t.Context(), options)), caisson.ErrRuntime)
 }
 
 // BenchmarkNewSession measures the check that no tool may write to the cache.
@@ -497,12 +436,10 @@ func BenchmarkNewSession(b *testing.B) {
 	for name, options := range map[string]caisson.Options{"cache": {Runtime: runtime.Options{CacheDir: filepath.Join(dir, "cache")}}, "no cache": {NoCache: true}} {
 		b.Run(name, func(b *testing.B) {
 			options.Policies, options.Tools = []*manifests.Policy{policy}, []string{tools}
-			host, err := caisson.Open(b.Context(), options)
-			require.NoError(b, err)
+			host := noerr.Get(caisson.Open(b.Context(), options))(b)
 			defer func() { assert.NoError(b, host.Close(context.WithoutCancel(b.Context()))) }()
 			for b.Loop() {
-				_, err := host.NewSession(executor.SessionOptions{})
-				require.NoError(b, err)
+				noerr.Get(host.NewSession(executor.SessionOptions{}))(b)
 			}
 		})
 	}

@@ -17,7 +17,9 @@ import (
 	"github.com/caisson-run/caisson/dialects/responses"
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/internal/guests"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/internal/records"
+	"github.com/caisson-run/caisson/internal/tooltest"
 	"github.com/caisson-run/caisson/runtime"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -41,37 +43,31 @@ var failures = []struct {
 // TestModelsReadTheReason: whichever language a tool is written in and whichever provider the model is of, the
 // model reads the tool's own reason, whether the batch is streamed or not.
 func TestModelsReadTheReason(t *testing.T) {
-	root, err := guests.Compile(t.Context(), "internal/guests/failing", "wasm-tools/calculator")
-	require.NoError(t, err)
+	root := noerr.Get(guests.Compile(t.Context(), "internal/guests/failing", "wasm-tools/calculator"))(t)
 	content, calls := map[string]string{}, []tool.Call{}
 	for _, f := range failures {
-		module, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(f.module)))
-		require.NoError(t, err)
+		module := noerr.Get(os.ReadFile(filepath.Join(root, filepath.FromSlash(f.module))))(t)
 		content[f.name+".wasm"] = string(module)
 		content[f.name+".tool.yaml"] = fmt.Sprintf("schema: caisson/v1\nname: %s\ndescription: Fails.\nmodule: {path: %[1]s.wasm}\nparameters: {type: object}\n", f.name)
 		calls = append(calls, tool.Call{ID: "call_" + f.name, Type: tool.FunctionCall, Function: tool.Function{Name: f.name, Arguments: f.arguments}})
 	}
-	_, cache, err := guests.CompiledCode()
-	require.NoError(t, err)
-	host := open(t, caisson.Options{Tools: []string{files(t, content)}, Runtime: runtime.Options{CacheDir: cache}})
+	_, cache := noerr.Get2(guests.CompiledCode())(t)
+	host := open(t, caisson.Options{Tools: []string{tooltest.Files(t, content)}, Runtime: runtime.Options{CacheDir: cache}})
 
-	whole, err := host.Execute(t.Context(), executor.Batch{Calls: calls})
-	require.NoError(t, err)
+	whole := noerr.Get(host.Execute(t.Context(), executor.Batch{Calls: calls}))(t)
 	var streamed []tool.Record
 	var events strings.Builder
 	shown := responses.NewEvents(responses.EventsOptions{})
-	_, err = host.Stream(t.Context(), executor.Batch{Calls: calls}, func(event tool.Event) bool {
+	noerr.Get(host.Stream(t.Context(), executor.Batch{Calls: calls}, func(event tool.Event) bool {
 		if event.Record != nil {
 			streamed = append(streamed, *event.Record)
 		}
-		mapped, err := shown.Map(event)
-		require.NoError(t, err)
+		mapped := noerr.Get(shown.Map(event))(t)
 		for _, e := range mapped {
 			require.NoError(t, dialects.WriteEvent(&events, e))
 		}
 		return true
-	})
-	require.NoError(t, err)
+	}))(t)
 
 	for i, f := range failures {
 		t.Run(f.name, func(t *testing.T) {
@@ -80,13 +76,11 @@ func TestModelsReadTheReason(t *testing.T) {
 				record := records[i]
 				assert.Equal(t, tool.ToolFailed, record.Result.Kind, "%s: %s", name, record.Result.Error)
 				for _, d := range known.Dialects() {
-					written, err := d.Results([]tool.Record{record})
-					require.NoError(t, err)
+					written := noerr.Get(d.Results([]tool.Record{record}))(t)
 					assert.Equal(t, 1, strings.Count(read(t, d, written), f.reason), "%s, %s: %s", d.Name(), name, written)
 				}
 			}
-			quoted, err := json.Marshal(f.reason)
-			require.NoError(t, err)
+			quoted := noerr.Get(json.Marshal(f.reason))(t)
 			assert.Contains(t, events.String(), strings.Trim(string(quoted), `"`))
 		})
 	}
@@ -95,8 +89,7 @@ func TestModelsReadTheReason(t *testing.T) {
 // read returns what a model reads of the one result in a dialect's document: all of its texts.
 func read(t *testing.T, d dialects.Dialect, written json.RawMessage) string {
 	t.Helper()
-	answers, err := d.Answers(written)
-	require.NoError(t, err)
+	answers := noerr.Get(d.Answers(written))(t)
 	require.Len(t, answers.Outputs, 1, "%s", written)
 	result := answers.Outputs[0].Result
 	assert.False(t, result.Success, "%s: the model learns that the call failed", d.Name())
@@ -106,24 +99,20 @@ func read(t *testing.T, d dialects.Dialect, written json.RawMessage) string {
 // TestOnlyTheOperatorReadsWhyTheHostFailed: the reason that a module cannot be used names files of the host. The kept
 // record has it for the operator, and neither the answer nor what a tenant reads of the record has.
 func TestOnlyTheOperatorReadsWhyTheHostFailed(t *testing.T) {
-	dir, state := files(t, map[string]string{
+	dir, state := tooltest.Files(t, map[string]string{
 		"lost.tool.yaml": "schema: caisson/v1\nname: lost\ndescription: Has no module.\nmodule: {path: lost.wasm}\nparameters: {type: object}\n",
 		"text.tool.yaml": "schema: caisson/v1\nname: text\ndescription: Has no module either.\nmodule: {path: text.wasm}\nparameters: {type: object}\n",
 		"text.wasm":      "package main\n",
 	}), t.TempDir()
 	host := open(t, caisson.Options{Tools: []string{dir}, StateDir: state, NoCache: true})
-	session, err := host.NewSession(executor.SessionOptions{ID: "1", Tenant: "acme"})
-	require.NoError(t, err)
+	session := noerr.Get(host.NewSession(executor.SessionOptions{ID: "1", Tenant: "acme"}))(t)
 	for name, reason := range map[string]string{"lost": "lost.wasm does not exist", "text": "text.wasm"} {
-		report, err := host.Execute(t.Context(), executor.Batch{Session: session, Calls: []tool.Call{{ID: "1", Type: tool.FunctionCall, Function: tool.Function{Name: name, Arguments: "{}"}}}})
-		require.NoError(t, err)
+		report := noerr.Get(host.Execute(t.Context(), executor.Batch{Session: session, Calls: []tool.Call{{ID: "1", Type: tool.FunctionCall, Function: tool.Function{Name: name, Arguments: "{}"}}}}))(t)
 		record := report.Records[0]
 		assert.Equal(t, tool.Result{Kind: tool.Internal, Error: fmt.Sprintf("internal error (id %s)", record.CallID)}, record.Result)
-		kept, _, err := host.KeptCall("acme", record.CallID)
-		require.NoError(t, err)
+		kept, _ := noerr.Get2(host.KeptCall("acme", record.CallID))(t)
 		assert.NotContains(t, string(kept.Record), reason)
-		entry, err := records.In(state).Find(record.CallID)
-		require.NoError(t, err)
+		entry := noerr.Get(records.In(state).Find(record.CallID))(t)
 		assert.Contains(t, entry.Cause, "module cannot be used: ")
 		assert.Contains(t, entry.Cause, reason)
 	}

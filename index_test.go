@@ -19,7 +19,9 @@ import (
 
 	"github.com/caisson-run/caisson"
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/internal/testsize"
+	"github.com/caisson-run/caisson/internal/tooltest"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -131,18 +133,16 @@ const oneTool = "schema: caisson/v1\nname: %s\ndescription: Does it.\nmodule: {p
 // TestAttackSwappedManifest: a manifest that becomes another one of the same size, with the same times,
 // gets its new name. The control shows that its description in the file system has not changed.
 func TestAttackSwappedManifest(t *testing.T) {
-	dir := files(t, map[string]string{"tool.yaml": fmt.Sprintf(oneTool, "first")})
+	dir := tooltest.Files(t, map[string]string{"tool.yaml": fmt.Sprintf(oneTool, "first")})
 	path := filepath.Join(dir, "tool.yaml")
 	options := caisson.Options{Tools: []string{dir}, IndexDir: filepath.Join(t.TempDir(), "index")}
-	before, err := os.Stat(path)
-	require.NoError(t, err)
+	before := noerr.Get(os.Stat(path))(t)
 	require.Contains(t, outcome(t, options), "first")
 	require.FileExists(t, filepath.Join(options.IndexDir, "manifests"))
 
 	require.NoError(t, os.WriteFile(path, fmt.Appendf(nil, oneTool, "other"), 0o600))
 	require.NoError(t, os.Chtimes(path, before.ModTime(), before.ModTime()))
-	after, err := os.Stat(path)
-	require.NoError(t, err)
+	after := noerr.Get(os.Stat(path))(t)
 	control := func(info os.FileInfo) any { return []any{info.Name(), info.Size(), info.Mode(), info.ModTime()} }
 	require.Equal(t, control(before), control(after))
 	require.True(t, os.SameFile(before, after))
@@ -154,10 +154,8 @@ func TestAttackSwappedManifest(t *testing.T) {
 func forge(t *testing.T, index, manifest, old, replacement string) {
 	t.Helper()
 	require.Len(t, replacement, len(old))
-	source, err := os.ReadFile(manifest)
-	require.NoError(t, err)
-	text, err := os.ReadFile(index)
-	require.NoError(t, err)
+	source := noerr.Get(os.ReadFile(manifest))(t)
+	text := noerr.Get(os.ReadFile(index))(t)
 	key := fmt.Appendf(nil, "\n%x ", sha256.Sum256(append([]byte("yaml\n"), source...)))
 	at := bytes.Index(text, key)
 	require.GreaterOrEqual(t, at, 0, "the index has the manifest")
@@ -172,7 +170,7 @@ func forge(t *testing.T, index, manifest, old, replacement string) {
 // says that it is "forged".
 func forged(t *testing.T) caisson.Options {
 	t.Helper()
-	dir := files(t, map[string]string{"tool.yaml": fmt.Sprintf(oneTool, "honest")})
+	dir := tooltest.Files(t, map[string]string{"tool.yaml": fmt.Sprintf(oneTool, "honest")})
 	options := caisson.Options{Tools: []string{dir}, IndexDir: filepath.Join(t.TempDir(), "index")}
 	require.Contains(t, outcome(t, options), "honest")
 	forge(t, filepath.Join(options.IndexDir, "manifests"), filepath.Join(dir, "tool.yaml"), "honest", "forged")
@@ -186,11 +184,9 @@ func TestAttackForgedIndex(t *testing.T) {
 	entry, control := host.Registry().Get("forged")
 	require.True(t, control)
 	require.ErrorIs(t, entry.Manifest.Confirm(), manifests.ErrIndex)
-	report, err := host.Execute(t.Context(), executor.Batch{Calls: []tool.Call{{ID: "1", Function: tool.Function{Name: "forged", Arguments: "{}"}}}})
-	require.NoError(t, err)
+	report := noerr.Get(host.Execute(t.Context(), executor.Batch{Calls: []tool.Call{{ID: "1", Function: tool.Function{Name: "forged", Arguments: "{}"}}}}))(t)
 	require.Equal(t, tool.Internal, report.Records[0].Result.Kind)
-	_, err = entry.Tool.Invoke(t.Context(), tool.Invocation{Tool: "forged"})
-	require.ErrorIs(t, err, manifests.ErrIndex)
+	require.ErrorIs(t, noerr.Error(entry.Tool.Invoke(t.Context(), tool.Invocation{Tool: "forged"})), manifests.ErrIndex)
 }
 
 // TestOpenConfirmsWhatIsCalled: if the index is wrong about a tool that will be called, no manifest is taken from it.
@@ -206,8 +202,8 @@ func TestOpenConfirmsWhatIsCalled(t *testing.T) {
 
 // TestIndexIsNotNeeded: without a folder for it, manifests are parsed.
 func TestIndexIsNotNeeded(t *testing.T) {
-	dir := files(t, map[string]string{"tool.yaml": fmt.Sprintf(oneTool, "it")})
-	taken := files(t, map[string]string{"manifests/file": "", "plain": ""})
+	dir := tooltest.Files(t, map[string]string{"tool.yaml": fmt.Sprintf(oneTool, "it")})
+	taken := tooltest.Files(t, map[string]string{"manifests/file": "", "plain": ""})
 	for name, index := range map[string]string{"none": "", "a file": filepath.Join(taken, "plain"), "its name is taken": taken} {
 		t.Run(name, func(t *testing.T) {
 			for range 2 {
@@ -216,12 +212,10 @@ func TestIndexIsNotNeeded(t *testing.T) {
 			}
 		})
 	}
-	entries, err := os.ReadDir(filepath.Join(taken, "manifests"))
-	require.NoError(t, err)
+	entries := noerr.Get(os.ReadDir(filepath.Join(taken, "manifests")))(t)
 	assert.Len(t, entries, 1)
-	left, err := os.ReadDir(taken)
-	require.NoError(t, err)
+	left := noerr.Get(os.ReadDir(taken))(t)
 	assert.False(t, slices.ContainsFunc(left, func(e os.DirEntry) bool { return strings.HasSuffix(e.Name(), ".tmp") }))
-	_, err = os.Stat(filepath.Join(dir, "manifests"))
+	_, err := os.Stat(filepath.Join(dir, "manifests"))
 	assert.True(t, errors.Is(err, os.ErrNotExist))
 }

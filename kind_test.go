@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/internal/overlay"
 )
 
@@ -17,11 +18,10 @@ import (
 // of the two tables. testdata/kind/clock_test.go tests the result.
 func TestOneMoreKindOfPermission(t *testing.T) {
 	source := func(name string) string {
-		text, err := os.ReadFile("testdata/kind/" + name)
-		require.NoError(t, err)
+		text := noerr.Get(os.ReadFile("testdata/kind/" + name))(t)
 		return string(text)
 	}
-	path, err := overlay.Write(t.TempDir(), ".", []overlay.Edit{
+	path := noerr.Get(overlay.Write(t.TempDir(), ".", []overlay.Edit{
 		{File: "hostfuncs/clock/clock.go", New: source("clock.go")},
 		{File: "manifests/permission_clock.go", New: source("permission_clock.go")},
 
@@ -42,8 +42,7 @@ func TestOneMoreKindOfPermission(t *testing.T) {
 `},
 
 		{File: "clock_test.go", New: source("clock_test.go")},
-	})
-	require.NoError(t, err)
+	}))(t)
 	output, err := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-overlay", path, "-run", "^TestClock", "-count=1", ".").CombinedOutput()
 	require.NoError(t, err, string(output))
 	require.Contains(t, string(output), "ok", "the tests ran")

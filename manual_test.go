@@ -13,6 +13,7 @@ import (
 
 	"github.com/caisson-run/caisson/internal/cases"
 	"github.com/caisson-run/caisson/internal/guests"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/runtime"
@@ -33,13 +34,10 @@ func TestManual(t *testing.T) {
 	dir := t.TempDir()
 	assert.Equal(t, 16, follow(t, dir, steps, withCaisson(t)))
 
-	_, cache, err := guests.CompiledCode()
-	require.NoError(t, err)
-	rt, err := runtime.New(t.Context(), runtime.Options{CacheDir: cache})
-	require.NoError(t, err)
+	_, cache := noerr.Get2(guests.CompiledCode())(t)
+	rt := noerr.Get(runtime.New(t.Context(), runtime.Options{CacheDir: cache}))(t)
 	t.Cleanup(func() { assert.NoError(t, rt.Close(context.Background())) })
-	found, err := registry.Directory(dir, nil).Manifests(t.Context())
-	require.NoError(t, err)
+	found := noerr.Get(registry.Directory(dir, nil).Manifests(t.Context()))(t)
 	run := 0
 	for _, f := range found {
 		require.Nil(t, f.Broken)
@@ -65,14 +63,11 @@ func TestManualHasTheLimitsOfTheRuntime(t *testing.T) {
 		}
 	}
 	require.NoError(t, json.Unmarshal(manifests.JSONSchema(), &published))
-	rt, err := runtime.New(t.Context(), runtime.Options{})
-	require.NoError(t, err)
+	rt := noerr.Get(runtime.New(t.Context(), runtime.Options{}))(t)
 	t.Cleanup(func() { assert.NoError(t, rt.Close(context.Background())) })
 	limits := func(limits string) (written, effective runtime.Limits) {
-		m, err := manifests.Parse("tool.yaml", []byte("schema: caisson/v1\nname: a\ndescription: b\nmodule: {path: a.wasm}\nlimits: "+limits))
-		require.NoError(t, err)
-		loaded, err := rt.Load(t.Context(), m, manifests.Grants{})
-		require.NoError(t, err)
+		m := noerr.Get(manifests.Parse("tool.yaml", []byte("schema: caisson/v1\nname: a\ndescription: b\nmodule: {path: a.wasm}\nlimits: "+limits)))(t)
+		loaded := noerr.Get(rt.Load(t.Context(), m, manifests.Grants{}))(t)
 		l := m.Limits
 		return runtime.Limits{
 			Timeout: l.Timeout, Memory: l.Memory, Output: l.Output, Stderr: l.Stderr, OpenFiles: l.OpenFiles,
@@ -96,8 +91,7 @@ func TestManualHasTheLimitsOfTheRuntime(t *testing.T) {
 	}
 	require.Len(t, defaults, 8)
 	asText := func(limits map[string]any) string {
-		text, err := json.Marshal(limits)
-		require.NoError(t, err)
+		text := noerr.Get(json.Marshal(limits))(t)
 		return string(text)
 	}
 	_, gets := limits("{}")

@@ -17,14 +17,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/internal/guests"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/manifests"
 )
 
 // readme returns the fenced blocks of README.md between two headings.
 func readme(t *testing.T, from, to string) []block {
 	t.Helper()
-	document, err := os.ReadFile("README.md")
-	require.NoError(t, err)
+	document := noerr.Get(os.ReadFile("README.md"))(t)
 	_, rest, found := strings.Cut(string(document), "\n## "+from+"\n")
 	require.True(t, found, from)
 	section, _, found := strings.Cut(rest, "\n## "+to+"\n")
@@ -44,8 +44,7 @@ func TestREADME(t *testing.T) {
 // TestFirstScreenOfTheREADME: the two commands that a newcomer is told to run exist. CI runs the second one, and this
 // test the first one, which names its long steps before they begin.
 func TestFirstScreenOfTheREADME(t *testing.T) {
-	document, err := os.ReadFile("README.md")
-	require.NoError(t, err)
+	document := noerr.Get(os.ReadFile("README.md"))(t)
 	lines := strings.SplitN(string(document), "\n", 26)
 	shown := blocksOf(strings.Join(lines[:25], "\n") + "\n")
 	require.Len(t, shown, 1)
@@ -55,8 +54,7 @@ func TestFirstScreenOfTheREADME(t *testing.T) {
 		commands = append(commands, strings.TrimSpace(command))
 	}
 	require.Equal(t, []string{"make demo", "make test"}, commands)
-	ci, err := os.ReadFile(filepath.Join(".ci", "run"))
-	require.NoError(t, err)
+	ci := noerr.Get(os.ReadFile(filepath.Join(".ci", "run")))(t)
 	assert.Contains(t, string(ci), "\nmake test\n")
 	if goruntime.GOOS == "windows" {
 		return // the Makefile needs a POSIX shell
@@ -77,8 +75,7 @@ func TestFirstScreenOfTheREADME(t *testing.T) {
 func TestPolicyOfTheREADME(t *testing.T) {
 	shown := readme(t, "What a tool may do", "From any agent")
 	require.Len(t, shown, 1)
-	policy, err := manifests.ParsePolicy("caisson.yaml", []byte(shown[0].text))
-	require.NoError(t, err)
+	policy := noerr.Get(manifests.ParsePolicy("caisson.yaml", []byte(shown[0].text)))(t)
 	assert.Len(t, policy.For("file_read", "wasm-tools/files").Files, 1)
 	assert.Empty(t, policy.For("fetch_page", "wasm-tools/web").Files)
 	assert.Equal(t, "*.example.com", policy.For("fetch_page", "wasm-tools/web").Network[0].Host)
@@ -102,8 +99,7 @@ var command = sync.OnceValues(func() (dir string, err error) {
 // withCaisson returns the variable PATH with the command's folder in front.
 func withCaisson(t *testing.T) string {
 	t.Helper()
-	dir, err := command()
-	require.NoError(t, err)
+	dir := noerr.Get(command())(t)
 	return "PATH=" + dir + string(os.PathListSeparator) + os.Getenv("PATH")
 }
 
@@ -112,10 +108,8 @@ func TestAssistantOfTheREADME(t *testing.T) {
 	if goruntime.GOOS == "windows" {
 		return // the README's commands need a POSIX shell
 	}
-	root, err := guests.Compile(t.Context(), "wasm-tools/calculator")
-	require.NoError(t, err)
-	bin, err := command()
-	require.NoError(t, err)
+	root := noerr.Get(guests.Compile(t.Context(), "wasm-tools/calculator"))(t)
+	bin := noerr.Get(command())(t)
 	dir := t.TempDir()
 	shown := readme(t, "From any agent", "From Go")
 	require.Len(t, shown, 3)
@@ -141,15 +135,13 @@ func TestAssistantOfTheREADME(t *testing.T) {
 {"jsonrpc":"2.0","method":"notifications/initialized"}
 {"jsonrpc":"2.0","id":2,"method":"tools/list"}
 `)
-	said, err := mcp.Output()
-	require.NoError(t, err)
+	said := noerr.Get(mcp.Output())(t)
 	assert.Contains(t, string(said), `"name":"calculator"`)
 }
 
 // TestEmbeddingOfTheREADME: the program in the README is the tested one.
 func TestEmbeddingOfTheREADME(t *testing.T) {
-	program, err := os.ReadFile(filepath.Join("examples", "embed", "main.go"))
-	require.NoError(t, err)
+	program := noerr.Get(os.ReadFile(filepath.Join("examples", "embed", "main.go")))(t)
 	shown := readme(t, "From Go", "Documentation")
 	require.Len(t, shown, 1)
 	for line := range strings.Lines(shown[0].text) {
@@ -162,15 +154,13 @@ func TestEmbeddingOfTheREADME(t *testing.T) {
 func TestLinksLead(t *testing.T) {
 	var documents []string
 	for _, pattern := range []string{"*.md", "*/*.md", "*/*/*.md", "*/*/*/*.md"} {
-		found, err := filepath.Glob(pattern)
-		require.NoError(t, err)
+		found := noerr.Get(filepath.Glob(pattern))(t)
 		documents = append(documents, found...)
 	}
 	require.Greater(t, len(documents), 20)
 	links := regexp.MustCompile(`\]\(([^)#:]*)(?:#([^)]*))?\)`)
 	for _, document := range documents {
-		text, err := os.ReadFile(document)
-		require.NoError(t, err)
+		text := noerr.Get(os.ReadFile(document))(t)
 		for _, link := range links.FindAllStringSubmatch(string(text), -1) {
 			target := document
 			if link[1] != "" {
@@ -195,8 +185,7 @@ func TestFeaturesHaveTests(t *testing.T) {
 			}
 		}
 	}
-	page, err := os.ReadFile(filepath.Join("docs", "features.md"))
-	require.NoError(t, err)
+	page := noerr.Get(os.ReadFile(filepath.Join("docs", "features.md")))(t)
 	name := regexp.MustCompile("`(Test[A-Za-z0-9_]+)`")
 	features := 0
 	for line := range strings.Lines(string(page)) {
@@ -224,8 +213,7 @@ func TestFeaturesHaveTests(t *testing.T) {
 // anchors returns the anchors of a document's headings.
 func anchors(t *testing.T, document string) (all []string) {
 	t.Helper()
-	text, err := os.ReadFile(document)
-	require.NoError(t, err)
+	text := noerr.Get(os.ReadFile(document))(t)
 	dropped := regexp.MustCompile(`[^\w -]`) // left out of anchors
 	for _, match := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(string(text), -1) {
 		all = append(all, strings.ReplaceAll(dropped.ReplaceAllString(strings.ToLower(match[1]), ""), " ", "-"))

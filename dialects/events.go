@@ -54,12 +54,6 @@ func Events(r io.Reader) iter.Seq2[Event, error] {
 	}
 }
 
-// Transcript reads the events of a stored stream, as [Events] does, except that the last needs no blank line
-// after it: it may have been trimmed.
-func Transcript(document []byte) iter.Seq2[Event, error] {
-	return Events(io.MultiReader(bytes.NewReader(document), strings.NewReader("\n\n")))
-}
-
 func tooLarge() error {
 	return &Error{Op: "events", Message: fmt.Sprintf("an event is larger than %d bytes", maxEvent)}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/internal/noerr"
 )
 
 func read(r io.Reader) (events []dialects.Event, err error) {
@@ -125,20 +126,17 @@ func TestEventsAreBounded(t *testing.T) {
 		})
 	}
 	largest := strings.Repeat("x", dialects.MaxEvent-len("data:")-1)
-	events, err := read(strings.NewReader("data:" + largest + "\r\n\r\n"))
-	require.NoError(t, err)
+	events := noerr.Get(read(strings.NewReader("data:" + largest + "\r\n\r\n")))(t)
 	require.Len(t, events, 1)
 	assert.Len(t, events[0].Data, len(largest))
-	_, err = read(strings.NewReader("data:x" + largest + "\n\n"))
-	require.Error(t, err)
+	require.Error(t, noerr.Error(read(strings.NewReader("data:x"+largest+"\n\n"))))
 }
 
 // TestEventsInLittlePieces: a long line that comes byte by byte costs time in proportion to
 // its length. Looking at each byte once takes a tenth of a second; at all before it, an hour, for
 // which no test is let run.
 func TestEventsInLittlePieces(t *testing.T) {
-	events, err := read(iotest.OneByteReader(strings.NewReader("data:" + strings.Repeat("x", 4<<20) + "\n\n")))
-	require.NoError(t, err)
+	events := noerr.Get(read(iotest.OneByteReader(strings.NewReader("data:" + strings.Repeat("x", 4<<20) + "\n\n"))))(t)
 	require.Len(t, events, 1)
 	assert.Len(t, events[0].Data, 4<<20)
 }
@@ -149,10 +147,8 @@ func FuzzEvents(f *testing.F) {
 	f.Add([]byte("\uFEFFevent: a\r\ndata: x\rdata\n\nid: 1\nretry: 5\n: c\ndata: y\n\n"))
 	f.Add([]byte("data: \xff\r\r\n\n\r"))
 	f.Fuzz(func(t *testing.T, stream []byte) {
-		events, err := read(bytes.NewReader(stream))
-		require.NoError(t, err)
-		cut, err := read(iotest.OneByteReader(bytes.NewReader(stream)))
-		require.NoError(t, err)
+		events := noerr.Get(read(bytes.NewReader(stream)))(t)
+		cut := noerr.Get(read(iotest.OneByteReader(bytes.NewReader(stream))))(t)
 		require.Equal(t, events, cut)
 
 		var again strings.Builder
@@ -164,8 +160,7 @@ func FuzzEvents(f *testing.F) {
 			}
 			again.WriteString("\n")
 		}
-		back, err := read(strings.NewReader(again.String()))
-		require.NoError(t, err)
+		back := noerr.Get(read(strings.NewReader(again.String())))(t)
 		require.Len(t, back, len(events))
 		for i := range back {
 			require.Equal(t, events[i].Name, back[i].Name)
@@ -239,8 +234,7 @@ func FuzzWriteEvent(f *testing.F) {
 			return
 		}
 		require.NoError(t, dialects.WriteEvent(&text, event))
-		events, err := read(&text)
-		require.NoError(t, err)
+		events := noerr.Get(read(&text))(t)
 		require.Len(t, events, 2)
 		for _, back := range events {
 			require.Equal(t, event.Name, back.Name)

@@ -13,14 +13,6 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-func ExampleDetect() {
-	fmt.Println(dialects.Detect([]byte(`{"object":"chat.completion","choices":[]}`)))
-	fmt.Println(dialects.Detect([]byte(`{"answer":42}`)))
-	// Output:
-	// openai true
-	//  false
-}
-
 func ExampleDialect_definitions() {
 	weather := tool.Definition{Name: "get_weather", Description: "Look up the weather.", Parameters: []byte(`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`)}
 	for _, dialect := range []dialects.Dialect{openai.New(), anthropic.New(), gemini.New(), mcp.New()} {

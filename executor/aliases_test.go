@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -94,11 +95,10 @@ func TestParameterAliasIsTheSameCall(t *testing.T) {
 		read[key] = value
 	}
 	e := newExecutor(t, executor.Options{}, newFake(t, "search", read, echo))
-	report, err := e.Execute(t.Context(), executor.Batch{
+	report := noerr.Get(e.Execute(t.Context(), executor.Batch{
 		Calls:   []tool.Call{newCall("1", "search", `{"query":"x","limit":2}`), newCall("2", "search", `{"count":2,"q":"x"}`)},
 		Session: withContext(t, e, map[string]string{"project_id": "p"}),
-	})
-	require.NoError(t, err)
+	}))(t)
 	assert.True(t, report.Records[1].Skipped)
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -119,8 +120,7 @@ func TestSessionApprovalsAreChecked(t *testing.T) {
 	} {
 		wrong := right
 		change(&wrong)
-		_, err := e.NewSession(executor.SessionOptions{Approvals: []tool.Approval{right, wrong}})
-		assert.ErrorIs(t, err, executor.ErrInvalidOptions, name)
+		assert.ErrorIs(t, noerr.Error(e.NewSession(executor.SessionOptions{Approvals: []tool.Approval{right, wrong}})), executor.ErrInvalidOptions, name)
 	}
 	var many []tool.Approval
 	for i := range 1500 {

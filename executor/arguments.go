@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/caisson-run/caisson/executor/internal/repair"
+	"github.com/caisson-run/caisson/internal/jsontext"
 	"github.com/caisson-run/caisson/internal/schema"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
@@ -26,7 +27,7 @@ func (c *call) parse() (tool.Arguments, error) {
 	case m == nil: // plan refuses the call for that
 		return tool.Arguments{}, nil
 	case m.Type != tool.CustomCall:
-		return tool.Arguments{}, fmt.Errorf("%w: %s takes a JSON object, and no free text", tool.ErrArguments, c.tool)
+		return tool.Arguments{}, &tool.ArgumentsError{Err: fmt.Errorf("%s takes a JSON object, and no free text", c.tool)}
 	}
 	return freeText(m, text)
 }
@@ -34,18 +35,19 @@ func (c *call) parse() (tool.Arguments, error) {
 // freeText makes the text of a custom call the value of its tool's only parameter.
 func freeText(m *manifests.Manifest, text string) (tool.Arguments, error) {
 	if len(text) > tool.MaxArgumentsBytes {
-		return tool.Arguments{}, fmt.Errorf("%w: %d bytes are over the limit of %d", tool.ErrArguments, len(text), tool.MaxArgumentsBytes)
+		err := fmt.Errorf("%d bytes are over the limit of %d", len(text), tool.MaxArgumentsBytes)
+		return tool.Arguments{}, &tool.ArgumentsError{Err: err}
 	}
 	if !utf8.ValidString(text) {
-		return tool.Arguments{}, fmt.Errorf("%w: the text is not valid UTF-8", tool.ErrArguments)
+		return tool.Arguments{}, &tool.ArgumentsError{Err: errors.New("the text is not valid UTF-8")}
 	}
 	var shown struct {
 		Required []string `json:"required"`
 	}
 	if err := json.Unmarshal(m.ModelParameters, &shown); err != nil || len(shown.Required) != 1 {
-		return tool.Arguments{}, fmt.Errorf("%w: %s has no parameter for free text", tool.ErrArguments, m.Name)
+		return tool.Arguments{}, &tool.ArgumentsError{Err: fmt.Errorf("%s has no parameter for free text", m.Name)}
 	}
-	return tool.Arguments{}.With(shown.Required[0], json.RawMessage(repair.Quote(text))), nil
+	return tool.Arguments{}.With(shown.Required[0], json.RawMessage(jsontext.Quote(text))), nil
 }
 
 // parseObject parses arguments that are an object. Text that a program wrote is not repaired.

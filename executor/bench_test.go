@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -124,8 +125,7 @@ func BenchmarkNested(b *testing.B) {
 // BenchmarkObserved measures a call that a subscriber and a recorder are told of.
 func BenchmarkObserved(b *testing.B) {
 	e := newExecutor(b, executor.Options{Rates: unlimited, Recorder: forgetful{}}, newFake(b, "one", nil, instant))
-	subscription, err := e.Subscribe(executor.SubscribeOptions{})
-	require.NoError(b, err)
+	subscription := noerr.Get(e.Subscribe(executor.SubscribeOptions{}))(b)
 	defer subscription.Close()
 	benchmarkBatch(b, e, executor.Batch{Calls: []tool.Call{newCall("1", "one", "")}, Session: newSession(b, e, executor.SessionOptions{})})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -41,8 +42,7 @@ func TestClientToolsOfARequest(t *testing.T) {
 
 	resumption := answered(session, stored(t, report.State))
 	resumption.Client = asking
-	report, err := e.Resume(t.Context(), resumption)
-	require.NoError(t, err)
+	report = noerr.Get(e.Resume(t.Context(), resumption))(t)
 	assertCompleted(t, report)
 	assert.Equal(t, "done ask_crm", report.Records[1].Result.Output)
 	assert.Equal(t, "done sql", report.Records[2].Result.Output)
@@ -59,8 +59,7 @@ func TestBroughtToolsEndWithTheirBatch(t *testing.T) {
 	assertPaused(t, report)
 	other := reportOf(t, e, executor.Batch{Session: session, Calls: calls})
 	assert.Equal(t, tool.UnknownTool, other.Records[0].Result.Kind)
-	report, err := e.Resume(t.Context(), answered(session, *report.State))
-	require.NoError(t, err)
+	report = noerr.Get(e.Resume(t.Context(), answered(session, *report.State)))(t)
 	assert.Contains(t, report.Records[0].Result.Error, "its output was rejected")
 }
 

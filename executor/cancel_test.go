@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -184,8 +185,7 @@ func TestBatchTimeout(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		start = time.Now()
-		_, err := e.Execute(ctx, executor.Batch{Timeout: time.Hour, Calls: []tool.Call{newCall("1", "hang", "")}})
-		require.NoError(t, err)
+		noerr.Get(e.Execute(ctx, executor.Batch{Timeout: time.Hour, Calls: []tool.Call{newCall("1", "hang", "")}}))(t)
 		assert.Equal(t, time.Second, time.Since(start), "the context's end holds as well")
 	})
 }
@@ -273,8 +273,7 @@ func TestCallThatIsAbandoned(t *testing.T) {
 			assert.True(t, report.Records[1].Result.Success)
 
 			host := <-r.host
-			_, err := host.Call(t.Context(), newCall("3", "echo", ""))
-			require.ErrorIs(t, err, tool.Cancelled, "the call has ended for its tool too")
+			require.ErrorIs(t, noerr.Error(host.Call(t.Context(), newCall("3", "echo", ""))), tool.Cancelled, "the call has ended for its tool too")
 			require.ErrorIs(t, host.Emit(tool.Emission{Type: tool.EmitText, Text: "late"}), tool.Cancelled)
 		})
 	}

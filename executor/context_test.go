@@ -146,7 +146,7 @@ func TestContextStaysHidden(t *testing.T) {
 	f := newFake(t, "file_read", more, echo)
 	e := newExecutor(t, executor.Options{}, f)
 	t.Run("control: the complete schema names the parameter", func(t *testing.T) {
-		assert.ErrorContains(t, f.manifest.Parameters.Validate(t.Context(), []byte(`{"m":1,"project_id":"p"}`)), "project_id")
+		assert.ErrorContains(t, f.Manifest().Parameters.Validate(t.Context(), []byte(`{"m":1,"project_id":"p"}`)), "project_id")
 	})
 	run := func(arguments string) tool.Record {
 		return execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "file_read", arguments)}, Session: withContext(t, e, map[string]string{"project_id": "p"})})

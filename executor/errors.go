@@ -18,14 +18,13 @@ var (
 // Why a batch cannot be resumed, for errors.Is. The error names the call; one error reports all mistakes
 // of a submission. Nothing has run, and the state can be tried again.
 var (
-	ErrInvalidState  = pause.ErrInvalidState  // it is damaged, or of another version
-	ErrWrongSession  = pause.ErrWrongSession  // tenant or context values differ
-	ErrUnknownCall   = pause.ErrUnknownCall   // or more than one does
-	ErrMissingAnswer = pause.ErrMissingAnswer // each needs one
-	ErrDoubledAnswer = pause.ErrDoubledAnswer
-	ErrWrongAnswer   = pause.ErrWrongAnswer // as an output where an approval is needed
-	ErrNotApproved   = pause.ErrNotApproved // its fingerprint is missing or another
-	ErrExpired       = pause.ErrExpired
+	ErrInvalidState = pause.ErrInvalidState // it is damaged, or of another version
+	ErrWrongSession = pause.ErrWrongSession // tenant or context values differ
+	// ErrWrongAnswers means that a waiting call has no answer, more than one, or one of the wrong type, or that an
+	// answer is for no waiting call, or for more than one.
+	ErrWrongAnswers = pause.ErrWrongAnswers
+	ErrNotApproved  = pause.ErrNotApproved // its fingerprint is missing or another
+	ErrExpired      = pause.ErrExpired
 	// ErrAlreadyResumed may also mean that the batch is being resumed now. Calls may have run.
 	ErrAlreadyResumed = errors.New("the batch was already resumed")
 )

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -101,8 +102,7 @@ func TestSubscriptionWaits(t *testing.T) {
 		subscription := subscribe(t, e, executor.SubscribeOptions{})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, _, err := subscription.Next(ctx)
-		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, noerr.Error2(subscription.Next(ctx)), context.DeadlineExceeded)
 		var group sync.WaitGroup
 		group.Go(func() {
 			event, _, err := subscription.Next(t.Context())
@@ -113,12 +113,10 @@ func TestSubscriptionWaits(t *testing.T) {
 		ask(t, e, nil, "echo", "")
 		group.Wait()
 		for range 3 {
-			_, _, err := subscription.Next(t.Context())
-			require.NoError(t, err)
+			noerr.Get2(subscription.Next(t.Context()))(t)
 		}
 		group.Go(func() {
-			_, _, err := subscription.Next(t.Context())
-			assert.ErrorIs(t, err, executor.ErrUnsubscribed)
+			assert.ErrorIs(t, noerr.Error2(subscription.Next(t.Context())), executor.ErrUnsubscribed)
 		})
 		synctest.Wait()
 		subscription.Close()
@@ -132,7 +130,7 @@ func TestSubscriptionWaits(t *testing.T) {
 func TestStartsAndEndsAreLogged(t *testing.T) {
 	const private = "private-matter"
 	var log journal
-	e := newExecutor(t, executor.Options{Logger: log.logger(), Parallel: 1},
+	e := newExecutor(t, executor.Options{Logger: log.Logger(), Parallel: 1},
 		newFake(t, "echo", nil, echo),
 		newFake(t, "fails", nil, func(context.Context, tool.Invocation) (tool.Outcome, error) {
 			return tool.Outcome{Result: tool.Result{Error: private, Output: private}, Log: private}, nil
@@ -150,7 +148,7 @@ func TestStartsAndEndsAreLogged(t *testing.T) {
 	}})
 
 	var lines []map[string]any
-	for _, line := range log.lines(t) {
+	for _, line := range log.Lines(t) {
 		if line["msg"] == "call started" || line["msg"] == "call finished" {
 			lines = append(lines, line)
 		}
@@ -174,7 +172,7 @@ func TestStartsAndEndsAreLogged(t *testing.T) {
 		assert.Contains(t, end, "ms")
 	}
 	// A trap's message is the runtime's own, and the operator's to read.
-	text := strings.ReplaceAll(log.text.String(), `"error":"trap: `+private+`"`, "")
+	text := strings.ReplaceAll(log.String(), `"error":"trap: `+private+`"`, "")
 	assert.NotContains(t, text, private)
 }
 
@@ -186,8 +184,7 @@ func TestSubscribersGetEvents(t *testing.T) {
 	for i := range 8 {
 		sessions.Go(func() {
 			for j := range 10 {
-				_, err := e.Execute(t.Context(), executor.Batch{Calls: []tool.Call{newCall("1", "echo", fmt.Sprintf(`{"n":%d}`, i*10+j))}})
-				assert.NoError(t, err)
+				assert.NoError(t, noerr.Error(e.Execute(t.Context(), executor.Batch{Calls: []tool.Call{newCall("1", "echo", fmt.Sprintf(`{"n":%d}`, i*10+j))}})))
 			}
 		})
 	}
@@ -237,16 +234,16 @@ func TestRecorderReadsTheCause(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var kept ledger
 			var log journal
-			e := newExecutor(t, executor.Options{Recorder: &kept, Logger: log.logger()}, newFake(t, "t", nil, failing(test.returned)))
+			e := newExecutor(t, executor.Options{Recorder: &kept, Logger: log.Logger()}, newFake(t, "t", nil, failing(test.returned)))
 			record := ask(t, e, nil, "t", "")
 			require.Len(t, kept.all(), 1)
 			assert.Equal(t, test.want, kept.all()[0].Cause)
 			assert.NotContains(t, string(jsonOf(t, record)), "/srv")
 			if test.want != "" {
 				assert.Equal(t, fmt.Sprintf("internal error (id %s)", record.CallID), record.Result.Error)
-				assert.True(t, slices.ContainsFunc(log.lines(t), func(line map[string]any) bool {
+				assert.True(t, slices.ContainsFunc(log.Lines(t), func(line map[string]any) bool {
 					return line["level"] == "ERROR" && line["call_id"] == record.CallID && line["error"] == test.want
-				}), "%v", log.lines(t))
+				}), "%v", log.Lines(t))
 			}
 		})
 	}
@@ -257,14 +254,13 @@ func TestRecorderReadsTheCause(t *testing.T) {
 func TestRecorderOutlivesBatch(t *testing.T) {
 	kept := ledger{hook: func(ctx context.Context, _ executor.Entry) error { return ctx.Err() }}
 	var log journal
-	e := newExecutor(t, executor.Options{Recorder: &kept, Logger: log.logger()}, newFake(t, "echo", nil, echo))
+	e := newExecutor(t, executor.Options{Recorder: &kept, Logger: log.Logger()}, newFake(t, "echo", nil, echo))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := e.Execute(ctx, executor.Batch{Calls: []tool.Call{newCall("1", "echo", "")}})
-	require.NoError(t, err)
+	noerr.Get(e.Execute(ctx, executor.Batch{Calls: []tool.Call{newCall("1", "echo", "")}}))(t)
 	require.Len(t, kept.all(), 1)
 	assert.Equal(t, tool.Cancelled, kept.all()[0].Record.Result.Kind)
-	for _, line := range log.lines(t) {
+	for _, line := range log.Lines(t) {
 		assert.NotEqual(t, "ERROR", line["level"], line)
 	}
 }
@@ -279,13 +275,13 @@ func TestRecorderFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var log journal
-			e := newExecutor(t, executor.Options{Recorder: &ledger{hook: hook}, Logger: log.logger()}, newFake(t, "echo", readOnly, echo))
+			e := newExecutor(t, executor.Options{Recorder: &ledger{hook: hook}, Logger: log.Logger()}, newFake(t, "echo", readOnly, echo))
 			watcher := watch(t, e, nil)
 			report := reportOf(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "echo", `{"n":1}`), newCall("2", "echo", `{"n":2}`)}})
 			assertEvents(t, report, watcher.rest(t))
 			for i, record := range report.Records {
 				assert.Equal(t, fmt.Sprintf(`{"n":%d}`, i+1), record.Result.Output)
-				said := slices.ContainsFunc(log.lines(t), func(line map[string]any) bool {
+				said := slices.ContainsFunc(log.Lines(t), func(line map[string]any) bool {
 					return line["level"] == "ERROR" && line["call_id"] == record.CallID && slices.Contains([]any{"the disk is full", "panic: the disk is full", "it called runtime.Goexit"}, line["error"])
 				})
 				assert.True(t, said)

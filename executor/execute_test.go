@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -66,8 +67,7 @@ func TestRecordHasCallAndResult(t *testing.T) {
 	assert.Equal(t, "function", records[1].Type)
 	assert.NotEqual(t, first.CallID, records[1].CallID)
 	for _, record := range records {
-		id, err := uuid.Parse(record.CallID)
-		require.NoError(t, err)
+		id := noerr.Get(uuid.Parse(record.CallID))(t)
 		assert.EqualValues(t, 7, id.Version())
 	}
 
@@ -87,7 +87,7 @@ func TestRefusalsComeBeforeTheTool(t *testing.T) {
 		"type": "object", "properties": fields{"n": fields{"type": "integer"}}, "required": []string{"n"},
 	}}
 	unavailable := newFake(t, "web_search", nil, note)
-	unavailable.reason = "SEARCH_KEY is not set"
+	unavailable.Lack("SEARCH_KEY is not set")
 	e := newExecutor(t, executor.Options{},
 		newFake(t, "calculator", fields{"parameters": strict["parameters"], "retired": []string{"sums"}}, note), newFake(t, "secret_calculator", nil, note), unavailable,
 		newFake(t, "local_shell", fields{"execution": "client", "module": nil}, note))
@@ -159,7 +159,7 @@ func TestNamesResolve(t *testing.T) {
 		return succeed(""), nil
 	}
 	var log journal
-	e := newExecutor(t, executor.Options{Logger: log.logger()},
+	e := newExecutor(t, executor.Options{Logger: log.Logger()},
 		newFake(t, "fetch_page", fields{"aliases": []string{"web_fetch"}, "deprecated": fields{"since": "1.1.0", "use": "fetch_page2"}}, note))
 	for _, allowed := range [][]string{nil, {"fetch_page"}, {"web_fetch", "gone"}} {
 		record := execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "web_fetch", "{}")}, Session: newSession(t, e, executor.SessionOptions{Allowed: allowed})})
@@ -167,7 +167,7 @@ func TestNamesResolve(t *testing.T) {
 		assert.Equal(t, "web_fetch", record.Function.Name, "the record shows what was asked for")
 	}
 	assert.Equal(t, []string{"fetch_page", "fetch_page", "fetch_page"}, seen)
-	warning := log.lines(t)[0]
+	warning := log.Lines(t)[0]
 	assert.Equal(t, "WARN", warning["level"])
 	assert.Equal(t, "tool is deprecated", warning["msg"])
 	assert.Equal(t, "fetch_page2", warning["use"])
@@ -176,12 +176,12 @@ func TestNamesResolve(t *testing.T) {
 // TestDeprecatedAlias: calls by the alias are warned about, and no others.
 func TestDeprecatedAlias(t *testing.T) {
 	var log journal
-	e := newExecutor(t, executor.Options{Logger: log.logger()}, newFake(t, "fetch_page",
+	e := newExecutor(t, executor.Options{Logger: log.Logger()}, newFake(t, "fetch_page",
 		fields{"aliases": []string{"web_fetch", "get_page"}, "deprecated": fields{"alias": "web_fetch", "use": "fetch_page"}}, echo))
 	warnings := func(name string) (count int) {
-		before := len(log.lines(t))
+		before := len(log.Lines(t))
 		require.True(t, execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", name, "{}")}, Session: newSession(t, e, executor.SessionOptions{})}).Result.Success)
-		for _, line := range log.lines(t)[before:] {
+		for _, line := range log.Lines(t)[before:] {
 			if line["msg"] == "tool is deprecated" {
 				count++
 			}
@@ -231,7 +231,7 @@ func TestEveryFailureIsAResult(t *testing.T) {
 		for _, behavior := range []fields{nil, readOnly} {
 			t.Run(fmt.Sprint(test.name, " read-only ", behavior != nil), func(t *testing.T) {
 				var log journal
-				e := newExecutor(t, executor.Options{Logger: log.logger()},
+				e := newExecutor(t, executor.Options{Logger: log.Logger()},
 					newFake(t, "bad", behavior, test.run), newFake(t, "good", behavior, echo))
 				records := executeAll(t, e, executor.Batch{Calls: []tool.Call{
 					newCall("1", "good", `{"a":1}`), newCall("2", "bad", ""), newCall("3", "good", `{"b":2}`),
@@ -249,7 +249,7 @@ func TestEveryFailureIsAResult(t *testing.T) {
 				}
 				text := jsonOf(t, bad)
 				assert.NotContains(t, string(text), "secret")
-				for _, line := range log.lines(t) {
+				for _, line := range log.Lines(t) {
 					if line["call_id"] == bad.CallID && line["msg"] == "call finished" {
 						assert.Equal(t, test.level, line["level"])
 						assert.Equal(t, string(test.kind), line["kind"])

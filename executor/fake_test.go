@@ -1,12 +1,9 @@
 package executor_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"log/slog"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -14,85 +11,40 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/caisson-run/caisson/executor"
-	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/internal/noerr"
+	"github.com/caisson-run/caisson/internal/tooltest"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fields are the manifest keys that tests set; nil leaves a key out.
-type fields map[string]any
+type (
+	fields  = tooltest.Fields
+	fake    = tooltest.Tool
+	run     = tooltest.Run
+	journal = tooltest.Log
+)
 
-// run is what a fake tool does.
-type run func(ctx context.Context, invocation tool.Invocation) (tool.Outcome, error)
-
-type fake struct {
-	manifest *manifests.Manifest
-	run      run
-	reason   string
-}
-
-func (f *fake) Manifest() *manifests.Manifest { return f.manifest }
-func (f *fake) Unavailable() string           { return f.reason }
-func (f *fake) Invoke(ctx context.Context, invocation tool.Invocation) (tool.Outcome, error) {
-	return f.run(ctx, invocation)
-}
-
-func newFake(t testing.TB, name string, more fields, do run) *fake {
-	t.Helper()
-	document := fields{
-		"schema": "caisson/v1", "name": name, "description": "Does " + name + ".",
-		"module": fields{"path": "tool.wasm"},
-	}
-	for key, value := range more {
-		document[key] = value
-		if value == nil {
-			delete(document, key)
-		}
-	}
-	source := jsonOf(t, document)
-	m, err := manifests.Parse(name+".tool.json", source)
-	require.NoError(t, err)
-	return &fake{manifest: m, run: do}
-}
-
-// echo succeeds with the complete arguments as its output.
-func echo(_ context.Context, invocation tool.Invocation) (tool.Outcome, error) {
-	text, err := invocation.Arguments.MarshalJSON()
-	if err != nil {
-		return tool.Outcome{}, err
-	}
-	return succeed(string(text)), nil
-}
-
-func succeed(output string) tool.Outcome {
-	return tool.Outcome{Result: tool.Result{Success: true, Output: output}}
-}
+var (
+	newFake     = tooltest.New
+	newRegistry = tooltest.Registry
+	newCall     = tooltest.Call
+	echo        = tooltest.Echo
+	succeed     = tooltest.Succeed
+)
 
 var readOnly = fields{"behavior": fields{"read_only": true}}
-
-func newRegistry(t testing.TB, tools ...registry.Tool) *registry.Registry {
-	t.Helper()
-	r, err := registry.New().With(tools...)
-	require.NoError(t, err)
-	return r
-}
 
 func newExecutor(t testing.TB, options executor.Options, tools ...registry.Tool) *executor.Executor {
 	t.Helper()
 	return executorOf(t, newRegistry(t, tools...), options)
 }
 
-func newCall(id, name, arguments string) tool.Call {
-	return tool.Call{ID: id, Type: "function", Function: tool.Function{Name: name, Arguments: arguments}}
-}
-
 // newSession returns a session of the executor.
 func newSession(t testing.TB, e *executor.Executor, options executor.SessionOptions) *executor.Session {
 	t.Helper()
-	session, err := e.NewSession(options)
-	require.NoError(t, err)
+	session := noerr.Get(e.NewSession(options))(t)
 	return session
 }
 
@@ -124,36 +76,6 @@ func ask(t testing.TB, e *executor.Executor, session *executor.Session, name, ar
 	return execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", name, arguments)}, Session: session})
 }
 
-// journal keeps the lines of a log.
-type journal struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (j *journal) Write(line []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(line)
-}
-
-func (j *journal) logger() *slog.Logger {
-	return slog.New(slog.NewJSONHandler(j, &slog.HandlerOptions{Level: slog.LevelDebug}))
-}
-
-func (j *journal) lines(t testing.TB) []map[string]any {
-	t.Helper()
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	var lines []map[string]any
-	decoder := json.NewDecoder(bytes.NewReader(j.text.Bytes()))
-	for decoder.More() {
-		var line map[string]any
-		require.NoError(t, decoder.Decode(&line))
-		lines = append(lines, line)
-	}
-	return lines
-}
-
 // unlimited is for tests that make more calls than a tenant may in a second.
 var unlimited = executor.Rates{
 	All: executor.Rate{Unlimited: true}, PerTenant: executor.Rate{Unlimited: true}, PerTool: executor.Rate{Unlimited: true},
@@ -183,37 +105,32 @@ func argument(invocation tool.Invocation, name string) string {
 // executorOf returns an executor of a resolver's tools.
 func executorOf(t testing.TB, resolver executor.Resolver, options executor.Options) *executor.Executor {
 	t.Helper()
-	e, err := executor.New(resolver, options)
-	require.NoError(t, err)
+	e := noerr.Get(executor.New(resolver, options))(t)
 	return e
 }
 
 // reportOf runs a batch.
 func reportOf(t testing.TB, e *executor.Executor, batch executor.Batch) executor.Report {
 	t.Helper()
-	report, err := e.Execute(t.Context(), batch)
-	require.NoError(t, err)
+	report := noerr.Get(e.Execute(t.Context(), batch))(t)
 	return report
 }
 
 // resume resumes a batch.
 func resume(t testing.TB, e *executor.Executor, resumption executor.Resumption) executor.Report {
 	t.Helper()
-	report, err := e.Resume(t.Context(), resumption)
-	require.NoError(t, err)
+	report := noerr.Get(e.Resume(t.Context(), resumption))(t)
 	return report
 }
 
 func subscribe(t testing.TB, e *executor.Executor, options executor.SubscribeOptions) *executor.Subscription {
 	t.Helper()
-	subscription, err := e.Subscribe(options)
-	require.NoError(t, err)
+	subscription := noerr.Get(e.Subscribe(options))(t)
 	return subscription
 }
 
 func jsonOf(t testing.TB, value any) []byte {
 	t.Helper()
-	text, err := json.Marshal(value)
-	require.NoError(t, err)
+	text := noerr.Get(json.Marshal(value))(t)
 	return text
 }

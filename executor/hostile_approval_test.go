@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -21,8 +22,7 @@ func forged(t *testing.T, state *executor.State, replacements ...string) executo
 	text := jsonOf(t, state)
 	changed := strings.NewReplacer(replacements...).Replace(string(text))
 	require.NotEqual(t, string(text), changed, "the attack is none otherwise")
-	var read executor.State
-	require.NoError(t, json.Unmarshal([]byte(changed), &read))
+	read := noerr.Decode[executor.State](t, []byte(changed))
 	return read
 }
 
@@ -191,12 +191,10 @@ func TestAttackForgedAuthority(t *testing.T) {
 		ran = nil
 		report := paused(t, e, session, newCall("1", "shell", "{}"), newCall("2", "erase", "{}"))
 		text := jsonOf(t, report.State)
-		var document map[string]any
-		require.NoError(t, json.Unmarshal(text, &document))
+		document := noerr.Decode[map[string]any](t, text)
 		delete(document["calls"].([]any)[1].(map[string]any), "waits")
 		text = jsonOf(t, document)
-		var state executor.State
-		require.NoError(t, json.Unmarshal(text, &state))
+		state := noerr.Decode[executor.State](t, text)
 		require.Len(t, state.Pending(), 1)
 		again := resume(t, e, answered(session, state))
 		assertPaused(t, again)
@@ -237,11 +235,9 @@ func TestAttackTenantSwap(t *testing.T) {
 		require.NoError(t, json.Unmarshal(text, &document))
 		return document.Session
 	}
-	_, err := e.Resume(t.Context(), answered(theirs, *report.State))
-	require.ErrorIs(t, err, executor.ErrWrongSession)
+	require.ErrorIs(t, noerr.Error(e.Resume(t.Context(), answered(theirs, *report.State))), executor.ErrWrongSession)
 	other := paused(t, e, theirs, newCall("1", "d", "{}"))
-	_, err = e.Resume(t.Context(), answered(theirs, forged(t, report.State, digest(report.State), digest(other.State))))
-	require.ErrorIs(t, err, executor.ErrWrongSession, "a digest is of one batch's")
+	require.ErrorIs(t, noerr.Error(e.Resume(t.Context(), answered(theirs, forged(t, report.State, digest(report.State), digest(other.State))))), executor.ErrWrongSession, "a digest is of one batch's")
 	// Whoever can make up a whole state is held by what approvals are for.
 	made := forged(t, report.State, digest(report.State), digest(other.State), report.ID, other.ID)
 	again := resume(t, e, answered(theirs, made))
@@ -269,8 +265,7 @@ func TestAttackReplay(t *testing.T) {
 	require.ErrorIs(t, resume(*report.State), executor.ErrAlreadyResumed)
 	require.ErrorIs(t, resume(stored(t, report.State)), executor.ErrAlreadyResumed)
 	require.Len(t, ran, 1)
-	other, err := uuid.NewV7()
-	require.NoError(t, err)
+	other := noerr.Get(uuid.NewV7())(t)
 	control := paused(t, e, session, newCall("1", "k", "{}"), newCall("2", "w", "{}"))
 	require.NoError(t, resume(*control.State))
 	assert.Len(t, ran, 2)

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -53,8 +54,7 @@ func TestAttackEarlyExpiry(t *testing.T) {
 		early := forged(t, report.State, report.State.Expires().Format(time.RFC3339Nano), time.Now().Add(time.Minute).UTC().Format(time.RFC3339Nano))
 		_ = resume(t, e, answered(session, early))
 		time.Sleep(time.Hour)
-		_, err := e.Resume(t.Context(), answered(session, *report.State))
-		require.ErrorIs(t, err, executor.ErrAlreadyResumed)
+		require.ErrorIs(t, noerr.Error(e.Resume(t.Context(), answered(session, *report.State))), executor.ErrAlreadyResumed)
 	})
 }
 
@@ -66,8 +66,7 @@ func TestBrokenClaim(t *testing.T) {
 	report := paused(t, e, session, newCall("1", "c", "{}"))
 	right := claim
 	for _, claim = range []func() (bool, error){func() (bool, error) { panic("no") }, func() (bool, error) { goruntime.Goexit(); return true, nil }} {
-		_, err := e.Resume(t.Context(), answered(session, *report.State))
-		require.ErrorContains(t, err, "claim:")
+		require.ErrorContains(t, noerr.Error(e.Resume(t.Context(), answered(session, *report.State))), "claim:")
 	}
 	claim = right
 	_ = resume(t, e, answered(session, *report.State))
@@ -91,12 +90,10 @@ func TestAttackCancelShadowed(t *testing.T) {
 		done <- running
 	}()
 	id := <-started
-	_, err := e.Resume(t.Context(), answered(session, forged(t, report.State, report.Pending[0].CallID, id)))
-	require.ErrorIs(t, err, executor.ErrInvalidState)
+	require.ErrorIs(t, noerr.Error(e.Resume(t.Context(), answered(session, forged(t, report.State, report.Pending[0].CallID, id)))), executor.ErrInvalidState)
 	assert.True(t, session.Cancel(id))
 	assert.Equal(t, tool.Cancelled, (<-done).Records[0].Result.Kind)
-	_, err = e.Resume(t.Context(), answered(session, *report.State))
-	require.NoError(t, err, "control: the state as it was")
+	require.NoError(t, noerr.Error(e.Resume(t.Context(), answered(session, *report.State))), "control: the state as it was")
 }
 
 // TestAttackTotals: totals that would overflow are no state's.

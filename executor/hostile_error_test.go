@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -48,7 +49,7 @@ func TestHostileErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var log journal
-			e := newExecutor(t, executor.Options{Logger: log.logger(), Breaker: executor.Breaker{Off: true}, Limits: executor.Limits{Running: 1, PerTenant: 1, PerTool: 1}},
+			e := newExecutor(t, executor.Options{Logger: log.Logger(), Breaker: executor.Breaker{Off: true}, Limits: executor.Limits{Running: 1, PerTenant: 1, PerTool: 1}},
 				newFake(t, "bad", readOnly, failing(failure)), newFake(t, "echo", readOnly, echo))
 			for _, calls := range [][]tool.Call{many("bad", 1), many("bad", 2)} {
 				for _, record := range executeAll(t, e, executor.Batch{Calls: calls}) {
@@ -57,7 +58,7 @@ func TestHostileErrors(t *testing.T) {
 			}
 			assert.True(t, ask(t, e, nil, "echo", "").Result.Success, "the place was given back")
 			said := 0
-			for _, line := range log.lines(t) {
+			for _, line := range log.Lines(t) {
 				if line["level"] == "ERROR" {
 					assert.NotEmpty(t, line["error"])
 					said++
@@ -87,7 +88,7 @@ func TestAttackErrorsThatExit(t *testing.T) {
 			"panicked": func(err error) error { panic(err) },
 		} {
 			var log journal
-			e := newExecutor(t, executor.Options{Logger: log.logger()},
+			e := newExecutor(t, executor.Options{Logger: log.Logger()},
 				newFake(t, "bad", nil, func(context.Context, tool.Invocation) (tool.Outcome, error) {
 					return succeed("x"), end(exiting{new(after)})
 				}),
@@ -130,12 +131,12 @@ func TestUnavailableThatPanics(t *testing.T) {
 // anything.
 func TestLongErrorInLog(t *testing.T) {
 	var log journal
-	e := newExecutor(t, executor.Options{Logger: log.logger()}, newFake(t, "crash", nil, func(_ context.Context, invocation tool.Invocation) (tool.Outcome, error) {
+	e := newExecutor(t, executor.Options{Logger: log.Logger()}, newFake(t, "crash", nil, func(_ context.Context, invocation tool.Invocation) (tool.Outcome, error) {
 		return tool.Outcome{}, &tool.Error{Kind: tool.Trap, Err: errors.New("trap in " + strings.Repeat("€", 1<<18))}
 	}))
 	ask(t, e, nil, "crash", "")
 	said := 0
-	for _, line := range log.lines(t) {
+	for _, line := range log.Lines(t) {
 		if text, ok := line["error"].(string); ok {
 			assert.Contains(t, text, "trap in")
 			assert.NotContains(t, text, "\ufffd", "it is cut between characters")
@@ -149,16 +150,15 @@ func TestLongErrorInLog(t *testing.T) {
 // TestNamesInLogAndEvents: a name that a model made up is short and shows no control characters.
 func TestNamesInLogAndEvents(t *testing.T) {
 	var log journal
-	e := newExecutor(t, executor.Options{Logger: log.logger()}, newFake(t, "echo", readOnly, echo))
+	e := newExecutor(t, executor.Options{Logger: log.Logger()}, newFake(t, "echo", readOnly, echo))
 	w := watch(t, e, nil)
 	made := "no\x1b[31m\u202etool" + strings.Repeat("x", 1<<16)
 	ask(t, e, nil, made, "")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := e.Execute(ctx, executor.Batch{Calls: []tool.Call{newCall("1", made, "")}})
-	require.NoError(t, err)
+	noerr.Get(e.Execute(ctx, executor.Batch{Calls: []tool.Call{newCall("1", made, "")}}))(t)
 	var names []string
-	for _, line := range log.lines(t) {
+	for _, line := range log.Lines(t) {
 		if name, ok := line["tool"].(string); ok {
 			names = append(names, name)
 		}

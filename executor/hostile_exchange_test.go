@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -68,8 +69,7 @@ func TestAttackExchangedCalls(t *testing.T) {
 			require.Equal(t, shown.CallID, r.Approvals[0].CallID)
 			require.JSONEq(t, `{"path":"f2"}`, string(state.Pending()[0].Arguments), "the attack is none otherwise")
 			r.Approvals[0].Fingerprint = shown.Fingerprint
-			_, err := e.Resume(t.Context(), r)
-			require.ErrorIs(t, err, executor.ErrNotApproved)
+			require.ErrorIs(t, noerr.Error(e.Resume(t.Context(), r)), executor.ErrNotApproved)
 
 			report := resume(t, e, answered(session, state))
 			assertPaused(t, report)
@@ -101,8 +101,7 @@ func TestAttackReorderedCalls(t *testing.T) {
 		ran = nil
 		report := paused(t, e, session, newCall("1", "erase", `{"path":"f1"}`), newCall("2", "erase", `{"path":"f2"}`))
 		text := jsonOf(t, report.State)
-		var document map[string]any
-		require.NoError(t, json.Unmarshal(text, &document))
+		document := noerr.Decode[map[string]any](t, text)
 		slices.Reverse(document["calls"].([]any))
 		text = jsonOf(t, document)
 		require.NoError(t, json.Unmarshal(text, &state))

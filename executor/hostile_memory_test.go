@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -148,8 +149,7 @@ func TestEndedBatchIsNotRead(t *testing.T) {
 	late, stop := context.WithDeadline(t.Context(), time.Now())
 	defer stop()
 	for want, ctx := range map[tool.Kind]context.Context{tool.Cancelled: cancelled, tool.Deadline: late} {
-		report, err := e.Execute(ctx, executor.Batch{Calls: []tool.Call{newCall("1", "echo", "{"), newCall("2", "nobody", ""), newCall("3", "echo", "")}})
-		require.NoError(t, err)
+		report := noerr.Get(e.Execute(ctx, executor.Batch{Calls: []tool.Call{newCall("1", "echo", "{"), newCall("2", "nobody", ""), newCall("3", "echo", "")}}))(t)
 		for i, record := range report.Records {
 			assert.Equal(t, want, record.Result.Kind, "nobody has looked at it")
 			assert.True(t, record.Skipped)
@@ -170,8 +170,7 @@ func TestDuplicatesShareWhatIsCut(t *testing.T) {
 	report := reportOf(t, e, executor.Batch{Calls: calls})
 	for _, record := range report.Records {
 		require.Len(t, record.Cuts, 1)
-		_, err := report.Session.Page(record.Cuts[0].Reference, mebibyte-10, 10)
-		require.NoError(t, err)
+		noerr.Get(report.Session.Page(record.Cuts[0].Reference, mebibyte-10, 10))(t)
 		assert.Equal(t, report.Records[0].Result, record.Result)
 	}
 	for _, entry := range kept.all() {

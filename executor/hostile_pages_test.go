@@ -65,7 +65,7 @@ func TestPageAfterTheCall(t *testing.T) {
 // the model's mistake.
 func TestPageNumbers(t *testing.T) {
 	var log journal
-	e := newExecutor(t, executor.Options{Output: executor.Output{PerCall: 1000}, Logger: log.logger()}, newFake(t, "talks", readOnly, talks), outputTool(t))
+	e := newExecutor(t, executor.Options{Output: executor.Output{PerCall: 1000}, Logger: log.Logger()}, newFake(t, "talks", readOnly, talks), outputTool(t))
 	session := newSession(t, e, executor.SessionOptions{})
 	reference := ask(t, e, session, "talks", `{"bytes":2000}`).Cuts[0].Reference
 	for number, want := range map[string]tool.Kind{
@@ -76,7 +76,7 @@ func TestPageNumbers(t *testing.T) {
 		record := ask(t, e, session, executor.OutputToolName, fmt.Sprintf(`{"reference":%q,"from":%s}`, reference, number))
 		assert.Equal(t, want, record.Result.Kind, "%s: %s", number, record.Result.Error)
 	}
-	for _, line := range log.lines(t) {
+	for _, line := range log.Lines(t) {
 		assert.Nil(t, line["error"], "an argument may be in it")
 	}
 }

@@ -183,7 +183,7 @@ func TestAttackAsksLater(t *testing.T) {
 		swap := newFake(t, "swap", nil, nil)
 		s, e := newSwitched(t, pay(nil), swap)
 		after := newRegistry(t, pay(map[bool]fields{true: nil, false: destructive}[ran]), swap)
-		swap.run = func(context.Context, tool.Invocation) (tool.Outcome, error) {
+		swap.Run = func(context.Context, tool.Invocation) (tool.Outcome, error) {
 			s.at.Store(after)
 			return succeed(""), nil
 		}
@@ -197,7 +197,7 @@ func TestAttackAsksLater(t *testing.T) {
 func TestResolverPanicsBetween(t *testing.T) {
 	breaks := newFake(t, "breaks", nil, nil)
 	s, e := newSwitched(t, breaks, newFake(t, "next", nil, echo))
-	breaks.run = func(context.Context, tool.Invocation) (tool.Outcome, error) {
+	breaks.Run = func(context.Context, tool.Invocation) (tool.Outcome, error) {
 		s.broken.Store(true)
 		return succeed("ran"), nil
 	}

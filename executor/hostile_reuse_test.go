@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -106,13 +107,11 @@ func TestToolIsReplaced(t *testing.T) {
 			var s swapped
 			var old, replaced counted
 			first := newRegistry(t, newFake(t, "it", readOnly, old.answer))
-			second, err := first.Without("it").With(newFake(t, "it", more, replaced.answer))
-			require.NoError(t, err)
-			first, err = first.With(newFake(t, "swap", nil, func(context.Context, tool.Invocation) (tool.Outcome, error) {
+			second := noerr.Get(first.Without("it").With(newFake(t, "it", more, replaced.answer)))(t)
+			first = noerr.Get(first.With(newFake(t, "swap", nil, func(context.Context, tool.Invocation) (tool.Outcome, error) {
 				s.now.Store(second)
 				return succeed(""), nil
-			}))
-			require.NoError(t, err)
+			})))(t)
 			s.now.Store(first)
 			e := executorOf(t, &s, executor.Options{})
 			records := executeAll(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "swap", ""), newCall("2", "it", ""), newCall("3", "it", "")}})

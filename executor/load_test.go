@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -155,8 +156,7 @@ func (l *load) converse(t *testing.T, e *executor.Executor, number int) {
 			for i, record := range report.Records {
 				assert.Equal(t, batch.Calls[i], record.Call)
 				if cuts := record.Cuts; len(cuts) > 0 && cuts[0].Reference != "" && random.IntN(10) == 0 {
-					_, err := session.Page(cuts[0].Reference, 0, 100)
-					assert.NoError(t, err)
+					assert.NoError(t, noerr.Error(session.Page(cuts[0].Reference, 0, 100)))
 				}
 			}
 			l.batches.Add(1)

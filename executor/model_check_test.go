@@ -283,7 +283,7 @@ func (h *modelHistory) checkEvents() {
 				h.fault("the recorder does not have what the event says of %s", event.CallID)
 			}
 			sum := totals[batch]
-			sum.Add(event.Record)
+			executor.AddTotals(&sum, event.Record)
 			totals[batch] = sum
 		case tool.BatchFinished:
 			over[batch]++

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -72,8 +73,7 @@ func TestNestedReuseKey(t *testing.T) {
 	assert.Equal(t, "middle:inner:before", ask(t, e, nil, "outer", arguments).Result.Output)
 
 	// Only the innermost is another one: the others keep their registrations.
-	after, err := before.Without("inner").With(newFake(t, "inner", readOnly, func(context.Context, tool.Invocation) (tool.Outcome, error) { return succeed("after"), nil }))
-	require.NoError(t, err)
+	after := noerr.Get(before.Without("inner").With(newFake(t, "inner", readOnly, func(context.Context, tool.Invocation) (tool.Outcome, error) { return succeed("after"), nil })))(t)
 	same, _ := after.Get("outer")
 	require.Equal(t, outer.Registration, same.Registration)
 	same, _ = after.Get("middle")

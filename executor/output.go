@@ -8,9 +8,6 @@ import (
 	"github.com/caisson-run/caisson/tool"
 )
 
-// OutputToolName is the name of [OutputTool].
-const OutputToolName = output.ToolName
-
 // OutputTool returns a tool with which a model reads the rest of a result that was cut, page by
 // page. Register it where the executor finds its tools:
 //
@@ -21,7 +18,7 @@ const OutputToolName = output.ToolName
 func OutputTool() (registry.Tool, error) {
 	pages, err := output.NewTool()
 	if err != nil {
-		return nil, fmt.Errorf("executor: %s: %w", OutputToolName, err)
+		return nil, fmt.Errorf("executor: %s: %w", output.ToolName, err)
 	}
 	return pages, nil
 }
@@ -42,9 +39,9 @@ func (b *batch) hint(cut tool.Cut) string {
 	case b.executor.options.Output.Hint != nil:
 		return b.ownHint(cut)
 	}
-	if entry, ok, _ := lookUp(b.executor.resolver, OutputToolName); ok && b.allows(entry.Name) {
+	if entry, ok, _ := lookUp(b.executor.resolver, output.ToolName); ok && b.allows(entry.Name) {
 		if _, ours := entry.Tool.(output.Tool); ours {
-			return fmt.Sprintf(`read on with %s {"reference": "%s", "from": %d}`, OutputToolName, cut.Reference, cut.Kept)
+			return fmt.Sprintf(`read on with %s {"reference": "%s", "from": %d}`, output.ToolName, cut.Reference, cut.Kept)
 		}
 	}
 	return "the rest is kept under the reference " + cut.Reference

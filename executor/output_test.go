@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -37,8 +38,7 @@ func talks(_ context.Context, invocation tool.Invocation) (tool.Outcome, error) 
 
 func outputTool(t testing.TB) registry.Tool {
 	t.Helper()
-	made, err := executor.OutputTool()
-	require.NoError(t, err)
+	made := noerr.Get(executor.OutputTool())(t)
 	return made
 }
 
@@ -47,8 +47,7 @@ func pages(t testing.TB, session *executor.Session, reference string, most int64
 	t.Helper()
 	var whole strings.Builder
 	for from := int64(0); from >= 0; {
-		page, err := session.Page(reference, from, most)
-		require.NoError(t, err)
+		page := noerr.Get(session.Page(reference, from, most))(t)
 		require.Equal(t, int64(whole.Len()), page.From)
 		whole.WriteString(page.Text)
 		from = page.Next
@@ -140,8 +139,7 @@ func TestOutputOfSession(t *testing.T) {
 	tooLong := ask(t, e, session, "talks", `{"bytes":30000}`)
 	assert.Empty(t, tooLong.Cuts[0].Reference)
 	assert.Contains(t, tooLong.Result.Output, "the rest is not kept")
-	_, err := session.Page(references[3], 0, 0)
-	require.NoError(t, err, "and drives out nothing")
+	require.NoError(t, noerr.Error(session.Page(references[3], 0, 0)), "and drives out nothing")
 }
 
 // TestOutputTool: a model that follows the marks and the pages reads the whole, however many
@@ -237,7 +235,7 @@ func TestNestedOutput(t *testing.T) {
 func TestHintThatPanics(t *testing.T) {
 	var log journal
 	e := newExecutor(t, executor.Options{
-		Logger: log.logger(),
+		Logger: log.Logger(),
 		Output: executor.Output{PerCall: 600, Hint: func(tool.Cut) string { panic("no hint") }},
 	}, newFake(t, "long", nil, func(context.Context, tool.Invocation) (tool.Outcome, error) {
 		return succeed(strings.Repeat("x", 1000)), nil
@@ -245,5 +243,5 @@ func TestHintThatPanics(t *testing.T) {
 	record := execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "long", "")}})
 	assert.True(t, record.Result.Success)
 	assert.Regexp(t, `^x+\n\[output cut: \d+ of 1000 bytes shown\]$`, record.Result.Output)
-	assert.Contains(t, log.text.String(), "no hint")
+	assert.Contains(t, log.String(), "no hint")
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -38,10 +39,9 @@ func TestEndedBatchDoesNotWait(t *testing.T) {
 			}), newFake(t, "erase", destructive, echo), newClient(t, "shell", nil))
 			session := newSession(t, e, executor.SessionOptions{})
 			watcher := watch(t, e, session)
-			report, err := e.Execute(ctx, executor.Batch{Session: session, Timeout: test.timeout, Calls: []tool.Call{
+			report := noerr.Get(e.Execute(ctx, executor.Batch{Session: session, Timeout: test.timeout, Calls: []tool.Call{
 				newCall("1", "slow", ""), newCall("2", "shell", ""), newCall("3", "erase", ""), newCall("4", "slow", ""),
-			}})
-			require.NoError(t, err)
+			}}))(t)
 			assertCompleted(t, report)
 			require.Len(t, report.Records, 4)
 			for i, record := range report.Records {
@@ -70,10 +70,8 @@ func TestResumeInTime(t *testing.T) {
 	require.Len(t, report.Pending, 2)
 	ended, end := context.WithCancel(t.Context())
 	end()
-	_, err := e.Resume(ended, answered(session, *report.State))
-	require.ErrorIs(t, err, context.Canceled)
-	done, err := e.Resume(ctx, answered(session, *report.State))
-	require.NoError(t, err)
+	require.ErrorIs(t, noerr.Error(e.Resume(ended, answered(session, *report.State))), context.Canceled)
+	done := noerr.Get(e.Resume(ctx, answered(session, *report.State)))(t)
 	assertCompleted(t, done)
 	assert.Equal(t, "done shell", done.Records[0].Result.Output)
 	assert.Equal(t, "stopped", done.Records[1].Result.Output)
@@ -217,8 +215,7 @@ func TestLongAnswer(t *testing.T) {
 	record := done.Records[0]
 	assert.LessOrEqual(t, record.Result.Size(), 600)
 	require.Len(t, record.Cuts, 1)
-	page, err := session.Page(record.Cuts[0].Reference, 0, 1<<20)
-	require.NoError(t, err)
+	page := noerr.Get(session.Page(record.Cuts[0].Reference, 0, 1<<20))(t)
 	assert.Equal(t, r.Outputs[0].Result.Output, page.Text)
 }
 
@@ -447,8 +444,7 @@ func TestReplacedMeanwhile(t *testing.T) {
 
 // TestPauseOptions: what a pause cannot be is refused.
 func TestPauseOptions(t *testing.T) {
-	_, err := executor.New(newRegistry(t), executor.Options{Pause: executor.Pause{Expire: -1}})
-	require.ErrorIs(t, err, executor.ErrInvalidOptions)
+	require.ErrorIs(t, noerr.Error(executor.New(newRegistry(t), executor.Options{Pause: executor.Pause{Expire: -1}})), executor.ErrInvalidOptions)
 	synctest.Test(t, func(t *testing.T) {
 		e := newExecutor(t, executor.Options{}, newClient(t, "shell", nil))
 		report := paused(t, e, nil, newCall("1", "shell", ""))

@@ -294,7 +294,7 @@ func (p *pausePlay) check() (faults []string) {
 		if p.world.recorded[record.CallID] != 1 {
 			fault("call %d was recorded %d times", i, p.world.recorded[record.CallID])
 		}
-		totals.Add(&record)
+		executor.AddTotals(&totals, &record)
 	}
 	if totals != p.report.Totals {
 		fault("totals %+v; want %+v", p.report.Totals, totals)

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -65,8 +66,7 @@ type processReport struct {
 
 func readReport(t *testing.T, folder string) (r processReport) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(folder, "report"))
-	require.NoError(t, err)
+	text := noerr.Get(os.ReadFile(filepath.Join(folder, "report")))(t)
 	require.NoError(t, json.Unmarshal(text, &r))
 	return r
 }
@@ -104,17 +104,14 @@ func stepInProcess(t *testing.T, folder string) {
 
 func appendLine(t *testing.T, folder, name, line string) {
 	t.Helper()
-	file, err := os.OpenFile(filepath.Join(folder, name), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	require.NoError(t, err)
-	_, err = file.WriteString(line + "\n")
-	require.NoError(t, err)
+	file := noerr.Get(os.OpenFile(filepath.Join(folder, name), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600))(t)
+	noerr.Get(file.WriteString(line + "\n"))(t)
 	require.NoError(t, file.Close())
 }
 
 func linesOf(t *testing.T, folder, name string) (found []string) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(folder, name))
-	require.NoError(t, err)
+	text := noerr.Get(os.ReadFile(filepath.Join(folder, name)))(t)
 	scanner := bufio.NewScanner(strings.NewReader(string(text)))
 	for scanner.Scan() {
 		found = append(found, scanner.Text())

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/noerr"
 
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
@@ -79,8 +80,7 @@ func assertCompleted(t testing.TB, report executor.Report) {
 func stored(t testing.TB, state *executor.State) executor.State {
 	t.Helper()
 	text := jsonOf(t, state)
-	var read executor.State
-	require.NoError(t, json.Unmarshal(text, &read))
+	read := noerr.Decode[executor.State](t, text)
 	return read
 }
 
@@ -165,7 +165,7 @@ func newCustom(t testing.TB, name string, more fields, do run) *fake {
 		document[key] = value
 	}
 	made := newFake(t, name, document, do)
-	made.manifest.Type = tool.CustomCall
+	made.Manifest().Type = tool.CustomCall
 	return made
 }
 
@@ -180,8 +180,7 @@ func TestClientGetsCustomTextUnchanged(t *testing.T) {
 	action := report.Pending[0]
 	assert.Equal(t, text, action.Call.Function.Arguments)
 	assert.Equal(t, action.CallID, action.Call.ID, "so that there is one to answer with")
-	var arguments map[string]string
-	require.NoError(t, json.Unmarshal(action.Arguments, &arguments))
+	arguments := noerr.Decode[map[string]string](t, action.Arguments)
 	assert.Equal(t, map[string]string{"patch": text}, arguments)
 	done := resume(t, e, executor.Resumption{State: stored(t, report.State), Session: session, Outputs: []tool.Answer{{CallID: action.CallID, Result: tool.Result{Error: "it does not apply"}}}})
 	assertCompleted(t, done)

@@ -122,7 +122,10 @@ func (c *call) find() (found bool) {
 // unknown says that there is no such tool, and which allowed one replaces it or has a similar name.
 func (c *call) unknown() string {
 	name, n := c.record.Function.Name, suggestions
-	if s, ok := c.batch.executor.resolver.(Successor); ok {
+	type successor interface {
+		Replacement(retired string) (name string, ok bool)
+	} // as a [*registry.Registry] is
+	if s, ok := c.batch.executor.resolver.(successor); ok {
 		if instead, ok := s.Replacement(name); ok && c.batch.allows(instead) {
 			return fmt.Sprintf("the tool %q is retired; call %s instead", sanitizeName(name), instead)
 		}

@@ -130,7 +130,7 @@ func TestCircuitBreaker(t *testing.T) {
 				var count counted
 				healthy := false
 				var log journal
-				e := newExecutor(t, executor.Options{Logger: log.logger(), Breaker: executor.Breaker{Failures: 3, Open: 10 * time.Second}},
+				e := newExecutor(t, executor.Options{Logger: log.Logger(), Breaker: executor.Breaker{Failures: 3, Open: 10 * time.Second}},
 					newFake(t, "sick", nil, func(ctx context.Context, invocation tool.Invocation) (tool.Outcome, error) {
 						if !healthy {
 							count.runs.Add(1)
@@ -160,7 +160,7 @@ func TestCircuitBreaker(t *testing.T) {
 				assert.True(t, ask(t, e, a, "sick", "").Result.Success)
 
 				said := map[string]int{}
-				for _, line := range log.lines(t) {
+				for _, line := range log.Lines(t) {
 					if line["tool"] == "sick" && line["tenant"] == "a" {
 						said[line["level"].(string)+" "+line["msg"].(string)]++
 					}

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -154,8 +155,7 @@ func TestRepairDoesNotForge(t *testing.T) {
 			assert.Contains(t, []tool.Kind{tool.Denied, tool.InvalidArguments}, record.Result.Kind)
 			continue
 		}
-		var got map[string]json.RawMessage
-		require.NoError(t, json.Unmarshal([]byte(record.Result.Output), &got))
+		got := noerr.Decode[map[string]json.RawMessage](t, []byte(record.Result.Output))
 		assert.Equal(t, `"mine"`, string(got["project_id"]), arguments)
 		assert.NotContains(t, got, "Project_ID", arguments)
 	}
@@ -174,8 +174,7 @@ func TestNoRepair(t *testing.T) {
 		assert.Equal(t, tool.InvalidArguments, record.Result.Kind)
 		assert.Empty(t, record.Repairs)
 	}
-	_, err := executor.New(registry.New(), executor.Options{NoRepair: true, TolerantJSON: true})
-	require.ErrorIs(t, err, executor.ErrInvalidOptions)
+	require.ErrorIs(t, noerr.Error(executor.New(registry.New(), executor.Options{NoRepair: true, TolerantJSON: true})), executor.ErrInvalidOptions)
 }
 
 // TestAlmostJSONIsAnOption: it is refused unless it is asked for.
@@ -188,20 +187,20 @@ func TestAlmostJSONIsAnOption(t *testing.T) {
 
 func TestRepairsAreLogged(t *testing.T) {
 	var log journal
-	e := newExecutor(t, executor.Options{Logger: log.logger()}, newFake(t, "search", search, echo))
-	record := execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "search", `{"query":"4711","limit":"4711"}`)}, Session: withContext(t, e, map[string]string{"project_id": "p"})})
+	e := newExecutor(t, executor.Options{Logger: log.Logger()}, newFake(t, "search", search, echo))
+	record := execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "search", `{"query":"471100174711","limit":"471100174711"}`)}, Session: withContext(t, e, map[string]string{"project_id": "p"})})
 	require.True(t, record.Result.Success)
-	lines := log.lines(t)
+	lines := log.Lines(t)
 	i := slices.IndexFunc(lines, func(line map[string]any) bool { return line["msg"] == "arguments repaired" })
 	require.GreaterOrEqual(t, i, 0)
 	assert.Equal(t, "INFO", lines[i]["level"])
 	assert.Equal(t, record.CallID, lines[i]["call_id"])
 	assert.EqualValues(t, 2, lines[i]["repairs"])
 	assert.Equal(t, []any{"cast_number", "clamp"}, lines[i]["rules"])
-	assert.NotContains(t, log.text.String(), "4711")
+	assert.NotContains(t, log.String(), "471100174711")
 
 	execute(t, e, executor.Batch{Calls: []tool.Call{newCall("1", "search", `{"query":"x","limit":1}`)}, Session: withContext(t, e, map[string]string{"project_id": "p"})})
-	assert.Equal(t, 1, strings.Count(log.text.String(), "arguments repaired"), "only where something was")
+	assert.Equal(t, 1, strings.Count(log.String(), "arguments repaired"), "only where something was")
 }
 
 // TestRepairOfReloadedTool: another schema under the same name is what counts.

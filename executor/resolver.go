@@ -9,8 +9,8 @@ import (
 )
 
 // Resolver finds tools and runs them. A [*registry.Registry] is one. It must be safe for
-// concurrent use. One that wraps a registry should also be a [Successor] and a
-// [registry.SessionCloser], as the registry is: without the first, calls of retired tools are not told
+// concurrent use. One that wraps a registry should also have the registry's
+// method Replacement and be a [registry.SessionCloser]: without the first, calls of retired tools are not told
 // what to call instead, and without the second, no tool hears of the end of a session.
 type Resolver interface {
 	// Get returns the tool with exactly this name or alias.
@@ -19,13 +19,6 @@ type Resolver interface {
 	Nearest(name string, n int) []string
 	// Invoke runs one call of a tool by its registered name; see [registry.Tool].
 	Invoke(ctx context.Context, invocation tool.Invocation) (tool.Outcome, error)
-}
-
-// Successor is a [Resolver] that knows which tools replace former ones, as a [*registry.Registry] does.
-type Successor interface {
-	// Replacement returns the name of the tool that replaces a former tool with exactly this name, if
-	// there is one.
-	Replacement(retired string) (name string, ok bool)
 }
 
 // Recorder keeps the outcome of calls, as a ledger does. It must be safe for concurrent use.

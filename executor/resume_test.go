@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -112,12 +113,10 @@ func TestResumeLate(t *testing.T) {
 		assert.Equal(t, time.Now().Add(time.Hour).UTC(), report.State.Expires())
 		time.Sleep(time.Hour - 1)
 		_ = resume(t, e, answered(session, *report.State))
-		_, err := e.Resume(t.Context(), answered(session, stored(t, report.State)))
-		require.ErrorIs(t, err, executor.ErrAlreadyResumed)
+		require.ErrorIs(t, noerr.Error(e.Resume(t.Context(), answered(session, stored(t, report.State)))), executor.ErrAlreadyResumed)
 		report = paused(t, e, session, newCall("1", "d", "{}"))
 		time.Sleep(time.Hour)
-		_, err = e.Resume(t.Context(), answered(session, *report.State))
-		require.ErrorIs(t, err, executor.ErrExpired)
+		require.ErrorIs(t, noerr.Error(e.Resume(t.Context(), answered(session, *report.State))), executor.ErrExpired)
 		assert.Equal(t, []string{"d"}, ran)
 	})
 }
@@ -137,8 +136,7 @@ func TestResumeWithOtherTools(t *testing.T) {
 		resumed := resume(t, e, answered(session, *report.State))
 		assert.Equal(t, test.runs, resumed.Records[0].Result.Success, test.allowed)
 		assert.Equal(t, test.runs, len(ran) == 1, test.allowed)
-		again, err := e.Execute(t.Context(), executor.Batch{Session: session, Calls: []tool.Call{newCall("2", "d", "{}")}})
-		require.NoError(t, err)
+		again := noerr.Get(e.Execute(t.Context(), executor.Batch{Session: session, Calls: []tool.Call{newCall("2", "d", "{}")}}))(t)
 		assert.Equal(t, test.runs, len(again.Pending) == 1, test.allowed)
 	}
 }

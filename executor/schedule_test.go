@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -108,10 +109,9 @@ func TestCancel(t *testing.T) {
 						}))
 					ctx, cancel := test.end(t.Context())
 					defer cancel()
-					report, err := e.Execute(ctx, executor.Batch{Calls: []tool.Call{
+					report := noerr.Get(e.Execute(ctx, executor.Batch{Calls: []tool.Call{
 						newCall("1", "quick", ""), newCall("2", "slow", ""), newCall("3", "quick", `{"n":3}`), newCall("4", "quick", "{"),
-					}})
-					require.NoError(t, err)
+					}}))(t)
 					records := report.Records
 					require.Len(t, records, 4)
 					assert.True(t, records[0].Result.Success)

@@ -180,9 +180,6 @@ func (s *Session) allowedNames() []string {
 // ID returns the session's id.
 func (s *Session) ID() string { return s.id }
 
-// Tenant returns on whose behalf the session's calls are made.
-func (s *Session) Tenant() string { return s.tenant }
-
 // Cancel cancels one call of the session by its call id, which [tool.BatchStarted] lists. A running call
 // is stopped, with the calls that it has made; one that waits for its turn, an output or an approval
 // is not started. Its record has the kind cancelled. No other call is affected. Cancel returns at

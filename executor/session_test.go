@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -95,8 +96,7 @@ func TestSessionsCloseInTime(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			_, err := e.Execute(t.Context(), executor.Batch{Session: session, Calls: []tool.Call{newCall("1", "a", "")}})
-			assert.NoError(t, err)
+			assert.NoError(t, noerr.Error(e.Execute(t.Context(), executor.Batch{Session: session, Calls: []tool.Call{newCall("1", "a", "")}})))
 		}()
 		synctest.Wait()
 		ended, stop := context.WithCancel(t.Context())

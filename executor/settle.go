@@ -17,7 +17,7 @@ func (b *batch) settle(ctx context.Context, c *call) {
 	c.final = c.record.Result.Success && c.entry.Manifest != nil && c.entry.Manifest.Behavior.Final
 	b.session.leave(c)
 	b.mu.Lock()
-	b.totals.Add(&c.record)
+	addTotals(&b.totals, &c.record)
 	b.mu.Unlock()
 	b.logFinished(ctx, c)
 	b.recordCall(ctx, c)
@@ -50,4 +50,36 @@ func (b *batch) recordCall(ctx context.Context, c *call) {
 	if failure != nil {
 		b.executor.log.ErrorContext(ctx, "recorder failed", append(causeOf(failure), slog.String("call_id", entry.Record.CallID))...)
 	}
+}
+
+// addTotals adds one record.
+func addTotals(t *tool.Totals, r *tool.Record) {
+	t.Calls++
+	if r.Parent != "" {
+		t.Nested++
+	} else {
+		t.OutputBytes += int64(r.Result.Size())
+	}
+	if r.Result.Success {
+		t.Succeeded++
+	} else {
+		t.Failed++
+	}
+	if r.Skipped {
+		t.Skipped++
+	}
+	if r.Cached {
+		t.Cached++
+	}
+	if r.Skipped || r.Cached {
+		return
+	}
+	if r.Usage.Fuel != nil {
+		t.Fuel += *r.Usage.Fuel
+	}
+	t.MemoryBytes = max(t.MemoryBytes, r.Usage.MemoryBytes)
+	if r.Parent == "" {
+		t.Wall += r.Usage.Wall
+	}
+	t.HostCalls += r.Usage.HostCalls
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -56,14 +57,12 @@ func fullState(t testing.TB) *executor.State {
 func TestStateRoundTrip(t *testing.T) {
 	state := fullState(t)
 	text := jsonOf(t, state)
-	column, err := state.Value()
-	require.NoError(t, err)
+	column := noerr.Get(state.Value())(t)
 	assert.Equal(t, string(text), column)
 	var scanned, scannedBytes, indented executor.State
 	require.NoError(t, scanned.Scan(column))
 	require.NoError(t, scannedBytes.Scan(text))
-	spaced, err := json.MarshalIndent(state, "", "  ")
-	require.NoError(t, err)
+	spaced := noerr.Get(json.MarshalIndent(state, "", "  "))(t)
 	require.NoError(t, json.Unmarshal(spaced, &indented))
 	for _, read := range []executor.State{stored(t, state), scanned, scannedBytes, indented} {
 		again := jsonOf(t, read)
@@ -77,8 +76,7 @@ func TestStateRoundTrip(t *testing.T) {
 
 func memberOf(t *testing.T, document []byte, name string) json.RawMessage {
 	t.Helper()
-	var members map[string]json.RawMessage
-	require.NoError(t, json.Unmarshal(document, &members))
+	members := noerr.Decode[map[string]json.RawMessage](t, document)
 	return members[name]
 }
 
@@ -90,8 +88,7 @@ func TestZeroState(t *testing.T) {
 	assert.Zero(t, zero.Expires())
 	text := jsonOf(t, zero)
 	assert.Equal(t, "null", string(text))
-	column, err := zero.Value()
-	require.NoError(t, err)
+	column := noerr.Get(zero.Value())(t)
 	assert.Nil(t, column)
 	read := *fullState(t)
 	require.NoError(t, read.Scan(nil))
@@ -117,14 +114,12 @@ func TestHostileStates(t *testing.T) {
 	state := fullState(t)
 	text := jsonOf(t, state)
 	id := func() string {
-		made, err := uuid.NewV7()
-		require.NoError(t, err)
+		made := noerr.Get(uuid.NewV7())(t)
 		return made.String()
 	}
 	// edit changes the document that it is given, and each of its calls.
 	edit := func(change func(document map[string]any, calls []map[string]any)) string {
-		var document map[string]any
-		require.NoError(t, json.Unmarshal(text, &document))
+		document := noerr.Decode[map[string]any](t, text)
 		var calls []map[string]any
 		for _, c := range document["calls"].([]any) {
 			calls = append(calls, c.(map[string]any))
@@ -319,8 +314,7 @@ func TestManyApprovals(t *testing.T) {
 // FuzzState: what is read of any document can be written and read again as the same, and nothing is
 // run that the state's calls do not say.
 func FuzzState(f *testing.F) {
-	text, err := json.Marshal(fullState(f))
-	require.NoError(f, err)
+	text := noerr.Get(json.Marshal(fullState(f)))(f)
 	f.Add(text)
 	f.Add([]byte("null"))
 	f.Add([]byte(`{"version":"caisson-state/v2","calls":[{"call_id":"x"}]}`))
@@ -331,12 +325,10 @@ func FuzzState(f *testing.F) {
 			require.Equal(t, executor.State{}, state)
 			return
 		}
-		text, err := state.MarshalJSON()
-		require.NoError(t, err)
+		text := noerr.Get(state.MarshalJSON())(t)
 		var again executor.State
 		require.NoError(t, again.UnmarshalJSON(text), "%s", text)
-		second, err := again.MarshalJSON()
-		require.NoError(t, err)
+		second := noerr.Get(again.MarshalJSON())(t)
 		require.Equal(t, string(text), string(second))
 		ids := map[string]bool{}
 		for _, action := range state.Pending() {
@@ -368,7 +360,6 @@ func TestRulesOfAToolAreStorable(t *testing.T) {
 	}, record.Denials)
 	assert.Equal(t, `{`, string(given[0].Allow.Grant))
 	wire := jsonOf(t, record)
-	var back tool.Record
-	require.NoError(t, json.Unmarshal(wire, &back))
+	back := noerr.Decode[tool.Record](t, wire)
 	assert.Equal(t, record.Denials, back.Denials)
 }

@@ -51,10 +51,10 @@ func NewStream(options StreamOptions) (*Stream, error) {
 	return &Stream{bell: newBell(), line: speech.New(options.Bytes)}, nil
 }
 
-// Next waits for the next event. It fails with [io.EOF] when the batch has ended, paused or been
+// next waits for the next event. It fails with [io.EOF] when the batch has ended, paused or been
 // refused and all events were read, or with the error of ctx, which loses no event. Each event goes to one
 // of several readers.
-func (s *Stream) Next(ctx context.Context) (event tool.Event, err error) {
+func (s *Stream) next(ctx context.Context) (event tool.Event, err error) {
 	err = s.bell.await(ctx, func() (ok bool, err error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -76,7 +76,7 @@ func (s *Stream) Next(ctx context.Context) (event tool.Event, err error) {
 func (s *Stream) Events(ctx context.Context) iter.Seq2[tool.Event, error] {
 	return func(yield func(tool.Event, error) bool) {
 		for {
-			event, err := s.Next(ctx)
+			event, err := s.next(ctx)
 			if errors.Is(err, io.EOF) || !yield(event, err) || err != nil {
 				return
 			}

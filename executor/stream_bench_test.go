@@ -5,9 +5,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -28,8 +27,7 @@ func BenchmarkStream(b *testing.B) {
 		calls = append(calls, newCall(id, "speaks", `{"id":`+id+`}`))
 	}
 	execute := func(b *testing.B, stream *executor.Stream) {
-		_, err := e.Execute(b.Context(), executor.Batch{Stream: stream, Calls: calls})
-		require.NoError(b, err)
+		noerr.Get(e.Execute(b.Context(), executor.Batch{Stream: stream, Calls: calls}))(b)
 	}
 	b.Run("nobody", func(b *testing.B) {
 		b.ReportAllocs()

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -23,8 +24,7 @@ func TestStreamNextEndsWithItsContext(t *testing.T) {
 		stream := newStream(t, executor.StreamOptions{})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err := stream.Next(ctx)
-		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, noerr.Error(stream.Next(ctx)), context.DeadlineExceeded)
 		e := newExecutor(t, executor.Options{}, newFake(t, "echo", nil, echo))
 		_ = reportOf(t, e, executor.Batch{Stream: stream, Calls: []tool.Call{newCall("1", "echo", "{}")}})
 		count := 0
@@ -98,8 +98,7 @@ func TestStreamOfPausedBatch(t *testing.T) {
 		}
 		resumption.Outputs = append(resumption.Outputs, tool.Answer{CallID: action.CallID, Result: tool.Result{Success: true, Output: "5"}})
 	}
-	_, err := e.Resume(t.Context(), resumption)
-	require.ErrorIs(t, err, executor.ErrInvalidBatch, "the stream has served")
+	require.ErrorIs(t, noerr.Error(e.Resume(t.Context(), resumption)), executor.ErrInvalidBatch, "the stream has served")
 	resumption.Stream = newStream(t, executor.StreamOptions{})
 	report := resume(t, e, resumption)
 	require.Equal(t, executor.Completed, report.Status)

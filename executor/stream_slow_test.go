@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -117,8 +118,7 @@ func TestSlowReaderBlocksNobody(t *testing.T) {
 		e := newExecutor(t, executor.Options{}, takingASecond(t)...)
 		run := func(stream *executor.Stream) {
 			began := time.Now()
-			_, err := e.Execute(t.Context(), executor.Batch{Stream: stream, Calls: []tool.Call{newCall("1", "work", "{}"), newCall("2", "work", `{"n":2}`)}})
-			assert.NoError(t, err)
+			assert.NoError(t, noerr.Error(e.Execute(t.Context(), executor.Batch{Stream: stream, Calls: []tool.Call{newCall("1", "work", "{}"), newCall("2", "work", `{"n":2}`)}})))
 			assert.Equal(t, time.Second, time.Since(began))
 		}
 		var group sync.WaitGroup
@@ -126,8 +126,7 @@ func TestSlowReaderBlocksNobody(t *testing.T) {
 		for _, stream := range []*executor.Stream{slow, absent, nil, newStream(t, executor.StreamOptions{})} {
 			group.Go(func() { run(stream) })
 		}
-		_, err := slow.Next(t.Context())
-		require.NoError(t, err)
+		noerr.Get(slow.Next(t.Context()))(t)
 		time.Sleep(24 * time.Hour)
 		group.Wait()
 		assert.NotEmpty(t, drainStream(t, slow))
@@ -157,8 +156,7 @@ func TestStreamIsLive(t *testing.T) {
 		began := time.Now()
 		var group sync.WaitGroup
 		group.Go(func() {
-			_, err := e.Execute(t.Context(), executor.Batch{Stream: stream, Calls: []tool.Call{newCall("1", "work", "{}")}})
-			assert.NoError(t, err)
+			assert.NoError(t, noerr.Error(e.Execute(t.Context(), executor.Batch{Stream: stream, Calls: []tool.Call{newCall("1", "work", "{}")}})))
 		})
 		var after []time.Duration
 		for event, err := range stream.Events(t.Context()) {

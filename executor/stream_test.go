@@ -2,7 +2,6 @@ package executor_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -14,13 +13,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
 func newStream(t testing.TB, options executor.StreamOptions) *executor.Stream {
 	t.Helper()
-	stream, err := executor.NewStream(options)
-	require.NoError(t, err)
+	stream := noerr.Get(executor.NewStream(options))(t)
 	return stream
 }
 
@@ -69,8 +68,7 @@ func TestStreamShowsOneCallAtATime(t *testing.T) {
 		var seen []string
 		var group sync.WaitGroup
 		group.Go(func() {
-			_, err := e.Execute(t.Context(), executor.Batch{Stream: stream, Parallel: 3, Calls: []tool.Call{newCall("1", "a", "{}"), newCall("2", "b", "{}"), newCall("3", "c", "{}")}})
-			assert.NoError(t, err)
+			assert.NoError(t, noerr.Error(e.Execute(t.Context(), executor.Batch{Stream: stream, Parallel: 3, Calls: []tool.Call{newCall("1", "a", "{}"), newCall("2", "b", "{}"), newCall("3", "c", "{}")}})))
 		})
 		group.Go(func() {
 			for event, err := range stream.Events(t.Context()) {
@@ -146,8 +144,7 @@ func TestStreamHidesLateCalls(t *testing.T) {
 	stream := newStream(t, executor.StreamOptions{})
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	report, err := e.Execute(ctx, executor.Batch{Stream: stream, Calls: []tool.Call{talking("1", "whisper", "t"), talking("2", "talk", "t")}})
-	require.NoError(t, err)
+	report := noerr.Get(e.Execute(ctx, executor.Batch{Stream: stream, Calls: []tool.Call{talking("1", "whisper", "t"), talking("2", "talk", "t")}}))(t)
 	require.Equal(t, tool.Cancelled, report.Records[0].Result.Kind)
 	assert.Equal(t, []string{"batch_started", "call_started talk", "call_finished talk", "batch_finished"}, lines(drainStream(t, stream)))
 }
@@ -162,8 +159,7 @@ func TestStreamEventsHaveNoNull(t *testing.T) {
 		for _, event := range drainStream(t, stream) {
 			text := jsonOf(t, event)
 			assert.NotContains(t, strings.ReplaceAll(string(text), `"fuel":null`, ""), "null", "but for fuel that nobody counts")
-			var back tool.Event
-			require.NoError(t, json.Unmarshal(text, &back))
+			back := noerr.Decode[tool.Event](t, text)
 			again := jsonOf(t, back)
 			assert.JSONEq(t, string(text), string(again))
 		}
@@ -174,13 +170,10 @@ func TestStreamEventsHaveNoNull(t *testing.T) {
 func TestStreamOfRefusedBatch(t *testing.T) {
 	e := newExecutor(t, executor.Options{}, newFake(t, "echo", nil, echo))
 	stream := newStream(t, executor.StreamOptions{})
-	_, err := e.Execute(t.Context(), executor.Batch{Stream: stream, Timeout: -1})
-	require.ErrorIs(t, err, executor.ErrInvalidBatch)
+	require.ErrorIs(t, noerr.Error(e.Execute(t.Context(), executor.Batch{Stream: stream, Timeout: -1})), executor.ErrInvalidBatch)
 	assert.Empty(t, drainStream(t, stream))
-	_, err = stream.Next(t.Context())
-	require.ErrorIs(t, err, io.EOF)
-	_, err = e.Execute(t.Context(), executor.Batch{Stream: stream})
-	require.ErrorIs(t, err, executor.ErrInvalidBatch)
+	require.ErrorIs(t, noerr.Error(stream.Next(t.Context())), io.EOF)
+	require.ErrorIs(t, noerr.Error(e.Execute(t.Context(), executor.Batch{Stream: stream})), executor.ErrInvalidBatch)
 }
 
 // TestStreamServesOneBatch: another batch is refused, and takes nothing from the first.
@@ -191,12 +184,10 @@ func TestStreamServesOneBatch(t *testing.T) {
 	batch := executor.Batch{Stream: stream, Calls: []tool.Call{newCall("1", "says", "{}")}}
 	var group sync.WaitGroup
 	group.Go(func() {
-		_, err := e.Execute(t.Context(), batch)
-		assert.NoError(t, err)
+		assert.NoError(t, noerr.Error(e.Execute(t.Context(), batch)))
 	})
 	words <- "1"
-	_, err := e.Execute(t.Context(), batch)
-	require.ErrorIs(t, err, executor.ErrInvalidBatch)
+	require.ErrorIs(t, noerr.Error(e.Execute(t.Context(), batch)), executor.ErrInvalidBatch)
 	words <- "2"
 	close(words)
 	group.Wait()

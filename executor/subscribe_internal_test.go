@@ -13,16 +13,15 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
 )
 
 func subscribe(t *testing.T, queue int) (*subscribers, *Subscription) {
 	t.Helper()
-	e, err := New(registry.New(), Options{})
-	require.NoError(t, err)
-	s, err := e.Subscribe(SubscribeOptions{Queue: queue})
-	require.NoError(t, err)
+	e := noerr.Get(New(registry.New(), Options{}))(t)
+	s := noerr.Get(e.Subscribe(SubscribeOptions{Queue: queue}))(t)
 	return &e.subscribers, s
 }
 
@@ -30,8 +29,7 @@ func numbered(n int) *tool.Event { return &tool.Event{CallID: strconv.Itoa(n)} }
 
 // numberOf is which event was got, and what was lost before it.
 func numberOf(t *testing.T, event tool.Event) int64 {
-	n, err := strconv.ParseInt(event.CallID, 10, 64)
-	require.NoError(t, err)
+	n := noerr.Get(strconv.ParseInt(event.CallID, 10, 64))(t)
 	return n
 }
 
@@ -121,8 +119,7 @@ func TestEventsAreFreed(t *testing.T) {
 		runtime.AddCleanup(totals, func(done chan struct{}) { done <- struct{}{} }, freed)
 		all.send(&tool.Event{Totals: totals}, nil)
 	}
-	_, lost, err := s.Next(t.Context())
-	require.NoError(t, err)
+	_, lost := noerr.Get2(s.Next(t.Context()))(t)
 	require.EqualValues(t, 1, lost)
 	for i := range 2 {
 		require.Eventually(t, func() bool {

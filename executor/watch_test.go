@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -43,8 +44,7 @@ func (w watcher) rest(t testing.TB) (events []tool.Event) {
 func (w watcher) until(t testing.TB, match func(tool.Event) bool) tool.Event {
 	t.Helper()
 	for {
-		event, _, err := w.subscription.Next(t.Context())
-		require.NoError(t, err)
+		event, _ := noerr.Get2(w.subscription.Next(t.Context()))(t)
 		if match(event) {
 			return event
 		}

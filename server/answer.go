@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/caisson-run/caisson/server/auth"
 	"github.com/caisson-run/caisson/server/internal/memory"
+	"github.com/caisson-run/caisson/server/internal/standing"
 )
 
 // piece is how many bytes of an answer a client has to take within [Limits.Stall].
@@ -138,7 +138,7 @@ func (w *answerWriter) mayWrite(bytes int) error {
 		return nil
 	}
 	ended := context.Cause(w.allowed)
-	if !auth.IsEnd(ended) {
+	if !standing.IsEnd(ended) {
 		return nil
 	}
 	if w.late += bytes; w.late > piece {

@@ -14,7 +14,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/tooltest"
 	"github.com/caisson-run/caisson/server/auth"
+	"github.com/caisson-run/caisson/server/internal/sampling"
+	"github.com/caisson-run/caisson/server/internal/standing"
 )
 
 // TestAttackDamagedToken: a client that knows the id of a token whose file is damaged fills the log no more than one
@@ -47,7 +50,7 @@ func TestAttackDamagedToken(t *testing.T) {
 					} else {
 						assert.Equal(t, map[int]int{test.status: 200}, statuses)
 					}
-					assert.Less(t, strings.Count(r.log.String(), "\n"), 3*refusalBurst)
+					assert.Less(t, strings.Count(r.log.String(), "\n"), 3*sampling.Burst)
 					assert.Contains(t, r.log.String(), test.logged)
 				})
 			}
@@ -106,14 +109,14 @@ func TestAttackUnreadableToken(t *testing.T) {
 		t.Error("the stream of a token that works ended")
 	default:
 	}
-	assert.Contains(t, r.log.String(), auth.ErrUnchecked.Error())
+	assert.Contains(t, r.log.String(), standing.ErrUnchecked.Error())
 }
 
 // TestConnectionsLeaveDescriptors: the server holds fewer connections than there are descriptors, and says so.
 func TestConnectionsLeaveDescriptors(t *testing.T) {
 	most := maxDescriptors()
 	for _, test := range []struct{ asked, want int }{{2, 2}, {math.MaxInt, most / 4 * 3}} {
-		r := &journal{}
+		r := &tooltest.Log{}
 		s, err := New(Options{Limits: Limits{Connections: test.asked}, Logger: slog.New(slog.NewTextHandler(r, nil))})
 		require.NoError(t, err)
 		assert.Equal(t, test.want, s.options.Limits.Connections)

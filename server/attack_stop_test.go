@@ -60,7 +60,7 @@ func TestAttackKeyUpdatesDelayTheStop(t *testing.T) {
 			took, err := stop(t, 12)
 			require.Less(t, took, cancelTime+stall/2)
 			if err != nil {
-				require.ErrorIs(t, err, ErrUnfinished)
+				require.ErrorIs(t, err, errUnfinished)
 				return
 			}
 		}

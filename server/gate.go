@@ -22,6 +22,7 @@ import (
 	"github.com/caisson-run/caisson/server/auth"
 	"github.com/caisson-run/caisson/server/internal/memory"
 	"github.com/caisson-run/caisson/server/internal/problem"
+	"github.com/caisson-run/caisson/server/internal/standing"
 )
 
 // routes returns the handler of all requests.
@@ -279,7 +280,7 @@ func (g *gate) authenticate(w http.ResponseWriter, r *http.Request) (identified 
 			return nil, nil
 		}
 	}
-	r = r.WithContext(auth.WithCheck(r.Context(), caller, check))
+	r = r.WithContext(standing.With(r.Context(), caller, check))
 	if r.ContentLength > s.options.Limits.BodyBytes {
 		defer answered()
 		w.Header().Set("Connection", "close")
@@ -333,7 +334,7 @@ func (g *gate) showsToken(w http.ResponseWriter, r *http.Request) (caller auth.C
 		// A token that does not work, or cannot be read, takes time and a line of the log. Tokens that work do not
 		// wait: others may come from the same address, such as a proxy's.
 		return caller, nil, nil
-	case auth.IsRefusal(err):
+	case standing.IsRefusal(err):
 		w.Header().Set("WWW-Authenticate", `Bearer realm="caisson", error="invalid_token"`)
 		s.refuse(w, r, problem.Problem{Status: http.StatusUnauthorized, Detail: "the token is unknown, has expired or was revoked"}, err.Error())
 		return caller, nil, nil
@@ -393,7 +394,7 @@ func (s *Server) requiresToken(r *http.Request) (bool, error) {
 func (s *Server) checkOpen(r *http.Request) error {
 	required, err := s.requiresToken(r)
 	if required {
-		return auth.ErrRequired
+		return standing.ErrRequired
 	}
 	return err
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/caisson-run/caisson/server/auth"
 	"github.com/caisson-run/caisson/server/internal/memory"
+	"github.com/caisson-run/caisson/server/internal/standing"
 )
 
 // inFlight counts the requests that have not been answered, so that nobody takes all connections with streams that only
@@ -69,9 +70,9 @@ func (s *Server) whileAllowed(w http.ResponseWriter, r *http.Request, check func
 			if err == nil {
 				unchecked = 0
 			} else if unchecked++; unchecked >= maxUnchecked {
-				err = fmt.Errorf("%w: %w", auth.ErrUnchecked, err)
+				err = fmt.Errorf("%w: %w", standing.ErrUnchecked, err)
 			}
-			if auth.IsEnd(err) {
+			if standing.IsEnd(err) {
 				s.log.WarnContext(ctx, "request ended", append([]any{"why", err}, described(r, 0)...)...)
 				cancel(err)
 				return

@@ -5,12 +5,11 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
-	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
-	"golang.org/x/time/rate"
 
 	"github.com/caisson-run/caisson/server/auth"
+	"github.com/caisson-run/caisson/server/internal/sampling"
 )
 
 // refusals logs refused requests: the first of a kind and, if there are many, a sample of the others with their number.
@@ -19,7 +18,7 @@ type refusals struct {
 	to *slog.Logger
 
 	mu     sync.Mutex
-	byKind *lru.Cache[refusalKind, *refusalsOf]
+	byKind *lru.Cache[refusalKind, *sampling.Sample]
 	lost   int // of kinds that are no longer known
 }
 
@@ -28,23 +27,13 @@ type refusalKind struct {
 	token  string
 }
 
-// refusalsOf counts the refusals of one kind.
-type refusalsOf struct {
-	limit  *rate.Limiter
-	hidden int // that were not logged since the last that was
-}
-
-// Bounds on what is logged of each kind: 20 lines, and then one every ten seconds. The number of kinds is bounded by
-// that of the tokens that work.
-const (
-	refusalBurst = 20
-	refusalEvery = 10 * time.Second
-	refusalKinds = 10_000
-)
+// refusalKinds bounds the kinds that are told apart. Their number is bounded by that of the tokens that work.
+const refusalKinds = 10_000
 
 func newRefusals(to *slog.Logger) *refusals {
 	r := &refusals{to: to}
-	r.byKind, _ = lru.NewWithEvict(refusalKinds, func(_ refusalKind, of *refusalsOf) { r.lost += of.hidden }) // fails only for a size that is not positive
+	lose := func(_ refusalKind, of *sampling.Sample) { r.lost += of.Hidden }
+	r.byKind, _ = lru.NewWithEvict(refusalKinds, lose) // fails only for a size that is not positive
 	return r
 }
 
@@ -74,15 +63,10 @@ func (r *refusals) take(kind refusalKind) (hidden int, ok bool) {
 	defer r.mu.Unlock()
 	of, known := r.byKind.Get(kind)
 	if !known {
-		of = &refusalsOf{limit: rate.NewLimiter(rate.Every(refusalEvery), refusalBurst)}
+		of = sampling.New()
 		r.byKind.Add(kind, of)
 	}
-	if !of.limit.Allow() {
-		of.hidden++
-		return 0, false
-	}
-	hidden, of.hidden = of.hidden, 0
-	return hidden, true
+	return of.Take()
 }
 
 // flush logs how many refusals have not been logged.
@@ -91,8 +75,8 @@ func (r *refusals) flush(ctx context.Context) {
 	defer r.mu.Unlock()
 	hidden := r.lost
 	for _, of := range r.byKind.Values() {
-		hidden += of.hidden
-		of.hidden = 0
+		hidden += of.Hidden
+		of.Hidden = 0
 	}
 	r.lost = 0
 	if hidden > 0 {

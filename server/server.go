@@ -29,9 +29,10 @@ var (
 	ErrInvalidOptions = errors.New("invalid options")
 	// ErrOpen means that the server would let in anybody who can reach it.
 	ErrOpen = errors.New("anybody could call tools")
-	// ErrUnfinished means that some requests had not ended when the server stopped.
-	ErrUnfinished = errors.New("requests were cut off")
 )
+
+// errUnfinished means that some requests had not ended when the server stopped.
+var errUnfinished = errors.New("requests were cut off")
 
 // Error is a failure of a server. It wraps one of this package's errors or one of the network.
 type Error struct{ Err error }
@@ -222,7 +223,7 @@ func isLoopback(host string) bool {
 // are drained. Once it listens, it calls listening, if that is not nil, with the address. Serve may be called
 // once.
 //
-// The error is nil if ctx ended and every request was answered. It wraps [ErrUnfinished] if one was not.
+// The error is nil if ctx ended and every request was answered. It says so if one was not.
 func (s *Server) Serve(ctx context.Context, listening func(net.Addr)) error {
 	l, err := s.listen(ctx)
 	if err != nil {
@@ -359,5 +360,5 @@ func (s *Server) shutDown(ctx context.Context, h *http.Server, held *connections
 		}
 	}
 	<-stopped
-	return &Error{fmt.Errorf("%w: %s after their calls were cancelled", ErrUnfinished, cancelTime)}
+	return &Error{fmt.Errorf("%w: %s after their calls were cancelled", errUnfinished, cancelTime)}
 }

@@ -2,7 +2,6 @@ package server
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -18,7 +17,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -27,34 +25,18 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/caisson-run/caisson/internal/tooltest"
 	"github.com/caisson-run/caisson/server/auth"
 	"github.com/caisson-run/caisson/server/internal/problem"
+	"github.com/caisson-run/caisson/server/internal/sampling"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// log is a log that tests read.
-type journal struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (j *journal) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(p)
-}
-
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
-}
-
 // running is a server that a test uses.
 type running struct {
 	url, address string
-	log          *journal
+	log          *tooltest.Log
 	stop         context.CancelFunc
 	stopped      chan error
 	client       *http.Client
@@ -76,7 +58,7 @@ func start(t testing.TB, options Options, doors ...Endpoint) *running {
 	if len(doors) == 0 {
 		doors = []Endpoint{{Pattern: "/echo", Handler: http.HandlerFunc(echo)}}
 	}
-	r := &running{log: &journal{}, stopped: make(chan error, 1)}
+	r := &running{log: &tooltest.Log{}, stopped: make(chan error, 1)}
 	options.Logger = slog.New(slog.NewTextHandler(r.log, nil))
 	if options.Addr == "" {
 		options.Addr = "127.0.0.1:0"
@@ -500,7 +482,7 @@ func TestStoppingWithoutAnEnd(t *testing.T) {
 	go r.client.Get(r.url + "/stuck") //nolint:errcheck // it is cut off
 	<-begun
 	r.stop()
-	require.ErrorIs(t, <-r.stopped, ErrUnfinished)
+	require.ErrorIs(t, <-r.stopped, errUnfinished)
 	r.stopped <- nil
 }
 
@@ -537,7 +519,7 @@ func TestAttackFloodedLog(t *testing.T) {
 	r.do(t, "GET", "/echo", "", "Host", "evil.example")
 	assert.Equal(t, http.StatusOK, r.do(t, "GET", "/echo", "", "Authorization", "Bearer "+works).status, "the control")
 	log := r.log.String()
-	assert.Less(t, strings.Count(log, "request refused"), 2*refusalBurst)
+	assert.Less(t, strings.Count(log, "request refused"), 2*sampling.Burst)
 	assert.Contains(t, log, "why=\"the token was revoked\"")
 	assert.Contains(t, log, "token="+id)
 	assert.Contains(t, log, "host evil.example")

@@ -20,17 +20,14 @@ const (
 	MaxArgumentsDepth = 64
 )
 
-// ErrArguments is wrapped by every error of [ParseArguments].
-var ErrArguments = errors.New("invalid arguments")
-
 // ArgumentsError is the error of [ParseArguments].
 type ArgumentsError struct{ Err error }
 
 // Error returns the cause, worded for a model.
-func (e *ArgumentsError) Error() string { return ErrArguments.Error() + ": " + e.Err.Error() }
+func (e *ArgumentsError) Error() string { return "invalid arguments: " + e.Err.Error() }
 
-// Unwrap returns [ErrArguments] and the cause.
-func (e *ArgumentsError) Unwrap() []error { return []error{ErrArguments, e.Err} }
+// Unwrap returns the cause.
+func (e *ArgumentsError) Unwrap() error { return e.Err }
 
 // Arguments is a JSON object whose members keep their order and their text, so that numbers are
 // passed on unchanged. The zero value is an empty object. It is immutable: With and Without

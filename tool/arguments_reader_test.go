@@ -9,18 +9,18 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/internal/noerr"
 )
 
 // tokenwise parses the members of an object with the standard library's decoder, as a slow and simple
 // reference for [ParseArguments].
 func tokenwise(t *testing.T, text string) (members []member) {
 	decoder := json.NewDecoder(strings.NewReader(text))
-	opening, err := decoder.Token()
-	require.NoError(t, err)
+	opening := noerr.Get(decoder.Token())(t)
 	require.Equal(t, json.Delim('{'), opening)
 	for decoder.More() {
-		key, err := decoder.Token()
-		require.NoError(t, err)
+		key := noerr.Get(decoder.Token())(t)
 		var value json.RawMessage
 		require.NoError(t, decoder.Decode(&value))
 		members = append(members, member{key.(string), value})
@@ -56,7 +56,7 @@ func FuzzParseArguments(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		got, err := ParseArguments(text)
 		if err != nil {
-			require.ErrorIs(t, err, ErrArguments)
+			require.ErrorAs(t, err, new(*ArgumentsError))
 			require.Empty(t, got.members)
 			if json.Valid([]byte(text)) || !utf8.ValidString(text) {
 				require.Regexp(t, refusals, err.Error())
@@ -66,11 +66,9 @@ func FuzzParseArguments(f *testing.F) {
 		if strings.TrimSpace(text) != "" {
 			require.Equal(t, tokenwise(t, text), got.members)
 		}
-		written, err := got.MarshalJSON()
-		require.NoError(t, err)
+		written := noerr.Get(got.MarshalJSON())(t)
 		require.True(t, json.Valid(written), "%q became %q", text, written)
-		again, err := ParseArguments(string(written))
-		require.NoError(t, err)
+		again := noerr.Get(ParseArguments(string(written)))(t)
 		require.Equal(t, got.members, again.members)
 	})
 }

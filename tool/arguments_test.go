@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/internal/noerr"
 )
 
 func TestParseArguments(t *testing.T) {
@@ -41,24 +43,21 @@ func TestParseArguments(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			arguments, err := ParseArguments(c.text)
 			if c.fault != "" {
-				require.ErrorIs(t, err, ErrArguments)
+				require.ErrorAs(t, err, new(*ArgumentsError))
 				assert.ErrorContains(t, err, c.fault)
 				return
 			}
 			require.NoError(t, err)
-			text, err := arguments.MarshalJSON()
-			require.NoError(t, err)
+			text := noerr.Get(arguments.MarshalJSON())(t)
 			assert.Equal(t, c.want, string(text))
 		})
 	}
 }
 
 func TestArgumentsWith(t *testing.T) {
-	original, err := ParseArguments(`{"a":1,"b":2}`)
-	require.NoError(t, err)
+	original := noerr.Get(ParseArguments(`{"a":1,"b":2}`))(t)
 	changed := original.With("a", json.RawMessage(`"x"`)).With("c", json.RawMessage(`3`))
-	text, err := json.Marshal(changed)
-	require.NoError(t, err)
+	text := noerr.Get(json.Marshal(changed))(t)
 	assert.Equal(t, `{"a":"x","b":2,"c":3}`, string(text))
 	assert.Equal(t, []string{"a", "b"}, original.Names(), "the original is untouched")
 	value, ok := original.Get("a")
@@ -73,8 +72,7 @@ func TestArgumentsWith(t *testing.T) {
 
 func TestCanonicalArguments(t *testing.T) {
 	canonical := func(text string) string {
-		arguments, err := ParseArguments(text)
-		require.NoError(t, err)
+		arguments := noerr.Get(ParseArguments(text))(t)
 		return string(arguments.AppendCanonical(nil))
 	}
 	base := canonical(`{"a": [1, 2.0], "b": {"x": 1, "y": "p q"}}`)

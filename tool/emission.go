@@ -43,16 +43,13 @@ const (
 	EmitLink     EmissionType = "link"
 )
 
-// MaxEmission is the largest Size of an emission.
+// MaxEmission is the maximum number of bytes of an emission's text, data and MIME type together.
 const MaxEmission = 1 << 20
-
-// Size returns how many bytes of text and data the emission has.
-func (e *Emission) Size() int { return len(e.Text) + len(e.Data) + len(e.MIMEType) }
 
 // Check returns an error, worded for the tool's author, if the emission is invalid. It takes time in
 // proportion to the emission's size, and does not look into images.
 func (e *Emission) Check() error {
-	if size := e.Size(); size > MaxEmission {
+	if size := len(e.Text) + len(e.Data) + len(e.MIMEType); size > MaxEmission {
 		return fmt.Errorf("an emission has %d bytes; at most %d are taken", size, MaxEmission)
 	}
 	if !utf8.ValidString(e.Text) || !utf8.Valid(e.Data) {
@@ -98,13 +95,6 @@ func (e *Emission) check(needs string, ok bool, takes ...string) error {
 	return nil
 }
 
-// Bytes returns the image in Data. It does not fail for a valid emission of type image.
-func (e *Emission) Bytes() ([]byte, error) {
-	var image []byte // base64 in JSON
-	err := json.Unmarshal(e.Data, &image)
-	return image, err
-}
-
 // isImageType reports whether a text is a media type of images without parameters: image/ and a
 // subtype whose length and characters are those of RFC 6838, section 4.2. Anything else might be
 // unsafe in a header.
@@ -117,7 +107,8 @@ func isImageType(text string) bool {
 
 // hasImage reports whether Data is a string with at least one byte in base64.
 func (e *Emission) hasImage() bool {
-	image, err := e.Bytes()
+	var image []byte // base64 in JSON
+	err := json.Unmarshal(e.Data, &image)
 	return bytes.HasPrefix(e.Data, []byte{'"'}) && err == nil && len(image) > 0
 }
 

@@ -81,35 +81,3 @@ type Totals struct {
 	HostCalls   int64         `json:"host_calls"`
 	OutputBytes int64         `json:"output_bytes"` // total Result.Size of the results that go to the model
 }
-
-// Add adds one record.
-func (t *Totals) Add(r *Record) {
-	t.Calls++
-	if r.Parent != "" {
-		t.Nested++
-	} else {
-		t.OutputBytes += int64(r.Result.Size())
-	}
-	if r.Result.Success {
-		t.Succeeded++
-	} else {
-		t.Failed++
-	}
-	if r.Skipped {
-		t.Skipped++
-	}
-	if r.Cached {
-		t.Cached++
-	}
-	if r.Skipped || r.Cached {
-		return
-	}
-	if r.Usage.Fuel != nil {
-		t.Fuel += *r.Usage.Fuel
-	}
-	t.MemoryBytes = max(t.MemoryBytes, r.Usage.MemoryBytes)
-	if r.Parent == "" {
-		t.Wall += r.Usage.Wall
-	}
-	t.HostCalls += r.Usage.HostCalls
-}

@@ -1,10 +1,11 @@
 package tool
 
 import (
-	"bytes"
 	"encoding/json"
 	"math"
 	"time"
+
+	"github.com/caisson-run/caisson/internal/jsontext"
 )
 
 // Result is the result of a call as it goes back to the model.
@@ -243,11 +244,7 @@ func (r Record) MarshalJSON() ([]byte, error) {
 		Repairs: orEmpty(r.Repairs), Denials: orEmpty(r.Denials), HostCalls: orEmpty(r.HostCalls), Log: r.Log, Usage: r.Usage,
 		Source: r.Source, Parent: r.Parent, Cuts: r.Cuts,
 	}
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false) // the arguments may be long, and each such character would take six bytes
-	err = encoder.Encode(wire)
-	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), err
+	return jsontext.Encode(wire)
 }
 
 // orEmpty returns a list that is [] in JSON, never null.

@@ -70,7 +70,7 @@ func TestNamesHoldNothingUnseen(t *testing.T) {
 	for _, r := range "\u200d\u200b\U000e0064\u3164\ufe0f\u2028" {
 		arguments := `{"path":1,"pa` + string(r) + `th":2}`
 		_, err := tool.ParseArguments(arguments)
-		require.ErrorIs(t, err, tool.ErrArguments, "%U", r)
+		require.ErrorAs(t, err, new(*tool.ArgumentsError), "%U", r)
 		assert.ErrorContains(t, err, "cannot be seen")
 		_, err = tool.ParseArguments(strings.Replace(arguments, `"pa`+string(r)+`th":2`, `"other":"pa`+string(r)+`th"`, 1))
 		assert.NoError(t, err, "%U", r)

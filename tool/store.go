@@ -13,30 +13,25 @@ import (
 // Scan accepts text and bytes. NULL is the zero value, or an empty list. Unknown members are ignored.
 // On failure, the value is unchanged.
 
-// Calls is a list of calls to store in its own column. It is [] in JSON and in a column, never null.
-type Calls []Call
+// List is a list to store in its own column, such as of calls or references. It is [] in JSON and in a column, never
+// null.
+type List[E Call | Reference] []E
 
 // MarshalJSON writes the list. An empty one is [].
-func (c Calls) MarshalJSON() ([]byte, error) { return json.Marshal(orEmpty([]Call(c))) }
+func (l List[E]) MarshalJSON() ([]byte, error) { return json.Marshal(orEmpty([]E(l))) }
 
 // Value returns the list's JSON.
-func (c Calls) Value() (driver.Value, error) { return stored(c) }
+func (l List[E]) Value() (driver.Value, error) { return stored(l) }
 
 // Scan reads the list's JSON.
-func (c *Calls) Scan(column any) error { return scanList(c, column) }
-
-// References is a list of references to store in its own column. It is [] in JSON and in a column,
-// never null.
-type References []Reference
-
-// MarshalJSON writes the list. An empty one is [].
-func (r References) MarshalJSON() ([]byte, error) { return json.Marshal(orEmpty([]Reference(r))) }
-
-// Value returns the list's JSON.
-func (r References) Value() (driver.Value, error) { return stored(r) }
-
-// Scan reads the list's JSON.
-func (r *References) Scan(column any) error { return scanList(r, column) }
+func (l *List[E]) Scan(column any) error {
+	var read []E
+	if err := scan(&read, column); err != nil {
+		return err
+	}
+	*l = orEmpty(read)
+	return nil
+}
 
 // Value returns the call's JSON.
 func (c Call) Value() (driver.Value, error) { return stored(c) }
@@ -108,14 +103,5 @@ func scan[T any](into *T, column any) error {
 		return fmt.Errorf("reading a %T: %w", *into, err)
 	}
 	*into = read
-	return nil
-}
-
-func scanList[L ~[]E, E any](into *L, column any) error {
-	var read []E
-	if err := scan(&read, column); err != nil {
-		return err
-	}
-	*into = orEmpty(read)
 	return nil
 }

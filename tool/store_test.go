@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/internal/noerr"
 )
 
 // memory is a database of one column. An execution adds its argument as a row; a query
@@ -88,8 +90,8 @@ func TestTypesAreStorable(t *testing.T) {
 		value, zero driver.Valuer
 		into        func() (scanner sql.Scanner, read func() any)
 	}{
-		{"calls", Calls{call, signed}, Calls{}, scanner[Calls]},
-		{"references", References{reference}, References{}, scanner[References]},
+		{"calls", List[Call]{call, signed}, List[Call]{}, scanner[List[Call]]},
+		{"references", List[Reference]{reference}, List[Reference]{}, scanner[List[Reference]]},
 		{"call", signed, Call{}, scanner[Call]},
 		{"reference", reference, Reference{}, scanner[Reference]},
 		{"event", event, Event{}, scanner[Event]},
@@ -102,12 +104,9 @@ func TestTypesAreStorable(t *testing.T) {
 			t.Run(c.name, func(t *testing.T) {
 				database := sql.OpenDB(&memory{asBytes: asBytes})
 				defer database.Close()
-				_, err := database.ExecContext(t.Context(), "insert", c.value)
-				require.NoError(t, err)
-				_, err = database.ExecContext(t.Context(), "insert", nil)
-				require.NoError(t, err)
-				rows, err := database.QueryContext(t.Context(), "select")
-				require.NoError(t, err)
+				noerr.Get(database.ExecContext(t.Context(), "insert", c.value))(t)
+				noerr.Get(database.ExecContext(t.Context(), "insert", nil))(t)
+				rows := noerr.Get(database.QueryContext(t.Context(), "select"))(t)
 				defer rows.Close()
 
 				into, read := c.into()
@@ -139,23 +138,21 @@ func scanner[T any, P interface {
 }
 
 func must(t *testing.T, value driver.Valuer) driver.Value {
-	stored, err := value.Value()
-	require.NoError(t, err)
+	stored := noerr.Get(value.Value())(t)
 	return stored
 }
 
 func TestStoredEmptyListsAreLists(t *testing.T) {
-	for _, value := range []driver.Valuer{Calls(nil), References(nil)} {
+	for _, value := range []driver.Valuer{List[Call](nil), List[Reference](nil)} {
 		assert.Equal(t, "[]", must(t, value))
 	}
-	var calls Calls
+	var calls List[Call]
 	require.NoError(t, calls.Scan("null"))
-	assert.Equal(t, Calls{}, calls)
+	assert.Equal(t, List[Call]{}, calls)
 }
 
 func TestInvalidDataIsNotStored(t *testing.T) {
-	_, err := Result{Data: json.RawMessage(`{`)}.Value()
-	assert.ErrorContains(t, err, "storing a tool.Result")
+	assert.ErrorContains(t, noerr.Error(Result{Data: json.RawMessage(`{`)}.Value()), "storing a tool.Result")
 }
 
 // FuzzScan: whatever a column holds is refused, or read, stored and read again as the same.
@@ -164,10 +161,10 @@ func FuzzScan(f *testing.F) {
 	f.Add(`{"id":"r","response_type":"tool_delta","knowledge_references":[{"id":"k","score":1e-7,"data":{"a":1.0}}],"data":{}}`)
 	f.Add(`[{"id":"a"},null]`)
 	f.Fuzz(func(t *testing.T, column string) {
-		again(t, column, func() sql.Scanner { return new(Calls) })
+		again(t, column, func() sql.Scanner { return new(List[Call]) })
 		again(t, column, func() sql.Scanner { return new(Call) })
 		again(t, column, func() sql.Scanner { return new(Event) })
-		again(t, column, func() sql.Scanner { return new(References) })
+		again(t, column, func() sql.Scanner { return new(List[Reference]) })
 		again(t, column, func() sql.Scanner { return new(ChatResponse) })
 		again(t, column, func() sql.Scanner { return new(StreamResponse) })
 	})

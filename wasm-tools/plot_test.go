@@ -3,6 +3,7 @@ package tools_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"image/png"
 	"path/filepath"
@@ -67,8 +68,8 @@ func TestImageWithProgressAndPartialImages(t *testing.T) {
 				fraction = *e.Fraction
 			case tool.EmitImage:
 				assert.True(t, e.Partial)
-				content, err := e.Bytes()
-				require.NoError(t, err)
+				var content []byte // base64 in JSON
+				require.NoError(t, json.Unmarshal(e.Data, &content))
 				early, err := png.Decode(bytes.NewReader(content))
 				require.NoError(t, err)
 				assert.Equal(t, final.Bounds(), early.Bounds())

@@ -185,10 +185,8 @@ func (o *options) resumeHints(state executor.State, err error) []string {
 	if errors.Is(err, executor.ErrNotApproved) {
 		hints = append(hints, "an approval needs the fingerprint that was printed with the call")
 	}
-	for _, mistake := range []error{executor.ErrMissingAnswer, executor.ErrUnknownCall, executor.ErrDoubledAnswer, executor.ErrWrongAnswer} {
-		if errors.Is(err, mistake) {
-			return append(hints, pendingHints(state.Pending())...)
-		}
+	if errors.Is(err, executor.ErrWrongAnswers) {
+		hints = append(hints, pendingHints(state.Pending())...)
 	}
 	return hints
 }

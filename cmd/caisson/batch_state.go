@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -17,6 +15,8 @@ import (
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/internal/batches"
 	"github.com/caisson-run/caisson/internal/folder"
+	"github.com/caisson-run/caisson/internal/jsontext"
+	"github.com/caisson-run/caisson/internal/jsontext/decode"
 	"github.com/caisson-run/caisson/internal/terminal"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
@@ -148,19 +148,6 @@ func (o *batchOptions) resumeCommand(waiting executor.Report) string {
 // would have to make 2^80 attempts in that time.
 const leastFingerprint = 20
 
-// submission is a client's input that is not in a provider's format.
-type submission struct {
-	Outputs   []submittedOutput `json:"tool_outputs"`
-	Approvals []tool.Approval   `json:"approvals"`
-}
-
-// submittedOutput has either a text or a full result.
-type submittedOutput struct {
-	CallID submittedID  `json:"tool_call_id"`
-	Output *string      `json:"output"`
-	Result *tool.Result `json:"result"`
-}
-
 // readAnswers reads answers to pending calls: a submission, or results in the dialect of the calls
 // or another one. If only is set, other dialects are rejected.
 func readAnswers(document []byte, dialect dialects.Dialect, only bool) (dialects.Answers, error) {
@@ -213,7 +200,7 @@ func answersIn(dialect dialects.Dialect, document []byte) (dialects.Answers, err
 	return answers, err
 }
 
-// isSubmission reports whether a document has the top-level members of a [submission].
+// isSubmission reports whether a document has the members of a client's input that is not in a provider's format.
 func isSubmission(document []byte) bool {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(document, &members) != nil {
@@ -222,20 +209,6 @@ func isSubmission(document []byte) bool {
 	_, outputs := members["tool_outputs"]
 	_, approvals := members["approvals"]
 	return outputs || approvals
-}
-
-// submittedID is the id of a call. MCP clients also have numbers, which are not the ids of the same digits: like
-// package mcp, it has the digits for a number, and quotes around a string of digits.
-type submittedID string
-
-// UnmarshalJSON reads a string or a number.
-func (id *submittedID) UnmarshalJSON(data []byte) error {
-	var number json.Number // which also takes strings of digits
-	if json.Unmarshal(data, &number) == nil && number != "" {
-		*id = submittedID(data)
-		return nil
-	}
-	return json.Unmarshal(data, (*string)(id))
 }
 
 // withoutQuotes removes the quotes around strings of digits unless a paused call has that id.
@@ -248,49 +221,87 @@ func withoutQuotes(outputs []tool.Answer, pending []tool.Action) {
 	}
 }
 
-func readSubmission(document []byte) (dialects.Answers, error) {
-	var none dialects.Answers
-	decoder := json.NewDecoder(bytes.NewReader(document))
-	decoder.DisallowUnknownFields()
-	var s submission
-	if err := decoder.Decode(&s); err != nil {
-		return none, errors.New(wording(err))
+// readSubmission reads a client's input that is not in a provider's format.
+func readSubmission(document []byte) (answers dialects.Answers, err error) {
+	parsed, err := jsontext.Parse(string(document), jsontext.Limits{})
+	if err != nil {
+		return answers, err
 	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return none, errors.New("there is more after the object")
-	}
-	answers := dialects.Answers{Approvals: s.Approvals}
-	for i, output := range s.Outputs {
-		answer, err := output.answer()
-		if err != nil {
-			return none, fmt.Errorf("tool_outputs[%d]: %w", i, err)
+	list := func(read decode.Reader) decode.Reader {
+		return func(v jsontext.Value) error {
+			if v.Kind() == jsontext.Null {
+				return nil
+			}
+			return decode.Elements(maxInput, read)(v)
 		}
-		answers.Outputs = append(answers.Outputs, answer)
 	}
-	for i, approval := range s.Approvals {
-		if approval.CallID == "" {
-			return none, fmt.Errorf("approvals[%d]: want a call_id", i)
-		}
+	err = decode.Object(parsed.Root(), decode.Members{
+		"tool_outputs": list(func(v jsontext.Value) error {
+			answer, err := submittedOutput(v)
+			answers.Outputs = append(answers.Outputs, answer)
+			return err
+		}),
+		"approvals": list(func(v jsontext.Value) error {
+			var approval tool.Approval
+			if err := strictly(v, &approval); err != nil {
+				return decode.Wrong(v, "must be {call_id, approve, fingerprint, reason, scope, for_ns}")
+			}
+			answers.Approvals = append(answers.Approvals, approval)
+			if approval.CallID == "" {
+				return placed(v, "want a call_id")
+			}
+			return nil
+		}),
+	})
+	if err != nil {
+		return dialects.Answers{}, err
 	}
 	return answers, nil
 }
 
-func (o *submittedOutput) answer() (tool.Answer, error) {
+// submittedOutput reads an output, which has either a text or a full result. The id of its call may be a number, which
+// is not the id of the same digits for MCP: like package mcp, it has the digits for a number, and quotes around a
+// string of digits.
+func submittedOutput(v jsontext.Value) (answer tool.Answer, err error) {
+	var text string
+	var whole json.RawMessage
+	err = decode.Object(v, decode.Members{
+		"tool_call_id": func(v jsontext.Value) error {
+			var digits json.Number // which also takes strings of digits
+			if json.Unmarshal([]byte(v.Text()), &digits) == nil && digits != "" {
+				answer.CallID = v.Text()
+				return nil
+			}
+			return decode.Text(&answer.CallID)(v)
+		},
+		"output": decode.Text(&text), "result": decode.RawObject(&whole),
+	})
 	switch {
-	case o.CallID == "":
-		return tool.Answer{}, errors.New("want a tool_call_id")
-	case (o.Output == nil) == (o.Result == nil):
-		return tool.Answer{}, errors.New("want either output, a text, or result, such as {\"success\": false, \"error\": \"…\"}")
-	case o.Result != nil:
-		return tool.Answer{CallID: string(o.CallID), Result: *o.Result}, nil
+	case err != nil:
+		return answer, err
+	case answer.CallID == "":
+		return answer, placed(v, "want a tool_call_id")
+	case (v.Get("output").Kind() == 0) == (whole == nil):
+		return answer, placed(v, `want either output, a text, or result, such as {"success": false, "error": "…"}`)
 	}
-	return tool.Answer{CallID: string(o.CallID), Result: tool.Result{Success: true, Output: *o.Output}}, nil
+	answer.Result = tool.Result{Success: true, Output: text}
+	if whole != nil {
+		answer.Result = tool.Result{}
+		if err := strictly(v.Get("result"), &answer.Result); err != nil {
+			return answer, decode.Wrong(v.Get("result"), "must be {success, output, data, content, error}")
+		}
+	}
+	return answer, nil
 }
 
-// wording describes an error in JSON in terms of the document.
-func wording(err error) string {
-	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
-		return fmt.Sprintf("%s is a JSON %s, near byte %d", wrong.Field, wrong.Value, wrong.Offset)
-	}
-	return strings.TrimPrefix(err.Error(), "json: ")
+// strictly reads a value with no unknown members.
+func strictly(v jsontext.Value, to any) error {
+	decoder := json.NewDecoder(strings.NewReader(v.Text()))
+	decoder.DisallowUnknownFields()
+	return decoder.Decode(to)
+}
+
+// placed returns an error about a value.
+func placed(v jsontext.Value, wants string) error {
+	return fmt.Errorf("%s: %s", jsontext.Key(v.Path(), nil), wants)
 }

@@ -20,16 +20,15 @@ import (
 	"github.com/caisson-run/caisson/dialects/known"
 	"github.com/caisson-run/caisson/dialects/openai"
 	"github.com/caisson-run/caisson/internal/guests"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
 // probeTools writes files into a folder with the module that does what its arguments say.
 func probeTools(t *testing.T, files map[string]string) string {
 	t.Helper()
-	root, err := guests.Compile(t.Context(), "internal/guests/probe")
-	require.NoError(t, err)
-	module, err := os.ReadFile(filepath.Join(root, "internal", "guests", "probe", "probe.wasm"))
-	require.NoError(t, err)
+	root := noerr.Get(guests.Compile(t.Context(), "internal/guests/probe"))(t)
+	module := noerr.Get(os.ReadFile(filepath.Join(root, "internal", "guests", "probe", "probe.wasm")))(t)
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "probe.wasm"), module, 0o600))
 	for name, content := range files {
@@ -42,8 +41,7 @@ func probeTools(t *testing.T, files map[string]string) string {
 // once.
 func testCache(t *testing.T) string {
 	t.Helper()
-	_, dir, err := guests.CompiledCode()
-	require.NoError(t, err)
+	_, dir := noerr.Get2(guests.CompiledCode())(t)
 	return dir
 }
 
@@ -73,8 +71,7 @@ func TestABatchIsResumedOnce(t *testing.T) {
 	require.Equal(t, exitWaits, code, stderr)
 	told := outcome{waiting: &waiting{}}
 	require.NoError(t, json.Unmarshal([]byte(stdout), &told))
-	content, err := os.ReadFile(told.State)
-	require.NoError(t, err)
+	content := noerr.Get(os.ReadFile(told.State))(t)
 	copied := filepath.Join(t.TempDir(), "copy.json")
 	require.NoError(t, os.WriteFile(copied, content, 0o600))
 
@@ -173,8 +170,7 @@ func TestFlagsAreGivenAgain(t *testing.T) {
 	} {
 		root := newRoot(environment{})
 		args := strings.Fields(line)
-		command, rest, err := root.Find(args)
-		require.NoError(t, err)
+		command, rest := noerr.Get2(root.Find(args))(t)
 		require.NoError(t, command.ParseFlags(rest))
 		assert.Equal(t, want, strings.Join(flagsOf(command, args, func(name string) bool { return !slices.Contains(ofOneRun, name) }), " "), line)
 	}
@@ -188,8 +184,7 @@ func TestOutputsAreReadInEveryDialect(t *testing.T) {
 		Result: tool.Result{Success: true, Output: "The red one"},
 	}}
 	for _, written := range known.Dialects() {
-		document, err := written.Results(records)
-		require.NoError(t, err)
+		document := noerr.Get(written.Results(records))(t)
 		for _, dialect := range append(known.Dialects(), nil) {
 			answers, err := readAnswers(document, dialect, false)
 			require.NoError(t, err, "%s within %s", written.Name(), nameOf(dialect))
@@ -197,8 +192,7 @@ func TestOutputsAreReadInEveryDialect(t *testing.T) {
 			assert.Equal(t, "call_1", answers.Outputs[0].CallID)
 			assert.Equal(t, "The red one", answers.Outputs[0].Result.Output, "%s within %s", written.Name(), nameOf(dialect))
 			if dialect != nil && dialect.Name() != written.Name() {
-				_, err := readAnswers(document, dialect, true)
-				assert.Error(t, err, "%s as %s", written.Name(), nameOf(dialect))
+				assert.Error(t, noerr.Error(readAnswers(document, dialect, true)), "%s as %s", written.Name(), nameOf(dialect))
 			}
 		}
 	}
@@ -215,13 +209,13 @@ func TestSubmissions(t *testing.T) {
 		"failure":      {`{"tool_outputs":[{"tool_call_id":"a","result":{"success":false,"error":"no"}}]}`, dialects.Answers{Outputs: []tool.Answer{{CallID: "a", Result: tool.Result{Error: "no"}}}}, ""},
 		"approval":     {`{"approvals":[{"call_id":"a","approve":true,"fingerprint":"f","scope":"time","for_ns":5}]}`, dialects.Answers{Approvals: []tool.Approval{{CallID: "a", Approve: true, Fingerprint: "f", Scope: tool.ApproveFor, For: 5}}}, ""},
 		"a number":     {`{"tool_outputs":[{"tool_call_id":1,"output":"a"},{"tool_call_id":"1","output":"b"}]}`, dialects.Answers{Outputs: []tool.Answer{{CallID: "1", Result: tool.Result{Success: true, Output: "a"}}, {CallID: `"1"`, Result: tool.Result{Success: true, Output: "b"}}}}, ""},
-		"no id at all": {`{"tool_outputs":[{"tool_call_id":{},"output":"x"}]}`, dialects.Answers{}, "is a JSON object, near byte"},
+		"no id at all": {`{"tool_outputs":[{"tool_call_id":{},"output":"x"}]}`, dialects.Answers{}, "tool_outputs[0].tool_call_id must be a string"},
 		"nothing":      {`{"tool_outputs":[]}`, dialects.Answers{}, ""},
 		"no id":        {`{"tool_outputs":[{"output":"x"}]}`, dialects.Answers{}, "tool_outputs[0]: want a tool_call_id"},
 		"neither":      {`{"tool_outputs":[{"tool_call_id":"a"}]}`, dialects.Answers{}, "want either output, a text, or result"},
 		"no call":      {`{"approvals":[{"approve":true}]}`, dialects.Answers{}, "approvals[0]: want a call_id"},
-		"object":       {`{"tool_outputs":[{"tool_call_id":"a","output":{}}]}`, dialects.Answers{}, "tool_outputs.output is a JSON object, near byte"},
-		"unknown":      {`{"tool_outputs":[],"tenant":"x"}`, dialects.Answers{}, `unknown field "tenant"`},
+		"object":       {`{"tool_outputs":[{"tool_call_id":"a","output":{}}]}`, dialects.Answers{}, "tool_outputs[0].output must be a string"},
+		"unknown":      {`{"tool_outputs":[],"tenant":"x"}`, dialects.Answers{}, "tenant is unknown; the members are approvals, tool_outputs"},
 		"null":         {`{"tool_outputs":null,"approvals":null}`, dialects.Answers{}, ""},
 		"behind":       {`{"tool_outputs":[]}{}`, dialects.Answers{}, "in any of the dialects"},
 		"no JSON":      {`The red one`, dialects.Answers{}, "in any of the dialects"},
@@ -274,22 +268,17 @@ func FuzzReadAnswers(f *testing.F) {
 				require.NotEmpty(t, output.CallID)
 				id := json.RawMessage(output.CallID)
 				if json.Unmarshal(id, new(json.Number)) != nil {
-					id, err = json.Marshal(output.CallID)
-					require.NoError(t, err)
+					id = noerr.Get(json.Marshal(output.CallID))(t)
 				}
 				again.Outputs = append(again.Outputs, written{id, output.Result})
 			}
 			for _, approval := range answers.Approvals {
 				require.NotEmpty(t, approval.CallID)
 			}
-			document, err := json.Marshal(again)
-			require.NoError(t, err)
-			second, err := readSubmission(document)
-			require.NoError(t, err)
-			one, err := json.Marshal(answers)
-			require.NoError(t, err)
-			two, err := json.Marshal(second)
-			require.NoError(t, err)
+			document := noerr.Get(json.Marshal(again))(t)
+			second := noerr.Get(readSubmission(document))(t)
+			one := noerr.Get(json.Marshal(answers))(t)
+			two := noerr.Get(json.Marshal(second))(t)
 			assert.JSONEq(t, string(one), string(two))
 		}
 	})
@@ -343,12 +332,10 @@ func TestDecisionsNameOneCall(t *testing.T) {
 	_, err := o.decisions(pending)
 	assert.Equal(t, 2, strings.Count(err.Error(), "--refuse"), "all mistakes are reported: %v", err)
 	o = batchOptions{refuse: []string{"0001=a=b", "0002"}}
-	approvals, err := o.decisions(pending)
-	require.NoError(t, err)
+	approvals := noerr.Get(o.decisions(pending))(t)
 	assert.Equal(t, []tool.Approval{{CallID: "0001", Reason: "a=b"}, {CallID: "0002"}}, approvals)
 	o = batchOptions{refuse: []string{"twin"}}
-	_, err = o.decisions(pending)
-	require.ErrorContains(t, err, "this can mean several paused calls: 0002, 0003; begin with one of these ids")
+	require.ErrorContains(t, noerr.Error(o.decisions(pending)), "this can mean several paused calls: 0002, 0003; begin with one of these ids")
 
 	pending = []tool.Action{approval("0001", "a"), approval("0002", "a=b"), {Type: tool.NeedsOutput, CallID: "0003", Tool: "ask_user", Call: tool.Call{ID: "c"}}, approval("0004", "c=d")}
 	for text, want := range map[string]tool.Approval{
@@ -360,8 +347,7 @@ func TestDecisionsNameOneCall(t *testing.T) {
 		assert.Equal(t, []tool.Approval{want}, approvals, text)
 	}
 	for text, want := range map[string]string{"a=b": "0001, 0002", "a=b=why": "0001, 0002", "c=why": "needs an output", "c": "needs an output"} {
-		_, err := (&batchOptions{refuse: []string{text}}).decisions(pending)
-		require.ErrorContains(t, err, want, text)
+		require.ErrorContains(t, noerr.Error((&batchOptions{refuse: []string{text}}).decisions(pending)), want, text)
 	}
 	_, err = (&batchOptions{refuse: []string{"x", "x"}, approve: []string{"y"}}).decisions(pending)
 	var told *failure
@@ -382,10 +368,8 @@ func TestNothingRunsWhoseResultCannotBeWritten(t *testing.T) {
 // another form.
 func TestLongResponsesAreRefused(t *testing.T) {
 	document := []byte(`{"choices":[{"index":0,"message":{"tool_calls":[{"id":"a","function":{"name":"probe","arguments":"{}"}}]}}]}` + strings.Repeat(" ", dialects.MaxDocument))
-	_, _, err := new(batchOptions).readCalls(document)
-	require.EqualError(t, err, "the input has 8388716 bytes, and a response may have 8388608")
-	calls, dialect, err := (&batchOptions{dialect: noDialect}).readCalls(document)
-	require.NoError(t, err)
+	require.EqualError(t, noerr.Error2(new(batchOptions).readCalls(document)), "the input has 8388716 bytes, and a response may have 8388608")
+	calls, dialect := noerr.Get2((&batchOptions{dialect: noDialect}).readCalls(document))(t)
 	assert.Nil(t, dialect)
 	assert.Len(t, calls, 1)
 }

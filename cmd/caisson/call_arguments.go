@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/caisson-run/caisson/internal/jsontext"
 	"github.com/caisson-run/caisson/internal/schema"
 	"github.com/caisson-run/caisson/internal/terminal"
 	"github.com/caisson-run/caisson/manifests"
@@ -86,14 +87,14 @@ func argumentsOf(ctx context.Context, m *manifests.Manifest, words []string) (st
 		}
 		given[name] = true
 		parameter, translated := meantBy(m, name, text)
-		value := jsonString(text)
+		value := jsontext.Quote(text)
 		if !translated {
 			var err error
 			if value, err = valueOf(ctx, memberOf(m.Parameters.Structure(), parameter), text); err != nil {
 				return "", failed(exitUsage, fmt.Sprintf("%s: %s: %v", m.Name, name, err))
 			}
 		}
-		members = append(members, jsonString(name)+":"+value)
+		members = append(members, jsontext.Quote(name)+":"+value)
 	}
 	return "{" + strings.Join(members, ",") + "}", nil
 }
@@ -107,11 +108,6 @@ func meantBy(m *manifests.Manifest, name, text string) (parameter string, transl
 		}
 	}
 	return name, false
-}
-
-func jsonString(text string) string {
-	quoted, _ := marshal(text) // a string can always be encoded
-	return string(quoted)
 }
 
 // memberOf returns the schema of a member of an object. It is nil if there is none, as for a member that
@@ -158,7 +154,7 @@ func partsOf(n *schema.Node) []*schema.Node {
 // valueOf returns the JSON of a value that is written as text: a string if the schema allows one, and
 // otherwise the text itself. If one of the two fits the schema and the other does not, it is that one.
 func valueOf(ctx context.Context, n *schema.Node, text string) (string, error) {
-	types, quoted, value := typesOf(n, map[*schema.Node]schema.Types{}), jsonString(text), strings.TrimSpace(text)
+	types, quoted, value := schema.TypesOf(n, map[*schema.Node]schema.Types{}), jsontext.Quote(text), strings.TrimSpace(text)
 	var probe schema.Probe
 	fits := func(value string) bool { return n == nil || probe.Fits(ctx, n, value) }
 	switch isJSON := json.Valid([]byte(value)); {
@@ -168,31 +164,6 @@ func valueOf(ctx context.Context, n *schema.Node, text string) (string, error) {
 		return value, nil
 	}
 	return "", fmt.Errorf("%q is not %s", terminal.Clip(text, 80), typeNamesOf(types))
-}
-
-// typesOf returns the types that a schema allows, and keeps them in known. A nil schema allows all, and so does one in
-// itself.
-func typesOf(n *schema.Node, known map[*schema.Node]schema.Types) schema.Types {
-	if n == nil {
-		return schema.AnyType
-	}
-	if types, ok := known[n]; ok {
-		return types
-	}
-	known[n] = schema.AnyType
-	types := n.Types
-	for _, also := range n.Also {
-		types &= typesOf(also, known)
-	}
-	for _, union := range n.Unions {
-		var allowed schema.Types
-		for _, branch := range union.Branches {
-			allowed |= typesOf(branch, known)
-		}
-		types &= allowed
-	}
-	known[n] = types
-	return types
 }
 
 // typeNamesOf describes types other than strings, with how their values are written.

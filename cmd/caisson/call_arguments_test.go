@@ -10,13 +10,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/internal/schema"
 	"github.com/caisson-run/caisson/manifests"
 )
 
 // TestArgumentsAsPairs: the schema says what a word's value is, and what cannot be one is refused.
 func TestArgumentsAsPairs(t *testing.T) {
-	parameters, err := schema.Compile([]byte(`{
+	parameters := noerr.Get(schema.Compile([]byte(`{
 		"type": "object", "additionalProperties": false,
 		"$defs": {"count": {"type": "integer"}, "self": {"properties": {"self": {"$ref": "#/$defs/self"}}}},
 		"properties": {
@@ -26,8 +27,7 @@ func TestArgumentsAsPairs(t *testing.T) {
 			"self": {"$ref": "#/$defs/self"}, "never": false
 		},
 		"allOf": [{"properties": {"later": {"type": "integer"}}}]
-	}`))
-	require.NoError(t, err)
+	}`)))(t)
 	aliases := []manifests.ParameterAlias{
 		{Name: "number", Parameter: "count"}, {Name: "title", Parameter: "name"},
 		{Name: "size", Parameter: "count", Values: []manifests.AliasValue{{Written: "all", Means: []byte("100")}, {Written: "1", Means: []byte("10")}}},
@@ -108,13 +108,11 @@ func TestAttackManyReferences(t *testing.T) {
 		}
 		definitions[strconv.Itoa(i)] = map[string]any{"anyOf": references}
 	}
-	text, err := json.Marshal(map[string]any{
+	text := noerr.Get(json.Marshal(map[string]any{
 		"type": "object", "$defs": definitions, "anyOf": []any{map[string]any{"$ref": "#/$defs/0"}},
 		"properties": map[string]any{"value": map[string]any{"$ref": "#/$defs/0"}},
-	})
-	require.NoError(t, err)
-	parameters, err := schema.Compile(text)
-	require.NoError(t, err)
+	}))(t)
+	parameters := noerr.Get(schema.Compile(text))(t)
 	m := &manifests.Manifest{Name: "probe", Parameters: parameters, ModelParameters: text}
 	began := time.Now()
 	_, wrong := argumentsOf(t.Context(), m, []string{"nothing=1"})

@@ -15,6 +15,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/internal/noerr"
 )
 
 // TestAttackNoDescriptorForTokens: clients without a token hold connections that leave one descriptor, so that
@@ -33,8 +35,7 @@ func TestAttackNoDescriptorForTokens(t *testing.T) {
 
 	const most = 48
 	open := func() (open int) {
-		files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", s.Process.Pid))
-		require.NoError(t, err)
+		files := noerr.Get(os.ReadDir(fmt.Sprintf("/proc/%d/fd", s.Process.Pid)))(t)
 		for _, file := range files {
 			if n, err := strconv.Atoi(file.Name()); err == nil && n < most { // greater ones were inherited
 				open++
@@ -47,14 +48,11 @@ func TestAttackNoDescriptorForTokens(t *testing.T) {
 	_, _, failed := syscall.RawSyscall6(syscall.SYS_PRLIMIT64, uintptr(s.Process.Pid), syscall.RLIMIT_NOFILE, uintptr(unsafe.Pointer(&limit)), 0, 0, 0)
 	require.Zero(t, failed)
 	for open() < most-1 {
-		c, err := net.Dial("tcp", address)
-		require.NoError(t, err)
+		c := noerr.Get(net.Dial("tcp", address))(t)
 		defer c.Close()
-		_, err = fmt.Fprint(c, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
-		require.NoError(t, err)
+		noerr.Get(fmt.Fprint(c, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"))(t)
 		require.NoError(t, c.SetReadDeadline(time.Now().Add(30*time.Second)))
-		line, err := bufio.NewReader(c).ReadString('\n')
-		require.NoError(t, err)
+		line := noerr.Get(bufio.NewReader(c).ReadString('\n'))(t)
 		require.Contains(t, line, "200")
 	}
 	time.Sleep(600 * time.Millisecond) // a token that was read is trusted for half a second

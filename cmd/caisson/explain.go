@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/caisson-run/caisson/internal/folder"
+	"github.com/caisson-run/caisson/internal/jsontext"
 	"github.com/caisson-run/caisson/internal/records"
 	"github.com/caisson-run/caisson/internal/terminal"
 	"github.com/caisson-run/caisson/internal/view"
@@ -291,7 +292,7 @@ func partOf(result tool.Result, part string) (string, bool) {
 
 // wireText returns content parts as written in a result, with binary data in base64.
 func wireText(content any) string {
-	text, _ := marshal(content) // text and bytes can always be encoded
+	text, _ := jsontext.Encode(content) // text and bytes can always be encoded
 	return string(text)
 }
 

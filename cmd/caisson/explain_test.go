@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/internal/records"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -16,13 +17,12 @@ import (
 func TestAmbiguousID(t *testing.T) {
 	folder := records.In(t.TempDir())
 	ids := []string{"0199f3c2-5d1e-7aa0-b3a5-000000000001", "0199f3c2-5d1e-7aa0-b3a5-000000000002", "0199ffff-5d1e-7aa0-b3a5-000000000003"}
-	keeper, err := folder.Open()
-	require.NoError(t, err)
+	keeper := noerr.Get(folder.Open())(t)
 	for _, id := range ids {
 		require.NoError(t, keeper.Keep(records.Entry{Record: tool.Record{CallID: id}}))
 	}
 	require.NoError(t, keeper.Close())
-	_, err = find(folder, "0199F3C2")
+	_, err := find(folder, "0199F3C2")
 	var ambiguous *failure
 	require.ErrorAs(t, err, &ambiguous)
 	assert.Equal(t, exitUsage, ambiguous.code)

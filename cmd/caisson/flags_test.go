@@ -11,6 +11,7 @@ import (
 
 	"github.com/caisson-run/caisson"
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
@@ -69,8 +70,7 @@ func TestContextFlag(t *testing.T) {
 	} {
 		assert.ErrorContains(t, o.addContext(text), wrong, text)
 	}
-	op, err := o.operator()
-	require.NoError(t, err)
+	op := noerr.Get(o.operator())(t)
 	assert.Equal(t, map[string]string{"project_id": "a=b", "empty": ""}, op.context)
 	want := manifests.GrantContext("project_id", "empty")
 	want[0].Origin, want[1].Origin = "--context project_id", "--context empty"
@@ -103,8 +103,7 @@ func TestParsedFlags(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]sizeFlag{"64KiB": {bytes: 64 << 10}, "unlimited": {unlimited: true}} {
-		got, err := parseMaxOutput(text)
-		require.NoError(t, err)
+		got := noerr.Get(parseMaxOutput(text))(t)
 		assert.Equal(t, want, got)
 	}
 }
@@ -126,6 +125,5 @@ func TestExecutorOptions(t *testing.T) {
 		assert.Equal(t, o.noReuse, made.Reuse.Scope == executor.ReuseNone, name)
 		assert.Equal(t, o.parallel, made.Limits.PerTool, "%s: as many at a time as the flag says, also of one tool", name)
 	}
-	_, err := (&options{noRepair: true, tolerantJSON: true}).executorOptions(hint)
-	assert.EqualError(t, err, "--no-repair and --tolerant-json cannot be used together")
+	assert.EqualError(t, noerr.Error((&options{noRepair: true, tolerantJSON: true}).executorOptions(hint)), "--no-repair and --tolerant-json cannot be used together")
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/internal/permission"
 	"github.com/caisson-run/caisson/internal/view"
 	"github.com/caisson-run/caisson/manifests"
@@ -163,10 +164,8 @@ func TestParseNames(t *testing.T) {
 
 // TestFlagsAreAPolicyOfTheirOwn: flags about approval apply like those of a policy file.
 func TestFlagsAreAPolicyOfTheirOwn(t *testing.T) {
-	ask, err := parseAsk("file_*")
-	require.NoError(t, err)
-	approval, err := parseApproval("file_delete")
-	require.NoError(t, err)
+	ask := noerr.Get(parseAsk("file_*"))(t)
+	approval := noerr.Get(parseApproval("file_delete"))(t)
 	flags := &manifests.Policy{Ask: []manifests.PolicyAsk{ask}, Approve: []manifests.PolicyApproval{approval}}
 	given := flags.For("file_delete", "wasm-tools")
 	assert.Equal(t, []string{"--ask file_*"}, given.Ask)
@@ -190,8 +189,7 @@ func FuzzNetworkFlag(f *testing.F) {
 		if len(got.Schemes) == 1 {
 			scheme = got.Schemes[0] + "://"
 		}
-		again, err := parseNetwork(scheme + flagHost(got.Host, got.Ports))
-		require.NoError(t, err)
+		again := noerr.Get(parseNetwork(scheme + flagHost(got.Host, got.Ports)))(t)
 		again.Origin = got.Origin
 		assert.Equal(t, got, again)
 		// It can be shown as a rule, and that as a flag again.
@@ -224,8 +222,7 @@ func FuzzSecretFlag(f *testing.F) {
 		if len(got.Schemes) == 1 {
 			scheme = got.Schemes[0] + "://"
 		}
-		again, err := parseSecret(got.Name + "=" + from + "@" + scheme + flagHost(got.Host, got.Ports))
-		require.NoError(t, err)
+		again := noerr.Get(parseSecret(got.Name + "=" + from + "@" + scheme + flagHost(got.Host, got.Ports)))(t)
 		again.Origin = got.Origin
 		assert.Equal(t, got, again)
 	})

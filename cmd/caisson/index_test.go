@@ -12,17 +12,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/internal/guests"
+	"github.com/caisson-run/caisson/internal/noerr"
 )
 
 // TestAttackForgedIndex: if the index of manifests gives another name to the tool that is called, all
 // manifests are parsed, and the call fails for a tool that does not exist. The control is the list, which
 // calls nothing and shows that the forgery is in effect.
 func TestAttackForgedIndex(t *testing.T) {
-	root, err := guests.Root()
-	require.NoError(t, err)
+	root := noerr.Get(guests.Root())(t)
 	// A small module, since it is compiled three times.
-	module, err := os.ReadFile(filepath.Join(root, "internal", "guests", "seeded", "c", "seeded.wasm"))
-	require.NoError(t, err)
+	module := noerr.Get(os.ReadFile(filepath.Join(root, "internal", "guests", "seeded", "c", "seeded.wasm")))(t)
 	tools, cache := t.TempDir(), filepath.Join(t.TempDir(), "cache")
 	require.NoError(t, os.WriteFile(filepath.Join(tools, "tool.wasm"), module, 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(tools, "tool.yaml"),
@@ -63,10 +62,8 @@ func TestAttackForgedIndex(t *testing.T) {
 func forge(t *testing.T, index, manifest, old, replacement string) {
 	t.Helper()
 	require.Len(t, replacement, len(old))
-	source, err := os.ReadFile(manifest)
-	require.NoError(t, err)
-	text, err := os.ReadFile(index)
-	require.NoError(t, err)
+	source := noerr.Get(os.ReadFile(manifest))(t)
+	text := noerr.Get(os.ReadFile(index))(t)
 	key := fmt.Appendf(nil, "\n%x ", sha256.Sum256(append([]byte("yaml\n"), source...)))
 	at := bytes.Index(text, key)
 	require.GreaterOrEqual(t, at, 0, "the index has the manifest")

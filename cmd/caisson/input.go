@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,6 +8,7 @@ import (
 	"os"
 
 	"github.com/caisson-run/caisson/internal/check"
+	"github.com/caisson-run/caisson/internal/jsontext"
 	"github.com/caisson-run/caisson/internal/terminal"
 	"github.com/caisson-run/caisson/runtime"
 	"github.com/caisson-run/caisson/tool"
@@ -96,20 +96,11 @@ func (o *options) show(value any, text string) error {
 // encoded returns a value as JSON. People also read it and approve what they see in it, so it
 // escapes characters that deceive them. For programs the value is the same.
 func encoded(value any) (json.RawMessage, error) {
-	text, err := marshal(value)
+	text, err := jsontext.Encode(value)
 	if err != nil {
 		return nil, fmt.Errorf("cannot write the output: %w", err)
 	}
 	return terminal.EscapeJSON(text), nil
-}
-
-// marshal returns a value as JSON, without escapes for HTML.
-func marshal(value any) ([]byte, error) {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(value)
-	return bytes.TrimRight(b.Bytes(), "\n"), err
 }
 
 // printLost prints records that cannot be printed as output. --quiet does not suppress it.

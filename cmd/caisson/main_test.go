@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/internal/guests"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/internal/testsize"
 	"github.com/caisson-run/caisson/runtime"
 )
@@ -27,16 +28,12 @@ func TestMain(m *testing.M) {
 func TestScripts(t *testing.T) { runScripts(t, "script") }
 
 func runScripts(t *testing.T, folder string) {
-	root, err := guests.Compile(t.Context())
-	require.NoError(t, err)
-	plugins, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/extism/go-sdk").Output()
-	require.NoError(t, err)
+	root := noerr.Get(guests.Compile(t.Context()))(t)
+	plugins := noerr.Get(exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/extism/go-sdk").Output())(t)
 	// One cache for all scripts and runs, so that each module is compiled once.
 	home := t.TempDir()
-	cache, _, err := guests.CompiledCode()
-	require.NoError(t, err)
-	scripts, err := filepath.Glob(filepath.Join("testdata", folder, "*.txtar"))
-	require.NoError(t, err)
+	cache, _ := noerr.Get2(guests.CompiledCode())(t)
+	scripts := noerr.Get(filepath.Glob(filepath.Join("testdata", folder, "*.txtar")))(t)
 	require.NotEmpty(t, scripts)
 	scripts = testsize.Sample(scripts, 16) // each starts a dozen processes
 	testscript.Run(t, testscript.Params{

@@ -129,7 +129,7 @@ func (h *host) addOutputTool() ([]string, error) {
 	case err != nil:
 		return nil, err
 	}
-	return []string{executor.OutputToolName}, nil
+	return []string{pages.Manifest().Name}, nil
 }
 
 // input returns standard input so that a read can be given up.

@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/internal/guests"
+	"github.com/caisson-run/caisson/internal/noerr"
 )
 
 // mcpProcess is "caisson mcp" as a process, to which a test writes lines.
@@ -35,11 +36,8 @@ func startMCP(t *testing.T, args ...string) *mcpProcess {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	p := &mcpProcess{Cmd: exec.CommandContext(ctx, "caisson", append([]string{"mcp", "--state-dir", t.TempDir()}, args...)...)}
 	p.Cmd.Stderr = &p.stderr
-	var err error
-	p.stdin, err = p.StdinPipe()
-	require.NoError(t, err)
-	stdout, err := p.StdoutPipe()
-	require.NoError(t, err)
+	p.stdin = noerr.Get(p.StdinPipe())(t)
+	stdout := noerr.Get(p.StdoutPipe())(t)
 	p.stdout = bufio.NewScanner(stdout)
 	p.stdout.Buffer(nil, 4<<20)
 	require.NoError(t, p.Start())
@@ -55,8 +53,7 @@ func startMCP(t *testing.T, args ...string) *mcpProcess {
 func (p *mcpProcess) send(t *testing.T, lines ...string) {
 	t.Helper()
 	for _, line := range lines {
-		_, err := io.WriteString(p.stdin, line+"\n")
-		require.NoError(t, err)
+		noerr.Get(io.WriteString(p.stdin, line+"\n"))(t)
 	}
 }
 
@@ -93,8 +90,7 @@ var initialize = []string{
 // TestMCPWithTheSDKsClient: the official client starts the command, lists, calls and reads on, and the process ends
 // when it leaves.
 func TestMCPWithTheSDKsClient(t *testing.T) {
-	root, err := guests.Compile(t.Context(), "wasm-tools/calculator", "wasm-tools/files")
-	require.NoError(t, err)
+	root := noerr.Get(guests.Compile(t.Context(), "wasm-tools/calculator", "wasm-tools/files"))(t)
 	work := t.TempDir()
 	long := strings.Repeat("one line\n", 10_000)
 	require.NoError(t, os.WriteFile(filepath.Join(work, "long.txt"), []byte(long), 0o600))
@@ -103,11 +99,9 @@ func TestMCPWithTheSDKsClient(t *testing.T) {
 	var stderr bytes.Buffer
 	command.Stderr = &stderr
 	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil)
-	session, err := client.Connect(t.Context(), &sdk.CommandTransport{Command: command}, nil)
-	require.NoError(t, err)
+	session := noerr.Get(client.Connect(t.Context(), &sdk.CommandTransport{Command: command}, nil))(t)
 
-	list, err := session.ListTools(t.Context(), nil)
-	require.NoError(t, err)
+	list := noerr.Get(session.ListTools(t.Context(), nil))(t)
 	var names []string
 	for _, offered := range list.Tools {
 		names = append(names, offered.Name)
@@ -116,8 +110,7 @@ func TestMCPWithTheSDKsClient(t *testing.T) {
 
 	call := func(name, arguments string) *sdk.CallToolResult {
 		t.Helper()
-		result, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: name, Arguments: json.RawMessage(arguments)})
-		require.NoError(t, err)
+		result := noerr.Get(session.CallTool(t.Context(), &sdk.CallToolParams{Name: name, Arguments: json.RawMessage(arguments)}))(t)
 		require.NotEmpty(t, result.Content)
 		return result
 	}
@@ -128,8 +121,7 @@ func TestMCPWithTheSDKsClient(t *testing.T) {
 	assert.Contains(t, text(read), "read on with read_output")
 	link, ok := read.Content[1].(*sdk.ResourceLink)
 	require.True(t, ok)
-	page, err := session.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: link.URI})
-	require.NoError(t, err)
+	page := noerr.Get(session.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: link.URI}))(t)
 	assert.Contains(t, page.Contents[0].Text, "one line\n")
 	denied := call("file_read", `{"path":"/etc/passwd"}`)
 	assert.True(t, denied.IsError)
@@ -141,8 +133,7 @@ func TestMCPWithTheSDKsClient(t *testing.T) {
 
 // TestMCPToolTakenFromAnAgent: the command offers and runs what its agent may call now.
 func TestMCPToolTakenFromAnAgent(t *testing.T) {
-	root, err := guests.Compile(t.Context(), "wasm-tools/calculator")
-	require.NoError(t, err)
+	root := noerr.Get(guests.Compile(t.Context(), "wasm-tools/calculator"))(t)
 	tools, state := filepath.Join(root, "wasm-tools"), t.TempDir()
 	set := func(names ...string) {
 		out, err := exec.CommandContext(t.Context(), "caisson", append([]string{"agent", "set", "--tools", tools, "--state-dir", state, "clerk"}, names...)...).CombinedOutput()
@@ -174,11 +165,9 @@ limits: {timeout: 1h}
 // TestMCPEnds: the command ends with its input and with a signal. A call that runs is cancelled, and its client is
 // told before the process is gone.
 func TestMCPEnds(t *testing.T) {
-	root, err := guests.Compile(t.Context(), "examples/turn/hostile/spin")
-	require.NoError(t, err)
+	root := noerr.Get(guests.Compile(t.Context(), "examples/turn/hostile/spin"))(t)
 	tools := t.TempDir()
-	module, err := os.ReadFile(filepath.Join(root, "examples", "turn", "hostile", "spin", "spin.wasm"))
-	require.NoError(t, err)
+	module := noerr.Get(os.ReadFile(filepath.Join(root, "examples", "turn", "hostile", "spin", "spin.wasm")))(t)
 	require.NoError(t, os.WriteFile(filepath.Join(tools, "spin.wasm"), module, 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(tools, "tool.yaml"), []byte(endlessManifest), 0o600))
 	for name, end := range map[string]func(p *mcpProcess) error{
@@ -236,8 +225,7 @@ func TestAttackMCPUnread(t *testing.T) {
 // TestMCPOutputIsOnlyMessages: whatever a client sends, standard output has messages alone, and messages to people
 // are on standard error.
 func TestMCPOutputIsOnlyMessages(t *testing.T) {
-	root, err := guests.Compile(t.Context(), "wasm-tools/calculator")
-	require.NoError(t, err)
+	root := noerr.Get(guests.Compile(t.Context(), "wasm-tools/calculator"))(t)
 	for name, line := range map[string]string{
 		"not JSON": "hello?", "half": `{"jsonrpc":"2.0"`,
 		"too long": `{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":"` + strings.Repeat("a", 5<<20) + `"}}`,
@@ -263,8 +251,7 @@ func TestMCPOutputIsOnlyMessages(t *testing.T) {
 
 // TestMCPAgent: an agent's client sees and calls the agent's tools, and what reads on in their results.
 func TestMCPAgent(t *testing.T) {
-	root, err := guests.Compile(t.Context(), "wasm-tools/calculator", "wasm-tools/files")
-	require.NoError(t, err)
+	root := noerr.Get(guests.Compile(t.Context(), "wasm-tools/calculator", "wasm-tools/files"))(t)
 	state := t.TempDir()
 	tools := []string{"--state-dir", state, "--tools", filepath.Join(root, "wasm-tools", "calculator"), "--tools", filepath.Join(root, "wasm-tools", "files")}
 	code, _, stderr := start(t.Context(), nil, append([]string{"agent", "set", "clerk", "calculator"}, tools...)...)

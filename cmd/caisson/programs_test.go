@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/internal/programs"
 )
 
@@ -53,8 +54,7 @@ func TestEndlessProgramsEnd(t *testing.T) {
 // programAsTool writes a program and its manifest into a folder.
 func programAsTool(t *testing.T, p *programs.Program) string {
 	t.Helper()
-	source, err := p.Module()
-	require.NoError(t, err)
+	source := noerr.Get(p.Module())(t)
 	tools := t.TempDir()
 	for name, content := range map[string][]byte{
 		"endless.wasm": source,

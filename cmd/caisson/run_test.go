@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/internal/guests"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/internal/records"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -27,8 +28,7 @@ func start(ctx context.Context, stdin io.Reader, args ...string) (code int, stdo
 }
 
 func TestInterruptEndsACall(t *testing.T) {
-	root, err := guests.Compile(t.Context(), "examples/turn/hostile/spin")
-	require.NoError(t, err)
+	root := noerr.Get(guests.Compile(t.Context(), "examples/turn/hostile/spin"))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(100*time.Millisecond, cancel)
 	code, stdout, stderr := start(ctx, nil, "call", "slow_report", "--cache-dir", "", "--state-dir", "", "--tools", filepath.Join(root, "examples", "turn", "hostile"))
@@ -62,11 +62,9 @@ func TestRecordsAreKeptAsCallsEnd(t *testing.T) {
 	require.NoError(t, <-watched)
 	assert.Equal(t, exitInterrupted, code)
 	assert.Equal(t, "done", first.Record.Result.Output)
-	newest, err := folder.Newest("", 2)
-	require.NoError(t, err)
+	newest := noerr.Get(folder.Newest("", 2))(t)
 	require.Len(t, newest, 2)
-	second, err := folder.Find(newest[0])
-	require.NoError(t, err)
+	second := noerr.Get(folder.Find(newest[0]))(t)
 	assert.Equal(t, tool.Cancelled, second.Record.Result.Kind)
 }
 

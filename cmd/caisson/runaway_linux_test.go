@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/internal/guests"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/internal/overlay"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -45,8 +46,7 @@ var faults = []overlay.Edit{
 // hole reads the faults of package metered.
 func hole(t *testing.T, root string) []overlay.Edit {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root, "runtime", "internal", "wasm", "metered", "testdata", "faults.json"))
-	require.NoError(t, err)
+	text := noerr.Get(os.ReadFile(filepath.Join(root, "runtime", "internal", "wasm", "metered", "testdata", "faults.json")))(t)
 	var all struct{ Hole, Unverified []overlay.Edit }
 	require.NoError(t, json.Unmarshal(text, &all))
 	require.NotEmpty(t, all.Hole)
@@ -73,21 +73,17 @@ var looping = "\x00asm\x01\x00\x00\x00" + section(1, "\x02\x60\x00\x00\x60\x04\x
 
 func newFaulty(t *testing.T) *faulty {
 	t.Helper()
-	root, err := filepath.Abs(filepath.Join("..", ".."))
-	require.NoError(t, err)
+	root := noerr.Get(filepath.Abs(filepath.Join("..", "..")))(t)
 	dir := t.TempDir()
 	f := &faulty{binary: filepath.Join(dir, "caisson"), tools: filepath.Join(dir, "tools"), cache: filepath.Join(dir, "cache")}
-	path, err := overlay.Write(dir, root, append(hole(t, root), faults...))
-	require.NoError(t, err)
+	path := noerr.Get(overlay.Write(dir, root, append(hole(t, root), faults...)))(t)
 	build := exec.CommandContext(t.Context(), "go", "build", "-overlay", path, "-o", f.binary, "./cmd/caisson")
 	build.Dir = root
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, string(out))
 
-	compiled, err := guests.Compile(t.Context(), "internal/guests/probe")
-	require.NoError(t, err)
-	probe, err := os.ReadFile(filepath.Join(compiled, "internal", "guests", "probe", "probe.wasm"))
-	require.NoError(t, err)
+	compiled := noerr.Get(guests.Compile(t.Context(), "internal/guests/probe"))(t)
+	probe := noerr.Get(os.ReadFile(filepath.Join(compiled, "internal", "guests", "probe", "probe.wasm")))(t)
 	f.tool(t, "spin", looping, "limits: {timeout: 1s}")
 	f.tool(t, "probe", string(probe), "limits: {timeout: 1s}")
 	f.spin = fmt.Sprintf("%x", sha256.Sum256([]byte(looping)))
@@ -227,8 +223,7 @@ func (f *faulty) batch(t *testing.T, names ...string) string {
 	for i, name := range names {
 		calls = append(calls, tool.Call{ID: fmt.Sprint("call_", i), Type: tool.FunctionCall, Function: tool.Function{Name: name, Arguments: fmt.Sprintf(`{"do":"print","text":"%d"}`, i)}})
 	}
-	text, err := json.Marshal(calls)
-	require.NoError(t, err)
+	text := noerr.Get(json.Marshal(calls))(t)
 	file := filepath.Join(t.TempDir(), "calls.json")
 	require.NoError(t, os.WriteFile(file, text, 0o600))
 	return file

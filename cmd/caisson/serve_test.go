@@ -31,6 +31,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/internal/guests"
+	"github.com/caisson-run/caisson/internal/noerr"
 )
 
 // served is "caisson serve" as a process.
@@ -45,10 +46,8 @@ type served struct {
 // TestServeSaysHowToAvoidAnAddressInUse: the message names the address and the flag, and the code is that of a wrong
 // command line.
 func TestServeSaysHowToAvoidAnAddressInUse(t *testing.T) {
-	root, err := guests.Compile(t.Context(), "wasm-tools/calculator")
-	require.NoError(t, err)
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	root := noerr.Get(guests.Compile(t.Context(), "wasm-tools/calculator"))(t)
+	taken := noerr.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer taken.Close()
 	code, stdout, stderr := start(t.Context(), strings.NewReader(""), "serve", "--addr", taken.Addr().String(), "--tools", filepath.Join(root, "wasm-tools", "calculator"), "--state-dir", "")
 	assert.Equal(t, exitUsage, code)
@@ -60,13 +59,11 @@ func TestServeSaysHowToAvoidAnAddressInUse(t *testing.T) {
 // startServe starts the command with the shipped tools on any free port, and waits until it listens.
 func startServe(t *testing.T, args ...string) *served {
 	t.Helper()
-	root, err := guests.Compile(t.Context(), "wasm-tools/calculator", "wasm-tools/files", "internal/guests/probe")
-	require.NoError(t, err)
+	root := noerr.Get(guests.Compile(t.Context(), "wasm-tools/calculator", "wasm-tools/files", "internal/guests/probe"))(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	args = append([]string{"serve", "--addr", "localhost:0", "--tools", filepath.Join(root, "wasm-tools", "calculator"), "--tools", filepath.Join(root, "wasm-tools", "files")}, args...)
 	s := &served{Cmd: exec.CommandContext(ctx, "caisson", args...)}
-	stderr, err := s.StderrPipe()
-	require.NoError(t, err)
+	stderr := noerr.Get(s.StderrPipe())(t)
 	require.NoError(t, s.Start())
 	listening := make(chan string, 1)
 	read := make(chan struct{})
@@ -112,17 +109,14 @@ func (s *served) end(t *testing.T) int {
 
 func (s *served) do(t *testing.T, client *http.Client, method, path, token, body string) (status int, text string) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, s.url+path, strings.NewReader(body))
-	require.NoError(t, err)
+	r := noerr.Get(http.NewRequestWithContext(t.Context(), method, s.url+path, strings.NewReader(body)))(t)
 	r.Header.Set("Content-Type", "application/json")
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
-	response, err := client.Do(r)
-	require.NoError(t, err)
+	response := noerr.Get(client.Do(r))(t)
 	defer response.Body.Close()
-	read, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
+	read := noerr.Get(io.ReadAll(response.Body))(t)
 	return response.StatusCode, string(read)
 }
 
@@ -186,21 +180,18 @@ func TestServeBodies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := startServe(t, append(args, "--state-dir", "")...)
 			var most int
-			_, err := fmt.Sscanf(name, "%d MiB", &most)
-			require.NoError(t, err)
+			noerr.Get(fmt.Sscanf(name, "%d MiB", &most))(t)
 			for path, around := range map[string]string{"/v1/batches": `{"calls":[],"response":null}`, "/mcp": initialize[0]} {
 				for more, want := range map[int]int{0: 200, 1: 413} {
 					body := around + strings.Repeat(" ", most<<20-len(around)+more)
-					r, err := http.NewRequestWithContext(t.Context(), "POST", s.url+path, strings.NewReader(body))
-					require.NoError(t, err)
+					r := noerr.Get(http.NewRequestWithContext(t.Context(), "POST", s.url+path, strings.NewReader(body)))(t)
 					r.Header.Set("Content-Type", "application/json")
 					r.Header.Set("Accept", "application/json, text/event-stream")
 					// The server closes the connection of a body that it refuses. A client that has begun to write may
 					// see that first.
 					r.Header.Set("Expect", "100-continue")
 					transport := &http.Transport{ExpectContinueTimeout: time.Minute}
-					response, err := (&http.Client{Transport: transport}).Do(r)
-					require.NoError(t, err)
+					response := noerr.Get((&http.Client{Transport: transport}).Do(r))(t)
 					assert.Equal(t, want, response.StatusCode, path)
 					require.NoError(t, response.Body.Close())
 					transport.CloseIdleConnections()
@@ -234,8 +225,7 @@ func TestServeHangUp(t *testing.T) {
 func createToken(t *testing.T, state string, args ...string) (token, id string) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "caisson", append([]string{"token", "create", "--json", "--state-dir", state}, args...)...)
-	out, err := command.Output()
-	require.NoError(t, err)
+	out := noerr.Get(command.Output())(t)
 	var made struct{ Token, ID string }
 	require.NoError(t, json.Unmarshal(out, &made))
 	return made.Token, made.ID
@@ -366,12 +356,10 @@ grants: [{tools: ["file_*"], context: [project_id], files: [{path: /project, hos
 	slow := func(token string) (answers []string, rest func()) {
 		var connections []net.Conn
 		for _, r := range requests {
-			c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
-			require.NoError(t, err)
+			c := noerr.Get(net.Dial("tcp", strings.TrimPrefix(s.url, "http://")))(t)
 			t.Cleanup(func() { _ = c.Close() })
-			_, err = fmt.Fprintf(c, "%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n"+
-				"Accept: application/json, text/event-stream\r\nMcp-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: file_write\r\nContent-Length: %d\r\n\r\n%s", r.method, r.path, token, len(r.body), r.body[:1])
-			require.NoError(t, err)
+			noerr.Get(fmt.Fprintf(c, "%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n"+
+				"Accept: application/json, text/event-stream\r\nMcp-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: file_write\r\nContent-Length: %d\r\n\r\n%s", r.method, r.path, token, len(r.body), r.body[:1]))(t)
 			connections = append(connections, c)
 		}
 		answers = make([]string, len(requests))
@@ -485,13 +473,10 @@ func TestServeStopsUnderLoad(t *testing.T) {
 // TestServeTLS: connections are encrypted with the certificate of the flags.
 func TestServeTLS(t *testing.T) {
 	dir := t.TempDir()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
+	key := noerr.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{"localhost"}}
-	certificate, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	require.NoError(t, err)
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	require.NoError(t, err)
+	certificate := noerr.Get(x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key))(t)
+	private := noerr.Get(x509.MarshalPKCS8PrivateKey(key))(t)
 	for name, block := range map[string]*pem.Block{"cert.pem": {Type: "CERTIFICATE", Bytes: certificate}, "key.pem": {Type: "PRIVATE KEY", Bytes: private}} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600))
 	}
@@ -499,14 +484,13 @@ func TestServeTLS(t *testing.T) {
 	require.True(t, strings.HasPrefix(s.url, "https://"))
 	s.url = strings.Replace(s.url, "127.0.0.1", "localhost", 1)
 	trusted := x509.NewCertPool()
-	parsed, err := x509.ParseCertificate(certificate)
-	require.NoError(t, err)
+	parsed := noerr.Get(x509.ParseCertificate(certificate))(t)
 	trusted.AddCert(parsed)
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted}, ForceAttemptHTTP2: true}
 	defer transport.CloseIdleConnections()
 	status, text := s.do(t, &http.Client{Transport: transport}, "POST", "/v1/calls", "", sevenTimesSix)
 	assert.Equal(t, 200, status, text)
-	_, err = plain(t).Get(strings.Replace(s.url, "https", "http", 1) + "/readyz")
+	_, err := plain(t).Get(strings.Replace(s.url, "https", "http", 1) + "/readyz")
 	if err == nil { // Go answers plain HTTP with 400
 		status, _ = s.do(t, &http.Client{Transport: transport}, "GET", "/readyz", "", "")
 		assert.Equal(t, 200, status)

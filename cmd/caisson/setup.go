@@ -75,16 +75,11 @@ func (o *options) open(ctx context.Context, opening opening) (_ *host, err error
 		_ = h.Close(ctx) // nothing has run
 		return nil, err
 	}
-	h.noteProblems()
-	h.logUnapplied(ctx)
-	return h, nil
-}
-
-// noteProblems says which tools are not loaded, and why.
-func (h *host) noteProblems() {
 	for _, p := range h.problems() {
 		h.options.hint(view.Place(p) + p.Message + "; " + p.Fix)
 	}
+	h.logUnapplied(ctx)
+	return h, nil
 }
 
 // openOptions returns the options for opening the tools.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/internal/view"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/tool"
@@ -31,8 +32,7 @@ context:
   by_policy: {from: fixed, value: demo}
 `), 0o600))
 	o := options{config: file}
-	op, err := o.operator()
-	require.NoError(t, err)
+	op := noerr.Get(o.operator())(t)
 	assert.Equal(t, map[string]string{"by_policy": "demo"}, op.context)
 	missing := tool.Allow{Manifest: manifests.ContextRule("a"), Grant: manifests.ContextSource{Name: "a", From: manifests.FromFixed}.Rule()}
 	full := view.Remedy{Manifest: "context: [a]", Flags: "--context a=VALUE", Policy: "context: {a: {from: fixed, value: VALUE}}"}
@@ -116,15 +116,12 @@ func TestAttackInvisibleJSON(t *testing.T) {
 			whole = "not allowed in JSON"
 		}
 		value := map[string]any{text: []any{text, json.RawMessage(`{"nested":"` + whole + `"}`)}}
-		printed, err := encoded(value)
-		require.NoError(t, err)
+		printed := noerr.Get(encoded(value))(t)
 		require.True(t, json.Valid(printed))
 		require.False(t, bytes.ContainsFunc(printed, tool.Deceives), "%U in %s", r, printed)
-		var read map[string]any
-		require.NoError(t, json.Unmarshal(printed, &read))
+		read := noerr.Decode[map[string]any](t, printed)
 		require.Equal(t, map[string]any{text: []any{text, map[string]any{"nested": whole}}}, read)
-		careless, err := json.Marshal(text)
-		require.NoError(t, err)
+		careless := noerr.Get(json.Marshal(text))(t)
 		if bytes.ContainsRune(careless, r) {
 			raw++
 		}
@@ -140,8 +137,7 @@ func TestSalvage(t *testing.T) {
 		{Call: tool.Call{ID: "call_1"}, CallID: "1", Result: tool.Result{Success: true, Output: "done"}},
 		{Call: tool.Call{ID: "call_2"}, CallID: "2", Result: tool.Result{Success: true, Output: "done"}},
 	}}
-	openai, err := dialectNamed(dialects.OpenAI)
-	require.NoError(t, err)
+	openai := noerr.Get(dialectNamed(dialects.OpenAI))(t)
 	for name, form := range map[string]struct {
 		options batchOptions
 		lines   int
@@ -187,7 +183,6 @@ func TestLostRecordsAreOneLine(t *testing.T) {
 	environment{stderr: &stderr}.printLost([]tool.Record{record})
 	assert.Equal(t, 1, bytes.Count(stderr.Bytes(), []byte("\n")))
 	assert.NotContains(t, stderr.String(), "\u202e")
-	var read tool.Record
-	require.NoError(t, json.Unmarshal(bytes.TrimPrefix(stderr.Bytes(), []byte("caisson: record: ")), &read))
+	read := noerr.Decode[tool.Record](t, bytes.TrimPrefix(stderr.Bytes(), []byte("caisson: record: ")))
 	assert.Equal(t, record.Result.Output, read.Result.Output)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/internal/guests"
+	"github.com/caisson-run/caisson/internal/noerr"
 )
 
 var updateWrong = flag.Bool("update", false, "write what is printed to testdata/wrong.golden")
@@ -159,10 +160,8 @@ var idsAndTimes = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-
 // TestWrongInputs: a mistake is answered with what was wrong, where, and what to write instead. That
 // takes three lines, and six for a denial. What is printed stands in testdata/wrong.golden.
 func TestWrongInputs(t *testing.T) {
-	root, err := guests.Compile(t.Context(), "wasm-tools/calculator", "wasm-tools/files")
-	require.NoError(t, err)
-	golden, err := filepath.Abs(filepath.Join("testdata", "wrong.golden"))
-	require.NoError(t, err)
+	root := noerr.Get(guests.Compile(t.Context(), "wasm-tools/calculator", "wasm-tools/files"))(t)
+	golden := noerr.Get(filepath.Abs(filepath.Join("testdata", "wrong.golden")))(t)
 	dir := t.TempDir()
 	require.NoError(t, os.CopyFS(filepath.Join(dir, "calc"), os.DirFS(filepath.Join(root, "wasm-tools", "calculator"))))
 	require.NoError(t, os.CopyFS(filepath.Join(dir, "files"), os.DirFS(filepath.Join(root, "wasm-tools", "files"))))
@@ -197,8 +196,7 @@ func TestWrongInputs(t *testing.T) {
 	if *updateWrong {
 		require.NoError(t, os.WriteFile(golden, []byte(printed.String()), 0o600))
 	}
-	want, err := os.ReadFile(golden)
-	require.NoError(t, err)
+	want := noerr.Get(os.ReadFile(golden))(t)
 	expected := strings.Split(string(want), "\n\n")
 	for i, said := range strings.Split(printed.String(), "\n\n") {
 		if i >= len(expected) || expected[i] != said {

@@ -12,6 +12,7 @@ import (
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
 	"github.com/caisson-run/caisson/dialects/internal/limits"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -29,8 +30,7 @@ func whole(arguments string) tool.ChatResponse {
 }
 
 func TestAWholeMessageIsRead(t *testing.T) {
-	response, err := New().Response(dialecttest.Fixture(t, "parallel.json"))
-	require.NoError(t, err)
+	response := noerr.Get(New().Response(dialecttest.Fixture(t, "parallel.json")))(t)
 	assert.Equal(t, whole(`{"city": "Zürich", "days": 12345678901234567890}`), response)
 }
 
@@ -44,12 +44,10 @@ func TestReasonsToStop(t *testing.T) {
 		"model_context_window_exceeded": tool.FinishLength, "tool_use": tool.FinishToolCalls,
 		"refusal": tool.FinishContentFilter, "pause_turn": "pause_turn", "": "",
 	} {
-		response, err := New().Response([]byte(answer("", stop)))
-		require.NoError(t, err)
+		response := noerr.Get(New().Response([]byte(answer("", stop))))(t)
 		assert.Equal(t, want, response.FinishReason)
 		assert.Equal(t, []tool.Call{}, response.ToolCalls)
-		stream, _, err := events(reason(stop), messageStop)
-		require.NoError(t, err)
+		stream, _ := noerr.Get2(events(reason(stop), messageStop))(t)
 		assert.Equal(t, response.Remarks, stream.Response().Remarks)
 		var remarks []string
 		if stop == "pause_turn" {
@@ -64,12 +62,10 @@ func TestACallThatWasCutSaysSo(t *testing.T) {
 	one := `{"type":"tool_use","id":"a","name":"rm","input":{"path":"x"}}`
 	two := `{"type":"tool_use","id":"b","name":"rm","input":{}}`
 	for stop, want := range map[string]bool{"max_tokens": true, "refusal": true, "tool_use": false, "end_turn": false} {
-		response, err := New().Response([]byte(answer(one+","+two, stop)))
-		require.NoError(t, err)
+		response := noerr.Get(New().Response([]byte(answer(one+","+two, stop))))(t)
 		require.Len(t, response.ToolCalls, 2, stop)
 		assert.Equal(t, []bool{false, want}, []bool{response.ToolCalls[0].Incomplete, response.ToolCalls[1].Incomplete}, stop)
-		response, err = New().Response([]byte(answer(one+","+two+`,{"type":"text","text":"."}`, stop)))
-		require.NoError(t, err)
+		response = noerr.Get(New().Response([]byte(answer(one+","+two+`,{"type":"text","text":"."}`, stop))))(t)
 		require.Len(t, response.ToolCalls, 2, stop)
 		assert.False(t, response.ToolCalls[0].Incomplete || response.ToolCalls[1].Incomplete, "text follows, so they are whole")
 	}
@@ -77,8 +73,7 @@ func TestACallThatWasCutSaysSo(t *testing.T) {
 
 func TestMissingIDsAreMadeFromThePosition(t *testing.T) {
 	anonymous := `{"type":"tool_use","name":"f","input":{}}`
-	response, err := New().Response([]byte(answer(`{"type":"text","text":""},`+anonymous+`,{"type":"tool_use","id":"call_3","name":"f"},`+anonymous, "tool_use")))
-	require.NoError(t, err)
+	response := noerr.Get(New().Response([]byte(answer(`{"type":"text","text":""},`+anonymous+`,{"type":"tool_use","id":"call_3","name":"f"},`+anonymous, "tool_use"))))(t)
 	assert.Equal(t, []tool.Call{dialecttest.Call("call_1", "f", "{}"), dialecttest.Call("call_3", "f", "{}"), dialecttest.Call("call_3_", "f", "{}")}, response.ToolCalls)
 }
 
@@ -104,23 +99,16 @@ func TestOtherDocumentsAreRefused(t *testing.T) {
 
 func TestResponsesAreBounded(t *testing.T) {
 	block := `{"type":"tool_use","name":"f"}`
-	_, err := New().Response([]byte(answer(strings.Repeat(block+",", limits.Calls-1)+block, "")))
-	require.NoError(t, err)
-	_, err = New().Response([]byte(answer(strings.Repeat(block+",", limits.Calls)+block, "")))
-	require.ErrorContains(t, err, "more than 4096 calls")
+	noerr.Get(New().Response([]byte(answer(strings.Repeat(block+",", limits.Calls-1)+block, ""))))(t)
+	require.ErrorContains(t, noerr.Error(New().Response([]byte(answer(strings.Repeat(block+",", limits.Calls)+block, "")))), "more than 4096 calls")
 	long := func(bytes int) string {
 		return answer(`{"type":"tool_use","name":"f","input":"`+strings.Repeat("x", bytes-2)+`"}`, "")
 	}
-	_, err = New().Response([]byte(long(limits.Arguments)))
-	require.NoError(t, err)
-	_, err = New().Response([]byte(long(limits.Arguments + 1)))
-	require.ErrorContains(t, err, "content[0].input: has arguments of more than 1048576 bytes")
-	_, err = New().Response(make([]byte, dialects.MaxDocument+1))
-	require.ErrorContains(t, err, "more than 8388608")
-	_, err = New().Response([]byte(answer(strings.Repeat(`{"type":"x"},`, maxBlocks-1)+`{"type":"x"}`, "")))
-	require.NoError(t, err)
-	_, err = New().Response([]byte(answer(strings.Repeat(`{"type":"x"},`, maxBlocks)+`{"type":"x"}`, "")))
-	require.ErrorContains(t, err, "content: has more than 16384 elements")
+	noerr.Get(New().Response([]byte(long(limits.Arguments))))(t)
+	require.ErrorContains(t, noerr.Error(New().Response([]byte(long(limits.Arguments+1)))), "content[0].input: has arguments of more than 1048576 bytes")
+	require.ErrorContains(t, noerr.Error(New().Response(make([]byte, dialects.MaxDocument+1))), "more than 8388608")
+	noerr.Get(New().Response([]byte(answer(strings.Repeat(`{"type":"x"},`, maxBlocks-1)+`{"type":"x"}`, ""))))(t)
+	require.ErrorContains(t, noerr.Error(New().Response([]byte(answer(strings.Repeat(`{"type":"x"},`, maxBlocks)+`{"type":"x"}`, "")))), "content: has more than 16384 elements")
 }
 
 func record(id string, result tool.Result) tool.Record {
@@ -145,8 +133,7 @@ func TestResultsAreBlocks(t *testing.T) {
 		}}),
 	}
 	records[0].Cached, records[0].Source = true, "0199"
-	written, err := New().Results(records)
-	require.NoError(t, err)
+	written := noerr.Get(New().Results(records))(t)
 	assert.Equal(t, strings.Join([]string{
 		`[{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"<4> & more"}]}`,
 		`{"type":"tool_result","tool_use_id":"b","content":[{"type":"text","text":"denied: no such file"},{"type":"text","text":"partly"}],"is_error":true}`,

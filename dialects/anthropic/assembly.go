@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/caisson-run/caisson/dialects/internal/exact"
 	"github.com/caisson-run/caisson/dialects/internal/limits"
 	"github.com/caisson-run/caisson/dialects/internal/pieces"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
+	"github.com/caisson-run/caisson/internal/jsontext/decode"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -70,12 +70,12 @@ func (p *part) provided() json.RawMessage {
 	if !json.Valid([]byte(pieces)) {
 		return p.written
 	}
-	whole, err := exact.Parse(p.written, tool.MaxArgumentsDepth, maxElements)
+	whole, err := tool.ParseArguments(string(p.written))
 	if err != nil {
 		return p.written
 	}
-	whole.Set("input", exact.Literal(pieces))
-	return whole.Append(nil)
+	text, _ := whole.With("input", json.RawMessage(pieces)).MarshalJSON() // which never fails
+	return text
 }
 
 const (
@@ -95,7 +95,7 @@ func (a *assembly) begin(m message) {
 // explain takes the reasons beside a stop reason, which are for people alone.
 func (a *assembly) explain(written json.RawMessage) {
 	var why details
-	if !wire.Absent(written) && exact.Unmarshal(written, &why) == nil {
+	if !wire.Absent(written) && decode.Unmarshal(written, &why) == nil {
 		a.why = why
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/caisson-run/caisson/dialects"
-	"github.com/caisson-run/caisson/dialects/internal/exact"
 	"github.com/caisson-run/caisson/dialects/internal/lint"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
@@ -38,7 +37,8 @@ const maxStrict = 20
 // strict.
 func (dialect) Definitions(definitions []tool.Definition, options dialects.DefinitionOptions) (json.RawMessage, []dialects.Finding, error) {
 	strict := 0
-	return lint.Offer(reader("definitions"), definitions, names(), func(d *tool.Definition) (definition, []dialects.Finding, error) {
+	names := lint.NameRule{Most: 64, Extra: "_-"}
+	return lint.Offer(reader("definitions"), definitions, names, func(d *tool.Definition) (definition, []dialects.Finding, error) {
 		schema, found, held, err := lint.Parameters(d.Parameters, options.Strict && strict < maxStrict, strictRules(), looseRules())
 		if options.Strict && strict == maxStrict {
 			found = append(found, dialects.Finding{
@@ -53,9 +53,6 @@ func (dialect) Definitions(definitions []tool.Definition, options dialects.Defin
 		return definition{d.Name, d.Description, schema, held}, found, err
 	})
 }
-
-// names is the rule for the names of tools.
-func names() lint.NameRule { return lint.NameRule{Most: 64, Extra: "_-"} }
 
 // looseRules are those of every tool. Without strict, the provider shows all other keywords to the model
 // and enforces none. But it refuses what is not JSON Schema 2020-12.
@@ -108,13 +105,13 @@ func strictRules() lint.Rules {
 }
 
 // few accepts the only supported bounds of arrays.
-func few(schema *exact.Value, keyword string) bool {
+func few(schema *lint.Value, keyword string) bool {
 	return slices.Contains([]string{"0", "1"}, schema.Get(keyword).Literal())
 }
 
 // plainPattern accepts patterns without what the provider does not support: look-around,
 // backreferences and word boundaries. Go does not support the first two either.
-func plainPattern(schema *exact.Value, keyword string) bool {
+func plainPattern(schema *lint.Value, keyword string) bool {
 	pattern, ok := schema.Get(keyword).Text()
 	if !ok {
 		return false
@@ -127,6 +124,6 @@ func boundary(pattern *syntax.Regexp) bool {
 	return pattern.Op == syntax.OpWordBoundary || pattern.Op == syntax.OpNoWordBoundary || slices.ContainsFunc(pattern.Sub, boundary)
 }
 
-func isScalar(value *exact.Value) bool { return value.Literal() != "" }
+func isScalar(value *lint.Value) bool { return value.Literal() != "" }
 
-func noReference(schema *exact.Value) bool { return schema.Get("$ref") == nil }
+func noReference(schema *lint.Value) bool { return schema.Get("$ref") == nil }

@@ -8,17 +8,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
 // TestBlocksThatAreNotOursAreReported: with the input that came in pieces, and otherwise as they are.
 func TestBlocksThatAreNotOursAreReported(t *testing.T) {
-	stream, pieces, err := events(
+	stream, pieces := noerr.Get2(events(
 		started(0, `{"type":"server_tool_use","id":"s","name":"web_search","input":{}}`), addedArguments(0, quoted(`{"query": `)), addedArguments(0, quoted(`"rain"}`)), stopped(0),
 		started(1, `{"type":"mcp_tool_use","id":"m","name":"roll","server_name":"dice","input":{}}`), stopped(1),
 		started(2, `{"type":"server_tool_use","id":"h","name":"web_fetch","input":{}}`), addedArguments(2, quoted(`{"url":`)),
-		reason("max_tokens"), messageStop)
-	require.NoError(t, err)
+		reason("max_tokens"), messageStop))(t)
 	want := []tool.ProviderItem{
 		{Type: "server_tool_use", ID: "s", Data: json.RawMessage(`{"type":"server_tool_use","id":"s","name":"web_search","input":{"query":"rain"}}`)},
 		{Type: "mcp_tool_use", ID: "m", Data: json.RawMessage(`{"type":"mcp_tool_use","id":"m","name":"roll","server_name":"dice","input":{}}`)},
@@ -28,14 +28,12 @@ func TestBlocksThatAreNotOursAreReported(t *testing.T) {
 	var passed []tool.ProviderItem
 	for _, piece := range pieces {
 		if piece.ResponseType == tool.ResponseProviderItem {
-			var item tool.ProviderItem
-			require.NoError(t, json.Unmarshal(piece.Data, &item))
+			item := noerr.Decode[tool.ProviderItem](t, piece.Data)
 			passed = append(passed, item)
 		}
 	}
 	assert.Equal(t, want, passed)
-	response, err := New().Response([]byte(answer(`{"type":"container_upload","id":7,"name":["x"],"text":{}}`, "end_turn")))
-	require.NoError(t, err)
+	response := noerr.Get(New().Response([]byte(answer(`{"type":"container_upload","id":7,"name":["x"],"text":{}}`, "end_turn"))))(t)
 	assert.Equal(t, []tool.ProviderItem{{Type: "container_upload", Data: json.RawMessage(`{"type":"container_upload","id":7,"name":["x"],"text":{}}`)}}, response.ProviderItems,
 		"blocks of other types have other forms")
 }
@@ -44,14 +42,11 @@ func TestBlocksThatAreNotOursAreReported(t *testing.T) {
 func TestWhatComesWithACallGoesBack(t *testing.T) {
 	const with = `"caller":{"type":"code_execution_20260120","tool_id":"srv_1"},"toolset_name":"browser"`
 	block := `{"type":"tool_use","id":"a","name":"f","input":{},` + with + `}`
-	response, err := New().Response([]byte(answer(block+`,{"type":"tool_use","id":"b","name":"f","input":{},"caller":null,"toolset_name":null}`, "tool_use")))
-	require.NoError(t, err)
-	_, pieces, err := events(started(0, block), stopped(0), reason("tool_use"), messageStop)
-	require.NoError(t, err)
+	response := noerr.Get(New().Response([]byte(answer(block+`,{"type":"tool_use","id":"b","name":"f","input":{},"caller":null,"toolset_name":null}`, "tool_use"))))(t)
+	_, pieces := noerr.Get2(events(started(0, block), stopped(0), reason("tool_use"), messageStop))(t)
 	assert.Equal(t, response.ToolCalls[:1], dialecttest.Called(pieces))
 	assert.Equal(t, `[`+block+`,{"type":"tool_use","id":"b","name":"f","input":{}}]`, dialecttest.Calls(t, New(), response.ToolCalls...))
-	sent, err := New().Results([]tool.Record{{Call: response.ToolCalls[0], Result: tool.Result{Success: true}}, {Call: response.ToolCalls[1], Result: tool.Result{Success: true}}})
-	require.NoError(t, err)
+	sent := noerr.Get(New().Results([]tool.Record{{Call: response.ToolCalls[0], Result: tool.Result{Success: true}}, {Call: response.ToolCalls[1], Result: tool.Result{Success: true}}}))(t)
 	assert.Equal(t, `[{"type":"tool_result","tool_use_id":"a","toolset_name":"browser"},{"type":"tool_result","tool_use_id":"b"}]`, string(sent))
 }
 
@@ -69,8 +64,7 @@ func TestDocumentsOfBlocks(t *testing.T) {
 		`{"type":"tool_reference", "tool_name":"f"}`:          {Success: true, Output: `{"type":"tool_reference","tool_name":"f"}`},
 		`{"type":"browser_state","tabs":[{"url":"https:/"}]}`: {Success: true, Output: `{"type":"browser_state","tabs":[{"url":"https:/"}]}`},
 	} {
-		answers, err := New().Answers(result(blocks))
-		require.NoError(t, err)
+		answers := noerr.Get(New().Answers(result(blocks)))(t)
 		require.Len(t, answers.Outputs, 1)
 		assert.Equal(t, want, answers.Outputs[0].Result)
 	}
@@ -80,7 +74,6 @@ func TestDocumentsOfBlocks(t *testing.T) {
 		`{"type":"document","source":{"type":"content","content":[{"type":"document","source":{"type":"content","content":[]}}]}}`:           `source.content[0].type: is "document"; want "text" or "image"`,
 		`{"type":"document","source":{"type":"content","content":[{"type":"image","source":{"type":"content","content":[` + image + `]}}]}}`: `source.content[0].source.type: is "content"`,
 	} {
-		_, err := New().Answers(result(blocks))
-		require.ErrorContains(t, err, want)
+		require.ErrorContains(t, noerr.Error(New().Answers(result(blocks))), want)
 	}
 }

@@ -15,12 +15,12 @@ import (
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
 	"github.com/caisson-run/caisson/dialects/internal/limits"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
 func TestAStreamIsPutTogether(t *testing.T) {
-	stream, pieces, err := dialecttest.Feed(New(), string(dialecttest.Fixture(t, "parallel.sse")))
-	require.NoError(t, err)
+	stream, pieces := noerr.Get2(dialecttest.Feed(New(), string(dialecttest.Fixture(t, "parallel.sse"))))(t)
 	assert.Equal(t, string(dialecttest.Fixture(t, "parallel.pieces")), dialecttest.Lines(pieces))
 	assert.Equal(t, whole(`{"city": "Z\u00fcrich", "days": 12345678901234567890}`), stream.Response())
 	for _, piece := range pieces {
@@ -147,8 +147,7 @@ func joinedCalls(calls []tool.Call) map[string]string {
 func TestACallIsPassedOnOnceItIsCertain(t *testing.T) {
 	stream := New().Stream()
 	count := func(data string) int {
-		pieces, err := stream.Event("", []byte(data))
-		require.NoError(t, err)
+		pieces := noerr.Get(stream.Event("", []byte(data)))(t)
 		return len(dialecttest.Called(pieces))
 	}
 	assert.Zero(t, count(startedCall(0, "a"))+count(addedArguments(0, quoted(`{"x":1}`))))
@@ -158,15 +157,13 @@ func TestACallIsPassedOnOnceItIsCertain(t *testing.T) {
 	assert.Zero(t, count(reason("tool_use")))
 	assert.Equal(t, 1, count(messageStop))
 	assert.Len(t, stream.Response().ToolCalls, 2)
-	_, err := stream.End()
-	require.NoError(t, err)
+	noerr.Get(stream.End())(t)
 }
 
 func TestACutStreamMarksTheLastCall(t *testing.T) {
 	for _, arguments := range []string{"", `{"path":"/`} {
-		stream, pieces, err := events(startedCall(0, "a"), stopped(0), startedCall(1, "b"), addedArguments(1, quoted(arguments)),
-			stopped(1), reason("max_tokens"), messageStop)
-		require.NoError(t, err)
+		stream, pieces := noerr.Get2(events(startedCall(0, "a"), stopped(0), startedCall(1, "b"), addedArguments(1, quoted(arguments)),
+			stopped(1), reason("max_tokens"), messageStop))(t)
 		half := dialecttest.Half(dialecttest.Call("b", "f", cmp.Or(arguments, "{}")))
 		assert.Equal(t, []tool.Call{dialecttest.Call("a", "f", "{}"), half}, dialecttest.Called(pieces))
 		assert.Equal(t, dialecttest.Called(pieces), stream.Response().ToolCalls)
@@ -175,21 +172,18 @@ func TestACutStreamMarksTheLastCall(t *testing.T) {
 }
 
 func TestArgumentsThatComeAtOnce(t *testing.T) {
-	_, pieces, err := events(started(0, `{"type":"tool_use","id":"a","name":"f","input":{"x":1.0}}`), stopped(0), reason("tool_use"), messageStop)
-	require.NoError(t, err)
+	_, pieces := noerr.Get2(events(started(0, `{"type":"tool_use","id":"a","name":"f","input":{"x":1.0}}`), stopped(0), reason("tool_use"), messageStop))(t)
 	assert.Equal(t, []tool.Call{dialecttest.Call("a", "f", `{"x":1.0}`)}, dialecttest.Called(pieces))
 }
 
 func TestTextThatIsCutWithinACharacter(t *testing.T) {
-	stream, pieces, err := events(started(0, `{"type":"text","text":"a\ud83d"}`), added(0, `{"type":"text_delta","text":"\ude00b\ud83d"}`), stopped(0), messageStop)
-	require.NoError(t, err)
+	stream, pieces := noerr.Get2(events(started(0, `{"type":"text","text":"a\ud83d"}`), added(0, `{"type":"text_delta","text":"\ude00b\ud83d"}`), stopped(0), messageStop))(t)
 	assert.Equal(t, "a😀b\uFFFD", stream.Response().Content)
 	assert.Equal(t, "answer  \"a\"\nanswer  \"😀b\"\nanswer  \"\uFFFD\"\n", dialecttest.Lines(pieces[:3]))
 }
 
 func TestHiddenThinkingIsPassedOnForTheProvider(t *testing.T) {
-	stream, pieces, err := events(started(0, `{"type":"redacted_thinking","data":"ZW5j"}`), stopped(0), messageStop)
-	require.NoError(t, err)
+	stream, pieces := noerr.Get2(events(started(0, `{"type":"redacted_thinking","data":"ZW5j"}`), stopped(0), messageStop))(t)
 	assert.Equal(t, "thinking  \"\" {\"redacted_thinking\":\"ZW5j\"}\n", dialecttest.Lines(pieces[:1]))
 	assert.Empty(t, stream.Response().Content)
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/dialects"
-	"github.com/caisson-run/caisson/dialects/internal/exact"
 	"github.com/caisson-run/caisson/dialects/internal/limits"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
@@ -129,12 +128,12 @@ func (f *answeredFunction) hasMore() bool {
 
 // without returns an object without a member, or all of it if it is too large to be taken apart.
 func without(object json.RawMessage, member string) json.RawMessage {
-	read, err := exact.Parse(object, tool.MaxArgumentsDepth, maxParts)
+	read, err := tool.ParseArguments(string(object))
 	if err != nil {
 		return object
 	}
-	read.Delete(member)
-	return read.Append(nil)
+	text, _ := read.Without(member).MarshalJSON() // which never fails
+	return wire.Compact(text)
 }
 
 // text returns a string, or the JSON of any other value.

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/dialects"
-	"github.com/caisson-run/caisson/dialects/internal/exact"
 	"github.com/caisson-run/caisson/dialects/internal/lint"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
@@ -37,7 +36,8 @@ type declaration struct {
 // Definitions writes "tools": one element with all functions, or none.
 func (dialect) Definitions(definitions []tool.Definition, _ dialects.DefinitionOptions) (json.RawMessage, []dialects.Finding, error) {
 	rules := rules()
-	offered, findings, err := lint.Offer(reader("definitions"), definitions, names(), func(d *tool.Definition) (offered declaration, found []dialects.Finding, err error) {
+	names := lint.NameRule{Most: 128, Extra: "_.:-", First: "_"}
+	offered, findings, err := lint.Offer(reader("definitions"), definitions, names, func(d *tool.Definition) (offered declaration, found []dialects.Finding, err error) {
 		offered = declaration{Name: d.Name, Description: d.Description}
 		if !wire.Absent(bytes.TrimSpace(d.Parameters)) {
 			offered.ParametersJSONSchema, found, err = lint.Check(d.Parameters, rules)
@@ -50,10 +50,6 @@ func (dialect) Definitions(definitions []tool.Definition, _ dialects.DefinitionO
 	encoded, err := wire.Encode([]tools{{offered}})
 	return encoded, findings, err
 }
-
-// names is the rule for the names of functions. The Gemini API lets them begin with a digit or a dash,
-// and Vertex AI does not.
-func names() lint.NameRule { return lint.NameRule{Most: 128, Extra: "_.:-", First: "_"} }
 
 // rules are those for JSON Schemas, which are wider than those for the provider's own Schema. They
 // accept what the reference lists for responseJsonSchema as of 2026; it lists nothing for
@@ -87,12 +83,13 @@ func rules() lint.Rules {
 	}
 }
 
-func isTextOrNumber(value *exact.Value) bool {
+func isTextOrNumber(value *lint.Value) bool {
 	literal := value.Literal()
 	return literal != "" && (literal[0] == '"' || literal[0] == '-' || literal[0] >= '0' && literal[0] <= '9')
 }
 
 // alone returns whether a $ref refers to the same document and has no other keyword beside it that matters.
-func alone(schema *exact.Value, keyword string) bool {
-	return lint.Internal(schema, keyword) && !slices.ContainsFunc(schema.Members(), func(m exact.Member) bool { return !strings.HasPrefix(m.Name, "$") })
+func alone(schema *lint.Value, keyword string) bool {
+	isOther := func(m lint.Member) bool { return !strings.HasPrefix(m.Name, "$") }
+	return lint.Internal(schema, keyword) && !slices.ContainsFunc(schema.Members(), isOther)
 }

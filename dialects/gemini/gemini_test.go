@@ -12,6 +12,7 @@ import (
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
 	"github.com/caisson-run/caisson/dialects/internal/limits"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -28,8 +29,7 @@ func whole(arguments string) tool.ChatResponse {
 }
 
 func TestAWholeResponseIsRead(t *testing.T) {
-	response, err := New().Response(dialecttest.Fixture(t, "parallel.json"))
-	require.NoError(t, err)
+	response := noerr.Get(New().Response(dialecttest.Fixture(t, "parallel.json")))(t)
 	assert.Equal(t, whole(`{"city": "Zürich", "days": 12345678901234567890}`), response)
 }
 
@@ -41,8 +41,7 @@ func TestAnArrayOfResponsesIsRead(t *testing.T) {
 			documents = append(documents, data)
 		}
 	}
-	response, err := New().Response([]byte(" [" + strings.Join(documents, ",") + "]\n"))
-	require.NoError(t, err)
+	response := noerr.Get(New().Response([]byte(" [" + strings.Join(documents, ",") + "]\n")))(t)
 	assert.Equal(t, whole(`{"city":"Zürich","days":12345678901234567890}`), response)
 }
 
@@ -56,13 +55,11 @@ func TestReasonsToStop(t *testing.T) {
 		"STOP": tool.FinishStop, "MAX_TOKENS": tool.FinishLength, "SAFETY": tool.FinishContentFilter, "SPII": tool.FinishContentFilter,
 		"RECITATION": tool.FinishContentFilter, "MALFORMED_FUNCTION_CALL": "MALFORMED_FUNCTION_CALL", "": "",
 	} {
-		response, err := New().Response([]byte(reply(finish)))
-		require.NoError(t, err)
+		response := noerr.Get(New().Response([]byte(reply(finish))))(t)
 		assert.Equal(t, want, response.FinishReason)
 		assert.Equal(t, []tool.Call{}, response.ToolCalls)
 	}
-	blocked, err := New().Response([]byte(`{"promptFeedback":{"blockReason":"SAFETY"}}`))
-	require.NoError(t, err)
+	blocked := noerr.Get(New().Response([]byte(`{"promptFeedback":{"blockReason":"SAFETY"}}`)))(t)
 	assert.Equal(t, tool.FinishContentFilter, blocked.FinishReason)
 }
 
@@ -88,9 +85,8 @@ func TestOtherDocumentsAreRefused(t *testing.T) {
 }
 
 func TestACallThatWasCutSaysSo(t *testing.T) {
-	response, err := New().Response([]byte(reply("MAX_TOKENS", `{"functionCall":{"name":"f","args":{}}}`,
-		`{"functionCall":{"name":"g","partialArgs":[{"jsonPath":"$.a","numberValue":1}],"willContinue":true}}`)))
-	require.NoError(t, err)
+	response := noerr.Get(New().Response([]byte(reply("MAX_TOKENS", `{"functionCall":{"name":"f","args":{}}}`,
+		`{"functionCall":{"name":"g","partialArgs":[{"jsonPath":"$.a","numberValue":1}],"willContinue":true}}`))))(t)
 	assert.Equal(t, []tool.Call{dialecttest.Call("gemini-call-0", "f", "{}"), dialecttest.Half(dialecttest.Call("gemini-call-1", "g", `{"a":1}`))}, response.ToolCalls)
 	assert.Equal(t, tool.FinishLength, response.FinishReason)
 }
@@ -98,23 +94,16 @@ func TestACallThatWasCutSaysSo(t *testing.T) {
 func TestResponsesAreBounded(t *testing.T) {
 	one := `{"functionCall":{"name":"f"}}`
 	many := func(count int) []byte { return []byte(reply("STOP", strings.Repeat(one+",", count-1)+one)) }
-	_, err := New().Response(many(limits.Calls))
-	require.NoError(t, err)
-	_, err = New().Response(many(limits.Calls + 1))
-	require.ErrorContains(t, err, "more than 4096 calls")
+	noerr.Get(New().Response(many(limits.Calls)))(t)
+	require.ErrorContains(t, noerr.Error(New().Response(many(limits.Calls+1))), "more than 4096 calls")
 	long := func(bytes int) []byte {
 		return []byte(reply("STOP", `{"functionCall":{"name":"f","args":"`+strings.Repeat("x", bytes-2)+`"}}`))
 	}
-	_, err = New().Response(long(limits.Arguments))
-	require.NoError(t, err)
-	_, err = New().Response(long(limits.Arguments + 1))
-	require.ErrorContains(t, err, "functionCall.args: has arguments of more than 1048576 bytes")
-	_, err = New().Response([]byte(reply("STOP", strings.Repeat("{},", maxParts-1)+"{}")))
-	require.NoError(t, err)
-	_, err = New().Response([]byte(reply("STOP", strings.Repeat("{},", maxParts)+"{}")))
-	require.ErrorContains(t, err, "parts: has more than 65536 elements")
-	_, err = New().Response(make([]byte, dialects.MaxDocument+1))
-	require.ErrorContains(t, err, "more than 8388608")
+	noerr.Get(New().Response(long(limits.Arguments)))(t)
+	require.ErrorContains(t, noerr.Error(New().Response(long(limits.Arguments+1))), "functionCall.args: has arguments of more than 1048576 bytes")
+	noerr.Get(New().Response([]byte(reply("STOP", strings.Repeat("{},", maxParts-1)+"{}"))))(t)
+	require.ErrorContains(t, noerr.Error(New().Response([]byte(reply("STOP", strings.Repeat("{},", maxParts)+"{}")))), "parts: has more than 65536 elements")
+	require.ErrorContains(t, noerr.Error(New().Response(make([]byte, dialects.MaxDocument+1))), "more than 8388608")
 }
 
 func record(id string, result tool.Result) tool.Record {
@@ -136,8 +125,7 @@ func TestResultsAreParts(t *testing.T) {
 		}}),
 	}
 	records[0].Cached, records[0].Source = true, "0199"
-	written, err := New().Results(records)
-	require.NoError(t, err)
+	written := noerr.Get(New().Results(records))(t)
 	assert.Equal(t, strings.Join([]string{
 		`[{"functionResponse":{"id":"a","name":"f","response":{"output":"<4> & more"}}}`,
 		`{"functionResponse":{"id":"b","name":"f","response":{"output":"partly","error":"denied: no such file"}}}`,
@@ -154,14 +142,12 @@ func TestResultsAreParts(t *testing.T) {
 // TestResultsMatchTheirCalls: by id, or by name and order where there were none.
 func TestResultsMatchTheirCalls(t *testing.T) {
 	one := `{"functionCall":{"name":"f","args":{}}}`
-	response, err := New().Response([]byte(reply("STOP", one, one, `{"functionCall":{"id":"x","name":"g"}}`, one)))
-	require.NoError(t, err)
+	response := noerr.Get(New().Response([]byte(reply("STOP", one, one, `{"functionCall":{"id":"x","name":"g"}}`, one))))(t)
 	records := make([]tool.Record, len(response.ToolCalls))
 	for i, call := range response.ToolCalls {
 		records[len(records)-1-i] = tool.Record{Call: call, Result: tool.Result{Success: true, Output: call.ID}}
 	}
-	written, err := New().Results(records)
-	require.NoError(t, err)
+	written := noerr.Get(New().Results(records))(t)
 	assert.Equal(t, `[{"functionResponse":{"name":"f","response":{"output":"gemini-call-0"}}},`+
 		`{"functionResponse":{"id":"x","name":"g","response":{"output":"x"}}},`+
 		`{"functionResponse":{"name":"f","response":{"output":"gemini-call-1"}}},`+

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/caisson-run/caisson/dialects/internal/exact"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
+	"github.com/caisson-run/caisson/internal/jsontext"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -204,25 +204,24 @@ func (n *node) step(s step, count *int) (*node, error) {
 	return made, nil
 }
 
-// value returns the value, with members in the order in which they began. An unknown value is null.
-func (n *node) value() *exact.Value {
+// appendTo appends the value's JSON, with members in the order in which they began. An unknown value is null.
+func (n *node) appendTo(out []byte) []byte {
 	switch {
 	case n.text != nil:
-		return exact.String(n.text.String())
+		return append(out, jsontext.Quote(n.text.String())...)
 	case n.literal != "":
-		return exact.Literal(n.literal)
+		return append(out, n.literal...)
 	case len(n.members) > 0:
-		members := make([]exact.Member, len(n.members))
 		for i, m := range n.members {
-			members[i] = exact.Member{Name: m.name, Value: m.value.value()}
+			out = append(append(out, "{,"[min(i, 1)]), jsontext.Quote(m.name)...)
+			out = m.value.appendTo(append(out, ':'))
 		}
-		return exact.Object(members...)
+		return append(out, '}')
 	case len(n.elements) > 0:
-		elements := make([]*exact.Value, len(n.elements))
 		for i, e := range n.elements {
-			elements[i] = e.value()
+			out = e.appendTo(append(out, "[,"[min(i, 1)]))
 		}
-		return exact.List(elements...)
+		return append(out, ']')
 	}
-	return exact.Literal("null")
+	return append(out, "null"...)
 }

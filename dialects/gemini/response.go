@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 
-	"github.com/caisson-run/caisson/dialects/internal/exact"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -92,7 +91,7 @@ func (dialect) Response(text []byte) (tool.ChatResponse, error) {
 	err := r.Elements(text, read.add)
 	switch {
 	case err != nil:
-	case exact.First(text) == '[' && read.known:
+	case wire.First(text) == '[' && read.known:
 		err = read.Finish()
 	default:
 		err = read.end()

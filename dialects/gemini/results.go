@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/caisson-run/caisson/dialects/internal/exact"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
+	"github.com/caisson-run/caisson/internal/jsontext"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -102,7 +102,7 @@ func answer(result *tool.Result) (json.RawMessage, []mediumPart, error) {
 	if result.ModelReadsData() || wire.Repeats(result) {
 		shown = output{Data: result.Data}
 		if !json.Valid(shown.Data) {
-			shown.Data = exact.Quote(string(shown.Data))
+			shown.Data = json.RawMessage(jsontext.Quote(string(shown.Data)))
 		}
 	}
 	var media []mediumPart

@@ -11,6 +11,7 @@ import (
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -30,34 +31,25 @@ func TestSnakeCaseIsReadAlike(t *testing.T) {
 		require.Contains(t, other, `"finish_reason":`)
 		require.Contains(t, other, `"prompt_token_count":`)
 		if name == "parallel.json" {
-			want, err := New().Response([]byte(document))
-			require.NoError(t, err)
-			response, err := New().Response([]byte(other))
-			require.NoError(t, err)
+			want := noerr.Get(New().Response([]byte(document)))(t)
+			response := noerr.Get(New().Response([]byte(other)))(t)
 			assert.Equal(t, want, response)
 			continue
 		}
-		_, want, err := dialecttest.Feed(New(), document)
-		require.NoError(t, err)
-		_, pieces, err := dialecttest.Feed(New(), other)
-		require.NoError(t, err)
+		_, want := noerr.Get2(dialecttest.Feed(New(), document))(t)
+		_, pieces := noerr.Get2(dialecttest.Feed(New(), other))(t)
 		assert.Equal(t, want, pieces)
 	}
 	// The client writes what is absent as null.
-	response, err := New().Response([]byte(`{"candidates":[{"content":{"parts":[{"text":null,"thought":null,"executable_code":null,"function_call":
+	response := noerr.Get(New().Response([]byte(`{"candidates":[{"content":{"parts":[{"text":null,"thought":null,"executable_code":null,"function_call":
 		{"id":null,"name":"f","args":{"aB":1,"a_b":2},"partial_args":null,"will_continue":null},"thought_signature":"c2ln_-8="}],"role":"model"},
-		"finish_reason":"STOP","index":null}],"prompt_feedback":null,"usage_metadata":{"prompt_token_count":7,"total_token_count":null},"model_version":"m","response_id":"r"}`))
-	require.NoError(t, err)
+		"finish_reason":"STOP","index":null}],"prompt_feedback":null,"usage_metadata":{"prompt_token_count":7,"total_token_count":null},"model_version":"m","response_id":"r"}`)))(t)
 	call := dialecttest.Call("gemini-call-0", "f", `{"aB":1,"a_b":2}`)
 	call.Signature = "c2ln_-8="
 	assert.Equal(t, tool.ChatResponse{
 		ID: "r", Model: "m", ToolCalls: []tool.Call{call}, FinishReason: tool.FinishToolCalls, Usage: tool.ChatUsage{PromptTokens: 7, TotalTokens: 7},
 	}, response)
-	_, err = New().Response([]byte(`{"candidates":[{"finishReason":"STOP","finish_reason":"SAFETY"}]}`))
-	require.ErrorContains(t, err, "twice", "which of them is meant cannot be known")
-	name, ok := dialects.Detect([]byte(`{"candidates":null,"prompt_feedback":{"block_reason":"SAFETY"}}`))
-	assert.True(t, ok)
-	assert.Equal(t, dialects.Gemini, name)
+	require.ErrorContains(t, noerr.Error(New().Response([]byte(`{"candidates":[{"finishReason":"STOP","finish_reason":"SAFETY"}]}`))), "twice", "which of them is meant cannot be known")
 }
 
 // TestPartialArgumentsInSnakeCase: a value of which the others are null is not null itself.
@@ -71,10 +63,9 @@ func TestPartialArgumentsInSnakeCase(t *testing.T) {
 		}
 		return written + `}`
 	}
-	response, err := New().Response([]byte(reply("STOP",
+	response := noerr.Get(New().Response([]byte(reply("STOP",
 		`{"function_call":{"name":"f","partial_args":[`+piece("$.a", "string_value", `"x"`)+`,`+piece("$.b", "bool_value", "true")+`],"will_continue":true}}`,
-		`{"function_call":{"partial_args":[`+piece("$.c", "null_value", `"NULL_VALUE"`)+`,`+piece("$.d", "will_continue", "true")+`,`+piece("$.d", "number_value", "1.50")+`]}}`)))
-	require.NoError(t, err)
+		`{"function_call":{"partial_args":[`+piece("$.c", "null_value", `"NULL_VALUE"`)+`,`+piece("$.d", "will_continue", "true")+`,`+piece("$.d", "number_value", "1.50")+`]}}`))))(t)
 	assert.Equal(t, []tool.Call{dialecttest.Call("gemini-call-0", "f", `{"a":"x","b":true,"c":null,"d":1.50}`)}, response.ToolCalls)
 }
 
@@ -88,12 +79,10 @@ func TestAnswersInSnakeCase(t *testing.T) {
 	urls := strings.ReplaceAll(snaked(camel), `"+//+"`, `"-__-"`)
 	require.Contains(t, urls, "function_response")
 	for _, document := range []string{camel, snaked(camel), urls} {
-		answers, err := New().Answers([]byte(document))
-		require.NoError(t, err)
+		answers := noerr.Get(New().Answers([]byte(document)))(t)
 		assert.Equal(t, want, answers)
 	}
-	_, err := New().Answers([]byte(`{"function_response":{"name":"f","will_continue":true}}`))
-	require.ErrorContains(t, err, "there is more to come")
+	require.ErrorContains(t, noerr.Error(New().Answers([]byte(`{"function_response":{"name":"f","will_continue":true}}`))), "there is more to come")
 }
 
 // TestPartsThatAreNotOursAreReported: code that the provider runs, its other tools, and media.
@@ -106,11 +95,9 @@ func TestPartsThatAreNotOursAreReported(t *testing.T) {
 		`{"ofALaterYear":7}`: {Type: "ofALaterYear"},
 	} {
 		want.Data = json.RawMessage(part)
-		response, err := New().Response([]byte(reply("STOP", part)))
-		require.NoError(t, err)
+		response := noerr.Get(New().Response([]byte(reply("STOP", part))))(t)
 		assert.Equal(t, []tool.ProviderItem{want}, response.ProviderItems)
 	}
-	response, err := New().Response([]byte(reply("STOP", `{"text":"a","partMetadata":{"x":1},"video_metadata":{}}`, `{"thoughtSignature":"c2ln"}`, `{}`)))
-	require.NoError(t, err)
+	response := noerr.Get(New().Response([]byte(reply("STOP", `{"text":"a","partMetadata":{"x":1},"video_metadata":{}}`, `{"thoughtSignature":"c2ln"}`, `{}`))))(t)
 	assert.Empty(t, response.ProviderItems)
 }

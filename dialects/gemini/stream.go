@@ -9,10 +9,10 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/dialects"
-	"github.com/caisson-run/caisson/dialects/internal/exact"
 	"github.com/caisson-run/caisson/dialects/internal/limits"
 	"github.com/caisson-run/caisson/dialects/internal/pieces"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
+	"github.com/caisson-run/caisson/internal/jsontext/decode"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -139,23 +139,20 @@ func provided(written json.RawMessage) (tool.ProviderItem, bool) {
 	if json.Unmarshal(written, &members) != nil {
 		return tool.ProviderItem{}, false
 	}
+	// Members that are read, or that only describe others, as metadata do.
+	about := []string{"text", "thought", "thoughtSignature", "functionCall", "mediaResolution", "mediaProcessing"}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		kind := camel(name)
-		if wire.Absent(members[name]) || slices.Contains(aboutText(), kind) || strings.HasSuffix(kind, "Metadata") {
+		if wire.Absent(members[name]) || slices.Contains(about, kind) || strings.HasSuffix(kind, "Metadata") {
 			continue
 		}
 		var named struct {
 			ID string `json:"id"`
 		}
-		_ = exact.Unmarshal(members[name], &named) // most kinds have no id
+		_ = decode.Unmarshal(members[name], &named) // most kinds have no id
 		return tool.ProviderItem{Type: kind, ID: named.ID, Data: written}, true
 	}
 	return tool.ProviderItem{}, false
-}
-
-// aboutText are the members of a part that are read, or that only describe others, as metadata do.
-func aboutText() []string {
-	return []string{"text", "thought", "thoughtSignature", "functionCall", "mediaResolution", "mediaProcessing"}
 }
 
 // camel returns the API's name of a member, which the provider's own clients may write as thought_signature.
@@ -295,7 +292,7 @@ func (c *call) assembled() json.RawMessage {
 	if len(c.tree.members) == 0 {
 		return json.RawMessage("{}")
 	}
-	return c.tree.value().Append(nil)
+	return c.tree.appendTo(nil)
 }
 
 // continued returns the open call that a functionCall continues, or nil: the one with its id, or the last,

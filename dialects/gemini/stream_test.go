@@ -13,12 +13,12 @@ import (
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
 	"github.com/caisson-run/caisson/dialects/internal/limits"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
 func TestAStreamIsPutTogether(t *testing.T) {
-	stream, pieces, err := dialecttest.Feed(New(), string(dialecttest.Fixture(t, "parallel.sse")))
-	require.NoError(t, err)
+	stream, pieces := noerr.Get2(dialecttest.Feed(New(), string(dialecttest.Fixture(t, "parallel.sse"))))(t)
 	assert.Equal(t, string(dialecttest.Fixture(t, "parallel.pieces")), dialecttest.Lines(pieces))
 	assert.Equal(t, whole(`{"city":"Zürich","days":12345678901234567890}`), stream.Response())
 	for _, piece := range pieces {
@@ -28,8 +28,7 @@ func TestAStreamIsPutTogether(t *testing.T) {
 }
 
 func TestArgumentsInPiecesArePutTogether(t *testing.T) {
-	stream, pieces, err := dialecttest.Feed(New(), string(dialecttest.Fixture(t, "partial.sse")))
-	require.NoError(t, err)
+	stream, pieces := noerr.Get2(dialecttest.Feed(New(), string(dialecttest.Fixture(t, "partial.sse"))))(t)
 	assert.Equal(t, string(dialecttest.Fixture(t, "partial.pieces")), dialecttest.Lines(pieces))
 	assert.Equal(t, dialecttest.Called(pieces), stream.Response().ToolCalls)
 }
@@ -51,12 +50,10 @@ func TestSignaturesGoBackWithTheirCalls(t *testing.T) {
 			for i, part := range parts {
 				documents[i] = reply("", part)
 			}
-			stream, pieces, err := events(append(documents, reply("STOP"))...)
-			require.NoError(t, err)
+			stream, pieces := noerr.Get2(events(append(documents, reply("STOP"))...))(t)
 			assert.Equal(t, []tool.Call{signed, other}, stream.Response().ToolCalls)
 			assert.Equal(t, []tool.Call{signed, other}, dialecttest.Called(pieces))
-			response, err := New().Response([]byte(reply("STOP", parts...)))
-			require.NoError(t, err)
+			response := noerr.Get(New().Response([]byte(reply("STOP", parts...))))(t)
 			assert.Equal(t, []tool.Call{signed, other}, response.ToolCalls)
 		})
 	}
@@ -126,8 +123,7 @@ func TestPathsToArguments(t *testing.T) {
 		assert.Equal(t, want, dialecttest.Called(pieces)[0].Function.Arguments, path)
 	}
 	for _, path := range []string{``, `$`, `a`, `$a`, `$.`, `$..a`, `$.a.`, `$[`, `$[]`, `$[-1]`, `$[*]`, `$['a'`, `$['a`, `$['\x']`, `$[0`, `$.a[99999999999999999999]`, `$` + strings.Repeat(".a", 65)} {
-		_, _, err := events(goesOn(`"id":"a","name":"f"`), partial("a", path, `"numberValue":1`))
-		assert.ErrorContains(t, err, "functionCall.partialArgs[0].jsonPath: ", path)
+		assert.ErrorContains(t, noerr.Error2(events(goesOn(`"id":"a","name":"f"`), partial("a", path, `"numberValue":1`))), "functionCall.partialArgs[0].jsonPath: ", path)
 	}
 }
 
@@ -161,8 +157,7 @@ func TestStreamsAreBounded(t *testing.T) {
 	})
 	require.ErrorContains(t, err, "has arguments of more than 1048576 bytes")
 	assert.Equal(t, 11, pieces)
-	_, _, err = dialecttest.Until(New(), func(int) string { return reply("", `{"text":"`+long+`"}`) })
-	require.ErrorContains(t, err, "has more than 8388608 bytes")
+	require.ErrorContains(t, noerr.Error2(dialecttest.Until(New(), func(int) string { return reply("", `{"text":"`+long+`"}`) })), "has more than 8388608 bytes")
 	_, calls, err := dialecttest.Until(New(), func(n int) string { return goesOn(fmt.Sprintf(`"id":"c%d","name":"f"`, n)) })
 	require.ErrorContains(t, err, "more than 4096 calls")
 	assert.Equal(t, limits.Calls, calls)
@@ -174,8 +169,7 @@ func TestWrittenArgumentsAreBounded(t *testing.T) {
 	for n := range 10_000 {
 		fmt.Fprintf(&many, `,{"jsonPath":"$.a[%d]","stringValue":"%s"}`, n, strings.Repeat("\u2028", 20))
 	}
-	_, _, err := events(goesOn(`"id":"a","name":"f","partialArgs":[`+many.String()[1:]+`]`), reply("STOP", `{"functionCall":{"id":"a"}}`))
-	require.ErrorContains(t, err, "more than 1048576")
+	require.ErrorContains(t, noerr.Error2(events(goesOn(`"id":"a","name":"f","partialArgs":[`+many.String()[1:]+`]`), reply("STOP", `{"functionCall":{"id":"a"}}`))), "more than 1048576")
 }
 
 // TestPathsAreBounded: two bytes of a path make a value, which takes a few hundred.
@@ -194,8 +188,7 @@ func TestPathsAreBounded(t *testing.T) {
 func TestAStreamThatEndsWithDone(t *testing.T) {
 	part := `data: {"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":{}}}]},"finishReason":"STOP"}]}` + "\n\n"
 	for _, transcript := range []string{part, part + "data: [DONE]\n\n"} {
-		stream, _, err := dialecttest.Feed(New(), transcript)
-		require.NoError(t, err)
+		stream, _ := noerr.Get2(dialecttest.Feed(New(), transcript))(t)
 		assert.Len(t, stream.Response().ToolCalls, 1)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
 	"github.com/caisson-run/caisson/dialects/internal/limits"
 	"github.com/caisson-run/caisson/dialects/known"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -73,8 +74,7 @@ func TestAnswersOfClients(t *testing.T) {
 		{dialects.MCP, `{"jsonrpc":"2.0","id":"c","result":{"content":[{"type":"text","text":"a"},{"type":"image","data":"AQ==","mimeType":"image/png"},{"type":"resource_link","uri":"u:v","name":"n","description":"d"}]}}`,
 			success("a", png, tool.Content{Type: "link", URL: "u:v", Name: "n", Text: "d"})},
 	} {
-		d, err := known.ByName(c.dialect)
-		require.NoError(t, err)
+		d := noerr.Get(known.ByName(c.dialect))(t)
 		answers, err := d.Answers([]byte(c.document))
 		require.NoError(t, err, c.document)
 		assert.Equal(t, []tool.Answer{{CallID: "c", Result: c.want}}, answers.Outputs, c.document)
@@ -83,20 +83,16 @@ func TestAnswersOfClients(t *testing.T) {
 
 // TestAnswersWithoutAnIDAreNamed: Gemini matches those by name and order.
 func TestAnswersWithoutAnIDAreNamed(t *testing.T) {
-	d, err := known.ByName(dialects.Gemini)
-	require.NoError(t, err)
-	calls, err := d.Response([]byte(`{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":{"n":1}}},{"functionCall":{"name":"g"}},{"functionCall":{"name":"f","args":{"n":2}}}]},"finishReason":"STOP"}]}`))
-	require.NoError(t, err)
+	d := noerr.Get(known.ByName(dialects.Gemini))(t)
+	calls := noerr.Get(d.Response([]byte(`{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":{"n":1}}},{"functionCall":{"name":"g"}},{"functionCall":{"name":"f","args":{"n":2}}}]},"finishReason":"STOP"}]}`)))(t)
 	var records []tool.Record
 	var pending []tool.Action
 	for i, call := range calls.ToolCalls {
 		records = append(records, tool.Record{Call: call, Result: tool.Result{Success: true, Output: call.ID}})
 		pending = append(pending, tool.Action{Type: tool.NeedsOutput, CallID: "ours-" + string(rune('0'+i)), Call: call})
 	}
-	written, err := d.Results(records)
-	require.NoError(t, err)
-	answers, err := d.Answers(written)
-	require.NoError(t, err)
+	written := noerr.Get(d.Results(records))(t)
+	answers := noerr.Get(d.Answers(written))(t)
 	assert.Empty(t, answers.Outputs)
 	require.Len(t, answers.Named, 3)
 	given := map[string]string{}
@@ -105,8 +101,7 @@ func TestAnswersWithoutAnIDAreNamed(t *testing.T) {
 	}
 	assert.Equal(t, map[string]string{"ours-0": "gemini-call-0", "ours-1": "gemini-call-1", "ours-2": "gemini-call-2"}, given)
 	// Results of calls that were answered otherwise need not be submitted.
-	answers, err = d.Answers([]byte(`{"functionResponse":{"name":"f","response":{"output":"a"}}}`))
-	require.NoError(t, err)
+	answers = noerr.Get(d.Answers([]byte(`{"functionResponse":{"name":"f","response":{"output":"a"}}}`)))(t)
 	assert.Equal(t, "ours-2", answers.For(pending[1:]).Outputs[0].CallID)
 }
 
@@ -154,15 +149,13 @@ func TestWrongAnswersAreRefused(t *testing.T) {
 		{dialects.MCP, `[{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text"}]}}]`, "[0].result.content[0].text: is missing"},
 		{dialects.MCP, list(`{"jsonrpc":"2.0","id":1,"result":{}}`), "[4096]: is one answer too many"},
 	} {
-		d, err := known.ByName(c.dialect)
-		require.NoError(t, err)
+		d := noerr.Get(known.ByName(c.dialect))(t)
 		answers, err := d.Answers([]byte(c.document))
 		dialecttest.Refused(t, d, err, c.want)
 		assert.Empty(t, answers)
 	}
 	for _, d := range known.Dialects() {
-		_, err := d.Answers([]byte(strings.Repeat(" ", dialects.MaxDocument+1)))
-		require.ErrorContains(t, err, "more than 8388608", d.Name())
+		require.ErrorContains(t, noerr.Error(d.Answers([]byte(strings.Repeat(" ", dialects.MaxDocument+1)))), "more than 8388608", d.Name())
 	}
 }
 
@@ -205,10 +198,8 @@ func TestAnswersOfAConversation(t *testing.T) {
 			[]string{"2"}, map[string]string{"2": "2"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d, err := known.ByName(c.dialect)
-			require.NoError(t, err)
-			answers, err := d.Answers([]byte(c.document))
-			require.NoError(t, err)
+			d := noerr.Get(known.ByName(c.dialect))(t)
+			answers := noerr.Get(d.Answers([]byte(c.document)))(t)
 			given := map[string]string{}
 			for _, output := range answers.For(pending(c.waiting...)).Outputs {
 				given[output.CallID] += output.Result.Output
@@ -223,10 +214,8 @@ func TestEarlierAnswersOfOtherCallsAreLeftOut(t *testing.T) {
 	approve := func(id string) string {
 		return `{"type":"mcp_approval_request","id":"` + id + `","name":"f"},{"type":"mcp_approval_response","approval_request_id":"` + id + `","approve":true}`
 	}
-	d, err := known.ByName(dialects.Responses)
-	require.NoError(t, err)
-	answers, err := d.Answers([]byte(`[` + approve("old") + `,` + approve("a") + `,{"type":"function_call_output","call_id":"c","output":"1"},` + approve("b") + `,{"type":"function_call_output","call_id":"c","output":"2"}]`))
-	require.NoError(t, err)
+	d := noerr.Get(known.ByName(dialects.Responses))(t)
+	answers := noerr.Get(d.Answers([]byte(`[` + approve("old") + `,` + approve("a") + `,{"type":"function_call_output","call_id":"c","output":"1"},` + approve("b") + `,{"type":"function_call_output","call_id":"c","output":"2"}]`)))(t)
 	require.NotNil(t, answers.Earlier)
 	action := func(kind tool.ActionType, id string) tool.Action { return tool.Action{Type: kind, CallID: id} }
 	matched := answers.For([]tool.Action{action(tool.NeedsApproval, "a"), action(tool.NeedsApproval, "b"), action(tool.NeedsOutput, "c")})

@@ -15,6 +15,7 @@ import (
 	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
 	"github.com/caisson-run/caisson/dialects/internal/limits"
 	"github.com/caisson-run/caisson/dialects/known"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -36,8 +37,7 @@ func sound(t *testing.T, d dialects.Dialect, response tool.ChatResponse, err err
 	shown := dialecttest.Calls(t, d, response.ToolCalls...)
 	require.True(t, json.Valid([]byte(shown)))
 	if openAI := d.Name() == dialects.OpenAI || d.Name() == dialects.Responses; openAI && !strings.Contains(shown, "\ufffd") {
-		again, err := d.Response(fmt.Appendf(nil, responses[d.Name()], shown))
-		require.NoError(t, err)
+		again := noerr.Get(d.Response(fmt.Appendf(nil, responses[d.Name()], shown)))(t)
 		require.Equal(t, completed(response.ToolCalls), again.ToolCalls)
 	}
 }
@@ -53,12 +53,10 @@ func completed(calls []tool.Call) []tool.Call {
 
 // fixtures adds the documents of all dialects that have a name like this.
 func fixtures(f *testing.F, pattern string) {
-	names, err := filepath.Glob("../*/testdata/" + pattern)
-	require.NoError(f, err)
+	names := noerr.Get(filepath.Glob("../*/testdata/" + pattern))(f)
 	require.NotEmpty(f, names)
 	for _, name := range names {
-		text, err := os.ReadFile(name)
-		require.NoError(f, err)
+		text := noerr.Get(os.ReadFile(name))(f)
 		f.Add(text)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/anthropic"
 	"github.com/caisson-run/caisson/dialects/gemini"
-	"github.com/caisson-run/caisson/dialects/internal/exact"
+	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/dialects/mcp"
 	"github.com/caisson-run/caisson/dialects/openai"
 	"github.com/caisson-run/caisson/dialects/responses"
@@ -31,12 +31,14 @@ func ByName(name string) (dialects.Dialect, error) {
 	return nil, &dialects.Error{Op: "choice", Message: fmt.Sprintf("there is no dialect %q; want one of %s", tool.Shown(name, 64), strings.Join(dialects.Names(), ", "))}
 }
 
-// Detect returns the dialect of a response, whole or as the transcript of a stream; see [dialects.Detect]
-// and [dialects.DetectStream]. It returns nil and false if no dialect or more than one fits.
+// Detect returns the dialect of a response or of the report of an error, whole or as the transcript of a stream:
+// server-sent events, or the array that Gemini sends instead. It judges by the outermost members, so the dialect may
+// still refuse the document. It returns nil and false if no dialect or more than one fits, and for documents longer
+// than [dialects.MaxDocument].
 func Detect(document []byte) (dialects.Dialect, bool) {
-	name, ok := dialects.Detect(document)
+	name, ok := detectWhole(document)
 	if !ok {
-		name, _ = dialects.DetectStream(document)
+		name, _ = detectStream(document)
 	}
 	dialect, err := ByName(name)
 	return dialect, err == nil
@@ -59,11 +61,11 @@ func Read(document []byte) (tool.ChatResponse, dialects.Dialect, error) {
 // ReadIn reads a response of a dialect: a transcript of a stream, or a whole response if the document begins
 // as JSON does. A stream that broke off is an error.
 func ReadIn(dialect dialects.Dialect, document []byte) (tool.ChatResponse, error) {
-	if !exact.IsTranscript(document) {
+	if !wire.IsTranscript(document) {
 		return dialect.Response(document)
 	}
 	stream := dialect.Stream()
-	for event, err := range dialects.Transcript(document) {
+	for event, err := range wire.Transcript(document) {
 		if err != nil {
 			return tool.ChatResponse{}, err
 		}

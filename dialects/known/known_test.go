@@ -18,6 +18,7 @@ import (
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
 	"github.com/caisson-run/caisson/dialects/known"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -25,19 +26,15 @@ func TestDialectsAreNamed(t *testing.T) {
 	var names []string
 	for _, d := range known.Dialects() {
 		names = append(names, d.Name())
-		same, err := known.ByName(d.Name())
-		require.NoError(t, err)
+		same := noerr.Get(known.ByName(d.Name()))(t)
 		assert.Equal(t, d, same)
 	}
 	assert.Equal(t, dialects.Names(), names)
 	_, ok := known.Detect([]byte(`{"hello":1}`))
 	assert.False(t, ok)
-	_, _, err := known.Read([]byte(`{"hello":1}`))
-	assert.EqualError(t, err, "response: the document is in none of the dialects openai, responses, anthropic, gemini, mcp")
-	_, _, err = known.Read([]byte(strings.Repeat(" ", dialects.MaxDocument) + `{"choices":[]}`))
-	assert.EqualError(t, err, "response: the document has 8388622 bytes, more than 8388608")
-	_, err = known.ByName("OpenAI\n")
-	assert.EqualError(t, err, `choice: there is no dialect "OpenAI�"; want one of openai, responses, anthropic, gemini, mcp`)
+	assert.EqualError(t, noerr.Error2(known.Read([]byte(`{"hello":1}`))), "response: the document is in none of the dialects openai, responses, anthropic, gemini, mcp")
+	assert.EqualError(t, noerr.Error2(known.Read([]byte(strings.Repeat(" ", dialects.MaxDocument)+`{"choices":[]}`))), "response: the document has 8388622 bytes, more than 8388608")
+	assert.EqualError(t, noerr.Error(known.ByName("OpenAI\n")), `choice: there is no dialect "OpenAI�"; want one of openai, responses, anthropic, gemini, mcp`)
 }
 
 // TestTranscriptsOfEveryDialect: what each provider sends, whole and streamed, is detected, and read as the same
@@ -49,18 +46,14 @@ func TestTranscriptsOfEveryDialect(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			read := func(kind string) tool.ChatResponse {
-				text, err := os.ReadFile(filepath.Join("..", document+kind))
-				require.NoError(t, err)
+				text := noerr.Get(os.ReadFile(filepath.Join("..", document+kind)))(t)
 				for _, variant := range []string{string(text), "\uFEFF" + string(text), strings.TrimSpace(string(text)), strings.ReplaceAll(string(text), "\n", "\r\n")} {
-					response, dialect, err := known.Read([]byte(variant))
-					require.NoError(t, err)
+					response, dialect := noerr.Get2(known.Read([]byte(variant)))(t)
 					assert.Equal(t, name, dialect.Name())
-					again, err := known.ReadIn(dialect, []byte(variant))
-					require.NoError(t, err)
+					again := noerr.Get(known.ReadIn(dialect, []byte(variant)))(t)
 					assert.Equal(t, response, again)
 				}
-				response, _, err := known.Read(text)
-				require.NoError(t, err)
+				response, _ := noerr.Get2(known.Read(text))(t)
 				return response
 			}
 			whole, streamed := read(".json"), read(".sse")
@@ -76,8 +69,7 @@ func TestTranscriptsOfEveryDialect(t *testing.T) {
 			assert.Equal(t, whole, streamed)
 		})
 	}
-	response, dialect, err := known.Read([]byte("data: {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"a\"}}"))
-	require.NoError(t, err)
+	response, dialect := noerr.Get2(known.Read([]byte("data: {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"a\"}}")))(t)
 	assert.Equal(t, dialects.MCP, dialect.Name())
 	assert.Len(t, response.ToolCalls, 1)
 }
@@ -125,17 +117,14 @@ func TestEmptyInEveryDialect(t *testing.T) {
 			definitions, _ := dialecttest.Offered(t, d, strict)
 			assert.Equal(t, "[]", definitions, d.Name())
 		}
-		results, err := d.Results(nil)
-		require.NoError(t, err)
+		results := noerr.Get(d.Results(nil))(t)
 		assert.Equal(t, "[]", string(results), d.Name())
 		assert.Equal(t, "[]", dialecttest.Calls(t, d), d.Name())
-		response, err := d.Response(fmt.Appendf(nil, responses[d.Name()], "[]"))
-		require.NoError(t, err)
+		response := noerr.Get(d.Response(fmt.Appendf(nil, responses[d.Name()], "[]")))(t)
 		assert.Equal(t, []tool.Call{}, response.ToolCalls, d.Name())
 		stream := d.Stream()
 		assert.NotNil(t, stream.Response().ToolCalls, d.Name())
-		pieces, err := stream.Event("message", nil)
-		require.NoError(t, err)
+		pieces := noerr.Get(stream.Event("message", nil))(t)
 		assert.NotNil(t, pieces, d.Name())
 	}
 }
@@ -143,12 +132,9 @@ func TestEmptyInEveryDialect(t *testing.T) {
 // TestWhatCannotBeWrittenIsRefused: the element and its member are named.
 func TestWhatCannotBeWrittenIsRefused(t *testing.T) {
 	for name, member := range map[string]string{dialects.OpenAI: "id", dialects.Responses: "id", dialects.Anthropic: "id", dialects.Gemini: "function.name"} {
-		d, err := known.ByName(name)
-		require.NoError(t, err)
-		_, err = d.Results([]tool.Record{{Call: dialecttest.Call("a", "f", "")}, {}})
-		require.ErrorContains(t, err, name+" results: [1]."+member+": is empty")
-		_, err = d.Calls([]tool.Call{dialecttest.Call("a", "f", ""), {}})
-		require.ErrorContains(t, err, name+" calls: [1]."+member+": is empty")
+		d := noerr.Get(known.ByName(name))(t)
+		require.ErrorContains(t, noerr.Error(d.Results([]tool.Record{{Call: dialecttest.Call("a", "f", "")}, {}})), name+" results: [1]."+member+": is empty")
+		require.ErrorContains(t, noerr.Error(d.Calls([]tool.Call{dialecttest.Call("a", "f", ""), {}})), name+" calls: [1]."+member+": is empty")
 	}
 	for _, d := range known.Dialects() {
 		for _, schema := range []string{`[1]`, `{`, `5`} {
@@ -168,8 +154,7 @@ func TestInvalidArgumentsMakeAValidDocument(t *testing.T) {
 		dialects.Gemini:    `[{"functionCall":{"id":"a","name":"f","args":%s}}]`,
 		dialects.MCP:       `[{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"f","arguments":%s}}]`,
 	} {
-		d, err := known.ByName(name)
-		require.NoError(t, err)
+		d := noerr.Get(known.ByName(name))(t)
 		for arguments, want := range map[string]string{
 			``: `{}`, " \n": `{}`, " {\"a\": 1.0}\n": `{"a":1.0}`, `{"a":`: `{"INVALID_JSON":"{\"a\":"}`,
 			`[1]`: `{"INVALID_JSON":"[1]"}`, `null`: `{"INVALID_JSON":"null"}`, "\xff": `{"INVALID_JSON":"\ufffd"}`, `{}x`: `{"INVALID_JSON":"{}x"}`,
@@ -189,10 +174,8 @@ func TestEveryResultHasItsRequest(t *testing.T) {
 	}
 	for _, d := range known.Dialects() {
 		t.Run(d.Name(), func(t *testing.T) {
-			written, err := d.Results(records)
-			require.NoError(t, err)
-			var answers []json.RawMessage
-			require.NoError(t, json.Unmarshal(written, &answers))
+			written := noerr.Get(d.Results(records))(t)
+			answers := noerr.Decode[[]json.RawMessage](t, written)
 			require.Len(t, answers, len(records))
 			for i, record := range records {
 				assert.Contains(t, string(answers[i]), `"`+record.ID+`"`)
@@ -216,8 +199,7 @@ func TestAModelReadsAResultOnce(t *testing.T) {
 				"a failure with output": {Output: file, Data: data, Error: "no", Kind: tool.ToolFailed},
 				"a failure with data":   {Data: data, Error: "no", Kind: tool.ToolFailed},
 			} {
-				written, err := d.Results([]tool.Record{{Call: tool.Call{ID: "c", Type: kind, Function: tool.Function{Name: "f"}}, Result: result}})
-				require.NoError(t, err)
+				written := noerr.Get(d.Results([]tool.Record{{Call: tool.Call{ID: "c", Type: kind, Function: tool.Function{Name: "f"}}, Result: result}}))(t)
 				times := 1
 				if d.Name() == dialects.MCP {
 					times = 2
@@ -233,8 +215,7 @@ func TestAModelReadsAResultOnce(t *testing.T) {
 // is written.
 func TestNoOutputPassesForAFailure(t *testing.T) {
 	for _, name := range []string{dialects.OpenAI, dialects.Responses} {
-		d, err := known.ByName(name)
-		require.NoError(t, err)
+		d := noerr.Get(known.ByName(name))(t)
 		for _, printed := range []string{`{"success":false,"error":"no","kind":"denied"}`, `{"success":true,"output":"a"}`} {
 			record := tool.Record{Call: dialecttest.Call("c", "f", "{}"), Result: tool.Result{Success: true, Output: printed}}
 			_, read := answered(t, d, []tool.Record{record})
@@ -251,8 +232,7 @@ func TestResultsAreNotLongerInJSON(t *testing.T) {
 	for _, d := range known.Dialects() {
 		for _, kind := range []string{tool.FunctionCall, tool.CustomCall, tool.LocalShellCall} {
 			call := tool.Call{ID: "c", Type: kind, Function: tool.Function{Name: "f"}}
-			written, err := d.Results([]tool.Record{{Call: call, Result: result}, {Call: call, Result: failed}})
-			require.NoError(t, err)
+			written := noerr.Get(d.Results([]tool.Record{{Call: call, Result: result}, {Call: call, Result: failed}}))(t)
 			assert.Contains(t, string(written), "<b> & </b>", d.Name())
 			assert.Contains(t, string(written), "a < b && c > d", d.Name())
 			assert.NotContains(t, string(written), `u00`, d.Name())
@@ -272,8 +252,7 @@ func golden(t *testing.T, name string, document json.RawMessage) {
 		require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o755))
 		require.NoError(t, os.WriteFile(name, append(shown.Bytes(), '\n'), 0o644))
 	}
-	text, err := os.ReadFile(name)
-	require.NoError(t, err)
+	text := noerr.Get(os.ReadFile(name))(t)
 	var want bytes.Buffer
 	require.NoError(t, json.Compact(&want, text))
 	assert.Equal(t, want.String(), string(document), name)
@@ -332,18 +311,14 @@ func TestDocumentsOfEveryDialect(t *testing.T) {
 			continue
 		}
 		t.Run(d.Name(), func(t *testing.T) {
-			definitions, _, err := d.Definitions(offered(), dialects.DefinitionOptions{})
-			require.NoError(t, err)
+			definitions, _ := noerr.Get2(d.Definitions(offered(), dialects.DefinitionOptions{}))(t)
 			golden(t, d.Name()+"/definitions.json", definitions)
-			shown, err := d.Calls(calls)
-			require.NoError(t, err)
+			shown := noerr.Get(d.Calls(calls))(t)
 			golden(t, d.Name()+"/calls.json", shown)
-			results, err := d.Results(records)
-			require.NoError(t, err)
+			results := noerr.Get(d.Results(records))(t)
 			golden(t, d.Name()+"/results.json", results)
 
-			answers, err := d.Answers(results)
-			require.NoError(t, err)
+			answers := noerr.Get(d.Answers(results))(t)
 			require.Len(t, answers.Outputs, len(records))
 			for i, output := range answers.Outputs {
 				assert.Equal(t, records[i].ID, output.CallID)
@@ -363,8 +338,7 @@ func TestTuples(t *testing.T) {
 		dialects.Gemini:    {"refused items properties.p.items", ""},
 		dialects.MCP:       {"weakened items properties.p.items", ""},
 	} {
-		d, err := known.ByName(name)
-		require.NoError(t, err)
+		d := noerr.Get(known.ByName(name))(t)
 		for i, schema := range []string{list, prefix} {
 			_, found := dialecttest.Offered(t, d, false, dialecttest.Definition("f", schema))
 			assert.Equal(t, want[i], strings.TrimPrefix(found, "f "), name+" "+schema)
@@ -373,8 +347,7 @@ func TestTuples(t *testing.T) {
 			assert.Contains(t, found, want[i])
 		}
 	}
-	d, err := known.ByName(dialects.Anthropic)
-	require.NoError(t, err)
+	d := noerr.Get(known.ByName(dialects.Anthropic))(t)
 	_, found := dialecttest.Offered(t, d, false, dialecttest.Definition("f", dialecttest.With(`{"type":"integer","minimum":1,"exclusiveMinimum":true}`)))
 	assert.Equal(t, "f refused exclusiveMinimum properties.p.exclusiveMinimum", found)
 }
@@ -419,8 +392,7 @@ func TestNumbersAreReadByValue(t *testing.T) {
 		`{"choices":[{"index":1e300,"message":{}}]}`:     "openai response: choices[0].index: is a JSON number 1e300; want an integer",
 		`{"candidates":[{"index":[],"finishReason":1}]}`: "gemini response: candidates[0].index: is a JSON array; want an integer",
 	} {
-		_, _, err := known.Read([]byte(document))
-		assert.EqualError(t, err, want)
+		assert.EqualError(t, noerr.Error2(known.Read([]byte(document))), want)
 	}
 }
 
@@ -465,8 +437,7 @@ func TestRemarks(t *testing.T) {
 		{dialects.MCP, `[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"f"}},{"jsonrpc":"2.0","id":"1","method":"tools/call","params":{"name":"f"}}]`, nil},
 		{dialects.MCP, `[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"f"}},{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"f"}}]`, []string{same + "1 (2 calls)"}},
 	} {
-		d, err := known.ByName(c.name)
-		require.NoError(t, err)
+		d := noerr.Get(known.ByName(c.name))(t)
 		response, err := known.ReadIn(d, []byte(c.document))
 		require.NoError(t, err, c.document)
 		assert.ElementsMatch(t, c.want, response.Remarks, c.document)
@@ -484,8 +455,7 @@ func TestNestedIDsAreReported(t *testing.T) {
 		for _, strict := range []bool{false, true} {
 			t.Run(fmt.Sprint(d.Name(), strict), func(t *testing.T) {
 				for id, want := range map[string]bool{"": false, `"$id":"b",`: d.Name() != dialects.MCP} {
-					_, findings, err := d.Definitions(definition(id), dialects.DefinitionOptions{Strict: strict})
-					require.NoError(t, err)
+					_, findings := noerr.Get2(d.Definitions(definition(id), dialects.DefinitionOptions{Strict: strict}))(t)
 					found := slices.ContainsFunc(findings, func(f dialects.Finding) bool { return f.Path == "properties.b.$id" })
 					assert.Equal(t, want, found, "%+v", findings)
 				}

@@ -13,6 +13,7 @@ import (
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
 	"github.com/caisson-run/caisson/dialects/known"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -73,13 +74,11 @@ func TestCallsThatAreShownBackAreTheSame(t *testing.T) {
 					}
 					all = append(all, call)
 				}
-				written, err := d.Calls(all)
-				require.NoError(t, err)
+				written := noerr.Get(d.Calls(all))(t)
 				response, err := d.Response(fmt.Appendf(nil, responses[d.Name()], written))
 				require.NoError(t, err, "%s", written)
 				require.Equal(t, all, response.ToolCalls)
-				again, err := d.Calls(response.ToolCalls)
-				require.NoError(t, err)
+				again := noerr.Get(d.Calls(response.ToolCalls))(t)
 				require.Equal(t, string(written), string(again))
 			}
 		})
@@ -129,8 +128,7 @@ func (d dice) any() tool.Result {
 // answered returns what is read of the results that a dialect writes.
 func answered(t *testing.T, d dialects.Dialect, records []tool.Record) (string, []tool.Record) {
 	t.Helper()
-	written, err := d.Results(records)
-	require.NoError(t, err)
+	written := noerr.Get(d.Results(records))(t)
 	answers, err := d.Answers(written)
 	require.NoError(t, err, "%s", written)
 	require.Len(t, answers.Outputs, len(records))
@@ -224,15 +222,13 @@ func TestAConversationIsPassedOver(t *testing.T) {
 			`{"jsonrpc":"2.0","id":"c","result":{"content":[{"type":"text","text":"{\"success\":true,\"output\":\"4\"}"}]}}`,
 		},
 	} {
-		d, err := known.ByName(name)
-		require.NoError(t, err)
+		d := noerr.Get(known.ByName(name))(t)
 		for _, document := range documents {
 			answers, err := d.Answers([]byte(" \n" + document + "\n"))
 			require.NoError(t, err, document)
 			assert.Equal(t, []tool.Answer{{CallID: "c", Result: tool.Result{Success: true, Output: "4"}}}, answers.Outputs, document)
 		}
-		empty, err := d.Answers([]byte(`[]`))
-		require.NoError(t, err)
+		empty := noerr.Get(d.Answers([]byte(`[]`)))(t)
 		assert.Equal(t, dialects.Answers{Outputs: []tool.Answer{}, Named: []dialects.NamedOutput{}, Approvals: []tool.Approval{}}, empty)
 	}
 }
@@ -268,14 +264,11 @@ func FuzzAnswers(f *testing.F) {
 			for _, output := range answers.Outputs {
 				require.NotEmpty(t, output.CallID)
 				require.True(t, output.Result.Success == (output.Result.Kind == ""))
-				_, err := json.Marshal(output.Result)
-				require.NoError(t, err)
+				noerr.Get(json.Marshal(output.Result))(t)
 				records = append(records, tool.Record{Call: dialecttest.Call(output.CallID, "f", ""), Result: output.Result})
 			}
-			written, err := d.Results(records)
-			require.NoError(t, err)
-			again, err := d.Answers(written)
-			require.NoError(t, err)
+			written := noerr.Get(d.Results(records))(t)
+			again := noerr.Get(d.Answers(written))(t)
 			require.Equal(t, len(records), len(again.Outputs)+len(again.Named)) // an id that Gemini does not know is not sent
 			for i := range records {
 				if d.Name() == dialects.Responses {

@@ -6,19 +6,19 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
 	"github.com/caisson-run/caisson/dialects/internal/limits"
+	"github.com/caisson-run/caisson/dialects/known"
 	"github.com/caisson-run/caisson/dialects/mcp"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
 // TestDefinitionsBothWays: what a server offers is what a client reads.
 func TestDefinitionsBothWays(t *testing.T) {
-	tools, next, err := mcp.Offered(dialecttest.Fixture(t, "tools.json"))
-	require.NoError(t, err)
+	tools, next := noerr.Get2(mcp.Offered(dialecttest.Fixture(t, "tools.json")))(t)
 	assert.Equal(t, "page2", next)
 	assert.Equal(t, []tool.Definition{
 		{
@@ -30,14 +30,12 @@ func TestDefinitionsBothWays(t *testing.T) {
 		{Name: "ledger.close", Parameters: json.RawMessage(`{"type": "object", "properties": {}, "additionalProperties": false}`)},
 	}, tools)
 
-	offered, findings, err := mcp.New().Definitions(tools, dialects.DefinitionOptions{Strict: true})
-	require.NoError(t, err)
+	offered, findings := noerr.Get2(mcp.New().Definitions(tools, dialects.DefinitionOptions{Strict: true}))(t)
 	assert.Empty(t, findings)
 	assert.Equal(t, `[{"name":"ledger_total","title":"Ledger total","description":"Adds up the entries of one account.","inputSchema":{"type":"object","properties":{"account":{"type":"string"},"since":{"type":"string","format":"date"}},"required":["account"]},`+
 		`"outputSchema":{"type":"object","properties":{"total":{"type":"number"}},"required":["total"]},"annotations":{"readOnlyHint":true}},`+
 		`{"name":"ledger.close","inputSchema":{"type":"object","properties":{},"additionalProperties":false}}]`, string(offered))
-	again, next, err := mcp.Offered([]byte(`{"tools":` + string(offered) + `}`))
-	require.NoError(t, err)
+	again, next := noerr.Get2(mcp.Offered([]byte(`{"tools":` + string(offered) + `}`)))(t)
 	assert.Empty(t, next)
 	assert.Len(t, again, 2)
 }
@@ -56,11 +54,9 @@ func TestHintsAreAnnotations(t *testing.T) {
 		{tool.Hints{Idempotent: true, Destructive: true}, `,"annotations":{"destructiveHint":true,"idempotentHint":true}`},
 		{tool.Hints{ReadOnly: true, Destructive: true}, `,"annotations":{"readOnlyHint":true,"destructiveHint":true}`},
 	} {
-		offered, _, err := mcp.New().Definitions([]tool.Definition{{Name: "a", Hints: c.hints}}, dialects.DefinitionOptions{})
-		require.NoError(t, err)
+		offered, _ := noerr.Get2(mcp.New().Definitions([]tool.Definition{{Name: "a", Hints: c.hints}}, dialects.DefinitionOptions{}))(t)
 		assert.Equal(t, `[{"name":"a","inputSchema":{"type":"object","properties":{}}`+c.written+`}]`, string(offered))
-		read, _, err := mcp.Offered([]byte(`{"tools":` + string(offered) + `}`))
-		require.NoError(t, err)
+		read, _ := noerr.Get2(mcp.Offered([]byte(`{"tools":` + string(offered) + `}`)))(t)
 		assert.Equal(t, c.hints, read[0].Hints)
 	}
 	for annotations, want := range map[string]tool.Definition{
@@ -69,8 +65,7 @@ func TestHintsAreAnnotations(t *testing.T) {
 		`{"destructiveHint":null,"idempotentHint":false}`: {Hints: tool.Hints{Destructive: true}},
 		`null`: {},
 	} {
-		read, _, err := mcp.Offered([]byte(`{"tools":[{"name":"a","inputSchema":{},"outputSchema":null,"annotations":` + annotations + `}]}`))
-		require.NoError(t, err)
+		read, _ := noerr.Get2(mcp.Offered([]byte(`{"tools":[{"name":"a","inputSchema":{},"outputSchema":null,"annotations":` + annotations + `}]}`)))(t)
 		want.Name, want.Parameters = "a", json.RawMessage(`{}`)
 		assert.Equal(t, want, read[0], annotations)
 	}
@@ -80,8 +75,7 @@ func TestResultsThatAreNoObjectsAreNotOffered(t *testing.T) {
 	for schema, offered := range map[string]bool{
 		`{"type":"object"}`: true, `{"type":"array"}`: false, `{}`: false, `true`: false, `{"type":["object","null"]}`: false,
 	} {
-		written, findings, err := mcp.New().Definitions([]tool.Definition{{Name: "a", Result: json.RawMessage(schema)}}, dialects.DefinitionOptions{})
-		require.NoError(t, err)
+		written, findings := noerr.Get2(mcp.New().Definitions([]tool.Definition{{Name: "a", Result: json.RawMessage(schema)}}, dialects.DefinitionOptions{}))(t)
 		assert.Equal(t, offered, strings.Contains(string(written), `"outputSchema":`+schema), schema)
 		assert.Equal(t, offered, len(findings) == 0)
 		assert.Equal(t, offered, strings.Contains(string(written), "outputSchema"))
@@ -97,12 +91,9 @@ func TestDefinitionsAreJudged(t *testing.T) {
 	written, found := dialecttest.Offered(t, mcp.New(), true, definitions...)
 	assert.Equal(t, `[{"name":"a/b","inputSchema":{"anyOf":[{"required":["x"]}],"$ref":"#/$defs/x"}},{"name":"none","description":"<d>","inputSchema":{"type":"object","properties":{}}},{"name":"none","inputSchema":{"type":"object","properties":{}}}]`, written)
 	assert.Equal(t, "a/b weakened name\na/b refused type type\na/b refused properties properties\nnone refused name", found)
-	_, _, err := mcp.New().Definitions([]tool.Definition{{Name: "a"}, {Name: "b", Parameters: json.RawMessage(`[]`)}}, dialects.DefinitionOptions{})
-	assert.EqualError(t, err, "mcp definitions: [1].parameters: a tool's schema must be a JSON object")
-	_, _, err = mcp.New().Definitions([]tool.Definition{{Name: "a", Result: json.RawMessage(`{`)}}, dialects.DefinitionOptions{})
-	assert.EqualError(t, err, "mcp definitions: [0].result: is not JSON")
-	offered, findings, err := mcp.New().Definitions(nil, dialects.DefinitionOptions{})
-	require.NoError(t, err)
+	assert.EqualError(t, noerr.Error2(mcp.New().Definitions([]tool.Definition{{Name: "a"}, {Name: "b", Parameters: json.RawMessage(`[]`)}}, dialects.DefinitionOptions{})), "mcp definitions: [1].parameters: a tool's schema must be a JSON object")
+	assert.EqualError(t, noerr.Error2(mcp.New().Definitions([]tool.Definition{{Name: "a", Result: json.RawMessage(`{`)}}, dialects.DefinitionOptions{})), "mcp definitions: [0].result: is not JSON")
+	offered, findings := noerr.Get2(mcp.New().Definitions(nil, dialects.DefinitionOptions{}))(t)
 	assert.Equal(t, "[]", string(offered))
 	assert.NotNil(t, findings)
 }
@@ -127,8 +118,7 @@ func TestOfferedRefuses(t *testing.T) {
 
 // TestCallsAreRead: requests in, one by one, in a batch and streamed.
 func TestCallsAreRead(t *testing.T) {
-	response, err := mcp.New().Response(dialecttest.Fixture(t, "batch.json"))
-	require.NoError(t, err)
+	response := noerr.Get(mcp.New().Response(dialecttest.Fixture(t, "batch.json")))(t)
 	assert.Equal(t, tool.ChatResponse{FinishReason: tool.FinishToolCalls, ToolCalls: []tool.Call{
 		dialecttest.Call("7", "ledger_total", `{"account": "rent & heat", "limit": 12345678901234567890.50}`),
 		dialecttest.Call(`"7"`, "ledger.close", ""),
@@ -137,10 +127,8 @@ func TestCallsAreRead(t *testing.T) {
 		{Type: "notifications/progress", Data: json.RawMessage(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":3,"progress":1}}`)},
 	}}, response)
 
-	stream, pieces, err := dialecttest.Feed(mcp.New(), string(dialecttest.Fixture(t, "messages.sse")))
-	require.NoError(t, err)
-	wire, err := json.Marshal(pieces)
-	require.NoError(t, err)
+	stream, pieces := noerr.Get2(dialecttest.Feed(mcp.New(), string(dialecttest.Fixture(t, "messages.sse"))))(t)
+	wire := noerr.Get(json.Marshal(pieces))(t)
 	item := func(item string) string {
 		return `{"id":"","response_type":"provider_item","content":"","done":false,"knowledge_references":[],"tool_calls":[],"data":` + item + `},`
 	}
@@ -151,23 +139,18 @@ func TestCallsAreRead(t *testing.T) {
 		`{"id":"","response_type":"complete","content":"","done":true,"knowledge_references":[],"tool_calls":[],"data":{"finish_reason":"tool_calls","usage":{"prompt_tokens":0,"completion_tokens":0,"total_tokens":0}}}]`, string(wire))
 	assert.Len(t, stream.Response().ToolCalls, 2)
 
-	more, err := stream.End()
-	require.NoError(t, err)
+	more := noerr.Get(stream.End())(t)
 	assert.Empty(t, more, "a second end adds nothing")
-	_, err = stream.Event("", []byte(`{}`))
-	assert.EqualError(t, err, "mcp stream: continues after its end")
+	assert.EqualError(t, noerr.Error(stream.Event("", []byte(`{}`))), "mcp stream: continues after its end")
 }
 
 // TestABatchMayBeStreamed: the revision 2025-03-26 lets clients send several messages as one.
 func TestABatchMayBeStreamed(t *testing.T) {
-	stream, pieces, err := dialecttest.Feed(mcp.New(), dialecttest.Data(string(dialecttest.Fixture(t, "batch.json")), `[]`))
-	require.NoError(t, err)
-	whole, err := mcp.New().Response(dialecttest.Fixture(t, "batch.json"))
-	require.NoError(t, err)
+	stream, pieces := noerr.Get2(dialecttest.Feed(mcp.New(), dialecttest.Data(string(dialecttest.Fixture(t, "batch.json")), `[]`)))(t)
+	whole := noerr.Get(mcp.New().Response(dialecttest.Fixture(t, "batch.json")))(t)
 	assert.Equal(t, whole, stream.Response())
 	assert.Equal(t, whole.ToolCalls, dialecttest.Called(pieces))
-	_, err = mcp.New().Stream().Event("", []byte(`[{"jsonrpc":"2.0"},{}]`))
-	assert.ErrorContains(t, err, "mcp stream: [1].jsonrpc: is not")
+	assert.ErrorContains(t, noerr.Error(mcp.New().Stream().Event("", []byte(`[{"jsonrpc":"2.0"},{}]`))), "mcp stream: [1].jsonrpc: is not")
 }
 
 // TestMessagesOnLines: the stdio transport has one message on each line. What calls no tool does not keep the calls
@@ -180,20 +163,18 @@ func TestMessagesOnLines(t *testing.T) {
 {"jsonrpc":"2.0","id":"1","method":"tools/call","params":{"name":"b"}}` + "\r\n" +
 		`[{"jsonrpc":"2.0","id":2,"method":"ping"},{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"c"}}] {"jsonrpc":"2.0","id":"s","result":{}}
 `
-	response, err := mcp.New().Response([]byte(lines))
-	require.NoError(t, err)
+	response := noerr.Get(mcp.New().Response([]byte(lines)))(t)
 	assert.Equal(t, []tool.Call{dialecttest.Call("1", "a", "{}"), dialecttest.Call(`"1"`, "b", ""), dialecttest.Call("3", "c", "")}, response.ToolCalls)
 	for i, item := range response.ProviderItems {
 		response.ProviderItems[i].Data = nil
 		assert.True(t, json.Valid(item.Data))
 	}
 	assert.Equal(t, []tool.ProviderItem{{Type: "initialize", ID: "0", Waiting: true}, {Type: "notifications/initialized"}, {Type: "ping", ID: "2", Waiting: true}, {Type: "response", ID: "s"}}, response.ProviderItems)
-	name, ok := dialects.Detect([]byte(lines))
+	detected, ok := known.Detect([]byte(lines))
 	assert.True(t, ok)
-	assert.Equal(t, dialects.MCP, name)
+	assert.Equal(t, mcp.New(), detected)
 
-	answers, err := mcp.New().Answers([]byte(`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"x"}]}}` + "\n" + `{"jsonrpc":"2.0","method":"notifications/progress"}` + "\n" + `{"jsonrpc":"2.0","id":"1","result":{"content":[]}}`))
-	require.NoError(t, err)
+	answers := noerr.Get(mcp.New().Answers([]byte(`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"x"}]}}` + "\n" + `{"jsonrpc":"2.0","method":"notifications/progress"}` + "\n" + `{"jsonrpc":"2.0","id":"1","result":{"content":[]}}`)))(t)
 	assert.Equal(t, []tool.Answer{{CallID: "1", Result: tool.Result{Success: true, Output: "x"}}, {CallID: `"1"`, Result: tool.Result{Success: true}}}, answers.Outputs)
 }
 
@@ -227,8 +208,7 @@ func TestBrokenMessagesAreRefused(t *testing.T) {
 
 	stream, _, err := dialecttest.Feed(mcp.New(), dialecttest.Data(request(``)))
 	dialecttest.Broken(t, mcp.New(), stream, err, "mcp stream: params.name: is missing")
-	_, _, err = dialecttest.Until(mcp.New(), func(int) string { return strings.Repeat(" ", 1<<20) })
-	assert.ErrorContains(t, err, "has more than 8388608 bytes")
+	assert.ErrorContains(t, noerr.Error2(dialecttest.Until(mcp.New(), func(int) string { return strings.Repeat(" ", 1<<20) })), "has more than 8388608 bytes")
 	_, calls, err := dialecttest.Until(mcp.New(), func(int) string { return request(`,"params":{"name":"a"}`) })
 	assert.ErrorContains(t, err, "is one call too many; a batch may have 4096")
 	assert.Equal(t, limits.Calls, calls)

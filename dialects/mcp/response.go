@@ -8,10 +8,10 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/dialects"
-	"github.com/caisson-run/caisson/dialects/internal/exact"
 	"github.com/caisson-run/caisson/dialects/internal/limits"
 	"github.com/caisson-run/caisson/dialects/internal/pieces"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
+	"github.com/caisson-run/caisson/internal/jsontext"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -157,7 +157,7 @@ func readID(id json.RawMessage) (string, bool) {
 		return "", false
 	}
 	if text == "" || isNumber([]byte(text)) || text[0] == '"' {
-		return string(exact.Quote(text)), true
+		return jsontext.Quote(text), true
 	}
 	return text, true
 }
@@ -167,7 +167,7 @@ func writeID(id string) json.RawMessage {
 	if isNumber([]byte(id)) || strings.HasPrefix(id, `"`) && json.Valid([]byte(id)) {
 		return json.RawMessage(id)
 	}
-	return exact.Quote(id)
+	return json.RawMessage(jsontext.Quote(id))
 }
 
 // isNumber returns whether text is a JSON number without surrounding white space.

@@ -13,14 +13,14 @@ import (
 	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
 	"github.com/caisson-run/caisson/dialects/internal/limits"
 	"github.com/caisson-run/caisson/dialects/mcp"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
 // TestResultsMatchRequestsByID: one failing does not touch the others, and every answer
 // has the id of its request, of the same JSON type.
 func TestResultsMatchRequestsByID(t *testing.T) {
-	response, err := mcp.New().Response(dialecttest.Fixture(t, "batch.json"))
-	require.NoError(t, err)
+	response := noerr.Get(mcp.New().Response(dialecttest.Fixture(t, "batch.json")))(t)
 	results := []tool.Result{
 		{Success: true, Output: "12.50 in all", Data: json.RawMessage(`{"total": 12.50}`)},
 		{Error: "no grant for /ledger", Kind: tool.Denied},
@@ -30,8 +30,7 @@ func TestResultsMatchRequestsByID(t *testing.T) {
 	for i, call := range response.ToolCalls {
 		records = append(records, tool.Record{Call: call, Result: results[i], Cached: i == 0, Skipped: i == 1})
 	}
-	written, err := mcp.New().Results(records)
-	require.NoError(t, err)
+	written := noerr.Get(mcp.New().Results(records))(t)
 	assert.Equal(t, `[{"jsonrpc":"2.0","id":7,"result":{"resultType":"complete","content":[{"type":"text","text":"12.50 in all"}],"structuredContent":{"total":12.50}}},`+
 		`{"jsonrpc":"2.0","id":"7","result":{"resultType":"complete","content":[{"type":"text","text":"denied: no grant for /ledger"}],"isError":true}},`+
 		`{"jsonrpc":"2.0","id":"c-9","result":{"resultType":"complete","content":[{"type":"text","text":"invalid_arguments: arguments must be an object"}],"isError":true}}]`, string(written))
@@ -61,14 +60,12 @@ func TestResults(t *testing.T) {
 			`{"type":"resource","resource":{"uri":"x:y","text":"t"}},{"type":"resource","resource":{"uri":"result:///content/8/","mimeType":"text/csv","text":"t"}},{"type":"text","text":"[link: lost]"}]}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			written, err := mcp.New().Results([]tool.Record{{Call: dialecttest.Call("1", "x", ""), Result: c.result}})
-			require.NoError(t, err)
+			written := noerr.Get(mcp.New().Results([]tool.Record{{Call: dialecttest.Call("1", "x", ""), Result: c.result}}))(t)
 			want := strings.ReplaceAll(c.want, `"mimeType":"",`, "")
 			assert.Equal(t, `[{"jsonrpc":"2.0","id":1,`+want+`}]`, string(written))
 		})
 	}
-	_, err := mcp.New().Results([]tool.Record{{}, {Result: tool.Result{Success: true, Data: json.RawMessage(`{`)}}})
-	assert.EqualError(t, err, "mcp results: [1].result.data: is not JSON")
+	assert.EqualError(t, noerr.Error(mcp.New().Results([]tool.Record{{}, {Result: tool.Result{Success: true, Data: json.RawMessage(`{`)}}})), "mcp results: [1].result.data: is not JSON")
 }
 
 func TestAnswers(t *testing.T) {
@@ -129,10 +126,8 @@ func TestRoundTrips(t *testing.T) {
 	for range 2000 {
 		call := dialecttest.Call(pick("call_1", "7", "-1.5e3", `"7"`, `"\"q\""`, "ü <&>", "007", "1 ", "NaN", `""`),
 			pick("a", "b.c"), pick(`{}`, `{"n":1.0,"s":"<\u0041>"}`, `{"a":{"b":[null]},"a":2}`))
-		request, err := mcp.Request(call)
-		require.NoError(t, err)
-		response, err := mcp.New().Response(request)
-		require.NoError(t, err)
+		request := noerr.Get(mcp.Request(call))(t)
+		response := noerr.Get(mcp.New().Response(request))(t)
 		require.Equal(t, []tool.Call{call}, response.ToolCalls)
 
 		result := tool.Result{Success: random.IntN(2) == 0}
@@ -142,10 +137,8 @@ func TestRoundTrips(t *testing.T) {
 		} else {
 			result.Error, result.Kind = pick("went wrong", "x"), tool.ToolFailed
 		}
-		answers, err := mcp.New().Results([]tool.Record{{Call: call, Result: result}})
-		require.NoError(t, err)
-		id, back, err := mcp.Answer(answers[1 : len(answers)-1])
-		require.NoError(t, err)
+		answers := noerr.Get(mcp.New().Results([]tool.Record{{Call: call, Result: result}}))(t)
+		id, back := noerr.Get2(mcp.Answer(answers[1 : len(answers)-1]))(t)
 		require.Equal(t, call.ID, id)
 		require.Equal(t, result, back)
 	}
@@ -163,10 +156,8 @@ func FuzzResponse(f *testing.F) {
 		}
 		require.NotNil(t, response.ToolCalls)
 		for _, call := range response.ToolCalls {
-			request, err := mcp.Request(call)
-			require.NoError(t, err)
-			again, err := mcp.New().Response(request)
-			require.NoError(t, err)
+			request := noerr.Get(mcp.Request(call))(t)
+			again := noerr.Get(mcp.New().Response(request))(t)
 			require.Equal(t, call.ID, again.ToolCalls[0].ID)
 			require.Equal(t, call.Function.Name, again.ToolCalls[0].Function.Name)
 		}
@@ -182,11 +173,9 @@ func FuzzAnswer(f *testing.F) {
 		if err != nil {
 			return
 		}
-		written, err := mcp.New().Results([]tool.Record{{Call: tool.Call{ID: id}, Result: result}})
-		require.NoError(t, err)
+		written := noerr.Get(mcp.New().Results([]tool.Record{{Call: tool.Call{ID: id}, Result: result}}))(t)
 		require.True(t, json.Valid(written))
-		back, _, err := mcp.Answer(written[1 : len(written)-1])
-		require.NoError(t, err)
+		back, _ := noerr.Get2(mcp.Answer(written[1 : len(written)-1]))(t)
 		require.Equal(t, id, back)
 	})
 }
@@ -204,8 +193,7 @@ func FuzzOffered(f *testing.F) {
 		if err != nil {
 			return // a schema over the bounds
 		}
-		again, _, err := mcp.Offered([]byte(`{"tools":` + string(offered) + `}`))
-		require.NoError(t, err)
+		again, _ := noerr.Get2(mcp.Offered([]byte(`{"tools":` + string(offered) + `}`)))(t)
 		require.Len(t, again, len(tools))
 		for i := range again {
 			require.Equal(t, tools[i].Name, again[i].Name)

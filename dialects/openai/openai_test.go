@@ -12,6 +12,7 @@ import (
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
 	"github.com/caisson-run/caisson/dialects/internal/limits"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -25,12 +26,10 @@ func TestTranscript(t *testing.T) {
 
 func TestCustomCallsGoBothWays(t *testing.T) {
 	calls := []tool.Call{dialecttest.Custom("call_1", "shell", "ls | wc"), dialecttest.Call("call_2", "now", "")}
-	shown, err := New().Calls(calls)
-	require.NoError(t, err)
+	shown := noerr.Get(New().Calls(calls))(t)
 	assert.JSONEq(t, `[{"id":"call_1","type":"custom","custom":{"name":"shell","input":"ls | wc"}},
 		{"id":"call_2","type":"function","function":{"name":"now","arguments":""}}]`, string(shown))
-	response, err := New().Response(answer(`{"content":null,"tool_calls":`+string(shown)+`}`, "tool_calls"))
-	require.NoError(t, err)
+	response := noerr.Get(New().Response(answer(`{"content":null,"tool_calls":`+string(shown)+`}`, "tool_calls")))(t)
 	assert.Equal(t, calls, response.ToolCalls)
 }
 
@@ -47,19 +46,16 @@ func TestCustomTools(t *testing.T) {
 		``: ``, `null`: ``, ` {"type": "text"} `: `,"format":{"type":"text"}`,
 		`{"type":"grammar","syntax":"regex","definition":"<a>+"}`: `,"format":{"type":"grammar","grammar":{"syntax":"regex","definition":"<a>+"}}`,
 	} {
-		offered, findings, err := New().Definitions([]tool.Definition{{Name: "f", Type: tool.CustomCall, Parameters: json.RawMessage(`[]`), Format: json.RawMessage(format)}},
-			dialects.DefinitionOptions{Strict: true})
-		require.NoError(t, err)
+		offered, findings := noerr.Get2(New().Definitions([]tool.Definition{{Name: "f", Type: tool.CustomCall, Parameters: json.RawMessage(`[]`), Format: json.RawMessage(format)}},
+			dialects.DefinitionOptions{Strict: true}))(t)
 		assert.Empty(t, findings)
 		assert.Equal(t, `[{"type":"custom","custom":{"name":"f"`+want+`}}]`, string(offered))
 	}
-	_, findings, err := New().Definitions([]tool.Definition{{Name: "f", Type: tool.CustomCall, Format: json.RawMessage(`{"type":"poem"}`)}}, dialects.DefinitionOptions{})
-	require.NoError(t, err)
+	_, findings := noerr.Get2(New().Definitions([]tool.Definition{{Name: "f", Type: tool.CustomCall, Format: json.RawMessage(`{"type":"poem"}`)}}, dialects.DefinitionOptions{}))(t)
 	require.Len(t, findings, 1)
 	assert.Equal(t, dialects.Refused, findings[0].Severity)
 	for _, format := range []string{`{`, `5`, `{"type":7}`} {
-		_, _, err := New().Definitions([]tool.Definition{{Name: "f"}, {Name: "g", Type: tool.CustomCall, Format: json.RawMessage(format)}}, dialects.DefinitionOptions{})
-		require.ErrorContains(t, err, "openai definitions: [1].format", format)
+		require.ErrorContains(t, noerr.Error2(New().Definitions([]tool.Definition{{Name: "f"}, {Name: "g", Type: tool.CustomCall, Format: json.RawMessage(format)}}, dialects.DefinitionOptions{})), "openai definitions: [1].format", format)
 	}
 }
 
@@ -163,8 +159,7 @@ func TestResponsesOfOtherServers(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			response, err := New().Response(answer(test.message, test.reason))
-			require.NoError(t, err)
+			response := noerr.Get(New().Response(answer(test.message, test.reason)))(t)
 			assert.Equal(t, tool.ChatResponse{ID: "c", Content: test.content, ToolCalls: test.calls, FinishReason: test.finish, Remarks: test.remarks}, response)
 		})
 	}
@@ -179,16 +174,14 @@ func TestCutCallsSaySo(t *testing.T) {
 		{"id":"d","function":{"name":"f","arguments":""}},
 		{"id":"e","type":"custom","custom":{"name":"g","input":"rm -r /tmp"}}]}`
 	for _, reason := range []string{"length", "content_filter", "aborted"} {
-		response, err := New().Response(answer(message, reason))
-		require.NoError(t, err)
+		response := noerr.Get(New().Response(answer(message, reason)))(t)
 		assert.Equal(t, []tool.Call{
 			dialecttest.Call("a", "f", "{}"), dialecttest.Custom("b", "g", "x"), dialecttest.Half(dialecttest.Call("c", "f", `{"a":`)),
 			dialecttest.Half(dialecttest.Call("d", "f", "")), dialecttest.Half(dialecttest.Custom("e", "g", "rm -r /tmp")),
 		}, response.ToolCalls, reason)
 		assert.Equal(t, tool.FinishReason(reason), response.FinishReason)
 	}
-	response, err := New().Response(answer(message, "tool_calls"))
-	require.NoError(t, err)
+	response := noerr.Get(New().Response(answer(message, "tool_calls")))(t)
 	assert.Len(t, response.ToolCalls, 5)
 	for _, call := range response.ToolCalls {
 		assert.False(t, call.Incomplete)
@@ -196,16 +189,14 @@ func TestCutCallsSaySo(t *testing.T) {
 }
 
 func TestTheChoiceWithIndexZeroIsRead(t *testing.T) {
-	response, err := New().Response([]byte(`{"choices":[{"index":1,"message":{"content":"b"}},{"index":0,"message":{"content":"a"}},{"index":0,"message":{"content":"c"}}]}`))
-	require.NoError(t, err)
+	response := noerr.Get(New().Response([]byte(`{"choices":[{"index":1,"message":{"content":"b"}},{"index":0,"message":{"content":"a"}},{"index":0,"message":{"content":"c"}}]}`)))(t)
 	assert.Equal(t, "a", response.Content)
 }
 
 // TestAnEmptyErrorIsNone: some servers write the member into every response.
 func TestAnEmptyErrorIsNone(t *testing.T) {
 	for _, empty := range []string{`null`, `""`, `{}`, `false`} {
-		response, err := New().Response([]byte(`{"choices":[{"message":{"content":"a"},"error":` + empty + `}],"error":` + empty + `}`))
-		require.NoError(t, err)
+		response := noerr.Get(New().Response([]byte(`{"choices":[{"message":{"content":"a"},"error":` + empty + `}],"error":` + empty + `}`)))(t)
 		assert.Equal(t, "a", response.Content)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
 	"github.com/caisson-run/caisson/dialects/internal/limits"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -97,14 +98,12 @@ func TestPiecesFindTheirCalls(t *testing.T) {
 			for i, delta := range test.deltas {
 				deltas[i] = `{"tool_calls":[` + delta + `]}`
 			}
-			stream, pieces, err := chunks("tool_calls", deltas...)
-			require.NoError(t, err)
+			stream, pieces := noerr.Get2(chunks("tool_calls", deltas...))(t)
 			assert.Equal(t, test.want, stream.Response().ToolCalls)
 			calls := dialecttest.Called(pieces)
 			assert.Equal(t, test.want, calls)
 
-			stream, _, err = chunks("tool_calls", `{"tool_calls":[`+strings.Join(test.deltas, ",")+`]}`)
-			require.NoError(t, err)
+			stream, _ = noerr.Get2(chunks("tool_calls", `{"tool_calls":[`+strings.Join(test.deltas, ",")+`]}`))(t)
 			assert.Equal(t, test.want, stream.Response().ToolCalls, "in one chunk")
 		})
 	}
@@ -129,8 +128,7 @@ func TestWhereverAStreamIsCut(t *testing.T) {
 		for _, delta := range dialecttest.Mix(random, pending) {
 			deltas = append(deltas, `{"tool_calls":[`+delta+`]}`)
 		}
-		stream, pieces, err := chunks("tool_calls", deltas...)
-		require.NoError(t, err)
+		stream, pieces := noerr.Get2(chunks("tool_calls", deltas...))(t)
 		require.Equal(t, want, stream.Response().ToolCalls)
 		calls := dialecttest.Called(pieces)
 		require.Equal(t, want, calls)
@@ -138,11 +136,10 @@ func TestWhereverAStreamIsCut(t *testing.T) {
 }
 
 func TestTextsComeAsTheyAre(t *testing.T) {
-	stream, pieces, err := chunks("stop",
+	stream, pieces := noerr.Get2(chunks("stop",
 		`{"role":"assistant","reasoning_content":"hm \ud83d"}`, `{"reasoning_content":"\ude00"}`, `{"reasoning":{"effort":1}}`, `{"reasoning":"so"}`,
 		`{"content":"\ud83d"}`, `{"content":null}`, `{"content":""}`, `{"content":"\ude00!"}`, `{"content":[{"type":"text","text":"?"}]}`,
-		`{"refusal":" no \ud83d"}`)
-	require.NoError(t, err)
+		`{"refusal":" no \ud83d"}`))(t)
 	assert.Equal(t, "😀!? no \ufffd", stream.Response().Content)
 	assert.Equal(t, `thinking  "hm "
 thinking  "😀"
@@ -156,8 +153,7 @@ complete  "" {"finish_reason":"stop","usage":{"prompt_tokens":0,"completion_toke
 }
 
 func TestAStreamWithoutDoneEndsAllTheSame(t *testing.T) {
-	stream, pieces, err := feed(`data: {"id":"c","choices":[{"delta":{"tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"stop"}]}` + "\n\n")
-	require.NoError(t, err)
+	stream, pieces := noerr.Get2(feed(`data: {"id":"c","choices":[{"delta":{"tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"stop"}]}` + "\n\n"))(t)
 	assert.Equal(t, []tool.Call{dialecttest.Call("a", "f", "{}")}, stream.Response().ToolCalls)
 	assert.Equal(t, tool.FinishToolCalls, stream.Response().FinishReason)
 	require.Len(t, pieces, 3)
@@ -168,26 +164,22 @@ func TestAStreamWithoutDoneEndsAllTheSame(t *testing.T) {
 func TestWhatFollowsDoneIsNotRead(t *testing.T) {
 	stream := New().Stream()
 	for _, data := range []string{`{"choices":[{"delta":{"content":"a"}}]}`, ` [DONE] `, `{"choices":[{"delta":{"content":"b"}}]}`, `rest`} {
-		_, err := stream.Event("", []byte(data))
-		require.NoError(t, err)
+		noerr.Get(stream.Event("", []byte(data)))(t)
 	}
-	_, err := stream.End()
-	require.NoError(t, err)
+	noerr.Get(stream.End())(t)
 	assert.Equal(t, "a", stream.Response().Content)
 }
 
 func TestOtherChoicesAreNotMixedIn(t *testing.T) {
-	stream, _, err := feed(`data: {"choices":[{"index":1,"delta":{"content":"b"},"finish_reason":"length"},{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}` + "\n\n")
-	require.NoError(t, err)
+	stream, _ := noerr.Get2(feed(`data: {"choices":[{"index":1,"delta":{"content":"b"},"finish_reason":"length"},{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}` + "\n\n"))(t)
 	assert.Equal(t, "a", stream.Response().Content)
 	assert.Equal(t, tool.FinishStop, stream.Response().FinishReason)
 }
 
 // TestHalfCallsOfAStreamSaySo: only what has no name is left out.
 func TestHalfCallsOfAStreamSaySo(t *testing.T) {
-	stream, pieces, err := chunks("length",
-		`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}},{"index":1,"id":"b","function":{"name":"f","arguments":"{\"a\""}},{"index":2,"id":"c"}]}`)
-	require.NoError(t, err)
+	stream, pieces := noerr.Get2(chunks("length",
+		`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}},{"index":1,"id":"b","function":{"name":"f","arguments":"{\"a\""}},{"index":2,"id":"c"}]}`))(t)
 	calls := dialecttest.Called(pieces)
 	assert.Equal(t, []tool.Call{dialecttest.Call("a", "f", "{}"), dialecttest.Half(dialecttest.Call("b", "f", `{"a"`))}, calls)
 	assert.Equal(t, calls, stream.Response().ToolCalls)

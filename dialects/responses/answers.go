@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/dialects"
-	"github.com/caisson-run/caisson/dialects/internal/exact"
 	"github.com/caisson-run/caisson/dialects/internal/limits"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
+	"github.com/caisson-run/caisson/internal/jsontext/decode"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -81,7 +81,7 @@ func (dialect) Answers(document []byte) (dialects.Answers, error) {
 // called takes a call, or a request for approval.
 func called(element json.RawMessage, a *wire.Answers) {
 	var about aboutItem
-	_ = exact.Unmarshal(element, &about) // an item without an id answers nothing
+	_ = decode.Unmarshal(element, &about) // an item without an id answers nothing
 	a.Called(cmp.Or(about.CallID, about.ID))
 }
 

@@ -7,17 +7,16 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
 	"github.com/caisson-run/caisson/dialects/internal/limits"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
 func TestAnswersOfAClient(t *testing.T) {
-	read, err := New().Answers(dialecttest.Fixture(t, "client_request.json"))
-	require.NoError(t, err)
+	read := noerr.Get(New().Answers(dialecttest.Fixture(t, "client_request.json")))(t)
 	assert.Equal(t, dialects.Answers{
 		Outputs: []tool.Answer{
 			{CallID: "call_shell", Result: tool.Result{Success: true, Output: `{"output":"12\n","metadata":{"exit_code":0}}`}},
@@ -42,10 +41,8 @@ func TestTextThatIsNoResultIsWhatACallSays(t *testing.T) {
 		`{"success":true,"more":1}`, `[{"success":true}]`, `{"output":"12"}`,
 	} {
 		for _, kind := range []string{"function_call_output", "custom_tool_call_output", "local_shell_call_output"} {
-			encoded, err := json.Marshal(text)
-			require.NoError(t, err)
-			read, err := New().Answers(fmt.Appendf(nil, `{"type":%q,"call_id":"a","output":%s}`, kind, encoded))
-			require.NoError(t, err)
+			encoded := noerr.Get(json.Marshal(text))(t)
+			read := noerr.Get(New().Answers(fmt.Appendf(nil, `{"type":%q,"call_id":"a","output":%s}`, kind, encoded)))(t)
 			assert.Equal(t, []tool.Answer{{CallID: "a", Result: tool.Result{Success: true, Output: text}}}, read.Outputs)
 		}
 	}

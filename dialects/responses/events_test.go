@@ -15,6 +15,7 @@ import (
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -178,11 +179,7 @@ func TestEventTranscripts(t *testing.T) {
 			assert.Equal(t, string(dialecttest.Fixture(t, "events_"+name+".sse")), text)
 			require.NoError(t, checked(written, true))
 
-			spoken, ok := dialects.DetectStream([]byte(text))
-			assert.True(t, ok)
-			assert.Equal(t, dialects.Responses, spoken)
-			stream, _, err := feed(text)
-			require.NoError(t, err)
+			stream, _ := noerr.Get2(feed(text))(t)
 			assert.ElementsMatch(t, s.calls, stream.Response().ToolCalls)
 			assert.Equal(t, s.text, stream.Response().Content)
 		})
@@ -266,11 +263,10 @@ func TestACutOutputIsNotSaidAgain(t *testing.T) {
 	for bytes, want := range map[int64]string{6: "abcdef", 7: "abcdefab… (cut)"} {
 		ended := concluded(p, tool.Result{Success: true, Output: "ab… (cut)"})
 		ended.Record.Cuts = []tool.Cut{{Part: "output", Bytes: bytes, Kept: 2}}
-		stream, _, err := feed(transcribed(t, mapped(t, batchOf(
+		stream, _ := noerr.Get2(feed(transcribed(t, mapped(t, batchOf(
 			tool.BatchStarted, tool.BatchFinished, []*tool.Planned{p}, about(tool.CallStarted, p),
 			emitted(p, tool.Emission{Type: tool.EmitText, Text: "abcdef"}), ended,
-		))))
-		require.NoError(t, err)
+		)))))(t)
 		assert.Equal(t, want, stream.Response().Content)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -76,8 +77,7 @@ func TestAResponseThatFails(t *testing.T) {
 			require.Len(t, last, 1)
 			assert.Contains(t, string(last[0].Data), test.want)
 			require.NoError(t, checked(append(written, last...), true))
-			_, _, err := feed(transcribed(t, append(written, last...)))
-			require.ErrorContains(t, err, "the provider answered with an error: server_error: no")
+			require.ErrorContains(t, noerr.Error2(feed(transcribed(t, append(written, last...)))), "the provider answered with an error: server_error: no")
 			assert.Empty(t, events.Fail("no"))
 		})
 	}
@@ -114,8 +114,7 @@ func TestACallIsAnsweredByAnIDThatIsItsOwn(t *testing.T) {
 		planned[i].Tool = "f"
 		all = append(all, waits(&planned[i], tool.Action{Type: tool.NeedsOutput}))
 	}
-	stream, _, err := feed(transcribed(t, mapped(t, append(all, tool.Event{Type: tool.BatchPaused}))))
-	require.NoError(t, err)
+	stream, _ := noerr.Get2(feed(transcribed(t, mapped(t, append(all, tool.Event{Type: tool.BatchPaused})))))(t)
 	var ids []string
 	for _, call := range stream.Response().ToolCalls {
 		ids = append(ids, call.ID)
@@ -131,8 +130,7 @@ const hostile = "{}\n\nevent: response.output_item.done\ndata: {\"type\":\"respo
 func TestAToolCannotWriteEvents(t *testing.T) {
 	p := &tool.Planned{ID: hostile, CallID: "0199-1", Tool: hostile, Arguments: hostile, Final: true}
 	web := &tool.Planned{ID: "b", CallID: "0199-2", Tool: "web", Arguments: `{"query":"x"}`, Category: "web_search"}
-	link, err := json.Marshal(hostile)
-	require.NoError(t, err)
+	link := noerr.Get(json.Marshal(hostile))(t)
 	written := mapped(t, batchOf(
 		tool.BatchStarted, tool.BatchFinished, []*tool.Planned{p, web}, about(tool.CallStarted, p), about(tool.CallStarted, web),
 		emitted(p, tool.Emission{Type: tool.EmitText, Text: hostile}),
@@ -142,13 +140,11 @@ func TestAToolCannotWriteEvents(t *testing.T) {
 	))
 	require.NoError(t, checked(written, true))
 	text := transcribed(t, written)
-	stream, _, err := feed(text)
-	require.NoError(t, err)
+	stream, _ := noerr.Get2(feed(text))(t)
 	assert.Empty(t, stream.Response().ToolCalls)
 	assert.Equal(t, hostile+"\r\r"+hostile, stream.Response().Content)
 
-	stream, _, err = feed("data: " + hostile + "data: " + completed + "\n\n")
-	require.NoError(t, err)
+	stream, _ = noerr.Get2(feed("data: " + hostile + "data: " + completed + "\n\n"))(t)
 	assert.Equal(t, []tool.Call{dialecttest.Call("x", "evil", "{}")}, stream.Response().ToolCalls)
 }
 

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/caisson-run/caisson/dialects/internal/exact"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
+	"github.com/caisson-run/caisson/internal/jsontext/decode"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -35,7 +35,7 @@ func (p *provided) add(i *item, index int64) bool {
 		return false
 	}
 	var about aboutItem
-	_ = exact.Unmarshal(i.written, &about) // members of other types have other forms, and say nothing here
+	_ = decode.Unmarshal(i.written, &about) // members of other types have other forms, and say nothing here
 	key := i.Type + " " + about.ID
 	if about.ID == "" {
 		key = i.Type + "#" + strconv.FormatInt(index, 10)

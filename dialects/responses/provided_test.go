@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -30,20 +31,17 @@ func TestItemsThatAreNotOursAreReported(t *testing.T) {
 		`{"type":"computer_call","id":"` + "\u00fc" + `","call_id":"a","pending_safety_checks":[{"id":"sc<1>"}]}`: {Type: "computer_call", ID: "a", Waiting: true},
 	} {
 		want.Data = json.RawMessage(item)
-		whole, err := New().Response(answer("completed", item))
-		require.NoError(t, err)
+		whole := noerr.Get(New().Response(answer("completed", item)))(t)
 		assert.Equal(t, []tool.ProviderItem{want}, whole.ProviderItems, item)
 		assert.Equal(t, tool.FinishStop, whole.FinishReason)
 
-		stream, pieces, err := events(fmt.Sprintf(`{"type":"response.output_item.added","output_index":0,"item":%s}`, item),
+		stream, pieces := noerr.Get2(events(fmt.Sprintf(`{"type":"response.output_item.added","output_index":0,"item":%s}`, item),
 			fmt.Sprintf(`{"type":"response.output_item.done","output_index":0,"item":%s}`, item),
-			fmt.Sprintf(`{"type":"response.completed","response":%s}`, answer("completed", item)))
-		require.NoError(t, err)
+			fmt.Sprintf(`{"type":"response.completed","response":%s}`, answer("completed", item))))(t)
 		assert.Equal(t, whole, stream.Response())
 		require.Len(t, pieces, 2)
 		assert.Equal(t, tool.ResponseProviderItem, pieces[0].ResponseType)
-		var passed tool.ProviderItem
-		require.NoError(t, json.Unmarshal(pieces[0].Data, &passed))
+		passed := noerr.Decode[tool.ProviderItem](t, pieces[0].Data)
 		assert.Equal(t, want, passed)
 	}
 }
@@ -52,25 +50,21 @@ func TestItemsThatAreNotOursAreReported(t *testing.T) {
 // provider has answered itself does not wait.
 func TestTheOrderOfItemsIsThatOfTheOutput(t *testing.T) {
 	const call, output = `{"type":"shell_call","id":"x","call_id":"a"}`, `{"type":"shell_call_output","id":"y","call_id":"a","output":[]}`
-	stream, _, err := events(`{"type":"response.output_item.done","output_index":1,"item":`+output+`}`,
-		`{"type":"response.output_item.done","output_index":0,"item":`+call+`}`, completed)
-	require.NoError(t, err)
+	stream, _ := noerr.Get2(events(`{"type":"response.output_item.done","output_index":1,"item":`+output+`}`,
+		`{"type":"response.output_item.done","output_index":0,"item":`+call+`}`, completed))(t)
 	assert.Equal(t, []tool.ProviderItem{
 		{Type: "shell_call", ID: "a", Data: json.RawMessage(call)}, {Type: "shell_call_output", ID: "a", Data: json.RawMessage(output)},
 	}, stream.Response().ProviderItems)
 	// Servers that count all items as the first still have ids.
-	stream, _, err = events(`{"type":"response.output_item.done","output_index":0,"item":{"type":"web_search_call","id":"x"}}`,
-		`{"type":"response.output_item.done","output_index":0,"item":{"type":"web_search_call","id":"y"}}`, completed)
-	require.NoError(t, err)
+	stream, _ = noerr.Get2(events(`{"type":"response.output_item.done","output_index":0,"item":{"type":"web_search_call","id":"x"}}`,
+		`{"type":"response.output_item.done","output_index":0,"item":{"type":"web_search_call","id":"y"}}`, completed))(t)
 	assert.Len(t, stream.Response().ProviderItems, 2)
 	// Others give all items one id.
 	twice := `{"type":"web_search_call","id":"x"}`
-	whole, err := New().Response(answer("completed", twice, twice, `{"type":"file_search_call","id":"x"}`))
-	require.NoError(t, err)
+	whole := noerr.Get(New().Response(answer("completed", twice, twice, `{"type":"file_search_call","id":"x"}`)))(t)
 	assert.Len(t, whole.ProviderItems, 3)
-	stream, _, err = events(`{"type":"response.output_item.done","output_index":0,"item":`+twice+`}`,
-		`{"type":"response.output_item.done","output_index":1,"item":{"type":"file_search_call","id":"x"}}`, completed)
-	require.NoError(t, err)
+	stream, _ = noerr.Get2(events(`{"type":"response.output_item.done","output_index":0,"item":`+twice+`}`,
+		`{"type":"response.output_item.done","output_index":1,"item":{"type":"file_search_call","id":"x"}}`, completed))(t)
 	assert.Len(t, stream.Response().ProviderItems, 2)
 }
 
@@ -81,32 +75,26 @@ func TestWhatComesWithACallGoesBack(t *testing.T) {
 	document := answer("completed", `{"type":"function_call","call_id":"a","name":"f","arguments":"{}","async":true,`+with+`}`,
 		`{"type":"custom_tool_call","call_id":"b","name":"g","input":"x","async":null,`+with+`}`,
 		`{"type":"function_call","call_id":"c","name":"f","arguments":"{}","namespace":null,"caller":null}`)
-	response, err := New().Response(document)
-	require.NoError(t, err)
-	stream, _, err := events(`{"type":"response.completed","response":` + string(document) + `}`)
-	require.NoError(t, err)
+	response := noerr.Get(New().Response(document))(t)
+	stream, _ := noerr.Get2(events(`{"type":"response.completed","response":` + string(document) + `}`))(t)
 	assert.Equal(t, response, stream.Response())
 	assert.Equal(t, `{"responses":{`+with+`,"async":true}}`, response.ToolCalls[0].Origin)
 	assert.Empty(t, response.ToolCalls[2].Origin)
 	var records []tool.Record
 	for _, call := range response.ToolCalls {
-		stored, err := json.Marshal(tool.Record{Call: call, Result: tool.Result{Success: true, Output: "ok"}})
-		require.NoError(t, err)
-		var record tool.Record
-		require.NoError(t, json.Unmarshal(stored, &record))
+		stored := noerr.Get(json.Marshal(tool.Record{Call: call, Result: tool.Result{Success: true, Output: "ok"}}))(t)
+		record := noerr.Decode[tool.Record](t, stored)
 		records = append(records, record)
 	}
 	assert.Equal(t, `[{"type":"function_call","call_id":"a","name":"f","arguments":"{}",`+with+`,"async":true},`+
 		`{"type":"custom_tool_call","call_id":"b","name":"g","input":"x",`+with+`},`+
 		`{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}]`, dialecttest.Calls(t, New(), response.ToolCalls...))
-	sent, err := New().Results(records)
-	require.NoError(t, err)
+	sent := noerr.Get(New().Results(records))(t)
 	assert.Equal(t, `[{"type":"function_call_output","call_id":"a","output":"ok",`+with+`},`+
 		`{"type":"custom_tool_call_output","call_id":"b","output":"ok","caller":{"type":"program","caller_id":"p"}},`+
 		`{"type":"function_call_output","call_id":"c","output":"ok"}]`, string(sent))
 	// The provider's Python client writes the name that the language leaves it.
-	response, err = New().Response(answer("completed", `{"type":"function_call","call_id":"a","name":"f","arguments":"{}","async_":true,"namespace":null}`))
-	require.NoError(t, err)
+	response = noerr.Get(New().Response(answer("completed", `{"type":"function_call","call_id":"a","name":"f","arguments":"{}","async_":true,"namespace":null}`)))(t)
 	assert.Equal(t, `{"responses":{"async":true}}`, response.ToolCalls[0].Origin)
 	for _, strange := range []string{`{"anthropic":{"caller":{"type":"direct"}}}`, `{"responses":[]}`, `oops`} {
 		call := dialecttest.Call("a", "f", "{}")
@@ -117,12 +105,10 @@ func TestWhatComesWithACallGoesBack(t *testing.T) {
 
 // TestAReferenceIsNoAnswer: an item of an earlier response may stand for itself by its id alone.
 func TestAReferenceIsNoAnswer(t *testing.T) {
-	answers, err := New().Answers([]byte(`{"input":[{"id":"msg_1"},{"id":"msg_2","type":null},{"type":"local_shell_call_output","id":"a","output":"x"}]}`))
-	require.NoError(t, err)
+	answers := noerr.Get(New().Answers([]byte(`{"input":[{"id":"msg_1"},{"id":"msg_2","type":null},{"type":"local_shell_call_output","id":"a","output":"x"}]}`)))(t)
 	require.Len(t, answers.Outputs, 1)
 	assert.Equal(t, "a", answers.Outputs[0].CallID)
 	for _, untyped := range []string{`[{"id":"a","output":"x"}]`, `[{"id":"a","call_id":"b"}]`, `[{"id":null}]`} {
-		_, err := New().Answers([]byte(untyped))
-		require.ErrorContains(t, err, "type: is missing")
+		require.ErrorContains(t, noerr.Error(New().Answers([]byte(untyped))), "type: is missing")
 	}
 }

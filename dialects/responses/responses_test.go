@@ -12,6 +12,7 @@ import (
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
 	"github.com/caisson-run/caisson/dialects/internal/limits"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -24,8 +25,7 @@ func TestTranscript(t *testing.T) {
 }
 
 func TestEmptyArgumentsAreWritten(t *testing.T) {
-	shown, err := New().Calls([]tool.Call{dialecttest.Call("a", "f", ""), dialecttest.Custom("b", "g", "")})
-	require.NoError(t, err)
+	shown := noerr.Get(New().Calls([]tool.Call{dialecttest.Call("a", "f", ""), dialecttest.Custom("b", "g", "")}))(t)
 	assert.Equal(t, `[{"type":"function_call","call_id":"a","name":"f","arguments":""},{"type":"custom_tool_call","call_id":"b","name":"g","input":""}]`, string(shown))
 }
 
@@ -33,16 +33,14 @@ func TestFilesHaveNames(t *testing.T) {
 	pdf := func(name string) tool.Record {
 		return tool.Record{Call: dialecttest.Call("a", "f", ""), Result: tool.Result{Success: true, Content: []tool.Content{{Type: "file", Name: name, MIMEType: "application/pdf", Data: []byte("%PDF")}}}}
 	}
-	sent, err := New().Results([]tool.Record{pdf(""), pdf("plan.pdf")})
-	require.NoError(t, err)
+	sent := noerr.Get(New().Results([]tool.Record{pdf(""), pdf("plan.pdf")}))(t)
 	assert.Contains(t, string(sent), `{"type":"input_file","filename":"file.pdf","file_data":"data:application/pdf;base64,JVBERg=="}`)
 	assert.Contains(t, string(sent), `{"type":"input_file","filename":"plan.pdf","file_data":"data:application/pdf;base64,JVBERg=="}`)
 }
 
 func TestOnlyLinksThatTheProviderCanFollowAreParts(t *testing.T) {
 	record := tool.Record{Call: dialecttest.Call("a", "f", ""), Result: tool.Result{Success: true, Content: []tool.Content{{Type: "image", MIMEType: "image/png", URL: "file:///etc/passwd"}}}}
-	sent, err := New().Results([]tool.Record{record})
-	require.NoError(t, err)
+	sent := noerr.Get(New().Results([]tool.Record{record}))(t)
 	assert.NotContains(t, string(sent), "input_image")
 }
 
@@ -129,8 +127,7 @@ func TestResponsesOfOtherServers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.want.ID = "r"
-			response, err := New().Response(test.document)
-			require.NoError(t, err)
+			response := noerr.Get(New().Response(test.document))(t)
 			assert.Equal(t, test.want, response)
 		})
 	}
@@ -156,8 +153,7 @@ func TestCutCallsSaySo(t *testing.T) {
 		`{"reason":"steered"}`: "steered", `{}`: "incomplete", `null`: "incomplete",
 	} {
 		document := `{"status":"incomplete","incomplete_details":` + reason + `,"output":[` + strings.Join(cut, ",") + `]}`
-		response, err := New().Response([]byte(document))
-		require.NoError(t, err)
+		response := noerr.Get(New().Response([]byte(document)))(t)
 		calls := []tool.Call{
 			dialecttest.Call("a", "f", "{}"), dialecttest.Custom("b", "g", "x"), dialecttest.Half(dialecttest.Call("c", "f", "{}")), dialecttest.Half(dialecttest.Call("d", "f", "")),
 			dialecttest.Call("e", "f", "oops"), dialecttest.Half(dialecttest.Call("g", "f", "{}")), dialecttest.Half(dialecttest.Custom("h", "g", "x")), dialecttest.Half(dialecttest.Custom("f", "g", "rm -r /tmp")),
@@ -165,8 +161,7 @@ func TestCutCallsSaySo(t *testing.T) {
 		assert.Equal(t, calls, response.ToolCalls)
 		assert.Equal(t, want, response.FinishReason)
 
-		stream, pieces, err := events(`{"type":"response.incomplete","response":` + document + `}`)
-		require.NoError(t, err)
+		stream, pieces := noerr.Get2(events(`{"type":"response.incomplete","response":` + document + `}`))(t)
 		assert.Equal(t, response, stream.Response())
 		passed := dialecttest.Called(pieces)
 		assert.ElementsMatch(t, calls, passed)
@@ -225,34 +220,28 @@ func clientDefinitions() []tool.Definition {
 // TestClientTranscript: each document of a conversation about tools of the client is read
 // and written as it stands in testdata.
 func TestClientTranscript(t *testing.T) {
-	offered, findings, err := New().Definitions(clientDefinitions(), dialects.DefinitionOptions{})
-	require.NoError(t, err)
+	offered, findings := noerr.Get2(New().Definitions(clientDefinitions(), dialects.DefinitionOptions{}))(t)
 	assert.Equal(t, dialecttest.Compact(t, "client_definitions.json"), string(offered))
 	assert.Empty(t, findings)
 
-	response, err := New().Response(dialecttest.Fixture(t, "client.json"))
-	require.NoError(t, err)
+	response := noerr.Get(New().Response(dialecttest.Fixture(t, "client.json")))(t)
 	assert.Equal(t, tool.ChatResponse{
 		ID: "resp_client1", Model: "codex-golden", ToolCalls: clientCalls(), FinishReason: tool.FinishToolCalls,
 		ProviderItems: []tool.ProviderItem{{Type: "mcp_approval_request", ID: "mcpr_1", Waiting: true, Data: json.RawMessage(`{"id":"mcpr_1","type":"mcp_approval_request","arguments":"{}","name":"roll","server_label":"dice"}`)}},
 		Usage:         tool.ChatUsage{PromptTokens: 7, CompletionTokens: 5, TotalTokens: 12},
 	}, response)
-	stream, _, err := feed(string(dialecttest.Fixture(t, "client.sse")))
-	require.NoError(t, err)
+	stream, _ := noerr.Get2(feed(string(dialecttest.Fixture(t, "client.sse"))))(t)
 	assert.Equal(t, response, stream.Response())
 
-	shown, err := New().Calls(response.ToolCalls)
-	require.NoError(t, err)
+	shown := noerr.Get(New().Calls(response.ToolCalls))(t)
 	assert.Equal(t, dialecttest.Compact(t, "client_calls.json"), string(shown))
-	again, err := New().Response([]byte(`{"output":` + string(shown) + `}`))
-	require.NoError(t, err)
+	again := noerr.Get(New().Response([]byte(`{"output":` + string(shown) + `}`)))(t)
 	assert.Equal(t, response.ToolCalls, again.ToolCalls)
 
-	sent, err := New().Results([]tool.Record{
+	sent := noerr.Get(New().Results([]tool.Record{
 		{Call: response.ToolCalls[0], Result: tool.Result{Success: true, Output: "12\n"}},
 		{Call: response.ToolCalls[1], Result: tool.Result{Error: "the patch does not apply", Kind: tool.ToolFailed}},
-	})
-	require.NoError(t, err)
+	}))(t)
 	assert.Equal(t, dialecttest.Compact(t, "client_results.json"), string(sent))
 }
 
@@ -267,8 +256,7 @@ func TestDefinitionsOfTheClientsTools(t *testing.T) {
 		{"type":"local_shell"},{"type":"custom","name":"patch","format":{"type":"grammar","syntax":"ebnf","definition":"x"}}]`, written)
 	assert.Equal(t, "terminal weakened name adapted\nlocal_shell weakened description\npatch refused format", found)
 
-	_, _, err := New().Definitions([]tool.Definition{{Name: "a", Type: tool.CustomCall, Format: json.RawMessage(`{`)}}, dialects.DefinitionOptions{})
-	require.ErrorContains(t, err, "responses definitions: [0].format: is not JSON")
+	require.ErrorContains(t, noerr.Error2(New().Definitions([]tool.Definition{{Name: "a", Type: tool.CustomCall, Format: json.RawMessage(`{`)}}, dialects.DefinitionOptions{})), "responses definitions: [0].format: is not JSON")
 	_, found = dialecttest.Offered(t, New(), false, tool.Definition{Name: "a", Type: tool.CustomCall}, tool.Definition{Name: "a"})
 	assert.Equal(t, "a refused name", found, "a name stands for one tool of any type")
 }
@@ -283,18 +271,14 @@ func TestActionsAreArguments(t *testing.T) {
 		"none":           {`null`, `{}`, `{"type":"exec"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			response, err := New().Response(answer("completed", `{"type":"local_shell_call","call_id":"a","status":"completed","name":"rm","action":`+test.action+`}`))
-			require.NoError(t, err)
+			response := noerr.Get(New().Response(answer("completed", `{"type":"local_shell_call","call_id":"a","status":"completed","name":"rm","action":`+test.action+`}`)))(t)
 			assert.Equal(t, []tool.Call{shell("a", test.want)}, response.ToolCalls)
-			shown, err := New().Calls(response.ToolCalls)
-			require.NoError(t, err)
+			shown := noerr.Get(New().Calls(response.ToolCalls))(t)
 			assert.Contains(t, string(shown), `"action":`+test.back)
 		})
 	}
-	_, err := New().Response(answer("completed", `{"type":"local_shell_call","call_id":"a","action":"ls"}`))
-	require.ErrorContains(t, err, "responses response: output[0].action: is not a JSON object")
-	shown, err := New().Calls([]tool.Call{shell("a", "rm -r /")})
-	require.NoError(t, err)
+	require.ErrorContains(t, noerr.Error(New().Response(answer("completed", `{"type":"local_shell_call","call_id":"a","action":"ls"}`))), "responses response: output[0].action: is not a JSON object")
+	shown := noerr.Get(New().Calls([]tool.Call{shell("a", "rm -r /")}))(t)
 	assert.Contains(t, string(shown), `"action":{"INVALID_JSON":"rm -r /"}`)
 }
 
@@ -305,8 +289,7 @@ func TestACutActionSaysSo(t *testing.T) {
 	document := `{"status":"incomplete","output":[` + strings.Join([]string{
 		fmt.Sprintf(item, "a", "in_progress"), fmt.Sprintf(item, "b", "completed"), fmt.Sprintf(item, "c", "incomplete"), fmt.Sprintf(item, "d", "in_progress"),
 	}, ",") + `]}`
-	response, err := New().Response([]byte(document))
-	require.NoError(t, err)
+	response := noerr.Get(New().Response([]byte(document)))(t)
 	var ids []string
 	for _, call := range response.ToolCalls {
 		if !call.Incomplete {
@@ -317,9 +300,8 @@ func TestACutActionSaysSo(t *testing.T) {
 	assert.Len(t, response.ToolCalls, 4)
 
 	began := `{"type":"response.output_item.added","output_index":%d,"item":` + item + `}`
-	stream, _, err := events(fmt.Sprintf(began, 0, "a", "in_progress"), fmt.Sprintf(began, 1, "b", "in_progress"),
-		`{"type":"response.incomplete","response":{"output":[],"incomplete_details":{"reason":"max_output_tokens"}}}`)
-	require.NoError(t, err)
+	stream, _ := noerr.Get2(events(fmt.Sprintf(began, 0, "a", "in_progress"), fmt.Sprintf(began, 1, "b", "in_progress"),
+		`{"type":"response.incomplete","response":{"output":[],"incomplete_details":{"reason":"max_output_tokens"}}}`))(t)
 	calls := stream.Response().ToolCalls
 	require.Len(t, calls, 2)
 	assert.True(t, calls[0].Incomplete && calls[1].Incomplete, "that something follows does not say that it was whole when it began")
@@ -335,11 +317,10 @@ func TestArgumentsThatDidNotEndAreCut(t *testing.T) {
 		{false, []string{`{"type":"response.output_item.done","output_index":0,"item":{"type":"function_call","call_id":"a","name":"f","status":"in_progress","arguments":"{}"}}`}},
 		{true, []string{`{"type":"response.output_item.done","output_index":0,"item":{"type":"function_call","call_id":"a","name":"f","arguments":"{}"}}`}},
 	} {
-		stream, _, err := events(append(append([]string{
+		stream, _ := noerr.Get2(events(append(append([]string{
 			`{"type":"response.output_item.added","output_index":0,"item":{"type":"function_call","call_id":"a","name":"f","status":"in_progress","arguments":""}}`,
 			`{"type":"response.function_call_arguments.delta","output_index":0,"delta":"{}"}`,
-		}, c.end...), `{"type":"response.incomplete","response":{"output":[],"incomplete_details":{"reason":"max_output_tokens"}}}`)...)
-		require.NoError(t, err)
+		}, c.end...), `{"type":"response.incomplete","response":{"output":[],"incomplete_details":{"reason":"max_output_tokens"}}}`)...))(t)
 		require.Len(t, stream.Response().ToolCalls, 1)
 		assert.Equal(t, c.ended, !stream.Response().ToolCalls[0].Incomplete, c.end)
 	}
@@ -364,13 +345,10 @@ func FuzzLocalShell(f *testing.F) {
 		arguments := response.ToolCalls[0].Function.Arguments
 		require.True(t, json.Valid([]byte(arguments)))
 		require.Equal(t, byte('{'), arguments[0])
-		stream, _, err := events(`{"type":"response.completed","response":` + string(document) + `}`)
-		require.NoError(t, err)
+		stream, _ := noerr.Get2(events(`{"type":"response.completed","response":` + string(document) + `}`))(t)
 		require.Equal(t, response, stream.Response())
-		shown, err := New().Calls(response.ToolCalls)
-		require.NoError(t, err)
-		again, err := New().Response([]byte(`{"output":` + string(shown) + `}`))
-		require.NoError(t, err)
+		shown := noerr.Get(New().Calls(response.ToolCalls))(t)
+		again := noerr.Get(New().Response([]byte(`{"output":` + string(shown) + `}`)))(t)
 		if !strings.Contains(string(shown), "\ufffd") {
 			require.Equal(t, response.ToolCalls, again.ToolCalls)
 		}

@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/dialects"
-	"github.com/caisson-run/caisson/dialects/internal/exact"
-	"github.com/caisson-run/caisson/dialects/internal/limits"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -180,17 +178,18 @@ func shellArguments(action json.RawMessage) string {
 		return "{}"
 	}
 	action = bytes.ToValidUTF8(action, []byte("\uFFFD")) // as texts are decoded
-	given, err := exact.Parse(action, tool.MaxArgumentsDepth, limits.Arguments)
+	given, err := tool.ParseArguments(string(action))
 	if err != nil {
 		return string(wire.Compact(action))
 	}
-	var asked []exact.Member
-	for _, m := range given.Members() {
-		if m.Value.Literal() != "null" && (m.Name != "type" || m.Value.Literal() != execute) {
-			asked = append(asked, m)
+	var unasked []string
+	for _, name := range given.Names() {
+		if value, _ := given.Get(name); string(value) == "null" || name == "type" && string(value) == execute {
+			unasked = append(unasked, name)
 		}
 	}
-	return string(exact.Object(asked...).Append(nil))
+	text, _ := given.Without(unasked...).MarshalJSON() // which never fails
+	return string(wire.Compact(text))
 }
 
 // shellAction is the reverse of shellArguments.

@@ -13,6 +13,7 @@ import (
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
 	"github.com/caisson-run/caisson/dialects/internal/limits"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -123,8 +124,7 @@ func TestPiecesFindTheirCalls(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			stream, pieces, err := events(test.events...)
-			require.NoError(t, err)
+			stream, pieces := noerr.Get2(events(test.events...))(t)
 			assert.Equal(t, test.want, stream.Response().ToolCalls)
 			calls := dialecttest.Called(pieces)
 			assert.ElementsMatch(t, test.want, calls, "each comes once")
@@ -149,8 +149,7 @@ func TestWhereverAStreamIsCut(t *testing.T) {
 			})...)
 			pending = append(pending, own)
 		}
-		stream, pieces, err := events(append(dialecttest.Mix(random, pending), completed)...)
-		require.NoError(t, err)
+		stream, pieces := noerr.Get2(events(append(dialecttest.Mix(random, pending), completed)...))(t)
 		require.Equal(t, want, stream.Response().ToolCalls)
 		calls := dialecttest.Called(pieces)
 		require.Equal(t, want, calls)
@@ -161,7 +160,7 @@ func TestTextsComeAsTheyAre(t *testing.T) {
 	message := func(index int, text string) string {
 		return fmt.Sprintf(`{"type":"response.output_item.done","output_index":%d,"item":{"type":"message","id":"m%d","content":[{"type":"output_text","text":%q}]}}`, index, index, text)
 	}
-	stream, pieces, err := events(
+	stream, pieces := noerr.Get2(events(
 		`{"type":"response.created","response":{"id":"r","model":"m"}}`, `{"type":"keepalive","delta":{}}`,
 		`{"type":"response.reasoning_text.delta","delta":"hm"}`,
 		`{"type":"response.output_text.delta","output_index":1,"item_id":"m1","delta":"\ud83d"}`,
@@ -169,8 +168,7 @@ func TestTextsComeAsTheyAre(t *testing.T) {
 		message(1, "😀"), message(2, " whole "),
 		`{"type":"response.refusal.delta","output_index":3,"item_id":"m3","delta":"no \ud83d"}`,
 		ended(`{"type":"reasoning"}`, `{"type":"message","id":"m1","content":[{"text":"😀"}]}`, `{"type":"message","id":"m2","content":[{"text":" whole "}]}`, `{"type":"message","id":"m3","content":[]}`),
-	)
-	require.NoError(t, err)
+	))(t)
 	assert.Equal(t, tool.ChatResponse{ID: "r", Model: "m", Content: "😀 whole no \ufffd", ToolCalls: []tool.Call{}, FinishReason: tool.FinishStop}, stream.Response())
 	assert.Equal(t, `thinking r "hm"
 answer r "😀"
@@ -182,15 +180,13 @@ complete r "" {"finish_reason":"stop","usage":{"prompt_tokens":0,"completion_tok
 }
 
 func TestTheEndDoesNotRepeatAMessage(t *testing.T) {
-	stream, _, err := events(`{"type":"response.output_text.delta","output_index":0,"item_id":"m","delta":"a"}`,
-		ended(`{"type":"reasoning"}`, `{"type":"message","id":"m","content":[{"text":"a"}]}`))
-	require.NoError(t, err)
+	stream, _ := noerr.Get2(events(`{"type":"response.output_text.delta","output_index":0,"item_id":"m","delta":"a"}`,
+		ended(`{"type":"reasoning"}`, `{"type":"message","id":"m","content":[{"text":"a"}]}`)))(t)
 	assert.Equal(t, "a", stream.Response().Content)
 }
 
 func TestTheNameOfTheEventStandsForItsType(t *testing.T) {
-	stream, _, err := feed("event: response.output_text.delta\ndata: {\"delta\":\"a\"}\n\nevent: response.completed\ndata: {\"response\":{\"output\":[]}}\n\ndata: [DONE]\n\n")
-	require.NoError(t, err)
+	stream, _ := noerr.Get2(feed("event: response.output_text.delta\ndata: {\"delta\":\"a\"}\n\nevent: response.completed\ndata: {\"response\":{\"output\":[]}}\n\ndata: [DONE]\n\n"))(t)
 	assert.Equal(t, "a", stream.Response().Content)
 }
 
@@ -203,9 +199,8 @@ func TestAStreamThatBrokeOff(t *testing.T) {
 }
 
 func TestCallsThatBeganInACutStreamSaySo(t *testing.T) {
-	stream, pieces, err := events(done(0, "ia", "a", "oops"), added(1, "ib", "b"), delta(2, "ic", "{}"), delta(3, "id", "{"), added(3, "id", "d"),
-		`{"type":"response.incomplete","response":{"output":[],"incomplete_details":{"reason":"max_output_tokens"}}}`)
-	require.NoError(t, err)
+	stream, pieces := noerr.Get2(events(done(0, "ia", "a", "oops"), added(1, "ib", "b"), delta(2, "ic", "{}"), delta(3, "id", "{"), added(3, "id", "d"),
+		`{"type":"response.incomplete","response":{"output":[],"incomplete_details":{"reason":"max_output_tokens"}}}`))(t)
 	calls := dialecttest.Called(pieces)
 	half := []tool.Call{dialecttest.Half(dialecttest.Call("b", "f", "")), dialecttest.Half(dialecttest.Call("d", "f", "{"))}
 	assert.Equal(t, append([]tool.Call{dialecttest.Call("a", "f", "oops")}, half...), calls)

@@ -1,7 +1,6 @@
 package batches
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,39 +18,24 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor"
-	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/registry"
+	"github.com/caisson-run/caisson/internal/noerr"
+	"github.com/caisson-run/caisson/internal/tooltest"
 	"github.com/caisson-run/caisson/tool"
 )
-
-// clientTool is run by the client, so its calls pause.
-type clientTool struct{ manifest *manifests.Manifest }
-
-func (c clientTool) Manifest() *manifests.Manifest { return c.manifest }
-
-func (clientTool) Invoke(context.Context, tool.Invocation) (tool.Outcome, error) {
-	return tool.Outcome{}, errors.New("the client runs it")
-}
 
 // waiting returns a paused batch.
 func waiting(t testing.TB) Batch {
 	t.Helper()
-	manifest, err := manifests.Parse("ask_user.tool.yaml", []byte("schema: caisson/v1\nname: ask_user\ndescription: Asks.\nexecution: client\nparameters: {type: object}\n"))
-	require.NoError(t, err)
-	tools := registry.New()
-	require.NoError(t, tools.Register("test", clientTool{manifest}))
-	e, err := executor.New(tools, executor.Options{})
-	require.NoError(t, err)
-	report, err := e.Execute(t.Context(), executor.Batch{Calls: []tool.Call{{ID: "call_1", Function: tool.Function{Name: "ask_user", Arguments: "{}"}}}})
-	require.NoError(t, err)
+	tools := tooltest.Registry(t, tooltest.New(t, "ask_user", tooltest.Fields{"execution": "client", "module": nil}, nil))
+	e := noerr.Get(executor.New(tools, executor.Options{}))(t)
+	report := noerr.Get(e.Execute(t.Context(), executor.Batch{Calls: []tool.Call{tooltest.Call("call_1", "ask_user", "{}")}}))(t)
 	require.NotNil(t, report.State)
 	return Batch{Dialect: "openai", State: *report.State}
 }
 
 func keep(t *testing.T, f Folder, b Batch) *Place {
 	t.Helper()
-	place, err := f.New(b.State.ID())
-	require.NoError(t, err)
+	place := noerr.Get(f.New(b.State.ID()))(t)
 	require.NoError(t, place.Keep(b))
 	return place
 }
@@ -59,8 +43,7 @@ func keep(t *testing.T, f Folder, b Batch) *Place {
 // claim reads the batch at a place and claims it.
 func claim(t *testing.T, place *Place) bool {
 	t.Helper()
-	_, err := place.Read()
-	assert.NoError(t, err)
+	assert.NoError(t, noerr.Error(place.Read()))
 	ok, err := place.Claim(t.Context(), "key.1", time.Time{})
 	assert.NoError(t, err)
 	return ok
@@ -69,8 +52,7 @@ func claim(t *testing.T, place *Place) bool {
 // rootOf opens the folder.
 func rootOf(t *testing.T, path string) *os.Root {
 	t.Helper()
-	root, err := os.OpenRoot(path)
-	require.NoError(t, err)
+	root := noerr.Get(os.OpenRoot(path))(t)
 	t.Cleanup(func() { _ = root.Close() })
 	return root
 }
@@ -83,27 +65,23 @@ func TestABatchIsKeptUntilItHasEnded(t *testing.T) {
 	for _, id := range []string{batch.State.ID(), batch.State.ID()[:8], strings.ToUpper(batch.State.ID()[:12])} {
 		place, err := folder.Find(id)
 		require.NoError(t, err, id)
-		found, err := place.Read()
-		require.NoError(t, err)
+		found := noerr.Get(place.Read())(t)
 		assert.Equal(t, "openai", found.Dialect)
 		assert.Equal(t, batch.State.Pending(), found.State.Pending())
 		assert.Equal(t, kept.Path(), place.Path())
 	}
 	for _, id := range []string{"", "0", batch.State.ID()[:7], "ffffffff", "../../../etc/passwd", batch.State.ID() + "0"} {
-		_, err := folder.Find(id)
-		assert.ErrorIs(t, err, ErrNotFound, id)
+		assert.ErrorIs(t, noerr.Error(folder.Find(id)), ErrNotFound, id)
 	}
 	_, err = folder.New("../elsewhere")
 	require.Error(t, err)
 
-	place, err := folder.Find(batch.State.ID())
-	require.NoError(t, err)
+	place := noerr.Get(folder.Find(batch.State.ID()))(t)
 	require.NoError(t, place.End(batch.State.ID(), time.Now()))
 	_, err = place.Read()
 	require.ErrorIs(t, err, ErrEnded)
 	require.ErrorContains(t, err, "read "+place.Path())
-	content, err := os.ReadFile(place.Path())
-	require.NoError(t, err)
+	content := noerr.Get(os.ReadFile(place.Path()))(t)
 	assert.NotContains(t, string(content), "ask_user", "its calls are removed")
 }
 
@@ -116,13 +94,11 @@ func TestNobodyElseReachesBatches(t *testing.T) {
 	beside := folder.At(filepath.Join(t.TempDir(), "batch.json"))
 	require.NoError(t, beside.Keep(batch))
 	for path, mode := range map[string]fs.FileMode{string(folder): 0o700, place.Path(): 0o600, beside.Path(): 0o600} {
-		info, err := os.Stat(path)
-		require.NoError(t, err)
+		info := noerr.Get(os.Stat(path))(t)
 		assert.Equal(t, mode, info.Mode().Perm(), path)
 	}
 	require.NoError(t, os.Chmod(string(folder), 0o755)) //nolint:gosec // that is the attack
-	_, err := folder.Find(batch.State.ID())
-	require.ErrorContains(t, err, "must be accessible only to this user")
+	require.ErrorContains(t, noerr.Error(folder.Find(batch.State.ID())), "must be accessible only to this user")
 	require.ErrorContains(t, folder.Check(), "must be accessible only to this user")
 }
 
@@ -178,15 +154,12 @@ func TestWhatWasReadBeforeIsNotClaimedLater(t *testing.T) {
 	batch, path := waiting(t), filepath.Join(t.TempDir(), "batch.json")
 	require.NoError(t, Folder("").At(path).Keep(batch))
 	slow, fast := Folder("").At(path), Folder("").At(path)
-	_, err := slow.Read()
-	require.NoError(t, err)
+	noerr.Get(slow.Read())(t)
 	require.True(t, claim(t, fast))
 	require.NoError(t, fast.End(batch.State.ID(), time.Now()))
-	ok, err := slow.Claim(t.Context(), "key.1", time.Time{})
-	require.NoError(t, err)
+	ok := noerr.Get(slow.Claim(t.Context(), "key.1", time.Time{}))(t)
 	assert.False(t, ok)
-	files, err := os.ReadDir(filepath.Dir(path))
-	require.NoError(t, err)
+	files := noerr.Get(os.ReadDir(filepath.Dir(path)))(t)
 	assert.Len(t, files, 1, "no marker is left next to the file")
 }
 
@@ -196,8 +169,7 @@ func TestWhatWasReadBeforeIsNotClaimedLater(t *testing.T) {
 func TestAFileIsClaimedOnceWhateverRemembersIt(t *testing.T) {
 	batch, dir := waiting(t), t.TempDir()
 	require.NoError(t, Folder("").At(filepath.Join(dir, "batch.json")).Keep(batch))
-	content, err := os.ReadFile(filepath.Join(dir, "batch.json"))
-	require.NoError(t, err)
+	content := noerr.Get(os.ReadFile(filepath.Join(dir, "batch.json")))(t)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "copy.json"), content, 0o600))
 	paths := []string{filepath.Join(dir, "batch.json"), filepath.Join(dir, "copy.json"), filepath.Join(dir, "..", filepath.Base(dir), "batch.json")}
 	if goruntime.GOOS != "windows" { // links require a privilege there
@@ -229,8 +201,7 @@ func TestAFileIsClaimedOnceWhateverRemembersIt(t *testing.T) {
 func TestAKeptBatchIsClaimedByItsFile(t *testing.T) {
 	folder, batch := In(t.TempDir()), waiting(t)
 	path := keep(t, folder, batch).Path()
-	named, err := folder.Find(batch.State.ID())
-	require.NoError(t, err)
+	named := noerr.Get(folder.Find(batch.State.ID()))(t)
 	first := true
 	for name, place := range map[string]*Place{"id": named, "file": folder.At(path), "elsewhere": In(t.TempDir()).At(path), "nowhere": Folder("").At(path)} {
 		assert.Equal(t, first, claim(t, place), name)
@@ -246,8 +217,7 @@ func TestAFailedClaimCanBeTriedAgain(t *testing.T) {
 	require.NoError(t, Folder("").At(filepath.Join(dir, "batch.json")).Keep(batch))
 	for _, folder := range []Folder{Folder(filepath.Join(broken, "batches")), In(t.TempDir())} {
 		place := folder.At(filepath.Join(dir, "batch.json"))
-		_, err := place.Read()
-		require.NoError(t, err)
+		noerr.Get(place.Read())(t)
 		ok, err := place.Claim(t.Context(), "key.1", time.Time{})
 		assert.Equal(t, err == nil, ok)
 		assert.Equal(t, !strings.HasPrefix(string(folder), broken), ok)
@@ -289,8 +259,7 @@ func TestRoomIsBounded(t *testing.T) {
 	assert.NoFileExists(t, places[3].Path(), "it has expired")
 	assert.NoFileExists(t, old)
 	assert.FileExists(t, fresh)
-	info, err := os.Stat(places[2].Path())
-	require.NoError(t, err)
+	info := noerr.Get(os.Stat(places[2].Path()))(t)
 	require.NoError(t, prune(root, 2, info.Size()+1))
 	assert.NoFileExists(t, places[1].Path())
 }
@@ -315,21 +284,17 @@ func TestWhatWaitsIsKeptLongest(t *testing.T) {
 
 func TestDamagedFilesAreRefused(t *testing.T) {
 	batch := waiting(t)
-	whole, err := encode(wireBatch{Batch: batch.State.ID(), State: &batch.State})
-	require.NoError(t, err)
-	other, err := encode(wireBatch{Batch: waiting(t).State.ID(), State: &batch.State})
-	require.NoError(t, err)
+	whole := noerr.Get(encode(wireBatch{Batch: batch.State.ID(), State: &batch.State}))(t)
+	other := noerr.Get(encode(wireBatch{Batch: waiting(t).State.ID(), State: &batch.State}))(t)
 	for name, content := range map[string]string{
 		"empty": "", "text": "hello", "list": "[]", "cut": string(whole[:len(whole)/2]), "two": string(whole) + string(whole),
 		"another's": `{"schema":"caisson-config/v1"}`, "without state": `{"schema":"caisson-batch/v1","batch":"x"}`,
 		"unknown member": strings.Replace(string(whole), `{"schema"`, `{"approved":true,"schema"`, 1), "another id": string(other),
 		"a state of nothing": `{"schema":"caisson-batch/v1","batch":"","state":{}}`,
 	} {
-		_, err := decode([]byte(content))
-		assert.ErrorIs(t, err, ErrDamaged, name)
+		assert.ErrorIs(t, noerr.Error(decode([]byte(content))), ErrDamaged, name)
 	}
-	decoded, err := decode(whole)
-	require.NoError(t, err)
+	decoded := noerr.Get(decode(whole))(t)
 	assert.Equal(t, batch.State.Pending(), decoded.State.Pending())
 }
 
@@ -337,15 +302,13 @@ func TestDamagedFilesAreRefused(t *testing.T) {
 func TestWhatIsNoFileIsNotRead(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "folder"), 0o700))
-	_, err := Folder("").At(filepath.Join(dir, "folder")).Read()
-	require.Error(t, err)
+	require.Error(t, noerr.Error(Folder("").At(filepath.Join(dir, "folder")).Read()))
 	require.ErrorIs(t, func() error { _, err := Folder("").At(filepath.Join(dir, "missing")).Read(); return err }(), ErrNotFound)
 	if goruntime.GOOS == "windows" {
 		return // links require a privilege there
 	}
 	require.NoError(t, os.Symlink("/etc/hostname", filepath.Join(dir, "link")))
-	_, err = Folder("").At(filepath.Join(dir, "link")).Read()
-	require.ErrorContains(t, err, "not a regular file")
+	require.ErrorContains(t, noerr.Error(Folder("").At(filepath.Join(dir, "link")).Read()), "not a regular file")
 }
 
 // TestAttackLargeFile: rejecting a file that is too large allocates little. Control: reading it allocates
@@ -365,8 +328,7 @@ func TestAttackLargeFile(t *testing.T) {
 	require.ErrorContains(t, err, fmt.Sprintf("the file is too large: it has more than %d bytes", MaxFileBytes))
 	assert.Less(t, careful, uint64(1<<20))
 	require.Error(t, Folder("").At(path).Check(), "it is not overwritten either")
-	careless, err := cost(func() error { _, err := os.ReadFile(path); return err })
-	require.NoError(t, err)
+	careless := noerr.Get(cost(func() error { _, err := os.ReadFile(path); return err }))(t)
 	assert.Greater(t, careless, uint64(60<<20))
 }
 
@@ -375,8 +337,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"schema":"caisson-batch/v1","batch":"0199f3c2-5d1e-7aa0-b3a5-6f0d9c1e2b47","ended":"2026-01-02T03:04:05Z"}`))
 	f.Add([]byte(`{"schema":"caisson-batch/v1","batch":"","state":{"schema":"caisson-state/v2"}}`))
 	batch := waiting(f)
-	whole, err := encode(wireBatch{Batch: batch.State.ID(), Dialect: "openai", State: &batch.State})
-	require.NoError(f, err)
+	whole := noerr.Get(encode(wireBatch{Batch: batch.State.ID(), Dialect: "openai", State: &batch.State}))(f)
 	f.Add(whole)
 	f.Fuzz(func(t *testing.T, content []byte) {
 		batch, err := decode(content)
@@ -385,14 +346,10 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		assert.NotEmpty(t, batch.State.ID())
-		again, err := encode(wireBatch{Batch: batch.State.ID(), Dialect: batch.Dialect, State: &batch.State})
-		require.NoError(t, err)
-		second, err := decode(again)
-		require.NoError(t, err)
-		one, err := json.Marshal(batch.State)
-		require.NoError(t, err)
-		two, err := json.Marshal(second.State)
-		require.NoError(t, err)
+		again := noerr.Get(encode(wireBatch{Batch: batch.State.ID(), Dialect: batch.Dialect, State: &batch.State}))(t)
+		second := noerr.Get(decode(again))(t)
+		one := noerr.Get(json.Marshal(batch.State))(t)
+		two := noerr.Get(json.Marshal(second.State))(t)
 		assert.JSONEq(t, string(one), string(two))
 	})
 }

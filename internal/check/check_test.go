@@ -2,7 +2,6 @@ package check
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -11,6 +10,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/caisson-run/caisson/internal/mistake"
+	"github.com/caisson-run/caisson/internal/noerr"
+	"github.com/caisson-run/caisson/internal/tooltest"
 	"github.com/caisson-run/caisson/manifests"
 )
 
@@ -18,18 +19,6 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // client begins a manifest of a tool without a module.
 const client = "schema: caisson/v1\ndescription: A tool.\nexecution: client\nname: "
-
-// writeFiles writes files to a new folder.
-func writeFiles(t *testing.T, files map[string]string) (folder string) {
-	t.Helper()
-	folder = t.TempDir()
-	for name, content := range files {
-		path := filepath.Join(folder, filepath.FromSlash(name))
-		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
-		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
-	}
-	return folder
-}
 
 func kindsOf(problems []manifests.Problem) (kinds []mistake.Kind) {
 	for _, p := range problems {
@@ -85,8 +74,7 @@ func TestRun(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			report, err := Run(t.Context(), []string{writeFiles(t, test.files)}, test.options)
-			require.NoError(t, err)
+			report := noerr.Get(Run(t.Context(), []string{tooltest.Files(t, test.files)}, test.options))(t)
 			assert.Equal(t, test.problems, kindsOf(report.Problems), report.Problems)
 			assert.Equal(t, test.warnings, kindsOf(report.Warnings), report.Warnings)
 			assert.Equal(t, test.valid, report.Valid)
@@ -98,16 +86,14 @@ func TestRun(t *testing.T) {
 func TestRunEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := Run(ctx, []string{writeFiles(t, map[string]string{"tool.yaml": client + "a"})}, Options{})
-	assert.ErrorIs(t, err, context.Canceled)
+	assert.ErrorIs(t, noerr.Error(Run(ctx, []string{tooltest.Files(t, map[string]string{"tool.yaml": client + "a"})}, Options{})), context.Canceled)
 }
 
 // TestAdviceAboutAMissingModule: the host says how to skip modules, if it can.
 func TestAdviceAboutAMissingModule(t *testing.T) {
-	folder := writeFiles(t, map[string]string{"tool.yaml": "schema: caisson/v1\ndescription: A tool.\nname: a\nmodule: {path: a.wasm}\n"})
+	folder := tooltest.Files(t, map[string]string{"tool.yaml": "schema: caisson/v1\ndescription: A tool.\nname: a\nmodule: {path: a.wasm}\n"})
 	for flag, want := range map[string]string{"": "compile the tool", "--no-module": "compile the tool, or skip modules with --no-module"} {
-		report, err := Run(t.Context(), []string{folder}, Options{SkipFlag: flag})
-		require.NoError(t, err)
+		report := noerr.Get(Run(t.Context(), []string{folder}, Options{SkipFlag: flag}))(t)
 		require.Len(t, report.Problems, 1)
 		assert.Equal(t, want, report.Problems[0].Fix)
 	}
@@ -115,7 +101,7 @@ func TestAdviceAboutAMissingModule(t *testing.T) {
 
 // TestFoldersOfTheHost: a warning names the grant with which a tool may write to a folder of the host, and no other.
 func TestFoldersOfTheHost(t *testing.T) {
-	folder := writeFiles(t, map[string]string{
+	folder := tooltest.Files(t, map[string]string{
 		"tool.yaml": "schema: caisson/v1\ndescription: A tool.\nname: a\nmodule: {path: a.wasm}\n" +
 			"permissions: {files: [{path: /project, access: read-write}]}\n",
 		"caisson.yaml": "schema: caisson-config/v1\n" +
@@ -125,8 +111,7 @@ func TestFoldersOfTheHost(t *testing.T) {
 	for name, warned := range map[string]bool{"work": true, "state": false} {
 		dir := filepath.Join(folder, name)
 		options := Options{SkipModules: true, Folders: []Folder{{Dir: dir, Use: "records are kept in " + name, Flag: "--state-dir"}}}
-		report, err := Run(t.Context(), []string{folder}, options)
-		require.NoError(t, err)
+		report := noerr.Get(Run(t.Context(), []string{folder}, options))(t)
 		require.Empty(t, report.Problems)
 		if !warned {
 			assert.Empty(t, report.Warnings)

@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/internal/noerr"
 )
 
 func TestDiscoveryReportsWhatItCannotRead(t *testing.T) {
@@ -15,8 +17,7 @@ func TestDiscoveryReportsWhatItCannotRead(t *testing.T) {
 	require.NoError(t, os.WriteFile(target, nil, 0o600))
 	require.NoError(t, os.Symlink(target, filepath.Join(dir, "tool.yaml")))
 	for path, file := range map[string]string{dir: filepath.Join(dir, "tool.yaml"), filepath.Join(dir, "missing"): filepath.Join(dir, "missing")} {
-		files, problems, err := discover(t.Context(), path)
-		require.NoError(t, err)
+		files, problems := noerr.Get2(discover(t.Context(), path))(t)
 		assert.Empty(t, files)
 		require.Len(t, problems, 1, path)
 		assert.Equal(t, file, problems[0].File)

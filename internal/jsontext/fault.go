@@ -34,7 +34,7 @@ func (f *Fault) Error() string { return f.What + ", at " + f.place }
 // FaultIn returns why a text is not JSON, or nil if it is. It knows no limit but the standard library's
 // depth.
 func FaultIn(text string) *Fault {
-	_, err := Parse(text, Limits{Depth: maxDepth, Values: len(text) + 1, Repeated: true, Shallow: true})
+	_, err := Parse(text, Outermost())
 	wrong, ok := errors.AsType[*Error](err)
 	if !ok {
 		return nil

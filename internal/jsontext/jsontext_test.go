@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/internal/jsontext"
+	"github.com/caisson-run/caisson/internal/noerr"
 )
 
 var seeds = []string{
@@ -37,8 +38,7 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		require.Equal(t, strings.Trim(text, " \t\r\n"), doc.Root().Text())
-		shallow, err := jsontext.Read(t.Context(), text, jsontext.Limits{Depth: 10_000, Values: len(text) + 1, Repeated: true, Shallow: true})
-		require.NoError(t, err)
+		shallow := noerr.Get(jsontext.Read(t.Context(), text, jsontext.Limits{Depth: 10_000, Values: len(text) + 1, Repeated: true, Shallow: true}))(t)
 		require.Equal(t, outermost(doc), outermost(shallow))
 		if !utf8.ValidString(text) {
 			return
@@ -64,8 +64,7 @@ func outermost(doc *jsontext.Document) (texts []string) {
 
 // same compares a value with tokens, and reports whether it has a name twice.
 func same(t *testing.T, tokens *json.Decoder, doc *jsontext.Document, v jsontext.Value) (repeated bool) {
-	token, err := tokens.Token()
-	require.NoError(t, err)
+	token := noerr.Get(tokens.Token())(t)
 	start, end := v.Span()
 	require.Equal(t, int(tokens.InputOffset()), map[bool]int{true: start + 1, false: end}[v.Kind() >= jsontext.Array])
 	switch want := token.(type) {
@@ -89,16 +88,14 @@ func same(t *testing.T, tokens *json.Decoder, doc *jsontext.Document, v jsontext
 		}
 		for name, member := range v.Members() {
 			count++
-			key, err := tokens.Token()
-			require.NoError(t, err)
+			key := noerr.Get(tokens.Token())(t)
 			require.Equal(t, key, name.String())
 			repeated = repeated || names[name.String()]
 			names[name.String()] = true
 			repeated = same(t, tokens, doc, member) || repeated
 		}
 		require.Equal(t, count, v.Len())
-		_, err := tokens.Token()
-		require.NoError(t, err)
+		noerr.Get(tokens.Token())(t)
 	}
 	return repeated
 }
@@ -139,8 +136,7 @@ func TestLimits(t *testing.T) {
 }
 
 func TestGet(t *testing.T) {
-	doc, err := jsontext.Read(t.Context(), `{"a":1,"\u0062":[2],"a":3}`, jsontext.Limits{Repeated: true})
-	require.NoError(t, err)
+	doc := noerr.Get(jsontext.Read(t.Context(), `{"a":1,"\u0062":[2],"a":3}`, jsontext.Limits{Repeated: true}))(t)
 	assert.Equal(t, "3", doc.Root().Get("a").Text())
 	assert.Equal(t, "[2]", doc.Root().Get("b").Text())
 	assert.Zero(t, doc.Root().Get("c"))
@@ -154,8 +150,7 @@ func TestGet(t *testing.T) {
 func TestKeep(t *testing.T) {
 	const text = `{"b":{"\u0062":1},"\u0061":[{"a":1}],"\u0062":2,"a":{"b":[3]},"c":4}`
 	limits := jsontext.Limits{Shallow: true, Repeated: true, Values: 7, Keep: func(name string) bool { return name == "a" }}
-	doc, err := jsontext.Read(t.Context(), text, limits)
-	require.NoError(t, err)
+	doc := noerr.Get(jsontext.Read(t.Context(), text, limits))(t)
 	assert.Equal(t, []string{"a", `[{"a":1}]`, "1", "a", `{"b":[3]}`, "1"}, outermost(doc))
 	assert.Equal(t, 2, doc.Root().Len())
 }
@@ -164,8 +159,7 @@ func TestKeep(t *testing.T) {
 func TestReadEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := jsontext.Read(ctx, `1`, jsontext.Limits{})
-	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, noerr.Error(jsontext.Read(ctx, `1`, jsontext.Limits{})), context.Canceled)
 }
 
 func TestFaults(t *testing.T) {

@@ -35,6 +35,11 @@ type Limits struct {
 	Name, Number func(text string) error
 }
 
+// Outermost returns the limits of the standard library, for the outermost value alone.
+func Outermost() Limits {
+	return Limits{Depth: maxDepth, Values: math.MaxInt32, Repeated: true, Shallow: true}
+}
+
 // The reasons to reject a text.
 var (
 	ErrSyntax   = errors.New("not JSON")

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/internal/testsize"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -40,8 +41,7 @@ func keep(folder Folder, entries ...Entry) error {
 // list returns the ids of the newest records.
 func list(t *testing.T, folder Folder, n int) []string {
 	t.Helper()
-	ids, err := folder.Newest("", n)
-	require.NoError(t, err)
+	ids := noerr.Get(folder.Newest("", n))(t)
 	return ids
 }
 
@@ -57,8 +57,7 @@ func entry(n int) Entry {
 
 func TestARecordIsKeptAsItWas(t *testing.T) {
 	folder := In(t.TempDir())
-	wire, err := json.Marshal(entry(1).Record)
-	require.NoError(t, err)
+	wire := noerr.Get(json.Marshal(entry(1).Record))(t)
 	require.NoError(t, keep(folder, entry(1), entry(2)))
 	for _, prefix := range []string{id(1), id(1)[:8], id(1)[:9], strings.ToUpper(id(1)[:20])} {
 		found, err := folder.Find(prefix)
@@ -81,13 +80,11 @@ func TestWhatWasCutIsKeptInWhole(t *testing.T) {
 	cut.Whole = &tool.Result{Success: true, Output: "<ok>"}
 	cut.Record.Result.Output = "<"
 	require.NoError(t, keep(folder, cut, entry(2)))
-	found, err := folder.Find(id(1))
-	require.NoError(t, err)
+	found := noerr.Get(folder.Find(id(1)))(t)
 	assert.Equal(t, "<", found.Record.Result.Output)
 	assert.Equal(t, "<ok>", found.Result().Output)
 	assert.NotContains(t, string(found.Wire), "whole")
-	uncut, err := folder.Find(id(2))
-	require.NoError(t, err)
+	uncut := noerr.Get(folder.Find(id(2)))(t)
 	assert.Nil(t, uncut.Whole)
 	assert.Equal(t, "<ok>", uncut.Result().Output)
 }
@@ -107,19 +104,16 @@ func TestOf(t *testing.T) {
 		}
 		return ids
 	}
-	found, seen, err := folder.Of("acme", 2, nil)
-	require.NoError(t, err)
+	found, seen := noerr.Get2(folder.Of("acme", 2, nil))(t)
 	assert.Equal(t, []string{id(5), id(4)}, ids(found))
-	found, seen, err = folder.Of("acme", 9, seen)
-	require.NoError(t, err)
+	found, seen = noerr.Get2(folder.Of("acme", 9, seen))(t)
 	assert.Equal(t, []string{id(5), id(4), id(1)}, ids(found))
 	assert.Equal(t, map[string]string{id(1): "acme", id(2): "evil", id(3): "", id(4): "acme", id(5): "acme"}, seen)
 
 	for _, n := range []int{1, 2} {
 		require.NoError(t, os.WriteFile(filepath.Join(string(folder), id(n)+".json"), []byte("{"), 0o600))
 	}
-	found, seen, err = folder.Of("acme", 9, map[string]string{id(2): "evil", id(9): "acme"})
-	require.NoError(t, err)
+	found, seen = noerr.Get2(folder.Of("acme", 9, map[string]string{id(2): "evil", id(9): "acme"}))(t)
 	assert.Equal(t, []string{id(5), id(4)}, ids(found))
 	assert.Equal(t, map[string]string{id(2): "evil", id(3): "", id(4): "acme", id(5): "acme"}, seen, "what is gone is forgotten")
 }
@@ -140,15 +134,13 @@ func TestMadeBy(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(string(folder), at(6)+".json"), []byte("{"), 0o600))
 	// Calls made before their caller or after its end cannot be its own.
 	require.NoError(t, keep(folder, call(0, at(1)), call(10, at(1))))
-	made, err := folder.MadeBy(caller)
-	require.NoError(t, err)
+	made := noerr.Get(folder.MadeBy(caller))(t)
 	var ids []string
 	for _, m := range made {
 		ids = append(ids, m.Record.CallID)
 	}
 	assert.Equal(t, []string{at(2), at(4), at(9)}, ids)
-	none, err := folder.MadeBy(call(5, ""))
-	require.NoError(t, err)
+	none := noerr.Get(folder.MadeBy(call(5, "")))(t)
 	assert.Empty(t, none)
 	assert.Equal(t, time.UnixMilli(0x0199f3c25d1e), madeAt("0199f3c2-5d1e-7aa0-b3a5-6f0d9c1e2b47"))
 }
@@ -157,8 +149,7 @@ func TestMadeBy(t *testing.T) {
 // not fill the disk.
 func TestRoomIsMadeAsCallsEnd(t *testing.T) {
 	folder := In(t.TempDir())
-	keeper, err := folder.Open()
-	require.NoError(t, err)
+	keeper := noerr.Get(folder.Open())(t)
 	for n := range MaxRecords + 3*pruned {
 		require.NoError(t, keeper.Keep(entry(n)))
 		if n%pruned == pruned-1 {
@@ -191,8 +182,7 @@ func TestAttackRecordsOfOthers(t *testing.T) {
 			}
 			t.Run(fmt.Sprintf("%s, restarted: %t", name, restarted), func(t *testing.T) {
 				folder := In(t.TempDir())
-				keeper, err := folder.Open()
-				require.NoError(t, err)
+				keeper := noerr.Get(folder.Open())(t)
 				say := func(n int, e Entry, tenant string) {
 					e.Record.CallID, e.Tenant = id(n), tenant
 					require.NoError(t, keeper.Keep(e))
@@ -203,8 +193,7 @@ func TestAttackRecordsOfOthers(t *testing.T) {
 				say(20, entry(20), "attacker")
 				if restarted {
 					require.NoError(t, keeper.Close())
-					keeper, err = folder.Open()
-					require.NoError(t, err)
+					keeper = noerr.Get(folder.Open())(t)
 				}
 				for n := range flood.times {
 					say(100+n, flood.Entry, "attacker")
@@ -213,8 +202,7 @@ func TestAttackRecordsOfOthers(t *testing.T) {
 				require.NoError(t, keeper.Close())
 				held := list(t, folder, 2*MaxRecords)
 				assert.LessOrEqual(t, len(held), MaxRecords)
-				theirs, _, err := folder.Of("victim", MaxRecords, nil)
-				require.NoError(t, err)
+				theirs, _ := noerr.Get2(folder.Of("victim", MaxRecords, nil))(t)
 				assert.Equal(t, 21, len(theirs))
 				assert.NotContains(t, held, id(20), "the oldest of who has more goes")
 				assert.Contains(t, held, id(100+flood.times-1), "and the newest stays")
@@ -232,25 +220,21 @@ func TestNobodyElseReachesRecords(t *testing.T) {
 	for path, mode := range map[string]fs.FileMode{
 		filepath.Dir(string(folder)): 0o700, string(folder): 0o700, filepath.Join(string(folder), id(1)+".json"): 0o600,
 	} {
-		info, err := os.Stat(path)
-		require.NoError(t, err)
+		info := noerr.Get(os.Stat(path))(t)
 		assert.Equal(t, mode, info.Mode().Perm(), path)
 	}
 	for _, mode := range []fs.FileMode{0o750, 0o701, 0o777} {
 		require.NoError(t, os.Chmod(string(folder), mode))
 		assert.ErrorContains(t, keep(folder, entry(2)), "must be accessible only to this user", mode)
-		_, err := folder.Find(id(1))
-		assert.ErrorContains(t, err, "must be accessible only to this user", mode)
+		assert.ErrorContains(t, noerr.Error(folder.Find(id(1))), "must be accessible only to this user", mode)
 	}
 	require.NoError(t, os.Chmod(string(folder), 0o700))
-	_, err := folder.Find(id(1))
-	assert.NoError(t, err)
+	assert.NoError(t, noerr.Error(folder.Find(id(1))))
 }
 
 func TestFindFails(t *testing.T) {
 	folder := In(t.TempDir())
-	_, err := folder.Find(id(1))
-	assert.ErrorIs(t, err, ErrNotFound, "there is no folder yet")
+	assert.ErrorIs(t, noerr.Error(folder.Find(id(1))), ErrNotFound, "there is no folder yet")
 	twin := entry(1)
 	twin.Record.CallID = id(1)[:35] + "8"
 	require.NoError(t, keep(folder, entry(1), twin))
@@ -260,27 +244,23 @@ func TestFindFails(t *testing.T) {
 		"": ErrID, id(1)[:7]: ErrID, "../../etc/passwd": ErrID, "0000000x": ErrID, "00000000.": ErrID,
 		id(1) + "0": ErrID, "00000001_5d1e": ErrID, strings.Repeat("0", 36): ErrID,
 	} {
-		_, err := folder.Find(text)
-		assert.ErrorIs(t, err, want, "%q", text)
+		assert.ErrorIs(t, noerr.Error(folder.Find(text)), want, "%q", text)
 	}
-	_, err = folder.Find(id(1)[:8])
-	assert.ErrorContains(t, err, id(1), "the message lists the matching ids")
+	assert.ErrorContains(t, noerr.Error(folder.Find(id(1)[:8])), id(1), "the message lists the matching ids")
 }
 
 func TestFilesThatAreNoRecords(t *testing.T) {
 	folder := In(t.TempDir())
 	require.NoError(t, keep(folder, entry(1)))
 	in := func(name string) string { return filepath.Join(string(folder), name) }
-	other, err := os.ReadFile(in(id(1) + ".json"))
-	require.NoError(t, err)
+	other := noerr.Get(os.ReadFile(in(id(1) + ".json")))(t)
 	require.NoError(t, os.WriteFile(in(id(2)+".json"), []byte(`{"record":`), 0o600))
 	require.NoError(t, os.WriteFile(in(id(3)+".json"), nil, 0o600))
 	require.NoError(t, os.WriteFile(in(id(4)+".json"), other, 0o600))
 	require.NoError(t, os.Mkdir(in(id(5)+".json"), 0o700))
 	require.NoError(t, os.Symlink(in(id(1)+".json"), in(id(6)+".json")))
 	for n := 2; n <= 6; n++ {
-		_, err := folder.Find(id(n))
-		assert.ErrorIs(t, err, ErrDamaged, n)
+		assert.ErrorIs(t, noerr.Error(folder.Find(id(n))), ErrDamaged, n)
 	}
 	require.NoError(t, os.WriteFile(in("notes.json"), nil, 0o600))
 	assert.Len(t, list(t, folder, 9), 6, "only names that are ids count")
@@ -292,8 +272,7 @@ func TestWhatCannotBeKept(t *testing.T) {
 		bad := entry(1)
 		bad.Record.CallID = wrong
 		assert.ErrorIs(t, keep(folder, bad, entry(7)), ErrID, "%q", wrong)
-		_, err := folder.Find(id(7))
-		require.NoError(t, err, "the others are kept")
+		require.NoError(t, noerr.Error(folder.Find(id(7))), "the others are kept")
 		require.NoError(t, os.Remove(filepath.Join(string(folder), id(7)+".json")))
 	}
 	large := entry(1)
@@ -335,16 +314,14 @@ func TestManyAtOnce(t *testing.T) {
 // another process has left many records.
 func TestAttackPrunesInTheWay(t *testing.T) {
 	dir := In(t.TempDir())
-	keeper, err := dir.Open()
-	require.NoError(t, err)
+	keeper := noerr.Get(dir.Open())(t)
 	of := func(n int) Entry {
 		e := entry(n)
 		e.Tenant = "acme"
 		return e
 	}
 	for n := range 2500 {
-		content, err := json.Marshal(map[string]any{"tenant": "other", "record": entry(n).Record})
-		require.NoError(t, err)
+		content := noerr.Get(json.Marshal(map[string]any{"tenant": "other", "record": entry(n).Record}))(t)
 		require.NoError(t, os.WriteFile(filepath.Join(string(dir), id(n)+".json"), content, 0o600))
 	}
 	const writers = 6
@@ -374,8 +351,7 @@ func TestAttackPrunesInTheWay(t *testing.T) {
 	assert.LessOrEqual(t, long, writers/2, "calls that waited more than %s", longest/2)
 	require.NoError(t, keeper.Close())
 	assert.Len(t, list(t, dir, 10_000), MaxRecords)
-	found, _, err := dir.Of("acme", 1000, nil)
-	require.NoError(t, err)
+	found, _ := noerr.Get2(dir.Of("acme", 1000, nil))(t)
 	assert.Len(t, found, writers*pruned/2, "the tenant with fewer records keeps all")
 }
 

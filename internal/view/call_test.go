@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/internal/records"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -139,8 +140,7 @@ func TestRoundTime(t *testing.T) {
 
 func TestShortPath(t *testing.T) {
 	t.Chdir(t.TempDir())
-	here, err := filepath.Abs(".")
-	require.NoError(t, err)
+	here := noerr.Get(filepath.Abs("."))(t)
 	assert.Equal(t, "tool.yaml", shortPath(filepath.Join(here, "tool.yaml")))
 	outside := filepath.Join(filepath.Dir(here), "tool.yaml")
 	assert.Equal(t, outside, shortPath(outside))

@@ -29,23 +29,15 @@ var (
 	ErrUnknown  = errors.New("no such token")
 	ErrExpired  = errors.New("the token has expired")
 	ErrRevoked  = errors.New("the token was revoked")
-	ErrRequired = errors.New("a token is required")
-	ErrInvalid  = errors.New("invalid token")
 	ErrDamaged  = errors.New("the token's file is damaged")
-	// ErrUnchecked means that a token could not be read for too long.
-	ErrUnchecked = errors.New("the token cannot be checked")
-	ErrTooMany   = errors.New("there are too many tokens")
-	errNotToken  = errors.New("it does not have the form of a token")
+	errNotToken = errors.New("it does not have the form of a token")
 )
 
-// Error lists the problems of a token that cannot be created. It wraps [ErrInvalid].
+// Error lists the problems of a token that cannot be created.
 type Error struct{ Problems []string }
 
 // Error returns the problems in one line.
-func (e *Error) Error() string { return ErrInvalid.Error() + ": " + strings.Join(e.Problems, "; ") }
-
-// Unwrap returns [ErrInvalid].
-func (e *Error) Unwrap() error { return ErrInvalid }
+func (e *Error) Error() string { return "invalid token: " + strings.Join(e.Problems, "; ") }
 
 // Token is what is stored of a token: whom it stands for, not the text that a caller shows.
 type Token struct {
@@ -124,8 +116,7 @@ func In(path string) *Tokens {
 func (t *Tokens) Dir() string { return t.path }
 
 // Create stores a token and returns its text, which is not kept and cannot be had again. Its ID and
-// times but Expires are set here. Nothing was stored if the error is an [*Error] or wraps
-// [ErrTooMany].
+// times but Expires are set here. Nothing was stored if the error is an [*Error].
 func (t *Tokens) Create(token Token) (text string, created Token, err error) {
 	now := t.now().UTC().Truncate(time.Second)
 	if err := token.check(now); err != nil {
@@ -146,7 +137,7 @@ func (t *Tokens) Create(token Token) (text string, created Token, err error) {
 		return "", Token{}, err
 	}
 	if len(ids) >= maxTokens {
-		return "", Token{}, fmt.Errorf("%w: %d", ErrTooMany, len(ids))
+		return "", Token{}, fmt.Errorf("there are too many tokens: %d", len(ids))
 	}
 	if err := write(root, stored{schema, digestOf(secret), token}); err != nil {
 		return "", Token{}, err

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/agents"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/server/auth"
 	"github.com/caisson-run/caisson/server/mcp"
 	"github.com/caisson-run/caisson/tool"
@@ -99,8 +100,7 @@ func TestAttackToolTakenFromAnAgent(t *testing.T) {
 				if taken {
 					assert.Contains(t, text(t, result, 0), "wipe is not among the tools that this agent may call")
 				}
-				list, err := c.ListTools(t.Context(), nil)
-				require.NoError(t, err)
+				list := noerr.Get(c.ListTools(t.Context(), nil))(t)
 				require.Len(t, list.Tools, 1)
 				assert.Equal(t, taken, list.Tools[0].Name == "ask_user")
 			})
@@ -183,13 +183,11 @@ func TestAttackAnswersToOtherQuestions(t *testing.T) {
 		assertCode(t, jsonrpc.CodeInvalidParams, err)
 		assert.Zero(t, ran.Load(), name)
 	}
-	again, err := try(mine, "wipe", "a", asked.RequestState, sdk.InputResponseMap{})
-	require.NoError(t, err)
+	again := noerr.Get(try(mine, "wipe", "a", asked.RequestState, sdk.InputResponseMap{}))(t)
 	require.True(t, again.NeedsInput(), "an answer is missing")
 
 	less := connectWeb("", &auth.Caller{ID: "1", Tenant: "acme", Scopes: []auth.Scope{auth.Call}})(t, w, byHand())
-	unasked, err := try(less, "wipe", "a", asked.RequestState, yes(asked))
-	require.NoError(t, err)
+	unasked := noerr.Get(try(less, "wipe", "a", asked.RequestState, yes(asked)))(t)
 	assert.Contains(t, text(t, unasked, 0), `the scope "approve"`, "the token has lost the scope since")
 	assert.Zero(t, ran.Load())
 
@@ -233,8 +231,7 @@ func TestManyQuestions(t *testing.T) {
 	}
 	_, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "wipe", RequestState: first.RequestState, InputResponses: yes(first)})
 	assertCode(t, jsonrpc.CodeInvalidParams, err)
-	result, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "wipe", RequestState: last.RequestState, InputResponses: yes(last)})
-	require.NoError(t, err)
+	result := noerr.Get(c.CallTool(t.Context(), &sdk.CallToolParams{Name: "wipe", RequestState: last.RequestState, InputResponses: yes(last)}))(t)
 	assert.Equal(t, "wiped", text(t, result, 0))
 	assert.EqualValues(t, 1, ran.Load())
 }

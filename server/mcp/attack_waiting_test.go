@@ -2,7 +2,6 @@ package mcp_test
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,7 +10,6 @@ import (
 	"net/http"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -19,34 +17,18 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/noerr"
+	"github.com/caisson-run/caisson/internal/tooltest"
 	"github.com/caisson-run/caisson/server/auth"
 	"github.com/caisson-run/caisson/server/mcp"
 	"github.com/caisson-run/caisson/tool"
 )
 
-// writtenLog is a log that a test reads.
-type writtenLog struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *writtenLog) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *writtenLog) lines() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return bytes.Count(l.text.Bytes(), []byte("\n"))
-}
-
 // TestAttackLogOfClientMistakes: no client fills the log. The SDK logs each mistake of a client as an error or a
 // warning: one request with a batch of 1,024 notifications writes 2,048 lines, and a token may make 200 such requests a
 // second.
 func TestAttackLogOfClientMistakes(t *testing.T) {
-	log := &writtenLog{}
+	log := &tooltest.Log{}
 	w := newWorld(t, mcp.Options{Logger: slog.New(slog.NewTextHandler(log, nil))})
 	mine := auth.Caller{ID: "1", Tenant: "acme", Scopes: everything}
 	batch := "[" + strings.TrimSuffix(strings.Repeat(`{"jsonrpc":"2.0","method":"notifications/initialized"},`, 1024), ",") + "]"
@@ -64,8 +46,8 @@ func TestAttackLogOfClientMistakes(t *testing.T) {
 		post(t, w, mine, http.MethodPost, initializeBody, session)
 		post(t, w, mine, http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`, session)
 	}
-	assert.Never(t, func() bool { return log.lines() > 100 }, 2*time.Second, 50*time.Millisecond)
-	assert.Positive(t, log.lines(), "the first are logged")
+	assert.Never(t, func() bool { return strings.Count(log.String(), "\n") > 100 }, 2*time.Second, 50*time.Millisecond)
+	assert.Positive(t, strings.Count(log.String(), "\n"), "the first are logged")
 }
 
 // TestAttackWrongAnswers: a client that is asked sends something else than an answer, or disconnects. It is as if its
@@ -85,7 +67,7 @@ func TestAttackWrongAnswers(t *testing.T) {
 				continue // others answer with a call of their own
 			}
 			t.Run(name+"/"+over.name, func(t *testing.T) {
-				log := &writtenLog{}
+				log := &tooltest.Log{}
 				wipe, ran := newWipe(t)
 				w := newWorld(t, mcp.Options{Logger: slog.New(slog.NewTextHandler(log, nil))}, wipe)
 				c := over.connect(t, w, &sdk.ClientOptions{ElicitationHandler: func(context.Context, *sdk.ElicitRequest) (*sdk.ElicitResult, error) { return answer() }})
@@ -96,7 +78,7 @@ func TestAttackWrongAnswers(t *testing.T) {
 					assert.Contains(t, text(t, result, 0), "the user d") // did not answer, or declined
 				}
 				assert.Zero(t, ran.Load())
-				assert.Zero(t, log.lines())
+				assert.Zero(t, strings.Count(log.String(), "\n"))
 			})
 		}
 	}
@@ -105,7 +87,7 @@ func TestAttackWrongAnswers(t *testing.T) {
 // TestAttackLogOfFailures: failures that a client brings about do not fill the log. The control is the first, which is
 // logged.
 func TestAttackLogOfFailures(t *testing.T) {
-	log := &writtenLog{}
+	log := &tooltest.Log{}
 	w := newWorld(t, mcp.Options{Logger: slog.New(slog.NewTextHandler(log, nil))})
 	require.NoError(t, w.sessions.Close(t.Context())) // so that each call fails
 	mine := auth.Caller{ID: "1", Tenant: "acme", Scopes: everything}
@@ -114,16 +96,16 @@ func TestAttackLogOfFailures(t *testing.T) {
 			map[string]string{"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "ask_user"})
 		require.Contains(t, answer, "internal error", status)
 		if i == 0 {
-			assert.Equal(t, 1, log.lines())
+			assert.Equal(t, 1, strings.Count(log.String(), "\n"))
 		}
 	}
-	assert.Less(t, log.lines(), 30)
+	assert.Less(t, strings.Count(log.String(), "\n"), 30)
 }
 
 // TestAttackAbandonedQuestions: the calls of a client that went away while its user was asked leave nothing behind.
 // Their goroutines and arguments, several times each, stayed until the session ended, for which DELETE waited for ever.
 func TestAttackAbandonedQuestions(t *testing.T) {
-	log := &writtenLog{}
+	log := &tooltest.Log{}
 	w := newWorld(t, mcp.Options{Logger: slog.New(slog.NewTextHandler(log, nil))})
 	mine := auth.Caller{ID: "1", Tenant: "acme", Scopes: everything}
 	status, _, header := post(t, w, mine, http.MethodPost, strings.Replace(initializeBody, `"capabilities":{}`, `"capabilities":{"elicitation":{"form":{}}}`, 1), nil)
@@ -131,23 +113,20 @@ func TestAttackAbandonedQuestions(t *testing.T) {
 	session := map[string]string{"Mcp-Session-Id": header.Get("Mcp-Session-Id"), "Mcp-Protocol-Version": "2025-11-25"}
 	status, answer, _ := post(t, w, mine, http.MethodPost, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, session)
 	require.Equal(t, http.StatusAccepted, status, answer)
-	token, err := json.Marshal(mine)
-	require.NoError(t, err)
+	token := noerr.Get(json.Marshal(mine))(t)
 	w.web.Client().CloseIdleConnections()
 	before := runtime.NumGoroutine()
 	for i := range 40 {
 		ctx, leave := context.WithCancel(t.Context())
 		question := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"ask_user","arguments":{"question":"Which one?"}}}`, i)
-		r, err := http.NewRequestWithContext(ctx, http.MethodPost, w.web.URL, strings.NewReader(question))
-		require.NoError(t, err)
+		r := noerr.Get(http.NewRequestWithContext(ctx, http.MethodPost, w.web.URL, strings.NewReader(question)))(t)
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Accept", "application/json, text/event-stream")
 		r.Header.Set("Authorization", string(token))
 		for name, value := range session {
 			r.Header.Set(name, value)
 		}
-		response, err := w.web.Client().Do(r)
-		require.NoError(t, err)
+		response := noerr.Get(w.web.Client().Do(r))(t)
 		lines, asked := bufio.NewScanner(response.Body), false
 		for !asked && lines.Scan() {
 			asked = strings.Contains(lines.Text(), "elicitation/create")
@@ -158,7 +137,7 @@ func TestAttackAbandonedQuestions(t *testing.T) {
 		require.Eventually(t, func() bool { return w.requests.Load() == 0 }, 10*time.Second, time.Millisecond)
 	}
 	assert.Eventually(t, func() bool { return runtime.NumGoroutine() < before+20 }, 10*time.Second, 10*time.Millisecond, "%d goroutines, and %d before", runtime.NumGoroutine(), before)
-	assert.Zero(t, log.lines(), "a client that disconnects is not a failure of the server")
+	assert.Zero(t, strings.Count(log.String(), "\n"), "a client that disconnects is not a failure of the server")
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

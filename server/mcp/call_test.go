@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/server/mcp"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -73,7 +74,7 @@ func TestResults(t *testing.T) {
 // TestArguments: the executor gets the text of the arguments, with all digits, and its rules hold.
 func TestArguments(t *testing.T) {
 	overAll(t, func(t *testing.T, connect func(testing.TB, *world, *sdk.ClientOptions) *sdk.ClientSession) {
-		echo := newFake(t, "echo", measured.without("result"), func(_ context.Context, invocation tool.Invocation) tool.Result {
+		echo := newFake(t, "echo", without(measured, "result"), func(_ context.Context, invocation tool.Invocation) tool.Result {
 			given, _ := invocation.Arguments.MarshalJSON()
 			return tool.Result{Success: true, Output: string(given)}
 		})
@@ -147,8 +148,7 @@ func TestCancel(t *testing.T) {
 		cancel()
 		receives(t, e.ended, "it was not cancelled")
 		require.ErrorIs(t, <-called, context.Canceled)
-		_, err := c.ListTools(t.Context(), nil)
-		require.NoError(t, err, "the connection is still good")
+		require.NoError(t, noerr.Error(c.ListTools(t.Context(), nil)), "the connection is still good")
 	})
 }
 
@@ -239,8 +239,7 @@ func TestProgress(t *testing.T) {
 		if c.InitializeResult().ProtocolVersion < "2026" {
 			require.NoError(t, c.SetLoggingLevel(t.Context(), &sdk.SetLoggingLevelParams{Level: "info"}))
 		}
-		result, err := c.CallTool(t.Context(), params)
-		require.NoError(t, err)
+		result := noerr.Get(c.CallTool(t.Context(), params))(t)
 		assert.Equal(t, "done", text(t, result, 0))
 		require.Eventually(t, func() bool {
 			mu.Lock()
@@ -275,15 +274,12 @@ func TestReadOn(t *testing.T) {
 		require.Less(t, len(shown), 2000)
 		require.Len(t, result.Content, 2)
 		next := result.Content[1].(*sdk.ResourceLink).URI
-		link, err := url.Parse(next)
-		require.NoError(t, err)
+		link := noerr.Get(url.Parse(next))(t)
 		var kept int
-		_, err = fmt.Sscanf(link.Query().Get("from"), "%d", &kept)
-		require.NoError(t, err)
+		noerr.Get(fmt.Sscanf(link.Query().Get("from"), "%d", &kept))(t)
 		read, pages := shown[:kept], 0
 		for next != "" {
-			page, err := c.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: next})
-			require.NoError(t, err)
+			page := noerr.Get(c.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: next}))(t)
 			require.Len(t, page.Contents, 1)
 			read += page.Contents[0].Text
 			assert.EqualValues(t, len(whole), page.Contents[0].Meta["caisson/total"])
@@ -293,8 +289,7 @@ func TestReadOn(t *testing.T) {
 		assert.Equal(t, whole, read)
 		assert.Equal(t, 2, pages)
 
-		templates, err := c.ListResourceTemplates(t.Context(), nil)
-		require.NoError(t, err)
+		templates := noerr.Get(c.ListResourceTemplates(t.Context(), nil))(t)
 		require.Len(t, templates.ResourceTemplates, 1)
 
 		first := result.Content[1].(*sdk.ResourceLink).URI
@@ -309,8 +304,7 @@ func TestReadOn(t *testing.T) {
 // results without. The text for the model is cut all the same.
 func TestLongData(t *testing.T) {
 	overAll(t, func(t *testing.T, connect func(testing.TB, *world, *sdk.ClientOptions) *sdk.ClientSession) {
-		data, err := json.Marshal(map[string]string{"value": strings.Repeat("x", 5000)})
-		require.NoError(t, err)
+		data := noerr.Get(json.Marshal(map[string]string{"value": strings.Repeat("x", 5000)}))(t)
 		result := tool.Result{Success: true, Output: strings.Repeat("y", 5000), Data: data}
 		w := newWorld(t, mcp.Options{}, newFake(t, "typed", fields{"result": fields{"type": "object"}}, says(result)), newFake(t, "free", nil, says(result)))
 		c := connect(t, w, nil)

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/server/auth"
 	"github.com/caisson-run/caisson/server/mcp"
 	"github.com/caisson-run/caisson/tool"
@@ -50,8 +51,7 @@ func raws() []raw {
 	me := auth.Caller{ID: "1", Tenant: "acme", Scopes: everything}
 	return []raw{
 		{"lines", func(t *testing.T, w *world, message string) (int, string) {
-			out, err := serve(t, w, hello+message+"\n"+`{"jsonrpc":"2.0","id":"last","method":"ping"}`+"\n")
-			require.NoError(t, err)
+			out := noerr.Get(serve(t, w, hello+message+"\n"+`{"jsonrpc":"2.0","id":"last","method":"ping"}`+"\n"))(t)
 			require.Contains(t, out, `"id":"last","result":{}`)
 			var answers []string
 			for line := range strings.Lines(out) {
@@ -187,8 +187,7 @@ func TestMessagesBeforeASession(t *testing.T) {
 	me := auth.Caller{ID: "1", Tenant: "acme", Scopes: everything}
 	const list = `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`
 	const want = `{"jsonrpc":"2.0","id":2,"error":{"code":-32600,"message":"there is no session yet; begin one with initialize"}}`
-	out, err := serve(t, w, list+"\n"+hello+strings.Replace(list, "2,", "3,", 1)+"\n"+strings.Replace(initializeBody, `"id":1`, `"id":4`, 1)+"\n")
-	require.NoError(t, err)
+	out := noerr.Get(serve(t, w, list+"\n"+hello+strings.Replace(list, "2,", "3,", 1)+"\n"+strings.Replace(initializeBody, `"id":1`, `"id":4`, 1)+"\n"))(t)
 	assert.Contains(t, out, want)
 	assert.Contains(t, out, `"id":3,"result"`, "the control")
 	assert.Contains(t, out, `"id":4,"error":{"code":-32600,"message":"the session has already begun"`)
@@ -239,8 +238,7 @@ func TestBodies(t *testing.T) {
 		status, answer, _ := post(t, w, me, http.MethodPost, initializeBody+strings.Repeat(" ", 1000-len(initializeBody)+more), nil)
 		assert.Equal(t, want, status, answer)
 	}
-	_, err := mcp.New(w.host, mcp.Options{Body: -1})
-	assert.ErrorContains(t, err, "negative")
+	assert.ErrorContains(t, noerr.Error(mcp.New(w.host, mcp.Options{Body: -1})), "negative")
 }
 
 // Params, results and errors with many small values take hundreds of bytes of memory for each once they are decoded.

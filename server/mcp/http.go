@@ -20,6 +20,7 @@ import (
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/server/auth"
 	"github.com/caisson-run/caisson/server/internal/memory"
+	"github.com/caisson-run/caisson/server/internal/standing"
 )
 
 // stateless is the first revision of the protocol without sessions.
@@ -167,7 +168,7 @@ func clientContext(request context.Context) (context.Context, func()) {
 			return
 		}
 		grace := toTell
-		if auth.IsEnd(context.Cause(request)) {
+		if standing.IsEnd(context.Cause(request)) {
 			grace = toTellRefused
 		}
 		late := time.NewTimer(grace)
@@ -265,7 +266,7 @@ func (w *web) check(extra *sdk.RequestExtra) error {
 	if !ok {
 		return nil // [web.by] finds no caller either
 	}
-	return auth.Check(r.ctx)
+	return standing.Check(r.ctx)
 }
 
 // keyOf identifies a caller.

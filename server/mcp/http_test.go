@@ -19,7 +19,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/server/auth"
+	"github.com/caisson-run/caisson/server/internal/standing"
 	"github.com/caisson-run/caisson/server/mcp"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -27,21 +29,17 @@ import (
 // post sends one message with headers, as a caller, and returns the answer.
 func post(t testing.TB, w *world, caller auth.Caller, method, body string, headers map[string]string) (status int, answer string, header http.Header) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, w.web.URL, strings.NewReader(body))
-	require.NoError(t, err)
+	r := noerr.Get(http.NewRequestWithContext(t.Context(), method, w.web.URL, strings.NewReader(body)))(t)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")
 	for name, value := range headers {
 		r.Header.Set(name, value)
 	}
-	token, err := json.Marshal(caller)
-	require.NoError(t, err)
+	token := noerr.Get(json.Marshal(caller))(t)
 	r.Header.Set("Authorization", string(token))
-	response, err := w.web.Client().Do(r)
-	require.NoError(t, err)
+	response := noerr.Get(w.web.Client().Do(r))(t)
 	defer func() { _ = response.Body.Close() }()
-	content, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
+	content := noerr.Get(io.ReadAll(response.Body))(t)
 	return response.StatusCode, string(content), response.Header
 }
 
@@ -189,8 +187,7 @@ func TestIdleSessions(t *testing.T) {
 	id := header.Get("Mcp-Session-Id")
 	_, answer, _ := post(t, w, me, http.MethodPost, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"hello"}}`, map[string]string{"Mcp-Session-Id": id})
 	require.Contains(t, answer, `"text":"hello"`)
-	before, done, err := w.sessions.Get(t.Context(), me, "mcp."+id)
-	require.NoError(t, err)
+	before, done := noerr.Get2(w.sessions.Get(t.Context(), me, "mcp."+id))(t)
 	done()
 	require.Eventually(t, func() bool {
 		time.Sleep(2 * idle)
@@ -198,8 +195,7 @@ func TestIdleSessions(t *testing.T) {
 		return status == http.StatusNotFound
 	}, 20*time.Second, time.Millisecond)
 	require.Eventually(t, func() bool {
-		after, done, err := w.sessions.Get(t.Context(), me, "mcp."+id)
-		require.NoError(t, err)
+		after, done := noerr.Get2(w.sessions.Get(t.Context(), me, "mcp."+id))(t)
 		done()
 		return before != after
 	}, 10*time.Second, time.Millisecond, "the executor's session has ended, too")
@@ -229,8 +225,7 @@ func TestContextComesFromTheToken(t *testing.T) {
 		assert.Equal(t, `{"project_id":"mine"}`, text(t, call(t, c, "where", nil), 0))
 		forged := call(t, c, "where", map[string]any{"Project_ID": "yours"})
 		assert.True(t, forged.IsError, text(t, forged, 0))
-		meta, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "where", Meta: sdk.Meta{"project_id": "yours", "context": map[string]any{"project_id": "yours"}}})
-		require.NoError(t, err)
+		meta := noerr.Get(c.CallTool(t.Context(), &sdk.CallToolParams{Name: "where", Meta: sdk.Meta{"project_id": "yours", "context": map[string]any{"project_id": "yours"}}}))(t)
 		assert.Equal(t, `{"project_id":"mine"}`, text(t, meta, 0))
 	}
 }
@@ -309,12 +304,9 @@ func TestDrainIsOver(t *testing.T) {
 func TestNobodyCachesAnswers(t *testing.T) {
 	w := newWorld(t, mcp.Options{}, newFake(t, "long", nil, says(tool.Result{Success: true, Output: strings.Repeat("hello ", 1000)})))
 	c := connectWeb("", nil)(t, w, nil)
-	list, err := c.ListTools(t.Context(), nil)
-	require.NoError(t, err)
-	page, err := c.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: call(t, c, "long", nil).Content[1].(*sdk.ResourceLink).URI})
-	require.NoError(t, err)
-	templates, err := c.ListResourceTemplates(t.Context(), nil)
-	require.NoError(t, err)
+	list := noerr.Get(c.ListTools(t.Context(), nil))(t)
+	page := noerr.Get(c.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: call(t, c, "long", nil).Content[1].(*sdk.ResourceLink).URI}))(t)
+	templates := noerr.Get(c.ListResourceTemplates(t.Context(), nil))(t)
 	for _, answer := range []sdk.CacheableResult{list, page, templates} {
 		assert.Equal(t, "private", answer.GetCacheScope(), "%T", answer)
 		assert.Zero(t, answer.GetTTLMs())
@@ -331,7 +323,7 @@ func TestAttackRevokedBeforeTheEffect(t *testing.T) {
 	}))
 	var revoked atomic.Bool
 	gate := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		w.server.ServeHTTP(rw, r.WithContext(auth.WithCheck(r.Context(), w.caller, func() error {
+		w.server.ServeHTTP(rw, r.WithContext(standing.With(r.Context(), w.caller, func() error {
 			if revoked.Load() {
 				return auth.ErrRevoked
 			}
@@ -340,20 +332,17 @@ func TestAttackRevokedBeforeTheEffect(t *testing.T) {
 	}))
 	defer gate.Close()
 	ask := func(method, params string) string {
-		r, err := http.NewRequestWithContext(t.Context(), "POST", gate.URL, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{`+params+
-			`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"test","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`))
-		require.NoError(t, err)
+		r := noerr.Get(http.NewRequestWithContext(t.Context(), "POST", gate.URL, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{`+params+
+			`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"test","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`)))(t)
 		for name, value := range map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": method} {
 			r.Header.Set(name, value)
 		}
 		if method == "tools/call" {
 			r.Header.Set("Mcp-Name", "effect")
 		}
-		response, err := http.DefaultClient.Do(r)
-		require.NoError(t, err)
+		response := noerr.Get(http.DefaultClient.Do(r))(t)
 		defer response.Body.Close()
-		text, err := io.ReadAll(response.Body)
-		require.NoError(t, err)
+		text := noerr.Get(io.ReadAll(response.Body))(t)
 		return string(text)
 	}
 	requests := map[string]string{"tools/call": `"name":"effect","arguments":{},`, "tools/list": ""}
@@ -416,30 +405,24 @@ func TestAttackSessionsWhileBodiesArrive(t *testing.T) {
 	}{{"guarded", 3, 3}, {"control: the caller may have more", 100, 20}} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld(t, mcp.Options{Most: test.most})
-			token, err := json.Marshal(auth.Caller{ID: "1", Tenant: "acme", Scopes: everything})
-			require.NoError(t, err)
+			token := noerr.Get(json.Marshal(auth.Caller{ID: "1", Tenant: "acme", Scopes: everything}))(t)
 			connections := make([]net.Conn, 20)
 			for i := range connections {
-				c, err := net.Dial("tcp", w.web.Listener.Addr().String())
-				require.NoError(t, err)
+				c := noerr.Get(net.Dial("tcp", w.web.Listener.Addr().String()))(t)
 				defer c.Close()
 				connections[i] = c
-				_, err = fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: localhost\r\nAuthorization: %s\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: %d\r\n\r\n%s",
-					token, len(initializeBody), initializeBody[:1])
-				require.NoError(t, err)
+				noerr.Get(fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: localhost\r\nAuthorization: %s\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: %d\r\n\r\n%s",
+					token, len(initializeBody), initializeBody[:1]))(t)
 			}
 			require.Eventually(t, func() bool { return int(w.requests.Load()) == len(connections) }, 30*time.Second, time.Millisecond)
 			time.Sleep(50 * time.Millisecond) // until each waits for its body; if it does not, the attack is weaker
 			begun := 0
 			for _, c := range connections {
-				_, err := io.WriteString(c, initializeBody[1:])
-				require.NoError(t, err)
+				noerr.Get(io.WriteString(c, initializeBody[1:]))(t)
 			}
 			for _, c := range connections {
-				response, err := http.ReadResponse(bufio.NewReader(c), nil)
-				require.NoError(t, err)
-				text, err := io.ReadAll(response.Body)
-				require.NoError(t, err)
+				response := noerr.Get(http.ReadResponse(bufio.NewReader(c), nil))(t)
+				text := noerr.Get(io.ReadAll(response.Body))(t)
 				require.NoError(t, response.Body.Close())
 				if strings.Contains(string(text), "serverInfo") {
 					begun++
@@ -456,16 +439,12 @@ func TestAttackSessionsWhileBodiesArrive(t *testing.T) {
 // the same machine.
 func TestNamesOfTheServer(t *testing.T) {
 	w := newWorld(t, mcp.Options{})
-	token, err := json.Marshal(auth.Caller{ID: "1", Tenant: "acme", Scopes: everything})
-	require.NoError(t, err)
-	c, err := net.Dial("tcp", w.web.Listener.Addr().String())
-	require.NoError(t, err)
+	token := noerr.Get(json.Marshal(auth.Caller{ID: "1", Tenant: "acme", Scopes: everything}))(t)
+	c := noerr.Get(net.Dial("tcp", w.web.Listener.Addr().String()))(t)
 	defer c.Close()
-	_, err = fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: tools.example.com\r\nAuthorization: %s\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: %d\r\n\r\n%s",
-		token, len(initializeBody), initializeBody)
-	require.NoError(t, err)
-	response, err := http.ReadResponse(bufio.NewReader(c), nil)
-	require.NoError(t, err)
+	noerr.Get(fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: tools.example.com\r\nAuthorization: %s\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: %d\r\n\r\n%s",
+		token, len(initializeBody), initializeBody))(t)
+	response := noerr.Get(http.ReadResponse(bufio.NewReader(c), nil))(t)
 	defer response.Body.Close()
 	assert.Equal(t, http.StatusOK, response.StatusCode)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/server/auth"
 	"github.com/caisson-run/caisson/server/mcp"
 	"github.com/caisson-run/caisson/tool"
@@ -31,12 +32,11 @@ func (*sink) Close() error { return nil }
 // serve serves lines and returns what was written.
 func serve(t testing.TB, w *world, lines string) (string, error) {
 	t.Helper()
-	session, err := w.host.NewSession(executor.SessionOptions{})
-	require.NoError(t, err)
+	session := noerr.Get(w.host.NewSession(executor.SessionOptions{}))(t)
 	var out sink
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	err = w.server.ServeLines(ctx, session, nil, io.NopCloser(strings.NewReader(lines)), &out)
+	err := w.server.ServeLines(ctx, session, nil, io.NopCloser(strings.NewReader(lines)), &out)
 	require.NoError(t, ctx.Err(), "it must end with its input")
 	return out.String(), err
 }
@@ -49,29 +49,25 @@ const listen = `{"jsonrpc":"2.0","id":3,"method":"subscriptions/listen","params"
 func TestLinesAtTheEnd(t *testing.T) {
 	w := newWorld(t, mcp.Options{})
 	began := time.Now()
-	out, err := serve(t, w, hello+`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`+"\n"+listen+"\n")
-	require.NoError(t, err)
+	out := noerr.Get(serve(t, w, hello+`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`+"\n"+listen+"\n"))(t)
 	assert.Less(t, time.Since(began), 2*time.Second, "nobody waits for the end of a subscription")
 	assert.Contains(t, out, `"id":2,"result"`)
 	for _, broken := range []string{"hello", `{"jsonrpc":`, `{"jsonrpc":"2.0","id":` + strings.Repeat("[", 5<<20), `{"jsonrpc":"2.0","id":2,"method":"ping"} x`} {
-		_, err := serve(t, w, hello+broken)
-		require.ErrorContains(t, err, "the client's messages cannot be read: ")
+		require.ErrorContains(t, noerr.Error(serve(t, w, hello+broken)), "the client's messages cannot be read: ")
 	}
 }
 
 // TestSilentReader: a client that does not read what it is sent cannot keep the server from ending.
 func TestSilentReader(t *testing.T) {
 	w := newWorld(t, mcp.Options{})
-	session, err := w.host.NewSession(executor.SessionOptions{})
-	require.NoError(t, err)
+	session := noerr.Get(w.host.NewSession(executor.SessionOptions{}))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	in, sent := io.Pipe()
 	read, out := io.Pipe()
 	served := make(chan error, 1)
 	go func() { served <- w.server.ServeLines(ctx, session, nil, in, out) }()
-	_, err = io.WriteString(sent, hello)
-	require.NoError(t, err)
-	_, err = read.Read(make([]byte, 1)) // the rest of the answer is being written
+	noerr.Get(io.WriteString(sent, hello))(t)
+	_, err := read.Read(make([]byte, 1)) // the rest of the answer is being written
 	require.NoError(t, err)
 	cancel()
 	select {
@@ -93,8 +89,7 @@ type client struct {
 // openLines begins a session over lines.
 func openLines(t *testing.T, w *world) *client {
 	t.Helper()
-	session, err := w.host.NewSession(executor.SessionOptions{})
-	require.NoError(t, err)
+	session := noerr.Get(w.host.NewSession(executor.SessionOptions{}))(t)
 	in, sent := io.Pipe()
 	read, out := io.Pipe()
 	served := make(chan error, 1)
@@ -111,8 +106,7 @@ func openLines(t *testing.T, w *world) *client {
 }
 
 func (c *client) send(message string) {
-	_, err := io.WriteString(c.in, message+"\n")
-	assert.NoError(c.t, err)
+	assert.NoError(c.t, noerr.Error(io.WriteString(c.in, message+"\n")))
 }
 
 func (c *client) line() string {

@@ -37,15 +37,15 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/caisson-run/caisson"
-	"github.com/caisson-run/caisson/executor"
-	"github.com/caisson-run/caisson/server/auth"
 	"github.com/caisson-run/caisson/server/internal/sampling"
+	"github.com/caisson-run/caisson/server/internal/standing"
+	"github.com/caisson-run/caisson/server/sessions"
 )
 
 // Options configures [New]. The zero value is usable for [Server.ServeLines]. Negative numbers are errors.
 type Options struct {
 	// Sessions keeps the sessions of callers over HTTP. If nil, requests over HTTP are refused.
-	Sessions Sessions
+	Sessions *sessions.Sessions
 	// Version is the program's version, which clients are told.
 	Version string
 	// Page is how many tools one page of a list has; 0 means 1,000.
@@ -58,20 +58,6 @@ type Options struct {
 	Idle time.Duration
 	// Logger is told what goes wrong in the server. If nil, nothing is logged.
 	Logger *slog.Logger
-}
-
-// Sessions keeps the executor's sessions of callers.
-type Sessions interface {
-	// Get returns the caller's session with an id, which is made at its first use, and what to call when
-	// it is not in use any more.
-	Get(ctx context.Context, caller auth.Caller, id string) (session *executor.Session, done func(), err error)
-	// Find returns the caller's session with an id as Get does, and never makes one: the session is nil if there is
-	// none.
-	Find(ctx context.Context, caller auth.Caller, id string) (session *executor.Session, done func(), err error)
-	// End ends the caller's session with an id, and reports whether there was one.
-	End(ctx context.Context, caller auth.Caller, id string) bool
-	// Allowed returns the names of the tools that the caller may call; nil for all.
-	Allowed(caller auth.Caller) ([]string, error)
 }
 
 // Server serves a host's tools to clients. Get one from [New], and close it before the host. It is safe for
@@ -148,7 +134,7 @@ func (w warnings) WithGroup(name string) slog.Handler { return warnings{w.Handle
 func (s *Server) receive(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, request sdk.Request) (sdk.Result, error) {
 		if err := s.web.check(request.GetExtra()); err != nil {
-			if auth.IsRefusal(err) {
+			if standing.IsRefusal(err) {
 				return nil, refused("the token is unknown, has expired or was revoked")
 			}
 			return nil, s.failed(ctx, method, err)

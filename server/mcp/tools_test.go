@@ -18,6 +18,7 @@ import (
 	"github.com/caisson-run/caisson/agents"
 	"github.com/caisson-run/caisson/dialects"
 	dialect "github.com/caisson-run/caisson/dialects/mcp"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/server/auth"
 	"github.com/caisson-run/caisson/server/mcp"
 	"github.com/caisson-run/caisson/tool"
@@ -28,8 +29,7 @@ func names(t testing.TB, c *sdk.ClientSession) (names []string, pages int) {
 	t.Helper()
 	cursor := ""
 	for {
-		list, err := c.ListTools(t.Context(), &sdk.ListToolsParams{Cursor: cursor})
-		require.NoError(t, err)
+		list := noerr.Get(c.ListTools(t.Context(), &sdk.ListToolsParams{Cursor: cursor}))(t)
 		pages++
 		for _, offered := range list.Tools {
 			names = append(names, offered.Name)
@@ -51,12 +51,9 @@ var measured = fields{
 func TestDefinitionsAreTheDialects(t *testing.T) {
 	overAll(t, func(t *testing.T, connect func(testing.TB, *world, *sdk.ClientOptions) *sdk.ClientSession) {
 		w := newWorld(t, mcp.Options{}, newFake(t, "measure", measured, says(tool.Result{Success: true})), newFake(t, "wipe", fields{"behavior": fields{"destructive": true}}, nil))
-		want, _, err := dialect.New().Definitions(w.host.Definitions(), dialects.DefinitionOptions{})
-		require.NoError(t, err)
-		list, err := connect(t, w, nil).ListTools(t.Context(), nil)
-		require.NoError(t, err)
-		got, err := json.Marshal(list.Tools)
-		require.NoError(t, err)
+		want, _ := noerr.Get2(dialect.New().Definitions(w.host.Definitions(), dialects.DefinitionOptions{}))(t)
+		list := noerr.Get(connect(t, w, nil).ListTools(t.Context(), nil))(t)
+		got := noerr.Get(json.Marshal(list.Tools))(t)
 		// The SDK writes hints that are false, which is what their absence means.
 		var a, b []map[string]any
 		require.NoError(t, json.Unmarshal(want, &a))
@@ -89,14 +86,12 @@ func TestDefinitionsAreTheDialects(t *testing.T) {
 func TestAvailability(t *testing.T) {
 	overAll(t, func(t *testing.T, connect func(testing.TB, *world, *sdk.ClientOptions) *sdk.ClientSession) {
 		measure := newFake(t, "measure", measured, says(tool.Result{Success: true, Data: json.RawMessage(`{"value":1}`)}))
-		measure.lacks.Store("needs the setting RULER")
+		measure.Lack("needs the setting RULER")
 		c := connect(t, newWorld(t, mcp.Options{}, measure), nil)
 		for _, lacks := range []string{"needs the setting RULER", "", "needs the setting RULER"} {
-			measure.lacks.Store(lacks)
-			list, err := c.ListTools(t.Context(), nil)
-			require.NoError(t, err)
-			result, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "measure", Arguments: fields{"z": 1}})
-			require.NoError(t, err)
+			measure.Lack(lacks)
+			list := noerr.Get(c.ListTools(t.Context(), nil))(t)
+			result := noerr.Get(c.CallTool(t.Context(), &sdk.CallToolParams{Name: "measure", Arguments: fields{"z": 1}}))(t)
 			if lacks != "" {
 				assert.Len(t, list.Tools, 1)
 				assert.Equal(t, "denied: the tool is unavailable: "+lacks, result.Content[0].(*sdk.TextContent).Text)
@@ -227,7 +222,7 @@ func TestAgentsTools(t *testing.T) {
 func TestManyTools(t *testing.T) {
 	var many []*fake
 	for i := range 300 {
-		many = append(many, newFake(t, fmt.Sprintf("tool_%c%c%c", 'a'+i/100, 'a'+i/10%10, 'a'+i%10), measured.without("aliases"), nil))
+		many = append(many, newFake(t, fmt.Sprintf("tool_%c%c%c", 'a'+i/100, 'a'+i/10%10, 'a'+i%10), without(measured, "aliases"), nil))
 	}
 	w := newWorld(t, mcp.Options{}, many...)
 	got, pages := names(t, connectLines("")(t, w, nil))
@@ -236,7 +231,7 @@ func TestManyTools(t *testing.T) {
 	assert.True(t, slices.IsSortedFunc(got, strings.Compare))
 }
 
-func (f fields) without(name string) fields {
+func without(f fields, name string) fields {
 	rest := fields{}
 	for key, value := range f {
 		if key != name {

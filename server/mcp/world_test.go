@@ -21,8 +21,8 @@ import (
 	"github.com/caisson-run/caisson"
 	"github.com/caisson-run/caisson/agents"
 	"github.com/caisson-run/caisson/executor"
-	"github.com/caisson-run/caisson/manifests"
-	"github.com/caisson-run/caisson/registry"
+	"github.com/caisson-run/caisson/internal/noerr"
+	"github.com/caisson-run/caisson/internal/tooltest"
 	"github.com/caisson-run/caisson/server/auth"
 	"github.com/caisson-run/caisson/server/mcp"
 	"github.com/caisson-run/caisson/server/sessions"
@@ -31,39 +31,18 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fields are the keys of a manifest that tests set.
-type fields map[string]any
-
-// fake is a tool of a test.
-type fake struct {
-	manifest *manifests.Manifest
-	run      func(ctx context.Context, invocation tool.Invocation) tool.Result
-	lacks    atomic.Value // why it is unavailable, if it is
-}
-
-func (f *fake) Unavailable() string {
-	reason, _ := f.lacks.Load().(string)
-	return reason
-}
-
-func (f *fake) Manifest() *manifests.Manifest { return f.manifest }
-
-func (f *fake) Invoke(ctx context.Context, invocation tool.Invocation) (tool.Outcome, error) {
-	return tool.Outcome{Result: f.run(ctx, invocation)}, nil
-}
+type (
+	fields = tooltest.Fields
+	fake   = tooltest.Tool
+)
 
 func newFake(t testing.TB, name string, more fields, run func(ctx context.Context, invocation tool.Invocation) tool.Result) *fake {
 	t.Helper()
-	document := fields{
-		"schema": "caisson/v1", "name": name, "description": "Does " + name + ".", "version": "1.0.0",
-		"module": fields{"path": "tool.wasm"}, "parameters": fields{"type": "object"},
-	}
+	document := fields{"version": "1.0.0", "parameters": fields{"type": "object"}}
 	maps.Copy(document, more)
-	source, err := json.Marshal(document)
-	require.NoError(t, err)
-	m, err := manifests.Parse(name+".tool.json", source)
-	require.NoError(t, err)
-	return &fake{manifest: m, run: run}
+	return tooltest.New(t, name, document, func(ctx context.Context, invocation tool.Invocation) (tool.Outcome, error) {
+		return tool.Outcome{Result: run(ctx, invocation)}, nil
+	})
 }
 
 // says returns what a tool does that answers with a result.
@@ -90,20 +69,16 @@ var everything = auth.Scopes()
 func newWorld(t testing.TB, options mcp.Options, tools ...*fake) *world {
 	t.Helper()
 	w := &world{agents: agents.In(filepath.Join(t.TempDir(), "agents")), caller: auth.Caller{ID: "token", Tenant: "acme", Scopes: everything}}
-	var err error
-	w.host, err = caisson.Open(t.Context(), caisson.Options{
+	w.host = noerr.Get(caisson.Open(t.Context(), caisson.Options{
 		NoCache: true, Tools: []string{filepath.Join("..", "..", "wasm-tools", "client", "ask_user.tool.yaml")},
 		Executor: executor.Options{Output: executor.Output{PerCall: 1024}},
-	})
-	require.NoError(t, err)
+	}))(t)
 	for _, f := range tools {
 		require.NoError(t, w.host.Registry().Register("", f))
 	}
-	w.sessions, err = sessions.New(w.host, sessions.Options{Agents: &w.agents})
-	require.NoError(t, err)
+	w.sessions = noerr.Get(sessions.New(w.host, sessions.Options{Agents: &w.agents}))(t)
 	options.Sessions = w.sessions
-	w.server, err = mcp.New(w.host, options)
-	require.NoError(t, err)
+	w.server = noerr.Get(mcp.New(w.host, options))(t)
 	w.web = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		w.requests.Add(1)
 		defer w.requests.Add(-1)
@@ -152,8 +127,7 @@ func connectLines(version string) func(testing.TB, *world, *sdk.ClientOptions) *
 func connectLinesOf(version, agent string) func(testing.TB, *world, *sdk.ClientOptions) *sdk.ClientSession {
 	return func(t testing.TB, w *world, options *sdk.ClientOptions) *sdk.ClientSession {
 		t.Helper()
-		session, err := w.host.NewSession(executor.SessionOptions{})
-		require.NoError(t, err)
+		session := noerr.Get(w.host.NewSession(executor.SessionOptions{}))(t)
 		var allowed func() ([]string, error)
 		if agent != "" {
 			allowed = func() ([]string, error) {
@@ -167,8 +141,7 @@ func connectLinesOf(version, agent string) func(testing.TB, *world, *sdk.ClientO
 		go func() {
 			served <- w.server.ServeLines(context.WithoutCancel(t.Context()), session, allowed, toServer, fromServer)
 		}()
-		connection, err := newClient(options).Connect(t.Context(), &sdk.IOTransport{Reader: toClient, Writer: fromClient}, &sdk.ClientSessionOptions{ProtocolVersion: version})
-		require.NoError(t, err)
+		connection := noerr.Get(newClient(options).Connect(t.Context(), &sdk.IOTransport{Reader: toClient, Writer: fromClient}, &sdk.ClientSessionOptions{ProtocolVersion: version}))(t)
 		t.Cleanup(func() {
 			_ = connection.Close()
 			assert.NoError(t, <-served)
@@ -184,8 +157,7 @@ func connectWeb(version string, caller *auth.Caller) func(testing.TB, *world, *s
 		transport := http.DefaultTransport.(*http.Transport).Clone()
 		client := &http.Client{Transport: as{transport, caller}}
 		t.Cleanup(transport.CloseIdleConnections)
-		connection, err := newClient(options).Connect(t.Context(), &sdk.StreamableClientTransport{Endpoint: w.web.URL, HTTPClient: client}, &sdk.ClientSessionOptions{ProtocolVersion: version})
-		require.NoError(t, err)
+		connection := noerr.Get(newClient(options).Connect(t.Context(), &sdk.StreamableClientTransport{Endpoint: w.web.URL, HTTPClient: client}, &sdk.ClientSessionOptions{ProtocolVersion: version}))(t)
 		t.Cleanup(func() { _ = connection.Close() })
 		return connection
 	}
@@ -223,8 +195,7 @@ func overAll(t *testing.T, test func(t *testing.T, connect func(testing.TB, *wor
 // call calls a tool and returns its result.
 func call(t testing.TB, c *sdk.ClientSession, name string, arguments any) *sdk.CallToolResult {
 	t.Helper()
-	result, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: name, Arguments: arguments})
-	require.NoError(t, err)
+	result := noerr.Get(c.CallTool(t.Context(), &sdk.CallToolParams{Name: name, Arguments: arguments}))(t)
 	return result
 }
 
@@ -236,5 +207,3 @@ func text(t testing.TB, result *sdk.CallToolResult, part int) string {
 	require.True(t, ok, "it is a %T", result.Content[part])
 	return content.Text
 }
-
-var _ registry.Tool = (*fake)(nil)

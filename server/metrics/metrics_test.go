@@ -14,44 +14,38 @@ import (
 	"github.com/caisson-run/caisson"
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/internal/guests"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
 // TestCallsAreCounted: calls of real tools are in what Prometheus reads, by what became of them, and names that a model
 // made up or a caller brought are not.
 func TestCallsAreCounted(t *testing.T) {
-	root, err := guests.Compile(t.Context(), "wasm-tools/calculator", "wasm-tools/files")
-	require.NoError(t, err)
+	root := noerr.Get(guests.Compile(t.Context(), "wasm-tools/calculator", "wasm-tools/files"))(t)
 	m := New()
-	h, err := caisson.Open(t.Context(), caisson.Options{
+	h := noerr.Get(caisson.Open(t.Context(), caisson.Options{
 		Tools: []string{filepath.Join(root, "wasm-tools", "calculator"), filepath.Join(root, "wasm-tools", "files")}, Executor: executor.Options{Recorder: m},
-	})
-	require.NoError(t, err)
+	}))(t)
 	defer func() { assert.NoError(t, h.Close(context.Background())) }()
 	m.Watch(h.Load)
 	call := func(name, arguments string) tool.Call {
 		return tool.Call{ID: "1", Function: tool.Function{Name: name, Arguments: arguments}}
 	}
-	session, err := h.NewSession(executor.SessionOptions{Tenant: "acme", Context: map[string]string{"project_id": "demo"}})
-	require.NoError(t, err)
+	session := noerr.Get(h.NewSession(executor.SessionOptions{Tenant: "acme", Context: map[string]string{"project_id": "demo"}}))(t)
 	for range 2 { // the second time, the calculator's answers are reused
-		_, err := h.Execute(t.Context(), executor.Batch{Session: session, Calls: []tool.Call{
+		noerr.Get(h.Execute(t.Context(), executor.Batch{Session: session, Calls: []tool.Call{
 			call("calculator", `{"expression":"6*7"}`), call("calculator", `{"expression":"6*"}`), call("made_up_by_a_model", "{}"), call("file_read", `{"path":"a"}`),
-		}})
-		require.NoError(t, err)
+		}}))(t)
 	}
-	paused, err := h.Execute(t.Context(), executor.Batch{Session: session, Calls: []tool.Call{call("brought_by_a_caller", "{}")}, Client: []tool.Definition{{Name: "brought_by_a_caller"}}})
-	require.NoError(t, err)
+	paused := noerr.Get(h.Execute(t.Context(), executor.Batch{Session: session, Calls: []tool.Call{call("brought_by_a_caller", "{}")}, Client: []tool.Definition{{Name: "brought_by_a_caller"}}}))(t)
 	require.Equal(t, executor.RequiresAction, paused.Status)
-	_, err = h.Resume(t.Context(), executor.Resumption{
+	noerr.Get(h.Resume(t.Context(), executor.Resumption{
 		State: *paused.State, Session: session, Client: []tool.Definition{{Name: "brought_by_a_caller"}},
 		Outputs: []tool.Answer{{CallID: paused.Pending[0].CallID, Result: tool.Result{Success: true, Output: "x"}}},
-	})
-	require.NoError(t, err)
+	}))(t)
 	w := httptest.NewRecorder()
 	m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
-	body, err := io.ReadAll(w.Result().Body)
-	require.NoError(t, err)
+	body := noerr.Get(io.ReadAll(w.Result().Body))(t)
 	text := string(body)
 	for _, line := range []string{
 		`caisson_calls_total{outcome="success",tool="calculator"} 2`, `caisson_calls_total{outcome="tool_failed",tool="calculator"} 2`,

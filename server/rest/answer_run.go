@@ -15,6 +15,7 @@ import (
 	"github.com/caisson-run/caisson/internal/jsontext"
 	"github.com/caisson-run/caisson/internal/jsontext/decode"
 	"github.com/caisson-run/caisson/server/auth"
+	"github.com/caisson-run/caisson/server/internal/standing"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -251,7 +252,7 @@ func (s *submission) size() int {
 func (r *run) submit(x *exchange, s *submission) (after int64, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := auth.Check(x.request.Context()); err != nil { // before anything is accepted
+	if err := standing.Check(x.request.Context()); err != nil { // before anything is accepted
 		return 0, err
 	}
 	r.expire(time.Now())

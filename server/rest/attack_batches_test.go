@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/native"
 	"github.com/caisson-run/caisson/registry"
@@ -41,9 +42,8 @@ func (chatty) Invoke(context.Context, tool.Invocation) (tool.Outcome, error) {
 func TestAttackLongLogs(t *testing.T) {
 	const calls, most = 40, 2 << 20
 	w := newWorld(t, rest.Options{})
-	quiet, err := native.New(native.About{Name: "chatty", Description: "Logs.", Behavior: manifests.Behavior{Cache: manifests.CacheOff}},
-		func(context.Context, struct{}) (string, error) { return "", nil })
-	require.NoError(t, err)
+	quiet := noerr.Get(native.New(native.About{Name: "chatty", Description: "Logs.", Behavior: manifests.Behavior{Cache: manifests.CacheOff}},
+		func(context.Context, struct{}) (string, error) { return "", nil }))(t)
 	require.NoError(t, w.host.Registry().Register("", chatty{quiet}))
 	w.doc = nil // reading the contract's own copies of bodies takes long
 	var list strings.Builder
@@ -90,8 +90,7 @@ func TestAttackRepeatedCallWithoutAnswer(t *testing.T) {
 			bound := memory.New(1<<20, 4<<20)
 			server := w.bounded(bound)
 			ask := func(ctx context.Context) (*http.Response, error) {
-				r, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL+test.path, strings.NewReader(test.body))
-				require.NoError(t, err)
+				r := noerr.Get(http.NewRequestWithContext(ctx, http.MethodPost, server.URL+test.path, strings.NewReader(test.body)))(t)
 				r.Header.Set("Authorization", "Bearer mallory")
 				r.Header.Set("Content-Type", "application/json")
 				r.Header.Set("Idempotency-Key", "k")
@@ -113,11 +112,9 @@ func TestAttackRepeatedCallWithoutAnswer(t *testing.T) {
 			time.Sleep(200 * time.Millisecond) // the server sees it, and has nothing to do
 			w.let <- struct{}{}                // for a call that is made again
 			release()
-			response, err := ask(t.Context())
-			require.NoError(t, err)
+			response := noerr.Get(ask(t.Context()))(t)
 			defer response.Body.Close()
-			text, err := io.ReadAll(response.Body)
-			require.NoError(t, err)
+			text := noerr.Get(io.ReadAll(response.Body))(t)
 			assert.Equal(t, http.StatusOK, response.StatusCode, "%s", text)
 			assert.Equal(t, "true", response.Header.Get("Idempotent-Replayed"))
 			assert.Contains(t, string(text), "waited")
@@ -189,8 +186,7 @@ func TestAttackFollowersOfForgottenRuns(t *testing.T) {
 				events := w.request("GET", "/v1/runs/"+run.ID+"/events", "mallory", nil)
 				last := strings.LastIndex(string(events.body), "\nid: ")
 				id := 0
-				_, err := fmt.Sscanf(string(events.body[last:]), "\nid: %d", &id)
-				require.NoError(t, err)
+				noerr.Get(fmt.Sscanf(string(events.body[last:]), "\nid: %d", &id))(t)
 				begins(t, w.unread(server, "/v1/runs/"+run.ID+"/events", "mallory", fmt.Sprint("Last-Event-ID: ", id-1)))
 			}
 			held := func() int64 { return liveHeap() - before }
@@ -211,15 +207,12 @@ func TestAttackBatchesWithoutRoom(t *testing.T) {
 	bound := memory.New(4<<20, 16<<20)
 	server := w.bounded(bound)
 	ask := func(path, body string) int {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+path, strings.NewReader(body))
-		require.NoError(t, err)
+		r := noerr.Get(http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+path, strings.NewReader(body)))(t)
 		r.Header.Set("Authorization", "Bearer mallory")
 		r.Header.Set("Content-Type", "application/json")
-		response, err := http.DefaultClient.Do(r)
-		require.NoError(t, err)
+		response := noerr.Get(http.DefaultClient.Do(r))(t)
 		defer response.Body.Close()
-		_, err = io.Copy(io.Discard, response.Body)
-		require.NoError(t, err)
+		noerr.Get(io.Copy(io.Discard, response.Body))(t)
 		return response.StatusCode
 	}
 	batch := `{"calls":[` + strings.Repeat(`{"name":"echo","arguments":{}},`, 499) + `{"name":"wait","arguments":{}}]}`

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/server/auth"
 	"github.com/caisson-run/caisson/server/internal/memory"
 	"github.com/caisson-run/caisson/server/rest"
@@ -45,13 +46,11 @@ func (w *world) bounded(bound *memory.Bound) *httptest.Server {
 
 // unread makes a request whose answer the client does not read, beyond the little that its system holds.
 func (w *world) unread(server *httptest.Server, path, as string, headers ...string) net.Conn {
-	c, err := net.Dial("tcp", server.Listener.Addr().String())
-	require.NoError(w.t, err)
+	c := noerr.Get(net.Dial("tcp", server.Listener.Addr().String()))(w.t)
 	w.t.Cleanup(func() { _ = c.Close() })
 	require.NoError(w.t, c.(*net.TCPConn).SetReadBuffer(4<<10))
 	lines := append([]string{"GET " + path + " HTTP/1.1", "Host: localhost", "Authorization: Bearer " + as}, headers...)
-	_, err = io.WriteString(c, strings.Join(lines, "\r\n")+"\r\n\r\n")
-	require.NoError(w.t, err)
+	noerr.Get(io.WriteString(c, strings.Join(lines, "\r\n")+"\r\n\r\n"))(w.t)
 	return c
 }
 
@@ -59,8 +58,7 @@ func (w *world) unread(server *httptest.Server, path, as string, headers ...stri
 func begins(t *testing.T, c net.Conn) {
 	t.Helper()
 	status := make([]byte, len("HTTP/1.1 200"))
-	_, err := io.ReadFull(c, status)
-	require.NoError(t, err)
+	noerr.Get(io.ReadFull(c, status))(t)
 	require.Equal(t, "HTTP/1.1 200", string(status))
 }
 
@@ -116,14 +114,11 @@ func TestAttackUnreadAnswers(t *testing.T) {
 				return
 			}
 			assert.Never(t, func() bool { return held() > test.held }, time.Second, 50*time.Millisecond, "%d MB", held()>>20)
-			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/v1/runs/"+other.ID, nil)
-			require.NoError(t, err)
+			r := noerr.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/v1/runs/"+other.ID, nil))(t)
 			r.Header.Set("Authorization", "Bearer ada")
-			response, err := http.DefaultClient.Do(r)
-			require.NoError(t, err)
+			response := noerr.Get(http.DefaultClient.Do(r))(t)
 			defer response.Body.Close()
-			_, err = io.Copy(io.Discard, response.Body)
-			require.NoError(t, err)
+			noerr.Get(io.Copy(io.Discard, response.Body))(t)
 			assert.Equal(t, http.StatusOK, response.StatusCode)
 		})
 	}
@@ -140,14 +135,11 @@ func TestAnswersWithoutRoom(t *testing.T) {
 	unread := bound.Open(callers["mallory"].Tenant)
 	require.NoError(t, memory.Reserve(memory.With(t.Context(), unread), 2<<20))
 	ask := func(method, path string) (status int, header http.Header) {
-		r, err := http.NewRequestWithContext(t.Context(), method, server.URL+path, nil)
-		require.NoError(t, err)
+		r := noerr.Get(http.NewRequestWithContext(t.Context(), method, server.URL+path, nil))(t)
 		r.Header.Set("Authorization", "Bearer mallory")
-		response, err := http.DefaultClient.Do(r)
-		require.NoError(t, err)
+		response := noerr.Get(http.DefaultClient.Do(r))(t)
 		defer response.Body.Close()
-		_, err = io.Copy(io.Discard, response.Body)
-		require.NoError(t, err)
+		noerr.Get(io.Copy(io.Discard, response.Body))(t)
 		return response.StatusCode, response.Header
 	}
 	cancelled := make(chan int, 1)
@@ -178,14 +170,11 @@ func TestAttackUnreadAnswersOfAToken(t *testing.T) {
 
 // statusOf asks a server for something, and returns the status.
 func (w *world) statusOf(server *httptest.Server, method, path, as string) int {
-	r, err := http.NewRequestWithContext(w.t.Context(), method, server.URL+path, nil)
-	require.NoError(w.t, err)
+	r := noerr.Get(http.NewRequestWithContext(w.t.Context(), method, server.URL+path, nil))(w.t)
 	r.Header.Set("Authorization", "Bearer "+as)
-	response, err := http.DefaultClient.Do(r)
-	require.NoError(w.t, err)
+	response := noerr.Get(http.DefaultClient.Do(r))(w.t)
 	defer response.Body.Close()
-	_, err = io.Copy(io.Discard, response.Body)
-	require.NoError(w.t, err)
+	noerr.Get(io.Copy(io.Discard, response.Body))(w.t)
 	return response.StatusCode
 }
 
@@ -218,8 +207,7 @@ func TestAttackRepeatedWithoutAnswer(t *testing.T) {
 	bound := memory.New(1<<20, 4<<20)
 	server := w.bounded(bound)
 	ask := func(ctx context.Context, key string) (status int, replayed, location string, err error) {
-		r, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL+"/v1/runs", strings.NewReader(`{"calls":[{"id":"c1","name":"wait","arguments":{}}]}`))
-		require.NoError(t, err)
+		r := noerr.Get(http.NewRequestWithContext(ctx, http.MethodPost, server.URL+"/v1/runs", strings.NewReader(`{"calls":[{"id":"c1","name":"wait","arguments":{}}]}`)))(t)
 		r.Header.Set("Authorization", "Bearer mallory")
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Idempotency-Key", key)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/internal/testsize"
 	"github.com/caisson-run/caisson/server/rest"
 )
@@ -56,8 +57,7 @@ func TestAttackSubmissionsInTheWay(t *testing.T) {
 	for range 10 {
 		time.Sleep(50 * time.Millisecond)
 		began := time.Now()
-		response, err := w.try(t.Context(), "GET", "/v1/runs/"+others.ID, "ada", nil)
-		require.NoError(t, err)
+		response := noerr.Get(w.try(t.Context(), "GET", "/v1/runs/"+others.ID, "ada", nil))(t)
 		_ = response.Body.Close()
 		slowest = max(slowest, time.Since(began))
 	}
@@ -76,8 +76,7 @@ func TestAttackLongRecords(t *testing.T) {
 		body := fmt.Sprintf(`{"name":"none%d","arguments":{"text":"%s"}}`, i, strings.Repeat("a", 8<<20))
 		response := w.open(t.Context(), "POST", "/v1/calls", "mallory", body)
 		require.Equal(t, 200, response.StatusCode)
-		_, err := io.Copy(io.Discard, response.Body)
-		require.NoError(t, err)
+		noerr.Get(io.Copy(io.Discard, response.Body))(t)
 		require.NoError(t, response.Body.Close())
 	}
 	var before, after runtime.MemStats
@@ -85,8 +84,7 @@ func TestAttackLongRecords(t *testing.T) {
 	began := time.Now()
 	response := w.open(t.Context(), "GET", "/v1/calls?limit=100", "mallory", nil)
 	defer response.Body.Close()
-	bytes, err := io.Copy(io.Discard, response.Body)
-	require.NoError(t, err)
+	bytes := noerr.Get(io.Copy(io.Discard, response.Body))(t)
 	require.Equal(t, 200, response.StatusCode)
 	runtime.ReadMemStats(&after)
 	t.Logf("%s, %d MB allocated, an answer of %d MB", time.Since(began), (after.TotalAlloc-before.TotalAlloc)>>20, bytes>>20)

@@ -23,6 +23,7 @@ import (
 
 	"github.com/caisson-run/caisson"
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/native"
 	"github.com/caisson-run/caisson/server/auth"
 	"github.com/caisson-run/caisson/server/rest"
@@ -47,8 +48,7 @@ type connection struct {
 }
 
 func dial(t testing.TB, server *httptest.Server, text string) *connection {
-	conn, err := net.Dial("tcp", server.Listener.Addr().String())
-	require.NoError(t, err)
+	conn := noerr.Get(net.Dial("tcp", server.Listener.Addr().String()))(t)
 	t.Cleanup(func() { _ = conn.Close() })
 	return &connection{conn, bufio.NewReader(conn), []byte(text)}
 }
@@ -89,10 +89,8 @@ const mostOverhead = 3
 // Rounds of the three alternate, and medians are compared.
 func BenchmarkCallOverHTTP(b *testing.B) {
 	host, caller := idleHost(b), callers["ada"]
-	kept, err := sessions.New(host, sessions.Options{})
-	require.NoError(b, err)
-	api, err := rest.New(host, rest.Options{Sessions: kept})
-	require.NoError(b, err)
+	kept := noerr.Get(sessions.New(host, sessions.Options{}))(b)
+	api := noerr.Get(rest.New(host, rest.Options{Sessions: kept}))(b)
 	b.Cleanup(func() {
 		require.NoError(b, api.Close(context.Background()))
 		require.NoError(b, kept.Close(context.Background()))
@@ -101,14 +99,11 @@ func BenchmarkCallOverHTTP(b *testing.B) {
 		api.ServeHTTP(w, r.WithContext(auth.With(r.Context(), caller)))
 	}))
 	b.Cleanup(server.Close)
-	session, err := host.NewSession(executor.SessionOptions{Tenant: caller.Tenant, Context: caller.Context, User: caller.User})
-	require.NoError(b, err)
+	session := noerr.Get(host.NewSession(executor.SessionOptions{Tenant: caller.Tenant, Context: caller.Context, User: caller.User}))(b)
 	batch := executor.Batch{Session: session, Calls: []tool.Call{{ID: "c1", Function: tool.Function{Name: "nop", Arguments: benchedArguments}}}}
-	report, err := host.Execute(b.Context(), batch)
-	require.NoError(b, err)
+	report := noerr.Get(host.Execute(b.Context(), batch))(b)
 	require.True(b, report.Records[0].Result.Success)
-	constant, err := report.Records[0].MarshalJSON()
-	require.NoError(b, err)
+	constant := noerr.Get(report.Records[0].MarshalJSON())(b)
 	plain := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		w.Header().Set("Content-Type", "application/json")
@@ -131,15 +126,13 @@ func BenchmarkCallOverHTTP(b *testing.B) {
 // idleHost returns a host with a tool that does nothing, and without limits on the rate of calls.
 func idleHost(b *testing.B) *caisson.Host {
 	unlimited := executor.Rate{Unlimited: true}
-	host, err := caisson.Open(b.Context(), caisson.Options{
+	host := noerr.Get(caisson.Open(b.Context(), caisson.Options{
 		NoCache: true, Tools: []string{filepath.Join("..", "..", "wasm-tools", "client")},
 		Executor: executor.Options{Rates: executor.Rates{All: unlimited, PerTenant: unlimited, PerTool: unlimited}},
-	})
-	require.NoError(b, err)
+	}))(b)
 	b.Cleanup(func() { require.NoError(b, host.Close(context.Background())) })
-	nop, err := native.New(native.About{Name: "nop", Description: "Does nothing.", Parameters: json.RawMessage(`{"type":"object"}`)},
-		func(context.Context, json.RawMessage) (string, error) { return "4", nil })
-	require.NoError(b, err)
+	nop := noerr.Get(native.New(native.About{Name: "nop", Description: "Does nothing.", Parameters: json.RawMessage(`{"type":"object"}`)},
+		func(context.Context, json.RawMessage) (string, error) { return "4", nil }))(b)
 	require.NoError(b, host.Registry().Register("", nop))
 	return host
 }

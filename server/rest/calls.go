@@ -7,8 +7,8 @@ import (
 	"net/http"
 
 	"github.com/caisson-run/caisson/executor"
-	"github.com/caisson-run/caisson/server/auth"
 	"github.com/caisson-run/caisson/server/internal/memory"
+	"github.com/caisson-run/caisson/server/internal/standing"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -37,7 +37,7 @@ func (x *exchange) createCall() (reply, error) {
 func (x *exchange) acted(makeReply func() (reply, error)) (reply, error) {
 	r, err := x.made(context.WithoutCancel(x.request.Context()), makeReply)
 	if err == nil {
-		err = auth.Check(x.request.Context())
+		err = standing.Check(x.request.Context())
 	}
 	return r, err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/server/rest"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -45,8 +46,7 @@ func TestCall(t *testing.T) {
 			record := of[tool.Record](w.request("POST", "/v1/calls", "ada", c.body), 200)
 			assert.Equal(t, c.success, record.Result.Success, "%+v", record.Result)
 			assert.Equal(t, c.kind, record.Result.Kind)
-			text, err := json.Marshal(record.Result)
-			require.NoError(t, err)
+			text := noerr.Get(json.Marshal(record.Result))(t)
 			assert.Contains(t, string(text), c.result)
 			assert.Len(t, record.CallID, 36)
 		})
@@ -237,8 +237,7 @@ func TestStreamedBatch(t *testing.T) {
 		assert.Equal(t, fmt.Sprint(i+1), e.id)
 		if e.name == "report" {
 			w.doc.fits(t, "Run", []byte(e.data))
-			var report run
-			require.NoError(t, json.Unmarshal([]byte(e.data), &report))
+			report := noerr.Decode[run](t, []byte(e.data))
 			assert.Equal(t, "completed", report.Status)
 			assert.Len(t, report.Records, 2)
 			continue
@@ -346,11 +345,9 @@ func TestAttackAnnouncedBodies(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for range clients {
-		c, err := net.Dial("tcp", strings.TrimPrefix(w.url, "http://"))
-		require.NoError(t, err)
+		c := noerr.Get(net.Dial("tcp", strings.TrimPrefix(w.url, "http://")))(t)
 		defer c.Close()
-		_, err = fmt.Fprintf(c, "POST /v1/calls HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ada\r\nCaller: ada\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n{", 16<<20)
-		require.NoError(t, err)
+		noerr.Get(fmt.Fprintf(c, "POST /v1/calls HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ada\r\nCaller: ada\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n{", 16<<20))(t)
 	}
 	time.Sleep(300 * time.Millisecond)
 	runtime.ReadMemStats(&after)

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/internal/schema"
 	"github.com/caisson-run/caisson/server/rest"
 )
@@ -161,8 +162,7 @@ func (c *contract) checkBody(t *testing.T, method, path string, body any, a answ
 	}
 	text, isText := body.(string)
 	if !isText {
-		marshalled, err := json.Marshal(body)
-		require.NoError(t, err)
+		marshalled := noerr.Get(json.Marshal(body))(t)
 		text = string(marshalled)
 	}
 	ref := o.Body.Content["application/json"].Schema.Ref
@@ -243,8 +243,7 @@ func TestReferencesLead(t *testing.T) {
 
 // TestStatusesAreExplained: the page about the API says of each status what it means.
 func TestStatusesAreExplained(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "http.md"))
-	require.NoError(t, err)
+	page := noerr.Get(os.ReadFile(filepath.Join("..", "..", "docs", "http.md")))(t)
 	_, table, found := strings.Cut(string(page), "| status | when |")
 	require.True(t, found)
 	table, _, _ = strings.Cut(table, "\n\n")

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"mime"
@@ -17,10 +16,12 @@ import (
 
 	"github.com/caisson-run/caisson/agents"
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/jsontext"
 	"github.com/caisson-run/caisson/internal/jsontext/decode"
 	"github.com/caisson-run/caisson/server/auth"
 	"github.com/caisson-run/caisson/server/internal/memory"
 	"github.com/caisson-run/caisson/server/internal/problem"
+	"github.com/caisson-run/caisson/server/internal/standing"
 )
 
 // exchange is one request that a route serves.
@@ -48,14 +49,10 @@ type reply struct {
 	run      string // the id of the run that the body is to describe, which has not been made; empty for a whole reply
 }
 
-// answer returns a reply with a value as JSON. Characters that HTML would escape stay as they are, since each would
-// take six bytes.
+// answer returns a reply with a value as JSON.
 func answer(status int, value any) (reply, error) {
-	var body bytes.Buffer
-	encoder := json.NewEncoder(&body)
-	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(value)
-	return reply{status: status, body: bytes.TrimSuffix(body.Bytes(), lineEnd)}, err
+	body, err := jsontext.Encode(value)
+	return reply{status: status, body: body}, err
 }
 
 // refusal says why a request is refused, in words for the caller.
@@ -114,10 +111,6 @@ func (x *exchange) catch() {
 	problem.Write(x.w, failure.problem)
 }
 
-func notFound(w http.ResponseWriter, _ *http.Request) {
-	problem.Write(w, problem.Problem{Status: http.StatusNotFound, Detail: "there is no such path; /openapi.json lists them"})
-}
-
 // serve checks who asks, reads the body and has the route's handler answer.
 func (x *exchange) serve() (reply, error) {
 	if x.route.scope == "" {
@@ -151,7 +144,7 @@ func (x *exchange) serve() (reply, error) {
 // handle has the route's handler answer, if the caller may still act: its token may have been revoked while the body
 // arrived, or while an earlier request with the same key was answered.
 func (x *exchange) handle() (reply, error) {
-	if err := auth.Check(x.request.Context()); err != nil {
+	if err := standing.Check(x.request.Context()); err != nil {
 		return reply{}, err
 	}
 	if x.route.method == http.MethodGet && !x.route.onlyEvents || x.route.scope == auth.Read && x.route.body != "" {
@@ -224,7 +217,7 @@ func (x *exchange) read() error {
 	case errors.Is(err, memory.ErrFull):
 		return err
 	case err != nil:
-		if ended := auth.Check(r.Context()); ended != nil {
+		if ended := standing.Check(r.Context()); ended != nil {
 			return ended
 		}
 		return refuse(http.StatusBadRequest, "the body did not arrive whole")
@@ -288,7 +281,7 @@ type failure struct {
 // refusalOf returns what the caller is told of an error: the reason for a refusal, and an id of anything else, under
 // which the log has the cause.
 func (x *exchange) refusalOf(err error) failure {
-	if cause := context.Cause(x.request.Context()); auth.IsRefusal(cause) {
+	if cause := context.Cause(x.request.Context()); standing.IsRefusal(cause) {
 		err = cause // whatever else followed from it
 	}
 	var refused *refusal
@@ -308,7 +301,7 @@ func (x *exchange) refusalOf(err error) failure {
 func refusalFor(err error) *refusal {
 	var wrong *executor.Error
 	switch {
-	case auth.IsRefusal(err):
+	case standing.IsRefusal(err):
 		return &refusal{status: http.StatusUnauthorized, detail: "the token is unknown, has expired or was revoked", header: [2]string{"WWW-Authenticate", `Bearer realm="caisson", error="invalid_token"`}}
 	case errors.Is(err, memory.ErrFull):
 		return &refusal{status: http.StatusTooManyRequests, detail: "the open requests of the tenant, or of all, have too many bytes in bodies, or in answers that were not taken; try again later", header: [2]string{"Retry-After", "5"}}

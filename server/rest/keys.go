@@ -46,10 +46,6 @@ type keptAnswer struct {
 	dropped bool // the request was refused, so that it can be made again
 }
 
-func newKeys(options KeyOptions) *keys {
-	return &keys{options: options, byTenant: map[string]*keysOf{}}
-}
-
 // serveIdempotent serves a request with a key: the first time as any other, and again with the same answer.
 func (x *exchange) serveIdempotent(given []string) (reply, error) {
 	key := given[0]

@@ -35,29 +35,14 @@ import (
 
 	"github.com/caisson-run/caisson"
 	"github.com/caisson-run/caisson/agents"
-	"github.com/caisson-run/caisson/executor"
-	"github.com/caisson-run/caisson/server/auth"
+	"github.com/caisson-run/caisson/server/internal/problem"
 	"github.com/caisson-run/caisson/server/internal/sampling"
+	"github.com/caisson-run/caisson/server/sessions"
 )
-
-// Sessions gives out the executor's sessions. A caller must never get another caller's. Sessions must be safe for
-// concurrent use.
-type Sessions interface {
-	// Get returns the caller's session with an id, which is made at its first use, and a function that must be called
-	// when the caller has done with it for now. An empty id makes a session for this use only.
-	Get(ctx context.Context, caller auth.Caller, id string) (session *executor.Session, done func(), err error)
-	// Find returns the caller's session with an id as Get does, and never makes one: the session is nil if there is
-	// none.
-	Find(ctx context.Context, caller auth.Caller, id string) (session *executor.Session, done func(), err error)
-	// End ends the caller's session with an id, and reports whether there was one.
-	End(ctx context.Context, caller auth.Caller, id string) bool
-	// Allowed returns the names of the tools that the caller may call, or nil for all.
-	Allowed(caller auth.Caller) ([]string, error)
-}
 
 // Options configures [New]. Sessions is required; of the numbers, zero is the default and negative an error.
 type Options struct {
-	Sessions Sessions
+	Sessions *sessions.Sessions
 	// Agents holds the agents of all tenants. If nil, there are none, and none can be stored.
 	Agents *agents.Store
 	// Logger gets the causes of failures that callers see as an id, or a sample of many. If nil, they are lost.
@@ -120,8 +105,11 @@ func New(host *caisson.Host, options Options) (*API, error) {
 	if err := options.complete(); err != nil {
 		return nil, fmt.Errorf("rest: %w", err)
 	}
-	a := &API{host: host, options: options, mux: http.NewServeMux(), keys: newKeys(options.Keys), stopping: make(chan struct{})}
-	a.runs = newRuns(a)
+	a := &API{
+		host: host, options: options, mux: http.NewServeMux(), stopping: make(chan struct{}),
+		keys: &keys{options: options.Keys, byTenant: map[string]*keysOf{}},
+	}
+	a.runs = &runs{api: a, byTenant: map[string]*runsOf{}}
 	routes := a.routes()
 	document, err := describe(routes)
 	if err != nil {
@@ -131,7 +119,10 @@ func New(host *caisson.Host, options Options) (*API, error) {
 	for path, methods := range byPath(routes) {
 		a.mux.Handle(path, a.dispatch(methods))
 	}
-	a.mux.HandleFunc("/", notFound)
+	a.mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		const detail = "there is no such path; /openapi.json lists them"
+		problem.Write(w, problem.Problem{Status: http.StatusNotFound, Detail: detail})
+	})
 	return a, nil
 }
 
@@ -197,9 +188,9 @@ func (a *API) isStopped() bool {
 	return a.stopped
 }
 
-// Stop refuses new calls, batches and runs from now on, and ends streams of events that only wait. What is under way
+// stop refuses new calls, batches and runs from now on, and ends streams of events that only wait. What is under way
 // goes on, and can be read.
-func (a *API) Stop() {
+func (a *API) stop() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.stopped {
@@ -211,7 +202,7 @@ func (a *API) Stop() {
 // Close stops the API and waits for the runs that are under way. When ctx ends, they are cancelled, and waited for; the
 // error says so. Requests under way are for the HTTP server to wait for.
 func (a *API) Close(ctx context.Context) error {
-	a.Stop()
+	a.stop()
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/caisson-run/caisson/server/auth"
 	"github.com/caisson-run/caisson/server/internal/memory"
+	"github.com/caisson-run/caisson/server/internal/standing"
 	"github.com/caisson-run/caisson/server/rest"
 )
 
@@ -20,7 +21,7 @@ import (
 func (w *world) expiring(as string) (api *world, revoked *atomic.Bool) {
 	revoked = &atomic.Bool{}
 	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		w.api.ServeHTTP(rw, r.WithContext(auth.WithCheck(r.Context(), callers[as], func() error {
+		w.api.ServeHTTP(rw, r.WithContext(standing.With(r.Context(), callers[as], func() error {
 			if revoked.Load() {
 				return auth.ErrRevoked
 			}
@@ -81,7 +82,7 @@ func TestRevokedWhileAnswering(t *testing.T) {
 	w := newWorld(t, rest.Options{})
 	left := atomic.Int64{} // checks that find the token working
 	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		w.api.ServeHTTP(rw, r.WithContext(auth.WithCheck(r.Context(), callers["ada"], func() error {
+		w.api.ServeHTTP(rw, r.WithContext(standing.With(r.Context(), callers["ada"], func() error {
 			if left.Add(-1) < 0 {
 				return auth.ErrRevoked
 			}
@@ -128,7 +129,7 @@ func TestAttackAnswersAfterRevocation(t *testing.T) {
 		expiring := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 			held := bound.Open(callers["mallory"].Tenant)
 			defer held.Close()
-			w.api.ServeHTTP(rw, r.WithContext(memory.With(auth.WithCheck(r.Context(), callers["mallory"], func() error {
+			w.api.ServeHTTP(rw, r.WithContext(memory.With(standing.With(r.Context(), callers["mallory"], func() error {
 				if revoked.Load() {
 					return auth.ErrRevoked
 				}

@@ -17,6 +17,7 @@ import (
 	"github.com/caisson-run/caisson/dialects/responses"
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/server/auth"
+	"github.com/caisson-run/caisson/server/internal/standing"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -164,7 +165,7 @@ func (r *run) end(final status) {
 // start has the first batch run, or the rest of a paused one, without its client, if the caller of ctx may still act.
 // The caller must hold r.mu, and no batch may be in progress.
 func (r *run) start(ctx context.Context, work func(ctx context.Context, show func(tool.Event) bool) (executor.Report, error)) error {
-	if err := auth.Check(ctx); err != nil {
+	if err := standing.Check(ctx); err != nil {
 		return err
 	}
 	done, ok := r.api.begin()
@@ -313,6 +314,7 @@ func (r *run) hold(bytes int) {
 
 // settleReport puts the run in the state that its report stands for. The caller must hold r.mu.
 func (r *run) settleReport() {
+	isCancelled := func(record tool.Record) bool { return record.Result.Kind == tool.Cancelled }
 	switch {
 	case r.report.Status == executor.RequiresAction && !r.stopped:
 		wait := time.Now().Add(r.api.options.Runs.Wait)
@@ -326,8 +328,6 @@ func (r *run) settleReport() {
 		r.end(completed)
 	}
 }
-
-func isCancelled(record tool.Record) bool { return record.Result.Kind == tool.Cancelled }
 
 // publicError returns the text of an error for the caller.
 func (r *run) publicError(err error) string {

@@ -27,8 +27,6 @@ type runsOf struct {
 	byID map[string]*run
 }
 
-func newRuns(a *API) *runs { return &runs{api: a, byTenant: map[string]*runsOf{}} }
-
 // locked returns the runs of a tenant. The caller must unlock them.
 func (s *runs) locked(tenant string) *runsOf {
 	s.mu.Lock()

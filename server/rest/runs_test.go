@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/server/rest"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -203,8 +204,7 @@ func TestPausedCallsBecomeRuns(t *testing.T) {
 	events := allEvents(t, w.open(t.Context(), "POST", "/v1/batches", "ada", household, "Accept", "text/event-stream"))
 	last := events[len(events)-1]
 	require.Equal(t, "report", last.name)
-	var paused run
-	require.NoError(t, json.Unmarshal([]byte(last.data), &paused))
+	paused := noerr.Decode[run](t, []byte(last.data))
 	assert.Equal(t, "requires_action", paused.Status)
 	w.until(paused.ID, "ada", "requires_action")
 }

@@ -26,6 +26,8 @@ import (
 	"github.com/caisson-run/caisson"
 	"github.com/caisson-run/caisson/agents"
 	"github.com/caisson-run/caisson/internal/guests"
+	"github.com/caisson-run/caisson/internal/noerr"
+	"github.com/caisson-run/caisson/internal/tooltest"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/native"
 	"github.com/caisson-run/caisson/registry"
@@ -64,7 +66,7 @@ type world struct {
 	doc    *contract
 	// underWay counts the requests to a bounded server that it has not answered.
 	underWay atomic.Int64
-	log      *syncBuffer
+	log      *tooltest.Log
 	state    string
 
 	mu      sync.Mutex
@@ -74,35 +76,16 @@ type world struct {
 	stopped chan struct{} // gets one for each call of the tool wait that was cancelled
 }
 
-// syncBuffer is a log that may be written and read at the same time.
-type syncBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *syncBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *syncBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
-}
-
 var compiled = sync.OnceValues(func() (string, error) {
 	return guests.Compile(context.Background(), "wasm-tools/calculator", "wasm-tools/files")
 })
 
 func newWorld(t *testing.T, options rest.Options) *world {
 	t.Helper()
-	root, err := compiled()
-	require.NoError(t, err)
+	root := noerr.Get(compiled())(t)
 	dir := t.TempDir()
 	w := &world{
-		t: t, agents: agents.In(filepath.Join(dir, "agents")), log: &syncBuffer{}, state: filepath.Join(dir, "state"),
+		t: t, agents: agents.In(filepath.Join(dir, "agents")), log: &tooltest.Log{}, state: filepath.Join(dir, "state"),
 		waiting: make(chan struct{}, 100), let: make(chan struct{}, 100), stopped: make(chan struct{}, 100),
 	}
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "ws", "p1"), 0o700))
@@ -112,27 +95,22 @@ func newWorld(t *testing.T, options rest.Options) *world {
 	require.NoError(t, os.WriteFile(broken, []byte("schema: caisson/v1\nname: broken\ndescription: Broken.\nnonsense: 1\n"), 0o600))
 	alike := filepath.Join(filepath.Dir(broken), "alike.tool.yaml")
 	require.NoError(t, os.WriteFile(alike, []byte("schema: caisson/v1\nname: ca1culator\ndescription: Looks like another.\nexecution: client\n"), 0o600))
-	policy, err := manifests.ParsePolicy(filepath.Join(dir, "caisson.yaml"), []byte(fmt.Sprintf(`
+	policy := noerr.Get(manifests.ParsePolicy(filepath.Join(dir, "caisson.yaml"), []byte(fmt.Sprintf(`
 schema: caisson-config/v1
 tools: [{path: %q}, {path: %q}, {path: %q}, {path: %q}]
 context: {project_id: {from: token}}
 grants: [{tools: ["file_*"], context: [project_id], files: [{path: /project, host: "./ws/{project_id}", access: read-write, quota: 1MiB}]}]
-`, filepath.Join(root, "wasm-tools", "calculator"), filepath.Join(root, "wasm-tools", "files"), filepath.Join(root, "wasm-tools", "client"), filepath.Dir(broken))))
-	require.NoError(t, err)
+`, filepath.Join(root, "wasm-tools", "calculator"), filepath.Join(root, "wasm-tools", "files"), filepath.Join(root, "wasm-tools", "client"), filepath.Dir(broken)))))(t)
 	logger := slog.New(slog.NewTextHandler(w.log, nil))
-	_, folder, err := guests.CompiledCode()
-	require.NoError(t, err)
+	_, folder := noerr.Get2(guests.CompiledCode())(t)
 	o := caisson.Options{Policies: []*manifests.Policy{policy}, StateDir: w.state, Logger: logger}
 	o.Runtime.CacheDir = folder
-	host, err := caisson.Open(t.Context(), o)
-	require.NoError(t, err)
+	host := noerr.Get(caisson.Open(t.Context(), o))(t)
 	w.host = host
 	w.register(host)
-	kept, err := sessions.New(host, sessions.Options{Agents: &w.agents})
-	require.NoError(t, err)
+	kept := noerr.Get(sessions.New(host, sessions.Options{Agents: &w.agents}))(t)
 	options.Sessions, options.Agents, options.Logger = kept, &w.agents, logger
-	w.api, err = rest.New(host, options)
-	require.NoError(t, err)
+	w.api = noerr.Get(rest.New(host, options))(t)
 	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 		if caller, ok := callers[token]; ok {
@@ -156,7 +134,7 @@ grants: [{tools: ["file_*"], context: [project_id], files: [{path: /project, hos
 
 // register adds the tools that tests hold in hand.
 func (w *world) register(host *caisson.Host) {
-	wait, err := native.New(native.About{Name: "wait", Description: "Waits.", Timeout: time.Minute}, func(ctx context.Context, a struct {
+	wait := noerr.Get(native.New(native.About{Name: "wait", Description: "Waits.", Timeout: time.Minute}, func(ctx context.Context, a struct {
 		Text string `json:"text,omitempty"`
 	}) (string, error) {
 		w.waiting <- struct{}{}
@@ -167,20 +145,17 @@ func (w *world) register(host *caisson.Host) {
 			w.stopped <- struct{}{}
 			return "", ctx.Err()
 		}
-	})
-	require.NoError(w.t, err)
-	wipe, err := native.New(native.About{Name: "wipe", Description: "Wipes.", Behavior: manifests.Behavior{Destructive: true}}, func(_ context.Context, a struct {
+	}))(w.t)
+	wipe := noerr.Get(native.New(native.About{Name: "wipe", Description: "Wipes.", Behavior: manifests.Behavior{Destructive: true}}, func(_ context.Context, a struct {
 		What string `json:"what"`
 	}) (string, error) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.wiped = append(w.wiped, a.What)
 		return "wiped " + a.What, nil
-	})
-	require.NoError(w.t, err)
-	echo, err := native.New(native.About{Name: "echo", Description: "Returns its arguments.", Retired: []string{"parrot"}, Parameters: json.RawMessage(`{"type":"object"}`)},
-		func(_ context.Context, a json.RawMessage) (string, error) { return string(a), nil })
-	require.NoError(w.t, err)
+	}))(w.t)
+	echo := noerr.Get(native.New(native.About{Name: "echo", Description: "Returns its arguments.", Retired: []string{"parrot"}, Parameters: json.RawMessage(`{"type":"object"}`)},
+		func(_ context.Context, a json.RawMessage) (string, error) { return string(a), nil }))(w.t)
 	for _, one := range []registry.Tool{wait, wipe, echo} {
 		require.NoError(w.t, host.Registry().Register("", one))
 	}
@@ -205,8 +180,7 @@ func (w *world) request(method, path, as string, body any, headers ...string) an
 	w.t.Helper()
 	response := w.open(w.t.Context(), method, path, as, body, headers...)
 	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	require.NoError(w.t, err)
+	text := noerr.Get(io.ReadAll(response.Body))(w.t)
 	a := answered{w.t, response.StatusCode, response.Header, text}
 	if w.doc != nil {
 		w.doc.check(w.t, method, path, a)
@@ -218,8 +192,7 @@ func (w *world) request(method, path, as string, body any, headers ...string) an
 // open makes a request, and leaves its answer to be read.
 func (w *world) open(ctx context.Context, method, path, as string, body any, headers ...string) *http.Response {
 	w.t.Helper()
-	response, err := w.try(ctx, method, path, as, body, headers...)
-	require.NoError(w.t, err)
+	response := noerr.Get(w.try(ctx, method, path, as, body, headers...))(w.t)
 	return response
 }
 
@@ -372,8 +345,7 @@ func (anything) Replacement(string) (string, bool)      { return "", false }
 // damage spoils all files in a folder.
 func damage(t *testing.T, dir string) {
 	t.Helper()
-	files, err := os.ReadDir(dir)
-	require.NoError(t, err)
+	files := noerr.Get(os.ReadDir(dir))(t)
 	require.NotEmpty(t, files)
 	for _, f := range files {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, f.Name()), []byte("{"), 0o600))

@@ -17,6 +17,8 @@ import (
 	"github.com/caisson-run/caisson"
 	"github.com/caisson-run/caisson/agents"
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/noerr"
+	"github.com/caisson-run/caisson/internal/tooltest"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/native"
 	"github.com/caisson-run/caisson/server/auth"
@@ -37,7 +39,7 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{agents: agents.In(filepath.Join(t.TempDir(), "agents"))}
-	note, err := native.New(native.About{
+	note := noerr.Get(native.New(native.About{
 		Name: "note", Description: "Notes.", Behavior: manifests.Behavior{},
 		CloseSession: func(_ context.Context, tenant, session string) error {
 			w.mu.Lock()
@@ -45,26 +47,15 @@ func newWorld(t *testing.T) *world {
 			w.ended = append(w.ended, tenant+"/"+session)
 			return nil
 		},
-	}, func(context.Context, struct{}) (string, error) { return "noted", nil })
-	require.NoError(t, err)
-	w.host, err = caisson.Open(t.Context(), caisson.Options{NoCache: true, Policies: []*manifests.Policy{}, Tools: []string{clientTool(t)}})
-	require.NoError(t, err)
-	require.NoError(t, w.host.Registry().Register("", note))
-	t.Cleanup(func() { assert.NoError(t, w.host.Close(context.Background())) })
+	}, func(context.Context, struct{}) (string, error) { return "noted", nil }))(t)
+	w.host = tooltest.Host(t, caisson.Options{NoCache: true, Policies: []*manifests.Policy{}}, note)
 	return w
-}
-
-// clientTool returns a manifest, since a host needs a tool to open.
-func clientTool(t *testing.T) string {
-	t.Helper()
-	return filepath.Join("..", "..", "wasm-tools", "client", "ask_user.tool.yaml")
 }
 
 func (w *world) sessions(t *testing.T, options Options) *Sessions {
 	t.Helper()
 	options.Agents = &w.agents
-	s, err := New(w.host, options)
-	require.NoError(t, err)
+	s := noerr.Get(New(w.host, options))(t)
 	t.Cleanup(func() { assert.NoError(t, s.Close(context.Background())) })
 	return s
 }
@@ -77,15 +68,13 @@ func (w *world) endedSessions() []string {
 
 func (w *world) call(t *testing.T, session *executor.Session) tool.Record {
 	t.Helper()
-	report, err := w.host.Execute(t.Context(), executor.Batch{Session: session, Calls: []tool.Call{{ID: "1", Function: tool.Function{Name: "note", Arguments: "{}"}}}})
-	require.NoError(t, err)
+	report := noerr.Get(w.host.Execute(t.Context(), executor.Batch{Session: session, Calls: []tool.Call{{ID: "1", Function: tool.Function{Name: "note", Arguments: "{}"}}}}))(t)
 	return report.Records[0]
 }
 
 func get(t *testing.T, s *Sessions, caller auth.Caller, id string) *executor.Session {
 	t.Helper()
-	session, done, err := s.Get(t.Context(), caller, id)
-	require.NoError(t, err)
+	session, done := noerr.Get2(s.Get(t.Context(), caller, id))(t)
 	if id != "" {
 		done()
 	}
@@ -95,7 +84,8 @@ func get(t *testing.T, s *Sessions, caller auth.Caller, id string) *executor.Ses
 // TestAttackSessionsOfOthers: the same id of another tenant, token or user is another session, to the executor and to
 // tools too. The control gets its own again.
 func TestAttackSessionsOfOthers(t *testing.T) {
-	s := newWorld(t).sessions(t, Options{})
+	w := newWorld(t)
+	s := w.sessions(t, Options{})
 	own := auth.Caller{ID: "token", Tenant: "acme", User: "ada"}
 	first := get(t, s, own, "s")
 	assert.Same(t, first, get(t, s, own, "s"), "the control")
@@ -104,8 +94,10 @@ func TestAttackSessionsOfOthers(t *testing.T) {
 		theirs := get(t, s, other, "s")
 		assert.NotSame(t, first, theirs)
 		assert.NotEqual(t, first.ID(), theirs.ID())
-		assert.Equal(t, other.Tenant, theirs.Tenant())
+		w.call(t, theirs)
 		assert.True(t, s.End(t.Context(), other, "s"))
+		ended := w.endedSessions()
+		assert.Equal(t, other.Tenant+"/"+theirs.ID(), ended[len(ended)-1])
 	}
 	assert.Same(t, first, get(t, s, own, "s"), "nobody else ends it")
 }
@@ -116,8 +108,7 @@ func TestFind(t *testing.T) {
 	s := w.sessions(t, Options{})
 	caller := auth.Caller{ID: "token", Tenant: "acme"}
 	found := func(caller auth.Caller, id string) *executor.Session {
-		session, done, err := s.Find(t.Context(), caller, id)
-		require.NoError(t, err)
+		session, done := noerr.Get2(s.Find(t.Context(), caller, id))(t)
 		done()
 		return session
 	}
@@ -127,12 +118,10 @@ func TestFind(t *testing.T) {
 	assert.Same(t, own, found(caller, "s"))
 	assert.Nil(t, found(auth.Caller{ID: "another", Tenant: "acme"}, "s"))
 	for _, id := range []string{"", "a b", strings.Repeat("a", 129)} {
-		_, _, err := s.Find(t.Context(), caller, id)
-		assert.ErrorIs(t, err, ErrInvalidID, id)
+		assert.ErrorIs(t, noerr.Error2(s.Find(t.Context(), caller, id)), ErrInvalidID, id)
 	}
 	caller.Agent = "a"
-	_, _, err := s.Find(t.Context(), caller, "s")
-	assert.ErrorIs(t, err, agents.ErrNotFound)
+	assert.ErrorIs(t, noerr.Error2(s.Find(t.Context(), caller, "s")), agents.ErrNotFound)
 	require.NoError(t, w.agents.Save("acme", agents.Agent{Name: "a", AllowedTools: []string{"note"}}, w.host.Registry()))
 	get(t, s, caller, "s")
 	assert.NotNil(t, found(caller, "s"))
@@ -140,8 +129,7 @@ func TestFind(t *testing.T) {
 	assert.Nil(t, found(caller, "s"), "the agent was changed")
 	require.NoError(t, s.Close(t.Context()))
 	caller.Agent = ""
-	_, _, err = s.Find(t.Context(), caller, "s")
-	assert.ErrorIs(t, err, ErrClosed)
+	assert.ErrorIs(t, noerr.Error2(s.Find(t.Context(), caller, "s")), ErrClosed)
 }
 
 // TestAttackSessionsOfOneToken: a token that makes more sessions than its tenant may have ends its own, of which the
@@ -196,8 +184,7 @@ func TestSessionsEnd(t *testing.T) {
 	assert.False(t, s.End(t.Context(), caller, "c"))
 	assert.Equal(t, []string{"a", "b", "c"}, names())
 
-	single, done, err := s.Get(t.Context(), caller, "")
-	require.NoError(t, err)
+	single, done := noerr.Get2(s.Get(t.Context(), caller, ""))(t)
 	assert.True(t, w.call(t, single).Result.Success)
 	done()
 	assert.Contains(t, w.endedSessions(), "acme/"+single.ID())
@@ -206,11 +193,9 @@ func TestSessionsEnd(t *testing.T) {
 // TestSessionsInUseStay: what is used is not ended to make room, and one too many is refused.
 func TestSessionsInUseStay(t *testing.T) {
 	s := newWorld(t).sessions(t, Options{Most: 1, Idle: time.Nanosecond})
-	used, done, err := s.Get(t.Context(), auth.Caller{}, "used")
-	require.NoError(t, err)
+	used, done := noerr.Get2(s.Get(t.Context(), auth.Caller{}, "used"))(t)
 	s.now = func() time.Time { return time.Now().Add(time.Hour) }
-	_, _, err = s.Get(t.Context(), auth.Caller{}, "more")
-	require.ErrorIs(t, err, ErrTooMany)
+	require.ErrorIs(t, noerr.Error2(s.Get(t.Context(), auth.Caller{}, "more")), ErrTooMany)
 	assert.Same(t, used, get(t, s, auth.Caller{}, "used"))
 	done()
 	done() // twice is once
@@ -221,8 +206,7 @@ func TestSessionsOfAgents(t *testing.T) {
 	w := newWorld(t)
 	s := w.sessions(t, Options{})
 	caller := auth.Caller{Tenant: "acme", Agent: "noter"}
-	_, _, err := s.Get(t.Context(), caller, "s")
-	require.ErrorIs(t, err, agents.ErrNotFound)
+	require.ErrorIs(t, noerr.Error2(s.Get(t.Context(), caller, "s")), agents.ErrNotFound)
 	save := func(names ...string) {
 		require.NoError(t, w.agents.Save("acme", agents.Agent{Name: "noter", AllowedTools: names}, w.host.Registry()))
 	}
@@ -230,26 +214,20 @@ func TestSessionsOfAgents(t *testing.T) {
 	assert.Equal(t, tool.Denied, w.call(t, get(t, s, caller, "s")).Result.Kind, "an agent without tools may call none")
 	save("note")
 	assert.True(t, w.call(t, get(t, s, caller, "s")).Result.Success, "what changed holds for the next request")
-	_, _, err = s.Get(t.Context(), auth.Caller{Tenant: "other", Agent: "noter"}, "s")
-	require.ErrorIs(t, err, agents.ErrNotFound, "it is another tenant's")
-	none, err := New(w.host, Options{})
-	require.NoError(t, err)
-	_, _, err = none.Get(t.Context(), caller, "")
-	require.ErrorIs(t, err, agents.ErrNotFound)
+	require.ErrorIs(t, noerr.Error2(s.Get(t.Context(), auth.Caller{Tenant: "other", Agent: "noter"}, "s")), agents.ErrNotFound, "it is another tenant's")
+	none := noerr.Get(New(w.host, Options{}))(t)
+	require.ErrorIs(t, noerr.Error2(none.Get(t.Context(), caller, "")), agents.ErrNotFound)
 	require.NoError(t, none.Close(t.Context()))
 }
 
 func TestWrongIDs(t *testing.T) {
 	s := newWorld(t).sessions(t, Options{})
 	for _, id := range []string{" ", "a b", "a\n", "é", string(make([]byte, 129)), "a\x7f"} {
-		_, _, err := s.Get(t.Context(), auth.Caller{}, id)
-		require.ErrorIs(t, err, ErrInvalidID)
+		require.ErrorIs(t, noerr.Error2(s.Get(t.Context(), auth.Caller{}, id)), ErrInvalidID)
 	}
-	_, err := New(nil, Options{Most: -1})
-	require.Error(t, err)
+	require.Error(t, noerr.Error(New(nil, Options{Most: -1})))
 	require.NoError(t, s.Close(t.Context()))
-	_, _, err = s.Get(t.Context(), auth.Caller{}, "a")
-	require.ErrorIs(t, err, ErrClosed)
+	require.ErrorIs(t, noerr.Error2(s.Get(t.Context(), auth.Caller{}, "a")), ErrClosed)
 }
 
 // TestSessionsAtOnce: many callers get, use and end sessions at the same time.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/caisson-run/caisson"
 	"github.com/caisson-run/caisson/internal/guests"
+	"github.com/caisson-run/caisson/internal/tooltest"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime"
 	"github.com/caisson-run/caisson/tool"
@@ -19,7 +20,7 @@ import (
 
 // TestClock: the kind is asked for, granted, denied, enforced, recorded, bound and told of as any other.
 func TestClock(t *testing.T) {
-	dir := files(t, map[string]string{"asks/tool.yaml": header + "name: greet\npermissions: {clock: [UTC]}\n", "silent/tool.yaml": header + "name: greet\n"})
+	dir := tooltest.Files(t, map[string]string{"asks/tool.yaml": header + "name: greet\npermissions: {clock: [UTC]}\n", "silent/tool.yaml": header + "name: greet\n"})
 	for _, folder := range []string{"asks", "silent"} {
 		require.NoError(t, guests.Build(t.Context(), "testdata/kind/guest", ".", filepath.Join(dir, folder, "greet.wasm")))
 	}
@@ -62,9 +63,10 @@ func TestClockIsPartOfTheIdentity(t *testing.T) {
 	rt, err := runtime.New(t.Context(), runtime.Options{})
 	require.NoError(t, err)
 	defer rt.Close(t.Context())
-	dir := files(t, map[string]string{"greet.wasm": "\x00asm\x01\x00\x00\x00"})
+	dir := tooltest.Files(t, map[string]string{"greet.wasm": "\x00asm\x01\x00\x00\x00"})
 	identity := func(asked string, zones ...string) string {
-		m := described(t, "name: greet\npermissions: {clock: ["+asked+"]}\n")
+		m, err := manifests.Parse("greet.tool.yaml", []byte(header+"name: greet\npermissions: {clock: ["+asked+"]}\n"))
+		require.NoError(t, err)
 		m.File = filepath.Join(dir, "tool.yaml")
 		var grants manifests.Grants
 		for _, zone := range zones {

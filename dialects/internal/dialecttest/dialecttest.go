@@ -16,6 +16,7 @@ import (
 	"unicode/utf16"
 
 	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -42,7 +43,7 @@ func Compact(t testing.TB, name string) string {
 // Feed gives server-sent events to a new stream, and returns it with all pieces. It stops at the first error.
 func Feed(d dialects.Dialect, events string) (dialects.Stream, []tool.StreamResponse, error) {
 	stream, pieces := d.Stream(), []tool.StreamResponse(nil)
-	for event, err := range dialects.Transcript([]byte(events)) {
+	for event, err := range wire.Transcript([]byte(events)) {
 		if err != nil {
 			return stream, pieces, err
 		}

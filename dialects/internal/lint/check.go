@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/caisson-run/caisson/dialects"
-	"github.com/caisson-run/caisson/dialects/internal/exact"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 )
 
@@ -31,7 +30,7 @@ func Check(schema json.RawMessage, rules Rules) (json.RawMessage, []dialects.Fin
 	if wire.Absent(schema) {
 		schema = json.RawMessage(`{"type":"object","properties":{}}`)
 	}
-	root, err := exact.Parse(schema, MaxDepth, MaxValues)
+	root, err := Parse(schema, MaxDepth, MaxValues)
 	if err != nil {
 		return fail("the schema cannot be read", err)
 	}
@@ -74,7 +73,7 @@ func (c *checker) report(at *place, keyword string, rule Keyword, adapted bool) 
 func (c *checker) full() bool { return len(c.findings) > MaxFindings }
 
 // against returns the rule that a schema's keyword breaks; the zero value for none.
-func (c *checker) against(schema *exact.Value, keyword string, root bool) Keyword {
+func (c *checker) against(schema *Value, keyword string, root bool) Keyword {
 	rule, known := c.rules.Root[keyword]
 	if !known || !root {
 		if rule, known = c.rules.Keywords[keyword]; !known {
@@ -88,7 +87,7 @@ func (c *checker) against(schema *exact.Value, keyword string, root bool) Keywor
 }
 
 // schema checks a schema and those within it. objects is the number of objects around it.
-func (c *checker) schema(schema *exact.Value, at *place, objects int) {
+func (c *checker) schema(schema *Value, at *place, objects int) {
 	if !schema.IsObject() || c.full() {
 		return // true and false have no keywords; anything else is not a schema
 	}
@@ -96,7 +95,7 @@ func (c *checker) schema(schema *exact.Value, at *place, objects int) {
 		objects++
 		c.counted.Depth = max(c.counted.Depth, objects)
 	}
-	var inside []exact.Member
+	var inside []Member
 	for _, m := range slices.Clone(schema.Members()) {
 		c.count(m)
 		rule := c.against(schema, m.Name, at == nil)
@@ -117,7 +116,7 @@ func (c *checker) schema(schema *exact.Value, at *place, objects int) {
 		if m.Name == "properties" {
 			c.propertyNames(at.member(m.Name), m.Value)
 		}
-		each(m, at, func(child *exact.Value, at *place) { c.schema(child, at, objects) })
+		each(m, at, func(child *Value, at *place) { c.schema(child, at, objects) })
 	}
 	properties := schema.Get("properties").Members()
 	for _, i := range optional {
@@ -125,7 +124,7 @@ func (c *checker) schema(schema *exact.Value, at *place, objects int) {
 	}
 }
 
-func (c *checker) propertyNames(at *place, properties *exact.Value) {
+func (c *checker) propertyNames(at *place, properties *Value) {
 	for _, p := range properties.Members() {
 		if fault := c.rules.Property.fault(p.Name); fault != "" {
 			c.report(at.member(p.Name), "properties", c.rules.Property.verdict("the property's name "+fault), false)
@@ -134,7 +133,7 @@ func (c *checker) propertyNames(at *place, properties *exact.Value) {
 }
 
 // objectRoot checks that the outermost schema is that of an object.
-func (c *checker) objectRoot(root *exact.Value) {
+func (c *checker) objectRoot(root *Value) {
 	rule := c.rules.ObjectRoot
 	if rule.Severity == "" {
 		return
@@ -148,7 +147,7 @@ func (c *checker) objectRoot(root *exact.Value) {
 }
 
 // recursion reports a schema that refers to itself.
-func (c *checker) recursion(root *exact.Value) {
+func (c *checker) recursion(root *Value) {
 	if c.rules.NotRecursive.Severity == "" {
 		return
 	}
@@ -159,7 +158,7 @@ func (c *checker) recursion(root *exact.Value) {
 }
 
 // count adds a keyword to the size of the schema.
-func (c *checker) count(keyword exact.Member) {
+func (c *checker) count(keyword Member) {
 	switch keyword.Name {
 	case "properties", "$defs", "definitions":
 		for _, m := range keyword.Value.Members() {

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/dialects"
-	"github.com/caisson-run/caisson/dialects/internal/exact"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/internal/schema"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -33,7 +33,7 @@ func strict() Rules {
 			"oneOf":  {Severity: dialects.Refused, Message: "no oneOf", Inside: true},
 			"not":    refused("no not"),
 			"$ref":   refused("no $ref").Only(Internal),
-			"enum":   refused("no enum").Only(Each(func(v *exact.Value) bool { return v.Literal() != "" })),
+			"enum":   refused("no enum").Only(Each(func(v *Value) bool { return v.Literal() != "" })),
 		},
 	}
 }
@@ -89,15 +89,13 @@ func TestCheck(t *testing.T) {
 			" refused\n refused\n refused\n refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, findings, err := Check(json.RawMessage(c.schema), c.rules)
-			require.NoError(t, err)
+			got, findings := noerr.Get2(Check(json.RawMessage(c.schema), c.rules))(t)
 			if c.want == "" {
 				c.want = c.schema
 			}
 			assert.Equal(t, c.want, string(got))
 			assert.Equal(t, c.found, lines(findings))
-			again, left, err := Check(got, c.rules)
-			require.NoError(t, err)
+			again, left := noerr.Get2(Check(got, c.rules))(t)
 			assert.Equal(t, string(got), string(again), "what was changed is taken as it is")
 			for _, f := range left {
 				assert.False(t, f.Adapted, "%+v", f)
@@ -114,8 +112,7 @@ func TestOrNull(t *testing.T) {
 		`{"anyOf":[{"type":"string"}],"description":"D"}`:  `{"anyOf":[{"type":"string"},{"type":"null"}],"description":"D"}`,
 		`{"type":"object","anyOf":[{}],"description":"D"}`: `{"anyOf":[{"type":"object","anyOf":[{}],"description":"D"},{"type":"null"}]}`,
 	} {
-		value, err := exact.Parse([]byte(schema), 9, 99)
-		require.NoError(t, err)
+		value := noerr.Get(Parse([]byte(schema), 9, 99))(t)
 		if want == "" {
 			want = schema
 		}
@@ -128,8 +125,7 @@ func TestNames(t *testing.T) {
 	for name, fault := range map[string]string{
 		"a_b-1": "", "_a": "", "": "is empty", "abcdef": "has 6 bytes, more than 5", "a.b": `contains '.'`, "é": `contains 'é'`, "1a": `begins with '1'`,
 	} {
-		_, findings, err := Offer(wire.Reader{}, []tool.Definition{{Name: name}}, rule, func(*tool.Definition) (any, []dialects.Finding, error) { return nil, nil, nil })
-		require.NoError(t, err)
+		_, findings := noerr.Get2(Offer(wire.Reader{}, []tool.Definition{{Name: name}}, rule, func(*tool.Definition) (any, []dialects.Finding, error) { return nil, nil, nil }))(t)
 		if fault == "" {
 			assert.Empty(t, findings, name)
 			continue
@@ -179,8 +175,7 @@ func FuzzCheck(f *testing.F) {
 				continue
 			}
 			require.True(t, json.Valid(changed))
-			again, same, err := Check([]byte(schema), rules)
-			require.NoError(t, err)
+			again, same := noerr.Get2(Check([]byte(schema), rules))(t)
 			require.Equal(t, string(changed), string(again))
 			require.Equal(t, findings, same)
 			if _, left, err := Check(changed, rules); err == nil && len(unheld(findings)) == 0 {
@@ -227,11 +222,9 @@ func TestStrictSchemasAskForNothingElse(t *testing.T) {
 	fits := 0
 	for range 600 {
 		source := fmt.Appendf(nil, `{"type":"object","properties":{"p":%s,"q":%s},"required":%s}`, g.schema(), g.schema(), g.pick(`[]`, `["p"]`, `["q"]`, `["p","q"]`))
-		changed, findings, err := Check(source, rules)
-		require.NoError(t, err)
+		changed, findings := noerr.Get2(Check(source, rules))(t)
 		require.Empty(t, unheld(findings), lines(findings))
-		read, err := exact.Parse(source, MaxDepth, MaxValues)
-		require.NoError(t, err)
+		read := noerr.Get(Parse(source, MaxDepth, MaxValues))(t)
 		own, strict := compiled(source), compiled(changed)
 		for range 30 {
 			value := fmt.Sprintf(`{"p":%s,"q":%s}`, g.value(), g.value())
@@ -239,15 +232,13 @@ func TestStrictSchemasAskForNothingElse(t *testing.T) {
 				continue
 			}
 			fits++
-			var arguments map[string]any
-			require.NoError(t, json.Unmarshal([]byte(value), &arguments))
+			arguments := noerr.Decode[map[string]any](t, []byte(value))
 			for name, value := range arguments {
 				if value == nil && !read.Get("required").HasText(name) {
 					delete(arguments, name)
 				}
 			}
-			left, err := json.Marshal(arguments)
-			require.NoError(t, err)
+			left := noerr.Get(json.Marshal(arguments))(t)
 			require.NoError(t, own.Validate(t.Context(), left), "%s\n%s\n%s", value, source, changed)
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/dialects"
-	"github.com/caisson-run/caisson/dialects/internal/exact"
 )
 
 // Rules is what one dialect accepts of a JSON Schema. The zero value accepts everything. Check does not
@@ -46,7 +45,7 @@ type Keyword struct {
 	// Fix says what to write instead, or what is done.
 	Fix string
 	// Taken says for which schemas the keyword is accepted all the same; nil for none.
-	Taken func(schema *exact.Value, keyword string) bool
+	Taken func(schema *Value, keyword string) bool
 	// Inside says that the schemas in the keyword's value are checked all the same.
 	Inside bool
 	// Dropped says that the keyword is removed. It is for strict schemas and for keywords that only
@@ -65,7 +64,7 @@ func Weakened(message, fix string) Keyword {
 }
 
 // Only returns the rule with Taken.
-func (k Keyword) Only(taken func(schema *exact.Value, keyword string) bool) Keyword {
+func (k Keyword) Only(taken func(schema *Value, keyword string) bool) Keyword {
 	k.Taken = taken
 	return k
 }
@@ -106,33 +105,33 @@ func Shaping() []string {
 }
 
 // OneOf is for [Keyword.Taken]: the keyword's value is one of these strings.
-func OneOf(texts ...string) func(*exact.Value, string) bool {
-	return func(schema *exact.Value, keyword string) bool {
+func OneOf(texts ...string) func(*Value, string) bool {
+	return func(schema *Value, keyword string) bool {
 		text, ok := schema.Get(keyword).Text()
 		return ok && slices.Contains(texts, text)
 	}
 }
 
 // Each is for [Keyword.Taken]: the keyword's value is an array and fine returns true for each element.
-func Each(fine func(*exact.Value) bool) func(*exact.Value, string) bool {
-	return func(schema *exact.Value, keyword string) bool {
+func Each(fine func(*Value) bool) func(*Value, string) bool {
+	return func(schema *Value, keyword string) bool {
 		list := schema.Get(keyword)
-		return list.IsList() && !slices.ContainsFunc(list.Elements(), func(e *exact.Value) bool { return !fine(e) })
+		return list.IsList() && !slices.ContainsFunc(list.Elements(), func(e *Value) bool { return !fine(e) })
 	}
 }
 
 // Single is for [Keyword.Taken] of items: it is one schema, where drafts of JSON Schema before 2020-12 also have a
 // list of them.
-func Single(schema *exact.Value, keyword string) bool { return !schema.Get(keyword).IsList() }
+func Single(schema *Value, keyword string) bool { return !schema.Get(keyword).IsList() }
 
 // Number is for [Keyword.Taken]: the keyword's value is a number, where draft 4 of JSON Schema also has true.
-func Number(schema *exact.Value, keyword string) bool {
+func Number(schema *Value, keyword string) bool {
 	literal := schema.Get(keyword).Literal()
 	return literal != "" && (literal[0] == '-' || literal[0] >= '0' && literal[0] <= '9')
 }
 
 // Internal is for [Keyword.Taken] of $ref: it refers to the same document.
-func Internal(schema *exact.Value, keyword string) bool {
+func Internal(schema *Value, keyword string) bool {
 	target, _ := schema.Get(keyword).Text()
 	return strings.HasPrefix(target, "#")
 }

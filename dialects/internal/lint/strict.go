@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/caisson-run/caisson/dialects"
-	"github.com/caisson-run/caisson/dialects/internal/exact"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
+	"github.com/caisson-run/caisson/internal/jsontext"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -69,12 +69,12 @@ func unheld(findings []dialects.Finding) []dialects.Finding {
 }
 
 // describesObject returns whether a schema is for objects.
-func describesObject(schema *exact.Value) bool {
+func describesObject(schema *Value) bool {
 	return schema.Get("type").HasText("object") || schema.Get("properties").IsObject()
 }
 
 // closed adds additionalProperties: false to an object.
-func (c *checker) closed(schema *exact.Value, at *place) {
+func (c *checker) closed(schema *Value, at *place) {
 	additional, rule := schema.Get("additionalProperties"), c.rules.Closed
 	if rule.Severity == "" || !describesObject(schema) || additional.Literal() == "false" {
 		return
@@ -82,14 +82,14 @@ func (c *checker) closed(schema *exact.Value, at *place) {
 	free := additional != nil && additional.Literal() != "true" || schema.Get("patternProperties") != nil ||
 		len(schema.Get("properties").Members()) == 0 && (additional != nil || at != nil)
 	if !free {
-		schema.Set("additionalProperties", exact.Literal("false"))
+		schema.Set("additionalProperties", Literal("false"))
 	}
 	c.report(at.member("additionalProperties"), "additionalProperties", rule, !free)
 }
 
 // allRequired makes every property required. It returns the indexes of those that were optional, which the
 // caller makes nullable.
-func (c *checker) allRequired(schema *exact.Value, at *place) []int {
+func (c *checker) allRequired(schema *Value, at *place) []int {
 	rule := c.rules.AllRequired
 	if rule.Severity == "" {
 		return nil
@@ -100,9 +100,9 @@ func (c *checker) allRequired(schema *exact.Value, at *place) []int {
 			required[text] = true
 		}
 	}
-	properties, all, optional := schema.Get("properties").Members(), []*exact.Value{}, []int{}
+	properties, all, optional := schema.Get("properties").Members(), []*Value{}, []int{}
 	for i, p := range properties {
-		all = append(all, exact.String(p.Name))
+		all = append(all, String(p.Name))
 		if !required[p.Name] {
 			optional = append(optional, i)
 		}
@@ -110,7 +110,7 @@ func (c *checker) allRequired(schema *exact.Value, at *place) []int {
 	if len(optional) == 0 {
 		return nil
 	}
-	rule.Message += fmt.Sprintf(" (not required: %s", exact.Quote(properties[optional[0]].Name))
+	rule.Message += fmt.Sprintf(" (not required: %s", jsontext.Quote(properties[optional[0]].Name))
 	if more := len(optional) - 1; more > 0 {
 		rule.Message += fmt.Sprintf(" and %d more", more)
 	}
@@ -119,43 +119,43 @@ func (c *checker) allRequired(schema *exact.Value, at *place) []int {
 		c.report(at.member("required"), "required", rule, false)
 		return nil
 	}
-	schema.Set("required", exact.List(all...))
+	schema.Set("required", List(all...))
 	c.report(at.member("required"), "required", rule, true)
 	return optional
 }
 
 // orNull returns a schema that also accepts null. It may change the given one.
-func orNull(schema *exact.Value) *exact.Value {
-	null, isNull := exact.Literal("null"), exact.Object(exact.Member{Name: "type", Value: exact.String("null")})
+func orNull(schema *Value) *Value {
+	null, isNull := Literal("null"), Object(Member{Name: "type", Value: String("null")})
 	hasAny := func(names ...string) bool {
-		return slices.ContainsFunc(schema.Members(), func(m exact.Member) bool { return slices.Contains(names, m.Name) })
+		return slices.ContainsFunc(schema.Members(), func(m Member) bool { return slices.Contains(names, m.Name) })
 	}
 	switch branches := schema.Get("anyOf"); {
 	case branches.IsList() && !hasAny("type", "enum", "const", "properties", "items", "$ref", "$dynamicRef", "allOf", "oneOf", "if"):
-		if !slices.ContainsFunc(branches.Elements(), func(b *exact.Value) bool { return b.Get("type").HasText("null") }) {
+		if !slices.ContainsFunc(branches.Elements(), func(b *Value) bool { return b.Get("type").HasText("null") }) {
 			schema.Set("anyOf", with(branches, isNull))
 		}
 		return schema
 	case !schema.IsObject() || hasAny("$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "not"):
-		return exact.Object(exact.Member{Name: "anyOf", Value: exact.List(schema, isNull)})
+		return Object(Member{Name: "anyOf", Value: List(schema, isNull)})
 	}
 	if kind := schema.Get("type"); kind != nil && !kind.HasText("null") {
-		schema.Set("type", with(kind, exact.String("null")))
+		schema.Set("type", with(kind, String("null")))
 	}
 	if value := schema.Get("const"); value != nil && schema.Get("enum") == nil {
 		schema.Delete("const")
-		schema.Set("enum", exact.List(value))
+		schema.Set("enum", List(value))
 	}
-	if enum := schema.Get("enum"); enum.IsList() && !slices.ContainsFunc(enum.Elements(), func(e *exact.Value) bool { return e.Literal() == "null" }) {
+	if enum := schema.Get("enum"); enum.IsList() && !slices.ContainsFunc(enum.Elements(), func(e *Value) bool { return e.Literal() == "null" }) {
 		schema.Set("enum", with(enum, null))
 	}
 	return schema
 }
 
 // with returns a list with another element. A value that is not a list becomes the first element.
-func with(list, element *exact.Value) *exact.Value {
+func with(list, element *Value) *Value {
 	if !list.IsList() {
-		return exact.List(list, element)
+		return List(list, element)
 	}
-	return exact.List(append(slices.Clone(list.Elements()), element)...)
+	return List(append(slices.Clone(list.Elements()), element)...)
 }

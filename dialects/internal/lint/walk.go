@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/caisson-run/caisson/dialects/internal/exact"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -49,7 +48,7 @@ func holds(keyword string) (one, list, named bool) {
 }
 
 // each visits the schemas in a keyword's value, in order.
-func each(keyword exact.Member, at *place, visit func(schema *exact.Value, at *place)) {
+func each(keyword Member, at *place, visit func(schema *Value, at *place)) {
 	value, here := keyword.Value, at.member(keyword.Name)
 	one, list, named := holds(keyword.Name)
 	switch {
@@ -68,22 +67,22 @@ func each(keyword exact.Member, at *place, visit func(schema *exact.Value, at *p
 
 // references looks for a cycle of references.
 type references struct {
-	root  *exact.Value
-	found map[string]*exact.Value // by reference; nil if it refers to nothing
-	open  map[*exact.Value]bool   // schemas being visited (true) and visited (false)
-	cycle string                  // the reference; empty if there is none
+	root  *Value
+	found map[string]*Value // by reference; nil if it refers to nothing
+	open  map[*Value]bool   // schemas being visited (true) and visited (false)
+	cycle string            // the reference; empty if there is none
 }
 
 // newReferences finds the schemas that anchors name. Those in a schema with an $id, to which a name would
 // also belong, are for the dialects' rules to report; see NestedID.
-func newReferences(root *exact.Value) *references {
-	r := &references{root: root, found: map[string]*exact.Value{}, open: map[*exact.Value]bool{}}
+func newReferences(root *Value) *references {
+	r := &references{root: root, found: map[string]*Value{}, open: map[*Value]bool{}}
 	r.addAnchors(root)
 	return r
 }
 
 // addAnchors adds the anchors of a schema and of those within it. Drafts before 2019-09 write one as $id: "#name".
-func (r *references) addAnchors(schema *exact.Value) {
+func (r *references) addAnchors(schema *Value) {
 	for _, m := range schema.Members() {
 		name, isText := m.Value.Text()
 		switch {
@@ -92,13 +91,13 @@ func (r *references) addAnchors(schema *exact.Value) {
 		case isText && m.Name == "$id" && len(name) > 1 && name[0] == '#':
 			r.found[name] = schema
 		default:
-			each(m, nil, func(child *exact.Value, _ *place) { r.addAnchors(child) })
+			each(m, nil, func(child *Value, _ *place) { r.addAnchors(child) })
 		}
 	}
 }
 
 // visit follows the references of a schema and of those within it.
-func (r *references) visit(schema *exact.Value) {
+func (r *references) visit(schema *Value) {
 	r.open[schema] = true
 	for _, reference := range referencesIn(schema, nil) {
 		target := r.resolve(reference)
@@ -115,18 +114,18 @@ func (r *references) visit(schema *exact.Value) {
 }
 
 // referencesIn appends the references of a schema and of those within it.
-func referencesIn(schema *exact.Value, list []string) []string {
+func referencesIn(schema *Value, list []string) []string {
 	for _, m := range schema.Members() {
 		if text, ok := m.Value.Text(); ok && m.Name == "$ref" {
 			list = append(list, text)
 		}
-		each(m, nil, func(child *exact.Value, _ *place) { list = referencesIn(child, list) })
+		each(m, nil, func(child *Value, _ *place) { list = referencesIn(child, list) })
 	}
 	return list
 }
 
 // resolve returns the schema that a reference refers to, or nil.
-func (r *references) resolve(reference string) *exact.Value {
+func (r *references) resolve(reference string) *Value {
 	target, known := r.found[reference]
 	if known {
 		return target
@@ -139,7 +138,7 @@ func (r *references) resolve(reference string) *exact.Value {
 }
 
 // pointed returns the value that a JSON pointer points to, or nil.
-func pointed(value *exact.Value, pointer string) *exact.Value {
+func pointed(value *Value, pointer string) *Value {
 	if pointer == "" {
 		return value
 	}

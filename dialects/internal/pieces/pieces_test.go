@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -37,8 +38,7 @@ func TestTextKeepsHalvesOfCharacters(t *testing.T) {
 			var halves Halves
 			var got []string
 			for _, piece := range test.pieces {
-				var text Text
-				require.NoError(t, json.Unmarshal([]byte(piece), &text))
+				text := noerr.Decode[Text](t, []byte(piece))
 				got = append(got, halves.Add(text))
 			}
 			assert.Equal(t, test.want, append(got, halves.End()))
@@ -57,8 +57,7 @@ func TestTextIsAString(t *testing.T) {
 
 func TestArgumentsAreAnything(t *testing.T) {
 	for literal, want := range map[string]string{`"{}"`: "{}", `null`: "", `{"a": 1.0}`: `{"a": 1.0}`, `[1]`: "[1]", `7.50`: "7.50", `false`: "false"} {
-		var arguments Arguments
-		require.NoError(t, json.Unmarshal([]byte(literal), &arguments))
+		arguments := noerr.Decode[Arguments](t, []byte(literal))
 		assert.Equal(t, want, arguments.String())
 	}
 }
@@ -109,8 +108,7 @@ func FuzzText(f *testing.F) {
 				}
 				fmt.Fprintf(&escaped, `\u%04x`, unit)
 			}
-			var read Text
-			require.NoError(t, json.Unmarshal([]byte(`"`+escaped.String()+`"`), &read))
+			read := noerr.Decode[Text](t, []byte(`"`+escaped.String()+`"`))
 			got += halves.Add(read)
 		}
 		require.Equal(t, text, got+halves.End())

@@ -12,14 +12,10 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/dialects"
-	"github.com/caisson-run/caisson/dialects/internal/exact"
 	"github.com/caisson-run/caisson/dialects/internal/lint"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
 	"github.com/caisson-run/caisson/tool"
 )
-
-// names is the rule for the names of functions.
-func names() lint.NameRule { return lint.NameRule{Most: 64, Extra: "_-"} }
 
 // oneSchema says what to write in place of a schema for each position of an array.
 const oneSchema = "write one schema for all items, with anyOf if they differ, and minItems and maxItems; or an object with a property for each"
@@ -87,12 +83,12 @@ func strictRules() lint.Rules {
 }
 
 // itemised returns whether a schema that allows arrays has one for their items.
-func itemised(schema *exact.Value, keyword string) bool {
+func itemised(schema *lint.Value, keyword string) bool {
 	return !schema.Get(keyword).HasText("array") || schema.Get("items") != nil
 }
 
 // typed returns whether each schema in a keyword's value has a type.
-func typed(schema *exact.Value, keyword string) bool {
+func typed(schema *lint.Value, keyword string) bool {
 	held := schema.Get(keyword)
 	switch {
 	case keyword == "items":
@@ -100,17 +96,17 @@ func typed(schema *exact.Value, keyword string) bool {
 	case held.IsList():
 		return lint.Each(hasType)(schema, keyword)
 	}
-	return !slices.ContainsFunc(held.Members(), func(m exact.Member) bool { return !hasType(m.Value) })
+	return !slices.ContainsFunc(held.Members(), func(m lint.Member) bool { return !hasType(m.Value) })
 }
 
-func hasType(schema *exact.Value) bool {
-	return slices.ContainsFunc(schema.Members(), func(m exact.Member) bool {
+func hasType(schema *lint.Value) bool {
+	return slices.ContainsFunc(schema.Members(), func(m lint.Member) bool {
 		return slices.Contains([]string{"type", "enum", "const", "$ref", "anyOf", "oneOf", "allOf"}, m.Name)
 	})
 }
 
 // alone returns whether a $ref refers to the same document and is the only keyword.
-func alone(schema *exact.Value, keyword string) bool {
+func alone(schema *lint.Value, keyword string) bool {
 	return lint.Internal(schema, keyword) && len(schema.Members()) == 1
 }
 
@@ -135,7 +131,8 @@ type Format struct {
 // Offer writes the JSON array of what write returns for each tool, and returns it with the findings. Tools
 // of the given types are offered as such, all others as functions.
 func Offer[T any](reader wire.Reader, definitions []tool.Definition, strict bool, write func(t Tool) T, types ...string) (json.RawMessage, []dialects.Finding, error) {
-	return lint.Offer(reader, definitions, names(), func(d *tool.Definition) (T, []dialects.Finding, error) {
+	names := lint.NameRule{Most: 64, Extra: "_-"}
+	return lint.Offer(reader, definitions, names, func(d *tool.Definition) (T, []dialects.Finding, error) {
 		offered, found, err := newTool(d, strict, types)
 		return write(offered), found, err
 	})

@@ -12,6 +12,7 @@ import (
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/dialecttest"
 	"github.com/caisson-run/caisson/dialects/internal/wire"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -20,11 +21,10 @@ import (
 func offer(t *testing.T, schema string, strict bool) (Tool, string) {
 	t.Helper()
 	var offered Tool
-	_, findings, err := Offer(wire.Reader{}, []tool.Definition{dialecttest.Definition("f", schema)}, strict, func(t Tool) any {
+	_, findings := noerr.Get2(Offer(wire.Reader{}, []tool.Definition{dialecttest.Definition("f", schema)}, strict, func(t Tool) any {
 		offered = t
 		return nil
-	})
-	require.NoError(t, err)
+	}))(t)
 	var shown []string
 	for _, f := range findings {
 		assert.Equal(t, "f", f.Tool)
@@ -86,8 +86,7 @@ func TestWhatCannotBeStrictIsOfferedWithout(t *testing.T) {
 			assert.Contains(t, line, " weakened adapted", schema)
 		}
 	}
-	_, findings, err := Offer(wire.Reader{}, []tool.Definition{dialecttest.Definition("f", dialecttest.With(`{"anyOf":[{"oneOf":[{}]},{}],"format":"uri"}`))}, true, func(Tool) any { return nil })
-	require.NoError(t, err)
+	_, findings := noerr.Get2(Offer(wire.Reader{}, []tool.Definition{dialecttest.Definition("f", dialecttest.With(`{"anyOf":[{"oneOf":[{}]},{}],"format":"uri"}`))}, true, func(Tool) any { return nil }))(t)
 	require.Len(t, findings, 2, "all that is in the way is said at once")
 	for _, f := range findings {
 		assert.Contains(t, f.Message, "this tool's schema is not enforced: strict mode refuses the request: ")
@@ -168,11 +167,10 @@ func TestToolsAreFunctionsUnlessTheirTypeIsKnown(t *testing.T) {
 		{[]string{tool.CustomCall, tool.LocalShellCall}, []string{"custom", "local_shell", "function"}},
 	} {
 		var tools []Tool
-		_, findings, err := Offer(wire.Reader{}, definitions, true, func(offered Tool) any {
+		_, findings := noerr.Get2(Offer(wire.Reader{}, definitions, true, func(offered Tool) any {
 			tools = append(tools, offered)
 			return nil
-		}, test.known...)
-		require.NoError(t, err)
+		}, test.known...))(t)
 		assert.Equal(t, []dialects.Finding{}, findings)
 		var types []string
 		for _, offered := range tools {

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/dialects"
-	"github.com/caisson-run/caisson/dialects/internal/exact"
 	"github.com/caisson-run/caisson/dialects/internal/limits"
+	"github.com/caisson-run/caisson/internal/jsontext/decode"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -124,7 +124,7 @@ func Stored(text []byte) (tool.Result, bool) {
 		Says *bool `json:"success"`
 		tool.Result
 	}
-	plain, err := exact.Plain(text, &stored)
+	plain, err := decode.Plain(text, &stored)
 	if err != nil {
 		return tool.Result{}, false
 	}

@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"strconv"
 
-	"github.com/caisson-run/caisson/dialects/internal/exact"
+	"github.com/caisson-run/caisson/internal/jsontext/decode"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -67,7 +67,7 @@ func integer(data []byte) (read *int64, kind string) {
 // they are.
 func Counts[T any](object json.RawMessage, counts *T) {
 	read := *counts
-	if !Absent(object) && exact.Unmarshal(object, &read) == nil {
+	if !Absent(object) && decode.Unmarshal(object, &read) == nil {
 		*counts = read
 	}
 }

@@ -13,9 +13,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/caisson-run/caisson/dialects"
-	"github.com/caisson-run/caisson/dialects/internal/exact"
 	"github.com/caisson-run/caisson/dialects/internal/limits"
 	"github.com/caisson-run/caisson/internal/jsontext"
+	"github.com/caisson-run/caisson/internal/jsontext/decode"
 )
 
 // Reader decodes one part of a document, and reports what is wrong with it and where.
@@ -46,7 +46,7 @@ func (r Reader) fail(path, message string, cause error) error {
 	return &dialects.Error{Op: r.Op, Dialect: r.Dialect, Path: join(r.Path, path), Message: message, Err: cause}
 }
 
-// Into decodes the part that path names, as [exact.Unmarshal] does. A missing part, of which data is
+// Into decodes the part that path names, as [decode.Unmarshal] does. A missing part, of which data is
 // empty, leaves the value as it is.
 func (r Reader) Into(path string, data []byte, value any) error {
 	if len(data) == 0 {
@@ -56,7 +56,7 @@ func (r Reader) Into(path string, data []byte, value any) error {
 }
 
 func (r Reader) decode(data []byte, value any) error {
-	err := exact.Unmarshal(data, value)
+	err := decode.Unmarshal(data, value)
 	if err == nil {
 		return nil
 	}
@@ -114,7 +114,7 @@ func (r Reader) Document(document []byte, value any) error {
 	if len(document) > dialects.MaxDocument {
 		return r.Fail("", "has %d bytes, more than %d", len(document), dialects.MaxDocument)
 	}
-	return r.decode(exact.Trimmed(document), value)
+	return r.decode(Trimmed(document), value)
 }
 
 // Each decodes the elements of the array that path names one by one, and calls visit with each and its
@@ -123,24 +123,28 @@ func Each[T any](r Reader, path string, array json.RawMessage, most int, visit f
 	if Absent(array) {
 		return nil
 	}
-	var failed error
-	isArray, err := exact.Elements(array, most, func(index int, element json.RawMessage) error {
-		at := r.In(fmt.Sprintf("%s[%d]", path, index))
-		var value T
-		if index == most {
-			failed = r.Fail(path, "has more than %d elements", most)
-		} else if failed = at.decode(element, &value); failed == nil {
-			failed = visit(at, &value)
-		}
-		return failed
-	})
+	limits := jsontext.Outermost()
+	limits.KeepElements = most + 1
+	document, err := jsontext.Parse(string(array), limits)
 	switch {
-	case failed != nil:
-		return failed
 	case err != nil:
-		return r.notJSON(path, array, err)
-	case !isArray:
+		return r.notJSON(path, array, json.Unmarshal(array, new(json.RawMessage)))
+	case document.Root().Kind() != jsontext.Array:
 		return r.Fail(path, "is not a JSON array")
+	}
+	for i, element := range document.Root().Elements() {
+		if i == most {
+			return r.Fail(path, "has more than %d elements", most)
+		}
+		start, end := element.Span()
+		at := r.In(fmt.Sprintf("%s[%d]", path, i))
+		var value T
+		if err := at.decode(array[start:end], &value); err != nil {
+			return err
+		}
+		if err := visit(at, &value); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -176,7 +180,7 @@ func (r Reader) Sequence(document []byte, visit func(r Reader, element json.RawM
 	if len(document) > dialects.MaxDocument {
 		return r.Elements(document, visit) // which refuses it
 	}
-	value, rest := exact.Leading(exact.Trimmed(document))
+	value, rest := Leading(Trimmed(document))
 	if rest == nil {
 		return r.Elements(document, visit)
 	}
@@ -188,7 +192,7 @@ func (r Reader) Sequence(document []byte, visit func(r Reader, element json.RawM
 		if err := at.Elements(value, visit); err != nil || rest == nil {
 			return err
 		}
-		value, rest = exact.Leading(rest)
+		value, rest = Leading(rest)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/caisson-run/caisson/dialects"
-	"github.com/caisson-run/caisson/dialects/internal/exact"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -111,7 +110,7 @@ func (s *stream) Event(name string, data []byte) ([]tool.StreamResponse, error) 
 	s.bytes += len(name) + len(data)
 	out := s.Common()
 	out.pieces = []tool.StreamResponse{}
-	switch data = exact.Trimmed(data); {
+	switch data = Trimmed(data); {
 	case s.ended:
 		s.failed = out.Fail("", "continues after its end")
 	case s.bytes > dialects.MaxDocument:

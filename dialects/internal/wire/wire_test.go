@@ -13,6 +13,7 @@ import (
 
 	"github.com/caisson-run/caisson/dialects"
 	"github.com/caisson-run/caisson/dialects/internal/limits"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -130,14 +131,12 @@ func TestAnswersAreGathered(t *testing.T) {
 	assert.Equal(t, dialects.Answers{
 		Outputs: []tool.Answer{{CallID: "[1]"}, {CallID: "[3]"}}, Named: []dialects.NamedOutput{{Tool: "[0]"}}, Approvals: []tool.Approval{{CallID: "[2]"}},
 	}, found)
-	found, err = ReadAnswers(r, []byte(`[]`), "under", sort)
-	require.NoError(t, err)
+	found = noerr.Get(ReadAnswers(r, []byte(`[]`), "under", sort))(t)
 	assert.Equal(t, dialects.Answers{Outputs: []tool.Answer{}, Named: []dialects.NamedOutput{}, Approvals: []tool.Approval{}}, found)
 
 	// All that there are count, of whichever kind.
 	most := strings.Repeat(`"named","output","approval","output",`, limits.Calls/4)
-	_, err = ReadAnswers(r, []byte("["+strings.TrimSuffix(most, ",")+"]"), "under", sort)
-	require.NoError(t, err)
+	noerr.Get(ReadAnswers(r, []byte("["+strings.TrimSuffix(most, ",")+"]"), "under", sort))(t)
 	for _, last := range []string{`"named"`, `"output"`, `"approval"`} {
 		found, err = ReadAnswers(r, []byte("["+most+last+"]"), "under", sort)
 		require.EqualError(t, err, "x answers: [4096]: is one answer too many; there can be 4096")
@@ -148,8 +147,7 @@ func TestAnswersAreGathered(t *testing.T) {
 	assert.Empty(t, found, "all or nothing")
 
 	for document, want := range map[string]string{`{"under":["output"]}`: "under[0]", `"output"`: "", `["output"]`: "[0]"} {
-		found, err = ReadAnswers(r, []byte(document), "under", sort)
-		require.NoError(t, err)
+		found = noerr.Get(ReadAnswers(r, []byte(document), "under", sort))(t)
 		assert.Equal(t, want, found.Outputs[0].CallID)
 	}
 	for _, document := range []string{`{"under":["output"],"type":"x"}`, `{"under":null}`, `{"under":1}`, `{"under":["output"],"under":["output"]}`} {
@@ -228,15 +226,13 @@ func TestLinks(t *testing.T) {
 		"": "openai response: at: is missing", "data:image/png,abc": "is not a data URL with base64", "data:image/png;base64": "is not a data URL with base64",
 		"data:image/png;base64,*": "is not a data URL with base64", "data:;base64,AQ==": "without a MIME type",
 	} {
-		_, err := Linked(reader, "at", link, tool.Content{})
-		assert.ErrorContains(t, err, want, link)
+		assert.ErrorContains(t, noerr.Error(Linked(reader, "at", link, tool.Content{})), want, link)
 	}
 }
 
 // TestWhatIsWrittenIsUTF8: arguments and data are passed on as they came, which may be anything.
 func TestWhatIsWrittenIsUTF8(t *testing.T) {
-	written, err := Encode(map[string]any{"a": "\xff", "b": json.RawMessage("{\"\xc3\":\"\xed\xa0\xbd<&>\"}")})
-	require.NoError(t, err)
+	written := noerr.Get(Encode(map[string]any{"a": "\xff", "b": json.RawMessage("{\"\xc3\":\"\xed\xa0\xbd<&>\"}")}))(t)
 	assert.True(t, utf8.Valid(written))
 	assert.True(t, json.Valid(written))
 	assert.Equal(t, "{\"a\":\"\\ufffd\",\"b\":{\"\uFFFD\":\"\uFFFD<&>\"}}", string(written))
@@ -261,12 +257,10 @@ func FuzzStored(f *testing.F) {
 			return
 		}
 		require.Equal(t, stored.Success, stored.Kind == "")
-		written, err := json.Marshal(stored)
-		require.NoError(t, err)
+		written := noerr.Get(json.Marshal(stored))(t)
 		again, ok := Stored(written)
 		require.True(t, ok)
-		twice, err := json.Marshal(again)
-		require.NoError(t, err)
+		twice := noerr.Get(json.Marshal(again))(t)
 		require.Equal(t, string(written), string(twice))
 	})
 }

@@ -8,20 +8,18 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/caisson-run/caisson/dialects/internal/exact"
+	"github.com/caisson-run/caisson/internal/jsontext"
 	"github.com/caisson-run/caisson/tool"
 )
 
 // Encode returns the JSON of a value as valid UTF-8, whatever JSON the value holds. It does not escape <, >
 // and &, so that models do not read longer text.
 func Encode(value any) (json.RawMessage, error) {
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
+	text, err := jsontext.Encode(value)
+	if err != nil {
 		return nil, err
 	}
-	return bytes.ToValidUTF8(bytes.TrimSuffix(text.Bytes(), []byte("\n")), []byte("\uFFFD")), nil
+	return bytes.ToValidUTF8(text, []byte("\uFFFD")), nil
 }
 
 // List writes a JSON array with what write returns for each element. An error from write need not say
@@ -56,14 +54,14 @@ func Object(arguments string) json.RawMessage {
 	case trimmed[0] == '{' && json.Valid([]byte(trimmed)):
 		return json.RawMessage(trimmed)
 	}
-	return fmt.Appendf(nil, `{"INVALID_JSON":%s}`, exact.Quote(arguments))
+	return fmt.Appendf(nil, `{"INVALID_JSON":%s}`, jsontext.Quote(arguments))
 }
 
 // Input returns the arguments of a call as [Object] does. The free text of a custom call, whose parameter
 // the call does not name, is wrapped too: {"input": "…"}.
 func Input(call *tool.Call) json.RawMessage {
 	if call.Type == tool.CustomCall {
-		return fmt.Appendf(nil, `{"input":%s}`, exact.Quote(call.Function.Arguments))
+		return fmt.Appendf(nil, `{"input":%s}`, jsontext.Quote(call.Function.Arguments))
 	}
 	return Object(call.Function.Arguments)
 }

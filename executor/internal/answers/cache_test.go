@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/caisson-run/caisson/executor/internal/answers"
+	"github.com/caisson-run/caisson/internal/noerr"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -28,8 +29,7 @@ type cache = answers.Cache[string, sized]
 
 func newCache(t *testing.T, bytes int64) *cache {
 	t.Helper()
-	c, err := answers.New[string](bytes, sized.bytes)
-	require.NoError(t, err)
+	c := noerr.Get(answers.New[string](bytes, sized.bytes))(t)
 	return c
 }
 
@@ -55,8 +55,7 @@ func TestLeastRecentlyUsedGoesFirst(t *testing.T) {
 	assert.False(t, has(c, "b"))
 
 	// Asking is a use as well.
-	_, from, err := c.Do(t.Context(), question("c"), answers.Ready{}, mustNotAsk(t))
-	require.NoError(t, err)
+	_, from := noerr.Get2(c.Do(t.Context(), question("c"), answers.Ready{}, mustNotAsk(t)))(t)
 	assert.Equal(t, answers.Kept, from)
 	put(c, question("e"), sized{size: 20})
 	assert.False(t, has(c, "a"))
@@ -81,8 +80,7 @@ func TestWhatIsNotKept(t *testing.T) {
 			c := newCache(t, 10)
 			q := answers.Question[string]{Key: "k", TTL: test.ttl}
 			put(c, q, sized{size: test.size})
-			answer, from, err := c.Do(t.Context(), q, answers.Ready{}, func(context.Context) (sized, bool) { return sized{7, test.size}, true })
-			require.NoError(t, err)
+			answer, from := noerr.Get2(c.Do(t.Context(), q, answers.Ready{}, func(context.Context) (sized, bool) { return sized{7, test.size}, true }))(t)
 			assert.Equal(t, answers.Asked, from)
 			assert.Equal(t, 7, answer.id)
 			assert.False(t, has(c, "k"))
@@ -115,11 +113,10 @@ func TestAnswersExpire(t *testing.T) {
 func TestTimeCountsFromTheAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCache(t, 10)
-		_, _, err := c.Do(t.Context(), question("k"), answers.Ready{}, func(context.Context) (sized, bool) {
+		noerr.Get2(c.Do(t.Context(), question("k"), answers.Ready{}, func(context.Context) (sized, bool) {
 			time.Sleep(time.Hour)
 			return sized{1, 1}, true
-		})
-		require.NoError(t, err)
+		}))(t)
 		time.Sleep(time.Minute - 1)
 		assert.True(t, has(c, "k"))
 		time.Sleep(time.Nanosecond)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor/internal/answers"
+	"github.com/caisson-run/caisson/internal/noerr"
 )
 
 var one = sized{id: 1, size: 1}
@@ -176,13 +177,12 @@ func TestNobodyJoinsAFlightFromBeforeABarrier(t *testing.T) {
 // TestPanicOfSize: a function that fails to measure leaves nobody waiting.
 func TestPanicOfSize(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, err := answers.New[string](10, func(s sized) int64 {
+		c := noerr.Get(answers.New[string](10, func(s sized) int64 {
 			if s == one {
 				panic("size")
 			}
 			return s.size
-		})
-		require.NoError(t, err)
+		}))(t)
 		first := ask(t, c, question("k"))
 		synctest.Wait()
 		waiter := ask(t, c, question("k"))
@@ -239,8 +239,7 @@ func TestNotReady(t *testing.T) {
 		assert.Equal(t, state{returned: true, err: context.Canceled}, late.state)
 
 		put(c, question("k"), one)
-		answer, from, err := c.Do(t.Context(), question("k"), answers.Ready{Get: mustNotWait}, mustNotAsk(t))
-		require.NoError(t, err)
+		answer, from := noerr.Get2(c.Do(t.Context(), question("k"), answers.Ready{Get: mustNotWait}, mustNotAsk(t)))(t)
 		assert.Equal(t, answers.Kept, from, "it needs no place")
 		assert.Equal(t, one, answer)
 	})

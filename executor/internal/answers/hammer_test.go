@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor/internal/answers"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/internal/testsize"
 )
 
@@ -51,8 +51,7 @@ func (w *world) write(c *answers.Cache[string, numbers], i int) {
 // TestHammer: nobody who asks after the end of a barrier gets an answer from before its
 // start, and nobody waits for ever.
 func TestHammer(t *testing.T) {
-	c, err := answers.New[string](5, func(numbers) int64 { return 1 })
-	require.NoError(t, err)
+	c := noerr.Get(answers.New[string](5, func(numbers) int64 { return 1 }))(t)
 	places := make(chan struct{}, 3)
 	var w world
 	var from [4]atomic.Int64

@@ -9,12 +9,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/internal/noerr"
 )
 
 func newInts(t *testing.T) *Cache[string, int] {
 	t.Helper()
-	c, err := New[string](100, func(int) int64 { return 1 })
-	require.NoError(t, err)
+	c := noerr.Get(New[string](100, func(int) int64 { return 1 }))(t)
 	return c
 }
 

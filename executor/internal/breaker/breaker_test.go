@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/caisson-run/caisson/internal/noerr"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -134,8 +136,7 @@ func play(t *testing.T, b *Breakers[string], all []step) {
 		case "wait":
 			time.Sleep(s.wait)
 		}
-		other, err := b.Allow("other key")
-		require.NoError(t, err)
+		other := noerr.Get(b.Allow("other key"))(t)
 		require.Equal(t, Unchanged, other.Report(Succeeded))
 	}
 }
@@ -151,8 +152,7 @@ func TestKeysWithoutFailuresNeedNoMemory(t *testing.T) {
 	b := New[int](5, open)
 	for key := range 1000 {
 		for _, outcome := range []Outcome{Succeeded, Unknown, Failed, Failed, Succeeded} {
-			attempt, err := b.Allow(key)
-			require.NoError(t, err)
+			attempt := noerr.Get(b.Allow(key))(t)
 			attempt.Report(outcome)
 		}
 		require.Zero(t, b.circuits.Len())
@@ -166,8 +166,7 @@ func TestKeysThatAreGone(t *testing.T) {
 		const lasting = 3601 + 30 // keys, one in a second
 		most := 0
 		for key := range 20_000 {
-			attempt, err := b.Allow(key)
-			require.NoError(t, err)
+			attempt := noerr.Get(b.Allow(key))(t)
 			attempt.Report(Failed)
 			most = max(most, b.circuits.Len())
 			time.Sleep(time.Second)

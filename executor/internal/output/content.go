@@ -1,11 +1,10 @@
 package output
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
 
+	"github.com/caisson-run/caisson/internal/jsontext"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -140,11 +139,9 @@ func describe(p *tool.Content) string {
 
 // wire returns parts as they are written in a result, binary data in base64.
 func wire(parts any) string {
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(parts); err != nil {
+	text, err := jsontext.Encode(parts)
+	if err != nil {
 		panic(err) // text and bytes always have a JSON form
 	}
-	return string(bytes.TrimRight(text.Bytes(), "\n"))
+	return string(text)
 }

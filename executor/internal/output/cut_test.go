@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor/internal/output"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -277,8 +278,7 @@ func TestCutCountsEmptyParts(t *testing.T) {
 	assert.Less(t, len(result.Content), 4096/perPart)
 	require.Len(t, cuts, 1)
 	assert.Equal(t, "content[224:]", cuts[0].Part)
-	wire, err := json.Marshal(result)
-	require.NoError(t, err)
+	wire := noerr.Get(json.Marshal(result))(t)
 	assert.Less(t, len(wire), 2*4096)
 
 	in = tool.Result{Content: []tool.Content{{Type: text(1<<20, "y")}}}

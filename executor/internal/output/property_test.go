@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor/internal/output"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -172,11 +173,9 @@ func checkWhole(t testing.TB, store *output.Store, original, result tool.Result,
 	case c.Part == "data":
 		whole, left = valid(string(original.Data)), result.Output
 	case strings.HasSuffix(c.Part, ":]"):
-		_, err := fmt.Sscanf(c.Part, "content[%d:]", &i)
-		require.NoError(t, err)
+		noerr.Get(fmt.Sscanf(c.Part, "content[%d:]", &i))(t)
 		if c.Reference != "" {
-			var parts []tool.Content
-			require.NoError(t, json.Unmarshal([]byte(readAll(t, store, c.Reference, pageBytes)), &parts))
+			parts := noerr.Decode[[]tool.Content](t, []byte(readAll(t, store, c.Reference, pageBytes)))
 			require.Len(t, parts, len(original.Content)-i)
 			for j, p := range parts {
 				was := original.Content[i+j]
@@ -188,8 +187,7 @@ func checkWhole(t testing.TB, store *output.Store, original, result tool.Result,
 		require.Zero(t, c.Kept)
 		return
 	default:
-		_, err := fmt.Sscanf(c.Part, "content[%d]", &i)
-		require.NoError(t, err)
+		noerr.Get(fmt.Sscanf(c.Part, "content[%d]", &i))(t)
 		was := original.Content[i]
 		whole, left = valid(was.Text), result.Content[i].Text
 		if len(was.Data) > 0 {

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor/internal/output"
+	"github.com/caisson-run/caisson/internal/noerr"
 )
 
 // TestAttackManyStores: what many sessions keep is bounded together. Each of 40 sessions had 16 MiB of its own. The
@@ -30,8 +31,7 @@ func TestAttackManyStores(t *testing.T) {
 			shared, before := output.NewShared(most), heap()
 			var stores []*output.Store
 			for range 40 {
-				store, err := shared.NewStore(1 << 20)
-				require.NoError(t, err)
+				store := noerr.Get(shared.NewStore(1 << 20))(t)
 				for i := range 4 {
 					require.True(t, store.Keep(fmt.Sprint(i), strings.Repeat("a", 200<<10)))
 				}
@@ -43,8 +43,7 @@ func TestAttackManyStores(t *testing.T) {
 			} else {
 				assert.Less(t, held, int64(12<<20))
 			}
-			_, err := stores[39].Page("3", 0, 10)
-			assert.NoError(t, err, "the newest")
+			assert.NoError(t, noerr.Error(stores[39].Page("3", 0, 10)), "the newest")
 			runtime.KeepAlive(stores)
 		})
 	}
@@ -53,20 +52,17 @@ func TestAttackManyStores(t *testing.T) {
 // TestSharedBound: a store that keeps little loses nothing to one that keeps much, and evicted results do not count.
 func TestSharedBound(t *testing.T) {
 	shared := output.NewShared(1 << 20)
-	small, err := shared.NewStore(1 << 20)
-	require.NoError(t, err)
+	small := noerr.Get(shared.NewStore(1 << 20))(t)
 	require.True(t, small.Keep("a", "text"))
-	large, err := shared.NewStore(2 << 20)
-	require.NoError(t, err)
+	large := noerr.Get(shared.NewStore(2 << 20))(t)
 	assert.False(t, large.Keep("a", strings.Repeat("a", 3<<19)), "more than the bound of all")
 	for i := range 20 {
 		require.True(t, large.Keep(fmt.Sprint(i), strings.Repeat("a", 200<<10)))
 	}
-	_, err = large.Page("0", 0, 0)
+	_, err := large.Page("0", 0, 0)
 	require.ErrorIs(t, err, output.ErrUnknown)
 	assert.ErrorContains(t, err, "evicted")
-	_, err = small.Page("a", 0, 0)
-	require.NoError(t, err)
+	noerr.Get(small.Page("a", 0, 0))(t)
 	large = nil
 	require.Eventually(t, func() bool { // until the collector has noticed
 		runtime.GC()

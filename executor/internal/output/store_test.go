@@ -12,13 +12,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor/internal/output"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/tool"
 )
 
 func newStore(t testing.TB, bytes int64) *output.Store {
 	t.Helper()
-	store, err := output.NewShared(bytes).NewStore(bytes)
-	require.NoError(t, err)
+	store := noerr.Get(output.NewShared(bytes).NewStore(bytes))(t)
 	return store
 }
 
@@ -27,8 +27,7 @@ func readAll(t testing.TB, store *output.Store, reference string, most int64) st
 	t.Helper()
 	var whole strings.Builder
 	for from := int64(0); from >= 0; {
-		page, err := store.Page(reference, from, most)
-		require.NoError(t, err)
+		page := noerr.Get(store.Page(reference, from, most))(t)
 		require.Equal(t, reference, page.Reference)
 		require.Equal(t, from, page.From)
 		require.True(t, utf8.ValidString(page.Text))
@@ -93,8 +92,7 @@ func TestPage(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			test.want.Reference = test.reference
-			got, err := store.Page(test.reference, test.from, test.most)
-			require.NoError(t, err)
+			got := noerr.Get(store.Page(test.reference, test.from, test.most))(t)
 			assert.Equal(t, test.want, got)
 		})
 	}
@@ -130,8 +128,7 @@ func FuzzPagesAreTheWhole(f *testing.F) {
 		whole := strings.ToValidUTF8(text, "\uFFFD")
 		require.Equal(t, whole, readAll(t, store, "r", most))
 		for from := range int64(min(len(whole), 100)) {
-			page, err := store.Page("r", from, most)
-			require.NoError(t, err)
+			page := noerr.Get(store.Page("r", from, most))(t)
 			require.True(t, utf8.ValidString(page.Text))
 			require.Equal(t, whole[page.From:page.From+int64(len(page.Text))], page.Text)
 			require.Less(t, page.From-from, int64(utf8.UTFMax))
@@ -192,8 +189,7 @@ func TestStoreHoldsNoMoreThanItsTexts(t *testing.T) {
 	var pages []tool.Page
 	for range n {
 		require.True(t, store.Keep("r", strings.Repeat("x", large)))
-		page, err := store.Page("r", 0, 100)
-		require.NoError(t, err)
+		page := noerr.Get(store.Page("r", 0, 100))(t)
 		pages = append(pages, page)
 	}
 	assert.Less(t, heap()-before, int64(n*large/4))
@@ -210,8 +206,7 @@ func TestKeeperKeepsTheFirstTogether(t *testing.T) {
 	assert.Equal(t, "r/data", keep("data", "1"))
 	assert.Len(t, readAll(t, store, "r/error", 0), 600)
 	assert.Equal(t, "1", readAll(t, store, "r/data", 0))
-	_, err := store.Page("old", 0, 0)
-	assert.ErrorIs(t, err, output.ErrUnknown)
+	assert.ErrorIs(t, noerr.Error(store.Page("old", 0, 0)), output.ErrUnknown)
 }
 
 func TestKeeperWithoutReference(t *testing.T) {

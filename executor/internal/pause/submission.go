@@ -14,15 +14,26 @@ import (
 
 // Why a batch cannot be resumed. Package executor exports and describes them.
 var (
-	ErrInvalidState  = errors.New("invalid state")
-	ErrWrongSession  = errors.New("the batch belongs to another session")
-	ErrUnknownCall   = errors.New("no waiting call has this id")
-	ErrMissingAnswer = errors.New("a waiting call has no answer")
-	ErrDoubledAnswer = errors.New("a call has more than one answer")
-	ErrWrongAnswer   = errors.New("the answer is of the wrong type")
-	ErrNotApproved   = errors.New("the approval is for something else")
-	ErrExpired       = errors.New("the paused batch has expired")
+	ErrInvalidState = errors.New("invalid state")
+	ErrWrongSession = errors.New("the batch belongs to another session")
+	ErrWrongAnswers = errors.New("the answers are not those that the batch waits for")
+	ErrNotApproved  = errors.New("the approval is for something else")
+	ErrExpired      = errors.New("the paused batch has expired")
 )
+
+// wrongAnswers is a kind of [ErrWrongAnswers].
+type wrongAnswers string
+
+const (
+	ErrUnknownCall   wrongAnswers = "no waiting call has this id"
+	ErrMissingAnswer wrongAnswers = "a waiting call has no answer"
+	ErrDoubledAnswer wrongAnswers = "a call has more than one answer"
+	ErrWrongAnswer   wrongAnswers = "the answer is of the wrong type"
+)
+
+func (w wrongAnswers) Error() string { return string(w) }
+
+func (w wrongAnswers) Is(target error) bool { return target == ErrWrongAnswers }
 
 // Answer is what was submitted for an action: one of the two.
 type Answer struct {

@@ -12,8 +12,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/caisson-run/caisson/internal/noerr"
 )
 
 // TestHammer lets many goroutines come, leave and give up at once.
@@ -81,13 +82,11 @@ func TestNothingIsKept(t *testing.T) {
 	fill := func() {
 		var turns []*Place
 		for i := range 100_000 {
-			turn, err := q.Enter(t.Context(), Call{fmt.Sprint("tenant", i/10), fmt.Sprint("session", i), fmt.Sprint("tool", i/5)})
-			require.NoError(t, err)
+			turn := noerr.Get(q.Enter(t.Context(), Call{fmt.Sprint("tenant", i/10), fmt.Sprint("session", i), fmt.Sprint("tool", i/5)}))(t)
 			turns = append(turns, turn)
 		}
 		for i := range 1000 { // and a tenant with many sessions
-			turn, err := q.Enter(t.Context(), Call{"tenant", fmt.Sprint(i), fmt.Sprint(i)})
-			require.NoError(t, err)
+			turn := noerr.Get(q.Enter(t.Context(), Call{"tenant", fmt.Sprint(i), fmt.Sprint(i)}))(t)
 			turns = append(turns, turn)
 		}
 		for _, turn := range turns {

@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/internal/noerr"
 )
 
 // stage lets calls come and go one by one. Calls are written "tenant/session/tool".
@@ -308,8 +310,7 @@ func TestPlacesThatComeTooLate(t *testing.T) {
 		q := New(Limits{Running: 1, PerTenant: 1, PerTool: 1, Waiting: 1, Wait: time.Minute})
 		refused := 0
 		for range 100 {
-			first, err := q.Enter(t.Context(), Call{})
-			require.NoError(t, err)
+			first := noerr.Get(q.Enter(t.Context(), Call{}))(t)
 			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan struct{})
 			go func() {

@@ -59,7 +59,7 @@ func rename(v jsontext.Value, aliases []manifests.ParameterAlias) (string, []too
 			return "", nil, writtenTwice(parameter, other, name)
 		}
 		written[parameter] = name
-		members = append(members, Quote(parameter)+":"+text)
+		members = append(members, jsontext.Quote(parameter)+":"+text)
 	}
 	return "{" + strings.Join(members, ",") + "}", repairs, nil
 }
@@ -87,7 +87,7 @@ func writtenTwice(parameter, first, second string) error {
 		first, second = second, first
 	}
 	if second == parameter {
-		return fmt.Errorf("%w: %s is another name for %s, and both are given; write only %s", tool.ErrArguments, first, parameter, parameter)
+		return &tool.ArgumentsError{Err: fmt.Errorf("%s is another name for %s, and both are given; write only %[2]s", first, parameter)}
 	}
-	return fmt.Errorf("%w: %s and %s are both other names for %s; write only %s", tool.ErrArguments, first, second, parameter, parameter)
+	return &tool.ArgumentsError{Err: fmt.Errorf("%s and %s are both other names for %s; write only %[3]s", first, second, parameter)}
 }

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/caisson-run/caisson/internal/jsontext"
 	"github.com/caisson-run/caisson/internal/schema"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -109,7 +110,7 @@ func (w *walk) fillIn(at *spot, kept []string, present map[string]bool, p place)
 		}
 		w.note(at.member(name), Default, absent, text)
 		if v, ok := w.read(text); ok {
-			kept = append(kept, Quote(name)+":"+w.value(at.member(name), v, inner))
+			kept = append(kept, jsontext.Quote(name)+":"+w.value(at.member(name), v, inner))
 		}
 	}
 	return kept

@@ -40,7 +40,7 @@ func (p places) of(nodes ...*schema.Node) place {
 		made.unions = append(made.unions, n.Unions...)
 	}
 	for _, u := range made.unions {
-		made.types &= p.unionTypes(u)
+		made.types &= u.TypesOf(p.types)
 	}
 	if len(nodes) == 1 {
 		p.known[nodes[0]] = made
@@ -57,32 +57,6 @@ func (p *place) add(n *schema.Node) {
 	for _, also := range n.Also {
 		p.add(also)
 	}
-}
-
-func (p places) unionTypes(u schema.Union) schema.Types {
-	var types schema.Types
-	for _, branch := range u.Branches {
-		types |= p.typesOf(branch)
-	}
-	return types
-}
-
-// typesOf returns the types that a schema and what it brings along allow. Of a schema that
-// is inside itself it may return more.
-func (p places) typesOf(n *schema.Node) schema.Types {
-	if types, known := p.types[n]; known {
-		return types
-	}
-	p.types[n] = schema.AnyType
-	types := n.Types
-	for _, also := range n.Also {
-		types &= p.typesOf(also)
-	}
-	for _, u := range n.Unions {
-		types &= p.unionTypes(u)
-	}
-	p.types[n] = types
-	return types
 }
 
 // member returns the place of a member of the objects at a place.

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor/internal/repair"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/internal/schema"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -62,8 +63,7 @@ func namesSomethingElse(t testing.TB, before error, result repair.Result) {
 // canonical writes JSON with sorted keys and without space; numbers keep their digits.
 func canonical(t testing.TB, source string) string {
 	t.Helper()
-	written, err := json.Marshal(decoded(t, source))
-	require.NoError(t, err)
+	written := noerr.Get(json.Marshal(decoded(t, source)))(t)
 	return string(written)
 }
 
@@ -83,8 +83,7 @@ func replay(t testing.TB, source string, repairs []tool.Repair) string {
 	for _, r := range repairs {
 		value = change(t, value, keysOf(t, r.Path), r)
 	}
-	written, err := json.Marshal(value)
-	require.NoError(t, err)
+	written := noerr.Get(json.Marshal(value))(t)
 	return string(written)
 }
 
@@ -114,8 +113,7 @@ func change(t testing.TB, value any, path []any, r tool.Repair) any {
 
 func encoded(t testing.TB, value any) []byte {
 	t.Helper()
-	written, err := json.Marshal(value)
-	require.NoError(t, err)
+	written := noerr.Get(json.Marshal(value))(t)
 	return written
 }
 
@@ -126,15 +124,12 @@ func keysOf(t testing.TB, path string) []any {
 	for path != "" {
 		switch path = strings.TrimPrefix(path, "."); {
 		case strings.HasPrefix(path, `["`):
-			quoted, err := strconv.QuotedPrefix(path[1:])
-			require.NoError(t, err)
-			name, err := strconv.Unquote(quoted)
-			require.NoError(t, err)
+			quoted := noerr.Get(strconv.QuotedPrefix(path[1:]))(t)
+			name := noerr.Get(strconv.Unquote(quoted))(t)
 			found, path = append(found, name), path[len(quoted)+2:]
 		case path[0] == '[':
 			end := strings.IndexByte(path, ']')
-			index, err := strconv.Atoi(path[1:end])
-			require.NoError(t, err)
+			index := noerr.Get(strconv.Atoi(path[1:end]))(t)
 			found, path = append(found, index), path[end+1:]
 		default:
 			end := strings.IndexAny(path, ".[")

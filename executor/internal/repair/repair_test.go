@@ -13,14 +13,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/executor/internal/repair"
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/internal/schema"
 	"github.com/caisson-run/caisson/tool"
 )
 
 func compile(t testing.TB, source string) *schema.Schema {
 	t.Helper()
-	compiled, err := schema.Compile([]byte(source))
-	require.NoError(t, err)
+	compiled := noerr.Get(schema.Compile([]byte(source)))(t)
 	return compiled
 }
 
@@ -33,15 +33,13 @@ func newRepairer(t testing.TB, s *schema.Schema, reserved ...string) *repair.Rep
 
 func parse(t testing.TB, text string) tool.Arguments {
 	t.Helper()
-	arguments, err := tool.ParseArguments(text)
-	require.NoError(t, err)
+	arguments := noerr.Get(tool.ParseArguments(text))(t)
 	return arguments
 }
 
 func text(t testing.TB, arguments tool.Arguments) string {
 	t.Helper()
-	written, err := arguments.MarshalJSON()
-	require.NoError(t, err)
+	written := noerr.Get(arguments.MarshalJSON())(t)
 	return string(written)
 }
 
@@ -307,8 +305,7 @@ func TestBounds(t *testing.T) {
 
 func mustQuote(t testing.TB, said string) []byte {
 	t.Helper()
-	quoted, err := json.Marshal(said)
-	require.NoError(t, err)
+	quoted := noerr.Get(json.Marshal(said))(t)
 	return quoted
 }
 

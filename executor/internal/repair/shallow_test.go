@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/internal/schema"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -20,14 +21,12 @@ func TestShallowFillsAsAWalkDoes(t *testing.T) {
 		`{"allOf":[{"properties":{"a":{"default":1}}},{"$ref":"#/$defs/d"}],"$defs":{"d":{"properties":{"n":{"default":[]}}}}}`: true,
 		`{"properties":{"a":{"default":"` + strings.Repeat("x", 4000) + `"}}}`:                                                  true,
 	} {
-		s, err := schema.Compile([]byte(source))
-		require.NoError(t, err)
+		s := noerr.Get(schema.Compile([]byte(source)))(t)
 		r := New(t.Context(), s, nil, func(name string) bool { return name == "owned" })
 		for _, text := range []string{
 			`{}`, `{"a":5}`, `{"owned":1,"n":2}`, `{"a":5,"b c":null}`, `{"d":{}}`, `{"d":{"q":2},"a":1}`, `{"n":"` + strings.Repeat("x", tool.MaxArgumentsBytes-2000) + `"}`,
 		} {
-			own, err := tool.ParseArguments(text)
-			require.NoError(t, err)
+			own := noerr.Get(tool.ParseArguments(text))(t)
 			quick, done := r.shallow.fill(own)
 			if require.Equal(t, answers, done, source); !done {
 				continue

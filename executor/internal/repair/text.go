@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/caisson-run/caisson/internal/jsontext"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -33,7 +34,7 @@ func Text(text string, tolerant bool) (tool.Arguments, []tool.Repair, bool) {
 	if !ok {
 		return tool.Arguments{}, nil, false
 	}
-	return fromText(TolerantJSON, Quote(text), read)
+	return fromText(TolerantJSON, jsontext.Quote(text), read)
 }
 
 func fromText(rule Rule, from, object string) (tool.Arguments, []tool.Repair, bool) {

@@ -1,7 +1,6 @@
 package repair
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"strings"
@@ -166,7 +165,7 @@ func (w *walk) object(at *spot, v jsontext.Value, p place) string {
 			text = w.value(at.member(name), value, inner)
 		}
 		present[name] = true
-		kept = append(kept, Quote(name)+":"+text)
+		kept = append(kept, jsontext.Quote(name)+":"+text)
 	}
 	if w.fill {
 		kept = w.fillIn(at, kept, present, p)
@@ -175,15 +174,6 @@ func (w *walk) object(at *spot, v jsontext.Value, p place) string {
 		return v.Text()
 	}
 	return "{" + strings.Join(kept, ",") + "}"
-}
-
-// Quote returns a text as a JSON string; the text must be UTF-8.
-func Quote(text string) string {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(text) // a string does not fail
-	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // spot is a position in the arguments. Its path is only written for values that are changed.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/caisson-run/caisson/internal/jsontext"
 	"github.com/caisson-run/caisson/internal/jsontext/decode"
+	"github.com/caisson-run/caisson/internal/noerr"
 )
 
 // values is a variable of each type that has a reader.
@@ -24,10 +25,9 @@ type values struct {
 
 func read(t *testing.T, text string) (values, error) {
 	t.Helper()
-	doc, err := jsontext.Parse(text, jsontext.Limits{})
-	require.NoError(t, err)
+	doc := noerr.Get(jsontext.Parse(text, jsontext.Limits{}))(t)
 	v := values{byName: map[string]string{}}
-	err = decode.Object(doc.Root(), decode.Members{
+	err := decode.Object(doc.Root(), decode.Members{
 		"text": decode.Text(&v.text), "yes": decode.Bool(&v.yes), "number": decode.Number(&v.number, 1.5), "integer": decode.Integer(&v.integer, 10),
 		"raw": decode.Raw(&v.raw), "document": decode.RawObject(&v.document), "list": decode.Texts(&v.list, 2),
 		"by_name": decode.Map(func(name string, value jsontext.Value) error {
@@ -42,11 +42,9 @@ func read(t *testing.T, text string) (values, error) {
 }
 
 func TestObject(t *testing.T) {
-	got, err := read(t, `{"t\u0065xt":"\u00e9","yes":true,"number":1.5,"integer":1e1,"raw":[ 1 ],"document":{ },"list":["a","b"],"by_name":{"x":{"is":"y"}},"empty":{}}`)
-	require.NoError(t, err)
+	got := noerr.Get(read(t, `{"t\u0065xt":"\u00e9","yes":true,"number":1.5,"integer":1e1,"raw":[ 1 ],"document":{ },"list":["a","b"],"by_name":{"x":{"is":"y"}},"empty":{}}`))(t)
 	assert.Equal(t, values{"é", true, 1.5, 10, json.RawMessage(`[ 1 ]`), json.RawMessage(`{ }`), []string{"a", "b"}, map[string]string{"x": "y"}}, got)
-	got, err = read(t, `{"text":"","raw":null,"list":[]}`)
-	require.NoError(t, err)
+	got = noerr.Get(read(t, `{"text":"","raw":null,"list":[]}`))(t)
 	assert.Nil(t, got.raw)
 	assert.Equal(t, []string{}, got.list)
 }

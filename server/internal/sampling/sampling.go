@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// Each message is logged in 20 lines, and then in one every ten seconds.
-	burst = 20
+	// Burst is how many lines of one kind are logged, before one every ten seconds.
+	Burst = 20
 	every = 10 * time.Second
 	// maxMessages is how many messages are told apart. Further ones share a bound.
 	maxMessages = 100
@@ -29,7 +29,7 @@ func Logger(to *slog.Logger) *slog.Logger {
 	if to == nil {
 		return slog.New(slog.DiscardHandler)
 	}
-	return slog.New(handler{to.Handler(), &samples{byMessage: map[string]*sample{}}})
+	return slog.New(handler{to.Handler(), &samples{byMessage: map[string]*Sample{}}})
 }
 
 type handler struct {
@@ -89,12 +89,7 @@ func cut(text string) string {
 // samples are those of each message. They are safe for concurrent use.
 type samples struct {
 	mu        sync.Mutex
-	byMessage map[string]*sample
-}
-
-type sample struct {
-	limit  *rate.Limiter
-	hidden int // since the last line
+	byMessage map[string]*Sample
 }
 
 // take reports whether to log a message, and how many like it were not logged before.
@@ -104,15 +99,28 @@ func (s *samples) take(message string) (hidden int, ok bool) {
 	if s.byMessage[message] == nil && len(s.byMessage) >= maxMessages {
 		message = ""
 	}
-	of := s.byMessage[message]
-	if of == nil {
-		of = &sample{limit: rate.NewLimiter(rate.Every(every), burst)}
-		s.byMessage[message] = of
+	if s.byMessage[message] == nil {
+		s.byMessage[message] = New()
 	}
-	if !of.limit.Allow() {
-		of.hidden++
+	return s.byMessage[message].Take()
+}
+
+// Sample says which lines of one kind are logged: 20, and then one every ten seconds. It is not safe for concurrent
+// use.
+type Sample struct {
+	limit  *rate.Limiter
+	Hidden int // since the last line
+}
+
+// New returns a sample that no line was taken from.
+func New() *Sample { return &Sample{limit: rate.NewLimiter(rate.Every(every), Burst)} }
+
+// Take reports whether to log the next line, and how many before it were not logged.
+func (s *Sample) Take() (hidden int, ok bool) {
+	if !s.limit.Allow() {
+		s.Hidden++
 		return 0, false
 	}
-	hidden, of.hidden = of.hidden, 0
+	hidden, s.Hidden = s.Hidden, 0
 	return hidden, true
 }

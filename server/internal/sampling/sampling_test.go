@@ -16,20 +16,20 @@ func TestLogger(t *testing.T) {
 	var log bytes.Buffer
 	to := slog.New(slog.NewTextHandler(&log, nil))
 	logger := Logger(to).With("server", "this")
-	for i := range 5 * burst {
+	for i := range 5 * Burst {
 		logger.Warn("many", "number", i)
 		logger.WithGroup("more").Warn("many", "number", i)
 	}
 	logger.Error("rare", "err", errors.New("no\nline"), "list", []int{1})
 	text := log.String()
-	assert.Equal(t, burst, strings.Count(text, "msg=many"))
+	assert.Equal(t, Burst, strings.Count(text, "msg=many"))
 	assert.Contains(t, text, `msg=rare server=this err="no\nline" list=[1]`)
-	assert.Equal(t, burst+1, strings.Count(text, "\n"))
+	assert.Equal(t, Burst+1, strings.Count(text, "\n"))
 
 	logger.Handler().(handler).samples.byMessage["many"].limit = rate.NewLimiter(rate.Inf, 1) // as after some time
 	logger.Warn("many")
 	logger.Warn("many")
-	assert.Equal(t, 1, strings.Count(log.String(), fmt.Sprintf("not_logged=%d\n", 9*burst)))
+	assert.Equal(t, 1, strings.Count(log.String(), fmt.Sprintf("not_logged=%d\n", 9*Burst)))
 	Logger(nil).Error("to nobody")
 }
 
@@ -62,5 +62,5 @@ func TestManyMessages(t *testing.T) {
 	for i := range 10 * maxMessages {
 		logger.Error(fmt.Sprint("message ", i))
 	}
-	assert.Equal(t, maxMessages+burst, strings.Count(log.String(), "\n"))
+	assert.Equal(t, maxMessages+Burst, strings.Count(log.String(), "\n"))
 }

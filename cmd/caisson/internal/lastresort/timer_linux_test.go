@@ -15,6 +15,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/internal/noerr"
 )
 
 // processes are the programs that tests start.
@@ -160,11 +162,9 @@ func TestTimerLetsTheLivingLive(t *testing.T) {
 // TestTimerKnowsSuspension: a process that was suspended for long continues.
 func TestTimerKnowsSuspension(t *testing.T) {
 	c := command(t, "suspended")
-	stdout, err := c.StdoutPipe()
-	require.NoError(t, err)
+	stdout := noerr.Get(c.StdoutPipe())(t)
 	require.NoError(t, c.Start())
-	_, err = stdout.Read(make([]byte, 6))
-	require.NoError(t, err)
+	noerr.Get(stdout.Read(make([]byte, 6)))(t)
 	require.NoError(t, c.Process.Signal(syscall.SIGSTOP))
 	time.Sleep(2 * time.Second)
 	require.NoError(t, c.Process.Signal(syscall.SIGCONT))
@@ -173,8 +173,6 @@ func TestTimerKnowsSuspension(t *testing.T) {
 }
 
 func TestOneTimer(t *testing.T) {
-	_, err := New()
-	require.NoError(t, err)
-	_, err = New()
-	require.ErrorIs(t, err, ErrUnavailable)
+	noerr.Get(New())(t)
+	require.ErrorIs(t, noerr.Error(New()), ErrUnavailable)
 }

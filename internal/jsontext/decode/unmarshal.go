@@ -1,4 +1,4 @@
-package exact
+package decode
 
 import (
 	"bytes"
@@ -11,10 +11,10 @@ import (
 	"github.com/caisson-run/caisson/internal/jsontext"
 )
 
-// Unmarshal is [json.Unmarshal], except that a member belongs to a field only if the names are equal, where
-// the standard library accepts "Tool_Calls" for tool_calls too, and that a duplicate of a field's member, or
-// of any member of a map, is an [*jsontext.Error] with [jsontext.ErrRepeated]. Values with an UnmarshalJSON
-// method, such as [json.RawMessage], are not looked into.
+// Unmarshal is [json.Unmarshal] for documents of which a struct is the table of members, except that names must be
+// equal, where the standard library accepts "Tool_Calls" for tool_calls too, and that a duplicate of a field's member,
+// or of any member of a map, is an [*jsontext.Error] with [jsontext.ErrRepeated]. Values with an UnmarshalJSON method,
+// such as [json.RawMessage], are not looked into.
 //
 // A field may have a second name, in the tag "alias". It must be longer than the first.
 func Unmarshal(data []byte, value any) error {
@@ -64,7 +64,7 @@ func (n *namer) value(start, end int, t reflect.Type) error {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	limits, known := shallow, map[string]field(nil)
+	limits, known := jsontext.Outermost(), map[string]field(nil)
 	if t.Kind() == reflect.Struct {
 		known = fields(t)
 		limits.Keep = func(name string) bool { return known[name].name != "" || similar(known, name) }
@@ -123,7 +123,7 @@ func (n *namer) overwrite(offset int, key jsontext.Value, name string) {
 	if !n.changed {
 		n.plain, n.changed = bytes.Clone(n.plain), true
 	}
-	written := append(Quote(name), bytes.Repeat([]byte(" "), end-start)...)
+	written := append([]byte(jsontext.Quote(name)), bytes.Repeat([]byte(" "), end-start)...)
 	copy(n.plain[offset+start:offset+end], written)
 }
 

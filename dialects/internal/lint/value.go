@@ -1,7 +1,6 @@
-package exact
+package lint
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -73,7 +72,7 @@ func valueOf(v jsontext.Value, left *int) *Value {
 func Literal(text string) *Value { return &Value{literal: text} }
 
 // String returns the value of a text.
-func String(text string) *Value { return &Value{literal: string(Quote(text))} }
+func String(text string) *Value { return &Value{literal: jsontext.Quote(text)} }
 
 // List returns an array.
 func List(elements ...*Value) *Value { return &Value{elements: elements} }
@@ -176,7 +175,7 @@ func (v *Value) Append(out []byte) []byte {
 			if i > 0 {
 				out = append(out, ',')
 			}
-			out = append(append(out, Quote(m.Name)...), ':')
+			out = append(append(out, jsontext.Quote(m.Name)...), ':')
 			out = m.Value.Append(out)
 		}
 		return append(out, '}')
@@ -189,13 +188,4 @@ func (v *Value) Append(out []byte) []byte {
 		out = e.Append(out)
 	}
 	return append(out, ']')
-}
-
-// Quote returns text as a JSON string that keeps <, > and & as they are.
-func Quote(text string) []byte {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(text) // a string can always be encoded
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }

@@ -1,4 +1,4 @@
-package exact
+package decode
 
 import (
 	"encoding/json"
@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/internal/jsontext"
+	"github.com/caisson-run/caisson/internal/noerr"
 )
 
 type inner struct {
@@ -59,8 +60,7 @@ func TestUnmarshal(t *testing.T) {
 
 // TestTheStandardLibraryTakesWhatIsSimilar shows what this package is for.
 func TestTheStandardLibraryTakesWhatIsSimilar(t *testing.T) {
-	var read outer
-	require.NoError(t, json.Unmarshal([]byte(`{"tool_calls":[{"name":"a"}],"Tool_Calls":[{"name":"b"}],"one":{"name":"a"},"one":{"raw":1}}`), &read))
+	read := noerr.Decode[outer](t, []byte(`{"tool_calls":[{"name":"a"}],"Tool_Calls":[{"name":"b"}],"one":{"name":"a"},"one":{"raw":1}}`))
 	assert.Equal(t, "b", read.Calls[0].Name)
 	assert.Equal(t, &inner{"a", json.RawMessage("1")}, read.One)
 }
@@ -135,48 +135,21 @@ func FuzzUnmarshal(f *testing.F) {
 	})
 }
 
-func TestParse(t *testing.T) {
-	for text, want := range map[string]string{
-		" { \"b\" : [ 1.50 , {} ] ,\n\"a\" : \"\\u00e9<\" , \"c\":null} ": `{"b":[1.50,{}],"a":"\u00e9<","c":null}`,
-		`[]`: `[]`, ` 1e400 `: `1e400`, `"x"`: `"x"`, `{"\u0061\"":true}`: `{"a\"":true}`,
+// BenchmarkUnmarshal reads a short and a long response of a provider.
+func BenchmarkUnmarshal(b *testing.B) {
+	call := `{"name":"a","raw":{"path":"/project/main.go","text":"` + strings.Repeat(`package main\n`, 20) + `","from":1}}`
+	for name, text := range map[string]string{
+		"short": `{"tool_calls":[` + call + `],"size":"b","stranger":[1,2,3]}`,
+		"long":  `{"tool_calls":[` + strings.Repeat(call+",", 999) + call + `],"size":"b"}`,
 	} {
-		v, err := Parse([]byte(text), 3, 9)
-		require.NoError(t, err, text)
-		assert.Equal(t, want, string(v.Append(nil)))
-	}
-	for text, fault := range map[string]string{
-		``: "unexpected end", `{} {}`: "after top-level value", `[[[[]]]]`: "nested deeper than 3 levels", `[1,2,3,4,5,6,7,8,9]`: "more than 9 values",
-		`{"x":{"a":1,"\u0061":2}}`: `"a" occurs twice`,
-	} {
-		_, err := Parse([]byte(text), 3, 9)
-		assert.ErrorContains(t, err, fault, text)
-	}
-	v, err := Parse([]byte(`{"t":["a","\u0062"],"n":1}`), 9, 9)
-	require.NoError(t, err)
-	assert.True(t, v.IsObject() && v.Get("t").IsList() && v.Get("t").HasText("b") && v.Get("t").Elements()[0].HasText("a"))
-	assert.True(t, v.Get("x") == nil && !v.Get("x").IsList() && !v.Get("n").HasText("1") && v.Get("n").Literal() == "1")
-	v.Set("n", List(String("<")))
-	v.Set("z", Object())
-	v.Delete("t")
-	assert.Equal(t, `{"n":["<"],"z":{}}`, string(v.Append(nil)))
-}
-
-func TestTranscriptsDoNotBeginAsJSON(t *testing.T) {
-	for document, first := range map[string]byte{"": 0, " \r\n": 0, "\uFEFF": 0, "{}": '{', "\uFEFF \n{": '{', "\t[1]": '['} {
-		assert.Equal(t, first, First([]byte(document)), "%q", document)
-		assert.False(t, IsTranscript([]byte(document)), "%q", document)
-	}
-	for _, document := range []string{"data: {}", ": comment\n", "\uFEFFevent: a", "\"text\"", "hello"} {
-		assert.True(t, IsTranscript([]byte(document)), "%q", document)
-	}
-}
-
-func TestLeadingValues(t *testing.T) {
-	for document, want := range map[string][2]string{
-		``: {``, ``}, `x`: {`x`, ``}, `{}`: {`{}`, ``}, `{"a":1} `: {`{"a":1} `, ``}, `{`: {`{`, ``}, `{}]`: {`{}]`, ``},
-		"{\"a\":1}\n[2]\r\n3": {`{"a":1}`, "[2]\r\n3"}, `{}{}`: {`{}`, `{}`}, `1 x`: {`1`, `x`},
-	} {
-		value, rest := Leading([]byte(document))
-		assert.Equal(t, want, [2]string{string(value), string(rest)}, document)
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := Unmarshal([]byte(text), new(outer)); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

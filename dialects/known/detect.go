@@ -1,4 +1,4 @@
-package dialects
+package known
 
 import (
 	"bytes"
@@ -7,56 +7,59 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/caisson-run/caisson/dialects/internal/exact"
+	"github.com/caisson-run/caisson/dialects"
+	"github.com/caisson-run/caisson/dialects/internal/wire"
+	"github.com/caisson-run/caisson/internal/jsontext/decode"
 )
 
-// Detect returns the name of the dialect of a whole response. It looks at the outermost members only, so the
+// detectWhole returns the name of the dialect of a whole response. It looks at the outermost members only, so the
 // dialect may still refuse the document. It returns false if no dialect or more than one fits, and for
-// documents longer than [MaxDocument]. The document may also be the report of an error: that of OpenAI's APIs
-// is the same for both, and found to be [OpenAI]'s.
+// documents longer than [dialects.MaxDocument]. The document may also be the report of an error: that of OpenAI's APIs
+// is the same for both, and found to be [dialects.OpenAI]'s.
 //
 // An array, or several documents as in JSON lines, are judged by the first. Gemini streams an array unless it is asked
 // for server-sent events, and MCP has batches of requests and one message on each line; in other dialects it would be
 // several responses.
-func Detect(document []byte) (name string, ok bool) {
-	if len(document) > MaxDocument {
+func detectWhole(document []byte) (name string, ok bool) {
+	if len(document) > dialects.MaxDocument {
 		return "", false
 	}
-	document, rest := exact.Leading(exact.Trimmed(document))
-	isList := exact.First(document) == '['
+	document, rest := wire.Leading(wire.Trimmed(document))
+	isList := wire.First(document) == '['
 	if isList {
 		errFirst := errors.New("one is enough")
-		if _, err := exact.Elements(document, 1, func(_ int, element json.RawMessage) error {
-			document = element
+		err := wire.Each(wire.Reader{}, "", document, 1, func(_ wire.Reader, element *json.RawMessage) error {
+			document = *element
 			return errFirst
-		}); err != errFirst {
+		})
+		if err != errFirst {
 			return "", false // an empty array, or not JSON
 		}
 	}
 	shape, ok := shapeOf(document)
 	fits := shape.responses()
-	if !ok || len(fits) != 1 || (isList && fits[0] != Gemini || rest != nil) && fits[0] != MCP {
+	if !ok || len(fits) != 1 || (isList && fits[0] != dialects.Gemini || rest != nil) && fits[0] != dialects.MCP {
 		return "", false
 	}
 	return fits[0], true
 }
 
-// DetectStream returns the name of the dialect of a transcript: a streamed response as received, that is
+// detectStream returns the name of the dialect of a transcript: a streamed response as received, that is
 // server-sent events, or the array that Gemini sends instead. It judges by the first event that fits any
 // dialect, so the dialect may still refuse the transcript. It returns false if no dialect or more than one
-// fits, and for transcripts longer than [MaxDocument].
-func DetectStream(document []byte) (name string, ok bool) {
-	if len(document) > MaxDocument {
+// fits, and for transcripts longer than [dialects.MaxDocument].
+func detectStream(document []byte) (name string, ok bool) {
+	if len(document) > dialects.MaxDocument {
 		return "", false
 	}
-	if !exact.IsTranscript(document) {
+	if !wire.IsTranscript(document) {
 		// Only Gemini streams arrays.
-		if name, _ = Detect(document); name == Gemini && exact.First(document) == '[' {
-			return Gemini, true
+		if name, _ = detectWhole(document); name == dialects.Gemini && wire.First(document) == '[' {
+			return dialects.Gemini, true
 		}
 		return "", false
 	}
-	for event, err := range Transcript(document) {
+	for event, err := range wire.Transcript(document) {
 		if err != nil {
 			return "", false
 		}
@@ -92,7 +95,7 @@ type shape struct {
 
 // shapeOf returns the outermost members of a document, or false if it is not an object.
 func shapeOf(document []byte) (read shape, ok bool) {
-	ok = exact.First(document) == '{' && exact.Unmarshal(document, &read) == nil
+	ok = wire.First(document) == '{' && decode.Unmarshal(document, &read) == nil
 	return read, ok
 }
 
@@ -117,15 +120,15 @@ func (s *shape) reports(name string) []string {
 	said := isObject(s.Error) && json.Unmarshal(s.Error, &failure) == nil
 	switch typed := is(s.Type, "error"); {
 	case typed && said:
-		return []string{Anthropic}
+		return []string{dialects.Anthropic}
 	case (typed || s.Type == nil && s.Error == nil) && name == "error":
-		return []string{Responses}
+		return []string{dialects.Responses}
 	case s.Type != nil:
 		return nil
 	case said && failure.Status != "":
-		return []string{Gemini}
+		return []string{dialects.Gemini}
 	case said || bytes.HasPrefix(s.Error, []byte(`"`)):
-		return []string{OpenAI}
+		return []string{dialects.OpenAI}
 	}
 	return nil
 }
@@ -154,7 +157,7 @@ func (s *shape) events(name string) []string {
 
 // fitting returns the names of the dialects that fit, given in the order of [Names].
 func fitting(fits ...bool) []string {
-	return slices.DeleteFunc(Names(), func(name string) bool { return !fits[slices.Index(Names(), name)] })
+	return slices.DeleteFunc(dialects.Names(), func(name string) bool { return !fits[slices.Index(dialects.Names(), name)] })
 }
 
 func isList(value json.RawMessage) bool { return bytes.HasPrefix(value, []byte("[")) }

@@ -1,0 +1,4 @@
+package rest
+
+// Stop is the first step of Close.
+func (a *API) Stop() { a.stop() }
