@@ -48,7 +48,7 @@ deps: ## download every module that the other targets need
 
 .PHONY: test
 test: ## run the tests
-	CGO_ENABLED=0 GOGC=$(TESTGOGC) $(GO) test -p $$(($$(getconf _NPROCESSORS_ONLN) + 1)) $(TESTFLAGS) $(PACKAGES)
+	CGO_ENABLED=0 GOGC=$(TESTGOGC) $(GO) test -p $$(($$(getconf _NPROCESSORS_ONLN) + 2)) -parallel 4 $(TESTFLAGS) $(PACKAGES)
 
 .PHONY: manual
 manual: ## write the tables of docs/manifest.md, and docs/schema, from the schemas of manifests and policies

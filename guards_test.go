@@ -148,7 +148,7 @@ var guardFaults = []guardFault{
 	{name: "instances with all of their memory are lost", pkg: "runtime", attack: "TestAttackFuelOfStarts/all_memory",
 		edits: in("runtime/internal/engine/memory.go", "	case m.resizing:", "	case m.resizing && m.size < m.most:")},
 	{name: "instances with deep stacks are lost", pkg: "runtime", attack: "TestAttackFuelOfStarts/a_deep_stack",
-		edits: in("runtime/internal/engine/instance.go", "	mostResumedStack = 32 << 20", "	mostResumedStack = 1 << 20")},
+		edits: in("runtime/internal/engine/instance.go", "	mostResumedStack = 256 << 20", "	mostResumedStack = 1 << 20")},
 	{name: "what callees do before they trap is free", pkg: "runtime", attack: "TestAttackUncountedFuel/it_traps",
 		edits: in("runtime/internal/engine/instance.go", "		usage.Uncounted = wasm.TrapUnits\n", "		_ = wasm.TrapUnits\n")},
 	{name: "what callees do beyond their fuel is free", pkg: "runtime", attack: "TestAttackUncountedFuel/it_has_little_fuel",
@@ -403,8 +403,14 @@ var guardFaults = []guardFault{
 		edits: in("server/answer.go", "if b.held != nil {", "if b.held != nil && false {")},
 	{name: "answers that are not read have any number of bytes", pkg: "server/rest", attack: "TestAttackUnreadAnswers/a_run",
 		edits: in("server/rest/exchange.go", "return memory.Replace(ctx, len(r.body))", "return nil")},
-	{name: "frames are estimated without what joins", pkg: "runtime/internal/engine", attack: "TestDepthIsExact/100_blocks_whose_paths_join",
-		edits: in("runtime/internal/wasm/validate_body.go", "b.spills.values + spilled", "b.spills.values + 0*spilled")},
+	{name: "frames are estimated without what joins, and not measured", pkg: "runtime/internal/engine", attack: "TestDepthIsExact/100_blocks_whose_paths_join",
+		edits: append(in("runtime/internal/wasm/validate_body.go", "b.spills.values + spilled", "b.spills.values + 0*spilled"), unmeasured...)},
+	{name: "frames are what a module's text lets expect", pkg: "runtime/internal/engine", attack: "TestDepthIsExact/more_locals_and_operands_than_registers",
+		edits: unmeasured},
+	{name: "callers go on when a callee has taken more than there is", pkg: "runtime/internal/engine", attack: "TestAttackNestedOverrun",
+		edits: in("runtime/internal/engine/engine.go", "err == nil && run.isOverdrawn()", "err == nil && false")},
+	{name: "callers pay for slices that were not granted", pkg: "runtime/internal/engine", attack: "TestWhatIsPaidIsExact",
+		edits: in("runtime/internal/engine/meter.go", "		return counter, false\n", "		m.granted += grant\n		return counter, false\n")},
 	{name: "functions begin after the end of their run", pkg: "runtime/internal/engine", attack: "TestAttackFunctionsOneAfterAnother",
 		edits: in("runtime/internal/engine/instance.go", "	if err := ended(ctx, op); err != nil {\n		return err\n	}\n	return classify(ctx, op, contained(ctx, function, stack))", "	return classify(ctx, op, contained(ctx, function, stack))")},
 	{name: "followers hold events of forgotten runs", pkg: "server/rest", attack: "TestAttackFollowersOfForgottenRuns",
@@ -498,6 +504,9 @@ var unchecked = []overlay.Edit{
 }
 
 // oldest ends the session of a tenant that was unused for longest, whoever's it is.
+// unmeasured compiles each module once, whatever its functions take of the stack.
+var unmeasured = in("runtime/internal/engine/frames.go", "	if !recursive && excess <= mostExcess {", "	if !recursive || excess < mostExcess {")
+
 var oldest = in("server/sessions/sessions.go", "of[o.token] > of[first.token] || of[o.token] == of[first.token] && k.used", "k.used")
 
 // unbound leaves callees out of what an approval covers.

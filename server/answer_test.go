@@ -51,6 +51,7 @@ func TestAttackNoWindow(t *testing.T) {
 // A client with a token grants no window for the answers that net/http writes before any handler sees the request. The
 // connection stays open for its other requests.
 func TestAttackNoWindowForRefusals(t *testing.T) {
+	t.Parallel() // it waits for most of its time
 	known := tokens(t)
 	token, _ := issued(t, known, auth.Token{Scopes: []auth.Scope{auth.Read}})
 	r := start(t, Options{TLS: certificate(t), Tokens: known, Limits: Limits{Stall: 2 * time.Second, Header: 2 * time.Second, Drain: time.Millisecond}}, waiting())

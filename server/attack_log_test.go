@@ -90,6 +90,7 @@ func TestAttackLongPathsInTheLog(t *testing.T) {
 // TestAttackUnreadableToken: a stream ends when its token cannot be read any more, since it may have been revoked. A
 // client can bring that about with connections that leave no descriptors. The control is a token that can be read.
 func TestAttackUnreadableToken(t *testing.T) {
+	t.Parallel() // it waits for most of its time
 	of := tokens(t)
 	text, id := issued(t, of, auth.Token{Scopes: []auth.Scope{auth.Read}})
 	works, _ := issued(t, of, auth.Token{Scopes: []auth.Scope{auth.Read}})

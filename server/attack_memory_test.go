@@ -22,6 +22,7 @@ import (
 // bounded number of bytes, and those of other tenants have room. 256 bodies of 16 MiB are 4 GiB. The controls are as
 // many bodies of as many tenants, up to the bound of all.
 func TestAttackUnfinishedBodies(t *testing.T) {
+	t.Parallel() // it waits for most of its time
 	const size, requests = 1 << 20, 20
 	for _, test := range []struct {
 		name    string

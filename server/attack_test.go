@@ -226,6 +226,7 @@ func TestAttackConnectionsWithoutToken(t *testing.T) {
 // TestAttackRefusalsThatStall: the connection of a request without a token ends if the client does not take the answer,
 // even if the client keeps sending. There are enough connections for all.
 func TestAttackRefusalsThatStall(t *testing.T) {
+	t.Parallel() // it waits for most of its time
 	r := start(t, Options{TLS: certificate(t), Tokens: tokens(t), Limits: Limits{Refusal: 300 * time.Millisecond, Header: 2 * time.Second, Stall: time.Hour, Body: time.Hour, Failures: 1e6}})
 	ended := map[string]<-chan struct{}{}
 	for name, kind := range attackers {
@@ -404,6 +405,7 @@ func TestAttackManyHeaders(t *testing.T) {
 
 // TestAttackStop: clients without a token do not delay the stop of a server.
 func TestAttackStop(t *testing.T) {
+	t.Parallel() // it waits for most of its time
 	options := Options{TLS: certificate(t), Tokens: tokens(t), Limits: Limits{Refusal: time.Hour, Header: time.Hour, Body: time.Hour, Stall: time.Hour, Failures: 1e6, Drain: time.Hour}}
 	servers := map[string]*running{}
 	for name, kind := range attackers {

@@ -50,6 +50,7 @@ func (r *running) waits(t *testing.T, token string) (status int, ended <-chan st
 
 // One tenant holds as many streams as it can, with several tokens.
 func TestAttackStreamsOfOneTenant(t *testing.T) {
+	t.Parallel() // it waits for most of its time
 	for _, test := range []struct {
 		name     string
 		requests int
@@ -94,6 +95,7 @@ func TestRequestsAtATimeAreGivenBack(t *testing.T) {
 
 // A stream that was begun with a token is read on after the token was revoked, or has expired.
 func TestAttackStreamsOutliveTokens(t *testing.T) {
+	t.Parallel() // it waits for most of its time
 	of := tokens(t)
 	revoked, id := issued(t, of, auth.Token{Scopes: []auth.Scope{auth.Read}})
 	expires, _ := issued(t, of, auth.Token{Scopes: []auth.Scope{auth.Read}, Expires: time.Now().Add(2500 * time.Millisecond)})
@@ -125,6 +127,7 @@ func TestAttackStreamsOutliveTokens(t *testing.T) {
 // TestAttackRevokedWhileSending: a token is revoked while the body of its request is on its way. The body is not waited
 // for, and the handler gets an error in place of its end, so that it does nothing. The control is a token that works.
 func TestAttackRevokedWhileSending(t *testing.T) {
+	t.Parallel() // it waits for most of its time
 	const half = "0123456789"
 	for _, test := range []struct {
 		name    string
@@ -207,6 +210,7 @@ func TestAttackUnreadBodiesOfOneTenant(t *testing.T) {
 // TestAttackFirstToken: a server that is open until there is a token accepts no caller without one from then on, and
 // ends what such callers have begun, also if the token is removed.
 func TestAttackFirstToken(t *testing.T) {
+	t.Parallel() // it waits for most of its time
 	known := tokens(t)
 	_, err := New(Options{Addr: ":0", Tokens: known, Open: true})
 	require.ErrorIs(t, err, ErrOpen)
@@ -238,6 +242,7 @@ func TestAttackFirstToken(t *testing.T) {
 // A client reads a long answer slowly, and its token is revoked meanwhile. It gets what the operating system holds, and
 // no more. The control is a token that works.
 func TestAttackLongAnswersOutliveTokens(t *testing.T) {
+	t.Parallel() // it waits for most of its time
 	const long = 16 << 20
 	door := Endpoint{Pattern: "/long", Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", strconv.Itoa(long))

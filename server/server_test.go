@@ -232,6 +232,7 @@ func TestAttackRebinding(t *testing.T) {
 
 // TestAttackLimits: each limit stops what is beyond it. The control is what is within.
 func TestAttackLimits(t *testing.T) {
+	t.Parallel() // it waits for most of its time
 	t.Run("body", func(t *testing.T) {
 		r := start(t, Options{Limits: Limits{BodyBytes: 10}})
 		assert.Equal(t, http.StatusRequestEntityTooLarge, r.do(t, "POST", "/echo", "12345678901").status)
@@ -426,6 +427,7 @@ func firstLine(t *testing.T, c net.Conn) string {
 // TestStopping: what was accepted is answered; what takes too long is cancelled, and says so; streams that only wait
 // end at once; nobody else comes in.
 func TestStopping(t *testing.T) {
+	t.Parallel() // it waits for most of its time
 	draining := make(chan struct{})
 	var begun atomic.Int64
 	doors := []Endpoint{
@@ -473,6 +475,7 @@ func TestStopping(t *testing.T) {
 
 // TestStoppingWithoutAnEnd: a handler that does not end is left, and the server says so.
 func TestStoppingWithoutAnEnd(t *testing.T) {
+	t.Parallel() // it waits for most of its time
 	release, begun := make(chan struct{}), make(chan struct{})
 	r := start(t, Options{Limits: Limits{Drain: time.Millisecond}}, Endpoint{Pattern: "/stuck", Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		close(begun)

@@ -10,7 +10,7 @@ type Attack struct {
 }
 
 const (
-	attackDepth = 90_000 // of recursion
+	attackDepth = 70_000 // of recursion
 	linkedDepth = 50_000 // of recursion in a module with a library, with which it shares the bound on the stack
 	// A function may do without a test if it has few instructions, or few after its last call.
 	leafLoads   = 57 // of a leaf: it has 63 instructions

@@ -1,6 +1,7 @@
 package programs
 
-// maxStack is the stack that the calls of a module may take together, as the host estimates it.
+// maxStack is the stack that the calls of a module may take together, as estimated here. The host allows 10 MiB, and takes
+// a function for what its machine code takes if that is more.
 const maxStack = 8 << 20
 
 // frame returns an upper bound of the stack that the host takes a call of the function for.

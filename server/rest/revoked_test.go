@@ -1,6 +1,7 @@
 package rest_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -122,32 +123,35 @@ func TestAttackAnswersAfterRevocation(t *testing.T) {
 		{"/v1/batches", `{"calls":[{"id":"c1","name":"wait","arguments":{}}]}`, true, http.StatusUnauthorized},
 		{"/v1/calls", `{"name":"wait","arguments":{}}`, false, http.StatusOK},
 	} {
-		w := newWorld(t, rest.Options{})
-		bound := memory.New(1<<20, 4<<20)
-		server := w.bounded(bound)
-		var revoked atomic.Bool
-		expiring := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-			held := bound.Open(callers["mallory"].Tenant)
-			defer held.Close()
-			w.api.ServeHTTP(rw, r.WithContext(memory.With(standing.With(r.Context(), callers["mallory"], func() error {
-				if revoked.Load() {
-					return auth.ErrRevoked
-				}
-				return nil
-			}), held)))
-		}))
-		defer expiring.Close()
-		api := &world{t: t, url: expiring.URL, doc: w.doc}
-		release := w.crowd(server, bound, "mallory")
-		answer := make(chan answered, 1)
-		go func() { answer <- api.request("POST", test.path, "", test.body) }()
-		<-w.waiting
-		w.let <- struct{}{}
-		require.Eventually(t, func() bool { return strings.Contains(w.log.String(), `"batch finished"`) }, time.Minute, time.Millisecond)
-		revoked.Store(test.revoked)
-		release()
-		got := <-answer
-		assert.Equal(t, test.status, got.status, test.path)
-		assert.Equal(t, !test.revoked, strings.Contains(string(got.body), "waited"), test.path)
+		t.Run(fmt.Sprintf("%s, revoked %t", test.path, test.revoked), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, rest.Options{})
+			bound := memory.New(1<<20, 4<<20)
+			server := w.bounded(bound)
+			var revoked atomic.Bool
+			expiring := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+				held := bound.Open(callers["mallory"].Tenant)
+				defer held.Close()
+				w.api.ServeHTTP(rw, r.WithContext(memory.With(standing.With(r.Context(), callers["mallory"], func() error {
+					if revoked.Load() {
+						return auth.ErrRevoked
+					}
+					return nil
+				}), held)))
+			}))
+			defer expiring.Close()
+			api := &world{t: t, url: expiring.URL, doc: w.doc}
+			release := w.crowd(server, bound, "mallory")
+			answer := make(chan answered, 1)
+			go func() { answer <- api.request("POST", test.path, "", test.body) }()
+			<-w.waiting
+			w.let <- struct{}{}
+			require.Eventually(t, func() bool { return strings.Contains(w.log.String(), `"batch finished"`) }, time.Minute, time.Millisecond)
+			revoked.Store(test.revoked)
+			release()
+			got := <-answer
+			assert.Equal(t, test.status, got.status, test.path)
+			assert.Equal(t, !test.revoked, strings.Contains(string(got.body), "waited"), test.path)
+		})
 	}
 }

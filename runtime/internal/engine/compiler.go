@@ -296,7 +296,7 @@ func (e *Engine) buildOne(ctx context.Context, source []byte, description *wasm.
 		return nil, compileError(err)
 	}
 	data := made.rewritten.data
-	made.rewritten.source, made.rewritten.data = nil, nil // they are large and not used again
+	made.rewritten.source, made.rewritten.data, made.rewritten.frames = nil, nil, nil // they are large and not used again
 	if e.tested != nil {
 		<-e.tested
 	}
@@ -350,7 +350,7 @@ const codeGrowth = 6
 // and rewritten before they were stored.
 func (e *Engine) obtain(ctx context.Context, wanted Digest, source []byte, description *wasm.Module, in role) (made, error) {
 	if e.store == nil {
-		return e.compileHere(ctx, wanted, source, description, in)
+		return e.compileAnew(ctx, wanted, source, description, in)
 	}
 	entry := e.store.entry(wanted, in)
 	switch {
@@ -367,7 +367,7 @@ func (e *Engine) obtain(ctx context.Context, wanted Digest, source []byte, descr
 			return found, nil
 		}
 	}
-	return e.compileToStore(ctx, wanted, source, description, in)
+	return e.compileAnew(ctx, wanted, source, description, in)
 }
 
 // loadFilled loads an entry of the filled directory. If there is one that cannot be used, it is
@@ -395,8 +395,8 @@ func (e *Engine) loadFilled(ctx context.Context, entry string) (made, bool) {
 
 // validated rewrites a module that is within the bounds on what makes compilation slow. A child process can be killed.
 // In this process, where a compilation can be stopped only between two functions, each function is bounded, unless the
-// module is trusted.
-func (e *Engine) validated(source []byte, description *wasm.Module, in role) (rewritten, error) {
+// module is trusted. Functions are taken for at least the given frames.
+func (e *Engine) validated(source []byte, description *wasm.Module, in role, frames []int64) (rewritten, error) {
 	bounds, here := wasm.Bounds{}, e.compiler.Executable == ""
 	switch {
 	case in.trusted:
@@ -404,7 +404,7 @@ func (e *Engine) validated(source []byte, description *wasm.Module, in role) (re
 	case here:
 		bounds = wasm.Uninterruptible()
 	}
-	r, err := rewriteWithin(source, description, bounds, in)
+	r, err := rewriteWithin(source, description, bounds, in, frames)
 	if here && errors.Is(err, wasm.ErrLimit) {
 		if _, refused := wasm.ValidateWithin(source, description, wasm.Bounds{}, wasm.Features{}); refused == nil {
 			err = fmt.Errorf("%w; the limits are higher where a child process compiles it", err)
@@ -429,9 +429,10 @@ func (e *Engine) enterCompiler(ctx context.Context) error {
 
 func (e *Engine) leaveCompiler() { <-e.compiling }
 
-// compileHere compiles a module in this process, into memory.
-func (e *Engine) compileHere(ctx context.Context, wanted Digest, source []byte, description *wasm.Module, in role) (made, error) {
-	r, err := e.validated(source, description, in)
+// compileAnew rewrites a module and compiles it, into the store if there is one. If a function turns out to take much
+// more of the stack than was estimated, it does so again, with what the function takes.
+func (e *Engine) compileAnew(ctx context.Context, wanted Digest, source []byte, description *wasm.Module, in role) (made, error) {
+	r, err := e.validated(source, description, in, nil)
 	if err != nil {
 		return made{}, err
 	}
@@ -439,12 +440,32 @@ func (e *Engine) compileHere(ctx context.Context, wanted Digest, source []byte, 
 		return made{}, err
 	}
 	defer e.leaveCompiler()
+	compile := e.compileHere
+	if e.store != nil {
+		compile = e.compileToStore
+	}
+	compiled, err := compile(ctx, wanted, r, in)
+	large, ok := errors.AsType[*framesError](err)
+	if !ok {
+		return compiled, err
+	}
+	if r, err = e.validated(source, description, in, large.frames); err != nil {
+		return made{}, err
+	}
+	return compile(ctx, wanted, r, in)
+}
+
+// compileHere compiles a module in this process, into memory.
+func (e *Engine) compileHere(ctx context.Context, _ Digest, r rewritten, in role) (made, error) {
 	if !in.trusted {
 		var cancel context.CancelFunc
 		ctx, cancel = e.compiler.complete().until(ctx)
 		defer cancel()
 	}
 	code, err := compileUntil(interruptible(ctx), e.runtime, r.source)
+	if err == nil {
+		err = r.checkFrames(ctx, code)
+	}
 	if err != nil {
 		return made{}, err
 	}
@@ -454,15 +475,7 @@ func (e *Engine) compileHere(ctx context.Context, wanted Digest, source []byte, 
 }
 
 // compileToStore compiles a module, in a child process unless it is trusted, and publishes it.
-func (e *Engine) compileToStore(ctx context.Context, wanted Digest, source []byte, description *wasm.Module, in role) (_ made, err error) {
-	r, err := e.validated(source, description, in)
-	if err != nil {
-		return made{}, err
-	}
-	if err := e.enterCompiler(ctx); err != nil {
-		return made{}, err
-	}
-	defer e.leaveCompiler()
+func (e *Engine) compileToStore(ctx context.Context, wanted Digest, r rewritten, in role) (_ made, err error) {
 	staging, remove, err := e.store.stage()
 	if err != nil {
 		return made{}, err
@@ -485,6 +498,9 @@ func (e *Engine) compileToStore(ctx context.Context, wanted Digest, source []byt
 		return made{}, err
 	}
 	compiled, err := e.load(ctx, entry)
+	if err == nil {
+		err = r.checkFrames(ctx, compiled.code)
+	}
 	if err != nil || !e.store.kept {
 		return compiled, err
 	}

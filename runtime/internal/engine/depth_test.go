@@ -33,7 +33,8 @@ type descent struct {
 	locals int      // of type i32, of each function that recurses, all needed again after its call
 	next   [][]byte // how each function calls the next, its argument on the stack; its length is the cycle's
 	frame  int64    // the most that a call should be taken to need, in bytes
-	joins  []byte   // code before the call, in which paths join
+	joins  []byte   // code before the call, such as code in which paths join
+	reads  int      // how many globals are read twice behind the call
 }
 
 func descents() []descent {
@@ -48,6 +49,8 @@ func descents() []descent {
 		{name: "100 blocks whose paths join", locals: 200, next: [][]byte{call(2)}, frame: 170 << 10, joins: joinedBlocks(200, 100)},
 		{name: "60 ifs that set 100 locals", locals: 100, next: [][]byte{call(2)}, frame: 94 << 10, joins: joinedIfs(100, 60)},
 		{name: "50 loops that set 100 locals", locals: 100, next: [][]byte{call(2)}, frame: 78 << 10, joins: joinedLoops(100, 50)},
+		{name: "200 globals that are read behind the call", reads: 200, next: [][]byte{call(2)}, frame: 4 << 10},
+		{name: "more locals and operands than registers", locals: 11, next: [][]byte{call(2)}, frame: 4 << 10, joins: crowdedRegisters(11, 300)},
 	}
 }
 
@@ -83,6 +86,28 @@ func joinedLoops(locals, loops int) (code []byte) {
 	return code
 }
 
+// crowdedRegisters sums up products of locals, one for each local, again and again.
+func crowdedRegisters(locals, sums int) (code []byte) {
+	for n := range sums {
+		for local := range locals {
+			code = join(code, []byte{0x20}, leb(1+(local+n)%locals), []byte{0x20}, leb(1+(local+n+1)%locals), []byte{0x6c})
+		}
+		code = join(code, bytes.Repeat([]byte{0x6a}, locals-1), []byte{0x21}, leb(1+n%locals))
+	}
+	return code
+}
+
+// readGlobals stores the sum of globals, each of which is read twice.
+func readGlobals(globals int) (code []byte) {
+	code = []byte{0x41, 0, 0x41, 0}
+	for _, combine := range []byte{0x6a, 0x73} { // i32.add, i32.xor
+		for global := range globals {
+			code = join(code, []byte{0x23}, leb(global), []byte{combine})
+		}
+	}
+	return append(code, 0x36, 2, 8)
+}
+
 // bytes assembles the module. The types are () -> () and (i32) -> ().
 func (d descent) bytes() []byte {
 	run := []byte{0x10, 0, 0x41, 0, 0x28, 2, 0, 0x10, 2} // ask, then the first with what memory says
@@ -101,6 +126,7 @@ func (d descent) bytes() []byte {
 		section(3, join(leb(len(types)), types)...),
 		section(4, 1, 0x70, 0, byte(len(elements))),
 		section(5, 1, 0, 1),
+		section(6, join(leb(d.reads), bytes.Repeat([]byte{0x7f, 1, 0x41, 1, 0x0b}, d.reads))...),
 		section(7, join([]byte{1}, name("run"), []byte{0, 1})...),
 		section(9, join([]byte{1, 0, 0x41, 0, 0x0b}, leb(len(elements)), elements)...),
 		section(10, join(leb(len(bodies)), join(bodies...))...))
@@ -108,6 +134,9 @@ func (d descent) bytes() []byte {
 
 // kept sets all locals before the call, and after it stores their sum.
 func (d descent) kept() (before, after []byte) {
+	if d.reads > 0 {
+		return nil, readGlobals(d.reads)
+	}
 	if d.locals == 0 {
 		return nil, nil
 	}
@@ -272,4 +301,32 @@ func heap() int64 {
 	var stats goruntime.MemStats
 	goruntime.ReadMemStats(&stats)
 	return int64(stats.HeapAlloc)
+}
+
+// TestFramesOfCode: what is read from machine code is no less than what calls take, and code that does not begin as
+// expected is of unknown size.
+func TestFramesOfCode(t *testing.T) {
+	if goruntime.GOARCH != "amd64" {
+		assert.Nil(t, framesOf(nil))
+		return
+	}
+	for _, d := range descents() {
+		module := compileSource(t, newEngine(t, Options{}, guide), d.bytes())
+		frames := framesOf(module.compiled)
+		require.Greater(t, len(frames), len(d.next))
+		depth := deepest(t, module)
+		sum := int64(0)
+		for _, frame := range frames[1 : 1+len(d.next)] {
+			assert.Positive(t, frame)
+			sum += frame
+		}
+		// The stack doubles as it grows, so that up to half of it is not used.
+		assert.GreaterOrEqual(t, 2*sum*int64(depth)/int64(len(d.next))+1<<20, stackAt(t, module, depth), d.name)
+		assert.LessOrEqual(t, sum*int64(depth)/int64(len(d.next)), int64(promisedStack), d.name)
+	}
+	for _, code := range []string{"", "\x55", "\x55\x48\x89\xe5\x48\x83\xec", "\x55\x48\x89\xe5\x90\x90\x90\x90\x90\x90\x90", "\x90\x48\x89\xe5\x48\x83\xec\x18\x00\x00\x00"} {
+		assert.Zero(t, frameAt([]byte(code)), "% x", code)
+	}
+	assert.EqualValues(t, 0x18, frameAt([]byte("\x55\x48\x89\xe5\x48\x83\xec\x18\x48\x3b\x60")))
+	assert.EqualValues(t, 0x1234, frameAt([]byte("\x55\x48\x89\xe5\x48\x81\xec\x34\x12\x00\x00")))
 }

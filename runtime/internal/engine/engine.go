@@ -228,7 +228,11 @@ func adapt(f hostfuncs.Function, memory memoryFor) api.GoModuleFunc {
 		if run.calls++; run.calls%callsUnseen == 0 {
 			run.look(ctx)
 		}
-		if err := run.invoke(ctx, &f, memory(run, calling), stack); err != nil {
+		err := run.invoke(ctx, &f, memory(run, calling), stack)
+		if err == nil && run.isOverdrawn() {
+			err = &Error{Op: "run", Kind: ErrFuel}
+		}
+		if err != nil {
 			run.end(err)
 		}
 	}

@@ -1,11 +1,13 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -271,4 +273,60 @@ func TestStartFunctionIsPartOfTheRun(t *testing.T) {
 
 	_, err = compile(t, e, program{body: recurse, memory: -1, start: true}).Run(t.Context(), plain)
 	assert.ErrorContains(t, err, "stack overflow")
+}
+
+// TestWhatIsPaidIsExact: what callers pay for a run that is stopped by its own limit does not depend on how long its
+// slices took. They paid for a slice that it did not get, whose size did.
+func TestWhatIsPaidIsExact(t *testing.T) {
+	loopOf := func(rounds int) []byte { // of 5 units each
+		return join([]byte{0x41}, signed(rounds), []byte{0x21, 0, 0x03, 0x40, 0x20, 0, 0x41, 1, 0x6b, 0x22, 0, 0x0d, 0, 0x0b})
+	}
+	slow := false
+	e := newEngine(t, Options{}, func(context.Context, hostfuncs.Memory, []uint64) error {
+		if slow {
+			time.Sleep(3 * time.Millisecond) // the next slices are smaller
+		}
+		return nil
+	})
+	body := join(loopOf(8000), callImport, loopOf(40_000), bytes.Repeat([]byte{1}, 300))
+	module := compileSource(t, e, program{body: body, importing: true, memory: -1, locals: 1}.bytes())
+	for limit := int64(60_000); limit < 200_000; limit += 5_000 {
+		paid := map[bool]int64{}
+		for _, slow = range []bool{false, true} {
+			usage, err := module.Run(t.Context(), Run{Function: "run", MemoryLimit: 1 << 20, Fuel: limit})
+			require.ErrorIs(t, err, ErrFuel)
+			paid[slow] = usage.Fuel + usage.Uncounted
+		}
+		assert.Equal(t, paid[false], paid[true], limit)
+		assert.LessOrEqual(t, paid[false], limit+1<<16)
+	}
+}
+
+// TestAttackNestedOverrun: a run that is charged more than it has left, for what it had others do, does not go on until
+// its next test. Its caller would do the same, and so on: 16 tools that call one another executed 346,000 units for a limit
+// of 56. What is left exactly may be charged.
+func TestAttackNestedOverrun(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		beyond int64 // what is charged beyond what is left
+		calls  int
+	}{{"one unit too much", 1, 1}, {"control: all that is left", 0, 2}} {
+		t.Run(test.name, func(t *testing.T) {
+			calls := 0
+			module := compile(t, newEngine(t, Options{}, func(ctx context.Context, _ hostfuncs.Memory, _ []uint64) error {
+				if calls++; calls == 1 {
+					budget := BudgetOf(ctx)
+					left, limited := budget.Left()
+					assert.True(t, limited)
+					budget.Charge(left + test.beyond)
+				}
+				return nil
+			}), program{body: join(callImport, callImport), importing: true, memory: -1})
+			_, err := module.Run(t.Context(), Run{Function: "run", MemoryLimit: 1 << 20, Fuel: 1000})
+			if test.beyond > 0 {
+				require.ErrorIs(t, err, ErrFuel)
+			}
+			assert.Equal(t, test.calls, calls)
+		})
+	}
 }

@@ -349,11 +349,11 @@ func (i *instance) values() []uint64 {
 }
 
 // The maximum native stacks, in bytes, of an instance that is kept. A resumed program gets the stack back that it was
-// saved with. Until then its instance is kept with all that the depth pass allows: its start may cost more than its
-// runs, which must not be able to have it repeated for nothing.
+// saved with. Until then its instance is kept with more than wazero lets a stack grow to: its start may cost more than
+// its runs, which must not be able to have it repeated for nothing.
 const (
 	mostNativeStack  = 1 << 20
-	mostResumedStack = 32 << 20
+	mostResumedStack = 256 << 20
 )
 
 // keepsStacks reports whether the native stacks are small enough to be kept.

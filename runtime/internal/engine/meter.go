@@ -126,14 +126,18 @@ func (m *meter) keptLong(now time.Time) bool {
 }
 
 // refill grants the next slice to a guest whose counter is negative. It returns the new counter, or
-// false if the guest owes more than is left of the limit.
+// false if the guest owes more than is left of the limit. It grants nothing then: how much had been granted depends on
+// the time that earlier slices took, and equal runs must come to equal numbers.
 func (m *meter) refill(counter int64) (int64, bool) {
 	grant := m.slice - counter
 	if m.limit > 0 {
 		grant = min(grant, m.limit-m.charged-m.granted)
 	}
+	if counter+grant < 0 {
+		return counter, false
+	}
 	m.granted += grant
-	return counter + grant, counter+grant >= 0
+	return counter + grant, true
 }
 
 // left returns what is left of the limit, given what is left of the slices.
@@ -164,6 +168,13 @@ type runContext struct {
 	ended    error     // the error with which a host function ended a resumed program
 	calls    uint      // of host functions
 	watched  *Watched  // may be nil
+}
+
+// isOverdrawn reports whether the run was charged more than its limit allows. It must not go on until its next test then:
+// its caller would do the same, and so on, each for as long as a test can be away.
+func (c *runContext) isOverdrawn() bool {
+	m := c.meter
+	return m.limit > 0 && m.charged > 0 && m.left(int64(c.instance.meter.Get())) < 0
 }
 
 // runKey is the key under which a runContext returns itself.
@@ -290,7 +301,7 @@ func (b Budget) Left() (fuel int64, limited bool) {
 }
 
 // Charge deducts fuel from what is left. It does not count as fuel used by the run itself. If fuel
-// is more than what is left, the run ends the next time it asks for more.
+// is more than what is left, the run ends when the host function returns.
 func (b Budget) Charge(fuel int64) {
 	i := b.run.instance
 	i.meter.Set(uint64(b.run.meter.charge(int64(i.meter.Get()), fuel)))

@@ -35,7 +35,7 @@ var passesOutput = []string{
 	10: "da2ee01f2f88ff502d793c473cb2bf4d38a89093d255f2803a02099d1e38dd29",
 	11: "1075edce9c42ed35807b4b9dd18399af8e47719ad3e36e96acfdc325bc968f0c",
 	12: "c0629bb9d2e5749ca9a75047d33a9b6d6135ea00a10c543f51745c5e1d2543d6",
-	13: "028f9fea0fb6b45be02c67fbd0973f3027cdc98991d23fc76e43840f459d258b",
+	13: "a95eae9a2e50e6c9faf9c8e96b1b9c0431927dc15681c7b923655590819a2b1c",
 }
 
 // TestPassesVersion: what a version of the passes rewrote is not used by another.
@@ -76,7 +76,7 @@ func addPasses(sum hash.Hash, name string, source []byte) {
 			fmt.Fprintln(sum, "refused")
 			continue
 		}
-		r, err := rewriteWithin(source, description, bounds, in)
+		r, err := rewriteWithin(source, description, bounds, in, nil)
 		fmt.Fprintf(sum, "%t %+v\n", err == nil, r)
 	}
 }

@@ -29,6 +29,8 @@ type rewritten struct {
 
 	data     []byte // the data segments that were left out, packed
 	dataKept bool   // the data segments were not left out; source has them
+
+	frames []wasm.Frame // what the functions are taken for, until that is compared with their code
 }
 
 // rewrite transforms a module into the form that is compiled. The result returns to Go at least
@@ -37,7 +39,7 @@ type rewritten struct {
 // whose counts wazero trusts. The original is validated first, so that no invalid module can become
 // valid.
 func rewrite(source []byte, description *wasm.Module) (rewritten, error) {
-	return rewriteWithin(source, description, wasm.Bounds{}, role{})
+	return rewriteWithin(source, description, wasm.Bounds{}, role{}, nil)
 }
 
 // unbounded allows modules of any complexity. What costs an instance resources stays bounded.
@@ -57,7 +59,7 @@ func inspectOwn(source []byte) (*wasm.Module, error) {
 
 // rewriteWithin is like rewrite for a module within some bounds, which may be linked with others. Calls nest through
 // all of them on one stack, so each gets an equal part of it.
-func rewriteWithin(source []byte, description *wasm.Module, bounds wasm.Bounds, in role) (rewritten, error) {
+func rewriteWithin(source []byte, description *wasm.Module, bounds wasm.Bounds, in role, frames []int64) (rewritten, error) {
 	analysis, err := wasm.ValidateWithin(source, description, bounds, wasm.Features{})
 	if err != nil {
 		return rewritten{}, err
@@ -65,13 +67,13 @@ func rewriteWithin(source []byte, description *wasm.Module, bounds wasm.Bounds, 
 	if analysis.Overrun != nil { // wazero v1.12.0 accepts this
 		return rewritten{}, analysis.Overrun
 	}
-	passes, err := wasm.Rewrite(source, analysis, wasm.Passes{Meter: true, Linked: in.linked, Depth: true, StackBytes: wasm.DefaultStackBytes / int64(1+in.libraries), Globals: true, Data: true, Fork: true})
+	passes, err := wasm.Rewrite(source, analysis, wasm.Passes{Meter: true, Linked: in.linked, Depth: true, StackBytes: wasm.DefaultStackBytes / int64(1+in.libraries), Frames: frames, Globals: true, Data: true, Fork: true})
 	if err != nil {
 		return rewritten{}, err
 	}
 	r := rewritten{source: passes.Source, meter: passes.MeterGlobal, depth: passes.DepthGlobal, shift: passes.FunctionShift, start: description.Start.Present,
 		unrestorable: passes.Unrestorable, forks: passes.Forks,
-		data: packData(passes.Data), dataKept: passes.DataKept != ""}
+		data: packData(passes.Data), dataKept: passes.DataKept != "", frames: passes.Frames}
 	for _, global := range passes.Globals {
 		r.globals = append(r.globals, global.Name)
 	}

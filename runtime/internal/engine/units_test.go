@@ -82,7 +82,7 @@ func (u unitMeasurer) measure(t testing.TB, c unitCase) (unitCost, error) {
 func (u unitMeasurer) compile(t testing.TB, source []byte) (*Module, error) {
 	t.Helper()
 	description := inspect(t, source)
-	rewritten, err := rewriteWithin(source, description, wasm.Bounds{}, role{})
+	rewritten, err := rewriteWithin(source, description, wasm.Bounds{}, role{}, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,9 @@ const (
 	frameBytes = 64 // return address, saved registers
 	valueBytes = 8
 	vectorSize = 2 // slots per value in functions that use vectors
+	// wazero loads a global again behind each call, as a new value. Code of compilers uses few in a function, such as
+	// the pointer to its own stack, which are in registers.
+	globalRegisters = 8
 )
 
 // depthPass bounds recursion. Only functions on a cycle of the call graph can be on the stack more
@@ -16,7 +19,7 @@ const (
 //
 // The frame is subtracted after the block that exitPass wraps around the body.
 //
-// The frame is estimated from the parameters, the locals, the operand stack and the values that a
+// The frame is estimated from the parameters, the locals, the operand stack, the uses of globals and the values that a
 // compiler may have to keep in memory: across calls, and where paths join. Measured with wazero
 // v1.12.0, a small function uses 16 bytes where 80 are estimated, and one that keeps 10,000 values
 // across calls uses 65 KB where 81 KB are estimated. One in which 100 or 200 values join in 50 to 100
@@ -39,6 +42,7 @@ func (r *rewriting) frame(index int) int64 {
 	if r.counted(index) {
 		values++
 	}
+	values += max(0, int64(found.Globals)-globalRegisters)
 	if found.Vectors {
 		values *= vectorSize
 	}
@@ -54,6 +58,9 @@ func (r *rewriting) addDepth() error {
 	p := &depthPass{frames: make([]int64, len(r.module.Functions))}
 	for index := range p.frames {
 		p.frames[index] = r.frame(index)
+		if index < len(r.passes.Frames) {
+			p.frames[index] = max(p.frames[index], r.passes.Frames[index])
+		}
 	}
 	found := graph.recursion(func(node uint32) int64 {
 		if int(node) < len(p.frames) {
@@ -68,6 +75,7 @@ func (r *rewriting) addDepth() error {
 		return r.tooDeep(code.Offset, "a chain of calls takes some %d bytes of stack, the limit is %d", found.chain, r.passes.StackBytes)
 	}
 	for index, f := range r.module.Functions {
+		r.done.Frames = append(r.done.Frames, Frame{p.frames[index], p.recursive.has(uint32(index))})
 		if !p.recursive.has(uint32(index)) {
 			continue
 		}

@@ -77,6 +77,9 @@ type Passes struct {
 	// StackBytes is the maximum stack that Depth allows, in bytes. Zero means DefaultStackBytes; a
 	// negative value, or one over 1 GiB, is an error.
 	StackBytes int64
+	// Frames is how many bytes of stack Depth takes each function that the module defines for, at least, in their order.
+	// Functions for which there is none are estimated alone.
+	Frames []int64
 	// Globals exports the module's own mutable globals, so that the host can save and restore their
 	// values. Together with the memory and what the other passes add, they are the whole state of
 	// an instance. If an instance has other state, the module is Unrestorable and nothing is
@@ -107,6 +110,12 @@ type Passes struct {
 	Fork bool
 }
 
+// Frame is what a function is taken for.
+type Frame struct {
+	Bytes     int64 // of the stack
+	Recursive bool  // it can be on the stack more than once
+}
+
 // none reports whether no pass is selected.
 func (p Passes) none() bool {
 	return !p.Meter && !p.Depth && !p.Globals && !p.Data && !p.Fork
@@ -119,6 +128,8 @@ type Rewritten struct {
 	// MeterGlobal and DepthGlobal are the export names of the globals that the passes added. They
 	// are empty for a pass that did not run. With Passes.Linked, MeterGlobal is empty.
 	MeterGlobal, DepthGlobal string
+	// Frames are what the functions that the module defines are taken for, if Passes.Depth is set.
+	Frames []Frame
 	// FunctionShift is added to the index of each function that the module defines, because added
 	// imports come before them. It is 1 with Passes.Meter, and 2 more with Forks.
 	FunctionShift int

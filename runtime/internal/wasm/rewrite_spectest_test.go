@@ -48,7 +48,7 @@ func checkRewritten(t *testing.T, source []byte, a *Analysis, passes Passes) {
 	require.NoError(t, err)
 	again := rewrote(t, source, a, passes)
 	require.Equal(t, got, again)
-	if passes == (Passes{}) {
+	if passes.none() {
 		require.Equal(t, source, got.Source)
 		return
 	}

@@ -157,7 +157,7 @@ func TestRewriteRefusesItsNames(t *testing.T) {
 		a := checked(t, source, Features{})
 		for _, passes := range passesOf() {
 			_, err := Rewrite(source, a, passes)
-			if passes == (Passes{}) {
+			if passes.none() {
 				require.NoError(t, err)
 				continue
 			}

@@ -1,0 +1,107 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"reflect"
+	goruntime "runtime"
+	"sync"
+	"unsafe"
+
+	"github.com/tetratelabs/wazero"
+)
+
+// framesError means that functions take much more of the native stack than was estimated.
+type framesError struct {
+	frames []int64 // what those functions take; 0 for others
+}
+
+func (e *framesError) Error() string { return "functions take more of the stack than was estimated" }
+
+// mostExcess is how many bytes functions that are on the stack once may take in all beyond what is allowed of each.
+const mostExcess = 256 << 10
+
+// checkFrames compares what functions take of the native stack with what the depth pass takes them for. If one takes
+// more, the code is closed, and the error is a [*framesError].
+func (r rewritten) checkFrames(ctx context.Context, code wazero.CompiledModule) error {
+	if large := r.exceeded(framesOf(code)); large != nil {
+		return errors.Join(large, code.Close(ctx))
+	}
+	return nil
+}
+
+// exceeded returns an error for functions that take more than they are taken for, or nil. The estimates follow the
+// module's text, and what a compiler keeps on the stack depends on more than can be estimated: registers, globals that it
+// loads again, addresses that it computes once.
+func (r rewritten) exceeded(taken []int64) *framesError {
+	large := &framesError{make([]int64, len(r.frames))}
+	excess, recursive := int64(0), false
+	for n, frame := range r.frames[:min(len(r.frames), len(taken))] {
+		over := taken[n] - frame.Bytes
+		if over <= 0 {
+			continue
+		}
+		large.frames[n] = taken[n]
+		if recursive = recursive || frame.Recursive; !frame.Recursive {
+			excess += over
+		}
+	}
+	if !recursive && excess <= mostExcess {
+		return nil
+	}
+	return large
+}
+
+// framesOf returns how many bytes of the native stack each function that a module defines takes, with the arguments of
+// its calls, as its machine code says; 0 for a function of which that is not known. wazero v1.12.0 exports neither. Each
+// of its functions begins with a check of whether the stack has room. It is known on amd64.
+func framesOf(code wazero.CompiledModule) (frames []int64) {
+	if goruntime.GOARCH != "amd64" {
+		return nil
+	}
+	module := structOf(reflect.ValueOf(code))
+	id, engine := field(structOf(field(module, "module")), "ID"), field(module, "compiledEngine")
+	if engine.Kind() != reflect.Interface || !id.IsValid() {
+		return nil
+	}
+	of := structOf(engine.Elem())
+	compiled, guard := field(of, "compiledModules"), field(of, "mux")
+	if compiled.Kind() != reflect.Map || !guard.CanAddr() || guard.Type() != reflect.TypeFor[sync.RWMutex]() {
+		return nil
+	}
+	lock := (*sync.RWMutex)(unsafe.Pointer(guard.UnsafeAddr()))
+	lock.RLock()
+	defer lock.RUnlock()
+	found := structOf(compiled.MapIndex(id))
+	found = structOf(field(found, "compiledModule"))
+	native, offsets := field(structOf(field(found, "executables")), "executable"), field(found, "functionOffsets")
+	if native.Kind() != reflect.Slice || offsets.Kind() != reflect.Slice {
+		return nil
+	}
+	text := native.Bytes()
+	for n := range offsets.Len() {
+		at := offsets.Index(n).Int()
+		if at < 0 || at > int64(len(text)) {
+			return nil
+		}
+		frames = append(frames, frameAt(text[at:]))
+	}
+	return frames
+}
+
+// frameAt returns what a function of wazero v1.12.0 on amd64 checks that the stack has room for, or 0 if it does not
+// begin as expected: push %rbp, mov %rsp, %rbp, sub $size, %rsp.
+func frameAt(code []byte) int64 {
+	rest, ok := bytes.CutPrefix(code, []byte{0x55, 0x48, 0x89, 0xe5})
+	switch {
+	case !ok || len(rest) < 7 || rest[0] != 0x48 || rest[2] != 0xec:
+		return 0
+	case rest[1] == 0x83:
+		return int64(int8(rest[3]))
+	case rest[1] == 0x81:
+		return int64(int32(binary.LittleEndian.Uint32(rest[3:])))
+	}
+	return 0
+}
