@@ -426,7 +426,7 @@ var guardFaults = []guardFault{
 	{name: "each record of a batch has a whole log", pkg: "server/rest", attack: "TestAttackLongLogs",
 		edits: in("executor/settle.go", "	output.CutDetails(&c.record, b.details)\n", "")},
 	{name: "answers to calls wait for their clients alone", pkg: "server/rest", attack: "TestAttackRepeatedCallWithoutAnswer",
-		edits: in("server/rest/calls.go", "return context.WithoutCancel(x.request.Context())", "context.WithoutCancel(x.request.Context()); return x.request.Context()")},
+		edits: in("server/rest/calls.go", "x.made(context.WithoutCancel(x.request.Context()), makeReply)", "x.made(x.request.Context(), makeReply)")},
 	{name: "any number of answers is made at once", pkg: "server/rest", attack: "TestAttackUnreadAnswers/a_run",
 		edits: in("server/rest/exchange.go", "const maxMaking = 2", "const maxMaking = 1 << 20")},
 	{name: "events are copied for each reader", pkg: "server/rest", attack: "TestAttackUnreadAnswers/its_events",
