@@ -166,8 +166,12 @@ func TestDeclaredMaximum(t *testing.T) {
 		for range 3 {
 			usage := mustRun(t, module, Run{Function: "run", MemoryLimit: limit})
 			assert.Equal(t, Usage{MemoryBytes: 2 * page, Fuel: usage.Fuel}, usage)
-			idle := &subject{engine: module.engine, key: poolKey{module, uint64(limit)}}
-			assert.Len(t, idle.pooled(), 1)
+			idle := module.engine.idle
+			idle.mu.Lock()
+			shelf := idle.shelves[poolKey{module, uint64(limit)}]
+			require.NotNil(t, shelf)
+			assert.Len(t, shelf.waiting, 1)
+			idle.mu.Unlock()
 		}
 	}
 	_, err := compileSource(t, newEngine(t, Options{}, nil), source).Run(t.Context(), Run{Function: "run", MemoryLimit: 3 * page})
