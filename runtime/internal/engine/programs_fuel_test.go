@@ -66,9 +66,11 @@ func withinFuel(ctx context.Context, e *Engine, p *programs.Program, limits ...i
 	var failures []error
 	for _, fuel := range limits {
 		progress, err := progressOf(ctx, module, p, fuel)
-		if trace.Executed > fuel {
+		switch {
+		case overflows(err) && (generated{program: p, module: module}).takesMoreStack():
+		case trace.Executed > fuel:
 			failures = append(failures, endedWith(err, ErrFuel))
-		} else if err != nil {
+		case err != nil:
 			failures = append(failures, fmt.Errorf("with fuel %d of %d: %w", fuel, trace.Executed, err))
 		}
 		for name, steps := range progress {

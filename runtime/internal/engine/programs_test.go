@@ -313,10 +313,15 @@ func stopped(ctx context.Context, e *Engine, p *programs.Program, seed uint64) e
 		failures = append(failures, endedWith(err, ErrFuel))
 	}
 	err = errors.Join(failures...)
-	if errors.Is(err, ErrTrap) && strings.Contains(err.Error(), stackOverflow) && g.takesMoreStack() {
+	if overflows(err) && g.takesMoreStack() {
 		err = nil // the generator takes its functions for less than the host does, and it has ended
 	}
 	return errors.Join(err, g.drop())
+}
+
+// overflows reports whether a run ended since it recursed too deeply.
+func overflows(err error) bool {
+	return errors.Is(err, ErrTrap) && strings.Contains(err.Error(), stackOverflow)
 }
 
 // takesMoreStack reports whether a function takes more of the native stack than its text lets expect.
