@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -15,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
 
 	"github.com/caisson-run/caisson/internal/testsize"
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
@@ -122,7 +124,16 @@ func (w *world) instantiate(source []byte, name, as string) string {
 	if err != nil {
 		return "compile: " + err.Error()
 	}
-	instance, err := w.runtime.InstantiateModule(w.ctx, compiled, wazero.NewModuleConfig().WithName(as).WithStartFunctions())
+	ctx := w.ctx
+	if description, err := wasm.Inspect(source); err == nil && !bytes.Equal(source, prepared) && len(description.Memories) > 0 {
+		// The host enforces the original maximum.
+		memory := &linearMemory{limit: 1 << 32, most: 1 << 32}
+		if declared := description.Memories[0]; declared.HasMax {
+			memory.most = uint64(declared.Max) << 16
+		}
+		ctx = experimental.WithMemoryAllocator(ctx, memory)
+	}
+	instance, err := w.runtime.InstantiateModule(ctx, compiled, wazero.NewModuleConfig().WithName(as).WithStartFunctions())
 	if err != nil {
 		return "instantiate: " + reasonOf(err)
 	}
