@@ -89,7 +89,7 @@ func (p *Program) execute(limit int64, begins func(*run)) (all []*machine, err e
 
 // machines returns the machines of the libraries and, at the end, the one of the program.
 func (p *Program) machines(limit int64) (all []*machine) {
-	shared := &run{limit: limit, frames: map[*Function]int{}, costs: map[*Function]map[*Node]int64{}}
+	shared := &run{limit: limit, frames: map[*Function][2]int{}, costs: map[*Function]map[*Node]int64{}}
 	linked := map[string]*machine{}
 	for _, library := range append(slices.Clip(p.Libraries), Library{"", p}) {
 		m := library.machine(shared, linked)
@@ -125,7 +125,7 @@ type run struct {
 	fuel, limit int64
 	observed    Observer
 	endless     bool
-	frames      map[*Function]int             // the stack that a call of each takes
+	frames      map[*Function][2]int          // frameOf and compiledFrame of each
 	costs       map[*Function]map[*Node]int64 // of blocks and loops, see costsOf
 }
 
@@ -140,7 +140,9 @@ type machine struct {
 	costs          map[*Node]int64 // of the blocks and loops of the function
 	memory         []byte
 	tables         [2][]int
-	depth, deepest int     // of the calls, in bytes of the stack
+	depth          int     // of the calls, in bytes of the stack, as frameOf has it
+	compiled       int     // the same as compiledFrame has it
+	deepest        int     // the maximum of that
 	steps          []int64 // the fuel at each step of the progress
 }
 
@@ -172,11 +174,12 @@ func (m *machine) call(function int) {
 		return
 	}
 	f := m.p.Functions[function-len(m.p.Imports)]
-	frame := m.frame(f)
+	frame, compiled := m.frame(f)
 	if m.depth += frame; m.depth > maxStack {
 		panic(errDeep)
 	}
-	m.deepest = max(m.deepest, m.depth)
+	m.compiled += compiled
+	m.deepest = max(m.deepest, m.compiled)
 	base := len(m.stack) - len(f.Type.Params)
 	locals := make([]uint64, len(f.Type.Params)+len(f.Locals))
 	copy(locals, m.stack[base:])
@@ -189,7 +192,7 @@ func (m *machine) call(function int) {
 	m.sequence(f.Body)
 	m.locals, m.costs = callersLocals, callersCosts
 	m.keep(base, len(f.Type.Results))
-	m.depth -= frame
+	m.depth, m.compiled = m.depth-frame, m.compiled-compiled
 }
 
 // imported calls a function of the host or of a library.

@@ -33,7 +33,7 @@ func (g *generator) recursion() {
 			next = oneOf(g, r.functions...)
 		}
 		w.f.Body = w.recursive(r.left, next, straight)
-		r.frame = max(r.frame, frameOf(w.f))
+		r.frame = max(r.frame, compiledFrame(w.f))
 	}
 	g.recursive = append(g.recursive, r)
 }

@@ -1,17 +1,16 @@
 package programs
 
-// maxStack is the stack that the calls of a module may take together, as estimated here. The host allows 10 MiB, and takes
-// a function for what its machine code takes if that is more.
+// maxStack is the stack that the calls of a module may take together, as the host estimates it.
 const maxStack = 8 << 20
 
-// frame returns an upper bound of the stack that the host takes a call of the function for.
-func (r *run) frame(f *Function) int {
-	size, known := r.frames[f]
+// frame returns what the host takes a call of the function for: before it has seen the machine code, and after.
+func (r *run) frame(f *Function) (estimated, compiled int) {
+	sizes, known := r.frames[f]
 	if !known {
-		size = frameOf(f)
-		r.frames[f] = size
+		sizes = [2]int{frameOf(f), compiledFrame(f)}
+		r.frames[f] = sizes
 	}
-	return size
+	return sizes[0], sizes[1]
 }
 
 func frameOf(f *Function) int {
@@ -19,6 +18,24 @@ func frameOf(f *Function) int {
 	e := &estimate{values: 1 + len(f.Type.Params) + len(f.Locals)}
 	e.code(f.Body, 0)
 	return frameBytes + valueBytes*(e.values+e.highest)
+}
+
+// compiledFrame is frameOf with the addresses that wazero keeps on the stack when code has read from memory, or has called
+// through a table. The host counts them too, once it has seen the machine code.
+func compiledFrame(f *Function) int { return frameOf(f) + 8*addresses(f.Body) }
+
+// addresses returns how many addresses may be kept.
+func addresses(nodes code) (n int) {
+	for _, node := range nodes {
+		switch node.Op {
+		case i32Load, i64Load, i32Load8:
+			n++
+		case indirectOp:
+			n += 2
+		}
+		n += addresses(node.Args) + addresses(node.Body) + addresses(node.Else)
+	}
+	return n
 }
 
 // estimate is how many values of a function may have to be kept in memory.

@@ -20,8 +20,11 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
-// promisedStack is what the calls of one run may take of the host's stack, in bytes.
-const promisedStack = 20 << 20
+// What the calls of one run may take of the host's stack, in bytes: in all code, and in that of compilers.
+const (
+	promisedStack = 60 << 20
+	usualStack    = 20 << 20
+)
 
 // descent is a module whose function "run" asks the host how deep to go, by memory address 0,
 // and goes there: each function takes what is left, asks whether it is 0, and either tells
@@ -35,12 +38,13 @@ type descent struct {
 	frame  int64    // the most that a call should be taken to need, in bytes
 	joins  []byte   // code before the call, such as code in which paths join
 	reads  int      // how many globals are read twice behind the call
+	large  bool     // it takes more than compilers' code, and is compiled once
 }
 
 func descents() []descent {
 	call := func(function byte) []byte { return []byte{0x10, function} }
 	indirectly := func(element byte) []byte { return []byte{0x41, element, 0x11, 1, 0} }
-	return []descent{
+	all := []descent{
 		{name: "a small function", next: [][]byte{call(2)}, frame: 128},
 		{name: "a function with 1,000 locals", locals: 1000, next: [][]byte{call(2)}, frame: 17 << 10},
 		{name: "two functions that call each other", next: [][]byte{call(3), call(2)}, frame: 128},
@@ -49,9 +53,16 @@ func descents() []descent {
 		{name: "100 blocks whose paths join", locals: 200, next: [][]byte{call(2)}, frame: 170 << 10, joins: joinedBlocks(200, 100)},
 		{name: "60 ifs that set 100 locals", locals: 100, next: [][]byte{call(2)}, frame: 94 << 10, joins: joinedIfs(100, 60)},
 		{name: "50 loops that set 100 locals", locals: 100, next: [][]byte{call(2)}, frame: 78 << 10, joins: joinedLoops(100, 50)},
-		{name: "200 globals that are read behind the call", reads: 200, next: [][]byte{call(2)}, frame: 4 << 10},
-		{name: "more locals and operands than registers", locals: 11, next: [][]byte{call(2)}, frame: 4 << 10, joins: crowdedRegisters(11, 300)},
 	}
+	if goruntime.GOARCH != "amd64" {
+		return all // what compilers keep beyond the estimate is not known there
+	}
+	crowded := func(sums int) []byte { return crowdedRegisters(11, sums) }
+	return append(all,
+		descent{name: "200 globals that are read behind the call", reads: 200, next: [][]byte{call(2)}, frame: 4 << 10},
+		descent{name: "more locals and operands than registers", locals: 11, next: [][]byte{call(2)}, frame: 4 << 10, joins: crowded(300)},
+		descent{name: "nearly three times the estimate", locals: 11, next: [][]byte{call(2)}, frame: 1 << 10, joins: crowded(100), large: true},
+	)
 }
 
 // setAll adds local 0 to each of the other locals.
@@ -227,7 +238,9 @@ func TestDepthIsExact(t *testing.T) {
 			group.Wait()
 			stack := stackAt(t, module, depth)
 			t.Logf("%d calls, each taken for %d bytes; %d KiB of the host's stack", depth, wasm.DefaultStackBytes/int64(depth), stack>>10)
-			assert.Less(t, stack, int64(promisedStack))
+			if assert.Less(t, stack, int64(promisedStack)); !d.large {
+				assert.Less(t, stack, int64(usualStack))
+			}
 			assert.GreaterOrEqual(t, int64(depth)*d.frame, int64(wasm.DefaultStackBytes), "the budget can be used")
 		})
 	}
@@ -322,7 +335,7 @@ func TestFramesOfCode(t *testing.T) {
 		}
 		// The stack doubles as it grows, so that up to half of it is not used.
 		assert.GreaterOrEqual(t, 2*sum*int64(depth)/int64(len(d.next))+1<<20, stackAt(t, module, depth), d.name)
-		assert.LessOrEqual(t, sum*int64(depth)/int64(len(d.next)), int64(promisedStack), d.name)
+		assert.LessOrEqual(t, sum*int64(depth)/int64(len(d.next)), int64(promisedStack/2), d.name)
 	}
 	for _, code := range []string{"", "\x55", "\x55\x48\x89\xe5\x48\x83\xec", "\x55\x48\x89\xe5\x90\x90\x90\x90\x90\x90\x90", "\x90\x48\x89\xe5\x48\x83\xec\x18\x00\x00\x00"} {
 		assert.Zero(t, frameAt([]byte(code)), "% x", code)

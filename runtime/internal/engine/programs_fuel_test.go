@@ -66,11 +66,9 @@ func withinFuel(ctx context.Context, e *Engine, p *programs.Program, limits ...i
 	var failures []error
 	for _, fuel := range limits {
 		progress, err := progressOf(ctx, module, p, fuel)
-		switch {
-		case overflows(err) && (generated{program: p, module: module}).takesMoreStack():
-		case trace.Executed > fuel:
+		if trace.Executed > fuel {
 			failures = append(failures, endedWith(err, ErrFuel))
-		case err != nil:
+		} else if err != nil {
 			failures = append(failures, fmt.Errorf("with fuel %d of %d: %w", fuel, trace.Executed, err))
 		}
 		for name, steps := range progress {

@@ -312,40 +312,12 @@ func stopped(ctx context.Context, e *Engine, p *programs.Program, seed uint64) e
 		_, err = g.module.Start(ctx, startFor(time.Minute, 10_000))
 		failures = append(failures, endedWith(err, ErrFuel))
 	}
-	err = errors.Join(failures...)
-	if overflows(err) && g.takesMoreStack() {
-		err = nil // the generator takes its functions for less than the host does, and it has ended
-	}
-	return errors.Join(err, g.drop())
-}
-
-// overflows reports whether a run ended since it recursed too deeply.
-func overflows(err error) bool {
-	return errors.Is(err, ErrTrap) && strings.Contains(err.Error(), stackOverflow)
-}
-
-// takesMoreStack reports whether a function takes more of the native stack than its text lets expect.
-func (g generated) takesMoreStack() bool {
-	exceeds := func(m *Module, p *programs.Program) bool {
-		source, err := p.Module()
-		if err != nil {
-			return false
-		}
-		r, err := rewriteWithin(source, m.description, wasm.Bounds{}, role{linked: m.rewritten.meter == ""}, nil)
-		return err == nil && r.exceeded(framesOf(m.compiled)) != nil
-	}
-	found := exceeds(g.module, g.program)
-	for _, b := range g.module.beside {
-		for _, library := range g.program.Libraries {
-			found = found || library.Name == b.name && exceeds(b.module, library.Program)
-		}
-	}
-	return found
+	return errors.Join(append(failures, g.drop())...)
 }
 
 func endedWith(err, want error) error {
 	if !errors.Is(err, want) {
-		return fmt.Errorf("it ended with %w; want %w", err, want)
+		return fmt.Errorf("it ended with %v; want %w", err, want)
 	}
 	return nil
 }

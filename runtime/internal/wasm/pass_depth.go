@@ -7,9 +7,6 @@ const (
 	frameBytes = 64 // return address, saved registers
 	valueBytes = 8
 	vectorSize = 2 // slots per value in functions that use vectors
-	// wazero loads a global again behind each call, as a new value. Code of compilers uses few in a function, such as
-	// the pointer to its own stack, which are in registers.
-	globalRegisters = 8
 )
 
 // depthPass bounds recursion. Only functions on a cycle of the call graph can be on the stack more
@@ -19,7 +16,7 @@ const (
 //
 // The frame is subtracted after the block that exitPass wraps around the body.
 //
-// The frame is estimated from the parameters, the locals, the operand stack, the uses of globals and the values that a
+// The frame is estimated from the parameters, the locals, the operand stack and the values that a
 // compiler may have to keep in memory: across calls, and where paths join. Measured with wazero
 // v1.12.0, a small function uses 16 bytes where 80 are estimated, and one that keeps 10,000 values
 // across calls uses 65 KB where 81 KB are estimated. One in which 100 or 200 values join in 50 to 100
@@ -42,7 +39,6 @@ func (r *rewriting) frame(index int) int64 {
 	if r.counted(index) {
 		values++
 	}
-	values += max(0, int64(found.Globals)-globalRegisters)
 	if found.Vectors {
 		values *= vectorSize
 	}
