@@ -83,7 +83,8 @@ func isPlain(r *http.Request) bool {
 }
 
 func nothingHere(w http.ResponseWriter, _ *http.Request) {
-	problem.Write(w, problem.Problem{Status: http.StatusNotFound, Detail: "there is nothing here; GET /openapi.json lists what there is"})
+	const detail = "there is nothing here; GET /openapi.json lists what there is"
+	problem.Write(w, problem.Problem{Status: http.StatusNotFound, Detail: detail})
 }
 
 // handle registers a door. Patterns that clash are the program's mistake, which ServeMux panics for.

@@ -337,7 +337,9 @@ func (s *Server) drain(ctx context.Context) <-chan error {
 }
 
 // shutDown waits for all requests to end, and cancels and then cuts off those that take too long.
-func (s *Server) shutDown(ctx context.Context, h *http.Server, held *connections, cancel context.CancelCauseFunc) error {
+func (s *Server) shutDown(
+	ctx context.Context, h *http.Server, held *connections, cancel context.CancelCauseFunc,
+) error {
 	stopped := make(chan error, 1)
 	go func() { stopped <- h.Shutdown(ctx) }() // ends when the last request has, or Close is called
 	for _, step := range []struct {

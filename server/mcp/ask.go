@@ -33,7 +33,10 @@ func (s *Server) ask(ctx context.Context, c *conversation, report executor.Repor
 			return written(refusal(tool.Denied, problem))
 		}
 	}
-	waits := paused{by: c.key, tenant: c.tenant, name: c.name, arguments: canonical(c.request), state: *report.State, pending: report.Pending}
+	waits := paused{
+		by: c.key, tenant: c.tenant, name: c.name, arguments: canonical(c.request),
+		state: *report.State, pending: report.Pending,
+	}
 	open, ok := ctx.Value(questionKey{}).(*openQuestion)
 	if ok {
 		waits.end = open.end
@@ -187,7 +190,8 @@ type paused struct {
 	arguments []byte
 	state     executor.State
 	pending   []tool.Action
-	end       context.CancelCauseFunc // ends the call of a client of an earlier revision, which lasts while it waits; may be nil
+	// end ends the call, which lasts while it waits if the client is of an earlier revision. It may be nil.
+	end context.CancelCauseFunc
 }
 
 // forgotten ends the call, if it lasts, for a reason.

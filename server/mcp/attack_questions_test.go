@@ -36,7 +36,7 @@ func newAsking(t *testing.T, w *world) asking {
 	return asking{w, string(token), header.Get("Mcp-Session-Id")}
 }
 
-// send sends messages. The caller must close what it returns, the answers as they come.
+// send sends messages, and returns the answers as they arrive. The caller must close them.
 func (a asking) send(ctx context.Context, t *testing.T, body string) io.ReadCloser {
 	t.Helper()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, a.web.URL, strings.NewReader(body))
@@ -66,8 +66,8 @@ func count(answers io.Reader, messages int, text string) (questions, others int)
 	return questions, others
 }
 
-// TestAttackQuestionsOfABatch: of a batch of calls that have to be asked about, no more wait than others may. Each that
-// waited had two goroutines and 27 KB, and a request 1,024.
+// TestAttackQuestionsOfABatch: the limit on waiting calls holds for the calls of one batch, too. A batch had 1,024 of
+// them, which took two goroutines and 27 KB each.
 func TestAttackQuestionsOfABatch(t *testing.T) {
 	for name, test := range map[string]struct{ calls, end int }{"guarded": {60, 44}, "control: as many as may wait": {16, 0}} {
 		t.Run(name, func(t *testing.T) {

@@ -54,7 +54,9 @@ type openQuestion struct {
 // unanswered ends a call whose client was asked and sent something else than an answer: an error, or a value of
 // another form. It counts as no answer of the user's, not as a failure of the server, and the client's text is dropped.
 // If the question was given up, ended says why.
-func (s *Server) unanswered(ctx context.Context, ended error, request *sdk.CallToolRequest, asked *sdk.CallToolResult) (sdk.Result, error) {
+func (s *Server) unanswered(
+	ctx context.Context, ended error, request *sdk.CallToolRequest, asked *sdk.CallToolResult,
+) (sdk.Result, error) {
 	switch {
 	case errors.Is(ended, errClosed):
 		return nil, errBeingStopped

@@ -207,7 +207,9 @@ func (c *checker) message(doc *jsontext.Document) (id string, rejected *rejectio
 		return "", nil // an answer to the server
 	}
 	if members["method"].String() == listenMethod && !c.listens {
-		return id, &rejection{id: id, err: &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: listenMethod + " is of the revision " + stateless + ", which has no sessions"}}
+		rejected = reject(jsonrpc.CodeMethodNotFound, "%s is of the revision %s, which has no sessions", listenMethod, stateless)
+		rejected.id = id
+		return id, rejected
 	}
 	if rejected = checkRequest(members["method"].String(), id, members["params"], c.begun); rejected != nil {
 		rejected.id, rejected.silent = id, id == ""

@@ -46,7 +46,10 @@ func (s *Server) ServeLines(ctx context.Context, session *executor.Session, allo
 	running, cancel := context.WithCancel(ctx)
 	defer cancel()
 	written := &lockedWriter{WriteCloser: out}
-	watched := &watched{out: written, end: cancel, idle: make(chan struct{}, 1), open: map[jsonrpc.ID]open{}, listen: map[jsonrpc.ID]bool{}, read: make(chan struct{})}
+	watched := &watched{
+		out: written, end: cancel, idle: make(chan struct{}, 1), read: make(chan struct{}),
+		open: map[jsonrpc.ID]open{}, listen: map[jsonrpc.ID]bool{},
+	}
 	watched.Transport = &sdk.IOTransport{Reader: &checkedLines{in: in, lines: bufio.NewReader(in), out: written}, Writer: written, MaxLineLength: -1} // lines are bounded
 	serving := context.WithValue(ctx, lineKey{}, line{session, allowed, running})
 	connection, err := s.sdk.Connect(serving, watched, nil)
@@ -181,7 +184,8 @@ func (w *watched) admit(request *jsonrpc.Request) (refusal *jsonrpc.Error, known
 	// A subscription lasts until its client cancels it, so that nobody waits for the answer.
 	if request.Method == listenMethod {
 		if len(w.listen) >= maxListens {
-			return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf("there are %d subscriptions; cancel some of them", len(w.listen))}, true
+			tooMany := fmt.Sprintf("there are %d subscriptions; cancel some of them", len(w.listen))
+			return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: tooMany}, true
 		}
 		w.listen[request.ID] = true
 		return nil, true

@@ -431,7 +431,9 @@ func (e *Engine) leaveCompiler() { <-e.compiling }
 
 // compileAnew rewrites a module and compiles it, into the store if there is one. If a function turns out to take much
 // more of the stack than was estimated, it does so again, with what the function takes.
-func (e *Engine) compileAnew(ctx context.Context, wanted Digest, source []byte, description *wasm.Module, in role) (made, error) {
+func (e *Engine) compileAnew(
+	ctx context.Context, wanted Digest, source []byte, description *wasm.Module, in role,
+) (made, error) {
 	r, err := e.validated(source, description, in, nil)
 	if err != nil {
 		return made{}, err

@@ -319,13 +319,16 @@ func heap() int64 {
 // TestFramesOfCode: what is read from machine code is no less than what calls take, and code that does not begin as
 // expected is of unknown size.
 func TestFramesOfCode(t *testing.T) {
+	_, err := framesOf(nil)
 	if goruntime.GOARCH != "amd64" {
-		assert.Nil(t, framesOf(nil))
+		assert.NoError(t, err)
 		return
 	}
+	require.ErrorIs(t, err, errNoFrames, "code that is not wazero's")
 	for _, d := range descents() {
 		module := compileSource(t, newEngine(t, Options{}, guide), d.bytes())
-		frames := framesOf(module.compiled)
+		frames, err := framesOf(module.compiled)
+		require.NoError(t, err)
 		require.Greater(t, len(frames), len(d.next))
 		depth := deepest(t, module)
 		sum := int64(0)

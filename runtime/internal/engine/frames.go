@@ -23,26 +23,30 @@ func (e *framesError) Error() string {
 }
 
 const (
-	// mostUnderestimated is how many times what it is taken for a function may take that can be on the stack more than
-	// once. Of the output of Go's, Rust's and C's compilers, small functions take up to 2.9 times as much, and most take
-	// less. So a call takes at most three times wasm.DefaultStackBytes, and far less where a compiler wrote its module.
+	// mostUnderestimated is how many times its estimate a recursive function may take. In what Go's, Rust's and C's
+	// compilers write, small functions take up to 2.9 times as much, and most functions take less than estimated. So a
+	// call takes at most three times wasm.DefaultStackBytes, on a stack that grows by doubling.
 	mostUnderestimated = 3
-	// mostExcess is how many bytes those may take in all beyond what they are taken for that can be there once.
+	// mostExcess is how many bytes all functions that are not recursive may take together beyond their estimates.
 	mostExcess = 256 << 10
 )
 
 // checkFrames compares what functions take of the native stack with what the depth pass takes them for. If one takes
 // far more, the code is closed, and the error is a [*framesError].
 func (r rewritten) checkFrames(ctx context.Context, code wazero.CompiledModule) error {
-	if large := r.exceeded(framesOf(code)); large != nil {
-		return errors.Join(large, code.Close(ctx))
+	taken, err := framesOf(code)
+	if large := r.exceeded(taken); large != nil {
+		err = large
+	}
+	if err != nil {
+		return errors.Join(err, code.Close(ctx))
 	}
 	return nil
 }
 
 // exceeded returns an error if functions take far more than they are taken for, or nil. The estimates follow the
-// module's text, and what a compiler keeps on the stack depends on more than can be estimated: registers, globals that it
-// loads again, addresses that it computes once.
+// module's text. What a compiler keeps on the stack depends on more: on registers, on globals that it loads again, and on
+// addresses that it computes once.
 func (r rewritten) exceeded(taken []int64) *framesError {
 	large := &framesError{make([]int64, len(r.frames))}
 	excess, recursive := int64(0), false
@@ -60,41 +64,55 @@ func (r rewritten) exceeded(taken []int64) *framesError {
 	return large
 }
 
+// errNoFrames means that wazero is not as it was when this was written. Its version is pinned.
+var errNoFrames = errors.New("what functions take of the stack cannot be read from their machine code")
+
 // framesOf returns how many bytes of the native stack each function that a module defines takes, with the arguments of
-// its calls, as its machine code says; 0 for a function of which that is not known. wazero v1.12.0 exports neither. Each
-// of its functions begins with a check of whether the stack has room. It is known on amd64.
-func framesOf(code wazero.CompiledModule) (frames []int64) {
+// its calls, as its machine code says: each function of wazero v1.12.0 begins with a check of whether the stack has room.
+// wazero exports neither. On systems other than amd64 it returns nil: nothing is known there.
+func framesOf(code wazero.CompiledModule) (frames []int64, err error) {
 	if goruntime.GOARCH != "amd64" {
-		return nil
+		return nil, nil
 	}
+	text, offsets := machineCode(code)
+	if !offsets.IsValid() {
+		return nil, errNoFrames
+	}
+	for n := range offsets.Len() {
+		at := offsets.Index(n).Int()
+		if at < 0 || at > int64(len(text)) {
+			return nil, errNoFrames
+		}
+		frame := frameAt(text[at:])
+		if frame == 0 {
+			return nil, errNoFrames
+		}
+		frames = append(frames, frame)
+	}
+	return frames, nil
+}
+
+// machineCode returns the machine code of a module, and where its functions begin, or the zero values.
+func machineCode(code wazero.CompiledModule) (text []byte, offsets reflect.Value) {
 	module := structOf(reflect.ValueOf(code))
 	id, engine := field(structOf(field(module, "module")), "ID"), field(module, "compiledEngine")
 	if engine.Kind() != reflect.Interface || !id.IsValid() {
-		return nil
+		return nil, reflect.Value{}
 	}
 	of := structOf(engine.Elem())
 	compiled, guard := field(of, "compiledModules"), field(of, "mux")
 	if compiled.Kind() != reflect.Map || !guard.CanAddr() || guard.Type() != reflect.TypeFor[sync.RWMutex]() {
-		return nil
+		return nil, reflect.Value{}
 	}
 	lock := (*sync.RWMutex)(unsafe.Pointer(guard.UnsafeAddr()))
 	lock.RLock()
 	defer lock.RUnlock()
-	found := structOf(compiled.MapIndex(id))
-	found = structOf(field(found, "compiledModule"))
+	found := structOf(field(structOf(compiled.MapIndex(id)), "compiledModule"))
 	native, offsets := field(structOf(field(found, "executables")), "executable"), field(found, "functionOffsets")
 	if native.Kind() != reflect.Slice || offsets.Kind() != reflect.Slice {
-		return nil
+		return nil, reflect.Value{}
 	}
-	text := native.Bytes()
-	for n := range offsets.Len() {
-		at := offsets.Index(n).Int()
-		if at < 0 || at > int64(len(text)) {
-			return nil
-		}
-		frames = append(frames, frameAt(text[at:]))
-	}
-	return frames
+	return native.Bytes(), offsets
 }
 
 // frameAt returns what a function of wazero v1.12.0 on amd64 checks that the stack has room for, or 0 if it does not

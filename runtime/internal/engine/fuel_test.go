@@ -275,8 +275,8 @@ func TestStartFunctionIsPartOfTheRun(t *testing.T) {
 	assert.ErrorContains(t, err, "stack overflow")
 }
 
-// TestWhatIsPaidIsExact: what callers pay for a run that is stopped by its own limit does not depend on how long its
-// slices took. They paid for a slice that it did not get, whose size did.
+// TestWhatIsPaidIsExact: what a caller pays for a run that its own limit stops does not depend on how long the slices
+// took. Callers paid for a slice that was refused, whose size does.
 func TestWhatIsPaidIsExact(t *testing.T) {
 	loopOf := func(rounds int) []byte { // of 5 units each
 		return join([]byte{0x41}, signed(rounds), []byte{0x21, 0, 0x03, 0x40, 0x20, 0, 0x41, 1, 0x6b, 0x22, 0, 0x0d, 0, 0x0b})
@@ -302,9 +302,9 @@ func TestWhatIsPaidIsExact(t *testing.T) {
 	}
 }
 
-// TestAttackNestedOverrun: a run that is charged more than it has left, for what it had others do, does not go on until
-// its next test. Its caller would do the same, and so on: 16 tools that call one another executed 346,000 units for a limit
-// of 56. What is left exactly may be charged.
+// TestAttackNestedOverrun: a run ends when the tools that it called have used more fuel than it had left. If it continued
+// to its next test, so would its caller and the caller's caller: 16 tools that call one another executed 346,000 units for
+// a limit of 56. A run may be charged all of what it has left.
 func TestAttackNestedOverrun(t *testing.T) {
 	for _, test := range []struct {
 		name   string

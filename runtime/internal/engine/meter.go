@@ -125,9 +125,9 @@ func (m *meter) keptLong(now time.Time) bool {
 	return now.Sub(m.yielded) > mostAlone
 }
 
-// refill grants the next slice to a guest whose counter is negative. It returns the new counter, or
-// false if the guest owes more than is left of the limit. It grants nothing then: how much had been granted depends on
-// the time that earlier slices took, and equal runs must come to equal numbers.
+// refill grants the next slice to a guest whose counter is negative. It returns the new counter. If the guest owes more
+// than is left of the limit, it grants nothing and returns false: the rest of the limit depends on how long earlier slices
+// took, and equal runs must use equal fuel.
 func (m *meter) refill(counter int64) (int64, bool) {
 	grant := m.slice - counter
 	if m.limit > 0 {
@@ -170,8 +170,8 @@ type runContext struct {
 	watched  *Watched  // may be nil
 }
 
-// isOverdrawn reports whether the run was charged more than its limit allows. It must not go on until its next test then:
-// its caller would do the same, and so on, each for as long as a test can be away.
+// isOverdrawn reports whether the run was charged more than its limit allows. It must not continue to its next test then:
+// its caller would do the same, and the caller's caller, and the work up to each test would add up.
 func (c *runContext) isOverdrawn() bool {
 	m := c.meter
 	return m.limit > 0 && m.charged > 0 && m.left(int64(c.instance.meter.Get())) < 0
@@ -301,7 +301,7 @@ func (b Budget) Left() (fuel int64, limited bool) {
 }
 
 // Charge deducts fuel from what is left. It does not count as fuel used by the run itself. If fuel
-// is more than what is left, the run ends when the host function returns.
+// exceeds what is left, the run ends when the host function returns.
 func (b Budget) Charge(fuel int64) {
 	i := b.run.instance
 	i.meter.Set(uint64(b.run.meter.charge(int64(i.meter.Get()), fuel)))

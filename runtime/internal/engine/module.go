@@ -78,8 +78,8 @@ type Usage struct {
 	// Fuel is the work done, in units of one executed instruction. After a trap it does not include
 	// the work of a function since it last called another.
 	Fuel int64
-	// Uncounted is a bound of the work that was done beyond Fuel: behind the end of the run's own limit, up to the
-	// next test of the meter, and before a trap. Whoever the work was done for pays for it.
+	// Uncounted is an upper bound of the work that Fuel leaves out: what was done after the run had used up its limit,
+	// before the meter was tested, and what was done before a trap. A caller pays for it.
 	Uncounted int64
 	// Charged is the fuel charged for work done on behalf of the run, in the same units; see
 	// [Budget].

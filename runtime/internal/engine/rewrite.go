@@ -58,8 +58,10 @@ func inspectOwn(source []byte) (*wasm.Module, error) {
 }
 
 // rewriteWithin is like rewrite for a module within some bounds, which may be linked with others. Calls nest through
-// all of them on one stack, so each gets an equal part of it.
-func rewriteWithin(source []byte, description *wasm.Module, bounds wasm.Bounds, in role, frames []int64) (rewritten, error) {
+// all of them on one stack, so each gets an equal part of it. Functions are taken for the given frames at least.
+func rewriteWithin(
+	source []byte, description *wasm.Module, bounds wasm.Bounds, in role, frames []int64,
+) (rewritten, error) {
 	analysis, err := wasm.ValidateWithin(source, description, bounds, wasm.Features{})
 	if err != nil {
 		return rewritten{}, err
@@ -67,7 +69,10 @@ func rewriteWithin(source []byte, description *wasm.Module, bounds wasm.Bounds, 
 	if analysis.Overrun != nil { // wazero v1.12.0 accepts this
 		return rewritten{}, analysis.Overrun
 	}
-	passes, err := wasm.Rewrite(source, analysis, wasm.Passes{Meter: true, Linked: in.linked, Depth: true, StackBytes: wasm.DefaultStackBytes / int64(1+in.libraries), Frames: frames, Globals: true, Data: true, Fork: true})
+	passes, err := wasm.Rewrite(source, analysis, wasm.Passes{
+		Meter: true, Linked: in.linked, Globals: true, Data: true, Fork: true,
+		Depth: true, StackBytes: wasm.DefaultStackBytes / int64(1+in.libraries), Frames: frames,
+	})
 	if err != nil {
 		return rewritten{}, err
 	}

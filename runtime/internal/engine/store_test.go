@@ -67,7 +67,9 @@ func TestStoreKeepsAllOfARewriting(t *testing.T) {
 		require.NoError(t, err)
 		want, err := rewrite(source, cold.description)
 		require.NoError(t, err)
-		if large := want.exceeded(framesOf(cold.compiled)); large != nil {
+		taken, err := framesOf(cold.compiled)
+		require.NoError(t, err)
+		if large := want.exceeded(taken); large != nil {
 			want, err = rewriteWithin(source, cold.description, wasm.Bounds{}, role{}, large.frames)
 			require.NoError(t, err)
 		}

@@ -306,7 +306,11 @@ func (m *module) functionType() {
 	if _, known := m.typed[key]; !known {
 		m.typed[key] = n
 	}
-	m.types = append(m.types, functionType{params: len(params), values: len(params) + len(results), refers: strings.Contains(params+results, "\x70"), same: m.typed[key], callee: callee{bounds: bounds{through: never, last: never}, assumed: unbounded}})
+	m.types = append(m.types, functionType{
+		params: len(params), values: len(params) + len(results), same: m.typed[key],
+		refers: strings.Contains(params+results, "\x70"), // funcref (§5.3.4)
+		callee: callee{bounds: bounds{through: never, last: never}, assumed: unbounded},
+	})
 }
 
 func (m *module) imported() {
