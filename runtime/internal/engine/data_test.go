@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"context"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -105,6 +106,30 @@ func TestRunsFindTheirData(t *testing.T) {
 	}
 }
 
+// TestSegmentsInUse: where an instruction uses segments, each run finds those that are passive, and finds active ones
+// empty, as the specification says. Neither way does an instance copy active ones, which would take milliseconds.
+func TestSegmentsInUse(t *testing.T) {
+	initialize := func(segment byte) []byte { // the byte at 9, from the first of the segment
+		return join(number(9), number(0), number(1), []byte{0xfc, 8, segment, 0})
+	}
+	build := func(code ...[]byte) []byte {
+		return join([]byte{0, 'a', 's', 'm', 1, 0, 0, 0}, section(1, 1, 0x60, 0, 0), section(3, 1, 0), section(5, 1, 0, 1),
+			section(7, join([]byte{1}, name("run"), []byte{0, 0})...), section(12, 2), section(10, join([]byte{1}, function(nil, code...))...),
+			section(11, join([]byte{2, 0}, number(8), []byte{0x0b}, name("a"), []byte{1}, name("p"))...))
+	}
+	passive := compileSource(t, newEngine(t, Options{}, nil), build(
+		trapUnless(8, 'a'), initialize(1), trapUnless(8, 'a'|'p'<<8), []byte{0xfc, 9, 0}))
+	active := compileSource(t, newEngine(t, Options{}, nil), build(initialize(0)))
+	for _, module := range []*Module{passive, active} {
+		assert.False(t, module.rewritten.dataKept)
+	}
+	for range 3 {
+		mustRun(t, passive, plain)
+		_, err := active.Run(t.Context(), plain)
+		assert.ErrorIs(t, err, ErrTrap)
+	}
+}
+
 // TestDataOutOfBoundsTraps: as it does where the segments are not taken out, each time.
 func TestDataOutOfBoundsTraps(t *testing.T) {
 	for _, segments := range [][]wasm.Segment{
@@ -143,16 +168,33 @@ func TestImagesAreMadeWithinTheLimit(t *testing.T) {
 func TestDamagedDataIsRefused(t *testing.T) {
 	memory := make([]byte, 1<<16)
 	good := packData([]wasm.Segment{{Offset: 1, Bytes: []byte("abc")}, {Offset: 1<<16 - 1, Bytes: []byte("d")}})
-	spans, err := writeData(memory, good)
+	spans, err := writeData(t.Context(), memory, good)
 	require.NoError(t, err)
 	assert.Equal(t, []pageSpan{{0, imagePage}, {15 * imagePage, 16 * imagePage}}, spans)
 	whole := packedHead + len("abc")
 	for n := range len(good) {
-		_, err := writeData(memory, good[:n])
+		_, err := writeData(t.Context(), memory, good[:n])
 		assert.Equal(t, n != 0 && n != whole, err != nil, "%d bytes", n)
 	}
-	_, err = writeData(memory[:imagePage], good)
+	_, err = writeData(t.Context(), memory[:imagePage], good)
 	assert.ErrorIs(t, err, errData)
+}
+
+// TestWritingDataEnds: with the context, so that an instance is not late by what a hundred megabytes of data take.
+func TestWritingDataEnds(t *testing.T) {
+	ended, end := context.WithCancel(t.Context())
+	end()
+	const length = 2 * comparedBytes
+	memory := make([]byte, length)
+	for name, segments := range map[string][]wasm.Segment{
+		"one":  {{Offset: 0, Bytes: bytes.Repeat([]byte{1}, length)}},
+		"many": slices.Repeat([]wasm.Segment{{Offset: 0, Bytes: []byte{1}}}, length/imagePage),
+	} {
+		_, err := writeData(t.Context(), memory, packData(segments))
+		require.NoError(t, err, name)
+		_, err = writeData(ended, memory, packData(segments))
+		assert.ErrorIs(t, err, context.Canceled, name)
+	}
 }
 
 // TestDeclaredMaximum: a memory grows to the maximum that its module declares, although a larger one is compiled, and

@@ -155,7 +155,7 @@ func (m *Module) capture(ctx context.Context, i *instance) (*image, error) {
 		return i.capture(ctx)
 	}
 	memory := i.memory.contents()
-	written, err := writeData(memory, m.data)
+	written, err := writeData(ctx, memory, m.data)
 	if err != nil {
 		return nil, err
 	}

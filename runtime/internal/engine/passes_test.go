@@ -36,6 +36,7 @@ var passesOutput = []string{
 	11: "1075edce9c42ed35807b4b9dd18399af8e47719ad3e36e96acfdc325bc968f0c",
 	12: "c0629bb9d2e5749ca9a75047d33a9b6d6135ea00a10c543f51745c5e1d2543d6",
 	13: "a95eae9a2e50e6c9faf9c8e96b1b9c0431927dc15681c7b923655590819a2b1c",
+	14: "5099bb872d508e51010fb7df90a16a11347b2fd54a89fa725c5cd15e39510806",
 }
 
 // TestPassesVersion: what a version of the passes rewrote is not used by another.

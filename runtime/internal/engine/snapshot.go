@@ -43,9 +43,10 @@ func packData(segments []wasm.Segment) []byte {
 }
 
 // writeData writes packed segments to a zeroed memory, as instantiation would. It returns the pages
-// that it wrote to.
-func writeData(memory, packed []byte) ([]pageSpan, error) {
+// that it wrote to. It fails if the context ends: the first touch of each page takes a microsecond.
+func writeData(ctx context.Context, memory, packed []byte) ([]pageSpan, error) {
 	var spans []pageSpan
+	written := 0 // since the last look at the context
 	for len(packed) > 0 {
 		if len(packed) < packedHead {
 			return nil, errData
@@ -55,10 +56,18 @@ func writeData(memory, packed []byte) ([]pageSpan, error) {
 		if length > uint64(len(packed)) || from+length > uint64(len(memory)) {
 			return nil, errData
 		}
-		copy(memory[from:], packed[:length])
+		for segment := range slices.Chunk(packed[:length], comparedBytes) {
+			if written += len(segment) + imagePage; written > comparedBytes {
+				if ctx.Err() != nil {
+					return nil, context.Cause(ctx)
+				}
+				written = 0
+			}
+			from += uint64(copy(memory[from:], segment))
+		}
 		packed = packed[length:]
 		if length > 0 {
-			spans = extend(spans, pagesOf(int(from), int(from+length)))
+			spans = extend(spans, pagesOf(int(from-length), int(from)))
 		}
 	}
 	return merged(spans), nil

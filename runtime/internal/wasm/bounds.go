@@ -60,7 +60,7 @@ type Bounds struct {
 	BlockValues      int // unbounded: (blocks + 1) × (parameters + locals), and the operands on the stack at each block and br_if, per function
 	BranchTargets    int // 50,000 labels of br_table per function
 	AllBranchTargets int // 2,000,000 in all functions together
-	References       int // 300,000 in element segments, and functions that ref.func names: an instance takes 40 to 130 bytes for each
+	References       int // 100,000 in element segments, and functions that ref.func names: an instance takes 40 to 130 bytes for each
 	OperandStack     int // 10,000 values at once, per function
 	FunctionGlobals  int // 2,000,000,000: functions × globals, imports not counted among the functions
 	// FunctionExports is 1,000,000,000: functions × (exports + globals), with imported functions. To describe
@@ -137,7 +137,7 @@ func (b Bounds) withDefaults() (Bounds, error) {
 		{"BlockValues", &b.BlockValues, math.MaxInt},
 		{"BranchTargets", &b.BranchTargets, 50_000},
 		{"AllBranchTargets", &b.AllBranchTargets, 2_000_000},
-		{"References", &b.References, 300_000},
+		{"References", &b.References, 100_000},
 		{"OperandStack", &b.OperandStack, 10_000},
 		{"FunctionGlobals", &b.FunctionGlobals, 2_000_000_000},
 		{"FunctionExports", &b.FunctionExports, 1_000_000_000},

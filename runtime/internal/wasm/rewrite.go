@@ -239,6 +239,7 @@ type rewriting struct {
 	depth    *depthPass // nil without Passes.Depth
 	fork     *fork      // nil if Passes.Fork does not apply
 	lifted   bool       // the data segments are removed
+	dataLeft []byte     // the content of the data section then, if there is still one
 }
 
 // items are elements to append to a section's vector.

@@ -204,7 +204,10 @@ func (r *rewriting) assemble() error {
 func (r *rewriting) write(out *encoder, id SectionID) error {
 	original, present := r.module.section(id)
 	switch {
-	case !present && r.added[id].n == 0, r.lifted && (id == SectionData || id == SectionDataCount):
+	case r.lifted && id == SectionData && r.dataLeft != nil:
+		out.section(id, r.dataLeft)
+		return nil
+	case !present && r.added[id].n == 0, r.lifted && r.dataLeft == nil && (id == SectionData || id == SectionDataCount):
 		return nil
 	case id == SectionCode:
 		var code encoder

@@ -13,15 +13,11 @@ type Segment struct {
 const pageBytes = 1 << 16
 
 // liftData removes the data segments if the host can write them instead: each active segment must
-// have a fixed position in the module's own memory, independent of the imports, and no instruction
-// may use a segment later.
+// have a fixed position in the module's own memory, independent of the imports. If an instruction uses a
+// segment, the passive ones stay, and active ones become empty, as instantiation leaves them (§4.5.4).
 func (r *rewriting) liftData() error {
 	at, present := r.module.section(SectionData)
 	if !present || r.module.DataSegments == 0 {
-		return nil
-	}
-	if r.analysis.bulk&(1<<opMemoryInit.number()|1<<opDataDrop.number()) != 0 {
-		r.done.DataKept = "an instruction uses a data segment"
 		return nil
 	}
 	l := &lifting{decoder: decoder{
@@ -31,7 +27,8 @@ func (r *rewriting) liftData() error {
 	if len(r.module.Memories) == 1 {
 		l.own, l.memory = true, uint64(r.module.Memories[0].Min)*pageBytes
 	}
-	for n := range l.u32("the number of data segments") {
+	count := l.u32("the number of data segments")
+	for n := range count {
 		reason := l.segment()
 		if l.err != nil {
 			return l.err
@@ -42,6 +39,11 @@ func (r *rewriting) liftData() error {
 		}
 	}
 	r.done.Data, r.lifted = l.segments, true
+	if r.analysis.bulk&(1<<opMemoryInit.number()|1<<opDataDrop.number()) != 0 {
+		var content encoder
+		content.u32(count)
+		r.dataLeft = append(content.bytes, l.left...)
+	}
 	return nil
 }
 
@@ -51,11 +53,15 @@ type lifting struct {
 	own      bool   // the memory is the module's own
 	memory   uint64 // its initial size in bytes
 	segments []Segment
+	left     []byte // the segments, without the bytes of active ones
 }
 
-// segment reads a segment. It returns the reason why it cannot be removed, or "". A passive
-// segment, which no instruction uses, is dropped.
+// emptySegment is an active segment without bytes: its mode, its offset, which is i32.const 0, and its length.
+var emptySegment = []byte{0, byte(opI32Const), 0, byte(opEnd), 0}
+
+// segment reads a segment. It returns the reason why it cannot be removed, or "".
 func (l *lifting) segment() (reason string) {
+	first := l.at
 	mode := l.u32("the mode of a data segment")
 	if mode == 2 {
 		l.u32("the memory of a data segment")
@@ -69,14 +75,17 @@ func (l *lifting) segment() (reason string) {
 	l.skip(length, "a data segment")
 	s.Bytes = l.source[begin:l.at:l.at]
 	switch {
-	case mode == 1 || l.err != nil:
+	case l.err != nil:
+		return ""
+	case mode == 1:
+		l.left = append(l.left, l.source[first:l.at]...)
 		return ""
 	case !l.own:
 		return "is for an imported memory"
 	case reason == "" && uint64(s.Offset)+uint64(len(s.Bytes)) > l.memory:
 		return "extends past the end of the memory"
 	}
-	l.segments = append(l.segments, s)
+	l.segments, l.left = append(l.segments, s), append(l.left, emptySegment...)
 	return reason
 }
 
