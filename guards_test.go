@@ -152,7 +152,11 @@ var guardFaults = []guardFault{
 	{name: "what callees do before they trap is free", pkg: "runtime", attack: "TestAttackUncountedFuel/it_traps",
 		edits: in("runtime/internal/engine/instance.go", "		usage.Uncounted = wasm.TrapUnits\n", "		_ = wasm.TrapUnits\n")},
 	{name: "what callees do beyond their fuel is free", pkg: "runtime", attack: "TestAttackUncountedFuel/it_has_little_fuel",
-		edits: in("runtime/internal/engine/instance.go", "		usage.Uncounted += usage.Fuel - left\n", "")},
+		edits: in("runtime/internal/engine/module.go", "	u.Uncounted += u.Fuel - left\n", "")},
+	{name: "calls do not pay for the start that they wait for", pkg: "runtime/internal/engine", attack: "TestRunsPayForTheirStart",
+		edits: in("runtime/internal/engine/instance.go", "meter{limit: r.Fuel, granted: r.started}", "meter{limit: r.Fuel}")},
+	{name: "programs whose start takes more than a call may are resumed", pkg: "runtime", attack: "TestAttackFuelOfStarts/too_little_fuel",
+		edits: in("runtime/program.go", "min(startFuel, cmp.Or(t.limits.Fuel, startFuel))", "cmp.Or[int64](startFuel)")},
 	{name: "each library may take the whole stack", pkg: "runtime/internal/engine", attack: "TestAttackStacksOfLibraries/small_functions,_libraries:_4",
 		edits: in("runtime/internal/engine/rewrite.go", "wasm.DefaultStackBytes / int64(1+in.libraries)", "wasm.DefaultStackBytes")},
 

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -33,7 +34,7 @@ type program struct {
 	reason   string      // why calls do not resume it; empty while unknown
 }
 
-// startFuel is how many instructions starting a program may execute.
+// startFuel is how many instructions starting a program may execute, if calls have no lower limit.
 const startFuel = 10_000_000_000
 
 // runIn runs the tool's program. If the program was started once for all calls, the run resumes it
@@ -122,7 +123,7 @@ func (t *Tool) launch(module *engine.Module) (*launch, string) {
 	began := t.runtime.now()
 	l := &launch{tool: t, lost: make(chan struct{})}
 	l.start = engine.Start{
-		Initialize: starting, MemoryLimit: int64(t.limits.Memory), Timeout: t.limits.Timeout, Fuel: startFuel,
+		Initialize: starting, MemoryLimit: int64(t.limits.Memory), Timeout: t.limits.Timeout, Fuel: min(startFuel, cmp.Or(t.limits.Fuel, startFuel)),
 		Context: func(ctx context.Context) context.Context {
 			if plugin {
 				ctx = extism.With(ctx, &extism.Session{Config: t.manifest.Module.Config, Starting: true})

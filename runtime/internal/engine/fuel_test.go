@@ -330,3 +330,51 @@ func TestAttackNestedOverrun(t *testing.T) {
 		})
 	}
 }
+
+// TestRunsPayForTheirStart: a run that finds no idle instance starts one within its limit, and the start counts as its
+// own work. In the control there is an idle one.
+func TestRunsPayForTheirStart(t *testing.T) {
+	e := newEngine(t, Options{Functions: []hostfuncs.Function{readNothing()}}, nil)
+	program, err := compileSource(t, e, readAtDepth(10_000)).Start(t.Context(), Start{
+		Context: asItIs, MemoryLimit: mebibyte, Timeout: time.Minute, Fuel: 1 << 40,
+	})
+	require.NoError(t, err)
+	run := func(fuel int64, idle bool) (Usage, error) {
+		if !idle {
+			e.idle.forget(program)
+		}
+		return program.Run(t.Context(), Run{Function: "_start", Fuel: fuel})
+	}
+	resumed, err := run(0, true)
+	require.NoError(t, err)
+	start := program.Cost().Fuel
+	require.Greater(t, start, int64(10_000))
+	for _, c := range []struct {
+		name        string
+		limit, used int64
+		idle        bool
+	}{
+		{name: "control: an idle instance", limit: resumed.Fuel, used: resumed.Fuel, idle: true},
+		{name: "no limit", used: start + resumed.Fuel},
+		{name: "a limit that is enough", limit: start + resumed.Fuel, used: start + resumed.Fuel},
+		{name: "too little for the start", limit: start / 2},
+		{name: "enough for the start alone", limit: start},
+		{name: "nearly enough", limit: start + resumed.Fuel - 1},
+		{name: "control: the program is still resumed", limit: resumed.Fuel, used: resumed.Fuel},
+	} {
+		if c.name == "control: the program is still resumed" {
+			_, err := run(0, false)
+			require.NoError(t, err)
+			c.idle = true
+		}
+		usage, err := run(c.limit, c.idle)
+		if c.used == 0 {
+			require.ErrorIs(t, err, ErrFuel, c.name)
+			assert.Equal(t, c.limit, usage.Fuel, c.name)
+			assert.Less(t, usage.Uncounted, int64(1<<16), c.name)
+			continue
+		}
+		require.NoError(t, err, c.name)
+		assert.Equal(t, c.used, usage.Fuel, c.name)
+	}
+}

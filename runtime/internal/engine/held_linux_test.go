@@ -33,21 +33,6 @@ const (
 	heldSlack  = 4 * mebibyte
 )
 
-// readAtDepth is a WASI command that calls itself depth times, and then reads its input.
-func readAtDepth(depth int) []byte {
-	return join([]byte{0, 'a', 's', 'm', 1, 0, 0, 0},
-		section(1, 3, 0x60, 4, 0x7f, 0x7f, 0x7f, 0x7f, 1, 0x7f, 0x60, 1, 0x7f, 0, 0x60, 0, 0),
-		section(2, join([]byte{1}, name("wasi_snapshot_preview1"), name("fd_read"), []byte{0, 0})...),
-		section(3, 2, 1, 2),
-		section(5, 1, 0, 1),
-		section(7, join([]byte{1}, name("_start"), []byte{0, 2})...),
-		section(10, join([]byte{2},
-			// if local 0 is 0, read, else call itself with local 0 - 1
-			function(nil, []byte{0x20, 0, 0x45, 0x04, 0x40, 0x41, 0, 0x41, 0, 0x41, 0, 0x41, 0, 0x10, 0, 0x1a,
-				0x05, 0x20, 0, 0x41, 1, 0x6b, 0x10, 1, 0x0b}),
-			function(nil, []byte{0x41}, sleb(int64(depth)), []byte{0x10, 1}))...))
-}
-
 // elements is a module whose segment of so many references to its function fills a table, or is passive.
 func elements(count int, passive bool) []byte {
 	head := []byte{1, 0, 0x41, 0, 0x0b}
@@ -115,7 +100,7 @@ func idleStarts(depth int, resumed bool) func(*testing.T, *Engine) func() {
 		})
 		require.NoError(t, err)
 		return func() {
-			i, err := program.begin(t.Context())
+			i, _, err := program.begin(t.Context(), program.start.Fuel)
 			require.NoError(t, err)
 			if resumed {
 				_, err = i.run(t.Context(), program.key(), Run{Function: "_start"})
@@ -218,14 +203,5 @@ func TestAttackIdleMemory(t *testing.T) {
 			}
 			assert.LessOrEqual(t, float64(anonymous(t)-before), heldFactor*limit+heldSlack)
 		})
-	}
-}
-
-// readNothing is a fd_read that reads nothing.
-func readNothing() hostfuncs.Function {
-	i32 := hostfuncs.I32
-	return hostfuncs.Function{
-		Module: "wasi_snapshot_preview1", Name: "fd_read", Params: []hostfuncs.ValueType{i32, i32, i32, i32}, Results: []hostfuncs.ValueType{i32},
-		Call: func(_ context.Context, _ hostfuncs.Memory, stack []uint64) error { stack[0] = 0; return nil },
 	}
 }

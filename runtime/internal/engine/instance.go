@@ -189,7 +189,7 @@ func (m *Module) instantiateWith(ctx context.Context, memory *linearMemory) (mad
 func (i *instance) run(ctx context.Context, key poolKey, r Run) (usage Usage, err error) {
 	reuse := false // stays false after a panic or runtime.Goexit
 	defer func() { i.retire(key, reuse) }()
-	i.fuel, i.watched = meter{limit: r.Fuel}, r.Watched
+	i.fuel, i.watched = meter{limit: r.Fuel, granted: r.started}, r.Watched
 	i.meter.Set(uint64(i.fuel.first()))
 	i.watchPages()
 	i.watched.enterGuest(false)
@@ -209,13 +209,9 @@ func (i *instance) run(ctx context.Context, key poolKey, r Run) (usage Usage, er
 	if errors.Is(err, ErrTrap) {
 		usage.Uncounted = wasm.TrapUnits
 	}
-	if left := max(0, r.Fuel-usage.Charged); r.Fuel > 0 && usage.Fuel > left {
-		usage.Uncounted += usage.Fuel - left
-		usage.Fuel = left
-		if ctx.Err() == nil {
-			// The guest ended between two places where it could have been stopped.
-			err = &Error{Op: "run", Kind: ErrFuel}
-		}
+	if !usage.within(r.Fuel) && ctx.Err() == nil {
+		// The guest ended between two places where it could have been stopped.
+		err = &Error{Op: "run", Kind: ErrFuel}
 	}
 	// After a failure of the host or the engine, the instance may be in any state.
 	reuse = !errors.Is(err, ErrHost) && !errors.Is(err, ErrModule) && !i.watched.isAbandoned()

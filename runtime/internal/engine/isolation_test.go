@@ -28,6 +28,7 @@ type subject struct {
 	key    poolKey
 	run    func(context.Context, int64) (Usage, error) // with so much fuel
 	make   func(context.Context) (*instance, error)    // as run does where the pool is empty
+	start  int64                                       // the fuel that a run pays for that
 }
 
 // variant is a kind of subject.
@@ -72,11 +73,18 @@ func resumedSubject(t *testing.T, module *Module) *subject {
 	p, err := module.Start(t.Context(), Start{MemoryLimit: isolationLimit, Timeout: time.Minute, Fuel: 1 << 40,
 		Context: asItIs})
 	require.NoError(t, err)
-	return &subject{engine: module.engine, key: p.key(),
+	start := p.Cost().Fuel
+	if p.reactor { // it is copied
+		start = 0
+	}
+	return &subject{engine: module.engine, key: p.key(), start: start,
 		run: func(ctx context.Context, fuel int64) (Usage, error) {
 			return p.Run(ctx, Run{Function: "run", Fuel: fuel})
 		},
-		make: func(ctx context.Context) (*instance, error) { return p.another(ctx) }}
+		make: func(ctx context.Context) (*instance, error) {
+			i, _, err := p.another(ctx, 0)
+			return i, err
+		}}
 }
 
 // pooled returns the idle instances.
@@ -260,7 +268,11 @@ func (p *isolation) probe(t *testing.T, peak int64) string {
 		pressMemory(p.Rand, i)
 	}
 	got, err := p.pooled.perform(t.Context(), what, &session{})
+	if what.fuel > 0 {
+		what.fuel += p.fresh.start
+	}
 	want, _ := p.fresh.perform(t.Context(), what, &session{})
+	want.usage.Fuel -= p.fresh.start
 	if !assert.ObjectsAreEqual(want, got) {
 		return fmt.Sprintf("%s came to\n%+v, in a new instance to\n%+v", what, got, want)
 	}

@@ -67,6 +67,8 @@ type Run struct {
 	Fuel int64
 	// Watched lets other goroutines observe the run. It may be nil.
 	Watched *Watched
+
+	started int64 // the fuel that starting the program for this run took
 }
 
 // Usage is the resources that a run used.
@@ -84,6 +86,17 @@ type Usage struct {
 	// Charged is the fuel charged for work done on behalf of the run, in the same units; see
 	// [Budget].
 	Charged int64
+}
+
+// within moves the fuel above a limit to Uncounted, and reports whether there was none. A limit of 0 is no limit.
+func (u *Usage) within(limit int64) bool {
+	left := max(0, limit-u.Charged)
+	if limit == 0 || u.Fuel <= left {
+		return true
+	}
+	u.Uncounted += u.Fuel - left
+	u.Fuel = left
+	return false
 }
 
 // Run calls a function in an instance that contains nothing of any other run. Host functions find

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -24,8 +23,6 @@ type Program struct {
 	start   Start
 	base    context.Context // of starts; without a run's call, cancellation and deadline
 
-	filling atomic.Bool // an instance is being started in the background
-
 	retiring sync.WaitGroup // instances that are retired in the background
 
 	mu    sync.Mutex
@@ -33,7 +30,7 @@ type Program struct {
 	cost  StartCost
 }
 
-// StartCost is the cost of starting a program. Runs that resume it do not pay it.
+// StartCost is the cost of starting a program. Runs that resume it pay its fuel only where they find no idle instance.
 type StartCost struct {
 	Time time.Duration // the shortest so far
 	Fuel int64
@@ -55,13 +52,13 @@ type Start struct {
 	MemoryLimit int64
 	// Timeout is how long starting may take. It must be positive.
 	Timeout time.Duration
-	// Fuel is the maximum work of a start. It must be positive.
+	// Fuel is the maximum work of a start, which should be no more than that of a run. It must be positive.
 	Fuel int64
 	// Initialize are the functions that start the module and its libraries, called in this order. If
 	// there are none, the module is a WASI command, or a reactor that _initialize starts.
 	Initialize []Initializer
-	// Watch, if not nil, is called before each start that no run is waiting for. The function it
-	// returns is called after that start.
+	// Watch, if not nil, is called before each start of Module.Start and StartInBackground. The function
+	// it returns is called after that start.
 	Watch func() (ended func())
 }
 
@@ -121,11 +118,9 @@ func (m *Module) begin(base context.Context, start Start) (*Program, error) {
 	m.engine.keep(p)
 	// Start two instances to check that both arrive at the same state.
 	for range 2 {
-		i, err := p.watched()
-		if err != nil {
+		if err := p.watched(); err != nil {
 			return nil, errors.Join(err, p.Drop())
 		}
-		m.engine.idle.put(p.key(), i)
 	}
 	return p, nil
 }
@@ -144,19 +139,24 @@ func (p *Program) Drop() error {
 
 func (p *Program) key() poolKey { return poolKey{p, uint64(p.start.MemoryLimit)} }
 
-// watched calls begin for a start that no run is waiting for.
-func (p *Program) watched() (*instance, error) {
+// watched makes an idle instance, for which no run is waiting.
+func (p *Program) watched() error {
 	if p.start.Watch != nil {
 		defer p.start.Watch()()
 	}
-	return p.begin(p.base)
+	i, _, err := p.begin(p.base, p.start.Fuel)
+	if err == nil {
+		p.module.engine.idle.put(p.key(), i)
+	}
+	return err
 }
 
-// begin makes an instance and starts the program in it, until the caller's context ends.
-func (p *Program) begin(caller context.Context) (_ *instance, err error) {
+// begin makes an instance and starts the program in it, until the caller's context ends. It returns the fuel that this
+// took.
+func (p *Program) begin(caller context.Context, fuel int64) (_ *instance, used int64, err error) {
 	i, _, err := p.module.instantiate(caller, uint64(p.start.MemoryLimit))
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer func() {
 		if err != nil {
@@ -170,7 +170,7 @@ func (p *Program) begin(caller context.Context) (_ *instance, err error) {
 	ctx, abandon := context.WithCancelCause(ctx)
 	defer abandon(nil)
 	defer context.AfterFunc(caller, func() { abandon(context.Cause(caller)) })()
-	i.fuel = meter{limit: p.start.Fuel}
+	i.fuel = meter{limit: fuel}
 	i.meter.Set(uint64(i.fuel.first()))
 	began := time.Now()
 	// Runs do not call the start function, so they could not resume a stack saved in it.
@@ -185,21 +185,25 @@ func (p *Program) begin(caller context.Context) (_ *instance, err error) {
 	default:
 		ended = i.fork(ctx)
 	}
-	ended = i.explain(ended)
+	ended, used = i.explain(ended), i.fuel.used(int64(i.meter.Get()))
 	switch {
 	case errors.Is(ended, errStarted):
 		i.forgetRefusals() // only those in runs are reported
-		ended = p.imprint(ctx, i, StartCost{time.Since(began), i.fuel.used(int64(i.meter.Get()))})
+		ended = p.imprint(ctx, i, StartCost{time.Since(began), used})
 		if ended == nil || caller.Err() == nil {
-			return i, ended
+			return i, used, ended
 		}
 		fallthrough
 	case caller.Err() != nil:
-		return nil, &Error{Op: "start", Kind: caller.Err(), Err: context.Cause(caller)}
+		return nil, used, &Error{Op: "start", Kind: caller.Err(), Err: context.Cause(caller)}
+	case errors.Is(ended, ErrFuel) && fuel < p.start.Fuel:
+		return nil, used, ended // it says nothing about the program
+	case errors.Is(ended, ErrFuel):
+		return nil, used, &NotStartedError{Reason: fmt.Sprintf("its start takes more than %d units of fuel", fuel), Err: ended}
 	case ended == nil:
-		return nil, &NotStartedError{Reason: "it ended before it read its standard input"}
+		return nil, used, &NotStartedError{Reason: "it ended before it read its standard input"}
 	}
-	return nil, &NotStartedError{Reason: ended.Error(), Err: ended}
+	return nil, used, &NotStartedError{Reason: ended.Error(), Err: ended}
 }
 
 // imprint gives a started instance the image to be reset to, which is made from the first one. It
@@ -259,7 +263,7 @@ func (i *instance) equals(ctx context.Context, o *image) error {
 }
 
 // Run resumes a command, or calls Run.Function of a reactor. It ignores Run.MemoryLimit and
-// Run.Initialize.
+// Run.Initialize. If a command has no idle instance, the run starts one, and pays for it.
 func (p *Program) Run(ctx context.Context, run Run) (Usage, error) {
 	if run.Fuel < 0 {
 		return Usage{}, &Error{Op: "run", Kind: ErrHost, Reason: fmt.Sprintf("fuel limit %d is negative", run.Fuel)}
@@ -268,32 +272,30 @@ func (p *Program) Run(ctx context.Context, run Run) (Usage, error) {
 		return Usage{}, err
 	}
 	defer p.module.engine.release(p.module)
+	run.Initialize = nil
 	i := p.module.engine.idle.take(p.key())
 	if i == nil {
 		var err error
-		if i, err = p.another(ctx); err != nil {
-			return Usage{}, err
+		if i, run.started, err = p.another(ctx, run.Fuel); err != nil {
+			usage := Usage{Fuel: run.started}
+			usage.within(run.Fuel)
+			return usage, err
 		}
 	}
-	run.Initialize = nil
 	return i.run(ctx, p.key(), run)
 }
 
-// fill starts one more instance in the background when the pool has none, since another run may
-// come during this one.
-func (p *Program) fill() {
-	if !p.filling.CompareAndSwap(false, true) {
-		return
+// another makes one more instance of a started program, within what the run that needs it may use. It returns the fuel
+// that this took.
+func (p *Program) another(ctx context.Context, fuel int64) (i *instance, used int64, err error) {
+	switch {
+	case p.reactor:
+		i, err = p.copy(ctx)
+		return i, 0, err
+	case fuel > 0:
+		return p.begin(ctx, min(fuel, p.start.Fuel))
 	}
-	err := p.module.engine.background(p.module, func() {
-		defer p.filling.Store(false)
-		if i, err := p.watched(); err == nil { // otherwise the run that needs an instance reports it
-			p.module.engine.idle.put(p.key(), i)
-		}
-	}, func(error) { p.filling.Store(false) })
-	if err != nil {
-		p.filling.Store(false)
-	}
+	return p.begin(ctx, p.start.Fuel)
 }
 
 // background runs do for a module in another goroutine, which Close waits for. The number of

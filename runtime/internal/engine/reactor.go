@@ -60,15 +60,6 @@ func (i *instance) linkedTo(library string) *instance {
 	return nil
 }
 
-// another makes one more instance of a started program. The end of the context ends its start.
-func (p *Program) another(ctx context.Context) (*instance, error) {
-	if p.reactor {
-		return p.copy(ctx)
-	}
-	p.fill()
-	return p.begin(ctx)
-}
-
 // copy makes an instance from the image without running anything.
 func (p *Program) copy(ctx context.Context) (*instance, error) {
 	i, _, err := p.module.assemble(ctx, uint64(p.start.MemoryLimit))
