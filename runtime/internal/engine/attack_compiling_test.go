@@ -3,6 +3,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io/fs"
@@ -107,7 +108,7 @@ func TestWorkersCompileTheSame(t *testing.T) {
 		require.NoError(t, err)
 		description, err := wasm.Inspect(source)
 		require.NoError(t, err)
-		r, err := rewrite(source, description)
+		r, err := rewrite(t.Context(), source, description)
 		require.NoError(t, err)
 		compiled := func(ctx context.Context) map[string]string {
 			folder := t.TempDir()
@@ -294,8 +295,8 @@ func TestAttackManyCompilations(t *testing.T) {
 	}
 }
 
-// TestAttackRepeatedCompilations: what took longer than the limit is not tried again in each call. The control is a
-// module that is invalid, which takes no time.
+// TestAttackRepeatedCompilations: a module that is refused is not tried again in each call, whether it took longer than
+// the limit, or is found to be invalid in its last function. The control is a failure of the host.
 func TestAttackRepeatedCompilations(t *testing.T) {
 	source := endlessCompilations()["types × functions"]
 	e := newEngine(t, Options{Compiler: Compiler{Wall: time.Millisecond}}, nil)
@@ -322,5 +323,39 @@ func TestAttackRepeatedCompilations(t *testing.T) {
 	invalid := program{body: []byte{0x6a}, memory: -1}.bytes()
 	_, err = e.Compile(t.Context(), invalid)
 	require.ErrorIs(t, err, ErrModule)
-	assert.Nil(t, remembered(invalid), "control")
+	assert.NotNil(t, remembered(invalid))
+
+	e = newEngine(t, Options{CacheDir: filepath.Join(t.TempDir(), "cache"), Compiler: Compiler{Executable: filepath.Join(t.TempDir(), "missing")}}, nil)
+	valid := program{body: nothing, memory: -1}.bytes()
+	_, err = e.Compile(t.Context(), valid)
+	require.ErrorIs(t, err, ErrHost)
+	assert.Nil(t, remembered(valid), "control")
+}
+
+// TestAttackRewritesAtOnce: rewriting a module and proving the result, which take memory and time of this process, wait
+// like compilations, and count in the limit on time. The controls are the same modules when there is room, and time.
+func TestAttackRewritesAtOnce(t *testing.T) {
+	refused := program{body: bytes.Repeat([]byte{0x02, 0x40, 0x0b}, 20_000), memory: -1}.bytes() // too many blocks
+	e := newEngine(t, Options{}, nil)
+	for range cap(e.compiling) {
+		e.compiling <- struct{}{}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	_, err := e.Compile(ctx, refused)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	for range cap(e.compiling) {
+		<-e.compiling
+	}
+	_, err = e.Compile(t.Context(), refused)
+	require.ErrorIs(t, err, wasm.ErrLimit, "control")
+
+	for wall, ends := range map[time.Duration]bool{time.Nanosecond: true, time.Minute: false} {
+		e := newEngine(t, Options{Compiler: Compiler{Wall: wall}}, nil)
+		if _, err := e.Compile(t.Context(), refused); ends {
+			require.ErrorContains(t, err, "compiling it takes longer than 1ns")
+			continue
+		}
+		require.ErrorIs(t, err, wasm.ErrLimit, "control")
+	}
 }

@@ -161,7 +161,7 @@ func resumable(b *testing.B, source []byte, metered bool) *Program {
 	}
 	analysis, err := wasm.Validate(source, description)
 	require.NoError(b, err)
-	passes, err := wasm.Rewrite(source, analysis, wasm.Passes{Meter: metered, Depth: true, Globals: true, Fork: true})
+	passes, err := wasm.Rewrite(b.Context(), source, analysis, wasm.Passes{Meter: metered, Depth: true, Globals: true, Fork: true})
 	require.NoError(b, err)
 	require.True(b, passes.Forks)
 	r := rewritten{source: passes.Source, meter: passes.MeterGlobal, depth: passes.DepthGlobal, shift: passes.FunctionShift, forks: true}
@@ -173,7 +173,7 @@ func resumable(b *testing.B, source []byte, metered bool) *Program {
 	}
 	code, err := e.runtime.CompileModule(b.Context(), r.source)
 	require.NoError(b, err)
-	module := &Module{engine: e, digest: DigestOf(source), description: description, rewritten: r, compiled: code}
+	module := &Module{engine: e, imaging: make(chan struct{}, 1), digest: DigestOf(source), description: description, rewritten: r, compiled: code}
 	e.modules[module.digest] = &compilation{module: module} // for Close
 	e.settle(module)
 	program, err := module.Start(b.Context(), Start{MemoryLimit: 256 * mebibyte, Timeout: time.Minute, Fuel: 1 << 40,

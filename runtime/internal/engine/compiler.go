@@ -50,9 +50,9 @@ func (c Compiler) complete() Compiler {
 	return c
 }
 
-// until returns a context that ends, with a [costError], when a compilation takes too long.
+// until returns a context that ends, with a [moduleError], when a compilation takes too long.
 func (c Compiler) until(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, c.Wall, &costError{moduleError{fmt.Errorf("compiling it takes longer than %s", c.Wall)}})
+	return context.WithTimeoutCause(ctx, c.Wall, &moduleError{fmt.Errorf("compiling it takes longer than %s", c.Wall)})
 }
 
 // The child's environment contains only these variables.
@@ -66,8 +66,6 @@ const (
 // error wraps ErrModule if the module is at fault.
 func (c Compiler) compile(ctx context.Context, source []byte, directory string) error {
 	c = c.complete()
-	ctx, cancel := c.until(ctx)
-	defer cancel()
 	if c.Executable == "" {
 		return compileInto(interruptible(ctx), source, directory)
 	}
@@ -100,10 +98,10 @@ func (c Compiler) compile(ctx context.Context, source []byte, directory string) 
 		return &fullError{strings.TrimSpace(said.String())}
 	case exit.Exited():
 		// The Go runtime gave up: it ran out of memory or hit a bug in the compiler.
-		return &costError{moduleError{fmt.Errorf("the compiler crashed; its memory limit is %d MiB", c.Memory>>20)}}
+		return &moduleError{fmt.Errorf("the compiler crashed; its memory limit is %d MiB", c.Memory>>20)}
 	}
 	// The child was killed by a signal.
-	return &costError{moduleError{fmt.Errorf("compiling it takes more than %s of processor time or %d MiB of memory", c.CPU, c.Memory>>20)}}
+	return &moduleError{fmt.Errorf("compiling it takes more than %s of processor time or %d MiB of memory", c.CPU, c.Memory>>20)}
 }
 
 // The exit codes of the child.
@@ -304,7 +302,7 @@ func (e *Engine) buildOne(ctx context.Context, source []byte, description *wasm.
 		made.rewritten.unrestorable = e.unreliable
 	}
 	names := wasm.FunctionNames(source, description)
-	return &Module{engine: e, digest: wanted, description: description,
+	return &Module{engine: e, imaging: make(chan struct{}, 1), digest: wanted, description: description,
 		names: names, rewritten: made.rewritten, compiled: made.code, estimated: made.estimated, data: data,
 		residence: residence{bytes: made.bytes + decodedBytes(description) + namesBytes(names)}}, nil
 }
@@ -396,7 +394,9 @@ func (e *Engine) loadFilled(ctx context.Context, entry string) (made, bool) {
 // validated rewrites a module that is within the bounds on what makes compilation slow. A child process can be killed.
 // In this process, where a compilation can be stopped only between two functions, each function is bounded, unless the
 // module is trusted. Functions are taken for at least the given frames.
-func (e *Engine) validated(source []byte, description *wasm.Module, in role, frames []int64) (rewritten, error) {
+func (e *Engine) validated(
+	ctx context.Context, source []byte, description *wasm.Module, in role, frames []int64,
+) (rewritten, error) {
 	bounds, here := wasm.Bounds{}, e.compiler.Executable == ""
 	switch {
 	case in.trusted:
@@ -404,9 +404,12 @@ func (e *Engine) validated(source []byte, description *wasm.Module, in role, fra
 	case here:
 		bounds = wasm.Uninterruptible()
 	}
-	r, err := rewriteWithin(source, description, bounds, in, frames)
+	r, err := rewriteWithin(ctx, source, description, bounds, in, frames)
+	if err != nil && ctx.Err() != nil {
+		return rewritten{}, context.Cause(ctx)
+	}
 	if here && errors.Is(err, wasm.ErrLimit) {
-		if _, refused := wasm.ValidateWithin(source, description, wasm.Bounds{}, wasm.Features{}); refused == nil {
+		if _, refused := wasm.ValidateWithin(ctx, source, description, wasm.Bounds{}, wasm.Features{}); refused == nil {
 			err = fmt.Errorf("%w; the limits are higher where a child process compiles it", err)
 		}
 	}
@@ -416,7 +419,8 @@ func (e *Engine) validated(source []byte, description *wasm.Module, in role, fra
 	return r, nil
 }
 
-// enterCompiler waits until fewer compilations run than may at a time, each with time and memory of its own. The caller
+// enterCompiler waits until fewer compilations run than may at a time, each with time and memory of its own, also for
+// rewriting the module and proving the result in this process. The caller
 // must call leaveCompiler.
 func (e *Engine) enterCompiler(ctx context.Context) error {
 	select {
@@ -434,14 +438,19 @@ func (e *Engine) leaveCompiler() { <-e.compiling }
 func (e *Engine) compileAnew(
 	ctx context.Context, wanted Digest, source []byte, description *wasm.Module, in role,
 ) (made, error) {
-	r, err := e.validated(source, description, in, nil)
-	if err != nil {
-		return made{}, err
-	}
 	if err := e.enterCompiler(ctx); err != nil {
 		return made{}, err
 	}
 	defer e.leaveCompiler()
+	if !in.trusted {
+		var cancel context.CancelFunc
+		ctx, cancel = e.compiler.complete().until(ctx)
+		defer cancel()
+	}
+	r, err := e.validated(ctx, source, description, in, nil)
+	if err != nil {
+		return made{}, err
+	}
 	compile := e.compileHere
 	if e.store != nil {
 		compile = e.compileToStore
@@ -451,19 +460,14 @@ func (e *Engine) compileAnew(
 	if !ok {
 		return compiled, err
 	}
-	if r, err = e.validated(source, description, in, large.frames); err != nil {
+	if r, err = e.validated(ctx, source, description, in, large.frames); err != nil {
 		return made{}, err
 	}
 	return compile(ctx, wanted, r, in)
 }
 
 // compileHere compiles a module in this process, into memory.
-func (e *Engine) compileHere(ctx context.Context, _ Digest, r rewritten, in role) (made, error) {
-	if !in.trusted {
-		var cancel context.CancelFunc
-		ctx, cancel = e.compiler.complete().until(ctx)
-		defer cancel()
-	}
+func (e *Engine) compileHere(ctx context.Context, _ Digest, r rewritten, _ role) (made, error) {
 	code, err := compileUntil(interruptible(ctx), e.runtime, r.source)
 	if err == nil {
 		err = r.checkFrames(ctx, code)
@@ -533,9 +537,6 @@ func define(code wazero.CompiledModule) { code.ImportedFunctions() }
 
 // compileError reports whether the module or the host caused a failed compilation.
 func compileError(err error) error {
-	if costly, ok := errors.AsType[*costError](err); ok {
-		return &Error{Op: "compile", Kind: ErrModule, Reason: costly.reason.Error(), Err: costly}
-	}
 	if invalid, ok := errors.AsType[*moduleError](err); ok {
 		return &Error{Op: "compile", Kind: ErrModule, Reason: invalid.reason.Error(), Err: invalid.reason}
 	}

@@ -64,7 +64,7 @@ func TestOrdinaryModulesAreUninterruptible(t *testing.T) {
 		require.NoError(t, err)
 		description, err := wasm.Inspect(source)
 		require.NoError(t, err)
-		_, err = wasm.ValidateWithin(source, description, wasm.Uninterruptible(), wasm.Features{})
+		_, err = wasm.ValidateWithin(t.Context(), source, description, wasm.Uninterruptible(), wasm.Features{})
 		require.NoError(t, err, string(language))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -195,6 +196,33 @@ func TestWritingDataEnds(t *testing.T) {
 		_, err = writeData(ended, memory, packData(segments))
 		assert.ErrorIs(t, err, context.Canceled, name)
 	}
+}
+
+// TestAttackCallsThatWaitForAnImage: a call whose deadline is over does not wait until others have made the image of its
+// module, or tried to. The control waits for it.
+func TestAttackCallsThatWaitForAnImage(t *testing.T) {
+	module := compile(t, newEngine(t, Options{}, nil), program{body: nothing, memory: 1, data: []wasm.Segment{{Offset: 8, Bytes: []byte{7}}}})
+	module.imaging <- struct{}{}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	run := func(ctx context.Context) <-chan error {
+		ended := make(chan error, 1)
+		go func() {
+			_, err := module.Run(ctx, plain)
+			ended <- err
+		}()
+		return ended
+	}
+	short, long := run(ctx), run(t.Context())
+	select {
+	case err := <-short:
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+	case <-time.After(5 * time.Second):
+		assert.Fail(t, "it waits")
+	}
+	<-module.imaging
+	require.NoError(t, <-long)
+	assert.NotNil(t, module.image)
 }
 
 // TestDeclaredMaximum: a memory grows to the maximum that its module declares, although a larger one is compiled, and

@@ -288,9 +288,9 @@ func TestTailCallsTakeNoDepth(t *testing.T) {
 func tailCalling(t *testing.T, source []byte) api.Module {
 	t.Helper()
 	description := inspect(t, source)
-	analysis, err := wasm.ValidateWithin(source, description, wasm.Bounds{}, wasm.Features{TailCalls: true})
+	analysis, err := wasm.ValidateWithin(t.Context(), source, description, wasm.Bounds{}, wasm.Features{TailCalls: true})
 	require.NoError(t, err)
-	rewritten, err := wasm.Rewrite(source, analysis, wasm.Passes{Meter: true, Depth: true})
+	rewritten, err := wasm.Rewrite(t.Context(), source, analysis, wasm.Passes{Meter: true, Depth: true})
 	require.NoError(t, err)
 	ctx := new(meter).with(t.Context())
 	r := wazero.NewRuntimeWithConfig(ctx, runtimeConfig().WithCoreFeatures(api.CoreFeaturesV2|experimental.CoreFeaturesTailCall))

@@ -223,7 +223,7 @@ func rewriteFor(source []byte, linked bool) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := rewriteWithin(source, description, wasm.Bounds{}, role{linked: linked}, nil)
+	r, err := rewriteWithin(context.Background(), source, description, wasm.Bounds{}, role{linked: linked}, nil)
 	if err != nil || len(r.data) == 0 {
 		return r.source, err
 	}

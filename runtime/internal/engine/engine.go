@@ -365,17 +365,12 @@ func (e *Engine) compile(ctx context.Context, wanted Digest, source *inspected, 
 		maps.DeleteFunc(e.modules, func(digest Digest, other *compilation) bool {
 			return digest != wanted && other.isForgotten(now)
 		})
-		// Failures are not cached. One at a limit may not be one the next time, but not in each call.
-		if delete(e.modules, wanted); isCostly(c.err) {
+		// A module that is refused may not be the next time, such as at a limit, but it may take a minute to find out.
+		if delete(e.modules, wanted); errors.Is(c.err, ErrModule) {
 			c.forgotten = now.Add(refusedTime)
 			e.modules[wanted] = c
 		}
 	}
-}
-
-func isCostly(err error) bool {
-	_, costly := errors.AsType[*costError](err)
-	return costly
 }
 
 // untilClosed returns a copy of ctx that is also canceled when the engine closes.

@@ -67,11 +67,6 @@ func (e *moduleError) Unwrap() []error { return []error{ErrModule, e.reason} }
 // errScattered means that an image would need too many mappings, or zeros between them.
 var errScattered = errors.New("its memory has data in more than 64 places that are a MiB or more apart")
 
-// costError means that compiling a module takes more than a limit. The next attempt may succeed.
-type costError struct{ moduleError }
-
-func (e *costError) Error() string { return e.reason.Error() }
-
 // hostError carries the error of a host function through wazero, which recovers it.
 type hostError struct{ err error }
 

@@ -124,8 +124,12 @@ func (m *Module) mostMemory() uint64 {
 // the instance lacks, and is what the instance is reset to. The first instance makes it. Instances
 // depend only on the module, so all of them are equal.
 func (m *Module) imprint(ctx context.Context, i *instance) (err error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	select {
+	case m.imaging <- struct{}{}:
+		defer func() { <-m.imaging }()
+	case <-ctx.Done(): // while another call makes the image
+		return ended(ctx, "instantiate")
+	}
 	defer func() {
 		switch {
 		case err != nil && ctx.Err() != nil:
@@ -240,8 +244,16 @@ func (i *instance) enter(ctx context.Context) error {
 	if i.start.Function == nil {
 		return nil
 	}
-	return invoke(ctx, "start", i.start.Function, nil)
+	err := invoke(ctx, "start", i.start.Function, nil)
+	if bytes, known := i.start.stackBytes(); !known || bytes > mostStartStack {
+		i.start = exportOf(i.wasm.ExportedFunction(wasm.StartName)) // with a new stack
+	}
+	return err
 }
+
+// mostStartStack is how much of the host's stack, in bytes, an instance keeps for its start function while its run goes
+// on. The run's own function has another stack, and each library's start function as well.
+const mostStartStack = 64 << 10
 
 // entered keeps runs from calling the start functions again.
 func (i *instance) entered() {
@@ -346,7 +358,7 @@ func (i *instance) values() []uint64 {
 
 // The maximum native stacks, in bytes, of an instance that is kept. A resumed program gets the stack back that it was
 // saved with. Until then its instance is kept with more than wazero lets a stack grow to: its start may cost more than
-// its runs, which must not be able to have it repeated for nothing.
+// its runs, which pay for one that is repeated.
 const (
 	mostNativeStack  = 1 << 20
 	mostResumedStack = 256 << 20

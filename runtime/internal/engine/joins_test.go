@@ -82,7 +82,7 @@ func TestAttackSlowJoins(t *testing.T) {
 			for _, source := range [][]byte{c.attack, c.control} {
 				description, err := wasm.Inspect(source)
 				require.NoError(t, err)
-				_, err = wasm.ValidateWithin(source, description, unbounded(), wasm.Features{})
+				_, err = wasm.ValidateWithin(t.Context(), source, description, unbounded(), wasm.Features{})
 				require.NoError(t, err, "where the module is trusted")
 			}
 			e := newEngine(t, Options{}, nil)

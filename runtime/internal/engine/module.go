@@ -30,9 +30,9 @@ type Module struct {
 	residence   residence
 	owner       *Module // if the module is a library: the one that it belongs to
 
-	mu    sync.Mutex
-	data  []byte // packed data segments for the image; nil once the image exists
-	image *image // of a pristine instance; nil until the first one
+	imaging chan struct{} // holds an element while data and image are in use
+	data    []byte        // packed data segments for the image; nil once the image exists
+	image   *image        // of a pristine instance; nil until the first one
 }
 
 // Digest returns the digest of the [Source] from which the module was compiled.
@@ -286,8 +286,6 @@ func (m *Module) close(ctx context.Context) error {
 		failures = append(failures, p.close())
 	}
 	m.engine.idle.forget(m)
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	if m.image != nil {
 		failures = append(failures, m.image.free())
 	}

@@ -127,10 +127,10 @@ func (j *judge) module(ctx context.Context, s seed, mutation string, mutant []by
 			j.stricter[reasonOfRefusal(err)]++
 		}
 		// Not even what is known of the seed has it rewritten.
-		if _, err := wasm.Rewrite(mutant, s.analysis, wasm.Passes{Meter: true}); !errors.Is(err, wasm.ErrUnvalidated) {
+		if _, err := wasm.Rewrite(ctx, mutant, s.analysis, wasm.Passes{Meter: true}); !errors.Is(err, wasm.ErrUnvalidated) {
 			j.violate("%s, %s: rewritten unvalidated (%v): %x", s.name, mutation, err, mutant)
 		}
-		if _, err := rewrite(mutant, description); err == nil {
+		if _, err := rewrite(ctx, mutant, description); err == nil {
 			j.violate("%s, %s: refused and rewritten: %x", s.name, mutation, mutant)
 		}
 		return
@@ -150,7 +150,7 @@ func (j *judge) module(ctx context.Context, s seed, mutation string, mutant []by
 
 // rewritten checks what the engine makes of a mutant that is valid.
 func (j *judge) rewritten(ctx context.Context, s seed, mutation string, mutant []byte, description *wasm.Module) {
-	r, err := rewrite(mutant, description)
+	r, err := rewrite(ctx, mutant, description)
 	switch {
 	case errors.Is(err, wasm.ErrLimit), errors.Is(err, wasm.ErrUninstantiable):
 		j.stricter[reasonOfRefusal(err)]++

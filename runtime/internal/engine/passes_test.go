@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -77,7 +78,7 @@ func addPasses(sum hash.Hash, name string, source []byte) {
 			fmt.Fprintln(sum, "refused")
 			continue
 		}
-		r, err := rewriteWithin(source, description, bounds, in, nil)
+		r, err := rewriteWithin(context.Background(), source, description, bounds, in, nil)
 		fmt.Fprintf(sum, "%t %+v\n", err == nil, r)
 	}
 }

@@ -47,7 +47,7 @@ func TestMutantsThatAreProvedEnd(t *testing.T) {
 			if !isValid(mutant) {
 				continue
 			}
-			if metered.Verify(mutant) != nil {
+			if metered.Verify(t.Context(), mutant) != nil {
 				refused++
 				continue
 			}
@@ -74,7 +74,7 @@ func TestMutantsWithoutProof(t *testing.T) {
 			}
 		}
 		if isValid(finished) && errors.Is(interpret(t.Context(), finished, 300*time.Millisecond), context.DeadlineExceeded) {
-			assert.Error(t, metered.Verify(finished))
+			assert.Error(t, metered.Verify(t.Context(), finished))
 			return
 		}
 	}
@@ -88,7 +88,7 @@ func finish(t *testing.T, program *programs.Program) []byte {
 	require.NoError(t, err)
 	description, err := wasm.Inspect(source)
 	require.NoError(t, err)
-	r, err := rewrite(source, description)
+	r, err := rewrite(t.Context(), source, description)
 	require.NoError(t, err)
 	return r.source
 }
@@ -112,7 +112,7 @@ func isValid(source []byte) bool {
 	if err != nil {
 		return false
 	}
-	_, err = wasm.ValidateWithin(source, description, unbounded(), wasm.Features{})
+	_, err = wasm.ValidateWithin(context.Background(), source, description, unbounded(), wasm.Features{})
 	return err == nil
 }
 

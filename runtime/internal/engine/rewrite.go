@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"regexp"
@@ -38,8 +39,8 @@ type rewritten struct {
 // nothing during instantiation. Its data segments are kept separately. It has no custom sections,
 // whose counts wazero trusts. The original is validated first, so that no invalid module can become
 // valid.
-func rewrite(source []byte, description *wasm.Module) (rewritten, error) {
-	return rewriteWithin(source, description, wasm.Bounds{}, role{}, nil)
+func rewrite(ctx context.Context, source []byte, description *wasm.Module) (rewritten, error) {
+	return rewriteWithin(ctx, source, description, wasm.Bounds{}, role{}, nil)
 }
 
 // unbounded allows modules of any complexity. What costs an instance resources stays bounded.
@@ -60,16 +61,16 @@ func inspectOwn(source []byte) (*wasm.Module, error) {
 // rewriteWithin is like rewrite for a module within some bounds, which may be linked with others. Calls nest through
 // all of them on one stack, so each gets an equal part of it. Functions are taken for the given frames at least.
 func rewriteWithin(
-	source []byte, description *wasm.Module, bounds wasm.Bounds, in role, frames []int64,
+	ctx context.Context, source []byte, description *wasm.Module, bounds wasm.Bounds, in role, frames []int64,
 ) (rewritten, error) {
-	analysis, err := wasm.ValidateWithin(source, description, bounds, wasm.Features{})
+	analysis, err := wasm.ValidateWithin(ctx, source, description, bounds, wasm.Features{})
 	if err != nil {
 		return rewritten{}, err
 	}
 	if analysis.Overrun != nil { // wazero v1.12.0 accepts this
 		return rewritten{}, analysis.Overrun
 	}
-	passes, err := wasm.Rewrite(source, analysis, wasm.Passes{
+	passes, err := wasm.Rewrite(ctx, source, analysis, wasm.Passes{
 		Meter: true, Linked: in.linked, Globals: true, Data: true, Fork: true,
 		Depth: true, StackBytes: wasm.DefaultStackBytes / int64(1+in.libraries), Frames: frames,
 	})
@@ -94,7 +95,10 @@ func rewriteWithin(
 		}
 		r.source = change(r.source, description)
 	}
-	if err := metered.Verify(r.source); err != nil {
+	switch err := metered.Verify(ctx, r.source); {
+	case err != nil && ctx.Err() != nil:
+		return rewritten{}, err
+	case err != nil:
 		return rewritten{}, fmt.Errorf("cannot prove that every loop in the module can be stopped: %w; this is a bug in Caisson, please report it", err)
 	}
 	return r, nil

@@ -61,7 +61,7 @@ func (e *Engine) smith(ctx context.Context, file string, source []byte, ends *sm
 	if err != nil {
 		return err
 	}
-	switch _, err = rewriteWithin(source, description, wasm.Bounds{}, role{}, nil); {
+	switch _, err = rewriteWithin(ctx, source, description, wasm.Bounds{}, role{}, nil); {
 	case errors.Is(err, wasm.ErrLimit):
 		ends.refused++
 		return nil

@@ -37,9 +37,9 @@ import (
 func forSnapshots(t *testing.T, source []byte) *wasm.Rewritten {
 	t.Helper()
 	description := inspect(t, source)
-	analysis, err := wasm.ValidateWithin(source, description, unbounded(), wasm.Features{})
+	analysis, err := wasm.ValidateWithin(t.Context(), source, description, unbounded(), wasm.Features{})
 	require.NoError(t, err)
-	r, err := wasm.Rewrite(source, analysis, wasm.Passes{Meter: true, Depth: true, Globals: true, Data: true, Fork: true})
+	r, err := wasm.Rewrite(t.Context(), source, analysis, wasm.Passes{Meter: true, Depth: true, Globals: true, Data: true, Fork: true})
 	require.NoError(t, err)
 	description = inspect(t, r.Source)
 	r.Source, err = wasm.ExportStart(r.Source, description)
@@ -110,7 +110,7 @@ func TestHostWritesTheSameMemory(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		if _, err = wasm.ValidateWithin(source, description, unbounded(), wasm.Features{}); err != nil {
+		if _, err = wasm.ValidateWithin(t.Context(), source, description, unbounded(), wasm.Features{}); err != nil {
 			continue
 		}
 		rewritten := forSnapshots(t, source)

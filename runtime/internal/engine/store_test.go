@@ -65,12 +65,12 @@ func TestStoreKeepsAllOfARewriting(t *testing.T) {
 		cold := compileSource(t, keeping(t, dir, Options{}), source)
 		_, kept, err := readEntry(onlyEntry(t, dir))
 		require.NoError(t, err)
-		want, err := rewrite(source, cold.description)
+		want, err := rewrite(t.Context(), source, cold.description)
 		require.NoError(t, err)
 		taken, err := framesOf(cold.compiled)
 		require.NoError(t, err)
 		if large := want.exceeded(taken); large != nil {
-			want, err = rewriteWithin(source, cold.description, wasm.Bounds{}, role{}, large.frames)
+			want, err = rewriteWithin(t.Context(), source, cold.description, wasm.Bounds{}, role{}, large.frames)
 			require.NoError(t, err)
 		}
 		assert.Nil(t, kept.frames, "they are compared with the code before it is stored")

@@ -82,13 +82,13 @@ func (u unitMeasurer) measure(t testing.TB, c unitCase) (unitCost, error) {
 func (u unitMeasurer) compile(t testing.TB, source []byte) (*Module, error) {
 	t.Helper()
 	description := inspect(t, source)
-	rewritten, err := rewriteWithin(source, description, wasm.Bounds{}, role{}, nil)
+	rewritten, err := rewriteWithin(t.Context(), source, description, wasm.Bounds{}, role{}, nil)
 	if err != nil {
 		return nil, err
 	}
 	code, err := u.engine.runtime.CompileModule(t.Context(), rewritten.source)
 	require.NoError(t, err)
-	module := &Module{engine: u.engine, digest: DigestOf(source), description: description, rewritten: rewritten, data: rewritten.data, compiled: code}
+	module := &Module{engine: u.engine, imaging: make(chan struct{}, 1), digest: DigestOf(source), description: description, rewritten: rewritten, data: rewritten.data, compiled: code}
 	u.engine.modules[module.digest] = &compilation{module: module} // for Close
 	u.engine.settle(module)
 	return module, nil

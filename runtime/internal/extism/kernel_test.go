@@ -78,7 +78,7 @@ func TestKernelCanBeReset(t *testing.T) {
 	require.NoError(t, err)
 	analysis, err := wasm.Validate(kernelModule, description)
 	require.NoError(t, err)
-	rewritten, err := wasm.Rewrite(kernelModule, analysis, wasm.Passes{Depth: true, Globals: true})
+	rewritten, err := wasm.Rewrite(t.Context(), kernelModule, analysis, wasm.Passes{Depth: true, Globals: true})
 	require.NoError(t, err)
 	assert.Zero(t, rewritten.Recursive)
 	assert.Empty(t, rewritten.Unrestorable)

@@ -73,6 +73,11 @@ type Bounds struct {
 	ZeroShifts      int // 1,000 shifts by a constant that is zero modulo the width, per function
 	FunctionMoves   int // unbounded: values moved by blocks, branches and calls, per function
 	StackMoves      int // 50,000,000: values moved by blocks, branches and calls, in all functions
+
+	// The following are checked by Rewrite. What compilers write grows by half, but a call of two bytes may become 35.
+
+	RewrittenBody int // 8 MiB per function
+	RewrittenCode int // 256 MiB in all functions
 }
 
 // Uninterruptible returns the bounds for a compilation that can be stopped only between two functions. They limit what
@@ -148,6 +153,8 @@ func (b Bounds) withDefaults() (Bounds, error) {
 		{"ZeroShifts", &b.ZeroShifts, 1_000},
 		{"FunctionMoves", &b.FunctionMoves, math.MaxInt},
 		{"StackMoves", &b.StackMoves, 50_000_000},
+		{"RewrittenBody", &b.RewrittenBody, 8 << 20},
+		{"RewrittenCode", &b.RewrittenCode, 256 << 20},
 	} {
 		if *field.value < 0 {
 			return Bounds{}, fmt.Errorf("%w: %s is %d; want 0 for the default, or more", ErrBounds, field.name, *field.value)

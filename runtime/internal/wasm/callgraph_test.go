@@ -133,6 +133,8 @@ type boundTest struct {
 // lower; with the default in its place the module is admitted.
 func TestBoundsAreExact(t *testing.T) {
 	twice := func(id SectionID, element ...byte) []byte { return section(id, repeat(2, element...)) }
+	// Two functions that have a loop and call an import, so that the passes add to both.
+	calls := module(oneType, section(SectionImport, vector(importFunc)), twice(SectionFunction, 0), twice(SectionCode, 7, 0, 0x03, 0x40, opEnd, 0x10, 0, opEnd))
 	tests := []boundTest{
 		{"Types", 2, module(twice(SectionType, 0x60, 0, 0)), "type section at byte 10: has 2 types, the limit is 1"},
 		{"TypeValues", 4, module(twice(SectionType, 0x60, 1, 0x7f, 1, 0x7f)), "type section at byte 16: the types have 4 parameters and results or more, the limit is 3"},
@@ -180,6 +182,8 @@ func TestBoundsAreExact(t *testing.T) {
 		{"ZeroShifts", 3, inBody(opI32Const, 0xc0, 0, opI32Const, 1, 0x74, opI32Const, 0xa0, 0x7f, 0x76, 0x1a, 0x42, 0x20, 0x42, 0x20, 0x86, 0x42, 0xc0, 0, 0x87, opI32Const, 0, 0x1a, 0x42, 0, 0x88, 0x1a), "code section at byte 48: a function has 3 shifts by nothing or more, the limit is 2"},
 		{"FunctionMoves", 2, module(oneType, twice(SectionFunction, 0), twice(SectionCode, 8, 0, 2, 0x7f, opI32Const, 0, opEnd, 0x1a, opEnd)), "code section at byte 31: calls, blocks and branches of a function move more than 1 values"},
 		{"StackMoves", 5, inBody(2, 0x7f, opI32Const, 0, opEnd, 0x1a, 2, 0x7f, opI32Const, 0, 0x0c, 0, opEnd, 0), "code section at byte 35: calls, blocks and branches move more than 4 values in all"},
+		{"RewrittenBody", 89, calls, "code section at byte 34: the body of a function has 89 bytes with what makes it stoppable, the limit is 88"},
+		{"RewrittenCode", 180, calls, "code section at byte 42: the code has more than 179 bytes with what makes it stoppable"},
 	}...)
 	require.Len(t, tests, reflect.TypeFor[Bounds]().NumField(), "a case for each bound")
 	for _, test := range tests {
@@ -187,7 +191,10 @@ func TestBoundsAreExact(t *testing.T) {
 			inspect := func(value int) error {
 				var bounds Bounds
 				reflect.ValueOf(&bounds).Elem().FieldByName(test.field).SetInt(int64(value))
-				_, err := check(test.source, bounds, Features{})
+				analysis, err := check(test.source, bounds, Features{})
+				if err == nil {
+					_, err = Rewrite(t.Context(), test.source, analysis, Passes{Meter: true})
+				}
 				return err
 			}
 			require.NoError(t, inspect(0))

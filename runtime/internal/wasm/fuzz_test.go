@@ -71,7 +71,7 @@ func FuzzValidate(f *testing.F) {
 			return
 		}
 		var a *Analysis
-		spent := allocated(func() { a, err = ValidateWithin(source, m, Bounds{}, Features{TailCalls: tails}) })
+		spent := allocated(func() { a, err = ValidateWithin(t.Context(), source, m, Bounds{}, Features{TailCalls: tails}) })
 		require.LessOrEqual(t, spent, validationBudget(len(source)))
 		if err != nil {
 			require.Nil(t, a)
@@ -103,7 +103,7 @@ func FuzzRewrite(f *testing.F) {
 			return
 		}
 		p := Passes{Meter: passes&1 != 0, Depth: passes&2 != 0, Globals: passes&4 != 0, Data: passes&8 != 0, Fork: passes&16 != 0}
-		if _, err := Rewrite(source, a, p); err != nil {
+		if _, err := Rewrite(t.Context(), source, a, p); err != nil {
 			var failure *Error
 			require.ErrorAs(t, err, &failure)
 			require.True(t, failure.Kind == ErrLimit || failure.Kind == ErrUnsupported)

@@ -1,6 +1,7 @@
 package wasm
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -161,7 +162,8 @@ type Rewritten struct {
 // A module behaves as before unless a pass stops it. The module itself cannot name what is added.
 // If any pass runs, custom sections are removed, because their indices and offsets would be wrong.
 // Without passes the result equals source. The result depends only on the arguments.
-func Rewrite(source []byte, a *Analysis, passes Passes) (*Rewritten, error) {
+// If the context ends, the error is its cause.
+func Rewrite(ctx context.Context, source []byte, a *Analysis, passes Passes) (*Rewritten, error) {
 	if a == nil || a.digest != sha256.Sum256(source) {
 		return nil, ErrUnvalidated
 	}
@@ -210,7 +212,7 @@ func Rewrite(source []byte, a *Analysis, passes Passes) (*Rewritten, error) {
 			return nil, err
 		}
 	}
-	if err := r.assemble(); err != nil {
+	if err := r.assemble(ctx); err != nil {
 		return nil, err
 	}
 	return &r.done, nil

@@ -1,5 +1,10 @@
 package wasm
 
+import (
+	"context"
+	"fmt"
+)
+
 // pass adds code to function bodies. A pass visits the instructions of a body in order and records
 // edits, whose positions never decrease.
 type pass interface {
@@ -168,7 +173,7 @@ func edited(from, to int, edits []edit) int {
 }
 
 // code writes the code section with the passes applied, followed by added functions.
-func (r *rewriting) code(out *encoder) *Error {
+func (r *rewriting) code(ctx context.Context, out *encoder) error {
 	out.u32(uint32(len(r.module.Functions)) + r.added[SectionCode].n)
 	var b bodyRewriting
 	for index, f := range r.module.Functions {
@@ -176,23 +181,44 @@ func (r *rewriting) code(out *encoder) *Error {
 		if b.err != nil {
 			return b.err
 		}
-		out.u32(uint32(edited(f.Offset, f.Offset+f.Size, b.edits)))
+		length := edited(f.Offset, f.Offset+f.Size, b.edits)
+		if err := r.within(f, length, len(out.bytes)+length); err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		out.u32(uint32(length))
 		out.apply(r.source, f.Offset, f.Offset+f.Size, b.edits)
 	}
 	out.bytes = append(out.bytes, r.added[SectionCode].bytes...)
 	return nil
 }
 
+// within checks the bounds on the size of a rewritten function and of all code so far.
+func (r *rewriting) within(f Function, length, all int) error {
+	var message string
+	switch bounds := r.analysis.bounds; {
+	case length > bounds.RewrittenBody:
+		message = fmt.Sprintf("the body of a function has %d bytes with what makes it stoppable, the limit is %d", length, bounds.RewrittenBody)
+	case all > bounds.RewrittenCode:
+		message = fmt.Sprintf("the code has more than %d bytes with what makes it stoppable", bounds.RewrittenCode)
+	default:
+		return nil
+	}
+	return &Error{Kind: ErrLimit, Section: SectionCode.String(), Offset: f.Offset, Message: message}
+}
+
 // assemble writes the module: the original sections in their order, with the additions and with
 // updated function indices.
-func (r *rewriting) assemble() error {
+func (r *rewriting) assemble(ctx context.Context) error {
 	out := encoder{bytes: make([]byte, 0, len(r.source)+len(r.source)/2)}
 	out.bytes = append(out.bytes, r.source[:headerBytes]...)
 	for _, id := range []SectionID{
 		SectionType, SectionImport, SectionFunction, SectionTable, SectionMemory, SectionGlobal, SectionExport,
 		SectionStart, SectionElement, SectionDataCount, SectionCode, SectionData,
 	} {
-		if err := r.write(&out, id); err != nil {
+		if err := r.write(ctx, &out, id); err != nil {
 			return err
 		}
 	}
@@ -201,7 +227,7 @@ func (r *rewriting) assemble() error {
 }
 
 // write writes one section, if the original has it or if something is added to it.
-func (r *rewriting) write(out *encoder, id SectionID) error {
+func (r *rewriting) write(ctx context.Context, out *encoder, id SectionID) error {
 	original, present := r.module.section(id)
 	switch {
 	case r.lifted && id == SectionData && r.dataLeft != nil:
@@ -211,7 +237,7 @@ func (r *rewriting) write(out *encoder, id SectionID) error {
 		return nil
 	case id == SectionCode:
 		var code encoder
-		if err := r.code(&code); err != nil {
+		if err := r.code(ctx, &code); err != nil {
 			return err
 		}
 		out.section(id, code.bytes)

@@ -40,7 +40,7 @@ func larger() Bounds {
 // equal each time, and the same module apart from what was added.
 func checkRewritten(t *testing.T, source []byte, a *Analysis, passes Passes) {
 	t.Helper()
-	got, err := Rewrite(source, a, passes)
+	got, err := Rewrite(t.Context(), source, a, passes)
 	if passes.Depth && err != nil {
 		require.ErrorIs(t, err, ErrLimit)
 		return
@@ -54,7 +54,7 @@ func checkRewritten(t *testing.T, source []byte, a *Analysis, passes Passes) {
 	}
 	m, err := InspectWithin(got.Source, larger())
 	require.NoError(t, err)
-	_, err = ValidateWithin(got.Source, m, larger(), a.features)
+	_, err = ValidateWithin(t.Context(), got.Source, m, larger(), a.features)
 	require.NoError(t, err)
 
 	want := map[string]ValueType{}
@@ -113,7 +113,7 @@ func TestSpecificationIsRewritten(t *testing.T) {
 				a, err := check(source, Bounds{}, Features{TailCalls: true})
 				if err != nil {
 					refused++
-					_, err := Rewrite(source, a, Passes{Meter: true})
+					_, err := Rewrite(t.Context(), source, a, Passes{Meter: true})
 					require.ErrorIs(t, err, ErrUnvalidated)
 					continue
 				}
@@ -149,12 +149,12 @@ func TestRewriteNeedsItsAnalysis(t *testing.T) {
 	for at := range source {
 		changed := append([]byte(nil), source...)
 		changed[at] ^= 1
-		_, err := Rewrite(changed, a, Passes{Meter: true})
+		_, err := Rewrite(t.Context(), changed, a, Passes{Meter: true})
 		require.ErrorIs(t, err, ErrUnvalidated)
 	}
-	_, err := Rewrite(source, nil, Passes{})
+	_, err := Rewrite(t.Context(), source, nil, Passes{})
 	require.ErrorIs(t, err, ErrUnvalidated)
-	_, err = Rewrite(source, &Analysis{}, Passes{})
+	_, err = Rewrite(t.Context(), source, &Analysis{}, Passes{})
 	require.ErrorIs(t, err, ErrUnvalidated)
 	rewrote(t, source, a, Passes{})
 }

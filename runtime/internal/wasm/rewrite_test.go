@@ -156,7 +156,7 @@ func TestRewriteRefusesItsNames(t *testing.T) {
 	} {
 		a := checked(t, source, Features{})
 		for _, passes := range passesOf() {
-			_, err := Rewrite(source, a, passes)
+			_, err := Rewrite(t.Context(), source, a, passes)
 			if passes.none() {
 				require.NoError(t, err)
 				continue
@@ -170,7 +170,7 @@ func TestRewriteRefusesItsNames(t *testing.T) {
 		a := checked(t, source, Features{})
 		once := rewrote(t, source, a, Passes{Meter: true})
 		a = checked(t, once.Source, Features{})
-		_, err := Rewrite(once.Source, a, Passes{Meter: true})
+		_, err := Rewrite(t.Context(), once.Source, a, Passes{Meter: true})
 		require.ErrorIs(t, err, ErrUnsupported)
 	})
 }
@@ -196,7 +196,7 @@ func TestStackBytes(t *testing.T) {
 		{4*frame - 1, "code section at byte 47: a function takes some 8064 bytes of stack, chains of calls leave 8063"},
 		{3*frame - 1, "code section at byte 21: a chain of calls takes some 24192 bytes of stack, the limit is 24191"},
 	} {
-		_, err := Rewrite(source, a, Passes{Depth: true, StackBytes: test.bytes})
+		_, err := Rewrite(t.Context(), source, a, Passes{Depth: true, StackBytes: test.bytes})
 		if test.want == "" {
 			require.NoError(t, err)
 			continue
@@ -205,7 +205,7 @@ func TestStackBytes(t *testing.T) {
 		assert.EqualError(t, err, test.want)
 	}
 	for _, wrong := range []int64{-1, maxStackBytes + 1} {
-		_, err := Rewrite(source, a, Passes{StackBytes: wrong})
+		_, err := Rewrite(t.Context(), source, a, Passes{StackBytes: wrong})
 		require.ErrorIs(t, err, ErrBounds)
 	}
 }

@@ -124,7 +124,7 @@ func TestOtherModulesOfWazero(t *testing.T) {
 		if err == nil {
 			accepted++
 			checkModule(t, source, m)
-			_, err = ValidateWithin(source, m, Bounds{}, Features{TailCalls: true}) // fac.wasm has them
+			_, err = ValidateWithin(t.Context(), source, m, Bounds{}, Features{TailCalls: true}) // fac.wasm has them
 			assert.NoError(t, err, path)
 			return nil
 		}

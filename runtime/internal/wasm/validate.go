@@ -1,6 +1,7 @@
 package wasm
 
 import (
+	"context"
 	"crypto/sha256"
 	"fmt"
 	"math/bits"
@@ -19,12 +20,22 @@ type Features struct {
 // Validate never panics and does not keep source. It takes time proportional to the length of
 // source and to Bounds.StackMoves, and allocates at most 192 times that length plus 3 MiB.
 func Validate(source []byte, m *Module) (*Analysis, error) {
-	return ValidateWithin(source, m, Bounds{}, Features{})
+	return validate(source, m, Bounds{}, Features{}, func() error { return nil })
 }
 
 // ValidateWithin is like [Validate] with other bounds and features. If the bounds are invalid, the
-// error wraps [ErrBounds].
-func ValidateWithin(source []byte, m *Module, bounds Bounds, features Features) (*Analysis, error) {
+// error wraps [ErrBounds]. If the context ends, it is the context's cause.
+func ValidateWithin(ctx context.Context, source []byte, m *Module, bounds Bounds, features Features) (*Analysis, error) {
+	return validate(source, m, bounds, features, func() error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return nil
+	})
+}
+
+// validate calls ended before each function, and fails with its error.
+func validate(source []byte, m *Module, bounds Bounds, features Features, ended func() error) (*Analysis, error) {
 	bounds, err := bounds.withDefaults()
 	if err != nil {
 		return nil, err
@@ -36,7 +47,7 @@ func ValidateWithin(source []byte, m *Module, bounds Bounds, features Features) 
 			Message: fmt.Sprintf("%d functions × %d exports and globals, the limit is %d", functions, named, bounds.FunctionExports)}
 	}
 	for _, section := range m.Sections {
-		if err := v.section(section); err != nil {
+		if err := v.section(section, ended); err != nil {
 			return nil, err
 		}
 	}
@@ -72,7 +83,7 @@ type validation struct {
 }
 
 func newValidation(source []byte, m *Module, bounds Bounds, features Features) *validation {
-	v := &validation{source: source, module: m, bounds: bounds, features: features, bulkUsed: map[bulkUse]bool{}, analysis: &Analysis{module: m, features: features, moves: map[uint32]uint32{}}}
+	v := &validation{source: source, module: m, bounds: bounds, features: features, bulkUsed: map[bulkUse]bool{}, analysis: &Analysis{module: m, bounds: bounds, features: features, moves: map[uint32]uint32{}}}
 	for n := range m.Imports {
 		imported := &m.Imports[n]
 		switch imported.Kind {
@@ -114,7 +125,7 @@ func newValidation(source []byte, m *Module, bounds Bounds, features Features) *
 
 // section validates one section. It does not repeat the checks of Inspect: types, imports, limits,
 // and the existence of functions, exports and the start function.
-func (v *validation) section(s Section) error {
+func (v *validation) section(s Section, ended func() error) error {
 	d := &decoder{reader: reader{source: v.source[:s.End], at: s.Content, section: s.ID.String()}, features: v.features}
 	switch s.ID {
 	case SectionGlobal:
@@ -124,7 +135,9 @@ func (v *validation) section(s Section) error {
 	case SectionElement:
 		v.elementSection(d)
 	case SectionCode:
-		v.codeSection(d)
+		if err := v.codeSection(d, ended); err != nil {
+			return err
+		}
 	case SectionData:
 		v.dataSection(d)
 	}
@@ -175,19 +188,23 @@ func (v *validation) dataSection(d *decoder) {
 }
 
 // codeSection validates function bodies (§3.4.1).
-func (v *validation) codeSection(d *decoder) {
+func (v *validation) codeSection(d *decoder, ended func() error) error {
 	v.analysis.Functions = make([]FunctionAnalysis, len(v.module.Functions))
 	v.functionGlobals(d)
 	b := newBodyValidation(v)
 	for n, function := range v.module.Functions {
 		if d.err != nil {
-			return
+			break
+		}
+		if err := ended(); err != nil {
+			return err
 		}
 		v.analysis.Functions[n], d.err = b.function(function)
 	}
 	if d.err == nil {
 		v.functionGlobals(d)
 	}
+	return nil
 }
 
 // functionGlobals checks the bound on functions and globals, among them those that hold references so far.
@@ -222,6 +239,7 @@ type Analysis struct {
 	// it ends, and a loop each time that it begins.
 	moves    map[uint32]uint32
 	module   *Module
+	bounds   Bounds // for rewriting
 	features Features
 	digest   [sha256.Size]byte // of the module's bytes
 }

@@ -1,6 +1,7 @@
 package wasm
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"os"
@@ -20,7 +21,7 @@ func check(source []byte, bounds Bounds, features Features) (*Analysis, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ValidateWithin(source, m, bounds, features)
+	return ValidateWithin(context.Background(), source, m, bounds, features)
 }
 
 // inspected and the others that follow are for modules with which nothing is wrong.
@@ -40,7 +41,7 @@ func checked(t testing.TB, source []byte, features Features) *Analysis {
 
 func rewrote(t testing.TB, source []byte, a *Analysis, passes Passes) *Rewritten {
 	t.Helper()
-	got, err := Rewrite(source, a, passes)
+	got, err := Rewrite(t.Context(), source, a, passes)
 	require.NoError(t, err)
 	return got
 }
@@ -98,7 +99,7 @@ func TestSpecificationIsValidated(t *testing.T) {
 				m, err := Inspect(source)
 				if err == nil {
 					checkModule(t, source, m)
-					_, err = ValidateWithin(source, m, Bounds{}, want.features)
+					_, err = ValidateWithin(t.Context(), source, m, Bounds{}, want.features)
 				}
 				counts[c.Type+", "+outcome(err)]++
 				switch {

@@ -127,7 +127,7 @@ func holes() map[string][]byte {
 // TestHolesAreRefused: modules that run for long without a test.
 func TestHolesAreRefused(t *testing.T) {
 	for name, source := range holes() {
-		assert.ErrorIs(t, metered.Verify(source), metered.ErrUnproved, name)
+		assert.ErrorIs(t, metered.Verify(t.Context(), source), metered.ErrUnproved, name)
 	}
 }
 
@@ -153,7 +153,7 @@ func TestAttackNestedLoops(t *testing.T) {
 		least := time.Hour
 		for range 5 {
 			began := time.Now()
-			require.NoError(t, metered.Verify(source))
+			require.NoError(t, metered.Verify(t.Context(), source))
 			least = min(least, time.Since(began))
 		}
 		return float64(least) / float64(len(source))
@@ -170,7 +170,7 @@ func TestIfAroundATable(t *testing.T) {
 			[]byte{0x20, 0, 0x04, 0x40, 0x20, 1, 0x0e, 1, 1, 1, 0x0b, 0x0c, 1}, []byte{0x0b, 0x0b})
 		source, ok := rewritten(localsModule(locals, code))
 		require.True(t, ok)
-		assert.NoError(t, metered.Verify(source), "%d locals", locals)
+		assert.NoError(t, metered.Verify(t.Context(), source), "%d locals", locals)
 	}
 }
 

@@ -2,6 +2,7 @@ package metered_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"io/fs"
@@ -35,7 +36,7 @@ func rewrittenBy(source []byte, passes wasm.Passes) ([]byte, bool) {
 	if err != nil {
 		return nil, false
 	}
-	done, err := wasm.Rewrite(source, analysis, passes)
+	done, err := wasm.Rewrite(context.Background(), source, analysis, passes)
 	if err != nil {
 		return nil, false
 	}
@@ -143,12 +144,12 @@ func TestPassesAreProved(t *testing.T) {
 			continue
 		}
 		proved++
-		assert.NoError(t, metered.Verify(done), name)
+		assert.NoError(t, metered.Verify(t.Context(), done), name)
 		linked := allPasses
 		linked.Linked = true
 		done, ok = rewrittenBy(source, linked)
 		require.True(t, ok)
-		assert.NoError(t, metered.Verify(done), "%s with another's counter", name)
+		assert.NoError(t, metered.Verify(t.Context(), done), "%s with another's counter", name)
 	}
 	t.Logf("%d modules", proved)
 	assert.Greater(t, proved, 2500)
@@ -157,7 +158,7 @@ func TestPassesAreProved(t *testing.T) {
 // TestWhatIsNotMeteredIsRefused: the same modules without the passes.
 func TestWhatIsNotMeteredIsRefused(t *testing.T) {
 	for name, source := range known {
-		err := metered.Verify(source)
+		err := metered.Verify(t.Context(), source)
 		require.ErrorIs(t, err, metered.ErrUnproved, name)
 		assert.ErrorContains(t, err, "there is no meter")
 	}
@@ -185,7 +186,7 @@ func TestChargesAreExact(t *testing.T) {
 			for _, change := range []byte{1, 0xff} {
 				mutant := slices.Clone(done)
 				mutant[at+1] += change
-				assert.Error(t, metered.Verify(mutant), fmt.Sprintf("%s: %d of %d", name, mutant[at+1], at))
+				assert.Error(t, metered.Verify(t.Context(), mutant), fmt.Sprintf("%s: %d of %d", name, mutant[at+1], at))
 			}
 		}
 	}
@@ -201,7 +202,7 @@ func FuzzVerify(f *testing.F) {
 		f.Add(source)
 	}
 	f.Fuzz(func(t *testing.T, source []byte) {
-		if err := metered.Verify(source); err != nil {
+		if err := metered.Verify(t.Context(), source); err != nil {
 			require.ErrorIs(t, err, metered.ErrUnproved)
 		}
 	})
@@ -215,7 +216,7 @@ func BenchmarkVerify(b *testing.B) {
 	require.True(b, ok)
 	b.SetBytes(int64(len(done)))
 	for b.Loop() {
-		require.NoError(b, metered.Verify(done))
+		require.NoError(b, metered.Verify(context.Background(), done))
 	}
 }
 

@@ -361,14 +361,14 @@ func TestRandomPathsAreBounded(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		done, err := wasm.Rewrite(source, analysis, wasm.Passes{Meter: true, Depth: r.IntN(2) == 0, Globals: true, Data: true, Fork: true})
+		done, err := wasm.Rewrite(t.Context(), source, analysis, wasm.Passes{Meter: true, Depth: r.IntN(2) == 0, Globals: true, Data: true, Fork: true})
 		if err != nil {
 			continue
 		}
 		modules++
 		current := done.Source
 		for n := range 30 {
-			if err := Verify(current); err != nil {
+			if err := Verify(t.Context(), current); err != nil {
 				if n == 0 {
 					t.Fatalf("seed %d: %v", seed, err)
 				}

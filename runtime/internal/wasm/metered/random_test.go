@@ -160,6 +160,6 @@ func TestRandomBodiesAreProved(t *testing.T) {
 		b.statements()
 		done, ok := rewritten(bodyOf(b.code))
 		require.True(t, ok, "seed %d: the passes refuse it", seed)
-		require.NoError(t, metered.Verify(done), "seed %d", seed)
+		require.NoError(t, metered.Verify(t.Context(), done), "seed %d", seed)
 	}
 }

@@ -54,6 +54,7 @@
 package metered
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -98,8 +99,8 @@ const (
 )
 
 // Verify proves that a metered module returns to its host often enough. The module must be valid.
-// Errors are of type [*Error].
-func Verify(source []byte) error {
+// Errors are of type [*Error], or the context's cause if it ends.
+func Verify(ctx context.Context, source []byte) error {
 	m := &module{reader: reader{source: source}, meter: none, depth: none, refill: none, typed: map[string]int{}}
 	if m.sections(); m.err != nil {
 		return m.err
@@ -114,6 +115,9 @@ func Verify(source []byte) error {
 				return b.err
 			}
 			f.bounds, f.known = b.found, true
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
 		}
 	}
 	return m.assumptions()
