@@ -65,6 +65,9 @@ func (p *program) get(ctx context.Context, t *Tool, module *engine.Module) (*eng
 		}
 		p.module, p.starting, p.started, p.before, p.reason = module, false, nil, nil, ""
 	}
+	if p.started != nil && p.started.Evicted() {
+		p.called, p.started, p.before = false, nil, nil // this call pays for its start, and so does the next one
+	}
 	if p.called && p.started == nil && p.reason == "" && !p.starting {
 		p.starting = true
 		t.startInBackground(ctx, module)

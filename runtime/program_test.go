@@ -136,6 +136,39 @@ func TestManyToolsInLittleMemory(t *testing.T) {
 	assert.Positive(t, evicted, "control: there is not memory for all")
 }
 
+// TestCallsWithoutTheirEvictedProgram: a tool whose started program was evicted starts it in the next call, and for all
+// calls behind the one after that. The control is a program that stays.
+func TestCallsWithoutTheirEvictedProgram(t *testing.T) {
+	for bytes, evicted := range map[manifests.Bytes]bool{1: true, 1 << 30: false} {
+		r := newRuntime(t, Options{Memory: Memory{Modules: bytes}})
+		c := jsonTool(t, r, guests.C, "")
+		started := func(not *engine.Program) (program *engine.Program) {
+			require.Eventually(t, func() bool {
+				c.program.mu.Lock()
+				defer c.program.mu.Unlock()
+				program = c.program.started
+				return program != nil && program != not
+			}, 20*time.Second, time.Millisecond)
+			return program
+		}
+		call := guests.NewCall(100)
+		for range 2 {
+			require.NoError(t, answered(t.Context(), c, call))
+		}
+		first := started(nil)
+		assert.Equal(t, evicted, first.Evicted())
+		for range 2 {
+			require.NoError(t, answered(t.Context(), c, call))
+		}
+		if evicted {
+			started(first)
+		} else {
+			assert.Same(t, first, started(nil), "control")
+		}
+		assert.False(t, c.module.Evicted())
+	}
+}
+
 // TestChangedModuleIsNotRunAfterEviction: a tool is what it was when it was first used.
 func TestChangedModuleIsNotRunAfterEviction(t *testing.T) {
 	r := newRuntime(t, Options{Memory: Memory{Modules: 1}})

@@ -259,14 +259,14 @@ func TestCodeCounts(t *testing.T) {
 	} {
 		e := newEngine(t, Options{}, nil)
 		module := compileSource(t, e, c.source)
-		before := module.residence.bytes
+		before := module.residence.held.bytes
 		mustRun(t, module, plain)
 		i := e.idle.newest
 		require.NotNil(t, i, what)
 		code := nativeCodeOf(i.wasm)
 		require.Positive(t, code, what)
-		assert.GreaterOrEqual(t, module.residence.bytes, code, what)
-		assert.Equal(t, c.more, module.residence.bytes-before > module.estimated, what)
+		assert.GreaterOrEqual(t, module.residence.held.bytes, code, what)
+		assert.Equal(t, c.more, module.residence.held.bytes-before > module.estimated, what)
 	}
 }
 

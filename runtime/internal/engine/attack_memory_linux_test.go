@@ -57,7 +57,7 @@ func TestAttackImageFills(t *testing.T) {
 			first, _, err := module.instantiate(t.Context(), uint64(run.MemoryLimit))
 			require.NoError(t, err)
 			before := module.image.taken(t)
-			assert.LessOrEqual(t, module.image.held(), int64(3*systemPage))
+			assert.LessOrEqual(t, module.image.holding().bytes, int64(3*systemPage))
 			assert.Positive(t, before)
 			_, err = first.run(t.Context(), poolKey{module, uint64(run.MemoryLimit)}, run)
 			require.NoError(t, err)
@@ -165,9 +165,9 @@ func TestAttackManyMappings(t *testing.T) {
 	}
 	e.settled()
 	assert.LessOrEqual(t, e.idle.mapped, int64(mostMappings))
-	assert.LessOrEqual(t, e.residents.mapped, int64(mostMappings))
+	assert.LessOrEqual(t, e.residents.taken.mappings, int64(mostMappings))
 	const code = 4 // mappings of a module's code, and what the Go runtime takes meanwhile
-	assert.InDelta(t, e.idle.mapped+e.residents.mapped, inProcess()-before, code*tools, "that is what the process has")
+	assert.InDelta(t, e.idle.mapped+e.residents.taken.mappings, inProcess()-before, code*tools, "that is what the process has")
 	assert.Greater(t, tools*(2*places+1), mostMappings, "the control: what it takes to keep all")
 }
 
@@ -225,7 +225,7 @@ func TestAttackScatteredData(t *testing.T) {
 		found := len(mappings(t, i.memory.reserved))
 		assert.LessOrEqual(t, found, c.most)
 		assert.GreaterOrEqual(t, found, c.least)
-		assert.Equal(t, c.module.image.taken(t), c.module.image.held(), "gaps that are filled count")
+		assert.Equal(t, c.module.image.taken(t), c.module.image.holding().bytes, "gaps that are filled count")
 		assert.LessOrEqual(t, found, int(i.mappings()))
 		for _, s := range scattered.data {
 			if c.module != few {
@@ -249,7 +249,7 @@ func TestAttackDataFarApart(t *testing.T) {
 		_, err := module.Run(t.Context(), Run{Function: "run", MemoryLimit: 128 * mebibyte})
 		if places == mostSpans {
 			require.NoError(t, err)
-			assert.LessOrEqual(t, module.image.held(), int64(places*systemPage))
+			assert.LessOrEqual(t, module.image.holding().bytes, int64(places*systemPage))
 			continue
 		}
 		assert.ErrorIs(t, err, ErrModule)

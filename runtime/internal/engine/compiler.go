@@ -269,7 +269,7 @@ func (e *Engine) build(ctx context.Context, wanted Digest, source *inspected) (_
 		}
 		library.owner = m
 		m.beside = append(m.beside, linkedModule{name, library})
-		m.residence.bytes += library.residence.bytes
+		m.residence.held.bytes += library.residence.held.bytes
 		if reason := library.rewritten.unrestorable; reason != "" && m.rewritten.unrestorable == "" {
 			m.rewritten.unrestorable = fmt.Sprintf("the library %q: %s", name, reason)
 		}
@@ -302,9 +302,10 @@ func (e *Engine) buildOne(ctx context.Context, source []byte, description *wasm.
 		made.rewritten.unrestorable = e.unreliable
 	}
 	names := wasm.FunctionNames(source, description)
-	return &Module{engine: e, imaging: make(chan struct{}, 1), digest: wanted, description: description,
-		names: names, rewritten: made.rewritten, compiled: made.code, estimated: made.estimated, data: data,
-		residence: residence{bytes: made.bytes + decodedBytes(description) + namesBytes(names)}}, nil
+	m := &Module{engine: e, imaging: make(chan struct{}, 1), digest: wanted, description: description,
+		names: names, rewritten: made.rewritten, compiled: made.code, estimated: made.estimated, data: data}
+	m.residence.module, m.residence.held.bytes = m, made.bytes+decodedBytes(description)+namesBytes(names)
+	return m, nil
 }
 
 // namesBytes is what the names of functions hold.

@@ -32,7 +32,7 @@ func TestAttackLargeEvictions(t *testing.T) {
 	for _, pages := range []int{1, muchWritten >> 16} {
 		freeing, goOn := make(chan struct{}, 1), make(chan struct{})
 		log := slog.New(onMessage{slog.DiscardHandler, "module evicted", func() { freeing <- struct{}{}; <-goOn }})
-		e, err := New(t.Context(), Options{ModuleBytes: 1, Logger: log})
+		e, err := New(t.Context(), Options{Logger: log})
 		require.NoError(t, err)
 		fills := join([]byte{0x41, 0, 0x41, 1, 0x41}, signed(pages<<16), []byte{0xfc, 11, 0}) // memory.fill
 		large := join([]byte{0, 'a', 's', 'm', 1, 0, 0, 0}, section(1, 1, 0x60, 0, 0), section(3, 2, 0, 0), section(5, join([]byte{1, 0}, leb(pages))...),
@@ -43,6 +43,7 @@ func TestAttackLargeEvictions(t *testing.T) {
 		start.MemoryLimit, start.Fuel = 64*mebibyte, 1<<40
 		p, err := module.Start(t.Context(), start)
 		require.NoError(t, err)
+		e.residents.limits.bytes = 1
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
@@ -55,7 +56,7 @@ func TestAttackLargeEvictions(t *testing.T) {
 		<-freeing
 		if pages > 1 {
 			<-done
-			assert.True(t, module.Evicted())
+			assert.True(t, p.Evicted())
 		} else {
 			select {
 			case <-done:

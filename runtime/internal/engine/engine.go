@@ -146,7 +146,8 @@ func open(ctx context.Context, options Options) (*Engine, error) {
 		pages: newPageScanner(ctx), starts: make(chan struct{}, max(1, goruntime.GOMAXPROCS(0)/2)),
 		compiling: make(chan struct{}, max(2, goruntime.GOMAXPROCS(0)/2)),
 		retiring:  make(chan struct{}, max(1, goruntime.GOMAXPROCS(0)/2)),
-		modules:   map[Digest]*compilation{}, residents: residents{bytes: cmp.Or(options.ModuleBytes, defaultModuleBytes)},
+		modules:   map[Digest]*compilation{}, residents: residents{limits: holding{
+			bytes: cmp.Or(options.ModuleBytes, defaultModuleBytes), mappings: mostMappings, files: mostImageFiles()}},
 	}
 	e.closing, e.close = context.WithCancelCause(base)
 	if e.logger == nil {
@@ -354,7 +355,7 @@ func (e *Engine) compile(ctx context.Context, wanted Digest, source *inspected, 
 	defer cancel()
 	start := time.Now()
 	if c.module, c.err = e.build(ctx, wanted, source); c.err == nil {
-		e.settle(c.module)
+		e.settle(&c.module.residence)
 	}
 	e.logger.DebugContext(ctx, "module compiled", "digest", wanted.String(), "bytes", source.size(),
 		"ms", time.Since(start).Milliseconds(), "ok", c.err == nil)

@@ -19,7 +19,7 @@ import (
 // Only spans without holes are mapped: the system gives a hole of such a file a page when a private mapping of it is
 // touched, and the file keeps that page.
 type imageFile struct {
-	file  *os.File
+	file  *os.File   // nil if there are no spans
 	spans []pageSpan // of the image that the file holds, in ascending order; the rest is zero
 }
 
@@ -35,13 +35,8 @@ const (
 
 var zeroPage [systemPage]byte
 
-// copyFrom fills the file.
+// copyFrom makes the image.
 func (i *image) copyFrom(ctx context.Context, memory []byte, spans []pageSpan) error {
-	descriptor, err := unix.MemfdCreate("caisson", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
-	if err != nil {
-		return fmt.Errorf("image: %w", err)
-	}
-	i.file.file = os.NewFile(uintptr(descriptor), "caisson")
 	if err := i.fill(ctx, memory, spans); err != nil {
 		return fmt.Errorf("image: %w", errors.Join(err, i.close()))
 	}
@@ -49,14 +44,35 @@ func (i *image) copyFrom(ctx context.Context, memory []byte, spans []pageSpan) e
 }
 
 func (i *image) fill(ctx context.Context, memory []byte, spans []pageSpan) (err error) {
-	if err := i.file.file.Truncate(int64(len(memory))); err != nil || len(memory) == 0 {
-		return err
-	}
-	if i.file.spans, err = spansToMap(ctx, memory, spans); err != nil {
+	if i.file.spans, err = spansToMap(ctx, memory, spans); err != nil || len(memory) == 0 {
 		return err
 	}
 	if len(i.file.spans) > mostSpans {
 		return errScattered
+	}
+	if len(i.file.spans) > 0 {
+		if err := i.write(ctx, memory); err != nil {
+			return err
+		}
+	}
+	if i.memory, err = reserve(uint64(len(memory))); err != nil {
+		return err
+	}
+	if _, err = i.mapOnto(i.memory, nil); err != nil {
+		return err
+	}
+	return unix.Mprotect(i.memory, unix.PROT_READ)
+}
+
+// write makes the file, with the spans of the memory.
+func (i *image) write(ctx context.Context, memory []byte) error {
+	descriptor, err := unix.MemfdCreate("caisson", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return err
+	}
+	i.file.file = os.NewFile(uintptr(descriptor), "caisson")
+	if err := i.file.file.Truncate(int64(len(memory))); err != nil {
+		return err
 	}
 	for _, span := range i.file.spans {
 		for from := span.from; from < span.to; from += comparedBytes {
@@ -70,16 +86,8 @@ func (i *image) fill(ctx context.Context, memory []byte, spans []pageSpan) (err 
 		i.bytes += int64(span.to - span.from)
 	}
 	const seals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE | unix.F_SEAL_SEAL
-	if _, err := unix.FcntlInt(i.file.file.Fd(), unix.F_ADD_SEALS, seals); err != nil {
-		return err
-	}
-	if i.memory, err = reserve(uint64(len(memory))); err != nil {
-		return err
-	}
-	if _, err = i.mapOnto(i.memory, nil); err != nil {
-		return err
-	}
-	return unix.Mprotect(i.memory, unix.PROT_READ)
+	_, err = unix.FcntlInt(i.file.file.Fd(), unix.F_ADD_SEALS, seals)
+	return err
 }
 
 // spansToMap returns the pages of the spans that are not zero, with gaps that are filled.
@@ -117,7 +125,28 @@ func fillGap(spans []pageSpan, next pageSpan, gap int) []pageSpan {
 func (i *image) close() error {
 	release(i.memory)
 	i.memory = nil
+	if i.file.file == nil {
+		return nil
+	}
 	return i.file.file.Close()
+}
+
+// mostImageFiles is how many files images may have open: a quarter of the process's descriptors.
+func mostImageFiles() int64 {
+	const least, most = 256, 1 << 20
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		return least / 4
+	}
+	return int64(min(max(limit.Cur, least), most)) / 4
+}
+
+// files is how many descriptors the image takes.
+func (i *image) files() int64 {
+	if i.file.file == nil {
+		return 0
+	}
+	return 1
 }
 
 // mapOnto replaces the start of reserved with the image: private mappings of the file, and zero pages between them. An

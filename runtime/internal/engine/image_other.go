@@ -4,6 +4,7 @@ package engine
 
 import (
 	"context"
+	"math"
 	"slices"
 )
 
@@ -19,6 +20,12 @@ func (i *image) close() error { return nil }
 
 // placed is the one mapping of a memory: nothing else is mapped.
 func (i *image) placed() int64 { return 1 }
+
+// mostImageFiles is no limit, since images have no files.
+func mostImageFiles() int64 { return math.MaxInt64 }
+
+// files is none.
+func (i *image) files() int64 { return 0 }
 
 // mapOnto copies the image. It returns its size.
 func (i *image) mapOnto(reserved []byte, _ *image) (private int64, err error) {

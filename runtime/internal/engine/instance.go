@@ -89,7 +89,7 @@ func (m *Module) assembleOne(ctx context.Context, limit uint64, others []*instan
 		return nil, int64(memory.refused), err
 	}
 	if m.estimated > 0 {
-		m.measured.Do(func() { m.holds(max(0, nativeCodeOf(made)-m.estimated)) })
+		m.measured.Do(func() { m.holds(holding{bytes: max(0, nativeCodeOf(made)-m.estimated)}) })
 	}
 	i := &instance{module: m, wasm: made, memory: memory, heap: heapOf(made)}
 	if m.rewritten.meter != "" {
@@ -148,7 +148,7 @@ func (m *Module) imprint(ctx context.Context, i *instance) (err error) {
 			return err
 		}
 		m.data = nil
-		m.imaged(m.image, 1)
+		m.imaged(m.image)
 	}
 	return i.memory.adopt(m.image)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/internal/benchmark/guests"
 	"github.com/caisson-run/caisson/internal/testsize"
 	"github.com/caisson-run/caisson/runtime/internal/wasi"
@@ -133,13 +135,13 @@ func (e *Engine) loaded() int {
 // back when it is compiled again.
 func TestModulesAreEvicted(t *testing.T) {
 	small := func(n int) []byte { return program{body: nothing, memory: n}.bytes() }
-	size := compileSource(t, newEngine(t, Options{}, nil), small(0)).residence.bytes
+	size := compileSource(t, newEngine(t, Options{}, nil), small(0)).residence.held.bytes
 	e := newEngine(t, Options{ModuleBytes: 3*size + size/2}, nil)
 	var modules []*Module
 	for n := range 4 {
 		module, err := e.Compile(t.Context(), small(n))
 		require.NoError(t, err)
-		require.InDelta(t, size, module.residence.bytes, float64(size)/10)
+		require.InDelta(t, size, module.residence.held.bytes, float64(size)/10)
 		modules = append(modules, module)
 		mustRun(t, module, plain)
 	}
@@ -324,26 +326,22 @@ func (i *instance) compute(ctx context.Context, name string, size uint64) error 
 	return classify(ctx, "run", err)
 }
 
-// TestImagesCountWithTheirModules: what a module or a program keeps for its instances to be copies of counts with the
-// module's code, which it is evicted with.
+// TestImagesCountWithTheirModules: what a module keeps for its instances to be copies of counts with the module's code,
+// which it is evicted with. What a program keeps counts alone.
 func TestImagesCountWithTheirModules(t *testing.T) {
 	large := make([]byte, mebibyte)
 	for i := range large {
 		large[i] = byte(i)
 	}
 	e := newEngine(t, Options{Functions: wasi.Functions()}, nil)
-	code := func(m *Module) int64 {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		assert.Equal(t, e.residents.taken, m.residence.bytes)
-		return m.residence.bytes
-	}
 	module := compileSource(t, e, command(t, guests.C))
-	before := code(module)
+	assert.Equal(t, e.residents.taken, module.residence.held)
 	started, err := module.Start(t.Context(), startOfTool())
 	require.NoError(t, err)
-	assert.GreaterOrEqual(t, code(module)-before, started.image.held())
-	assert.Positive(t, started.image.held())
+	assert.Positive(t, started.image.holding().bytes)
+	assert.Equal(t, e.residents.taken, module.residence.held.plus(1, started.image.holding()))
+	require.NoError(t, started.Drop())
+	assert.Equal(t, e.residents.taken, module.residence.held)
 
 	limited := newEngine(t, Options{ModuleBytes: 5 * mebibyte, IdleTime: time.Hour}, nil)
 	for n := range 10 {
@@ -354,11 +352,67 @@ func TestImagesCountWithTheirModules(t *testing.T) {
 	defer limited.mu.Unlock()
 	images := int64(0)
 	for at := limited.residents.oldest.Front(); at != nil; at = at.Next() {
-		images += at.Value.(*Module).image.held()
+		images += at.Value.(*residence).module.image.holding().bytes
 	}
 	assert.Positive(t, images)
-	assert.LessOrEqual(t, images, limited.residents.taken)
+	assert.LessOrEqual(t, images, limited.residents.taken.bytes)
 	assert.LessOrEqual(t, images, int64(5*mebibyte))
+}
+
+// TestProgramsAreEvicted: programs that many tools start from one module are evicted without it, the least recently used
+// first, and their idle instances with them. The control is the last one.
+func TestProgramsAreEvicted(t *testing.T) {
+	e := newEngine(t, Options{Functions: []hostfuncs.Function{readNothing()}}, nil)
+	module := compileSource(t, e, readAtDepth(1))
+	start := func() *Program {
+		p, err := module.Start(t.Context(), Start{Context: asItIs, MemoryLimit: mebibyte, Timeout: time.Minute, Fuel: 1 << 40})
+		require.NoError(t, err)
+		return p
+	}
+	run := func(p *Program) error {
+		_, err := p.Run(t.Context(), Run{Function: "_start"})
+		return err
+	}
+	first, second := start(), start()
+	require.NoError(t, run(first))
+	require.NoError(t, run(second))
+	require.Equal(t, 4, e.idle.count())
+	require.Equal(t, int64(1), first.residence.held.mappings)
+	e.residents.limits.mappings = e.residents.taken.mappings
+	require.NoError(t, run(first))
+	third := start()
+	assert.True(t, second.Evicted())
+	assert.Equal(t, 4, e.idle.count())
+	require.ErrorIs(t, run(second), ErrEvicted)
+	require.NoError(t, run(first))
+	require.NoError(t, run(third), "control")
+	assert.False(t, module.Evicted())
+	assert.Len(t, module.programs, 2)
+	require.NoError(t, first.Drop())
+	assert.Equal(t, e.residents.taken, module.residence.held.plus(1, third.residence.held))
+}
+
+// TestAttackImageFiles: images have no more descriptors of the process than a part, and none where there is nothing in
+// the image.
+func TestAttackImageFiles(t *testing.T) {
+	e := newEngine(t, Options{}, nil)
+	const files = 5
+	e.residents.limits.files = files
+	for n := range 3 * files {
+		empty := program{memory: 1, body: nothing, filler: []byte{byte(n)}}
+		mustRun(t, compile(t, e, empty), plain)
+	}
+	assert.Zero(t, e.residents.taken.files, "nothing is in their images")
+	assert.Equal(t, 3*files, e.residents.oldest.Len())
+	for n := range 3 * files {
+		some := program{memory: 1, body: nothing, data: []wasm.Segment{{Offset: uint32(n), Bytes: []byte{1}}}}
+		mustRun(t, compile(t, e, some), plain)
+	}
+	if mostImageFiles() == math.MaxInt64 { // images have no files on this system
+		return
+	}
+	assert.Equal(t, int64(files), e.residents.taken.files)
+	assert.Equal(t, files, e.residents.oldest.Len(), "control: they are evicted")
 }
 
 // named are names of 200 bytes for so many functions.
@@ -387,7 +441,7 @@ func TestModulesCountWhatIsDecoded(t *testing.T) {
 		before := heap()
 		module := compileSource(t, e, source)
 		held := heap() - before
-		assert.LessOrEqual(t, held, module.residence.bytes+mebibyte, what)
-		t.Logf("%s: %d KiB in the heap, %d KiB counted", what, held>>10, module.residence.bytes>>10)
+		assert.LessOrEqual(t, held, module.residence.held.bytes+mebibyte, what)
+		t.Logf("%s: %d KiB in the heap, %d KiB counted", what, held>>10, module.residence.held.bytes>>10)
 	}
 }

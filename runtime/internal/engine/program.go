@@ -23,7 +23,8 @@ type Program struct {
 	start   Start
 	base    context.Context // of starts; without a run's call, cancellation and deadline
 
-	retiring sync.WaitGroup // instances that are retired in the background
+	retiring  sync.WaitGroup // instances that are retired in the background
+	residence residence
 
 	mu    sync.Mutex
 	image *image // nil until the first instance has started
@@ -86,10 +87,10 @@ func (e *NotStartedError) Unwrap() []error {
 // Start starts the module's program. If the error wraps ErrNotStarted, each run must start the
 // program itself.
 func (m *Module) Start(ctx context.Context, start Start) (*Program, error) {
-	if err := m.engine.acquire("start", m); err != nil {
+	if err := m.engine.acquire("start", &m.residence); err != nil {
 		return nil, err
 	}
-	defer m.engine.release(m)
+	defer m.engine.release(&m.residence)
 	return m.begin(context.WithoutCancel(ctx), start)
 }
 
@@ -115,13 +116,15 @@ func (m *Module) begin(base context.Context, start Start) (*Program, error) {
 	if p.reactor && len(start.Initialize) == 0 {
 		p.start.Initialize = []Initializer{{Function: initializeFunction}}
 	}
-	m.engine.keep(p)
+	p.residence.module, p.residence.program = m, p
 	// Start two instances to check that both arrive at the same state.
 	for range 2 {
 		if err := p.watched(); err != nil {
 			return nil, errors.Join(err, p.Drop())
 		}
 	}
+	p.residence.held = p.image.holding()
+	m.engine.settle(&p.residence)
 	return p, nil
 }
 
@@ -129,11 +132,9 @@ func (m *Module) begin(base context.Context, start Start) (*Program, error) {
 func (p *Program) Drop() error {
 	e := p.module.engine
 	e.mu.Lock()
-	programs := &p.module.residence.programs
-	*programs = slices.DeleteFunc(*programs, func(other *Program) bool { return other == p })
+	e.residents.remove(&p.residence)
 	e.mu.Unlock()
 	p.retiring.Wait()
-	e.idle.forget(p)
 	return p.close()
 }
 
@@ -223,7 +224,6 @@ func (p *Program) imprint(ctx context.Context, i *instance, cost StartCost) erro
 			return err
 		}
 		p.image, p.cost = made, cost
-		p.module.imaged(made, 1)
 		return i.adopt(made)
 	}
 	p.cost.Time = min(p.cost.Time, cost.Time)
@@ -268,10 +268,10 @@ func (p *Program) Run(ctx context.Context, run Run) (Usage, error) {
 	if run.Fuel < 0 {
 		return Usage{}, &Error{Op: "run", Kind: ErrHost, Reason: fmt.Sprintf("fuel limit %d is negative", run.Fuel)}
 	}
-	if err := p.module.engine.acquire("run", p.module); err != nil {
+	if err := p.module.engine.acquire("run", &p.residence); err != nil {
 		return Usage{}, err
 	}
-	defer p.module.engine.release(p.module)
+	defer p.module.engine.release(&p.residence)
 	run.Initialize = nil
 	i := p.module.engine.idle.take(p.key())
 	if i == nil {
@@ -302,7 +302,7 @@ func (p *Program) another(ctx context.Context, fuel int64) (i *instance, used in
 // concurrent background tasks is limited. A queued task does not protect the module from eviction.
 // If the module is evicted before the task runs, or the engine closes, failed is called instead.
 func (e *Engine) background(m *Module, do func(), failed func(error)) error {
-	if err := e.acquire("start", m); err != nil {
+	if err := e.acquire("start", &m.residence); err != nil {
 		return err
 	}
 	e.mu.Lock()
@@ -317,25 +317,19 @@ func (e *Engine) background(m *Module, do func(), failed func(error)) error {
 			failed(&Error{Op: "start", Kind: ErrClosed})
 			return
 		}
-		if err := e.acquire("start", m); err != nil {
+		if err := e.acquire("start", &m.residence); err != nil {
 			failed(err)
 			return
 		}
-		defer e.release(m)
+		defer e.release(&m.residence)
 		do()
 	}()
 	return nil
 }
 
-// keep registers a program to be closed with its module.
-func (e *Engine) keep(p *Program) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	p.module.residence.programs = append(p.module.residence.programs, p)
-}
-
-// close frees the image. All instances must be closed.
+// close frees the idle instances and the image. No run may be in progress.
 func (p *Program) close() error {
+	p.module.engine.idle.forget(p)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.image == nil {
@@ -343,6 +337,5 @@ func (p *Program) close() error {
 	}
 	made := p.image
 	p.image = nil
-	p.module.imaged(made, -1)
 	return made.free()
 }

@@ -157,7 +157,7 @@ func TestReactorsThatCannotBeShared(t *testing.T) {
 			require.ErrorIs(t, err, c.want)
 			assert.ErrorContains(t, err, c.says)
 			assert.Zero(t, e.idle.count())
-			assert.Empty(t, module.residence.programs)
+			assert.Empty(t, module.programs)
 		})
 	}
 }

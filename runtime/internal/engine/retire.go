@@ -28,16 +28,17 @@ func (e *Engine) retireLater(m *Module, key poolKey, finish func()) bool {
 	default:
 		return false
 	}
-	e.mu.Lock()
-	m.residence.users++
-	e.inFlight.Add(1)
-	e.mu.Unlock()
+	of := &m.residence
 	p, resumed := key.owner.(*Program)
 	if resumed {
+		of = &p.residence
 		p.retiring.Add(1)
 	}
+	e.mu.Lock()
+	e.hold(of)
+	e.mu.Unlock()
 	go func() {
-		defer e.release(m)
+		defer e.release(of)
 		if resumed {
 			defer p.retiring.Done()
 		}

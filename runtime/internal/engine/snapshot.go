@@ -266,22 +266,13 @@ func newImage(ctx context.Context, memory []byte, spans []pageSpan, globals []ui
 	return i, nil
 }
 
-// held returns how many bytes the image and those beside it take.
-func (i *image) held() int64 {
-	held := i.bytes
+// holding returns what the image and those beside it take.
+func (i *image) holding() holding {
+	all := holding{i.bytes, i.placed(), i.files()}
 	for _, b := range i.beside {
-		held += b.held()
+		all = all.plus(1, b.holding())
 	}
-	return held
-}
-
-// mappings returns how many mappings the image and those beside it have.
-func (i *image) mappings() int64 {
-	mappings := i.placed()
-	for _, b := range i.beside {
-		mappings += b.mappings()
-	}
-	return mappings
+	return all
 }
 
 // free closes the image and those beside it.

@@ -90,7 +90,8 @@ func (u unitMeasurer) compile(t testing.TB, source []byte) (*Module, error) {
 	require.NoError(t, err)
 	module := &Module{engine: u.engine, imaging: make(chan struct{}, 1), digest: DigestOf(source), description: description, rewritten: rewritten, data: rewritten.data, compiled: code}
 	u.engine.modules[module.digest] = &compilation{module: module} // for Close
-	u.engine.settle(module)
+	module.residence.module = module
+	u.engine.settle(&module.residence)
 	return module, nil
 }
 

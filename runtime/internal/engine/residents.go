@@ -1,0 +1,222 @@
+package engine
+
+import (
+	"container/list"
+	"errors"
+	"slices"
+	"sync/atomic"
+)
+
+// ErrEvicted means that the module's code, or the program's image, was evicted. Compiling the module again restores it,
+// from the cache directory if there is one.
+var ErrEvicted = errors.New("module evicted")
+
+// defaultModuleBytes is the default of Options.ModuleBytes.
+const defaultModuleBytes = 1 << 30
+
+// residents are the modules whose code and images an engine holds, and the programs that were started from them. When
+// they take more than the limits, the least recently used ones are evicted, unless they are in use. The engine's lock
+// guards them.
+type residents struct {
+	limits holding
+	taken  holding
+	oldest list.List // of *residence
+}
+
+// holding is what a resident takes, or all of them together.
+type holding struct {
+	bytes    int64 // of code and images
+	mappings int64 // of images
+	files    int64 // that images have open
+}
+
+// plus returns a holding with another one added, or with times -1 taken away.
+func (h holding) plus(times int64, other holding) holding {
+	return holding{h.bytes + times*other.bytes, h.mappings + times*other.mappings, h.files + times*other.files}
+}
+
+// exceeds reports whether a holding is above one of the limits.
+func (h holding) exceeds(limits holding) bool {
+	return h.bytes > limits.bytes || h.mappings > limits.mappings || h.files > limits.files
+}
+
+// residence is the state of a module or a program among the residents. The engine's lock guards it.
+type residence struct {
+	module  *Module
+	program *Program // nil if it is the module's
+	held    holding  // a program's does not count in that of its module
+	users   int
+	evicted atomic.Bool
+	place   *list.Element // nil before it is a resident, and afterwards
+}
+
+// admit adds a resident.
+func (r *residents) admit(of *residence) {
+	of.place = r.oldest.PushBack(of)
+	r.taken = r.taken.plus(1, of.held)
+}
+
+// remove removes a resident, and with a module its programs.
+func (r *residents) remove(of *residence) {
+	of.evicted.Store(true)
+	if of.place == nil {
+		return
+	}
+	r.oldest.Remove(of.place)
+	of.place, r.taken = nil, r.taken.plus(-1, of.held)
+	if of.program != nil {
+		of.module.programs = slices.DeleteFunc(of.module.programs, func(p *Program) bool { return p == of.program })
+		return
+	}
+	for _, p := range slices.Clone(of.module.programs) {
+		r.remove(&p.residence)
+	}
+}
+
+// use makes a resident the most recently used one, and its module as well, which stays longer than its programs.
+func (r *residents) use(of *residence) {
+	r.oldest.MoveToBack(of.place)
+	if of.program != nil {
+		r.oldest.MoveToBack(of.module.residence.place)
+	}
+}
+
+// leastUsed returns the resident to evict next, or nil. The most recently used one stays.
+func (r *residents) leastUsed() *residence {
+	if !r.taken.exceeds(r.limits) {
+		return nil
+	}
+	for at := r.oldest.Front(); at != r.oldest.Back(); at = at.Next() {
+		if of := at.Value.(*residence); of.users == 0 {
+			return of
+		}
+	}
+	return nil
+}
+
+// acquire protects a module, or a program and its module, from eviction until they are released.
+func (e *Engine) acquire(op string, of *residence) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case e.closed:
+		return &Error{Op: op, Kind: ErrClosed}
+	case of.evicted.Load():
+		return &Error{Op: op, Kind: ErrEvicted}
+	}
+	e.residents.use(of)
+	e.hold(of)
+	return nil
+}
+
+// hold is acquire for what is in use already, or cannot be evicted meanwhile. The caller has the lock.
+func (e *Engine) hold(of *residence) {
+	of.users++
+	if of.program != nil {
+		of.module.residence.users++
+	}
+	e.inFlight.Add(1)
+}
+
+func (e *Engine) release(of *residence) {
+	defer e.inFlight.Done()
+	e.mu.Lock()
+	of.users--
+	if of.program != nil {
+		of.module.residence.users--
+	}
+	surplus := e.evict()
+	e.mu.Unlock()
+	e.discard(surplus)
+}
+
+// imaged counts an image, which is freed with the module.
+func (m *Module) imaged(i *image) { m.holds(i.holding()) }
+
+// holds adds to what the module takes, or to what the module takes that a library belongs to.
+func (m *Module) holds(more holding) {
+	e, of := m.engine, &m.residence
+	if m.owner != nil {
+		of = &m.owner.residence
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	of.held = of.held.plus(1, more)
+	if of.place != nil {
+		e.residents.taken = e.residents.taken.plus(1, more)
+	}
+}
+
+// Evicted reports whether the module has been evicted. It takes no lock, so the module may be
+// evicted right after it returns false.
+func (m *Module) Evicted() bool { return m.residence.evicted.Load() }
+
+// Evicted reports whether the program has been evicted, as [Module.Evicted] does for modules. Then the module can be
+// started again.
+func (p *Program) Evicted() bool { return p.residence.evicted.Load() }
+
+// settle admits a new module, or a new program of a module that is in use.
+func (e *Engine) settle(of *residence) {
+	e.mu.Lock()
+	e.residents.admit(of)
+	if of.program != nil {
+		of.module.programs = append(of.module.programs, of.program)
+	}
+	e.residents.use(of)
+	surplus := e.evict()
+	e.mu.Unlock()
+	e.discard(surplus)
+}
+
+// evict removes the residents to evict, so that they can no longer be found. Modules of evicted programs stay until
+// these are freed.
+func (e *Engine) evict() (surplus []*residence) {
+	for of := e.residents.leastUsed(); of != nil; of = e.residents.leastUsed() {
+		e.residents.remove(of)
+		if of.program == nil {
+			delete(e.modules, of.module.digest)
+		} else {
+			e.hold(&of.module.residence)
+		}
+		surplus = append(surplus, of)
+	}
+	return surplus
+}
+
+// mostFreed is how many residents are freed at once, for some 60 µs each.
+const mostFreed = 64
+
+// discard frees evicted residents, in the background if that takes long: what evicts them may be a call with a deadline.
+// Something must be in flight, for which Close waits.
+func (e *Engine) discard(surplus []*residence) {
+	var all holding
+	for _, of := range surplus {
+		all = all.plus(1, of.held)
+	}
+	if all.bytes < muchWritten && len(surplus) <= mostFreed {
+		e.free(surplus)
+		return
+	}
+	e.inFlight.Add(1)
+	go func() {
+		defer e.inFlight.Done()
+		e.free(surplus)
+	}()
+}
+
+func (e *Engine) free(surplus []*residence) {
+	for _, of := range surplus {
+		e.logger.DebugContext(e.base, "module evicted", "digest", of.module.digest.String(), "bytes", of.held.bytes, "program", of.program != nil)
+		if err := e.freeOne(of); err != nil {
+			e.logger.WarnContext(e.base, "an evicted module could not be freed", "digest", of.module.digest.String(), "err", err)
+		}
+	}
+}
+
+func (e *Engine) freeOne(of *residence) error {
+	if of.program == nil {
+		return of.module.close(e.base)
+	}
+	defer e.release(&of.module.residence)
+	return of.program.close()
+}
