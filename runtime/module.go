@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"golang.org/x/sync/singleflight"
+
 	"github.com/caisson-run/caisson/internal/hostfile"
 	"github.com/caisson-run/caisson/internal/interpreter"
 	"github.com/caisson-run/caisson/internal/modules"
@@ -142,6 +144,22 @@ func moduleDigest(m *manifests.Manifest) (engine.Digest, error) {
 		return engine.Digest{}, err
 	}
 	return source.Digest(), nil
+}
+
+// awaited does something once for all callers that ask for it meanwhile, which wait for it until their contexts end: it
+// does not look at the time, and the files of a module may have a hundred megabytes.
+func awaited[T any](ctx context.Context, group *singleflight.Group, key string, do func(context.Context) (T, error)) (T, error) {
+	var none T
+	done := group.DoChan(key, func() (any, error) { return do(context.WithoutCancel(ctx)) })
+	select {
+	case result := <-done:
+		if result.Err != nil {
+			return none, result.Err
+		}
+		return result.Val.(T), nil
+	case <-ctx.Done():
+		return none, &engine.Error{Op: "compile", Kind: ctx.Err(), Err: context.Cause(ctx)}
+	}
 }
 
 // compile reads, checks and compiles a tool's module with its libraries, or the interpreter of its script.

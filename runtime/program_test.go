@@ -169,6 +169,32 @@ func TestCallsWithoutTheirEvictedProgram(t *testing.T) {
 	}
 }
 
+// TestAttackCallsThatWaitForAModule: a call whose deadline is over does not wait until the file of its module has been
+// read, which happens once for all calls that need it. The controls wait.
+func TestAttackCallsThatWaitForAModule(t *testing.T) {
+	c := jsonTool(t, newRuntime(t, Options{}), guests.C, "")
+	goOn := make(chan struct{})
+	for _, key := range []string{"compile", "digest"} {
+		c.reading.DoChan(key, func() (any, error) { <-goOn; c.reading.Forget(key); return nil, ErrModule })
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	require.ErrorIs(t, c.Prepare(ended), context.Canceled)
+	_, err := c.Identity(ended)
+	require.ErrorIs(t, err, context.Canceled)
+
+	waiting := make(chan error, 1)
+	go func() { waiting <- c.Prepare(t.Context()) }()
+	select {
+	case err := <-waiting:
+		require.Fail(t, "the control does not wait", "%v", err)
+	case <-time.After(20 * time.Millisecond):
+	}
+	close(goOn)
+	require.ErrorIs(t, <-waiting, ErrModule)
+	require.NoError(t, c.Prepare(t.Context()))
+}
+
 // TestChangedModuleIsNotRunAfterEviction: a tool is what it was when it was first used.
 func TestChangedModuleIsNotRunAfterEviction(t *testing.T) {
 	r := newRuntime(t, Options{Memory: Memory{Modules: 1}})

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 
+	"golang.org/x/sync/singleflight"
+
 	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
@@ -34,6 +36,8 @@ type Tool struct {
 	broken   error            // why the script could not be read when the tool was loaded
 	profiles map[string]*Tool // under each profile that calls may name; nil if they may name none
 	whole    *Tool            // of which this is what calls under a profile get; nil for the whole itself
+
+	reading singleflight.Group // of the module's files, which take their time
 
 	mu     sync.Mutex
 	module *engine.Module // nil until needed; it may have been evicted since
@@ -183,8 +187,7 @@ func (t *Tool) prepared(ctx context.Context) (*engine.Module, error) {
 	if module := t.ready(); module != nil {
 		return module, nil
 	}
-	// Compile without the lock: the engine compiles a module only once for concurrent callers.
-	module, err := t.compile(ctx)
+	module, err := awaited(ctx, &t.reading, "compile", t.compile)
 	if err != nil {
 		return nil, err
 	}

@@ -43,8 +43,6 @@ func touching(pages int, writes bool) program {
 			[]byte{0x49, 0x0d, 0, 0x0b}, callImport)}
 }
 
-func noHost(context.Context, hostfuncs.Memory, []uint64) error { return nil }
-
 // TestAttackImageFills: guests touch the holes of the image that all instances of their module share. The system gives
 // a hole of a file in memory a page when a private mapping of it is touched, and the page stays when the call has
 // ended. The control maps a file with a hole.

@@ -410,7 +410,7 @@ func (e *Engine) validated(
 		return rewritten{}, context.Cause(ctx)
 	}
 	if here && errors.Is(err, wasm.ErrLimit) {
-		if _, refused := wasm.ValidateWithin(ctx, source, description, wasm.Bounds{}, wasm.Features{}); refused == nil {
+		if _, refused := rewriteWithin(ctx, source, description, wasm.Bounds{}, in, frames); refused == nil {
 			err = fmt.Errorf("%w; the limits are higher where a child process compiles it", err)
 		}
 	}

@@ -41,10 +41,14 @@ var slow = ifs(11_900, 14)
 // TestAttackFunctionsInThisProcess: what a child may take its time for is refused in one function where nothing could
 // interrupt it. The controls are the child, and as much of the same in several functions.
 func TestAttackFunctionsInThisProcess(t *testing.T) {
-	e, parent := newEngine(t, Options{}, nil), newEngine(t, Options{Compiler: child(t)}, nil)
+	e, parent := newEngine(t, Options{}, noHost), newEngine(t, Options{Compiler: child(t)}, noHost)
+	calls := func(count int) program { // of an import, in a function with a loop: each is tested behind
+		return program{importing: true, memory: -1, body: join([]byte{0x03, 0x40, 0x0b}, bytes.Repeat(callImport, count))}
+	}
 	for name, test := range map[string]struct{ small, large program }{
 		"conditions": {small: ifs(4_001, 1), large: ifs(1_001, 4)},
 		"labels":     {small: labels(4_001), large: labels(4_000)},
+		"tests":      {small: calls(4_001), large: calls(3_990)},
 	} {
 		_, err := e.Compile(t.Context(), test.small.bytes())
 		require.ErrorIs(t, err, ErrModule, name)

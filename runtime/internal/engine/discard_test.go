@@ -71,3 +71,35 @@ func TestAttackLargeEvictions(t *testing.T) {
 		require.NoError(t, e.Close(t.Context()))
 	}
 }
+
+// TestAttackManyEvictions: a call does not wait until thousands of small modules are freed either, whose eviction it
+// brings about. Few are freed at once, which is the control.
+func TestAttackManyEvictions(t *testing.T) {
+	for _, modules := range []int{2, mostFreed + 2} {
+		freeing, goOn := make(chan struct{}, modules), make(chan struct{})
+		log := slog.New(onMessage{slog.DiscardHandler, "module evicted", func() { freeing <- struct{}{}; <-goOn }})
+		e, err := New(t.Context(), Options{Logger: log})
+		require.NoError(t, err)
+		for n := range modules {
+			compile(t, e, program{body: nothing, memory: 1, filler: []byte{byte(n)}})
+		}
+		e.residents.limits.bytes = 1
+		done := make(chan error, 1)
+		go func() {
+			_, err := e.Compile(context.WithoutCancel(t.Context()), program{body: nothing, memory: 1}.bytes())
+			done <- err
+		}()
+		<-freeing
+		if modules > mostFreed {
+			require.NoError(t, <-done)
+		} else {
+			select {
+			case <-done:
+				assert.Fail(t, "the control: it waits")
+			case <-time.After(50 * time.Millisecond):
+			}
+		}
+		close(goOn)
+		require.NoError(t, e.Close(t.Context()))
+	}
+}

@@ -47,7 +47,7 @@ func rewrite(ctx context.Context, source []byte, description *wasm.Module) (rewr
 func unbounded() wasm.Bounds {
 	const any = math.MaxInt
 	return wasm.Bounds{BlockDepth: any, Blocks: any, Branches: any, ControlSquares: any, BlockLocals: any, BranchTargets: any,
-		AllBranchTargets: any, StackMoves: any, FunctionGlobals: any, ZeroShifts: any}
+		AllBranchTargets: any, StackMoves: any, FunctionGlobals: any, ZeroShifts: any, Tests: any}
 }
 
 // inspectOwn reads a rewritten module. The original was within the bounds, but rewriting adds to

@@ -74,8 +74,10 @@ type Bounds struct {
 	FunctionMoves   int // unbounded: values moved by blocks, branches and calls, per function
 	StackMoves      int // 50,000,000: values moved by blocks, branches and calls, in all functions
 
-	// The following are checked by Rewrite. What compilers write grows by half, but a call of two bytes may become 35.
+	// The following are checked by Rewrite. What compilers write grows by half, but a call of two bytes may become 35. The
+	// Go compiler has the most tests, 1,792 in one function.
 
+	Tests         int // 12,000 tests of the meter per function, each of which is a block for the compiler
 	RewrittenBody int // 8 MiB per function
 	RewrittenCode int // 256 MiB in all functions
 }
@@ -105,6 +107,7 @@ func Uninterruptible() Bounds {
 		KnownAddresses: 4_000_000,
 		CallGlobals:    1_000_000,
 		FunctionMoves:  500_000,
+		Tests:          4_000,
 	}
 }
 
@@ -153,6 +156,7 @@ func (b Bounds) withDefaults() (Bounds, error) {
 		{"ZeroShifts", &b.ZeroShifts, 1_000},
 		{"FunctionMoves", &b.FunctionMoves, math.MaxInt},
 		{"StackMoves", &b.StackMoves, 50_000_000},
+		{"Tests", &b.Tests, 12_000},
 		{"RewrittenBody", &b.RewrittenBody, 8 << 20},
 		{"RewrittenCode", &b.RewrittenCode, 256 << 20},
 	} {

@@ -182,6 +182,7 @@ func TestBoundsAreExact(t *testing.T) {
 		{"ZeroShifts", 3, inBody(opI32Const, 0xc0, 0, opI32Const, 1, 0x74, opI32Const, 0xa0, 0x7f, 0x76, 0x1a, 0x42, 0x20, 0x42, 0x20, 0x86, 0x42, 0xc0, 0, 0x87, opI32Const, 0, 0x1a, 0x42, 0, 0x88, 0x1a), "code section at byte 48: a function has 3 shifts by nothing or more, the limit is 2"},
 		{"FunctionMoves", 2, module(oneType, twice(SectionFunction, 0), twice(SectionCode, 8, 0, 2, 0x7f, opI32Const, 0, opEnd, 0x1a, opEnd)), "code section at byte 31: calls, blocks and branches of a function move more than 1 values"},
 		{"StackMoves", 5, inBody(2, 0x7f, opI32Const, 0, opEnd, 0x1a, 2, 0x7f, opI32Const, 0, 0x0c, 0, opEnd, 0), "code section at byte 35: calls, blocks and branches move more than 4 values in all"},
+		{"Tests", 3, calls, "code section at byte 34: a function in which loops and calls need 3 tests of whether to stop, the limit is 2"},
 		{"RewrittenBody", 89, calls, "code section at byte 34: the body of a function has 89 bytes with what makes it stoppable, the limit is 88"},
 		{"RewrittenCode", 180, calls, "code section at byte 42: the code has more than 179 bytes with what makes it stoppable"},
 	}...)

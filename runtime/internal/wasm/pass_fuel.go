@@ -438,7 +438,7 @@ func (p *fuelPass) finish(b *bodyRewriting) {
 	}
 	if p.owes || b.counted && p.functions[b.index].Calls { // a callee may have returned in another iteration
 		var test encoder
-		p.meter.test(&test)
+		p.test(b, &test)
 		b.edits[b.leaving].with = test.bytes
 	}
 }
@@ -482,6 +482,12 @@ func (p *fuelPass) join(b *bodyRewriting, fork fuelFork) {
 	}
 }
 
+// test writes a test, which is a block for the compiler.
+func (p *fuelPass) test(b *bodyRewriting, e *encoder) {
+	b.tests++
+	p.meter.test(e)
+}
+
 // charge returns the code that charges for a run.
 func (p *fuelPass) charge(b *bodyRewriting, n int, run fuelRun) []byte {
 	e := &encoder{}
@@ -489,17 +495,17 @@ func (p *fuelPass) charge(b *bodyRewriting, n int, run fuelRun) []byte {
 	case n == entryRun: // the local counter is 0 here
 		p.meter.charge(e, run.cost)
 		if !p.functions[b.index].isLeaf() {
-			p.meter.test(e)
+			p.test(b, e)
 		}
 	case !b.counted:
 		p.meter.charge(e, run.cost)
 		if run.tested {
-			p.meter.test(e)
+			p.test(b, e)
 		}
 	case run.calls || run.tested:
 		p.meter.handOver(e, b.counter, run.cost)
 		if run.tested {
-			p.meter.test(e)
+			p.test(b, e)
 		}
 	case run.cost != 0:
 		e.at(opLocalGet, b.counter).i32(int32(run.cost)).do(opI32Add).at(opLocalSet, b.counter)

@@ -37,6 +37,8 @@ type bodyRewriting struct {
 	wrapped bool   // the body is inside a block, and all exits branch to its end
 	leave   []byte // code to run at that end
 	leaving int    // the edit after that code, set at the end of the body
+
+	tests int // of the meter, that the fuel pass has added
 }
 
 // openBlock is a block around an instruction.
@@ -125,7 +127,7 @@ func (b *bodyRewriting) begin(r *rewriting, index int) {
 	b.locals(f.Locals)
 	b.index, b.entry = index, b.at
 	b.blocks, b.edits, b.leave = b.blocks[:0], b.edits[:0], nil
-	b.counted, b.wrapped, b.inside, b.passed = r.counted(index), r.wrapped(index), 0, 0
+	b.counted, b.wrapped, b.inside, b.passed, b.tests = r.counted(index), r.wrapped(index), 0, 0, 0
 	if !b.counted {
 		return
 	}
@@ -182,7 +184,7 @@ func (r *rewriting) code(ctx context.Context, out *encoder) error {
 			return b.err
 		}
 		length := edited(f.Offset, f.Offset+f.Size, b.edits)
-		if err := r.within(f, length, len(out.bytes)+length); err != nil {
+		if err := r.within(f, b.tests, length, len(out.bytes)+length); err != nil {
 			return err
 		}
 		if ctx.Err() != nil {
@@ -195,10 +197,12 @@ func (r *rewriting) code(ctx context.Context, out *encoder) error {
 	return nil
 }
 
-// within checks the bounds on the size of a rewritten function and of all code so far.
-func (r *rewriting) within(f Function, length, all int) error {
+// within checks the bounds on a rewritten function, and on the size of all code so far.
+func (r *rewriting) within(f Function, tests, length, all int) error {
 	var message string
 	switch bounds := r.analysis.bounds; {
+	case tests > bounds.Tests:
+		message = fmt.Sprintf("a function in which loops and calls need %d tests of whether to stop, the limit is %d", tests, bounds.Tests)
 	case length > bounds.RewrittenBody:
 		message = fmt.Sprintf("the body of a function has %d bytes with what makes it stoppable, the limit is %d", length, bounds.RewrittenBody)
 	case all > bounds.RewrittenCode:
