@@ -32,6 +32,7 @@ type program struct {
 	started  *engine.Program
 	before   *wasi.Start // what it has done, once started
 	reason   string      // why calls do not resume it; empty while unknown
+	closed   bool        // with its tool
 }
 
 // startFuel is how many instructions starting a program may execute, if calls have no lower limit.
@@ -76,13 +77,27 @@ func (p *program) get(ctx context.Context, t *Tool, module *engine.Module) (*eng
 	return p.started, p.before
 }
 
-// decide records the result of starting the module's program.
-func (p *program) decide(module *engine.Module, started *engine.Program, before *wasi.Start, reason string) {
+// decide records the result of starting the module's program. It returns false if no call needs it.
+func (p *program) decide(module *engine.Module, started *engine.Program, before *wasi.Start, reason string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.module == module {
-		p.starting, p.started, p.before, p.reason = false, started, before, reason
+	if p.module != module || p.closed {
+		return false
 	}
+	p.starting, p.started, p.before, p.reason = false, started, before, reason
+	return true
+}
+
+// close frees the started program, which no call needs any more.
+func (p *program) close() error {
+	p.mu.Lock()
+	started := p.started
+	p.closed, p.started = true, nil
+	p.mu.Unlock()
+	if started == nil {
+		return nil
+	}
+	return started.Drop()
 }
 
 // launch is one start of a program and what the host observed during it.
@@ -168,7 +183,9 @@ func (t *Tool) startInBackground(ctx context.Context, module *engine.Module) {
 			p.decide(module, nil, nil, l.dropped(ctx, started, reason))
 			return
 		}
-		p.decide(module, started, l.last.Load().Start(), "")
+		if !p.decide(module, started, l.last.Load().Start(), "") {
+			l.dropped(ctx, started, "")
+		}
 	})
 	if err != nil { // the engine is closed or has evicted the module
 		p.starting = false

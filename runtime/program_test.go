@@ -169,6 +169,30 @@ func TestCallsWithoutTheirEvictedProgram(t *testing.T) {
 	}
 }
 
+// TestClosedToolsLeaveNoProgram: neither one that was started, nor one that is being started. The control is another tool
+// of the same module.
+func TestClosedToolsLeaveNoProgram(t *testing.T) {
+	r := newRuntime(t, Options{})
+	first, second := jsonTool(t, r, guests.C, ""), jsonTool(t, r, guests.C, "")
+	call := guests.NewCall(100)
+	for _, c := range []*Tool{first, second} {
+		for range 2 {
+			require.NoError(t, answered(t.Context(), c, call))
+		}
+		require.Eventually(t, func() bool {
+			c.program.mu.Lock()
+			defer c.program.mu.Unlock()
+			return c.program.started != nil
+		}, 20*time.Second, time.Millisecond)
+	}
+	closed, kept := first.program.started, second.program.started
+	require.NoError(t, first.Close(t.Context()))
+	assert.True(t, closed.Evicted())
+	assert.False(t, kept.Evicted(), "control")
+	require.NoError(t, answered(t.Context(), second, call))
+	assert.False(t, first.program.decide(first.module, closed, nil, ""), "a start that ends later")
+}
+
 // TestAttackCallsThatWaitForAModule: a call whose deadline is over does not wait until the file of its module has been
 // read, which happens once for all calls that need it. The controls wait.
 func TestAttackCallsThatWaitForAModule(t *testing.T) {

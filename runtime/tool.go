@@ -146,13 +146,13 @@ func (t *Tool) has(required string) bool {
 	return slices.Contains(t.runtime.settings, required) || slices.Contains(t.permit.Settings, required)
 }
 
-// Close closes the tool's connections. It must not be called during a call. Closing the runtime
+// Close closes the tool's connections, and frees its started program. It must not be called during a call. Closing the runtime
 // closes the tools that are still open.
 func (t *Tool) Close(ctx context.Context) error {
 	t.runtime.mu.Lock()
 	delete(t.runtime.permits, t.permit)
 	t.runtime.mu.Unlock()
-	err := t.permit.Close()
+	err := errors.Join(t.permit.Close(), t.program.close())
 	for _, under := range t.profiles {
 		err = errors.Join(err, under.Close(ctx))
 	}

@@ -79,7 +79,7 @@ type Bounds struct {
 
 	Tests         int // 12,000 tests of the meter per function, each of which is a block for the compiler
 	RewrittenBody int // 8 MiB per function
-	RewrittenCode int // 256 MiB in all functions
+	RewrittenCode int // 128 MiB in all functions
 }
 
 // Uninterruptible returns the bounds for a compilation that can be stopped only between two functions. They limit what
@@ -158,7 +158,7 @@ func (b Bounds) withDefaults() (Bounds, error) {
 		{"StackMoves", &b.StackMoves, 50_000_000},
 		{"Tests", &b.Tests, 12_000},
 		{"RewrittenBody", &b.RewrittenBody, 8 << 20},
-		{"RewrittenCode", &b.RewrittenCode, 256 << 20},
+		{"RewrittenCode", &b.RewrittenCode, 128 << 20},
 	} {
 		if *field.value < 0 {
 			return Bounds{}, fmt.Errorf("%w: %s is %d; want 0 for the default, or more", ErrBounds, field.name, *field.value)
