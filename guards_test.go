@@ -481,6 +481,8 @@ var guardFaults = []guardFault{
 		edits: in("internal/records/find.go", "const maxListed = 4 << 20", "const maxListed = 1 << 40")},
 	{name: "anybody may ask for the server's options", pkg: "server", attack: "TestAttackRequestsForNothing",
 		edits: in("server/server.go", "DisableGeneralOptionsHandler: true", "DisableGeneralOptionsHandler: false")},
+	{name: "connections keep frames of a megabyte", pkg: "server", attack: "TestAttackLongFrames",
+		edits: in("server/server.go", ", MaxReadFrameSize: frameBytes}", "}")},
 	{name: "a stop closes one connection after another", pkg: "server", attack: "TestAttackKeyUpdatesDelayTheStop", hangs: true,
 		edits: in("server/server.go", "			held.dropAll() // net", "			// net")},
 	{name: "results are sent after a revocation", pkg: "server/rest", attack: "TestAttackAnswersAfterRevocation",

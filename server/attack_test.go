@@ -443,6 +443,25 @@ func TestAttackRequestsForNothing(t *testing.T) {
 	assert.Equal(t, http.StatusUnauthorized, response.StatusCode)
 }
 
+// TestAttackLongFrames: a connection over HTTP/2 does not keep a frame of a megabyte, which needs no token. The control
+// is one of the length that each server must take; RFC 9113 has the client ignore frames of an unknown type.
+func TestAttackLongFrames(t *testing.T) {
+	r := start(t, Options{TLS: certificate(t), Tokens: tokens(t)})
+	for length, taken := range map[int]bool{frameBytes: true, frameBytes + 1: false} {
+		c := dial2(t, r.address, 1<<20)
+		require.NoError(t, c.framer.WriteRawFrame(0xbe, 0, 0, make([]byte, length)))
+		require.NoError(t, c.framer.WritePing(false, [8]byte{}))
+		answered, err := false, error(nil)
+		for frame := http2.Frame(nil); err == nil && !answered; {
+			if frame, err = c.framer.ReadFrame(); err == nil {
+				ping, ok := frame.(*http2.PingFrame)
+				answered = ok && ping.IsAck()
+			}
+		}
+		assert.Equal(t, taken, answered, "%d bytes", length)
+	}
+}
+
 // TestAttackUnreadPings: a client without a token that asks for answers of HTTP/2 itself and takes none of them does not
 // hold its connection, and up to 10,000 frames in the server's memory, for as long as a client with a token.
 func TestAttackUnreadPings(t *testing.T) {
