@@ -34,7 +34,7 @@ type Bound struct{ bodies, answers pool }
 func New(perTenant, total int64) *Bound {
 	b := &Bound{}
 	for _, p := range []*pool{&b.bodies, &b.answers} {
-		p.perTenant, p.total, p.held, p.freed = perTenant, total, map[string]int64{}, make(chan struct{})
+		p.perTenant, p.total, p.held, p.waiting, p.freed = perTenant, total, map[string]int64{}, map[string]int{}, make(chan struct{})
 	}
 	return b
 }
@@ -71,17 +71,26 @@ func (r *Request) Body(bytes int) error {
 	if more <= 0 || r.closed {
 		return nil
 	}
-	if _, ok := r.bound.bodies.take(r.tenant, more); !ok {
+	if _, ok := r.bound.bodies.take(r.tenant, more, false); !ok {
 		return ErrFull
 	}
 	r.counted += more
 	return nil
 }
 
+// purpose is what bytes of an answer are for.
+type purpose int
+
+const (
+	toBegin   purpose = iota // work that can be refused
+	whole                    // an answer
+	oneOfMany                // one of many answers to a request
+)
+
 // reserve counts bytes of the answer as soon as there is room for them, or fails when ctx ends.
-func (r *Request) reserve(ctx context.Context, bytes int64, oneOfMany bool) error {
+func (r *Request) reserve(ctx context.Context, bytes int64, why purpose) error {
 	for {
-		freed, err := r.grow(bytes, oneOfMany)
+		freed, err := r.grow(bytes, why)
 		if freed == nil {
 			return err
 		}
@@ -96,11 +105,11 @@ func (r *Request) reserve(ctx context.Context, bytes int64, oneOfMany bool) erro
 
 // grow adds to the bytes of the answer. If there is no room for all of them, it returns what is closed when there may
 // be. One of many answers fails if it would wait for the others.
-func (r *Request) grow(bytes int64, oneOfMany bool) (freed <-chan struct{}, err error) {
+func (r *Request) grow(bytes int64, why purpose) (freed <-chan struct{}, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	most := r.bound.answers.most(r.tenant)
-	if oneOfMany && r.held > 0 && r.answer+bytes-free > most {
+	if why == oneOfMany && r.held > 0 && r.answer+bytes-free > most {
 		return nil, ErrFull
 	}
 	r.answer = min(r.answer+bytes, free+most) // one long answer may take all, so that it is made when there is no other
@@ -108,12 +117,32 @@ func (r *Request) grow(bytes int64, oneOfMany bool) (freed <-chan struct{}, err 
 	if more <= 0 || r.closed {
 		return nil, nil
 	}
-	freed, ok := r.bound.answers.take(r.tenant, more)
+	freed, ok := r.bound.answers.take(r.tenant, more, why == toBegin)
 	if !ok {
 		return freed, nil
 	}
 	r.held += more
 	return nil, nil
+}
+
+// replace has the answer take bytes in place of those that it takes, unless there is no room.
+func (r *Request) replace(bytes int64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return true
+	}
+	answer := min(bytes, free+r.bound.answers.most(r.tenant))
+	more := max(answer-free, 0) - r.held
+	if more > 0 {
+		if _, ok := r.bound.answers.take(r.tenant, more, false); !ok {
+			return false
+		}
+	} else {
+		r.bound.answers.give(r.tenant, -more)
+	}
+	r.answer, r.held = answer, r.held+more
+	return true
 }
 
 // giveBack gives the bytes of the answer back.
@@ -139,38 +168,51 @@ type key struct{}
 func With(ctx context.Context, r *Request) context.Context { return context.WithValue(ctx, key{}, r) }
 
 // Reserve waits until there is room for as many bytes of the answer to the request of ctx, and counts them. Without a
-// request it does nothing. If ctx ends, it fails with [ErrFull].
-func Reserve(ctx context.Context, bytes int) error { return reserve(ctx, bytes, false) }
+// request it does nothing. If ctx ends, it fails with [ErrFull]. The work for which they are reserved must not have
+// begun: Reserve also waits while others of the tenant wait in [Replace], who have given back what they had.
+func Reserve(ctx context.Context, bytes int) error { return reserve(ctx, bytes, toBegin) }
 
-// Replace is like [Reserve], and gives back before what was reserved for the request. So requests that need more than they
-// have do not wait for one another.
+// Replace waits until there is room for as many bytes in place of those that were reserved for the request, and gives
+// those back meanwhile. So requests that need more than they have do not wait for one another. If ctx ends, it fails
+// with [ErrFull].
 func Replace(ctx context.Context, bytes int) error {
-	if r, ok := ctx.Value(key{}).(*Request); ok {
-		r.giveBack()
+	if TryReplace(ctx, bytes) {
+		return nil
 	}
-	return reserve(ctx, bytes, false)
+	r, _ := ctx.Value(key{}).(*Request)
+	defer r.bound.answers.wait(r.tenant)()
+	r.giveBack()
+	return reserve(ctx, bytes, whole)
 }
 
-// ReserveOneOfMany is like [Reserve], for one of many answers to a request: it also fails if the answers together are
-// over the bound, since the first of them would not be given back before the last is made.
-func ReserveOneOfMany(ctx context.Context, bytes int) error { return reserve(ctx, bytes, true) }
+// TryReplace is like [Replace], but changes nothing and returns false if there is no room now.
+func TryReplace(ctx context.Context, bytes int) bool {
+	r, ok := ctx.Value(key{}).(*Request)
+	return !ok || r.replace(int64(bytes))
+}
 
-func reserve(ctx context.Context, bytes int, oneOfMany bool) error {
+// ReserveOneOfMany waits until there is room for one of many answers to a request. It fails with [ErrFull] if ctx ends,
+// or if the answers together are over the bound, since the first of them would not be given back before the last is
+// made.
+func ReserveOneOfMany(ctx context.Context, bytes int) error { return reserve(ctx, bytes, oneOfMany) }
+
+func reserve(ctx context.Context, bytes int, why purpose) error {
 	r, ok := ctx.Value(key{}).(*Request)
 	if !ok {
 		return nil
 	}
-	return r.reserve(ctx, int64(bytes), oneOfMany)
+	return r.reserve(ctx, int64(bytes), why)
 }
 
 // pool counts bytes. It is safe for concurrent use.
 type pool struct {
 	perTenant, total int64
 
-	mu    sync.Mutex
-	held  map[string]int64 // by tenant; never 0
-	sum   int64
-	freed chan struct{} // closed, and replaced, when bytes are given back
+	mu      sync.Mutex
+	held    map[string]int64 // by tenant; never 0
+	waiting map[string]int   // by tenant: the requests that wait in Replace; never 0
+	sum     int64
+	freed   chan struct{} // closed, and replaced, when there may be room for those that wait
 }
 
 // most returns how many bytes a tenant may have.
@@ -181,11 +223,12 @@ func (p *pool) most(tenant string) int64 {
 	return min(p.perTenant, p.total)
 }
 
-// take counts bytes, if there is room. Otherwise it returns what is closed when there may be.
-func (p *pool) take(tenant string, bytes int64) (freed <-chan struct{}, ok bool) {
+// take counts bytes, if there is room and, if it yields, nobody of the tenant waits in Replace. Otherwise it returns
+// what is closed when there may be.
+func (p *pool) take(tenant string, bytes int64, yields bool) (freed <-chan struct{}, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.held[tenant]+bytes > p.most(tenant) || p.sum+bytes > p.total {
+	if p.held[tenant]+bytes > p.most(tenant) || p.sum+bytes > p.total || yields && p.waiting[tenant] > 0 {
 		return p.freed, false
 	}
 	p.held[tenant] += bytes
@@ -203,6 +246,26 @@ func (p *pool) give(tenant string, bytes int64) {
 	if p.held[tenant] -= bytes; p.held[tenant] == 0 {
 		delete(p.held, tenant)
 	}
+	p.wake()
+}
+
+// wait counts a request that waits in Replace, until ended is called.
+func (p *pool) wait(tenant string) (ended func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.waiting[tenant]++
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.waiting[tenant]--; p.waiting[tenant] == 0 {
+			delete(p.waiting, tenant)
+			p.wake()
+		}
+	}
+}
+
+// wake has those that wait look for room again. The caller must hold p.mu.
+func (p *pool) wake() {
 	close(p.freed)
 	p.freed = make(chan struct{})
 }

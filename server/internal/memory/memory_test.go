@@ -82,6 +82,61 @@ func TestReplace(t *testing.T) {
 	assert.Empty(t, b.answers.held)
 }
 
+// TestTryReplace: what a request has is replaced if there is room, and kept if there is none.
+func TestTryReplace(t *testing.T) {
+	require.True(t, TryReplace(t.Context(), 1<<40), "without a bound")
+	b := New(1000*kib, 4000*kib)
+	r, other := b.Open("a"), b.Open("a")
+	require.NoError(t, Reserve(With(t.Context(), r), (64+400)*kib))
+	require.NoError(t, Reserve(With(t.Context(), other), (64+500)*kib))
+	ctx := With(t.Context(), r)
+	assert.False(t, TryReplace(ctx, (64+501)*kib))
+	assert.EqualValues(t, 900*kib, b.answers.sum)
+	assert.True(t, TryReplace(ctx, (64+500)*kib))
+	assert.True(t, TryReplace(ctx, 64*kib))
+	assert.EqualValues(t, 500*kib, b.answers.sum)
+	other.Close()
+	assert.True(t, TryReplace(ctx, 1<<40), "one long answer takes all")
+	assert.EqualValues(t, 1000*kib, b.answers.sum)
+	r.Close()
+	assert.True(t, TryReplace(ctx, 1<<40))
+	assert.Empty(t, b.answers.held, "it is closed")
+}
+
+// TestAttackBeginnersOvertake: work does not begin with the memory that a request gave back for which there is no room
+// yet: there would be any number of such requests, which hold what they have made. Other tenants do not wait.
+func TestAttackBeginnersOvertake(t *testing.T) {
+	b := New(1000*kib, 4000*kib)
+	unread, waiting := b.Open("a"), b.Open("a")
+	require.NoError(t, Reserve(With(t.Context(), unread), (64+500)*kib))
+	require.NoError(t, Reserve(With(t.Context(), waiting), (64+400)*kib))
+	replaced := make(chan error, 1)
+	go func() { replaced <- Replace(With(t.Context(), waiting), (64+600)*kib) }()
+	isWaiting := func() bool {
+		b.answers.mu.Lock()
+		defer b.answers.mu.Unlock()
+		return b.answers.sum == 500*kib
+	}
+	require.Eventually(t, isWaiting, time.Minute, time.Millisecond)
+	begin := func(ctx context.Context, tenant string) error {
+		r := b.Open(tenant)
+		defer r.Close()
+		return Reserve(With(ctx, r), (64+100)*kib)
+	}
+	ended, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, begin(ended, "a"), ErrFull)
+	require.NoError(t, begin(ended, "b"))
+	began := make(chan error, 1)
+	go func() { began <- begin(t.Context(), "a") }()
+	unread.Close()
+	require.NoError(t, <-replaced)
+	require.NoError(t, <-began, "nobody waits any more")
+	waiting.Close()
+	assert.Empty(t, b.answers.held)
+	assert.Empty(t, b.answers.waiting)
+}
+
 // TestNothingIsLost: whatever many requests do at once, all bytes are given back.
 func TestNothingIsLost(t *testing.T) {
 	b := New(500*kib, 1000*kib)
