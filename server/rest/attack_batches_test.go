@@ -76,8 +76,8 @@ func TestAttackLongLogs(t *testing.T) {
 	assert.Less(t, len(w.request("GET", "/v1/runs/"+run.ID, "mallory", nil).body), most)
 }
 
-// TestAttackRepeatedCallWithoutAnswer: a call with a key whose client gives up while the answer waits for room has had
-// its effect, which a repetition does not have again.
+// TestAttackRepeatedCallWithoutAnswer: a call with a key whose client gives up while the answer waits for others has
+// had its effect, which a repetition does not have again.
 func TestAttackRepeatedCallWithoutAnswer(t *testing.T) {
 	t.Parallel() // it waits for most of its time
 	for _, test := range []struct{ path, body string }{
@@ -87,16 +87,10 @@ func TestAttackRepeatedCallWithoutAnswer(t *testing.T) {
 		t.Run(test.path, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, rest.Options{})
-			bound := memory.New(1<<20, 4<<20)
-			server := w.bounded(bound)
 			ask := func(ctx context.Context) (*http.Response, error) {
-				r := noerr.Get(http.NewRequestWithContext(ctx, http.MethodPost, server.URL+test.path, strings.NewReader(test.body)))(t)
-				r.Header.Set("Authorization", "Bearer mallory")
-				r.Header.Set("Content-Type", "application/json")
-				r.Header.Set("Idempotency-Key", "k")
-				return http.DefaultClient.Do(r)
+				return w.try(ctx, http.MethodPost, test.path, "mallory", test.body, "Idempotency-Key", "k")
 			}
-			release := w.crowd(server, bound, "mallory")
+			release := w.api.Occupy(callers["mallory"])
 			ctx, cancel := context.WithCancel(t.Context())
 			gone := make(chan error, 1)
 			go func() {
@@ -109,8 +103,8 @@ func TestAttackRepeatedCallWithoutAnswer(t *testing.T) {
 			require.Eventually(t, finished, time.Minute, time.Millisecond)
 			cancel()
 			require.ErrorIs(t, <-gone, context.Canceled)
-			time.Sleep(200 * time.Millisecond) // the server sees it, and has nothing to do
-			w.let <- struct{}{}                // for a call that is made again
+			time.Sleep(rest.LateAnswer + 200*time.Millisecond) // the server sees it, and no longer waits
+			w.let <- struct{}{}                                // for a call that is made again
 			release()
 			response := noerr.Get(ask(t.Context()))(t)
 			defer response.Body.Close()

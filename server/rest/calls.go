@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/server/internal/memory"
@@ -32,14 +33,39 @@ func (x *exchange) createCall() (reply, error) {
 	})
 }
 
-// acted makes the answer to a request that has had its effect. It does not end with the client: a repetition of the
-// request is to be given the same answer, and must not act again. A caller who may no longer act by then gets none.
+// acted makes the answer to a request that has had its effect. A repetition of the request is given the same answer,
+// and must not act again, whatever becomes of this one. A caller who may no longer act by then gets none.
 func (x *exchange) acted(makeReply func() (reply, error)) (reply, error) {
-	r, err := x.made(context.WithoutCancel(x.request.Context()), makeReply)
+	x.begun = func() (reply, error) { return x.make(context.WithoutCancel(x.request.Context()), makeReply) }
+	ctx, cancel := x.untilLate()
+	defer cancel()
+	r, err := x.made(ctx, makeReply)
 	if err == nil {
 		err = standing.Check(x.request.Context())
 	}
 	return r, err
+}
+
+// lateAnswer is how long the answer to a request that has had its effect is still waited for when the request has
+// ended. Its client has gone, or its calls were cancelled and it waits to be told.
+const lateAnswer = 2 * time.Second
+
+// untilLate returns a context that ends a little after that of the request.
+func (x *exchange) untilLate() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(x.request.Context()))
+	stop := context.AfterFunc(x.request.Context(), func() {
+		late := time.NewTimer(lateAnswer)
+		defer late.Stop()
+		select {
+		case <-late.C:
+			cancel()
+		case <-ctx.Done():
+		}
+	})
+	return ctx, func() {
+		stop()
+		cancel()
+	}
 }
 
 // execute runs a batch within the request, so that it ends with its client. done must be called, if there is no error,

@@ -33,9 +33,9 @@ type exchange struct {
 	caller  auth.Caller
 	body    []byte
 	streams bool // the answer is a stream of events, which may have begun
-	// begun is the answer to a request that has had its effect, without its body, also if it cannot be given; for a
-	// repetition of the request. It is nil before.
-	begun *reply
+	// begun makes the answer to a request that has had its effect, also if it cannot be given; for a repetition of the
+	// request. It is nil before.
+	begun func() (reply, error)
 }
 
 // reply is the answer to a request, whole. A handler that has streamed its answer says what it would have been, for a
@@ -163,9 +163,23 @@ const maxMaking = 2
 const maxWait = 5 * time.Second
 
 // made makes an answer that may be long, as soon as the tenant has few others in the making, and reserves its memory.
+// An answer for which there is no room is made again when there is: who waits for room holds no answer, and no place in
+// which others are made, since those may have the memory.
 func (x *exchange) made(ctx context.Context, makeReply func() (reply, error)) (reply, error) {
-	found, _ := x.api.making.LoadOrStore(memory.Sharer(x.caller), make(chan struct{}, maxMaking))
-	slots := found.(chan struct{})
+	for {
+		r, err := x.make(ctx, makeReply)
+		if err != nil || r.counted {
+			return r, err
+		}
+		if err := memory.Replace(ctx, len(r.body)); err != nil {
+			return reply{}, err
+		}
+	}
+}
+
+// make makes an answer as soon as the tenant has few others in the making, and reserves its memory if there is room.
+func (x *exchange) make(ctx context.Context, makeReply func() (reply, error)) (reply, error) {
+	slots := x.api.slots(x.caller)
 	select {
 	case slots <- struct{}{}:
 		defer func() { <-slots }()
@@ -173,10 +187,16 @@ func (x *exchange) made(ctx context.Context, makeReply func() (reply, error)) (r
 		return reply{}, fmt.Errorf("%w: %w", memory.ErrFull, ctx.Err())
 	}
 	r, err := makeReply()
-	if err == nil {
-		err = r.count(ctx)
+	if err == nil && !r.counted {
+		r.counted = memory.TryReplace(ctx, len(r.body))
 	}
 	return r, err
+}
+
+// slots returns the places in which answers to a caller, and to those who share its bounds, are made.
+func (a *API) slots(c auth.Caller) chan struct{} {
+	found, _ := a.making.LoadOrStore(memory.Sharer(c), make(chan struct{}, maxMaking))
+	return found.(chan struct{})
 }
 
 // count reserves the memory of the body, once, in place of what was reserved to make it.

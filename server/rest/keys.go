@@ -3,6 +3,7 @@ package rest
 import (
 	"container/list"
 	"crypto/sha256"
+	"errors"
 	"net/http"
 	"strings"
 	"sync"
@@ -43,7 +44,8 @@ type keptAnswer struct {
 	until   time.Time
 	ready   chan struct{} // closed when the request was answered
 	reply   reply
-	dropped bool // the request was refused, so that it can be made again
+	failure error // why there is no answer to a request that has had its effect
+	dropped bool  // the request was refused, so that it can be made again
 }
 
 // serveIdempotent serves a request with a key: the first time as any other, and again with the same answer.
@@ -72,24 +74,30 @@ func (x *exchange) serveIdempotent(given []string) (reply, error) {
 		case <-x.request.Context().Done():
 			return reply{}, x.request.Context().Err()
 		}
-		if !k.dropped {
+		switch {
+		case k.failure != nil:
+			return reply{}, k.failure
+		case !k.dropped:
 			return x.repeat(k.reply)
 		}
 	}
 }
 
+// errNoAnswer means that a request has had its effect, and that its answer could not be made.
+var errNoAnswer = errors.New("the answer could not be made")
+
 // first serves the first request with a key.
 func (x *exchange) first(k *keptAnswer) (answered reply, err error) {
-	answeredAtAll := false
+	kept, isKept := reply{}, false
+	defer func() { x.api.keys.put(x.caller.Tenant, k, kept, isKept) }() // also if a handler panics
 	defer func() {
-		kept, isKept := answered, err == nil && answeredAtAll && answered.status != 0
 		if !isKept && x.begun != nil { // such as if the client gave up while its answer waited for room
-			kept, isKept = *x.begun, true
+			isKept, k.failure = true, errNoAnswer
+			kept, k.failure = x.begun()
 		}
-		x.api.keys.put(x.caller.Tenant, k, kept, isKept)
 	}()
 	answered, err = x.handle()
-	answeredAtAll = true // the handler did not panic
+	kept, isKept = answered, err == nil && answered.status != 0
 	return answered, err
 }
 

@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/caisson-run/caisson/server/auth"
-	"github.com/caisson-run/caisson/server/internal/memory"
 	"github.com/caisson-run/caisson/server/internal/standing"
 	"github.com/caisson-run/caisson/server/rest"
 )
@@ -110,7 +109,7 @@ func TestRevokedWhileAnswering(t *testing.T) {
 	assert.Equal(t, []string{"disk"}, w.wipes())
 }
 
-// TestAttackAnswersAfterRevocation: a token is revoked while the answer to its call waits for room. It is not sent what
+// TestAttackAnswersAfterRevocation: a token is revoked while the answer to its call waits for others. It is not sent what
 // the tools returned. The control is a token that works.
 func TestAttackAnswersAfterRevocation(t *testing.T) {
 	t.Parallel() // it waits for most of its time
@@ -126,22 +125,8 @@ func TestAttackAnswersAfterRevocation(t *testing.T) {
 		t.Run(fmt.Sprintf("%s, revoked %t", test.path, test.revoked), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, rest.Options{})
-			bound := memory.New(1<<20, 4<<20)
-			server := w.bounded(bound)
-			var revoked atomic.Bool
-			expiring := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-				held := bound.Open(callers["mallory"].Tenant)
-				defer held.Close()
-				w.api.ServeHTTP(rw, r.WithContext(memory.With(standing.With(r.Context(), callers["mallory"], func() error {
-					if revoked.Load() {
-						return auth.ErrRevoked
-					}
-					return nil
-				}), held)))
-			}))
-			defer expiring.Close()
-			api := &world{t: t, url: expiring.URL, doc: w.doc}
-			release := w.crowd(server, bound, "mallory")
+			api, revoked := w.expiring("mallory")
+			release := w.api.Occupy(callers["mallory"])
 			answer := make(chan answered, 1)
 			go func() { answer <- api.request("POST", test.path, "", test.body) }()
 			<-w.waiting

@@ -277,7 +277,7 @@ func (x *exchange) cancelRun() (reply, error) {
 
 // answerRun is the answer with a run, for requests with effects: it waits for its memory as long as the request lasts.
 func (x *exchange) answerRun(r *run, status int) (reply, error) {
-	x.begun = &reply{status: status, location: r.path(), run: r.id}
+	x.begun = func() (reply, error) { return reply{status: status, location: r.path(), run: r.id}, nil }
 	return x.made(x.request.Context(), func() (reply, error) { return r.answer(status) })
 }
 
