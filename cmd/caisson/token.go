@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -145,6 +146,8 @@ func tokenProblem(err error) error {
 		return failedEach(invalid.Problems)
 	case errors.Is(err, auth.ErrDamaged):
 		return failed(exitFailed, err.Error(), "remove the file, which is in the folder \"tokens\" of the state folder, and create the token again")
+	case errors.Is(err, syscall.ENOSPC):
+		return failed(exitFailed, err.Error(), "make room on the disk")
 	}
 	return failed(exitFailed, err.Error(), "name another folder with --state-dir DIR")
 }

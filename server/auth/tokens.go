@@ -92,8 +92,9 @@ var (
 // Tokens keeps tokens in a private folder, one file each, with the digest of each token's secret in
 // place of the secret. Get one from [In]. It is safe for concurrent use, also by several processes.
 type Tokens struct {
-	path string
-	now  func() time.Time
+	path  string
+	now   func() time.Time
+	write func(root *os.Root, name string, content []byte) error // into a new file
 
 	mu      sync.Mutex
 	checked map[[sha256.Size]byte]checked // by the digest of the whole text
@@ -109,7 +110,7 @@ type checked struct {
 // In returns the tokens in a folder, which is created with the first token. The folder must be
 // accessible only to this user, and no tool may write to it.
 func In(path string) *Tokens {
-	return &Tokens{path: path, now: time.Now, checked: map[[sha256.Size]byte]checked{}}
+	return &Tokens{path: path, now: time.Now, write: folder.Write, checked: map[[sha256.Size]byte]checked{}}
 }
 
 // Dir returns the folder.
@@ -139,7 +140,11 @@ func (t *Tokens) Create(token Token) (text string, created Token, err error) {
 	if len(ids) >= maxTokens {
 		return "", Token{}, fmt.Errorf("there are too many tokens: %d", len(ids))
 	}
-	if err := write(root, stored{schema, digestOf(secret), token}); err != nil {
+	content, err := stored{schema, digestOf(secret), token}.content()
+	if err != nil {
+		return "", Token{}, err
+	}
+	if err := t.write(root, fileOf(token.ID), content); err != nil {
 		return "", Token{}, err
 	}
 	return prefix + token.ID + "_" + secret, token, nil
@@ -186,15 +191,13 @@ func isLine(text string) bool {
 	return utf8.ValidString(text) && len(text) <= maxText && !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\u2028' || r == '\u2029' })
 }
 
-func write(root *os.Root, s stored) error {
+// content returns the content of a token's file.
+func (s stored) content() ([]byte, error) {
 	content, err := json.Marshal(s)
-	if err != nil {
-		return err
+	if err == nil && len(content) > maxFile {
+		err = &Error{[]string{fmt.Sprintf("it has %d bytes, more than %d", len(content), maxFile)}}
 	}
-	if len(content) > maxFile {
-		return &Error{[]string{fmt.Sprintf("it has %d bytes, more than %d", len(content), maxFile)}}
-	}
-	return folder.Write(root, fileOf(s.ID), content)
+	return content, err
 }
 
 func fileOf(id string) string { return "token." + id + folder.Suffix }
@@ -375,7 +378,11 @@ func (t *Tokens) Revoke(id string) (Token, error) {
 	}
 	if s.Revoked.IsZero() {
 		s.Revoked = t.now().UTC().Truncate(time.Second)
-		if err := write(root, s); err != nil {
+		content, err := s.content()
+		if err == nil {
+			err = t.revoke(root, id, content)
+		}
+		if err != nil {
 			return Token{}, err
 		}
 	}
@@ -383,4 +390,17 @@ func (t *Tokens) Revoke(id string) (Token, error) {
 	defer t.mu.Unlock()
 	maps.DeleteFunc(t.checked, func(_ [sha256.Size]byte, c checked) bool { return c.token.ID == id })
 	return s.Token, nil
+}
+
+// revoke stores a token that was revoked. On a full disk it writes over the token's file. Whoever reads a part of it
+// finds no token that works. Removing the file would be as easy, but a server without tokens is open when it starts.
+func (t *Tokens) revoke(root *os.Root, id string, content []byte) error {
+	err := t.write(root, fileOf(id), content)
+	if err == nil {
+		return nil
+	}
+	if over := folder.Overwrite(root, fileOf(id), content); over != nil {
+		return errors.Join(err, over)
+	}
+	return nil
 }

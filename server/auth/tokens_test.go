@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -91,6 +92,35 @@ func TestTokensEnd(t *testing.T) {
 	for _, id := range []string{"", "aaaaaaaaaaaaa", "../../../etc/x", "AAAAAAAAAAAAA"} {
 		require.ErrorIs(t, noerr.Error(tokens.Revoke(id)), ErrUnknown)
 	}
+}
+
+// TestAttackRevokedOnAFullDisk: a token can be revoked on a full disk, which a caller may have filled. It stays in the
+// list, so that a server with this token alone is not open when it is started again. Whoever reads its file while it is
+// written over finds no token that works. The control is a token that cannot be created.
+func TestAttackRevokedOnAFullDisk(t *testing.T) {
+	tokens, now := empty(t)
+	text, made := created(t, tokens, reader)
+	tokens.write = func(*os.Root, string, []byte) error { return syscall.ENOSPC }
+	_, _, err := tokens.Create(reader)
+	require.ErrorIs(t, err, syscall.ENOSPC)
+	path := filepath.Join(tokens.Dir(), fileOf(made.ID))
+	before := noerr.Get(os.ReadFile(path))(t)
+	noerr.Get(tokens.Revoke(made.ID))(t)
+	now.Pass(checkedFor)
+	for _, same := range []*Tokens{tokens, In(tokens.Dir())} {
+		require.ErrorIs(t, noerr.Error(same.Check(text)), ErrRevoked)
+		assert.True(t, noerr.Get(same.Exist())(t))
+	}
+	list := noerr.Get(tokens.List())(t)
+	require.Len(t, list, 1)
+	assert.False(t, list[0].Revoked.IsZero())
+	after := noerr.Get(os.ReadFile(path))(t)
+	for length := len(before); length < len(after); length++ {
+		require.NoError(t, os.WriteFile(path, after[:length], 0o600))
+		require.ErrorIs(t, noerr.Error(In(tokens.Dir()).Check(text)), ErrDamaged, "%s", after[:length])
+	}
+	require.NoError(t, os.WriteFile(path, before, 0o600))
+	noerr.Get(In(tokens.Dir()).Check(text))(t) // the control
 }
 
 func TestTokensThatAreRefused(t *testing.T) {
