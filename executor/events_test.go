@@ -17,6 +17,7 @@ import (
 
 	"github.com/caisson-run/caisson/executor"
 	"github.com/caisson-run/caisson/internal/noerr"
+	"github.com/caisson-run/caisson/internal/sampling"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -288,4 +289,20 @@ func TestRecorderFails(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAttackLogOfLostRecords: calls whose records cannot be kept, such as on a full disk, do not fill the log. Each batch
+// of a thousand had a thousand lines.
+func TestAttackLogOfLostRecords(t *testing.T) {
+	var log journal
+	kept := ledger{hook: func(context.Context, executor.Entry) error { return errors.New("the disk is full") }}
+	e := newExecutor(t, executor.Options{Recorder: &kept, Logger: log.Logger()}, newFake(t, "echo", readOnly, echo))
+	batch := executor.Batch{}
+	for i := range 10 * sampling.Burst {
+		batch.Calls = append(batch.Calls, newCall(fmt.Sprint(i), "nobody", ""))
+	}
+	reportOf(t, e, batch)
+	assert.Len(t, kept.all(), len(batch.Calls))
+	assert.Less(t, strings.Count(log.String(), "recorder failed"), 2*sampling.Burst) // one more every ten seconds
+	assert.Equal(t, len(batch.Calls), strings.Count(log.String(), "call finished"), "the control")
 }

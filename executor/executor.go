@@ -11,6 +11,7 @@ import (
 	"github.com/caisson-run/caisson/executor/internal/output"
 	"github.com/caisson-run/caisson/executor/internal/pause"
 	"github.com/caisson-run/caisson/executor/internal/repair"
+	"github.com/caisson-run/caisson/internal/sampling"
 	"github.com/caisson-run/caisson/internal/schema"
 )
 
@@ -20,6 +21,7 @@ type Executor struct {
 	resolver    Resolver
 	options     Options // complete
 	log         *slog.Logger
+	failures    *slog.Logger // a sample of each: a caller may bring about any number
 	repairers   toolCache[*repair.Repairer]
 	shown       toolCache[*schema.Schema] // of the parameters that models see, for tools with context values
 	answers     *answers.Cache[resultKey, answered]
@@ -44,7 +46,7 @@ func New(resolver Resolver, options Options) (*Executor, error) {
 	if err != nil {
 		return nil, &Error{Op: "new", Err: fmt.Errorf("%w: %w", ErrInvalidOptions, err)}
 	}
-	e := &Executor{resolver: resolver, options: options, log: options.Logger, admission: newAdmission(options), planning: make(chan struct{}, goruntime.GOMAXPROCS(0))}
+	e := &Executor{resolver: resolver, options: options, log: options.Logger, failures: sampling.Logger(options.Logger), admission: newAdmission(options), planning: make(chan struct{}, goruntime.GOMAXPROCS(0))}
 	if e.answers, err = answers.New[resultKey](options.Reuse.Bytes, answered.size); err != nil {
 		return nil, &Error{Op: "new", Err: err}
 	}

@@ -37,7 +37,7 @@ type Options struct {
 	Output       Output
 	Pause        Pause
 	// Logger gets the start and the end of each call and the rules that repaired its arguments, never
-	// arguments or results. Nil discards them.
+	// arguments or results. It gets a sample of the failures of the Recorder. Nil discards them.
 	Logger *slog.Logger
 	// Recorder gets the record of each call. Nil keeps no records.
 	Recorder Recorder

@@ -25,7 +25,7 @@ type Resolver interface {
 type Recorder interface {
 	// Record is called once for each call when it has ended, whether a model or a tool made it, and
 	// also for refused calls. The batch does not end before Record returns. ctx outlives the batch. An
-	// error is logged under the call's id and changes nothing else. The entry must not be modified.
+	// error changes nothing else; a sample of them is logged, under the calls' ids. The entry must not be modified.
 	Record(ctx context.Context, entry Entry) error
 }
 

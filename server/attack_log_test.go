@@ -14,9 +14,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/sampling"
 	"github.com/caisson-run/caisson/internal/tooltest"
 	"github.com/caisson-run/caisson/server/auth"
-	"github.com/caisson-run/caisson/server/internal/sampling"
 	"github.com/caisson-run/caisson/server/internal/standing"
 )
 

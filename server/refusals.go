@@ -8,8 +8,8 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
+	"github.com/caisson-run/caisson/internal/sampling"
 	"github.com/caisson-run/caisson/server/auth"
-	"github.com/caisson-run/caisson/server/internal/sampling"
 )
 
 // refusals logs refused requests: the first of a kind and, if there are many, a sample of the others with their number.

@@ -25,10 +25,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/caisson-run/caisson/internal/sampling"
 	"github.com/caisson-run/caisson/internal/tooltest"
 	"github.com/caisson-run/caisson/server/auth"
 	"github.com/caisson-run/caisson/server/internal/problem"
-	"github.com/caisson-run/caisson/server/internal/sampling"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

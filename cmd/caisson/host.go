@@ -80,10 +80,12 @@ func (h *host) serverLog(level slog.Level) *slog.Logger {
 // close closes the host, and prints a hint if a record was not kept. It waits for calls even if ctx
 // is done, except for one that cannot be stopped: the process is about to end then.
 func (h *host) close(ctx context.Context) error {
-	if h.session != nil {
-		if problem := cmp.Or(h.stateProblem, h.CloseRecords()); problem != nil {
-			h.options.hint("a call was not kept for \"caisson explain\": " + problem.Error() + `; choose another folder with --state-dir DIR, or none with --state-dir ""`)
-		}
+	problem := h.CloseRecords()
+	if h.session != nil { // a command that serves has logged the problem
+		problem = cmp.Or(h.stateProblem, problem)
+	}
+	if problem != nil {
+		h.options.hint("a call was not kept for \"caisson explain\": " + problem.Error() + `; choose another folder with --state-dir DIR, or none with --state-dir ""`)
 	}
 	if h.runaways.any() {
 		return nil

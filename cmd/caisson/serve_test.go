@@ -148,7 +148,7 @@ func TestServe(t *testing.T) {
 }
 
 // TestServeLogsLostRecords: a record that cannot be kept does not fail its call, and is logged without --verbose, as is
-// a folder in which none can be kept.
+// a folder in which none can be kept. The end of the server has the reason, and is a success.
 func TestServeLogsLostRecords(t *testing.T) {
 	for name, spoil := range map[string]func(records string) (after func() error){
 		"the folder is lost": func(records string) func() error { return func() error { return os.RemoveAll(records) } },
@@ -170,6 +170,8 @@ func TestServeLogsLostRecords(t *testing.T) {
 			assert.Eventually(t, func() bool { return strings.Contains(s.log(), `level=ERROR msg="recorder failed"`) }, 10*time.Second, time.Millisecond, s.log())
 			assert.Contains(t, s.log(), "call_id=")
 			assert.NotContains(t, s.log(), "level=INFO")
+			assert.Equal(t, 0, s.end(t), "the server did its work")
+			assert.Contains(t, s.log(), `a call was not kept for "caisson explain"`)
 		})
 	}
 }

@@ -37,7 +37,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/caisson-run/caisson"
-	"github.com/caisson-run/caisson/server/internal/sampling"
+	"github.com/caisson-run/caisson/internal/sampling"
 	"github.com/caisson-run/caisson/server/internal/standing"
 	"github.com/caisson-run/caisson/server/sessions"
 )

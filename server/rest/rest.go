@@ -35,8 +35,8 @@ import (
 
 	"github.com/caisson-run/caisson"
 	"github.com/caisson-run/caisson/agents"
+	"github.com/caisson-run/caisson/internal/sampling"
 	"github.com/caisson-run/caisson/server/internal/problem"
-	"github.com/caisson-run/caisson/server/internal/sampling"
 	"github.com/caisson-run/caisson/server/sessions"
 )
 

@@ -14,8 +14,8 @@ import (
 	"github.com/caisson-run/caisson"
 	"github.com/caisson-run/caisson/agents"
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/sampling"
 	"github.com/caisson-run/caisson/server/auth"
-	"github.com/caisson-run/caisson/server/internal/sampling"
 )
 
 // The errors of this package, for errors.Is.
