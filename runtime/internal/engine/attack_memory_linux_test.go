@@ -217,7 +217,7 @@ func TestAttackScatteredData(t *testing.T) {
 		module *Module
 		least  int
 		most   int
-	}{{compile(t, e, scattered), 1, 2*mostSpans + 1}, {few, 4, 5}} {
+	}{{compile(t, e, scattered), 1, 129}, {few, 4, 5}} {
 		i, _, err := c.module.instantiate(t.Context(), 64*mebibyte)
 		require.NoError(t, err)
 		found := len(mappings(t, i.memory.reserved))
