@@ -359,3 +359,26 @@ func TestAttackRewritesAtOnce(t *testing.T) {
 		require.ErrorIs(t, err, wasm.ErrLimit, "control")
 	}
 }
+
+// TestAttackNativeCode: a module is refused when its native code is longer than a call can reach, also if it is trusted,
+// whether it was compiled in this process, in a child process or before. wazero would write the end of the distance
+// only, and run what stands there. The control has as much as is allowed.
+func TestAttackNativeCode(t *testing.T) {
+	source := program{memory: -1, body: bytes.Repeat([]byte{0x41, 1, 0x1a}, 1000)}.bytes()
+	for name, options := range map[string]Options{
+		"in this process":     {},
+		"in a child process":  {Compiler: child(t)},
+		"of a trusted module": {Trusted: []Digest{DigestOf(source)}},
+		"from a cache":        {CacheDir: filepath.Join(t.TempDir(), "cache")},
+	} {
+		module, err := newEngine(t, options, nil).Compile(t.Context(), source)
+		require.NoError(t, err, "control: %s", name)
+		text, offsets := machineCode(module.compiled)
+		require.True(t, offsets.IsValid())
+		e := newEngine(t, options, nil)
+		e.mostCode = int64(len(text)) - 1
+		_, err = e.Compile(t.Context(), source)
+		require.ErrorIs(t, err, ErrModule, name)
+		assert.ErrorContains(t, err, "MiB of native code", name)
+	}
+}

@@ -471,7 +471,7 @@ func (e *Engine) compileAnew(
 func (e *Engine) compileHere(ctx context.Context, _ Digest, r rewritten, _ role) (made, error) {
 	code, err := compileUntil(interruptible(ctx), e.runtime, r.source)
 	if err == nil {
-		err = r.checkFrames(ctx, code)
+		err = e.checkCode(ctx, r, code)
 	}
 	if err != nil {
 		return made{}, err
@@ -506,7 +506,7 @@ func (e *Engine) compileToStore(ctx context.Context, wanted Digest, r rewritten,
 	}
 	compiled, err := e.load(ctx, entry)
 	if err == nil {
-		err = r.checkFrames(ctx, compiled.code)
+		err = e.checkCode(ctx, r, compiled.code)
 	}
 	if err != nil || !e.store.kept {
 		return compiled, err
@@ -518,6 +518,9 @@ func (e *Engine) compileToStore(ctx context.Context, wanted Digest, r rewritten,
 func (e *Engine) load(ctx context.Context, entry string) (made, error) {
 	i, r, err := readEntry(entry)
 	if err != nil {
+		return made{}, err
+	}
+	if err := e.checkSize(i.Code.Bytes); err != nil {
 		return made{}, err
 	}
 	loaded := made{rewritten: r, bytes: int64(len(r.source)+len(r.data)) + i.Code.Bytes}

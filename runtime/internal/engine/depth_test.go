@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"reflect"
 	goruntime "runtime"
 	"runtime/debug"
 	"sync"
@@ -319,7 +320,7 @@ func heap() int64 {
 // TestFramesOfCode: what is read from machine code is no less than what calls take, and code that does not begin as
 // expected is of unknown size.
 func TestFramesOfCode(t *testing.T) {
-	_, err := framesOf(nil)
+	_, err := framesOf(nil, reflect.Value{})
 	if goruntime.GOARCH != "amd64" {
 		assert.NoError(t, err)
 		return
@@ -327,7 +328,7 @@ func TestFramesOfCode(t *testing.T) {
 	require.ErrorIs(t, err, errNoFrames, "code that is not wazero's")
 	for _, d := range descents() {
 		module := compileSource(t, newEngine(t, Options{}, guide), d.bytes())
-		frames, err := framesOf(module.compiled)
+		frames, err := framesOf(machineCode(module.compiled))
 		require.NoError(t, err)
 		require.Greater(t, len(frames), len(d.next))
 		depth := deepest(t, module)

@@ -109,6 +109,7 @@ type Engine struct {
 	closed    bool
 	modules   map[Digest]*compilation
 	residents residents
+	mostCode  int64          // bytes of native code of a module
 	inFlight  sync.WaitGroup // compilations, starts and runs
 }
 
@@ -146,6 +147,7 @@ func open(ctx context.Context, options Options) (*Engine, error) {
 		pages: newPageScanner(ctx), starts: make(chan struct{}, max(1, goruntime.GOMAXPROCS(0)/2)),
 		compiling: make(chan struct{}, max(2, goruntime.GOMAXPROCS(0)/2)),
 		retiring:  make(chan struct{}, max(1, goruntime.GOMAXPROCS(0)/2)),
+		mostCode:  mostNativeCode,
 		modules:   map[Digest]*compilation{}, residents: residents{limits: holding{
 			bytes: cmp.Or(options.ModuleBytes, defaultModuleBytes), mappings: mostMappings, files: mostImageFiles()}},
 	}

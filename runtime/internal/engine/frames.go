@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"reflect"
 	goruntime "runtime"
 	"sync"
@@ -31,12 +32,32 @@ const (
 	mostExcess = 256 << 10
 )
 
-// checkFrames compares what functions take of the native stack with what the depth pass takes them for. If one takes
-// far more, the code is closed, and the error is a [*framesError].
-func (r rewritten) checkFrames(ctx context.Context, code wazero.CompiledModule) error {
-	taken, err := framesOf(code)
-	if large := r.exceeded(taken); large != nil {
-		err = large
+// mostNativeCode is the maximum size of a module's native code, in bytes. wazero v1.12.0 on amd64 writes the distance of
+// a call into 32 bits and does not look whether it fits, so that calls between functions that are 2 GiB apart lead to
+// other code, or to what another module chose as a constant.
+const mostNativeCode = 1 << 30
+
+// checkSize refuses a module with so many bytes of native code.
+func (e *Engine) checkSize(bytes int64) error {
+	if bytes > e.mostCode {
+		return &moduleError{fmt.Errorf("it has more than %d MiB of native code", e.mostCode>>20)}
+	}
+	return nil
+}
+
+// checkCode checks the size of a module's native code, and compares what functions take of the native stack with what
+// the depth pass takes them for. If one takes far more, the error is a [*framesError]. If there is an error, the code is
+// closed.
+func (e *Engine) checkCode(ctx context.Context, r rewritten, code wazero.CompiledModule) error {
+	text, offsets := machineCode(code)
+	err := e.checkSize(int64(len(text)))
+	if err == nil && goruntime.GOARCH == "amd64" {
+		var taken []int64
+		if taken, err = framesOf(text, offsets); err == nil {
+			if large := r.exceeded(taken); large != nil {
+				err = large
+			}
+		}
 	}
 	if err != nil {
 		return errors.Join(err, code.Close(ctx))
@@ -69,12 +90,8 @@ var errNoFrames = errors.New("what functions take of the stack cannot be read fr
 
 // framesOf returns how many bytes of the native stack each function that a module defines takes, with the arguments of
 // its calls, as its machine code says: each function of wazero v1.12.0 begins with a check of whether the stack has room.
-// wazero exports neither. On systems other than amd64 it returns nil: nothing is known there.
-func framesOf(code wazero.CompiledModule) (frames []int64, err error) {
-	if goruntime.GOARCH != "amd64" {
-		return nil, nil
-	}
-	text, offsets := machineCode(code)
+// wazero exports neither. On systems other than amd64 nothing is known.
+func framesOf(text []byte, offsets reflect.Value) (frames []int64, err error) {
 	if !offsets.IsValid() {
 		return nil, errNoFrames
 	}

@@ -67,7 +67,7 @@ func TestStoreKeepsAllOfARewriting(t *testing.T) {
 		require.NoError(t, err)
 		want, err := rewrite(t.Context(), source, cold.description)
 		require.NoError(t, err)
-		taken, err := framesOf(cold.compiled)
+		taken, err := framesOf(machineCode(cold.compiled))
 		require.NoError(t, err)
 		if large := want.exceeded(taken); large != nil {
 			want, err = rewriteWithin(t.Context(), source, cold.description, wasm.Bounds{}, role{}, large.frames)

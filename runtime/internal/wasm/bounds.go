@@ -53,6 +53,7 @@ type Bounds struct {
 	BlockDepth       int // 10,000 nested blocks per function
 	Loops            int // unbounded: loops per function, each of which becomes several blocks for the compiler
 	Weight           int // unbounded: the instructions of a function, with those that take much code counted several times
+	AllWeight        int // 100,000,000: the Weight of all functions together, of 6 to 40 bytes of native code
 	Blocks           int // 12,000 blocks, loops and ifs per function
 	Branches         int // 12,000 br, br_if, br_table and return per function
 	ControlSquares   int // 2,000,000,000: the sum, over the functions, of (blocks + branches)²
@@ -138,6 +139,7 @@ func (b Bounds) withDefaults() (Bounds, error) {
 		{"BlockDepth", &b.BlockDepth, 10_000},
 		{"Loops", &b.Loops, math.MaxInt},
 		{"Weight", &b.Weight, math.MaxInt},
+		{"AllWeight", &b.AllWeight, 100_000_000},
 		{"Blocks", &b.Blocks, 12_000},
 		{"Branches", &b.Branches, 12_000},
 		{"ControlSquares", &b.ControlSquares, 2_000_000_000},

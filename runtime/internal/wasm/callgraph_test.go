@@ -175,6 +175,7 @@ func TestBoundsAreExact(t *testing.T) {
 		{"KnownAddresses", 3, module(oneType, oneFunc, oneMemory, section(SectionCode, vector(body(noLocals, opI32Const, 0, 0x28, 2, 0, 0x1a, 2, 0x40, opEnd)))), "code section at byte 38: a function has more than 2 pairs of a block and an address that is accessed before it"},
 		{"Loops", 2, inBody(3, 0x40, opEnd, 3, 0x40, opEnd), "code section at byte 26: a function has 2 loops or more, the limit is 1"},
 		{"Weight", 43, inBody(0x43, 0, 0, 0, 0, 0xa9, 0x1a), "code section at byte 31: the instructions of a function weigh more than 42 together"},
+		{"AllWeight", 86, module(oneType, twice(SectionFunction, 0), twice(SectionCode, 9, 0, 0x43, 0, 0, 0, 0, 0xa9, 0x1a, opEnd)), "code section at byte 42: the instructions of all functions weigh more than 85 together"},
 		{"FunctionExports", 4, module(oneType, twice(SectionFunction, 0), section(SectionGlobal, vector(raw(byte(I32), 0, opI32Const, 0, opEnd))),
 			section(SectionExport, vector(concat(name("a"), raw(0, 0)))), twice(SectionCode, 2, 0, opEnd)), "export section at byte 27: 2 functions × 2 exports and globals, the limit is 3"},
 		{"CallGlobals", 12, module(oneType, oneFunc, section(SectionGlobal, vector(raw(byte(I32), 1, opI32Const, 0, opEnd), raw(byte(I32), 0, opI32Const, 0, opEnd))),

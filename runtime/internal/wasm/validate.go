@@ -78,6 +78,7 @@ type validation struct {
 	stackMoves     int
 	branchTargets  int
 	controlSquares int64
+	weight         int64 // of the functions so far
 
 	analysis *Analysis
 }

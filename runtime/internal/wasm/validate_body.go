@@ -92,6 +92,9 @@ func (b *bodyValidation) complexity(locals int) {
 	if b.v.controlSquares > int64(b.v.bounds.ControlSquares) {
 		b.fail(ErrLimit, b.at, "the squares of the functions' blocks and branches are more than %d together", b.v.bounds.ControlSquares)
 	}
+	if b.v.weight += b.weight; b.v.weight > int64(b.v.bounds.AllWeight) {
+		b.fail(ErrLimit, b.at, "the instructions of all functions weigh more than %d together", b.v.bounds.AllWeight)
+	}
 	looked, moved, spilled := b.joins.total()
 	b.found.Spilled = b.spills.values + spilled
 	for _, total := range []struct {
