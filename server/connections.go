@@ -102,19 +102,20 @@ const (
 	scarceWait  = 20 * time.Millisecond
 )
 
-// withDescriptors does what opens files for a request. If there are no descriptors, it ends connections that have none
-// of the authenticated requests, and tries again.
-func withDescriptors(r *http.Request, do func() error) error {
+// withDescriptors does what opens files for the request of a context. If there are no descriptors, it ends connections
+// that have none of the authenticated requests, and tries again. It takes no request, which checks of tokens would keep
+// for as long as anything that the request has begun, such as a session: its header may be long.
+func withDescriptors(ctx context.Context, do func() error) error {
 	err := do()
 	for range scarceTries {
-		one := connectionFor(r)
+		one := connectionIn(ctx)
 		if !isScarce(err) || one == nil {
 			return err
 		}
 		one.of.scarce(one)
 		select {
 		case <-time.After(scarceWait):
-		case <-r.Context().Done():
+		case <-ctx.Done():
 			return err
 		}
 		err = do()
@@ -221,8 +222,10 @@ func (c *connections) inContext(ctx context.Context, of net.Conn) context.Contex
 }
 
 // connectionFor returns the connection of a request. Without one it returns nil, which has all methods of requests.
-func connectionFor(r *http.Request) *connection {
-	one, _ := r.Context().Value(connectionKey{}).(*connection)
+func connectionFor(r *http.Request) *connection { return connectionIn(r.Context()) }
+
+func connectionIn(ctx context.Context) *connection {
+	one, _ := ctx.Value(connectionKey{}).(*connection)
 	return one
 }
 

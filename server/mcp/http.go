@@ -292,11 +292,12 @@ func keyOf(c auth.Caller) string {
 // request arrived, the sessions of requests that were still arriving did not count. The SDK ends a session whose
 // initialize is refused.
 func (w *web) begin(ctx context.Context, request *sdk.ServerRequest[*sdk.InitializeParams]) error {
-	id := request.Session.ID()
+	begun := request.Session // the request is not kept, whose header may be long
+	id := begun.ID()
 	if _, ok := ctx.Value(lineKey{}).(line); ok || id == "" {
 		return nil
 	}
-	by, err := w.by(request.Session, request.Extra)
+	by, err := w.by(begun, request.Extra)
 	if err != nil {
 		return err
 	}
@@ -306,7 +307,7 @@ func (w *web) begin(ctx context.Context, request *sdk.ServerRequest[*sdk.Initial
 		return refused(tooManySessions)
 	}
 	w.server.background.Go(func() {
-		_ = request.Session.Wait() // how it ended makes no difference
+		_ = begun.Wait() // how it ended makes no difference
 		w.mu.Lock()
 		delete(w.owner, id)
 		w.mu.Unlock()
