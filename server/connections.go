@@ -74,7 +74,7 @@ func isScarce(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
 
-// scarce ends connections after the system has run out of descriptors: a quarter of what is held becomes free, for other
+// scarce ends connections after the system has run out of descriptors: a quarter of those held become free, for other
 // connections and for what requests open. For scarceTime, fewer may be held. But not fewer than half of the configured
 // ones: the descriptors may be those of files that tools have open, and one tenant's requests, a quarter by default,
 // must not be all that fit. It keeps the connection of the request that noticed, or nil.
