@@ -500,7 +500,7 @@ var guardFaults = []guardFault{
 	{name: "wrong answers to questions are failures", pkg: "server/mcp", attack: "TestAttackWrongAnswers",
 		edits: in("server/mcp/call.go", "err != nil && open.asked != nil {", "err != nil && open.asked != nil && false {")},
 	{name: "sessions count only once they have begun", pkg: "server/mcp", attack: "TestAttackSessionsWhileBodiesArrive/guarded",
-		edits: in("server/mcp/http.go", "if w.countOf(key) >= w.server.options.Most {", "if w.countOf(key) < 0 {")},
+		edits: in("server/mcp/http.go", "if w.countOf(session.key) >= w.server.options.Most {", "if w.countOf(session.key) < 0 {")},
 	{name: "a call over MCP outlives its request", pkg: "server/mcp", attack: "TestAttackAbandonedQuestions", hangs: true,
 		edits: in("server/mcp/server.go", "		ctx, end := s.whileAwaited(ctx, r)\n", "		end := func() {}\n")},
 	{name: "waiting calls hold any number of bytes", pkg: "server/mcp", attack: "TestAttackLongQuestions",
