@@ -12,8 +12,8 @@ import (
 )
 
 // fences tell when the SDK has begun to handle what a client has sent. The SDK keeps the messages of a session in a
-// queue without a bound, which stands still while some answers are written, such as that to initialize, and a client may
-// take them slowly. A fence is a notification of ours that follows a client's messages in their queue: when it is
+// queue without a bound, which stands still while some answers are written, such as that to initialize, and a client
+// may take them slowly. A fence is a notification of ours that follows a client's messages in their queue: when it is
 // reached, they are not in the queue any more, whether they were handled, were cancelled or failed. The zero value is
 // usable. It is safe for concurrent use.
 type fences struct {
@@ -68,7 +68,8 @@ const fenceParams = `{"progressToken":0,"progress":0}`
 // message returns what is put into the queue of a connection.
 func (f *fence) message() jsonrpc.Message {
 	header := http.Header{requestHeader: {f.number}}
-	return &jsonrpc.Request{Method: fenceMethod, Params: json.RawMessage(fenceParams), Extra: &sdk.RequestExtra{Header: header}}
+	extra := &sdk.RequestExtra{Header: header}
+	return &jsonrpc.Request{Method: fenceMethod, Params: json.RawMessage(fenceParams), Extra: extra}
 }
 
 // nowhere is where the SDK answers a fence over HTTP.

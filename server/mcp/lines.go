@@ -119,8 +119,8 @@ func (w *watched) readable() {
 	}
 }
 
-// next returns the fence that follows a notification, or nil once it has been reached. So a client has one notification at
-// a time that is not handled: while it does not read its answers, more of them are not read from it.
+// next returns the fence that follows a notification, or nil once it has been reached. So a client has one notification
+// at a time that is not handled: while it does not read its answers, more of them are not read from it.
 func (w *watched) next() *fence {
 	if w.notified {
 		w.notified, w.fence = false, w.fences.put()
