@@ -7,9 +7,13 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"runtime"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -101,4 +105,60 @@ func TestAnswersAreGivenBack(t *testing.T) {
 	assert.True(t, begins(ask(others), 30*time.Second))
 	require.NoError(t, first.Close())
 	assert.True(t, begins(second, 30*time.Second))
+}
+
+// TestAttackHeadersThatAreKept: what outlives a request, such as a run that waits or a session of MCP, keeps its context,
+// with which it can check the token, and not its header, which was 1 MB for each session. The control keeps the request.
+func TestAttackHeadersThatAreKept(t *testing.T) {
+	of := tokens(t)
+	token, _ := issued(t, of, auth.Token{Tenant: "acme", Scopes: []auth.Scope{auth.Read}})
+	for name, test := range map[string]struct {
+		options Options
+		request bool // it is kept
+	}{
+		"with a token":                       {Options{Tokens: of}, false},
+		"without one":                        {Options{Tokens: tokens(t), Open: true}, false},
+		"control: a request with a token":    {Options{Tokens: of}, true},
+		"control: a request that needs none": {Options{Tokens: tokens(t), Open: true}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var mu sync.Mutex
+			var kept []any
+			var headers []weak.Pointer[string]
+			r := start(t, test.options, Endpoint{Pattern: "/keep", Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				mu.Lock()
+				defer mu.Unlock()
+				headers = append(headers, weak.Make(&r.Header["Long"][0]))
+				if test.request {
+					kept = append(kept, r)
+				} else {
+					kept = append(kept, r.Context())
+				}
+			})})
+			ask := func(path string) {
+				assert.Equal(t, http.StatusOK, r.do(t, "GET", path, "", "Authorization", "Bearer "+token, "Long", strings.Repeat("x", 10<<10)).status)
+			}
+			for range 10 {
+				ask("/keep")
+			}
+			ask("/healthz") // net/http keeps the last request of a connection
+			held := func() (count int) {
+				runtime.GC()
+				mu.Lock()
+				defer mu.Unlock()
+				for _, one := range headers {
+					if one.Value() != nil {
+						count++
+					}
+				}
+				return count
+			}
+			if test.request {
+				assert.Equal(t, 10, held())
+			} else {
+				assert.Eventually(t, func() bool { return held() <= 1 }, 5*time.Second, 10*time.Millisecond)
+			}
+			runtime.KeepAlive(kept)
+		})
+	}
 }

@@ -5,11 +5,13 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -90,6 +92,74 @@ func TestAttackDescriptors(t *testing.T) {
 		_ = response.Body.Close()
 		assert.Less(t, time.Since(began), 3*time.Second)
 	}
+}
+
+// failing is a listener whose connections fail where errs is not nil.
+type failing struct {
+	net.Listener
+	errs chan error
+}
+
+func (f failing) Accept() (net.Conn, error) {
+	if err := <-f.errs; err != nil {
+		return nil, err
+	}
+	mine, others := net.Pipe()
+	return &scarceConn{Conn: mine, of: &scarce{}}, others.Close()
+}
+
+// TestAttackDescriptorsOfTools: tools that have open as many files as the process may have descriptors do not make the
+// server hold fewer connections for good, and never so few that the requests of one tenant are all. It held one, for
+// hours after the calls had ended. The control is the server before.
+func TestAttackDescriptorsOfTools(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limits, err := Limits{Connections: 64}.withDefaults()
+		require.NoError(t, err)
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		errs := make(chan error, 64)
+		c := newConnections(failing{l, errs}, limits)
+		defer func() {
+			c.dropAll()
+			require.NoError(t, c.Close())
+		}()
+		accepts := func(count int) (last *connection) {
+			for range count {
+				errs <- nil
+				one, err := c.Accept()
+				require.NoError(t, err)
+				last = one.(*connection)
+			}
+			return last
+		}
+		held := func() int {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			return len(c.held)
+		}
+		accepts(64)
+		assert.Equal(t, 64, held(), "the control")
+		c.dropAll()
+		accepts(2)
+		errs <- &net.OpError{Op: "accept", Net: "tcp", Err: syscall.EMFILE}
+		_, err = c.Accept()
+		require.ErrorIs(t, err, syscall.EMFILE)
+		assert.Equal(t, 1, held(), "one gives its descriptor back")
+		accepts(64)
+		assert.Equal(t, 32, held())
+		assert.Less(t, limits.Requests, 32)
+
+		c.dropAll()
+		for range 32 {
+			accepts(1).begin(httptest.NewRequest(http.MethodGet, "/", nil), func() {})
+		}
+		began := time.Now()
+		accepts(1)
+		assert.Positive(t, time.Since(began), "it waits")
+		assert.LessOrEqual(t, time.Since(began), scarceTime)
+		accepts(40)
+		assert.Equal(t, 64, held())
+	})
 }
 
 // TestAttackTwoTokens: a request is read as one thing only. One that shows two tokens is another caller's to a proxy

@@ -17,21 +17,23 @@ import (
 // clients. If all have authenticated requests, it waits until one does not.
 type connections struct {
 	net.Listener
-	limit   int           // falls if the system has fewer descriptors
+	most    int           // [Limits.Connections]
 	refusal time.Duration // [Limits.Refusal]
 	stall   time.Duration // [Limits.Stall]
 
 	mu       sync.Mutex
+	limit    int // of those that are held: most, or less for scarceTime after the system has run out of descriptors
 	changed  sync.Cond
 	held     map[*connection]struct{}
-	expiring int       // of those that are held
-	refusing int       // answers over HTTP/2 to requests that are not authenticated
-	lowered  time.Time // when the limit was lowered
+	expiring int         // of those that are held
+	refusing int         // answers over HTTP/2 to requests that are not authenticated
+	lowered  time.Time   // when the limit was lowered
+	raising  *time.Timer // raises it; nil if it was never lowered
 	closed   bool
 }
 
 func newConnections(l net.Listener, limits Limits) *connections {
-	c := &connections{Listener: l, limit: limits.Connections, refusal: limits.Refusal, stall: limits.Stall, held: map[*connection]struct{}{}}
+	c := &connections{Listener: l, most: limits.Connections, limit: limits.Connections, refusal: limits.Refusal, stall: limits.Stall, held: map[*connection]struct{}{}}
 	c.changed.L = &c.mu
 	return c
 }
@@ -72,8 +74,10 @@ func isScarce(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
 
-// scarce lowers the limit, for good, after the system has run out of descriptors: a quarter of what is held becomes
-// free, for other connections and for what requests open. It keeps the connection of the request that noticed, or nil.
+// scarce ends connections after the system has run out of descriptors: a quarter of those held become free, for other
+// connections and for what requests open. For scarceTime, fewer may be held. But not fewer than half of the configured
+// ones: the descriptors may be those of files that tools have open, and one tenant's requests, a quarter by default,
+// must not be all that fit. It keeps the connection of the request that noticed, or nil.
 func (c *connections) scarce(noticed *connection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -82,8 +86,14 @@ func (c *connections) scarce(noticed *connection) {
 		return
 	}
 	c.lowered = now
-	c.limit = max(min(c.limit, len(c.held)*3/4), 1)
-	for len(c.held) > c.limit {
+	fewer := max(len(c.held)*3/4, 1)
+	c.limit = max(min(c.limit, fewer), (c.most+1)/2)
+	if c.raising == nil {
+		c.raising = time.AfterFunc(scarceTime, c.raise)
+	} else {
+		c.raising.Reset(scarceTime)
+	}
+	for len(c.held) > fewer {
 		oldest := c.longest(noticed)
 		if oldest == nil {
 			return
@@ -91,6 +101,18 @@ func (c *connections) scarce(noticed *connection) {
 		oldest.drop()
 	}
 }
+
+// raise lets as many connections be held as before the system ran out of descriptors.
+func (c *connections) raise() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.limit = c.most
+	c.changed.Broadcast()
+}
+
+// scarceTime is how long fewer connections are held after the system has run out of descriptors. If it runs out again,
+// the time begins anew.
+const scarceTime = 10 * time.Second
 
 // scarcePause is how long the limit is not lowered again, since the descriptors of connections become free a little
 // after they were closed.
@@ -102,19 +124,20 @@ const (
 	scarceWait  = 20 * time.Millisecond
 )
 
-// withDescriptors does what opens files for a request. If there are no descriptors, it ends connections that have none
-// of the authenticated requests, and tries again.
-func withDescriptors(r *http.Request, do func() error) error {
+// withDescriptors does what opens files for the request of a context. If there are no descriptors, it ends connections
+// that have none of the authenticated requests, and tries again. It takes no request, which checks of tokens would keep
+// for as long as anything that the request has begun, such as a session: its header may be long.
+func withDescriptors(ctx context.Context, do func() error) error {
 	err := do()
 	for range scarceTries {
-		one := connectionFor(r)
+		one := connectionIn(ctx)
 		if !isScarce(err) || one == nil {
 			return err
 		}
 		one.of.scarce(one)
 		select {
 		case <-time.After(scarceWait):
-		case <-r.Context().Done():
+		case <-ctx.Done():
 			return err
 		}
 		err = do()
@@ -163,6 +186,9 @@ func (c *connections) dropThose(which func(*connection) bool) {
 func (c *connections) Close() error {
 	c.mu.Lock()
 	c.closed = true
+	if c.raising != nil {
+		c.raising.Stop()
+	}
 	c.mu.Unlock()
 	c.changed.Broadcast()
 	return c.Listener.Close()
@@ -221,8 +247,10 @@ func (c *connections) inContext(ctx context.Context, of net.Conn) context.Contex
 }
 
 // connectionFor returns the connection of a request. Without one it returns nil, which has all methods of requests.
-func connectionFor(r *http.Request) *connection {
-	one, _ := r.Context().Value(connectionKey{}).(*connection)
+func connectionFor(r *http.Request) *connection { return connectionIn(r.Context()) }
+
+func connectionIn(ctx context.Context) *connection {
+	one, _ := ctx.Value(connectionKey{}).(*connection)
 	return one
 }
 

@@ -269,13 +269,13 @@ var isHostName = regexp.MustCompile(`^(` + dnsLabel + `\.)*` + dnsLabel + `$`).M
 // or answers it and returns nil. The context ends soon after the caller may no longer act.
 func (g *gate) authenticate(w http.ResponseWriter, r *http.Request) (identified *http.Request, left func()) {
 	s := g.server
-	required, err := s.requiresToken(r)
+	ctx := r.Context()
+	required, err := s.requiresToken(ctx)
 	if err != nil {
 		s.failed(w, r, "tokens cannot be looked for", "err", err)
 		return nil, nil
 	}
-	arrived := r // the check is made beside the handler, which gets requests derived from it
-	caller, check, answered := s.options.Local, func() error { return s.checkOpen(arrived) }, func() {}
+	caller, check, answered := s.options.Local, func() error { return s.checkOpen(ctx) }, func() {}
 	if required {
 		if caller, check, answered = g.showsToken(w, r); answered == nil {
 			return nil, nil
@@ -324,8 +324,9 @@ func (g *gate) showsToken(w http.ResponseWriter, r *http.Request) (caller auth.C
 	text, ok := bearer(r)
 	address, _, _ := net.SplitHostPort(r.RemoteAddr)
 	var token auth.Token
-	err := withDescriptors(r, func() (err error) { token, err = s.options.Tokens.Check(text); return err })
-	r = r.WithContext(auth.With(r.Context(), token.Caller())) // for the log, which names a token that has expired or was revoked
+	ctx := r.Context()
+	err := withDescriptors(ctx, func() (err error) { token, err = s.options.Tokens.Check(text); return err })
+	r = r.WithContext(auth.With(ctx, token.Caller())) // for the log, which names a token that has expired or was revoked
 	switch {
 	case !ok:
 		w.Header().Set("WWW-Authenticate", `Bearer realm="caisson"`)
@@ -359,7 +360,7 @@ func (g *gate) showsToken(w http.ResponseWriter, r *http.Request) (caller auth.C
 		return caller, nil, nil
 	}
 	return caller, func() error {
-		return withDescriptors(r, func() error { return s.options.Tokens.Recheck(text, token) })
+		return withDescriptors(ctx, func() error { return s.options.Tokens.Recheck(text, token) })
 	}, answered
 }
 
@@ -374,7 +375,7 @@ func (g *gate) waits(w http.ResponseWriter, r *http.Request, limiter *rates.Limi
 }
 
 // requiresToken reports whether callers must show a token now.
-func (s *Server) requiresToken(r *http.Request) (bool, error) {
+func (s *Server) requiresToken(ctx context.Context) (bool, error) {
 	if !s.options.isOpen() {
 		return true, nil
 	}
@@ -382,7 +383,7 @@ func (s *Server) requiresToken(r *http.Request) (bool, error) {
 		return false, nil
 	}
 	exist := false
-	err := withDescriptors(r, func() (err error) { exist, err = s.options.Tokens.Exist(); return err })
+	err := withDescriptors(ctx, func() (err error) { exist, err = s.options.Tokens.Exist(); return err })
 	if exist {
 		s.closing.Do(func() {
 			s.log.Warn("requests need a token from now on, since one was created; start the server again to apply the limits that keep tenants apart")
@@ -392,8 +393,8 @@ func (s *Server) requiresToken(r *http.Request) (bool, error) {
 }
 
 // checkOpen returns why a caller without a token may no longer act, or nil.
-func (s *Server) checkOpen(r *http.Request) error {
-	required, err := s.requiresToken(r)
+func (s *Server) checkOpen(ctx context.Context) error {
+	required, err := s.requiresToken(ctx)
 	if required {
 		return standing.ErrRequired
 	}

@@ -84,7 +84,7 @@ type Options struct {
 type Limits struct {
 	BodyBytes   int64         // of one request; 16 MiB. The bodies of a tenant's open requests have four times as many, and so have their answers; those of all requests have 16 times as many.
 	HeaderBytes int           // of one request; 32 KiB
-	Connections int           // at a time; 1,024, and at most three quarters of the descriptors that the process may have. One more ends the one that has had no authenticated request for longest, or waits until there is one.
+	Connections int           // at a time; 1,024, and at most three quarters of the descriptors that the process may have. For ten seconds after these have run out, it is fewer, but at least half. One more ends the one that has had no authenticated request for longest, or waits until there is one.
 	Requests    int           // at a time of one tenant, or of one token without a tenant; a quarter of Connections, so that streams that only wait keep nobody else out. Callers without a token are not limited.
 	Rate        float64       // requests a second of one token; 200. Callers without a token are not limited.
 	Burst       int           // requests of one token at once, beyond the rate; 400

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -177,4 +178,39 @@ func TestAttackLongQuestions(t *testing.T) {
 	held := heap() - before
 	t.Logf("%d MB are held", held>>20)
 	assert.Less(t, held, uint64(150<<20))
+}
+
+// TestAttackHeadersOfSessions: a session does not keep the header of the request that began it, which may be long, and
+// there may be many sessions. The control are requests that are kept.
+func TestAttackHeadersOfSessions(t *testing.T) {
+	const sessions, size = 30, 500 << 10
+	w := newWorld(t, mcp.Options{})
+	heap := func() uint64 {
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	var mu sync.Mutex
+	var kept []*http.Request
+	handler := w.web.Config.Handler
+	for _, control := range []bool{false, true} {
+		w.web.Config.Handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			if control {
+				mu.Lock()
+				defer mu.Unlock()
+				kept = append(kept, r)
+			}
+			handler.ServeHTTP(rw, r)
+		})
+		before := heap()
+		for range sessions {
+			status, answer, _ := post(t, w, auth.Caller{ID: "1", Tenant: "acme", Scopes: everything}, http.MethodPost, initializeBody, map[string]string{"Long": strings.Repeat("x", size)})
+			require.Equal(t, http.StatusOK, status, answer)
+		}
+		w.web.Client().CloseIdleConnections()
+		assert.Equal(t, control, int64(heap())-int64(before) > sessions*size/2)
+	}
+	runtime.KeepAlive(kept)
 }

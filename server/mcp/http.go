@@ -42,7 +42,7 @@ type web struct {
 
 	mu    sync.Mutex
 	live  map[string]*request // that are being handled, by their number
-	owner map[string]string   // of sessions: the key of the caller who began them, by session id
+	owner map[string]owned    // of sessions, by their id
 }
 
 func newWeb(s *Server, log *slog.Logger) *web {
@@ -56,8 +56,14 @@ func newWeb(s *Server, log *slog.Logger) *web {
 	return &web{
 		server:    s,
 		stateless: sdk.NewStreamableHTTPHandler(server, &without), sessions: sdk.NewStreamableHTTPHandler(server, &options),
-		live: map[string]*request{}, owner: map[string]string{},
+		live: map[string]*request{}, owner: map[string]owned{},
 	}
+}
+
+// owned is a session of a caller.
+type owned struct {
+	key   string // of the caller who began it
+	ended chan struct{}
 }
 
 // ServeHTTP serves the streamable HTTP transport on one path. Requests of the revision 2026-07-28 or later are
@@ -87,17 +93,25 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !s.admit(w, r, isStateless) {
 		return
 	}
-	number, done := s.web.enter(r.Context())
+	if isStateless {
+		s.web.pass(s.web.stateless, w, r)
+		return
+	}
+	s.web.pass(s.web.sessions, w, r)
+	if r.Method == http.MethodPost {
+		s.web.settle(r, cmp.Or(id, w.Header().Get(sessionHeader)))
+	}
+}
+
+// pass passes a request on to the SDK.
+func (w *web) pass(to http.Handler, answer http.ResponseWriter, r *http.Request) {
+	number, done := w.enter(r.Context())
 	defer done()
 	present, leave := clientContext(r.Context())
 	defer leave()
 	r = r.Clone(present)
 	r.Header.Set(requestHeader, number)
-	if isStateless {
-		s.web.stateless.ServeHTTP(w, r)
-		return
-	}
-	s.web.sessions.ServeHTTP(w, r)
+	to.ServeHTTP(answer, r)
 }
 
 const tooManySessions = "the caller has too many sessions; end some of them"
@@ -278,23 +292,26 @@ func keyOf(c auth.Caller) string {
 // request arrived, the sessions of requests that were still arriving did not count. The SDK ends a session whose
 // initialize is refused.
 func (w *web) begin(ctx context.Context, request *sdk.ServerRequest[*sdk.InitializeParams]) error {
-	id := request.Session.ID()
+	begun := request.Session // the request is not kept, whose header may be long
+	id := begun.ID()
 	if _, ok := ctx.Value(lineKey{}).(line); ok || id == "" {
 		return nil
 	}
-	by, err := w.by(request.Session, request.Extra)
+	by, err := w.by(begun, request.Extra)
 	if err != nil {
 		return err
 	}
 	caller, _ := auth.From(by.gone)
-	if !w.reserve(caller, id) {
+	session, ok := w.reserve(caller, id)
+	if !ok {
 		return refused(tooManySessions)
 	}
 	w.server.background.Go(func() {
-		_ = request.Session.Wait() // how it ended makes no difference
+		_ = begun.Wait() // how it ended makes no difference
 		w.mu.Lock()
 		delete(w.owner, id)
 		w.mu.Unlock()
+		close(session.ended)
 		w.server.waiting.forget(by.key)
 		w.server.options.Sessions.End(context.WithoutCancel(ctx), caller, "mcp."+id)
 	})
@@ -302,23 +319,23 @@ func (w *web) begin(ctx context.Context, request *sdk.ServerRequest[*sdk.Initial
 }
 
 // reserve counts a session of the caller, unless it has too many.
-func (w *web) reserve(caller auth.Caller, id string) bool {
-	key := keyOf(caller)
+func (w *web) reserve(caller auth.Caller, id string) (session owned, ok bool) {
+	session = owned{keyOf(caller), make(chan struct{})}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.countOf(key) >= w.server.options.Most {
-		return false
+	if w.countOf(session.key) >= w.server.options.Most {
+		return owned{}, false
 	}
-	w.owner[id] = key
-	return true
+	w.owner[id] = session
+	return session, true
 }
 
 // owns reports whether a session is the caller's.
 func (w *web) owns(caller auth.Caller, id string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	key, ok := w.owner[id]
-	return ok && key == keyOf(caller)
+	session, ok := w.owner[id]
+	return ok && session.key == keyOf(caller)
 }
 
 // count returns how many sessions a caller has.
@@ -331,7 +348,7 @@ func (w *web) count(caller auth.Caller) int {
 // countOf returns how many sessions the caller with a key has. The caller must hold mu.
 func (w *web) countOf(key string) (count int) {
 	for _, other := range w.owner {
-		if other == key {
+		if other.key == key {
 			count++
 		}
 	}

@@ -48,6 +48,7 @@ func (s *Server) ServeLines(ctx context.Context, session *executor.Session, allo
 	written := &lockedWriter{WriteCloser: out}
 	watched := &watched{
 		out: written, end: cancel, idle: make(chan struct{}, 1), read: make(chan struct{}),
+		fences: &s.fences, closed: make(chan struct{}),
 		open: map[jsonrpc.ID]open{}, listen: map[jsonrpc.ID]bool{},
 	}
 	watched.Transport = &sdk.IOTransport{Reader: &checkedLines{in: in, lines: bufio.NewReader(in), out: written}, Writer: written, MaxLineLength: -1} // lines are bounded
@@ -83,6 +84,12 @@ type watched struct {
 	end  func() // cancels the calls that run
 	idle chan struct{}
 
+	fences   *fences
+	notified bool          // the client has sent a notification, which no fence follows yet; only Read uses it
+	fence    *fence        // that follows it; nil if none does. Only Read uses it.
+	closed   chan struct{} // closed when the connection is
+	closing  sync.Once
+
 	mu     sync.Mutex
 	open   map[jsonrpc.ID]open // requests without an answer
 	listen map[jsonrpc.ID]bool // subscriptions that last
@@ -112,6 +119,24 @@ func (w *watched) readable() {
 	}
 }
 
+// next returns the fence that follows a notification, or nil once it has been reached. So a client has one notification
+// at a time that is not handled: while it does not read its answers, more of them are not read from it.
+func (w *watched) next() *fence {
+	if w.notified {
+		w.notified, w.fence = false, w.fences.put()
+		return w.fence
+	}
+	if w.fence != nil {
+		select {
+		case <-w.fence.reached:
+		case <-w.closed:
+		}
+		w.fence.remove()
+		w.fence = nil
+	}
+	return nil
+}
+
 // fault returns why the client's messages could not be read, or nil if it has gone.
 func (w *watched) fault() error {
 	w.mu.Lock()
@@ -138,6 +163,9 @@ type watchedConnection struct {
 // Read implements [sdk.Connection].
 func (w *watchedConnection) Read(ctx context.Context) (jsonrpc.Message, error) {
 	for {
+		if fence := w.next(); fence != nil {
+			return fence.message(), nil
+		}
 		w.readable()
 		message, err := w.Connection.Read(ctx)
 		if err != nil {
@@ -150,6 +178,7 @@ func (w *watchedConnection) Read(ctx context.Context) (jsonrpc.Message, error) {
 		}
 		request, ok := message.(*jsonrpc.Request)
 		if !ok || !request.IsCall() {
+			w.notified = ok
 			return message, nil
 		}
 		refusal, known := w.admit(request)
@@ -165,6 +194,12 @@ func (w *watchedConnection) Read(ctx context.Context) (jsonrpc.Message, error) {
 			return nil, err
 		}
 	}
+}
+
+// Close implements [sdk.Connection].
+func (w *watchedConnection) Close() error {
+	w.closing.Do(func() { close(w.closed) })
+	return w.Connection.Close()
 }
 
 // admit counts a request that is to be answered, or returns why it is refused, and whether its id can be answered.

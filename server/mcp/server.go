@@ -73,6 +73,7 @@ type Server struct {
 	waiting  waiting
 	web      *web
 	calls    calls
+	fences   fences
 
 	closed     chan struct{}  // closed when Close begins
 	lines      sync.WaitGroup // of connections over lines
@@ -133,6 +134,9 @@ func (w warnings) WithGroup(name string) slog.Handler { return warnings{w.Handle
 // receive sees each request before the SDK handles it.
 func (s *Server) receive(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, request sdk.Request) (sdk.Result, error) {
+		if s.fences.reach(request.GetExtra()) {
+			return nil, nil
+		}
 		if err := s.web.check(request.GetExtra()); err != nil {
 			if standing.IsRefusal(err) {
 				return nil, refused("the token is unknown, has expired or was revoked")

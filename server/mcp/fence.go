@@ -1,0 +1,108 @@
+package mcp
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// fences tell when the SDK has begun to handle what a client has sent. The SDK keeps the messages of a session in a
+// queue without a bound, which stands still while some answers are written, such as that to initialize, and a client
+// may take them slowly. A fence is a notification of ours that follows a client's messages in their queue: when it is
+// reached, they are not in the queue any more, whether they were handled, were cancelled or failed. The zero value is
+// usable. It is safe for concurrent use.
+type fences struct {
+	mu   sync.Mutex
+	open map[string]*fence // by number
+}
+
+// fence is one that was put behind messages. It must be removed.
+type fence struct {
+	of      *fences
+	number  string // which no client knows
+	reached chan struct{}
+}
+
+func (f *fences) put() *fence {
+	one := &fence{f, rand.Text(), make(chan struct{})}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.open == nil {
+		f.open = map[string]*fence{}
+	}
+	f.open[one.number] = one
+	return one
+}
+
+// reach reports whether a request is a fence, which is not handled any further.
+func (f *fences) reach(extra *sdk.RequestExtra) bool {
+	if extra == nil {
+		return false
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	one, ok := f.open[extra.Header.Get(requestHeader)]
+	if ok {
+		delete(f.open, one.number)
+		close(one.reached)
+	}
+	return ok
+}
+
+func (f *fence) remove() {
+	f.of.mu.Lock()
+	defer f.of.mu.Unlock()
+	delete(f.of.open, f.number)
+}
+
+// fenceMethod is a notification of any revision that changes nothing.
+const fenceMethod = "notifications/progress"
+
+const fenceParams = `{"progressToken":0,"progress":0}`
+
+// message returns what is put into the queue of a connection.
+func (f *fence) message() jsonrpc.Message {
+	header := http.Header{requestHeader: {f.number}}
+	extra := &sdk.RequestExtra{Header: header}
+	return &jsonrpc.Request{Method: fenceMethod, Params: json.RawMessage(fenceParams), Extra: extra}
+}
+
+// nowhere is where the SDK answers a fence over HTTP.
+type nowhere struct{ header http.Header }
+
+func (n nowhere) Header() http.Header         { return n.header }
+func (n nowhere) Write(p []byte) (int, error) { return len(p), nil }
+func (n nowhere) WriteHeader(int)             {}
+
+// settle waits until no message that was sent to a session before is in its queue, so that the bytes of a request count
+// for as long as the server holds them, also if its client has gone.
+func (w *web) settle(of *http.Request, id string) {
+	w.mu.Lock()
+	session, ok := w.owner[id]
+	w.mu.Unlock()
+	if !ok {
+		return
+	}
+	fence := w.server.fences.put()
+	defer fence.remove()
+	body := `{"jsonrpc":"2.0","method":"` + fenceMethod + `","params":` + fenceParams + `}`
+	r, err := http.NewRequestWithContext(of.Context(), http.MethodPost, "/", strings.NewReader(body))
+	if err != nil {
+		return // the method and the path are valid
+	}
+	r.Header = http.Header{
+		"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"},
+		sessionHeader: {id}, requestHeader: {fence.number},
+	}
+	w.sessions.ServeHTTP(nowhere{http.Header{}}, r)
+	select {
+	case <-fence.reached:
+	case <-session.ended: // it takes no more messages
+	case <-w.server.closed:
+	}
+}
