@@ -227,7 +227,28 @@ func rewriteFor(source []byte, linked bool) ([]byte, error) {
 	if err != nil || len(r.data) == 0 {
 		return r.source, err
 	}
-	return append(r.source, section(11, activeSegments(unpacked(r.data))...)...), nil
+	return withSegments(r.source, unpacked(r.data))
+}
+
+// withSegments returns a rewritten module with more active segments, behind those that it has.
+func withSegments(source []byte, segments []wasm.Segment) ([]byte, error) {
+	m, err := wasm.Inspect(source)
+	if err != nil {
+		return nil, err
+	}
+	present := map[wasm.SectionID]wasm.Section{}
+	for _, s := range m.Sections {
+		present[s.ID] = s
+	}
+	data, counted := present[wasm.SectionData], present[wasm.SectionDataCount]
+	if data.End == 0 {
+		return append(source, section(11, activeSegments(segments)...)...), nil
+	}
+	_, head := binary.Uvarint(source[data.Content:])
+	_, added := binary.Uvarint(activeSegments(segments))
+	count := leb(m.DataSegments + len(segments))
+	return join(source[:counted.Offset], section(12, count...), source[counted.End:data.Offset],
+		section(11, join(count, source[data.Content+head:data.End], activeSegments(segments)[added:])...)), nil
 }
 
 // unpacked undoes packData.
