@@ -159,6 +159,8 @@ var guardFaults = []guardFault{
 		edits: in("runtime/internal/engine/residents.go", " && len(surplus) <= mostFreed", "")},
 	{name: "programs are evicted with their modules alone", pkg: "runtime/internal/engine", attack: "TestProgramsAreEvicted",
 		edits: in("runtime/internal/engine/residents.go", "of := at.Value.(*residence); of.users == 0", "of := at.Value.(*residence); of.users == 0 && of.program == nil")},
+	{name: "programs are freed while they run", pkg: "runtime/internal/engine", attack: "TestDropWhileRunning/a_command",
+		edits: in("runtime/internal/engine/program.go", "if of.dropped = of.users > 0; of.dropped {", "if of.dropped = false; of.dropped {")},
 	{name: "images have any number of files", pkg: "runtime/internal/engine", attack: "TestAttackImageFiles",
 		edits: in("runtime/internal/engine/residents.go", " || h.files > limits.files", "")},
 	{name: "calls that have ended wait for a module's file", pkg: "runtime", attack: "TestAttackCallsThatWaitForAModule", hangs: true,

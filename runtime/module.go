@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 
 	"golang.org/x/sync/singleflight"
@@ -150,7 +151,14 @@ func moduleDigest(m *manifests.Manifest) (engine.Digest, error) {
 // does not look at the time, and the files of a module may have a hundred megabytes.
 func awaited[T any](ctx context.Context, group *singleflight.Group, key string, do func(context.Context) (T, error)) (T, error) {
 	var none T
-	done := group.DoChan(key, func() (any, error) { return do(context.WithoutCancel(ctx)) })
+	done := group.DoChan(key, func() (_ any, err error) {
+		defer func() { // it has a goroutine of its own, in which nothing else recovers
+			if value := recover(); value != nil {
+				err = &engine.PanicError{Function: key, Value: value, Stack: debug.Stack()}
+			}
+		}()
+		return do(context.WithoutCancel(ctx))
+	})
 	select {
 	case result := <-done:
 		if result.Err != nil {

@@ -217,6 +217,10 @@ func TestAttackCallsThatWaitForAModule(t *testing.T) {
 	close(goOn)
 	require.ErrorIs(t, <-waiting, ErrModule)
 	require.NoError(t, c.Prepare(t.Context()))
+
+	_, err = awaited(t.Context(), &c.reading, "panic", func(context.Context) (int, error) { panic("a bug") })
+	var caught *engine.PanicError
+	require.ErrorAs(t, err, &caught, "which ends no other call")
 }
 
 // TestChangedModuleIsNotRunAfterEviction: a tool is what it was when it was first used.

@@ -291,6 +291,9 @@ func (e *Engine) buildOne(ctx context.Context, source []byte, description *wasm.
 	in.trusted = e.trusted[wanted]
 	made, err := e.obtain(ctx, wanted, source, description, in)
 	if err != nil {
+		if made.code != nil { // it could not be stored
+			err = errors.Join(err, made.code.Close(ctx))
+		}
 		return nil, compileError(err)
 	}
 	data := made.rewritten.data

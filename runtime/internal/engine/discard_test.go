@@ -31,7 +31,7 @@ func (h onMessage) Handle(_ context.Context, r slog.Record) error {
 func TestAttackLargeEvictions(t *testing.T) {
 	for _, pages := range []int{1, muchWritten >> 16} {
 		freeing, goOn := make(chan struct{}, 1), make(chan struct{})
-		log := slog.New(onMessage{slog.DiscardHandler, "module evicted", func() { freeing <- struct{}{}; <-goOn }})
+		log := slog.New(onMessage{slog.DiscardHandler, "evicted", func() { freeing <- struct{}{}; <-goOn }})
 		e, err := New(t.Context(), Options{Logger: log})
 		require.NoError(t, err)
 		fills := join([]byte{0x41, 0, 0x41, 1, 0x41}, signed(pages<<16), []byte{0xfc, 11, 0}) // memory.fill
@@ -77,7 +77,7 @@ func TestAttackLargeEvictions(t *testing.T) {
 func TestAttackManyEvictions(t *testing.T) {
 	for _, modules := range []int{2, mostFreed + 2} {
 		freeing, goOn := make(chan struct{}, modules), make(chan struct{})
-		log := slog.New(onMessage{slog.DiscardHandler, "module evicted", func() { freeing <- struct{}{}; <-goOn }})
+		log := slog.New(onMessage{slog.DiscardHandler, "evicted", func() { freeing <- struct{}{}; <-goOn }})
 		e, err := New(t.Context(), Options{Logger: log})
 		require.NoError(t, err)
 		for n := range modules {

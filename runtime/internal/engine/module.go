@@ -127,7 +127,8 @@ func (m *Module) Run(ctx context.Context, run Run) (Usage, error) {
 	return i.run(ctx, key, run)
 }
 
-// close frees the module's idle instances, programs, image and code. No run may be in progress.
+// close frees the module's idle instances, image and code, and the programs that were not evicted before it. No run may
+// be in progress.
 func (m *Module) close(ctx context.Context) error {
 	var failures []error
 	for _, p := range m.programs {

@@ -392,6 +392,73 @@ func TestProgramsAreEvicted(t *testing.T) {
 	assert.Equal(t, e.residents.taken, module.residence.held.plus(1, third.residence.held))
 }
 
+// TestDropWhileRunning: a program that is dropped while it runs, or while a run starts an instance, is freed when the last
+// run ends, and not before.
+func TestDropWhileRunning(t *testing.T) {
+	for name, from := range map[string]struct {
+		source []byte
+		start  Start
+		run    Run
+	}{
+		"a command": {readAtDepth(1), Start{Context: asItIs, MemoryLimit: mebibyte, Timeout: time.Minute, Fuel: 1 << 40}, Run{Function: "_start"}},
+		"a reactor": {reactor{export: "_initialize", run: growAndGoOn}.bytes(), startOf(asItIs), Run{Function: "run"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newEngine(t, Options{Functions: []hostfuncs.Function{readNothing()}}, noHost)
+			module := compileSource(t, e, from.source)
+			for range 20 {
+				p, err := module.Start(t.Context(), from.start)
+				require.NoError(t, err)
+				var group sync.WaitGroup
+				running := make(chan struct{}, 4)
+				for range cap(running) {
+					group.Go(func() {
+						var err error
+						for n := 0; err == nil; n++ {
+							if _, err = p.Run(t.Context(), from.run); n == 0 {
+								running <- struct{}{}
+							}
+						}
+						assert.ErrorIs(t, err, ErrEvicted)
+					})
+				}
+				<-running
+				require.NoError(t, p.Drop())
+				group.Wait()
+				assert.Nil(t, p.image, "it is freed")
+				assert.Zero(t, e.idle.count(), "with its idle instances")
+				assert.Equal(t, module.residence.held, e.residents.taken)
+			}
+			assert.Zero(t, module.residence.users)
+		})
+	}
+}
+
+// TestDropWhileClosing: programs may be dropped while their engine closes, and afterwards.
+func TestDropWhileClosing(t *testing.T) {
+	for range 20 {
+		e, err := New(t.Context(), Options{Functions: []hostfuncs.Function{readNothing()}})
+		require.NoError(t, err)
+		module := compileSource(t, e, readAtDepth(1))
+		var programs []*Program
+		for range 5 {
+			p, err := module.Start(t.Context(), Start{Context: asItIs, MemoryLimit: mebibyte, Timeout: time.Minute, Fuel: 1 << 40})
+			require.NoError(t, err)
+			programs = append(programs, p)
+		}
+		var group sync.WaitGroup
+		for _, p := range programs {
+			group.Go(func() { assert.NoError(t, p.Drop()) })
+		}
+		group.Go(func() { assert.NoError(t, e.Close(t.Context())) })
+		group.Wait()
+		for _, p := range programs {
+			require.NoError(t, p.Drop(), "again")
+			assert.Nil(t, p.image)
+		}
+	}
+}
+
 // TestAttackImageFiles: images have no more descriptors of the process than a part, and none where there is nothing in
 // the image.
 func TestAttackImageFiles(t *testing.T) {

@@ -23,7 +23,6 @@ type Program struct {
 	start   Start
 	base    context.Context // of starts; without a run's call, cancellation and deadline
 
-	retiring  sync.WaitGroup // instances that are retired in the background
 	residence residence
 
 	mu    sync.Mutex
@@ -128,14 +127,26 @@ func (m *Module) begin(base context.Context, start Start) (*Program, error) {
 	return p, nil
 }
 
-// Drop frees the program. No run may be in progress or start later.
+// Drop frees the program when no run uses it any more. No run may start later.
 func (p *Program) Drop() error {
-	e := p.module.engine
+	e, of := p.module.engine, &p.residence
 	e.mu.Lock()
-	e.residents.remove(&p.residence)
+	switch {
+	case e.closed && of.place != nil: // Close frees it
+		e.mu.Unlock()
+		return nil
+	case e.closed: // it has not become a resident, or was evicted
+		e.mu.Unlock()
+		return p.close()
+	}
+	e.residents.remove(of)
+	if of.dropped = of.users > 0; of.dropped {
+		e.mu.Unlock()
+		return nil
+	}
+	e.hold(&p.module.residence)
 	e.mu.Unlock()
-	p.retiring.Wait()
-	return p.close()
+	return e.freeOne(of)
 }
 
 func (p *Program) key() poolKey { return poolKey{p, uint64(p.start.MemoryLimit)} }

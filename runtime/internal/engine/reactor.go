@@ -67,10 +67,7 @@ func (p *Program) copy(ctx context.Context) (*instance, error) {
 		return nil, err
 	}
 	i.entered()
-	p.mu.Lock()
-	err = i.adopt(p.image)
-	p.mu.Unlock()
-	if err == nil {
+	if err = p.lend(i); err == nil {
 		err = i.become()
 	}
 	if err != nil {
@@ -78,6 +75,13 @@ func (p *Program) copy(ctx context.Context) (*instance, error) {
 		return nil, &Error{Op: "instantiate", Kind: ErrHost, Reason: "cannot copy the started instance", Err: err}
 	}
 	return i, nil
+}
+
+// lend gives an instance the image to be reset to.
+func (p *Program) lend(i *instance) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return i.adopt(p.image)
 }
 
 // become gives a new instance the state of the image that it has adopted.

@@ -8,8 +8,8 @@ import (
 )
 
 // ErrEvicted means that the module's code, or the program's image, was evicted. Compiling the module again restores it,
-// from the cache directory if there is one.
-var ErrEvicted = errors.New("module evicted")
+// from the cache directory if there is one. A program must be started again.
+var ErrEvicted = errors.New("evicted")
 
 // defaultModuleBytes is the default of Options.ModuleBytes.
 const defaultModuleBytes = 1 << 30
@@ -47,6 +47,7 @@ type residence struct {
 	held    holding  // a program's does not count in that of its module
 	users   int
 	evicted atomic.Bool
+	dropped bool          // the last one to release the program frees it
 	place   *list.Element // nil before it is a resident, and afterwards
 }
 
@@ -56,21 +57,28 @@ func (r *residents) admit(of *residence) {
 	r.taken = r.taken.plus(1, of.held)
 }
 
-// remove removes a resident, and with a module its programs.
+// remove removes a resident, and with a module its programs, which are freed with it.
 func (r *residents) remove(of *residence) {
+	switch {
+	case !r.leave(of):
+	case of.program != nil:
+		of.module.programs = slices.DeleteFunc(of.module.programs, func(p *Program) bool { return p == of.program })
+	default:
+		for _, p := range of.module.programs {
+			r.leave(&p.residence)
+		}
+	}
+}
+
+// leave returns false if there is no such resident, or none any more.
+func (r *residents) leave(of *residence) bool {
 	of.evicted.Store(true)
 	if of.place == nil {
-		return
+		return false
 	}
 	r.oldest.Remove(of.place)
 	of.place, r.taken = nil, r.taken.plus(-1, of.held)
-	if of.program != nil {
-		of.module.programs = slices.DeleteFunc(of.module.programs, func(p *Program) bool { return p == of.program })
-		return
-	}
-	for _, p := range slices.Clone(of.module.programs) {
-		r.remove(&p.residence)
-	}
+	return true
 }
 
 // use makes a resident the most recently used one, and its module as well, which stays longer than its programs.
@@ -126,6 +134,10 @@ func (e *Engine) release(of *residence) {
 		of.module.residence.users--
 	}
 	surplus := e.evict()
+	if of.dropped && of.users == 0 {
+		e.hold(&of.module.residence)
+		surplus = append(surplus, of)
+	}
 	e.mu.Unlock()
 	e.discard(surplus)
 }
@@ -206,13 +218,14 @@ func (e *Engine) discard(surplus []*residence) {
 
 func (e *Engine) free(surplus []*residence) {
 	for _, of := range surplus {
-		e.logger.DebugContext(e.base, "module evicted", "digest", of.module.digest.String(), "bytes", of.held.bytes, "program", of.program != nil)
+		e.logger.DebugContext(e.base, "evicted", "digest", of.module.digest.String(), "bytes", of.held.bytes, "program", of.program != nil)
 		if err := e.freeOne(of); err != nil {
-			e.logger.WarnContext(e.base, "an evicted module could not be freed", "digest", of.module.digest.String(), "err", err)
+			e.logger.WarnContext(e.base, "what was evicted could not be freed", "digest", of.module.digest.String(), "err", err)
 		}
 	}
 }
 
+// freeOne frees a module that no run uses, or a program whose module is held for it.
 func (e *Engine) freeOne(of *residence) error {
 	if of.program == nil {
 		return of.module.close(e.base)

@@ -20,7 +20,7 @@ func (i *instance) retire(key poolKey, reuse bool) {
 	}
 }
 
-// retireLater runs a function in another goroutine, for which Close, the module's eviction and Program.Drop wait. It
+// retireLater runs a function in another goroutine, for which Close and evictions wait. It
 // reports false if there are too many already. The module must be in use.
 func (e *Engine) retireLater(m *Module, key poolKey, finish func()) bool {
 	select {
@@ -29,19 +29,14 @@ func (e *Engine) retireLater(m *Module, key poolKey, finish func()) bool {
 		return false
 	}
 	of := &m.residence
-	p, resumed := key.owner.(*Program)
-	if resumed {
+	if p, resumed := key.owner.(*Program); resumed {
 		of = &p.residence
-		p.retiring.Add(1)
 	}
 	e.mu.Lock()
 	e.hold(of)
 	e.mu.Unlock()
 	go func() {
 		defer e.release(of)
-		if resumed {
-			defer p.retiring.Done()
-		}
 		defer func() { <-e.retiring }()
 		finish()
 	}()

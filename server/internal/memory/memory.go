@@ -134,6 +134,10 @@ func (r *Request) replace(bytes int64) bool {
 	}
 	answer := min(bytes, free+r.bound.answers.most(r.tenant))
 	more := max(answer-free, 0) - r.held
+	if more == 0 {
+		r.answer = answer
+		return true
+	}
 	if more > 0 {
 		if _, ok := r.bound.answers.take(r.tenant, more, false); !ok {
 			return false
