@@ -163,13 +163,14 @@ func TestAttackAnswersOfABatch(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			let := make(chan struct{})
-			c := openLines(t, newWorld(t, mcp.Options{}, newFake(t, "wait", nil, func(ctx context.Context, _ tool.Invocation) tool.Result {
+			wait := newFake(t, "wait", nil, func(ctx context.Context, _ tool.Invocation) tool.Result {
 				select {
 				case <-let:
 				case <-ctx.Done():
 				}
 				return tool.Result{Success: true, Output: "waited"}
-			})))
+			})
+			c := openLines(t, newWorld(t, mcp.Options{}, wait))
 			batch := []string{last}
 			for i := range others {
 				batch = append(batch, fmt.Sprintf(`{"jsonrpc":"2.0","id":"r%d","method":"tools/list"}`, i))

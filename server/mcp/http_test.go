@@ -366,8 +366,9 @@ func TestAttackRevokedWhileSending(t *testing.T) {
 	w := newWorld(t, mcp.Options{})
 	for ended, want := range map[error]int{auth.ErrRevoked: http.StatusUnauthorized, nil: http.StatusBadRequest} {
 		ctx := standing.With(t.Context(), w.caller, func() error { return ended })
-		body := iotest.ErrReader(cmp.Or(ended, io.ErrUnexpectedEOF))
-		r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/mcp", io.MultiReader(strings.NewReader(`{"jsonrpc":`), body))
+		rest := iotest.ErrReader(cmp.Or(ended, io.ErrUnexpectedEOF))
+		body := io.MultiReader(strings.NewReader(`{"jsonrpc":`), rest)
+		r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/mcp", body)
 		r.Header.Set("Content-Type", "application/json")
 		answer := httptest.NewRecorder()
 		w.server.ServeHTTP(answer, r)

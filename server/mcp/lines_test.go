@@ -87,7 +87,7 @@ func TestSilentReader(t *testing.T) {
 			select {
 			case err := <-served:
 				assert.Equal(t, test.reads, err == nil, "%v", err)
-			case <-time.After(30 * time.Second):
+			case <-time.After(15 * time.Second):
 				assert.Fail(t, "it does not end")
 			}
 			if test.reads {
