@@ -27,8 +27,8 @@ Results longer than --max-output are truncated. The model reads the rest with th
 read_output, and the client with the resource to which the result links.
 
 The command ends at the end of its input, or at a signal (SIGINT, SIGTERM, SIGHUP). Calls
-that still run are cancelled. Messages go to standard error. --verbose adds a log of each
-step.
+that still run are cancelled. While the client does not read its answers, no more input is
+read. Messages go to standard error. --verbose adds a log of each step.
 
 ` + keptHelp
 

@@ -150,3 +150,64 @@ func TestAttackUnreadAnswersAndNotifications(t *testing.T) {
 		assert.Contains(t, noerr.Get(c.lines.ReadString('\n'))(t), `"result"`)
 	}
 }
+
+// TestAttackAnswersOfABatch: no answer waits for another of its batch. The server held those of a batch, of any length,
+// until the last was there, and did not count them: 3 GB for a client that reads all that it is sent. The control is
+// the last answer, which comes in its time.
+func TestAttackAnswersOfABatch(t *testing.T) {
+	const others = 20
+	for name, last := range map[string]string{
+		"a call":         `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"wait","arguments":{}}}`,
+		"a subscription": listen,
+		"a notification": `{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`, // which has no answer
+	} {
+		t.Run(name, func(t *testing.T) {
+			let := make(chan struct{})
+			wait := newFake(t, "wait", nil, func(ctx context.Context, _ tool.Invocation) tool.Result {
+				select {
+				case <-let:
+				case <-ctx.Done():
+				}
+				return tool.Result{Success: true, Output: "waited"}
+			})
+			c := openLines(t, newWorld(t, mcp.Options{}, wait))
+			batch := []string{last}
+			for i := range others {
+				batch = append(batch, fmt.Sprintf(`{"jsonrpc":"2.0","id":"r%d","method":"tools/list"}`, i))
+			}
+			c.send("[" + strings.Join(batch, ",") + "]")
+			answers := make(chan string)
+			go func() {
+				defer close(answers)
+				for range others {
+					line := c.line()
+					for strings.Contains(line, `"method":"notifications/`) {
+						line = c.line()
+					}
+					answers <- line
+				}
+			}()
+			for range others {
+				select {
+				case answer := <-answers:
+					require.True(t, strings.HasPrefix(answer, `{"jsonrpc":"2.0","id":"r`), answer)
+				case <-time.After(10 * time.Second):
+					require.Fail(t, "the answers are held")
+				}
+			}
+			<-answers
+			close(let)
+			switch name {
+			case "a call":
+				assert.Contains(t, c.line(), `"text":"waited"`)
+			case "a subscription":
+				c.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3}}`)
+			}
+			c.send(`{"jsonrpc":"2.0","id":"after","method":"ping"}`)
+			for line := ""; !strings.Contains(line, `"id":"after","result"`); {
+				line = c.line()
+				require.NotEmpty(t, line)
+			}
+		})
+	}
+}

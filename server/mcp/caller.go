@@ -99,6 +99,9 @@ func (s *Server) failed(ctx context.Context, method string, err error) error {
 	if errors.Is(err, agents.ErrNotFound) {
 		return refused("the token's agent does not exist, so it may call no tools")
 	}
+	if errors.Is(err, errGone) {
+		return refused("the request has ended") // its client has disconnected, and nothing has failed
+	}
 	id := rand.Text()
 	s.failures.ErrorContext(ctx, "a request failed", "id", id, "method", method, "err", err)
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error " + id}

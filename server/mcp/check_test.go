@@ -217,7 +217,9 @@ func TestAttackLargeBatch(t *testing.T) {
 		assert.Contains(t, c.line(), refused)
 		assert.Zero(t, ran.Load())
 		c.send(batch(1024))
-		assert.Equal(t, 1024, strings.Count(c.line(), `"text":"hello"`))
+		for range 1024 {
+			assert.Contains(t, c.line(), `"text":"hello"`)
+		}
 	})
 	t.Run("sessions", func(t *testing.T) { // later revisions have no batches
 		ran.Store(0)

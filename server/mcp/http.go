@@ -87,7 +87,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "there is no such session; begin one with initialize", http.StatusNotFound)
 		return
 	case id == "" && s.web.count(caller) >= s.options.Most:
-		http.Error(w, tooManySessions, http.StatusServiceUnavailable)
+		w.Header().Set("Retry-After", "5")
+		http.Error(w, tooManySessions, http.StatusTooManyRequests)
 		return
 	}
 	if !s.admit(w, r, isStateless) {
@@ -114,7 +115,10 @@ func (w *web) pass(to http.Handler, answer http.ResponseWriter, r *http.Request)
 	to.ServeHTTP(answer, r)
 }
 
-const tooManySessions = "the caller has too many sessions; end some of them"
+const (
+	tooManySessions = "the caller has too many sessions; end some of them"
+	tokenEnded      = "the token is unknown, has expired or was revoked"
+)
 
 // admit reads the messages of a request and leaves them for the SDK, or answers the request and returns false if they
 // are not for it.
@@ -132,6 +136,11 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, isStateless bool)
 	if errors.Is(err, memory.ErrFull) {
 		w.Header().Set("Retry-After", "5")
 		http.Error(w, "the bodies of open requests have too many bytes; try again later", http.StatusTooManyRequests)
+		return false
+	}
+	if err != nil && standing.IsRefusal(standing.Check(r.Context())) { // which may have ended the body
+		w.Header().Set("WWW-Authenticate", `Bearer realm="caisson", error="invalid_token"`)
+		http.Error(w, tokenEnded, http.StatusUnauthorized)
 		return false
 	}
 	if err != nil {

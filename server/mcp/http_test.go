@@ -2,6 +2,7 @@ package mcp_test
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -166,8 +168,9 @@ func TestMostSessions(t *testing.T) {
 		require.Equal(t, http.StatusOK, status)
 		ids = append(ids, header.Get("Mcp-Session-Id"))
 	}
-	status, _, _ := post(t, w, me, http.MethodPost, initializeBody, nil)
-	assert.Equal(t, http.StatusServiceUnavailable, status)
+	status, _, header := post(t, w, me, http.MethodPost, initializeBody, nil)
+	assert.Equal(t, http.StatusTooManyRequests, status)
+	assert.NotEmpty(t, header.Get("Retry-After"))
 	status, _, _ = post(t, w, other, http.MethodPost, initializeBody, nil)
 	assert.Equal(t, http.StatusOK, status)
 	status, _, _ = post(t, w, me, http.MethodDelete, "", map[string]string{"Mcp-Session-Id": ids[0]})
@@ -355,6 +358,23 @@ func TestAttackRevokedBeforeTheEffect(t *testing.T) {
 		assert.Contains(t, ask(method, params), "the token is unknown, has expired or was revoked", method)
 	}
 	assert.EqualValues(t, 1, calls.Load())
+}
+
+// TestAttackRevokedWhileSending: a request whose token is revoked while its body arrives is refused, and not for its
+// body. The control is a token that works.
+func TestAttackRevokedWhileSending(t *testing.T) {
+	w := newWorld(t, mcp.Options{})
+	for ended, want := range map[error]int{auth.ErrRevoked: http.StatusUnauthorized, nil: http.StatusBadRequest} {
+		ctx := standing.With(t.Context(), w.caller, func() error { return ended })
+		rest := iotest.ErrReader(cmp.Or(ended, io.ErrUnexpectedEOF))
+		body := io.MultiReader(strings.NewReader(`{"jsonrpc":`), rest)
+		r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/mcp", body)
+		r.Header.Set("Content-Type", "application/json")
+		answer := httptest.NewRecorder()
+		w.server.ServeHTTP(answer, r)
+		assert.Equal(t, want, answer.Code)
+		assert.Equal(t, ended != nil, answer.Header().Get("WWW-Authenticate") != "")
+	}
 }
 
 // A client listens, and its token is revoked. Its stream ends at once, and not when the client of a cancelled call has

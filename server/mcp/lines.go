@@ -3,6 +3,7 @@ package mcp
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/caisson-run/caisson/executor"
+	"github.com/caisson-run/caisson/internal/jsontext"
 )
 
 // maxLine is how many bytes a message on one line may have: the arguments of a call in JSON, and room for the rest.
@@ -39,7 +41,8 @@ const toTell = 2 * time.Second
 //
 // At the end, calls that still run are cancelled, and the client is told how they ended. A message that is not
 // JSON, or is too long, ends the connection with an error. A client may have 1,024 requests without an answer; more are
-// refused. While it does not read its answers, nothing more is read from it.
+// refused. While it does not read its answers, nothing more is read from it, so that the end of in comes after what was
+// sent before. From then on it has a few seconds to read the rest.
 func (s *Server) ServeLines(ctx context.Context, session *executor.Session, allowed func() ([]string, error), in io.ReadCloser, out io.WriteCloser) error {
 	s.lines.Add(1)
 	defer s.lines.Done()
@@ -47,7 +50,7 @@ func (s *Server) ServeLines(ctx context.Context, session *executor.Session, allo
 	defer cancel()
 	written := &lockedWriter{WriteCloser: out}
 	watched := &watched{
-		out: written, end: cancel, idle: make(chan struct{}, 1), read: make(chan struct{}),
+		out: written, end: cancel, ended: make(chan struct{}), idle: make(chan struct{}, 1), read: make(chan struct{}),
 		fences: &s.fences, closed: make(chan struct{}),
 		open: map[jsonrpc.ID]open{}, listen: map[jsonrpc.ID]bool{},
 	}
@@ -59,30 +62,36 @@ func (s *Server) ServeLines(ctx context.Context, session *executor.Session, allo
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- connection.Wait() }()
+	var fault error
 	select {
 	case <-ended:
 		return watched.fault()
+	case <-watched.ended:
+		fault = watched.fault()
 	case <-ctx.Done():
+		watched.stop()
 	case <-s.closed:
+		watched.stop()
 	}
-	cancel()
-	watched.settle()
 	go func() { _ = connection.Close() }() // how it went, Wait says
 	select {
 	case <-ended:
+		return fault
 	case <-time.After(toTell):
-		return errors.New("mcp: the client does not read what it is sent")
+		return cmp.Or(fault, errUnread)
 	}
-	return nil
 }
+
+var errUnread = errors.New("mcp: the client does not read what it is sent")
 
 // watched is a transport that knows how many requests have not been answered: the SDK answers none once a
 // connection is about to be closed, or its input has ended.
 type watched struct {
 	sdk.Transport
-	out  io.Writer
-	end  func() // cancels the calls that run
-	idle chan struct{}
+	out   io.Writer
+	end   func()        // cancels the calls that run
+	ended chan struct{} // closed when reading has ended, and the client has been told, or has had long enough
+	idle  chan struct{}
 
 	fences   *fences
 	notified bool          // the client has sent a notification, which no fence follows yet; only Read uses it
@@ -172,8 +181,8 @@ func (w *watchedConnection) Read(ctx context.Context) (jsonrpc.Message, error) {
 			w.mu.Lock()
 			w.err = err
 			w.mu.Unlock()
-			w.end()
-			w.settle()
+			w.stop()
+			close(w.ended) // the SDK reads no more
 			return nil, err
 		}
 		request, ok := message.(*jsonrpc.Request)
@@ -270,8 +279,10 @@ func (w *watched) answered(id jsonrpc.ID) {
 	}
 }
 
-// settle waits until all requests have been answered, or the client has had long enough to read the answers.
-func (w *watched) settle() {
+// stop cancels the calls that run, and waits until all requests have been answered, or the client has had long enough
+// to read the answers.
+func (w *watched) stop() {
+	w.end()
 	late := time.NewTimer(toTell)
 	defer late.Stop()
 	for {
@@ -289,12 +300,14 @@ func (w *watched) settle() {
 	}
 }
 
-// checkedLines are the client's messages without those that [check] rejects, which it answers.
+// checkedLines are the client's messages without those that [check] rejects, which it answers. The messages of a batch
+// are passed on one by one, and so are their answers: the SDK would hold those of a batch until the last is there, which
+// can take as long as a subscription lasts.
 type checkedLines struct {
 	in    io.Closer
 	lines *bufio.Reader
 	out   io.Writer
-	rest  []byte // of a message
+	rest  []byte // of a message, or of the messages of a batch
 }
 
 func (c *checkedLines) Close() error { return c.in.Close() }
@@ -313,7 +326,8 @@ func (c *checkedLines) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// next returns the next message that is passed on, with a line break, or nothing for one that is not.
+// next returns the next message that is passed on, or the messages of a batch, each with a line break, or nothing for
+// what is not passed on.
 func (c *checkedLines) next() ([]byte, error) {
 	var message []byte
 	for {
@@ -336,13 +350,25 @@ func (c *checkedLines) next() ([]byte, error) {
 	rejected := check(string(text), true, true) // whether a session has begun is checked in their order
 	switch {
 	case rejected == nil:
-		return append(text, '\n'), nil
+		return oneByOne(string(text)), nil
 	case rejected.err.Code == jsonrpc.CodeParseError:
 		return nil, rejected.err
 	case rejected.silent:
 		return nil, nil
 	}
 	return nil, rejected.writeLine(c.out)
+}
+
+// oneByOne returns a message, or the messages of a batch, each with a line break.
+func oneByOne(text string) []byte {
+	lines := make([]byte, 0, len(text)+1)
+	if doc, rejected := parse(text); rejected == nil && doc.Root().Kind() == jsontext.Array {
+		for _, message := range doc.Root().Elements() {
+			lines = append(append(lines, message.Text()...), '\n')
+		}
+		return lines
+	}
+	return append(append(lines, text...), '\n')
 }
 
 func (r *rejection) writeLine(out io.Writer) error {

@@ -57,26 +57,45 @@ func TestLinesAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestSilentReader: a client that does not read what it is sent cannot keep the server from ending.
+// TestSilentReader: a client that does not read what it is sent cannot keep the server from ending, neither when the
+// program stops nor when the input ends. The control is a client that reads after its input has ended.
 func TestSilentReader(t *testing.T) {
-	w := newWorld(t, mcp.Options{})
-	session := noerr.Get(w.host.NewSession(executor.SessionOptions{}))(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	in, sent := io.Pipe()
-	read, out := io.Pipe()
-	served := make(chan error, 1)
-	go func() { served <- w.server.ServeLines(ctx, session, nil, in, out) }()
-	noerr.Get(io.WriteString(sent, hello))(t)
-	_, err := read.Read(make([]byte, 1)) // the rest of the answer is being written
-	require.NoError(t, err)
-	cancel()
-	select {
-	case err := <-served:
-		require.Error(t, err)
-	case <-time.After(30 * time.Second):
-		require.Fail(t, "it does not end")
+	for _, test := range []struct {
+		name         string
+		stops, reads bool
+	}{{"the program stops", true, false}, {"the input ends", false, false}, {"control", false, true}} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t, mcp.Options{})
+			session := noerr.Get(w.host.NewSession(executor.SessionOptions{}))(t)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			in, sent := io.Pipe()
+			read, out := io.Pipe()
+			served := make(chan error, 1)
+			go func() { served <- w.server.ServeLines(ctx, session, nil, in, out) }()
+			noerr.Get(io.WriteString(sent, initializeBody+"\n"))(t)
+			noerr.Get(read.Read(make([]byte, 1)))(t) // the rest of the answer is being written
+			if test.stops {
+				cancel()
+			} else {
+				require.NoError(t, sent.Close())
+			}
+			rest := make(chan error, 1)
+			if test.reads {
+				go func() { rest <- noerr.Error(io.Copy(io.Discard, read)) }()
+			}
+			select {
+			case err := <-served:
+				assert.Equal(t, test.reads, err == nil, "%v", err)
+			case <-time.After(15 * time.Second):
+				assert.Fail(t, "it does not end")
+			}
+			if test.reads {
+				assert.NoError(t, <-rest)
+			}
+			require.NoError(t, read.Close()) // so that the write that hangs ends
+		})
 	}
-	require.NoError(t, read.Close()) // so that the write that hangs ends
 }
 
 // client is one that writes and reads lines by hand.
@@ -232,7 +251,7 @@ func FuzzBodies(f *testing.F) {
 		}
 		answer := httptest.NewRecorder()
 		w.server.ServeHTTP(answer, r)
-		require.Contains(t, []int{200, 202, 400, 404, 405, 413, 415, 500, 501, 503}, answer.Code, answer.Body.String())
+		require.Contains(t, []int{200, 202, 400, 404, 405, 413, 415, 429, 500, 501, 503}, answer.Code, answer.Body.String())
 		require.NotContains(t, answer.Body.String(), "/work/")
 	})
 }

@@ -139,7 +139,7 @@ func (s *Server) receive(next sdk.MethodHandler) sdk.MethodHandler {
 		}
 		if err := s.web.check(request.GetExtra()); err != nil {
 			if standing.IsRefusal(err) {
-				return nil, refused("the token is unknown, has expired or was revoked")
+				return nil, refused(tokenEnded)
 			}
 			return nil, s.failed(ctx, method, err)
 		}

@@ -1,10 +1,15 @@
 package mcp
 
 import (
+	"errors"
 	"fmt"
+	"log/slog"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/internal/tooltest"
 )
 
 // A tenant leaves more questions open than there is room for. Another's, from before and from after, can be answered.
@@ -29,5 +34,16 @@ func TestAttackQuestionsOfOneTenant(t *testing.T) {
 			_, ok = w.take(victims, after)
 			assert.True(t, ok)
 		})
+	}
+}
+
+// TestAttackLogOfDisconnects: requests that are handled when their clients have disconnected are no failures of the
+// server. The control is another error.
+func TestAttackLogOfDisconnects(t *testing.T) {
+	for err, logged := range map[error]bool{errGone: false, errors.New("the disk is full"): true} {
+		log := &tooltest.Log{}
+		s := &Server{failures: slog.New(slog.NewTextHandler(log, nil))}
+		require.Error(t, s.failed(t.Context(), callMethod, fmt.Errorf("a call: %w", err)))
+		assert.Equal(t, logged, log.String() != "", log.String())
 	}
 }
