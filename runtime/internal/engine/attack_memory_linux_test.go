@@ -441,8 +441,8 @@ func TestRetiredInTheBackground(t *testing.T) {
 		require.NoError(t, err)
 		mustRun(t, p, run)
 		require.NoError(t, p.Drop())
+		e.settled()
 		assert.Zero(t, e.idle.count())
 	}
-	e.settled()
 	closed(t)
 }

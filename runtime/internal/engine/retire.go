@@ -36,8 +36,8 @@ func (e *Engine) retireLater(m *Module, key poolKey, finish func()) bool {
 	e.hold(of)
 	e.mu.Unlock()
 	go func() {
-		defer e.release(of)
 		defer func() { <-e.retiring }()
+		defer e.release(of)
 		finish()
 	}()
 	return true
