@@ -166,16 +166,6 @@ func TestAttackUnreadAnswersOfAToken(t *testing.T) {
 	assert.Equal(t, http.StatusOK, w.request("GET", "/v1/runs?limit=1", "other", nil).status)
 }
 
-// statusOf asks a server for something, and returns the status.
-func (w *world) statusOf(server *httptest.Server, method, path, as string) int {
-	r := noerr.Get(http.NewRequestWithContext(w.t.Context(), method, server.URL+path, nil))(w.t)
-	r.Header.Set("Authorization", "Bearer "+as)
-	response := noerr.Get(http.DefaultClient.Do(r))(w.t)
-	defer response.Body.Close()
-	noerr.Get(io.Copy(io.Discard, response.Body))(w.t)
-	return response.StatusCode
-}
-
 // TestAttackRepeatedWithoutAnswer: a request with a key whose client gives up while the answer waits for others has
 // had its effect, which a repetition does not have again. The control is a request that is answered.
 func TestAttackRepeatedWithoutAnswer(t *testing.T) {

@@ -43,7 +43,7 @@ func readTogether(t *testing.T) (f together) {
 }
 
 var faults = []fault{
-	{"handing over is not tested", []edit{{"pass_fuel.go", "		if run.tested {\n			p.meter.test(e)\n		}\n	case run.cost", "	case run.cost"}}},
+	{"handing over is not tested", []edit{{"pass_fuel.go", "		if run.tested {\n			p.test(b, e)\n		}\n	case run.cost", "	case run.cost"}}},
 	{"functions that do not test are relied on", []edit{{"pass_fuel.go", "case defined && p.functions[in.index-p.imported].isLeaf():", "case false:"}}},
 	{"what a function does that does not test is not counted", []edit{{"pass_fuel.go", "		run.work += int64(leaf.Instructions + leaf.Moves)\n", "		_ = leaf\n"}}},
 	{"charges of a function's own counter are dropped", []edit{{"pass_fuel.go", "case run.cost != 0:", "case false:"}}},
