@@ -149,7 +149,9 @@ func moduleDigest(m *manifests.Manifest) (engine.Digest, error) {
 
 // awaited does something once for all callers that ask for it meanwhile, which wait for it until their contexts end: it
 // does not look at the time, and the files of a module may have a hundred megabytes.
-func awaited[T any](ctx context.Context, group *singleflight.Group, key string, do func(context.Context) (T, error)) (T, error) {
+func awaited[T any](
+	ctx context.Context, group *singleflight.Group, key string, do func(context.Context) (T, error),
+) (T, error) {
 	var none T
 	done := group.DoChan(key, func() (_ any, err error) {
 		defer func() { // it has a goroutine of its own, in which nothing else recovers

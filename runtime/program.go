@@ -141,7 +141,8 @@ func (t *Tool) launch(module *engine.Module) (*launch, string) {
 	began := t.runtime.now()
 	l := &launch{tool: t, lost: make(chan struct{})}
 	l.start = engine.Start{
-		Initialize: starting, MemoryLimit: int64(t.limits.Memory), Timeout: t.limits.Timeout, Fuel: min(startFuel, cmp.Or(t.limits.Fuel, startFuel)),
+		Initialize: starting, MemoryLimit: int64(t.limits.Memory), Timeout: t.limits.Timeout,
+		Fuel: min(startFuel, cmp.Or(t.limits.Fuel, startFuel)),
 		Context: func(ctx context.Context) context.Context {
 			if plugin {
 				ctx = extism.With(ctx, &extism.Session{Config: t.manifest.Module.Config, Starting: true})

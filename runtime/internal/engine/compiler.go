@@ -101,7 +101,9 @@ func (c Compiler) compile(ctx context.Context, source []byte, directory string) 
 		return &moduleError{fmt.Errorf("the compiler crashed; its memory limit is %d MiB", c.Memory>>20)}
 	}
 	// The child was killed by a signal.
-	return &moduleError{fmt.Errorf("compiling it takes more than %s of processor time or %d MiB of memory", c.CPU, c.Memory>>20)}
+	return &moduleError{
+		fmt.Errorf("compiling it takes more than %s of processor time or %d MiB of memory", c.CPU, c.Memory>>20),
+	}
 }
 
 // The exit codes of the child.

@@ -211,7 +211,8 @@ func (p *Program) begin(caller context.Context, fuel int64) (_ *instance, used i
 	case errors.Is(ended, ErrFuel) && fuel < p.start.Fuel:
 		return nil, used, ended // it says nothing about the program
 	case errors.Is(ended, ErrFuel):
-		return nil, used, &NotStartedError{Reason: fmt.Sprintf("its start takes more than %d units of fuel", fuel), Err: ended}
+		reason := fmt.Sprintf("its start takes more than %d units of fuel", fuel)
+		return nil, used, &NotStartedError{Reason: reason, Err: ended}
 	case ended == nil:
 		return nil, used, &NotStartedError{Reason: "it ended before it read its standard input"}
 	}

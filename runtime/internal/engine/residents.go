@@ -198,8 +198,8 @@ func (e *Engine) evict() (surplus []*residence) {
 // mostFreed is how many residents are freed at once, for some 60 µs each.
 const mostFreed = 64
 
-// discard frees evicted residents, in the background if that takes long: what evicts them may be a call with a deadline.
-// Something must be in flight, for which Close waits.
+// discard frees evicted residents, in the background if that takes long: what evicts them may be a call with a
+// deadline. Something must be in flight, for which Close waits.
 func (e *Engine) discard(surplus []*residence) {
 	var all holding
 	for _, of := range surplus {
@@ -218,9 +218,10 @@ func (e *Engine) discard(surplus []*residence) {
 
 func (e *Engine) free(surplus []*residence) {
 	for _, of := range surplus {
-		e.logger.DebugContext(e.base, "evicted", "digest", of.module.digest.String(), "bytes", of.held.bytes, "program", of.program != nil)
+		log := e.logger.With("digest", of.module.digest.String(), "program", of.program != nil)
+		log.DebugContext(e.base, "evicted", "bytes", of.held.bytes)
 		if err := e.freeOne(of); err != nil {
-			e.logger.WarnContext(e.base, "what was evicted could not be freed", "digest", of.module.digest.String(), "err", err)
+			log.WarnContext(e.base, "what was evicted could not be freed", "err", err)
 		}
 	}
 }

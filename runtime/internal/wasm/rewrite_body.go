@@ -202,9 +202,11 @@ func (r *rewriting) within(f Function, tests, length, all int) error {
 	var message string
 	switch bounds := r.analysis.bounds; {
 	case tests > bounds.Tests:
-		message = fmt.Sprintf("a function in which loops and calls need %d tests of whether to stop, the limit is %d", tests, bounds.Tests)
+		message = fmt.Sprintf("a function in which loops and calls need %d tests of whether to stop, the limit is %d",
+			tests, bounds.Tests)
 	case length > bounds.RewrittenBody:
-		message = fmt.Sprintf("the body of a function has %d bytes with what makes it stoppable, the limit is %d", length, bounds.RewrittenBody)
+		message = fmt.Sprintf("the body of a function has %d bytes with what makes it stoppable, the limit is %d",
+			length, bounds.RewrittenBody)
 	case all > bounds.RewrittenCode:
 		message = fmt.Sprintf("the code has more than %d bytes with what makes it stoppable", bounds.RewrittenCode)
 	default:

@@ -25,7 +25,9 @@ func Validate(source []byte, m *Module) (*Analysis, error) {
 
 // ValidateWithin is like [Validate] with other bounds and features. If the bounds are invalid, the
 // error wraps [ErrBounds]. If the context ends, it is the context's cause.
-func ValidateWithin(ctx context.Context, source []byte, m *Module, bounds Bounds, features Features) (*Analysis, error) {
+func ValidateWithin(
+	ctx context.Context, source []byte, m *Module, bounds Bounds, features Features,
+) (*Analysis, error) {
 	return validate(source, m, bounds, features, func() error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
