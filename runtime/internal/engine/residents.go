@@ -218,10 +218,10 @@ func (e *Engine) discard(surplus []*residence) {
 
 func (e *Engine) free(surplus []*residence) {
 	for _, of := range surplus {
-		log := e.logger.With("digest", of.module.digest.String(), "program", of.program != nil)
-		log.DebugContext(e.base, "evicted", "bytes", of.held.bytes)
+		digest := of.module.digest.String()
+		e.logger.DebugContext(e.base, "evicted", "digest", digest, "bytes", of.held.bytes, "program", of.program != nil)
 		if err := e.freeOne(of); err != nil {
-			log.WarnContext(e.base, "what was evicted could not be freed", "err", err)
+			e.logger.WarnContext(e.base, "what was evicted could not be freed", "digest", digest, "err", err)
 		}
 	}
 }
