@@ -291,8 +291,8 @@ func TestRecorderFails(t *testing.T) {
 	}
 }
 
-// TestAttackLogOfLostRecords: calls whose records cannot be kept, such as on a full disk, do not fill the log. Each batch
-// of a thousand had a thousand lines.
+// TestAttackLogOfLostRecords: calls whose records cannot be kept, such as on a full disk, do not fill the log. Each
+// batch of a thousand had a thousand lines.
 func TestAttackLogOfLostRecords(t *testing.T) {
 	var log journal
 	kept := ledger{hook: func(context.Context, executor.Entry) error { return errors.New("the disk is full") }}

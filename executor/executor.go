@@ -46,7 +46,10 @@ func New(resolver Resolver, options Options) (*Executor, error) {
 	if err != nil {
 		return nil, &Error{Op: "new", Err: fmt.Errorf("%w: %w", ErrInvalidOptions, err)}
 	}
-	e := &Executor{resolver: resolver, options: options, log: options.Logger, failures: sampling.Logger(options.Logger), admission: newAdmission(options), planning: make(chan struct{}, goruntime.GOMAXPROCS(0))}
+	e := &Executor{
+		resolver: resolver, options: options, log: options.Logger, failures: sampling.Logger(options.Logger),
+		admission: newAdmission(options), planning: make(chan struct{}, goruntime.GOMAXPROCS(0)),
+	}
 	if e.answers, err = answers.New[resultKey](options.Reuse.Bytes, answered.size); err != nil {
 		return nil, &Error{Op: "new", Err: err}
 	}

@@ -48,7 +48,8 @@ func (b *batch) recordCall(ctx context.Context, c *call) {
 		return struct{}{}, b.executor.options.Recorder.Record(context.WithoutCancel(ctx), entry)
 	})
 	if failure != nil {
-		b.executor.failures.ErrorContext(ctx, "recorder failed", append(causeOf(failure), slog.String("call_id", entry.Record.CallID))...)
+		attributes := append(causeOf(failure), slog.String("call_id", entry.Record.CallID))
+		b.executor.failures.ErrorContext(ctx, "recorder failed", attributes...)
 	}
 }
 

@@ -256,8 +256,8 @@ func TestAttackFuelLaundering(t *testing.T) {
 	assert.Greater(t, *outcome.Usage.Fuel, int64(10*limit), "control: without a caller it may")
 }
 
-// A caller pays for work of a callee that is in no record: work before a trap, and work after the callee has used up its
-// own limit. Both were nearly free: a caller with a limit of 200,000 units had 267 million done.
+// A caller pays for work of a callee that is in no record: work before a trap, and work after the callee has used up
+// its own limit. Both were nearly free: a caller with a limit of 200,000 units had 267 million done.
 func TestAttackUncountedFuel(t *testing.T) {
 	const limit, rounds, unitsPerRound = 200_000, 3200, 5
 	padding := strings.Repeat("\x01", 300) // makes the bound of the local counter larger

@@ -118,7 +118,8 @@ func TestAttackFuelOfStarts(t *testing.T) {
 }
 
 // What a resumed program does behind the calls that were made before its first read is charged when it does it. It was
-// charged in the start: calls with a limit of 1,000 units did 40 million. Their limit allows what comes before the read.
+// charged in the start: calls with a limit of 1,000 units did 40 million. Their limit allows what comes before the
+// read.
 func TestAttackFuelPaidInTheStart(t *testing.T) {
 	const depth, work, fuel = 10_000, 3_000, 1_000_000
 	// What was compiled before may have been metered in another way.

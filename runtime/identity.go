@@ -48,7 +48,7 @@ func (t *Tool) moduleDigest(ctx context.Context) (engine.Digest, error) {
 	if err := ctx.Err(); err != nil {
 		return engine.Digest{}, err
 	}
-	digest, err := awaited(ctx, &t.reading, "digest", func(context.Context) (engine.Digest, error) {
+	digest, err := doShared(ctx, &t.reading, "digest", func(context.Context) (engine.Digest, error) {
 		return moduleDigest(t.manifest)
 	})
 	if err != nil {

@@ -147,14 +147,14 @@ func moduleDigest(m *manifests.Manifest) (engine.Digest, error) {
 	return source.Digest(), nil
 }
 
-// awaited does something once for all callers that ask for it meanwhile, which wait for it until their contexts end: it
-// does not look at the time, and the files of a module may have a hundred megabytes.
-func awaited[T any](
+// doShared runs a function once for all callers that ask for its key meanwhile. Each waits until its context ends. The
+// function does not look at the time, and the files of a module may have a hundred megabytes.
+func doShared[T any](
 	ctx context.Context, group *singleflight.Group, key string, do func(context.Context) (T, error),
 ) (T, error) {
 	var none T
 	done := group.DoChan(key, func() (_ any, err error) {
-		defer func() { // it has a goroutine of its own, in which nothing else recovers
+		defer func() { // singleflight runs it in another goroutine, where its caller cannot recover
 			if value := recover(); value != nil {
 				err = &engine.PanicError{Function: key, Value: value, Stack: debug.Stack()}
 			}

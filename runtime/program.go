@@ -35,7 +35,7 @@ type program struct {
 	closed   bool        // with its tool
 }
 
-// startFuel is how many instructions starting a program may execute, if calls have no lower limit.
+// startFuel is the maximum number of instructions of a start, unless calls have a lower limit.
 const startFuel = 10_000_000_000
 
 // runIn runs the tool's program. If the program was started once for all calls, the run resumes it
@@ -77,7 +77,7 @@ func (p *program) get(ctx context.Context, t *Tool, module *engine.Module) (*eng
 	return p.started, p.before
 }
 
-// decide records the result of starting the module's program. It returns false if no call needs it.
+// decide records the result of starting the module's program. It returns false if the result is not needed.
 func (p *program) decide(module *engine.Module, started *engine.Program, before *wasi.Start, reason string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -88,7 +88,7 @@ func (p *program) decide(module *engine.Module, started *engine.Program, before 
 	return true
 }
 
-// close frees the started program, which no call needs any more.
+// close frees the started program when its last run has ended.
 func (p *program) close() error {
 	p.mu.Lock()
 	started := p.started

@@ -169,8 +169,8 @@ func TestCallsWithoutTheirEvictedProgram(t *testing.T) {
 	}
 }
 
-// TestClosedToolsLeaveNoProgram: neither one that was started, nor one that is being started. The control is another tool
-// of the same module.
+// TestClosedToolsLeaveNoProgram: neither one that was started, nor one that is being started. The control is another
+// tool of the same module.
 func TestClosedToolsLeaveNoProgram(t *testing.T) {
 	r := newRuntime(t, Options{})
 	first, second := jsonTool(t, r, guests.C, ""), jsonTool(t, r, guests.C, "")
@@ -218,7 +218,7 @@ func TestAttackCallsThatWaitForAModule(t *testing.T) {
 	require.ErrorIs(t, <-waiting, ErrModule)
 	require.NoError(t, c.Prepare(t.Context()))
 
-	_, err = awaited(t.Context(), &c.reading, "panic", func(context.Context) (int, error) { panic("a bug") })
+	_, err = doShared(t.Context(), &c.reading, "panic", func(context.Context) (int, error) { panic("a bug") })
 	var caught *engine.PanicError
 	require.ErrorAs(t, err, &caught, "which ends no other call")
 }

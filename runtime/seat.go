@@ -132,8 +132,9 @@ func (s *seat) fuel(own int64) (limit int64, callers bool) {
 	return max(left, 0), true
 }
 
-// charge subtracts from the caller's fuel what the call in the seat used. That includes what was charged to the call, and
-// what its own limit does not cover. Otherwise calls that trap, or have little fuel, could work for the caller for nothing.
+// charge subtracts from the caller's fuel what the call in the seat used. That includes what was charged to the call,
+// and what its own limit does not cover. Otherwise calls that trap, or have little fuel, could work for the caller for
+// nothing.
 func (s *seat) charge(used engine.Usage) {
 	if s != nil {
 		s.budget.Charge(used.Fuel + used.Uncounted + used.Charged)

@@ -146,8 +146,8 @@ func (t *Tool) has(required string) bool {
 	return slices.Contains(t.runtime.settings, required) || slices.Contains(t.permit.Settings, required)
 }
 
-// Close closes the tool's connections, and frees its started program when no call uses it any more. It must not be
-// called during a call, unless the call may fail. Closing the runtime closes the tools that are still open.
+// Close closes the tool's connections, and frees its started program. Calls that still run may fail. Closing the
+// runtime closes the tools that are still open.
 func (t *Tool) Close(ctx context.Context) error {
 	t.runtime.mu.Lock()
 	delete(t.runtime.permits, t.permit)
@@ -187,7 +187,7 @@ func (t *Tool) prepared(ctx context.Context) (*engine.Module, error) {
 	if module := t.ready(); module != nil {
 		return module, nil
 	}
-	module, err := awaited(ctx, &t.reading, "compile", t.compile)
+	module, err := doShared(ctx, &t.reading, "compile", t.compile)
 	if err != nil {
 		return nil, err
 	}

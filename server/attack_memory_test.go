@@ -107,8 +107,9 @@ func TestAnswersAreGivenBack(t *testing.T) {
 	assert.True(t, begins(second, 30*time.Second))
 }
 
-// TestAttackHeadersThatAreKept: what outlives a request, such as a run that waits or a session of MCP, keeps its context,
-// with which it can check the token, and not its header, which was 1 MB for each session. The control keeps the request.
+// TestAttackHeadersThatAreKept: what outlives a request, such as a run that waits or a session of MCP, keeps its
+// context, with which it can check the token, and not its header, which was 1 MB for each session. The control keeps
+// the request.
 func TestAttackHeadersThatAreKept(t *testing.T) {
 	of := tokens(t)
 	token, _ := issued(t, of, auth.Token{Tenant: "acme", Scopes: []auth.Scope{auth.Read}})

@@ -33,7 +33,10 @@ type connections struct {
 }
 
 func newConnections(l net.Listener, limits Limits) *connections {
-	c := &connections{Listener: l, most: limits.Connections, limit: limits.Connections, refusal: limits.Refusal, stall: limits.Stall, held: map[*connection]struct{}{}}
+	c := &connections{
+		Listener: l, most: limits.Connections, limit: limits.Connections, refusal: limits.Refusal, stall: limits.Stall,
+		held: map[*connection]struct{}{},
+	}
 	c.changed.L = &c.mu
 	return c
 }
@@ -110,8 +113,8 @@ func (c *connections) raise() {
 	c.changed.Broadcast()
 }
 
-// scarceTime is how long fewer connections are held after the system has run out of descriptors. If it runs out again,
-// the time begins anew.
+// scarceTime is how long the limit on connections stays lowered after the system ran out of descriptors. If it runs out
+// again, the time begins anew.
 const scarceTime = 10 * time.Second
 
 // scarcePause is how long the limit is not lowered again, since the descriptors of connections become free a little

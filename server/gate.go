@@ -326,7 +326,8 @@ func (g *gate) showsToken(w http.ResponseWriter, r *http.Request) (caller auth.C
 	var token auth.Token
 	ctx := r.Context()
 	err := withDescriptors(ctx, func() (err error) { token, err = s.options.Tokens.Check(text); return err })
-	r = r.WithContext(auth.With(ctx, token.Caller())) // for the log, which names a token that has expired or was revoked
+	// For the log, which names a token that has expired or was revoked.
+	r = r.WithContext(auth.With(ctx, token.Caller()))
 	switch {
 	case !ok:
 		w.Header().Set("WWW-Authenticate", `Bearer realm="caisson"`)

@@ -245,7 +245,9 @@ func (s *Server) Serve(ctx context.Context, listening func(net.Addr)) error {
 		// Over HTTP/2, net/http answers some requests itself, and would wait for ever for a client that grants no
 		// window.
 		WriteTimeout: max(limits.Stall, limits.Header),
-		HTTP2:        &http.HTTP2Config{MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerStream: streamBuffer, MaxReadFrameSize: frameBytes},
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerStream: streamBuffer, MaxReadFrameSize: frameBytes,
+		},
 		// It would answer "OPTIONS *" itself, to anybody.
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     slog.NewLogLogger(s.log.Handler(), slog.LevelDebug), BaseContext: func(net.Listener) context.Context { return requests },
@@ -296,8 +298,8 @@ const maxStreams = 16
 // streamBuffer is how many bytes of a body over HTTP/2 net/http holds before a handler reads them.
 const streamBuffer = 64 << 10
 
-// frameBytes is the longest frame of HTTP/2 that is read, the least that RFC 9113 allows. net/http keeps the largest one
-// of each connection for as long as that lasts, also without a token.
+// frameBytes is the longest frame of HTTP/2 that is read, the least that RFC 9113 allows. net/http keeps the largest
+// one of each connection for as long as that lasts, also without a token.
 const frameBytes = 16 << 10
 
 // stop ends all requests, and drains the doors.

@@ -85,7 +85,8 @@ func (h *host) close(ctx context.Context) error {
 		problem = cmp.Or(h.stateProblem, problem)
 	}
 	if problem != nil {
-		h.options.hint("a call was not kept for \"caisson explain\": " + problem.Error() + `; choose another folder with --state-dir DIR, or none with --state-dir ""`)
+		const fix = `; choose another folder with --state-dir DIR, or none with --state-dir ""`
+		h.options.hint(`a call was not kept for "caisson explain": ` + problem.Error() + fix)
 	}
 	if h.runaways.any() {
 		return nil

@@ -20,8 +20,8 @@ func frameOf(f *Function) int {
 	return frameBytes + valueBytes*(e.values+e.highest)
 }
 
-// compiledFrame is frameOf with the addresses that wazero keeps on the stack when code has read from memory, or has called
-// through a table. The host counts them too, once it has seen the machine code.
+// compiledFrame is frameOf with the addresses that wazero keeps on the stack when code has read from memory, or has
+// called through a table. The host counts them too, once it has seen the machine code.
 func compiledFrame(f *Function) int { return frameOf(f) + 8*addresses(f.Body) }
 
 // addresses returns how many addresses may be kept.

@@ -38,10 +38,10 @@ func (s *slowly) Write(p []byte) (int, error) {
 	return s.ResponseWriter.Write(p)
 }
 
-// TestAttackMessagesInTheQueue: what a client has sent counts for as long as the server holds it. The queue of a session
-// stands still while its client does not take the answer to initialize. Meanwhile messages that need no answer were
-// accepted with 202, and calls were held whose clients had disconnected: 4 GB in a minute, with one token. The control
-// is a session whose client takes its answers.
+// TestAttackMessagesInTheQueue: what a client has sent counts for as long as the server holds it. The queue of a
+// session stands still while its client does not take the answer to initialize. Meanwhile messages that need no answer
+// were accepted with 202, and calls were held whose clients had disconnected: 4 GB in a minute, with one token. The
+// control is a session whose client takes its answers.
 func TestAttackMessagesInTheQueue(t *testing.T) {
 	note := `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"t","progress":1,"message":"` + strings.Repeat("y", 60<<10) + `"}}`
 	for name, test := range map[string]struct {
@@ -117,8 +117,8 @@ func TestAttackMessagesInTheQueue(t *testing.T) {
 	}
 }
 
-// TestAttackUnreadAnswersAndNotifications: nothing more is read from a client over lines that does not read its answers,
-// notifications neither, of which the server held any number. The control is a client that reads them.
+// TestAttackUnreadAnswersAndNotifications: nothing more is read from a client over lines that does not read its
+// answers, notifications neither, of which the server held any number. The control is a client that reads them.
 func TestAttackUnreadAnswersAndNotifications(t *testing.T) {
 	const all = 200
 	w := newWorld(t, mcp.Options{})

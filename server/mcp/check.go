@@ -207,7 +207,8 @@ func (c *checker) message(doc *jsontext.Document) (id string, rejected *rejectio
 		return "", nil // an answer to the server
 	}
 	if members["method"].String() == listenMethod && !c.listens {
-		rejected = reject(jsonrpc.CodeMethodNotFound, "%s is of the revision %s, which has no sessions", listenMethod, stateless)
+		const format = "%s is of the revision %s, which has no sessions"
+		rejected = reject(jsonrpc.CodeMethodNotFound, format, listenMethod, stateless)
 		rejected.id = id
 		return id, rejected
 	}

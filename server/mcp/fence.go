@@ -11,11 +11,11 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// fences tell when the SDK has begun to handle what a client has sent. The SDK keeps the messages of a session in a
-// queue without a bound, which stands still while some answers are written, such as that to initialize, and a client
-// may take them slowly. A fence is a notification of ours that follows a client's messages in their queue: when it is
-// reached, they are not in the queue any more, whether they were handled, were cancelled or failed. The zero value is
-// usable. It is safe for concurrent use.
+// fences report when a client's messages have left the SDK's queue. The SDK keeps the messages of a session in a queue
+// without a bound, and does not continue with it while it writes some answers, such as that to initialize. A client may
+// read these slowly. A fence is a notification of ours that follows a client's messages in their queue. When it is
+// reached, they have left the queue, whether they were handled, cancelled or failed. The zero value is usable. It is
+// safe for concurrent use.
 type fences struct {
 	mu   sync.Mutex
 	open map[string]*fence // by number
@@ -65,7 +65,7 @@ const fenceMethod = "notifications/progress"
 
 const fenceParams = `{"progressToken":0,"progress":0}`
 
-// message returns what is put into the queue of a connection.
+// message returns the fence as a message for the queue of a connection.
 func (f *fence) message() jsonrpc.Message {
 	header := http.Header{requestHeader: {f.number}}
 	extra := &sdk.RequestExtra{Header: header}

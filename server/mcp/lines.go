@@ -301,8 +301,8 @@ func (w *watched) stop() {
 }
 
 // checkedLines are the client's messages without those that [check] rejects, which it answers. The messages of a batch
-// are passed on one by one, and so are their answers: the SDK would hold those of a batch until the last is there, which
-// can take as long as a subscription lasts.
+// are passed on one by one, and so are their answers: the SDK would hold those of a batch until the last is there,
+// which can take as long as a subscription lasts.
 type checkedLines struct {
 	in    io.Closer
 	lines *bufio.Reader

@@ -163,8 +163,8 @@ const maxMaking = 2
 const maxWait = 5 * time.Second
 
 // made makes an answer that may be long, as soon as the tenant has few others in the making, and reserves its memory.
-// An answer for which there is no room is made again when there is: who waits for room holds no answer, and no place in
-// which others are made, since those may have the memory.
+// An answer for which there is no room is discarded, and made again when there is. A request that waits for room keeps
+// neither its answer nor its slot, since the requests that have the memory may need a slot.
 func (x *exchange) made(ctx context.Context, makeReply func() (reply, error)) (reply, error) {
 	for {
 		r, err := x.make(ctx, makeReply)

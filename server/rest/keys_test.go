@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAttackRepeatedWithoutAnyAnswer: a request with a key that has had its effect has it once, also if no answer can be
-// made. The control is a request that fails before its effect.
+// TestAttackRepeatedWithoutAnyAnswer: a request with a key that has had its effect has it once, also if no answer can
+// be made. The control is a request that fails before its effect.
 func TestAttackRepeatedWithoutAnyAnswer(t *testing.T) {
 	broken := errors.New("it cannot be written")
 	for _, test := range []struct {

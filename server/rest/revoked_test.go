@@ -109,8 +109,8 @@ func TestRevokedWhileAnswering(t *testing.T) {
 	assert.Equal(t, []string{"disk"}, w.wipes())
 }
 
-// TestAttackAnswersAfterRevocation: a token is revoked while the answer to its call waits for others. It is not sent what
-// the tools returned. The control is a token that works.
+// TestAttackAnswersAfterRevocation: a token is revoked while the answer to its call waits for others. It is not sent
+// what the tools returned. The control is a token that works.
 func TestAttackAnswersAfterRevocation(t *testing.T) {
 	t.Parallel() // it waits for most of its time
 	for _, test := range []struct {

@@ -360,9 +360,9 @@ func TestAttackRewritesAtOnce(t *testing.T) {
 	}
 }
 
-// TestAttackNativeCode: a module is refused when its native code is longer than a call can reach, also if it is trusted,
-// whether it was compiled in this process, in a child process or before. wazero would write the end of the distance
-// only, and run what stands there. The control has as much as is allowed.
+// TestAttackNativeCode: a module is refused when its native code is longer than a call can reach, also if it is
+// trusted, whether it was compiled in this process, in a child process or before. wazero would write the end of the
+// distance only, and run what stands there. The control has as much as is allowed.
 func TestAttackNativeCode(t *testing.T) {
 	source := program{memory: -1, body: bytes.Repeat([]byte{0x41, 1, 0x1a}, 1000)}.bytes()
 	for name, options := range map[string]Options{

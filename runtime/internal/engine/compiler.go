@@ -425,9 +425,8 @@ func (e *Engine) validated(
 	return r, nil
 }
 
-// enterCompiler waits until fewer compilations run than may at a time, each with time and memory of its own, also for
-// rewriting the module and proving the result in this process. The caller
-// must call leaveCompiler.
+// enterCompiler waits for a slot of the semaphore of compilations. Each may use up to the limits on time and memory,
+// and rewriting and proving a module use them in this process. The caller must call leaveCompiler.
 func (e *Engine) enterCompiler(ctx context.Context) error {
 	select {
 	case e.compiling <- struct{}{}:

@@ -26,6 +26,20 @@ func (h onMessage) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
+// waitsUntilFreed checks whether a call that evicts modules, which are being freed, waits for that.
+func waitsUntilFreed(t *testing.T, done <-chan struct{}, waits bool) {
+	t.Helper()
+	if !waits {
+		<-done
+		return
+	}
+	select {
+	case <-done:
+		assert.Fail(t, "the control: it waits")
+	case <-time.After(50 * time.Millisecond):
+	}
+}
+
 // TestAttackLargeEvictions: a call does not wait until the system has taken back what other tenants' modules held,
 // whose eviction it brings about. Small ones are freed at once, which is the control.
 func TestAttackLargeEvictions(t *testing.T) {
@@ -54,16 +68,8 @@ func TestAttackLargeEvictions(t *testing.T) {
 			}
 		}()
 		<-freeing
-		if pages > 1 {
-			<-done
-			assert.True(t, p.Evicted())
-		} else {
-			select {
-			case <-done:
-				assert.Fail(t, "the control: it waits")
-			case <-time.After(50 * time.Millisecond):
-			}
-		}
+		waitsUntilFreed(t, done, pages == 1)
+		assert.True(t, p.Evicted())
 		close(goOn)
 		<-done
 		_, err = p.Run(t.Context(), Run{Function: "run"})
@@ -84,21 +90,14 @@ func TestAttackManyEvictions(t *testing.T) {
 			compile(t, e, program{body: nothing, memory: 1, filler: []byte{byte(n)}})
 		}
 		e.residents.limits.bytes = 1
-		done := make(chan error, 1)
+		done := make(chan struct{})
 		go func() {
+			defer close(done)
 			_, err := e.Compile(context.WithoutCancel(t.Context()), program{body: nothing, memory: 1}.bytes())
-			done <- err
+			assert.NoError(t, err)
 		}()
 		<-freeing
-		if modules > mostFreed {
-			require.NoError(t, <-done)
-		} else {
-			select {
-			case <-done:
-				assert.Fail(t, "the control: it waits")
-			case <-time.After(50 * time.Millisecond):
-			}
-		}
+		waitsUntilFreed(t, done, modules <= mostFreed)
 		close(goOn)
 		require.NoError(t, e.Close(t.Context()))
 	}

@@ -32,12 +32,12 @@ const (
 	mostExcess = 256 << 10
 )
 
-// mostNativeCode is the maximum size of a module's native code, in bytes. wazero v1.12.0 on amd64 writes the distance of
-// a call into 32 bits and does not look whether it fits, so that calls between functions that are 2 GiB apart lead to
-// other code, or to what another module chose as a constant.
+// mostNativeCode is the maximum size of a module's native code, in bytes. wazero v1.12.0 on amd64 truncates the
+// distance of a call to 32 bits. So a call to a function that is 2 GiB away jumps to an unrelated address, where
+// another module may have constants of its choice.
 const mostNativeCode = 1 << 30
 
-// checkSize refuses a module with so many bytes of native code.
+// checkSize refuses a module with more native code than the limit.
 func (e *Engine) checkSize(bytes int64) error {
 	if bytes > e.mostCode {
 		return &moduleError{fmt.Errorf("it has more than %d MiB of native code", e.mostCode>>20)}
@@ -45,9 +45,9 @@ func (e *Engine) checkSize(bytes int64) error {
 	return nil
 }
 
-// checkCode checks the size of a module's native code, and compares what functions take of the native stack with what
-// the depth pass takes them for. If one takes far more, the error is a [*framesError]. If there is an error, the code is
-// closed.
+// checkCode checks the size of a module's native code, and compares the stack frames of its functions with the
+// estimates of the depth pass. If a frame is far larger, the error is a [*framesError]. On an error, checkCode closes
+// the code.
 func (e *Engine) checkCode(ctx context.Context, r rewritten, code wazero.CompiledModule) error {
 	text, offsets := machineCode(code)
 	err := e.checkSize(int64(len(text)))
@@ -66,8 +66,8 @@ func (e *Engine) checkCode(ctx context.Context, r rewritten, code wazero.Compile
 }
 
 // exceeded returns an error if functions take far more than they are taken for, or nil. The estimates follow the
-// module's text. What a compiler keeps on the stack depends on more: on registers, on globals that it loads again, and on
-// addresses that it computes once.
+// module's text. What a compiler keeps on the stack depends on more: on registers, on globals that it loads again, and
+// on addresses that it computes once.
 func (r rewritten) exceeded(taken []int64) *framesError {
 	large := &framesError{make([]int64, len(r.frames))}
 	excess, recursive := int64(0), false
@@ -89,8 +89,8 @@ func (r rewritten) exceeded(taken []int64) *framesError {
 var errNoFrames = errors.New("what functions take of the stack cannot be read from their machine code")
 
 // framesOf returns how many bytes of the native stack each function that a module defines takes, with the arguments of
-// its calls, as its machine code says: each function of wazero v1.12.0 begins with a check of whether the stack has room.
-// wazero exports neither. On systems other than amd64 nothing is known.
+// its calls, as its machine code says: each function of wazero v1.12.0 begins with a check of whether the stack has
+// room. wazero exports neither. On systems other than amd64 nothing is known.
 func framesOf(text []byte, offsets reflect.Value) (frames []int64, err error) {
 	if !offsets.IsValid() {
 		return nil, errNoFrames

@@ -302,9 +302,9 @@ func TestWhatIsPaidIsExact(t *testing.T) {
 	}
 }
 
-// TestAttackNestedOverrun: a run ends when the tools that it called have used more fuel than it had left. If it continued
-// to its next test, so would its caller and the caller's caller: 16 tools that call one another executed 346,000 units for
-// a limit of 56. A run may be charged all of what it has left.
+// TestAttackNestedOverrun: a run ends when the tools that it called have used more fuel than it had left. If it
+// continued to its next test, so would its caller and the caller's caller: 16 tools that call one another executed
+// 346,000 units for a limit of 56. A run may be charged all of what it has left.
 func TestAttackNestedOverrun(t *testing.T) {
 	for _, test := range []struct {
 		name   string

@@ -131,7 +131,7 @@ func (i *image) close() error {
 	return i.file.file.Close()
 }
 
-// mostImageFiles is how many files images may have open: a quarter of the process's descriptors.
+// mostImageFiles is the maximum number of open files of images: a quarter of the process's descriptors.
 func mostImageFiles() int64 {
 	const least, most = 256, 1 << 20
 	var limit unix.Rlimit
@@ -141,7 +141,7 @@ func mostImageFiles() int64 {
 	return int64(min(max(limit.Cur, least), most)) / 4
 }
 
-// files is how many descriptors the image takes.
+// files returns the number of descriptors that the image uses.
 func (i *image) files() int64 {
 	if i.file.file == nil {
 		return 0

@@ -89,7 +89,7 @@ func (m *Module) assembleOne(ctx context.Context, limit uint64, others []*instan
 		return nil, int64(memory.refused), err
 	}
 	if m.estimated > 0 {
-		m.measured.Do(func() { m.holds(holding{bytes: max(0, nativeCodeOf(made)-m.estimated)}) })
+		m.measured.Do(func() { m.count(holding{bytes: max(0, nativeCodeOf(made)-m.estimated)}) })
 	}
 	i := &instance{module: m, wasm: made, memory: memory, heap: heapOf(made)}
 	if m.rewritten.meter != "" {
@@ -148,7 +148,7 @@ func (m *Module) imprint(ctx context.Context, i *instance) (err error) {
 			return err
 		}
 		m.data = nil
-		m.imaged(m.image)
+		m.countImage(m.image)
 	}
 	return i.memory.adopt(m.image)
 }
@@ -251,8 +251,8 @@ func (i *instance) enter(ctx context.Context) error {
 	return err
 }
 
-// mostStartStack is how much of the host's stack, in bytes, an instance keeps for its start function while its run goes
-// on. The run's own function has another stack, and each library's start function as well.
+// mostStartStack is the maximum native stack, in bytes, that an instance keeps for its start function during the rest
+// of its run. The run's function has another stack, and so does the start function of each library.
 const mostStartStack = 64 << 10
 
 // entered keeps runs from calling the start functions again.

@@ -126,8 +126,8 @@ func (m *meter) keptLong(now time.Time) bool {
 }
 
 // refill grants the next slice to a guest whose counter is negative. It returns the new counter. If the guest owes more
-// than is left of the limit, it grants nothing and returns false: the rest of the limit depends on how long earlier slices
-// took, and equal runs must use equal fuel.
+// than is left of the limit, it grants nothing and returns false: the rest of the limit depends on how long earlier
+// slices took, and equal runs must use equal fuel.
 func (m *meter) refill(counter int64) (int64, bool) {
 	grant := m.slice - counter
 	if m.limit > 0 {
@@ -170,8 +170,8 @@ type runContext struct {
 	watched  *Watched  // may be nil
 }
 
-// isOverdrawn reports whether the run was charged more than its limit allows. It must not continue to its next test then:
-// its caller would do the same, and the caller's caller, and the work up to each test would add up.
+// isOverdrawn reports whether the run was charged more than its limit allows. It must not continue to its next test
+// then: its caller would do the same, and the caller's caller, and the work up to each test would add up.
 func (c *runContext) isOverdrawn() bool {
 	m := c.meter
 	return m.limit > 0 && m.charged > 0 && m.left(int64(c.instance.meter.Get())) < 0

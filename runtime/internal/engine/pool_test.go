@@ -359,8 +359,8 @@ func TestImagesCountWithTheirModules(t *testing.T) {
 	assert.LessOrEqual(t, images, int64(5*mebibyte))
 }
 
-// TestProgramsAreEvicted: programs that many tools start from one module are evicted without it, the least recently used
-// first, and their idle instances with them. The control is the last one.
+// TestProgramsAreEvicted: programs that many tools start from one module are evicted without it, the least recently
+// used first, and their idle instances with them. The control is the last one.
 func TestProgramsAreEvicted(t *testing.T) {
 	e := newEngine(t, Options{Functions: []hostfuncs.Function{readNothing()}}, nil)
 	module := compileSource(t, e, readAtDepth(1))
@@ -392,8 +392,8 @@ func TestProgramsAreEvicted(t *testing.T) {
 	assert.Equal(t, e.residents.taken, module.residence.held.plus(1, third.residence.held))
 }
 
-// TestDropWhileRunning: a program that is dropped while it runs, or while a run starts an instance, is freed when the last
-// run ends, and not before.
+// TestDropWhileRunning: a program that is dropped while it runs, or while a run starts an instance, is freed when the
+// last run ends, and not before.
 func TestDropWhileRunning(t *testing.T) {
 	for name, from := range map[string]struct {
 		source []byte

@@ -118,7 +118,7 @@ func (m *Module) begin(base context.Context, start Start) (*Program, error) {
 	p.residence.module, p.residence.program = m, p
 	// Start two instances to check that both arrive at the same state.
 	for range 2 {
-		if err := p.watched(); err != nil {
+		if err := p.startIdle(); err != nil {
 			return nil, errors.Join(err, p.Drop())
 		}
 	}
@@ -127,7 +127,7 @@ func (m *Module) begin(base context.Context, start Start) (*Program, error) {
 	return p, nil
 }
 
-// Drop frees the program when no run uses it any more. No run may start later.
+// Drop frees the program when its last run has ended. No run may start after Drop.
 func (p *Program) Drop() error {
 	e, of := p.module.engine, &p.residence
 	e.mu.Lock()
@@ -151,8 +151,8 @@ func (p *Program) Drop() error {
 
 func (p *Program) key() poolKey { return poolKey{p, uint64(p.start.MemoryLimit)} }
 
-// watched makes an idle instance, for which no run is waiting.
-func (p *Program) watched() error {
+// startIdle starts an instance and puts it into the pool.
+func (p *Program) startIdle() error {
 	if p.start.Watch != nil {
 		defer p.start.Watch()()
 	}
@@ -163,8 +163,7 @@ func (p *Program) watched() error {
 	return err
 }
 
-// begin makes an instance and starts the program in it, until the caller's context ends. It returns the fuel that this
-// took.
+// begin makes an instance and starts the program in it, until the caller's context ends. It returns the fuel used.
 func (p *Program) begin(caller context.Context, fuel int64) (_ *instance, used int64, err error) {
 	i, _, err := p.module.instantiate(caller, uint64(p.start.MemoryLimit))
 	if err != nil {
@@ -297,8 +296,8 @@ func (p *Program) Run(ctx context.Context, run Run) (Usage, error) {
 	return i.run(ctx, p.key(), run)
 }
 
-// another makes one more instance of a started program, within what the run that needs it may use. It returns the fuel
-// that this took.
+// another makes one more instance of a started program, with at most the fuel of the run that needs it. It returns the
+// fuel used.
 func (p *Program) another(ctx context.Context, fuel int64) (i *instance, used int64, err error) {
 	switch {
 	case p.reactor:

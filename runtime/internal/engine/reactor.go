@@ -67,7 +67,7 @@ func (p *Program) copy(ctx context.Context) (*instance, error) {
 		return nil, err
 	}
 	i.entered()
-	if err = p.lend(i); err == nil {
+	if err = p.shareImage(i); err == nil {
 		err = i.become()
 	}
 	if err != nil {
@@ -77,8 +77,8 @@ func (p *Program) copy(ctx context.Context) (*instance, error) {
 	return i, nil
 }
 
-// lend gives an instance the image to be reset to.
-func (p *Program) lend(i *instance) error {
+// shareImage gives an instance the image to be reset to.
+func (p *Program) shareImage(i *instance) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return i.adopt(p.image)

@@ -60,18 +60,18 @@ func (r *residents) admit(of *residence) {
 // remove removes a resident, and with a module its programs, which are freed with it.
 func (r *residents) remove(of *residence) {
 	switch {
-	case !r.leave(of):
+	case !r.unlink(of):
 	case of.program != nil:
 		of.module.programs = slices.DeleteFunc(of.module.programs, func(p *Program) bool { return p == of.program })
 	default:
 		for _, p := range of.module.programs {
-			r.leave(&p.residence)
+			r.unlink(&p.residence)
 		}
 	}
 }
 
-// leave returns false if there is no such resident, or none any more.
-func (r *residents) leave(of *residence) bool {
+// unlink removes one resident from the list. It returns false if it was not in the list.
+func (r *residents) unlink(of *residence) bool {
 	of.evicted.Store(true)
 	if of.place == nil {
 		return false
@@ -81,8 +81,8 @@ func (r *residents) leave(of *residence) bool {
 	return true
 }
 
-// use makes a resident the most recently used one, and its module as well, which stays longer than its programs.
-func (r *residents) use(of *residence) {
+// touch marks a resident as used. The module of a program moves behind it in the list, so that it is evicted later.
+func (r *residents) touch(of *residence) {
 	r.oldest.MoveToBack(of.place)
 	if of.program != nil {
 		r.oldest.MoveToBack(of.module.residence.place)
@@ -112,12 +112,12 @@ func (e *Engine) acquire(op string, of *residence) error {
 	case of.evicted.Load():
 		return &Error{Op: op, Kind: ErrEvicted}
 	}
-	e.residents.use(of)
+	e.residents.touch(of)
 	e.hold(of)
 	return nil
 }
 
-// hold is acquire for what is in use already, or cannot be evicted meanwhile. The caller has the lock.
+// hold is acquire for a resident that is in use already, or cannot be evicted meanwhile. The caller has the lock.
 func (e *Engine) hold(of *residence) {
 	of.users++
 	if of.program != nil {
@@ -142,11 +142,11 @@ func (e *Engine) release(of *residence) {
 	e.discard(surplus)
 }
 
-// imaged counts an image, which is freed with the module.
-func (m *Module) imaged(i *image) { m.holds(i.holding()) }
+// countImage counts an image, which is freed with the module.
+func (m *Module) countImage(i *image) { m.count(i.holding()) }
 
-// holds adds to what the module takes, or to what the module takes that a library belongs to.
-func (m *Module) holds(more holding) {
+// count adds to what the module takes, or to what the module takes that a library belongs to.
+func (m *Module) count(more holding) {
 	e, of := m.engine, &m.residence
 	if m.owner != nil {
 		of = &m.owner.residence
@@ -174,7 +174,7 @@ func (e *Engine) settle(of *residence) {
 	if of.program != nil {
 		of.module.programs = append(of.module.programs, of.program)
 	}
-	e.residents.use(of)
+	e.residents.touch(of)
 	surplus := e.evict()
 	e.mu.Unlock()
 	e.discard(surplus)
@@ -195,11 +195,11 @@ func (e *Engine) evict() (surplus []*residence) {
 	return surplus
 }
 
-// mostFreed is how many residents are freed at once, for some 60 µs each.
+// mostFreed is the maximum number of residents that are freed in the call that evicts them. Each takes some 60 µs.
 const mostFreed = 64
 
-// discard frees evicted residents, in the background if that takes long: what evicts them may be a call with a
-// deadline. Something must be in flight, for which Close waits.
+// discard frees evicted residents, in the background if that takes long: the caller may be a call with a deadline.
+// Something must be in flight, for which Close waits.
 func (e *Engine) discard(surplus []*residence) {
 	var all holding
 	for _, of := range surplus {
@@ -221,7 +221,7 @@ func (e *Engine) free(surplus []*residence) {
 		digest := of.module.digest.String()
 		e.logger.DebugContext(e.base, "evicted", "digest", digest, "bytes", of.held.bytes, "program", of.program != nil)
 		if err := e.freeOne(of); err != nil {
-			e.logger.WarnContext(e.base, "what was evicted could not be freed", "digest", digest, "err", err)
+			e.logger.WarnContext(e.base, "what was evicted cannot be freed", "digest", digest, "err", err)
 		}
 	}
 }

@@ -266,7 +266,7 @@ func newImage(ctx context.Context, memory []byte, spans []pageSpan, globals []ui
 	return i, nil
 }
 
-// holding returns what the image and those beside it take.
+// holding returns the size of the image and of the images of linked modules.
 func (i *image) holding() holding {
 	all := holding{i.bytes, i.placed(), i.files()}
 	for _, b := range i.beside {

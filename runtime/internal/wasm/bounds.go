@@ -75,8 +75,8 @@ type Bounds struct {
 	FunctionMoves   int // unbounded: values moved by blocks, branches and calls, per function
 	StackMoves      int // 50,000,000: values moved by blocks, branches and calls, in all functions
 
-	// The following are checked by Rewrite. What compilers write grows by half, but a call of two bytes may become 35. The
-	// Go compiler has the most tests, 1,792 in one function.
+	// The following are checked by Rewrite. What compilers write grows by half, but a call of two bytes may become 35.
+	// The Go compiler has the most tests, 1,792 in one function.
 
 	Tests         int // 12,000 tests of the meter per function, each of which is a block for the compiler
 	RewrittenBody int // 8 MiB per function

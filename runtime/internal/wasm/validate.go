@@ -86,7 +86,10 @@ type validation struct {
 }
 
 func newValidation(source []byte, m *Module, bounds Bounds, features Features) *validation {
-	v := &validation{source: source, module: m, bounds: bounds, features: features, bulkUsed: map[bulkUse]bool{}, analysis: &Analysis{module: m, bounds: bounds, features: features, moves: map[uint32]uint32{}}}
+	v := &validation{
+		source: source, module: m, bounds: bounds, features: features, bulkUsed: map[bulkUse]bool{},
+		analysis: &Analysis{module: m, bounds: bounds, features: features, moves: map[uint32]uint32{}},
+	}
 	for n := range m.Imports {
 		imported := &m.Imports[n]
 		switch imported.Kind {

@@ -34,7 +34,8 @@ type Bound struct{ bodies, answers pool }
 func New(perTenant, total int64) *Bound {
 	b := &Bound{}
 	for _, p := range []*pool{&b.bodies, &b.answers} {
-		p.perTenant, p.total, p.held, p.waiting, p.freed = perTenant, total, map[string]int64{}, map[string]int{}, make(chan struct{})
+		p.perTenant, p.total, p.freed = perTenant, total, make(chan struct{})
+		p.held, p.waiting = map[string]int64{}, map[string]int{}
 	}
 	return b
 }
@@ -173,7 +174,7 @@ func With(ctx context.Context, r *Request) context.Context { return context.With
 
 // Reserve waits until there is room for as many bytes of the answer to the request of ctx, and counts them. Without a
 // request it does nothing. If ctx ends, it fails with [ErrFull]. The work for which they are reserved must not have
-// begun: Reserve also waits while others of the tenant wait in [Replace], who have given back what they had.
+// begun: Reserve also waits while other requests of the tenant wait in [Replace], since these gave back their bytes.
 func Reserve(ctx context.Context, bytes int) error { return reserve(ctx, bytes, toBegin) }
 
 // Replace waits until there is room for as many bytes in place of those that were reserved for the request, and gives
@@ -227,8 +228,8 @@ func (p *pool) most(tenant string) int64 {
 	return min(p.perTenant, p.total)
 }
 
-// take counts bytes, if there is room and, if it yields, nobody of the tenant waits in Replace. Otherwise it returns
-// what is closed when there may be.
+// take counts bytes, if there is room. With yields, it does so only if no request of the tenant waits in Replace.
+// Otherwise it returns a channel that is closed when there may be room.
 func (p *pool) take(tenant string, bytes int64, yields bool) (freed <-chan struct{}, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
