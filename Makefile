@@ -5,9 +5,9 @@ GO ?= go
 PACKAGES = ./...
 # Set to -v to see the names of packages while they are compiled, which takes minutes the first time.
 VERBOSE ?=
-# Tests need neither debugging information nor C, and linking them without takes a third of the time.
-TESTFLAGS = -ldflags=-s
-# One package more than there are processors is tested at once, since many tests wait.
+# Tests need neither debugging information nor C, and linking them without takes a third of the time. "make check" vets.
+TESTFLAGS = -ldflags=-s -vet=off
+# Two packages more than there are processors are tested at once, since many tests wait.
 # They take memory, and save a tenth of the time, if garbage is collected less often than by default.
 TESTGOGC = 400
 # Guests with a dependency that nothing else needs, each in a Go module of its own.

@@ -21,6 +21,7 @@ import (
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
 	"github.com/caisson-run/caisson/internal/guests"
+	"github.com/caisson-run/caisson/internal/testsize"
 )
 
 // These tests show that the attacks on files which hostfuncs/files and package runtime
@@ -195,7 +196,7 @@ func fileAttacks() []fileAttack {
 
 func TestAttackFilesControl(t *testing.T) {
 	u := newUnguarded(t)
-	for _, a := range fileAttacks() {
+	for _, a := range testsize.Sample(fileAttacks(), 6) {
 		for i, mount := range a.mounts {
 			t.Run(a.name, func(t *testing.T) {
 				e := newExposed(t)

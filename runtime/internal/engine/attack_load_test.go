@@ -139,7 +139,7 @@ func (m module) perform(t *testing.T) report {
 
 // TestAttackLoadControl: wazero alone compiles the same modules at great cost.
 func TestAttackLoadControl(t *testing.T) {
-	eachTrial(t, testsize.Sample(modules(), 2), func(m module) trial {
+	eachTrial(t, testsize.Sample(modules(), 1), func(m module) trial {
 		if m.slow {
 			return trial{m.name, compiling, m.costs > 0}
 		}

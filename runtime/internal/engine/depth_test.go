@@ -18,6 +18,7 @@ import (
 	"github.com/tetratelabs/wazero/experimental"
 
 	"github.com/caisson-run/caisson/hostfuncs"
+	"github.com/caisson-run/caisson/internal/testsize"
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
@@ -223,7 +224,7 @@ func deepest(t *testing.T, module *Module) uint32 {
 // TestDepthIsExact: there is one depth that a guest gets to and no further, whatever ran
 // before and beside it, and the host's stack is bounded there.
 func TestDepthIsExact(t *testing.T) {
-	for _, d := range descents() {
+	for _, d := range testsize.Sample(descents(), 4) {
 		t.Run(d.name, func(t *testing.T) {
 			module := compileSource(t, newEngine(t, Options{}, guide), d.bytes())
 			depth := deepest(t, module)
@@ -326,7 +327,7 @@ func TestFramesOfCode(t *testing.T) {
 		return
 	}
 	require.ErrorIs(t, err, errNoFrames, "code that is not wazero's")
-	for _, d := range descents() {
+	for _, d := range testsize.Sample(descents(), 4) {
 		module := compileSource(t, newEngine(t, Options{}, guide), d.bytes())
 		frames, err := framesOf(machineCode(module.compiled))
 		require.NoError(t, err)

@@ -178,7 +178,7 @@ func TestAttackWorkThatIsPaidFor(t *testing.T) {
 		}
 	}
 	e := newEngine(t, Options{Functions: functions}, nil)
-	for _, a := range programs.PaidAttacks() {
+	for _, a := range testsize.Sample(programs.PaidAttacks(), 1) {
 		t.Run(a.Name, func(t *testing.T) {
 			module, err := compileProgram(t.Context(), e, a.Program)
 			require.NoError(t, err)

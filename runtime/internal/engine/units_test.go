@@ -145,7 +145,7 @@ func TestAttackUnitsThatMove(t *testing.T) {
 		{joins(1000), 6 + 1000*32/128, 6},
 		{unitCase: called(1000, false)},
 		{unitCase: afterCall(2000, callTo(2), "call")},
-	}, 3) {
+	}, 2) {
 		per := measure(attack.unitCase)
 		t.Logf("%s: %.2f ns per unit, at most %.2f", attack.name, per, limit)
 		assert.Less(t, per, limit, attack.name)
