@@ -121,7 +121,7 @@ func ExampleExecutor_Subscribe() {
 	subscription.Close()
 	for {
 		event, _, err := subscription.Next(ctx)
-		if err != nil { // ErrUnsubscribed, after the last event
+		if err != nil { // io.EOF, after the last event
 			break
 		}
 		fmt.Println(event.Type)

@@ -2,17 +2,14 @@ package executor
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/caisson-run/caisson/tool"
 )
-
-// ErrUnsubscribed means that a subscription was closed and has no event left.
-var ErrUnsubscribed = errors.New("the subscription is closed")
 
 // SubscribeOptions say which events a subscriber gets. The zero value selects all.
 type SubscribeOptions struct {
@@ -90,7 +87,7 @@ func (s *Subscription) drop() {
 }
 
 // Next waits for the next event. lost is how many events were dropped just before it. Next fails with
-// [ErrUnsubscribed], or with the error of ctx, which loses no event.
+// [io.EOF] once the subscription is closed and has no event left, or with the error of ctx, which loses no event.
 func (s *Subscription) Next(ctx context.Context) (event tool.Event, lost int64, err error) {
 	err = s.bell.await(ctx, func() (ok bool, err error) {
 		s.of.mu.Lock()
@@ -98,7 +95,7 @@ func (s *Subscription) Next(ctx context.Context) (event tool.Event, lost int64, 
 		switch {
 		case len(s.queue) > 0:
 		case s.closed:
-			return false, ErrUnsubscribed
+			return false, io.EOF
 		default:
 			return false, nil
 		}

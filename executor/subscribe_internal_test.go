@@ -3,6 +3,7 @@ package executor
 import (
 	"context"
 	"fmt"
+	"io"
 	"runtime"
 	"strconv"
 	"sync"
@@ -59,7 +60,7 @@ func TestQueuesUnderLoad(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 				event, gone, err := first.Next(ctx)
 				cancel()
-				if err == ErrUnsubscribed {
+				if err == io.EOF {
 					return
 				}
 				if err != nil {

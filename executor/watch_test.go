@@ -3,6 +3,7 @@ package executor_test
 import (
 	"context"
 	"errors"
+	"io"
 	"sync"
 	"testing"
 
@@ -31,7 +32,7 @@ func (w watcher) rest(t testing.TB) (events []tool.Event) {
 	w.subscription.Close()
 	for {
 		event, lost, err := w.subscription.Next(t.Context())
-		if errors.Is(err, executor.ErrUnsubscribed) {
+		if errors.Is(err, io.EOF) {
 			return events
 		}
 		require.NoError(t, err)

@@ -15,15 +15,15 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
-// HostNamespace is the default of [HostFunction.Namespace], as it is in Extism's libraries.
-const HostNamespace = "extism:host/user"
+// hostNamespace is the default of [HostFunction.Namespace], as it is in Extism's libraries.
+const hostNamespace = "extism:host/user"
 
 // HostFunction is a function of the embedding program that Extism plug-ins can import. A plug-in is
 // loaded only if its manifest requests each one that it imports (permissions.functions), and calls
 // of a function that no grant covers are denied.
 type HostFunction struct {
 	// Namespace is the module of the function in the plug-ins' imports. Empty means
-	// [HostNamespace]. It must not be one of the runtime's own.
+	// "extism:host/user". It must not be one of the runtime's own.
 	Namespace string
 	Name      string
 	// Params and Results are its types, those of package hostfuncs. Offsets of blocks of memory are I64. There may be
@@ -38,10 +38,10 @@ type HostFunction struct {
 	Call func(ctx context.Context, plugin *CurrentPlugin, stack []uint64) error
 }
 
-// permissionName returns the name of the function in permissions: its own in [HostNamespace], and
+// permissionName returns the name of the function in permissions: its own in the default namespace, and
 // otherwise its namespace, a dot and its own.
 func (f HostFunction) permissionName() string {
-	if f.Namespace == "" || f.Namespace == HostNamespace {
+	if f.Namespace == "" || f.Namespace == hostNamespace {
 		return f.Name
 	}
 	return f.Namespace + "." + f.Name
@@ -49,7 +49,7 @@ func (f HostFunction) permissionName() string {
 
 func (f HostFunction) namespace() string {
 	if f.Namespace == "" {
-		return HostNamespace
+		return hostNamespace
 	}
 	return f.Namespace
 }
@@ -165,7 +165,7 @@ func fromProgram(imports []wasm.Import) (functions []HostFunction) {
 	own := append(offeredModules(), extism.Module)
 	for _, i := range imports {
 		f := HostFunction{Namespace: i.Module, Name: i.Name, Params: hostTypes(i.Function.Params), Results: hostTypes(i.Function.Results)}
-		isOthers := i.Module != HostNamespace && foreignTo([]wasm.Import{i}) != ""
+		isOthers := i.Module != hostNamespace && foreignTo([]wasm.Import{i}) != ""
 		if i.Kind == wasm.ExternFunction && !isOthers && !slices.Contains(own, i.Module) && permission.FunctionName.MatchString(f.permissionName()) {
 			functions = append(functions, f)
 		}

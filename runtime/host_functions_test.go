@@ -200,7 +200,7 @@ func TestAttackHostFunctionAfterTheDeadline(t *testing.T) {
 		<-ctx.Done()
 		return nil // as if it had not noticed
 	}}}})
-	module := magic + section(1, "\x02\x60\x00\x00\x60\x00\x01\x7f") + section(2, "\x01"+vector(HostNamespace)+vector("f")+"\x00\x00") +
+	module := magic + section(1, "\x02\x60\x00\x00\x60\x00\x01\x7f") + section(2, "\x01"+vector(hostNamespace)+vector("f")+"\x00\x00") +
 		section(3, "\x01\x01") + section(7, "\x01"+vector("run")+"\x00\x01") +
 		section(10, "\x01"+vector("\x00\x03\x40\x10\x00\x0c\x00\x0b\x00\x0b")) // loop, call 0, br 0
 	dir := t.TempDir()
@@ -227,7 +227,7 @@ func TestHostFunctionsAreChecked(t *testing.T) {
 		"which is the runtime's":       {{Namespace: "extism:host/env", Name: "a", Call: nothing}},
 		"cannot be of caisson:x@1":     {{Namespace: "caisson:x@1", Name: "a", Call: nothing}},
 		"cannot be of wasi_":           {{Namespace: "wasi_snapshot_preview1", Name: "a", Call: nothing}},
-		"two host functions a":         {{Name: "a", Call: nothing}, {Namespace: HostNamespace, Name: "a", Call: nothing}},
+		"two host functions a":         {{Name: "a", Call: nothing}, {Namespace: hostNamespace, Name: "a", Call: nothing}},
 		`both are "a.b.c" there`:       {{Namespace: "a.b", Name: "c", Call: nothing}, {Namespace: "a", Name: "b.c", Call: nothing}},
 		`both are "a.b" there`:         {{Name: "a.b", Call: nothing}, {Namespace: "a", Name: "b", Call: nothing}},
 		"2 results":                    {{Name: "a", Results: twoOffsets, Call: nothing}},

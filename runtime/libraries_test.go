@@ -192,7 +192,7 @@ func TestAttackLibraryNamedLikeTheProgramsFunctions(t *testing.T) {
 // TestLibrariesAskForFunctionsOfTheProgram: a library gets those that the manifest requests and the operator grants, as
 // the module itself does.
 func TestLibrariesAskForFunctionsOfTheProgram(t *testing.T) {
-	library := piece{imports: []pieceImport{{HostNamespace, "secret", nothing}}, exports: []pieceExport{{"f", nothing, throughOne}}}
+	library := piece{imports: []pieceImport{{hostNamespace, "secret", nothing}}, exports: []pieceExport{{"f", nothing, throughOne}}}
 	called := 0
 	r := newRuntime(t, Options{HostFunctions: []HostFunction{{Name: "secret", Call: func(context.Context, *CurrentPlugin, []uint64) error {
 		called++
@@ -221,8 +221,8 @@ func TestFilesOfLibraries(t *testing.T) {
 	for want, change := range map[string]func(file string) error{
 		"lib.wasm does not exist":                                               os.Remove,
 		"lib.wasm is not a regular file":                                        func(file string) error { return errors.Join(os.Remove(file), os.Mkdir(file, 0o700)) },
-		"lib.wasm has 134217729 bytes, the":                                     func(file string) error { return os.Truncate(file, MaxModuleBytes+1) },
-		"with lib.wasm, the modules of the tool have more than 134217728 bytes": func(file string) error { return os.Truncate(file, MaxModuleBytes) },
+		"lib.wasm has 134217729 bytes, the":                                     func(file string) error { return os.Truncate(file, modules.MaxBytes+1) },
+		"with lib.wasm, the modules of the tool have more than 134217728 bytes": func(file string) error { return os.Truncate(file, modules.MaxBytes) },
 	} {
 		m, file := linked()
 		require.NoError(t, change(file))

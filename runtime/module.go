@@ -24,9 +24,6 @@ import (
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
-// MaxModuleBytes is the maximum size of a module with its libraries, in bytes.
-const MaxModuleBytes = 128 << 20
-
 // readSource reads a manifest's module and its libraries once, as regular files below the manifest's
 // directory. It checks the pin before anything else uses the bytes.
 func readSource(m *manifests.Manifest) (engine.Source, error) {
@@ -38,7 +35,7 @@ func readSource(m *manifests.Manifest) (engine.Source, error) {
 		return engine.Source{}, fmt.Errorf("%w: %w", ErrModule, err)
 	}
 	defer root.Close()
-	files := moduleFiles{root, filepath.Dir(m.File), MaxModuleBytes}
+	files := moduleFiles{root, filepath.Dir(m.File), modules.MaxBytes}
 	var source engine.Source
 	if source.Module, err = files.readFile(m.Module.Path); err != nil {
 		return engine.Source{}, err
@@ -87,11 +84,11 @@ func (f *moduleFiles) readFile(path string) ([]byte, error) {
 		return nil, &unusableError{problem: fmt.Sprintf("%v: %s: %v", ErrModule, filepath.Join(f.dir, name), reason), fix: "let the user who runs Caisson read the file", cause: err}
 	}
 	defer file.Close()
-	if info.Size() > MaxModuleBytes {
-		return nil, fmt.Errorf("%w: %s has %d bytes, the limit is %d", ErrModule, path, info.Size(), MaxModuleBytes)
+	if info.Size() > modules.MaxBytes {
+		return nil, fmt.Errorf("%w: %s has %d bytes, the limit is %d", ErrModule, path, info.Size(), modules.MaxBytes)
 	}
 	if info.Size() > f.left {
-		return nil, fmt.Errorf("%w: with %s, the modules of the tool have more than %d bytes", ErrModule, path, MaxModuleBytes)
+		return nil, fmt.Errorf("%w: with %s, the modules of the tool have more than %d bytes", ErrModule, path, modules.MaxBytes)
 	}
 	buffer := bytes.NewBuffer(make([]byte, 0, info.Size()+bytes.MinRead)) // the file may have grown since
 	_, err = buffer.ReadFrom(io.LimitReader(file, f.left+1))
@@ -100,7 +97,7 @@ func (f *moduleFiles) readFile(path string) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %w", ErrModule, err)
 	}
 	if f.left -= int64(len(source)); f.left < 0 {
-		return nil, fmt.Errorf("%w: %s grew over the limit of %d bytes while it was read", ErrModule, path, MaxModuleBytes)
+		return nil, fmt.Errorf("%w: %s grew over the limit of %d bytes while it was read", ErrModule, path, modules.MaxBytes)
 	}
 	return source, nil
 }

@@ -87,17 +87,17 @@ func recognise(source []byte) (Recognised, error) {
 	return r, nil
 }
 
-// RecogniseFile is like [Recognise], for a regular file of at most [MaxModuleBytes].
+// RecogniseFile is like [Recognise], for a regular file of at most 128 MiB.
 func RecogniseFile(path string) (Recognised, error) {
 	file, info, err := hostfile.Open(path, hostfile.Follow)
 	if err != nil {
 		return Recognised{}, fmt.Errorf("%w: %w", ErrModule, err)
 	}
 	defer file.Close()
-	if info.Size() > MaxModuleBytes {
-		return Recognised{}, fmt.Errorf("%w: %s: it has %d bytes, the limit is %d", ErrModule, path, info.Size(), MaxModuleBytes)
+	if info.Size() > modules.MaxBytes {
+		return Recognised{}, fmt.Errorf("%w: %s: it has %d bytes, the limit is %d", ErrModule, path, info.Size(), modules.MaxBytes)
 	}
-	source, err := io.ReadAll(io.LimitReader(file, MaxModuleBytes))
+	source, err := io.ReadAll(io.LimitReader(file, modules.MaxBytes))
 	if err != nil {
 		return Recognised{}, fmt.Errorf("%w: %w", ErrModule, err)
 	}

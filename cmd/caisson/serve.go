@@ -108,7 +108,6 @@ func (o *serveOptions) serve(ctx context.Context) (err error) {
 	}
 	defer func() { err = cmp.Or(err, h.close(ctx)) }()
 	h.noteUnsentSecrets(nil)
-	counted.Watch(h.Load)
 	o.loaded = len(h.registry.List())
 	if _, err := h.addOutputTool(); err != nil {
 		return err
@@ -119,7 +118,7 @@ func (o *serveOptions) serve(ctx context.Context) (err error) {
 	if err := o.callers(h); err != nil {
 		return err
 	}
-	return o.behind(ctx, h, counted.Handler(), h.serverLog(slog.LevelWarn))
+	return o.behind(ctx, h, counted.Handler(h.Load), h.serverLog(slog.LevelWarn))
 }
 
 // parseAddress refuses what is clearly no address to listen on. The server checks the rest.

@@ -7,6 +7,8 @@ import (
 )
 
 const (
+	// MaxBytes is the maximum size of a module with its libraries, in bytes.
+	MaxBytes = 128 << 20
 	// MaxVariables is the default and the maximum of the bytes that the variables of a plug-in may have, as in Extism.
 	MaxVariables = 1 << 20
 	// MaxLibraries is the maximum number of libraries that a plug-in can have.

@@ -89,7 +89,7 @@ func (t *translation) load() error {
 		return fmt.Errorf("%w: %w", manifests.ErrFile, err)
 	}
 	defer root.Close()
-	left, isPinned := int64(runtime.MaxModuleBytes), false
+	left, isPinned := int64(modules.MaxBytes), false
 	all := engine.Source{Libraries: map[string][]byte{}}
 	for _, m := range t.modules {
 		if m.source, err = t.readModule(root, m, left); err != nil {
@@ -168,7 +168,7 @@ func (t *translation) readModule(root *os.Root, m *module, most int64) ([]byte, 
 	}
 	defer file.Close()
 	if info.Size() > most {
-		return nil, t.refused(at, mistake.InvalidValue, fmt.Sprintf("the module has %d bytes, the limit of all modules together is %d", info.Size(), runtime.MaxModuleBytes), "build smaller modules")
+		return nil, t.refused(at, mistake.InvalidValue, fmt.Sprintf("the module has %d bytes, the limit of all modules together is %d", info.Size(), modules.MaxBytes), "build smaller modules")
 	}
 	source, err := io.ReadAll(io.LimitReader(file, most))
 	if err != nil {

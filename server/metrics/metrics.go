@@ -60,17 +60,14 @@ func New() *Metrics {
 	return m
 }
 
-// Watch adds how many calls run and wait, as load returns them. It must be called at most once.
-func (m *Metrics) Watch(load func() (running, waiting int)) {
+// Handler serves the metrics as Prometheus reads them, with how many calls run and wait, as load returns them. It must
+// be called at most once.
+func (m *Metrics) Handler(load func() (running, waiting int)) http.Handler {
 	gauge := func(name, help string, value func() float64) {
 		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "caisson", Name: name, Help: help}, value))
 	}
 	gauge("calls_running", "Calls that run now.", func() float64 { running, _ := load(); return float64(running) })
 	gauge("calls_waiting", "Calls that wait for a slot now.", func() float64 { _, waiting := load(); return float64(waiting) })
-}
-
-// Handler serves the metrics as Prometheus reads them.
-func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
 

@@ -27,7 +27,6 @@ func TestCallsAreCounted(t *testing.T) {
 		Tools: []string{filepath.Join(root, "wasm-tools", "calculator"), filepath.Join(root, "wasm-tools", "files")}, Executor: executor.Options{Recorder: m},
 	}))(t)
 	defer func() { assert.NoError(t, h.Close(context.Background())) }()
-	m.Watch(h.Load)
 	call := func(name, arguments string) tool.Call {
 		return tool.Call{ID: "1", Function: tool.Function{Name: name, Arguments: arguments}}
 	}
@@ -44,7 +43,7 @@ func TestCallsAreCounted(t *testing.T) {
 		Outputs: []tool.Answer{{CallID: paused.Pending[0].CallID, Result: tool.Result{Success: true, Output: "x"}}},
 	}))(t)
 	w := httptest.NewRecorder()
-	m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	m.Handler(h.Load).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	body := noerr.Get(io.ReadAll(w.Result().Body))(t)
 	text := string(body)
 	for _, line := range []string{
