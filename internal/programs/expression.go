@@ -51,12 +51,11 @@ func (w *writer) expression(t Type) *Node {
 	switch w.r.IntN(16) {
 	case 0, 1, 2, 3:
 		o := oneOf(w.generator, filter(effectFree, func(o *Op) bool { return o.result == t })...)
-		args := w.expressions(o.params)
-		if plus := inFront[o]; plus != nil {
-			args[0] = node(plus, args[0], leafOf(plus.result, 0))
-		}
-		return node(o, args...)
+		return node(o, w.expressions(o.params)...)
 	case 4:
+		if t == F64 {
+			return node(selectF64, w.expression(t), w.expression(t), w.condition())
+		}
 		return node(selectOp, w.expression(t), w.expression(t), w.condition())
 	case 5:
 		if locals := w.plainOf(t); len(locals) > 0 {

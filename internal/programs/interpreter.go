@@ -315,7 +315,8 @@ func (m *machine) effect(n *Node) {
 	switch n.Op {
 	case dropOp:
 		m.pop()
-	case selectOp:
+	case selectOp, selectF64:
+		m.charge(m.costs[n])
 		condition, other := m.pop32(), m.pop()
 		if condition == 0 {
 			m.pop()
@@ -395,6 +396,7 @@ func (m *machine) effect(n *Node) {
 		copied(m, m.tables[1], m.p.Elements[n.Value-2].Functions, 1)
 	default:
 		base := len(m.stack) - len(n.Op.params)
+		m.charge(m.costs[n])
 		m.stack = append(m.stack[:base], n.Op.eval(m.stack[base:]))
 	}
 }

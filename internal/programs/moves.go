@@ -17,9 +17,15 @@ type moves struct {
 	costs    map[*Node]int64
 }
 
-// costsOf returns the costs of a function's blocks and loops, where a path comes to them from the code before.
+// costsOf returns the costs of a function's blocks and loops, where a path comes to them from the code before, and what
+// instructions cost beyond one unit because others are executed in their place.
 func costsOf(f *Function) map[*Node]int64 {
 	m := &moves{locals: len(f.Type.Params) + len(f.Locals), live: true, branched: map[*Node]bool{}, costs: map[*Node]int64{}}
+	r := replacements{masked: map[int64]bool{}, costs: m.costs}
+	r.walk(f.Body)
+	if r.selects {
+		m.locals += 3
+	}
 	m.walk(f.Body)
 	return m.costs
 }
@@ -69,8 +75,11 @@ func (m *moves) move(n *Node, values int) {
 // sets counts the instructions that assign a local.
 func sets(nodes code) (count int) {
 	for _, n := range nodes {
-		if n.Op == localSet || n.Op == localTee {
+		switch n.Op {
+		case localSet, localTee:
 			count++
+		case selectF64:
+			count += 2
 		}
 		count += sets(n.Args) + sets(n.Body) + sets(n.Else)
 	}

@@ -45,6 +45,7 @@ var (
 	indirectOp    = op("call_indirect", "t0", 0x11)
 	dropOp        = op("drop", "", 0x1a)
 	selectOp      = op("select", "", 0x1b)
+	selectF64     = op("select", "", 0x1b)
 	localGet      = op("local.get", "v", 0x20)
 	localSet      = op("local.set", "v", 0x21)
 	localTee      = op("local.tee", "v", 0x22)
@@ -113,10 +114,6 @@ var (
 	extend = unary("i64.extend_i32_u", 0xad, I32, I64, func(a uint64) uint64 { return uint64(uint32(a)) })
 	bitsOf = unary("i64.reinterpret_f64", 0xbd, F64, I64, func(a uint64) uint64 { return a })
 )
-
-// inFront are the comparisons to whose first operand 0 is added. Behind a constant 0 as the first operand, and a result
-// of "and" as the second, wazero v1.12.0 confuses the two: see TestZeroBeforeAnd in runtime/internal/engine.
-var inFront = map[*Op]*Op{i32GtS: i32Add, i32LtU: i32Add, i64LtS: i64Add}
 
 var effectFree = []*Op{
 	i32Eqz, unary("i64.eqz", 0x50, I64, I32, func(a uint64) uint64 { return truth[uint64](a == 0) }),

@@ -40,6 +40,8 @@ type origin struct {
 	local       int32 // the index of a local plus 1, 0 if it was computed, or anywhere
 	place, sets int32 // when it was read
 	passed      bool  // it may be from before the innermost loop or its last iteration
+	and         bool  // it may be the result of and
+	constant    knownConstant
 }
 
 // anywhere stands for parameters and results of blocks and calls.
@@ -62,6 +64,7 @@ type joinedLocal struct {
 	accessed int32 // the place after which its value was used as an address, plus 1
 	changed  int32 // the number of assignments up to its last
 	copied   int32 // the innermost loop at the last copy to it
+	and      bool  // the result of and was assigned to it
 }
 
 // lastSet is the last assignment that certainly happened.
@@ -236,6 +239,7 @@ func (j *joins) branch(label uint32) {
 func (j *joins) set(index uint32, from origin) {
 	slot := j.slot(index)
 	local := &j.locals[slot]
+	local.and = local.and || from.and
 	set := lastSet{j.here(), !from.passed}
 	j.sets++
 	local.accessed, local.changed = 0, j.sets
@@ -251,8 +255,9 @@ func (j *joins) set(index uint32, from origin) {
 
 // origin returns the origin of the value that a local has now.
 func (j *joins) origin(index uint32) origin {
-	set, n := j.locals[j.slot(index)].set, len(j.loops)-1
-	return origin{int32(index) + 1, j.here(), j.sets, n < 0 || !set.computed || set.place < j.loops[n]}
+	local, n := &j.locals[j.slot(index)], len(j.loops)-1
+	passed := n < 0 || !local.set.computed || local.set.place < j.loops[n]
+	return origin{local: int32(index) + 1, place: j.here(), sets: j.sets, passed: passed, and: local.and}
 }
 
 // access uses a value as an address. Accesses to the same address count once if no path joins between them.

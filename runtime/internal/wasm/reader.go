@@ -210,17 +210,31 @@ func (e *encoder) functionType(t FuncType) {
 
 // Opcodes that added code needs besides those in instruction.go.
 const (
-	opMemoryGrow opcode = 0x40
-	opI32LtS     opcode = 0x48
-	opI32LtU     opcode = 0x49
-	opI32GtU     opcode = 0x4b
-	opI32LeU     opcode = 0x4d
-	opI64LtS     opcode = 0x53
-	opI64GeS     opcode = 0x59
-	opI32Add     opcode = 0x6a
-	opI32Sub     opcode = 0x6b
-	opI64Sub     opcode = 0x7d
-	opI64ExtendU opcode = 0xad // i64.extend_i32_u
+	opMemoryGrow        opcode = 0x40
+	opI32Eqz            opcode = 0x45
+	opI32LtS            opcode = 0x48
+	opI32LtU            opcode = 0x49
+	opI32GtU            opcode = 0x4b
+	opI32LeU            opcode = 0x4d
+	opI32GeU            opcode = 0x4f
+	opI64LtS            opcode = 0x53
+	opI64GeS            opcode = 0x59
+	opI64GeU            opcode = 0x5a
+	opI32Add            opcode = 0x6a
+	opI32Sub            opcode = 0x6b
+	opI32And            opcode = 0x71
+	opI32Or             opcode = 0x72
+	opI64Sub            opcode = 0x7d
+	opI64And            opcode = 0x83
+	opI64Or             opcode = 0x84
+	opI64ExtendU        opcode = 0xad // i64.extend_i32_u
+	opI32ReinterpretF32 opcode = 0xbc
+	opI64ReinterpretF64 opcode = 0xbd
+	opF32ReinterpretI32 opcode = 0xbe
+	opF64ReinterpretI64 opcode = 0xbf
+
+	opI64x2Splat    = 18 // after opVector
+	opV128Bitselect = 82 // after opVector
 )
 
 // emptyBlock is the type of a block without parameters and results.

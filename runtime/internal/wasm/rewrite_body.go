@@ -184,7 +184,7 @@ func (r *rewriting) code(ctx context.Context, out *encoder) error {
 			return b.err
 		}
 		length := edited(f.Offset, f.Offset+f.Size, b.edits)
-		if err := r.within(f, b.tests, length, len(out.bytes)+length); err != nil {
+		if err := r.analysis.within(f, b.tests, length, len(out.bytes)+length); err != nil {
 			return err
 		}
 		if ctx.Err() != nil {
@@ -198,9 +198,9 @@ func (r *rewriting) code(ctx context.Context, out *encoder) error {
 }
 
 // within checks the bounds on a rewritten function, and on the size of all code so far.
-func (r *rewriting) within(f Function, tests, length, all int) error {
+func (a *Analysis) within(f Function, tests, length, all int) error {
 	var message string
-	switch bounds := r.analysis.bounds; {
+	switch bounds := a.bounds; {
 	case tests > bounds.Tests:
 		message = fmt.Sprintf("a function in which loops and calls need %d tests of whether to stop, the limit is %d",
 			tests, bounds.Tests)

@@ -243,7 +243,9 @@ type Analysis struct {
 	bulkUses   []bulkUse // those whose time depends on a length, each once
 	// moves has, by the offset of a call or of the beginning of a block, how many values it moves: a block where
 	// it ends, and a loop each time that it begins.
-	moves    map[uint32]uint32
+	moves map[uint32]uint32
+	// miscompiled are in the order of their offsets.
+	miscompiled []miscompiled
 	module   *Module
 	bounds   Bounds // for rewriting
 	features Features

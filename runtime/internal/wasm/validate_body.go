@@ -22,6 +22,8 @@ type bodyValidation struct {
 	moved    int            // validation.stackMoves before the function
 	calls    int64          // places where the guest's code is left, without what rewriting adds
 	shifts   uint32         // by a constant that is zero modulo the width
+	constantAt  int // the last number, and where it ends
+	constantEnd int
 	amount   int            // the low bits of the constant that was pushed last, if no other instruction came after it; or -1
 	alone    [256]ValueType // each type at its own index, so that a single type is a slice
 }
@@ -59,7 +61,7 @@ func (b *bodyValidation) function(f Function) (FunctionAnalysis, *Error) {
 	}
 	b.moved = b.v.stackMoves
 	b.found, b.carried, b.calls, b.shifts, b.amount = FunctionAnalysis{}, 0, 0, 0, -1
-	b.loops, b.weight = 0, 0
+	b.loops, b.weight, b.constantEnd = 0, 0, 0
 	functionType := &b.v.module.Types[f.Type]
 	b.locals = append(b.locals[:0], functionType.Params...)
 	b.declareLocals(len(functionType.Params) + f.Locals)
@@ -171,7 +173,9 @@ func (b *bodyValidation) step() {
 	case in.operator.special:
 		b.special(in)
 	default:
+		b.compared(in)
 		b.apply(in.operator)
+		b.produced(in)
 		if in.operator.lanes > 0 || in.operator.immediates == immediateShuffle {
 			b.lanes(in)
 		}

@@ -15,6 +15,7 @@ func (b *bodyValidation) parametric(in *instruction) {
 		b.expect(in.value)
 		b.expect(in.value)
 		b.push(in.value)
+		b.selected(in, in.value)
 	case opSelect:
 		b.expect(I32)
 		first, second := b.pop(), b.pop()
@@ -28,6 +29,7 @@ func (b *bodyValidation) parametric(in *instruction) {
 			b.invalid("select takes %s only if it names the type", first)
 		}
 		b.push(first)
+		b.selected(in, first)
 	}
 }
 

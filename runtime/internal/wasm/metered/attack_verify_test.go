@@ -188,3 +188,22 @@ func localsModule(locals int, code []byte) []byte {
 	return slices.Concat([]byte("\x00asm\x01\x00\x00\x00"), section(1, vector([]byte{0x60, 0, 0})), section(3, []byte{1, 0}),
 		section(7, vector(slices.Concat(text("run"), []byte{0, 0}))), section(10, append([]byte{1}, append(unsigned(len(body)), body...)...)))
 }
+
+// TestSelectsNameTheirType: only selects of integers and references are proved, and only if they say so.
+func TestSelectsNameTheirType(t *testing.T) {
+	constants := map[string][]byte{"i32": {0x41, 0}, "i64": {0x42, 0}, "f32": {0x43, 0, 0, 0, 0}, "f64": append([]byte{0x44}, make([]byte, 8)...),
+		"v128": append([]byte{0xfd, 12}, make([]byte, 16)...), "funcref": {0xd0, 0x70}, "externref": {0xd0, 0x6f}}
+	for name, code := range map[string]byte{"i32": 0x7f, "i64": 0x7e, "f32": 0x7d, "f64": 0x7c, "v128": 0x7b, "funcref": 0x70, "externref": 0x6f} {
+		source := func(instruction ...byte) []byte {
+			operands := slices.Concat(constants[name], constants[name], []byte{0x41, 0})
+			return attackModule([]byte{0}, attackBody(0, attackCharge(5), []byte(attackTest), operands, instruction, []byte{0x1a}))
+		}
+		err := metered.Verify(t.Context(), source(0x1c, 1, code))
+		if name == "f32" || name == "f64" || name == "v128" {
+			assert.ErrorIs(t, err, metered.ErrUnproved, name)
+		} else {
+			assert.NoError(t, err, name)
+		}
+		assert.ErrorIs(t, metered.Verify(t.Context(), source(0x1b)), metered.ErrUnproved, "%s without a name", name)
+	}
+}

@@ -532,6 +532,12 @@ func (b *body) plain(t token) {
 		}
 	case opRefFunc:
 		b.fail("a reference is made again each time")
+	case opSelect:
+		b.fail("a select does not name its type")
+	case opSelectTyped:
+		if t.a != typeI32 && t.a != typeI64 && t.a != typeFuncRef && t.a != typeExternRef {
+			b.fail("a select may return what a register held before")
+		}
 	case opMemoryGrow, opTableGrow, opMemoryInit, opMemoryCopy, opMemoryFill, opTableInit, opTableCopy, opTableFill:
 		b.fail("an operation whose time depends on its length is not charged for")
 	}

@@ -102,6 +102,8 @@ const (
 	opReturn       = 0x0f
 	opCall         = 0x10
 	opCallIndirect = 0x11
+	opSelect       = 0x1b
+	opSelectTyped  = 0x1c
 	opLocalGet     = 0x20
 	opLocalSet     = 0x21
 	opLocalTee     = 0x22
@@ -131,6 +133,14 @@ const (
 	opTableFill    = 0xfc11
 )
 
+// The types that select may have (§5.3.1, §5.3.3).
+const (
+	typeI32       = 0x7f
+	typeI64       = 0x7e
+	typeFuncRef   = 0x70
+	typeExternRef = 0x6f
+)
+
 // noType is the immediate of a block without parameters and results.
 const noType = -0x40
 
@@ -138,7 +148,7 @@ const noType = -0x40
 func (r *reader) token() token {
 	t := token{at: int32(r.at), op: int32(r.byte())}
 	switch op := t.op; {
-	case op <= opNop, op == opElse, op == opEnd, op == opReturn, op == 0x1a, op == 0x1b, op == 0xd1, op >= 0x45 && op <= 0xc4:
+	case op <= opNop, op == opElse, op == opEnd, op == opReturn, op == 0x1a, op == opSelect, op == 0xd1, op >= 0x45 && op <= 0xc4:
 	case op >= opBlock && op <= opIf, op == opI32Const, op == opI64Const:
 		t.a = r.leb(true)
 	case op == opBr, op == opBrIf, op == opCall, op >= opLocalGet && op <= 0x26, op == opRefFunc:
@@ -155,8 +165,11 @@ func (r *reader) token() token {
 	case op >= 0x28 && op <= 0x3e:
 		r.u32()
 		r.u32()
-	case op == 0x1c:
-		r.skip(r.u32())
+	case op == opSelectTyped:
+		if r.u32() != 1 {
+			r.fail("a select without one type")
+		}
+		t.a = int64(r.byte())
 	case op == opMemorySize, op == opMemoryGrow, op == 0xd0:
 		r.skip(1)
 	case op == 0x43:

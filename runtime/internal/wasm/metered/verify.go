@@ -48,6 +48,13 @@
 // contains an instruction that costs something. Operations of unbounded length are in functions that
 // Verify knows word for word, which divide them into pieces with a test each.
 //
+// # What is refused besides
+//
+// wazero v1.12.0 compiles select of f32, f64 and v128 so that it may return what a register happens to hold, which can
+// be another call's. So a select must name its type, and none of these.
+//
+// # What it costs
+//
 // The costs are those of the original: 1 for each instruction, and 0 for block, loop, else, end and
 // added code. Instructions that move many values cost more: see moves.go. Where the original executes
 // something that the rewritten code does not, the passes leave marks: see body.spend.

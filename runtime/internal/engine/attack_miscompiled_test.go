@@ -1,0 +1,184 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	goruntime "runtime"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+
+	"github.com/caisson-run/caisson/hostfuncs"
+)
+
+// miscompiledResults is where the modules below store what they compute, and how much.
+const (
+	resultsAt    = 16 << 10
+	resultsBytes = 4 << 10
+)
+
+// computed runs a module that calls test.host, here and on wazero alone, and returns what either left in its memory.
+// The host's function copies text, which goes through vector registers.
+func computed(t *testing.T, source []byte) (here, plainly []byte) {
+	t.Helper()
+	secret := bytes.Repeat([]byte("SWORDFISH"), 100)
+	host := func(memory hostfuncs.Memory) ([]byte, error) {
+		view, ok := memory.View(resultsAt, resultsBytes)
+		if !ok || len(bytes.Clone(secret)) != len(secret) {
+			return nil, fmt.Errorf("no memory")
+		}
+		return bytes.Clone(view), nil
+	}
+	e := newEngine(t, Options{}, func(_ context.Context, memory hostfuncs.Memory, _ []uint64) (err error) {
+		here, err = host(memory)
+		return err
+	})
+	mustRun(t, compileSource(t, e, source), plain)
+
+	r := wazero.NewRuntimeWithConfig(t.Context(), runtimeConfig())
+	t.Cleanup(func() { require.NoError(t, r.Close(context.Background())) })
+	_, err := r.NewHostModuleBuilder("test").NewFunctionBuilder().WithFunc(func(_ context.Context, module api.Module) {
+		plainly, _ = host(memoryView{module.Memory()})
+	}).Export("host").Instantiate(t.Context())
+	require.NoError(t, err)
+	module, err := r.Instantiate(t.Context(), source)
+	require.NoError(t, err)
+	_, err = module.ExportedFunction("run").Call(t.Context())
+	require.NoError(t, err)
+	return here, plainly
+}
+
+// miscompiledModule has functions without results behind test.host, of types behind () -> (). The last is run.
+func miscompiledModule(types [][]byte, typed []byte, bodies ...[]byte) []byte {
+	types = append([][]byte{typeOf(nil, nil)}, types...)
+	return join([]byte{0, 'a', 's', 'm', 1, 0, 0, 0}, section(1, join(leb(len(types)), join(types...))...),
+		section(2, join([]byte{1}, name("test"), name("host"), []byte{0, 0})...), section(3, join(leb(len(typed)), typed)...),
+		section(5, 1, 0, 1), section(7, join([]byte{2}, name("run"), []byte{0}, leb(len(bodies)), name("memory"), []byte{2, 0})...),
+		section(10, join(leb(len(bodies)), join(bodies...))...))
+}
+
+// selects are functions that select 0 by the condition 0, each with more values in vector registers. The first of the
+// two values was spilled by a call of the host.
+func selects(kind byte, load, zero, store, typed []byte) []byte {
+	const most = 6
+	var types, bodies [][]byte
+	var typedAs, run []byte
+	for n := range most {
+		types = append(types, typeOf(bytes.Repeat([]byte{kind}, n+1), nil))
+		typedAs = append(typedAs, byte(n+1))
+		bodies = append(bodies, function(nil))
+	}
+	for n := range most {
+		code := join([]byte{0x41, 0}, load, leb(128), []byte{0x21, 0, 0x10, 0})
+		for other := range n {
+			code = join(code, []byte{0x41, 0}, load, leb(144+16*other), []byte{0x21, byte(1 + other)})
+		}
+		code = join(code, []byte{0x41, 0, 0x20, 0}, zero, []byte{0x41, 0}, typed, store, leb(resultsAt+16*n))
+		for other := range n {
+			code = join(code, []byte{0x20, byte(1 + other)})
+		}
+		code = join(code, []byte{0x20, 0, 0x10, byte(1 + n)})
+		bodies = append(bodies, function([]byte{1, byte(n + 1), kind}, code))
+		typedAs = append(typedAs, 0)
+		run = append(run, 0x10, byte(1+most+n))
+	}
+	bodies = append(bodies, function(nil, run, []byte{0x10, 0}))
+	return miscompiledModule(types, append(typedAs, 0), bodies...)
+}
+
+// TestAttackSelects: a guest does not read what the host or another call left in vector registers. On wazero alone it
+// does (v1.12.0, amd64).
+func TestAttackSelects(t *testing.T) {
+	const typeF32, typeV128 = 0x7d, 0x7b
+	leaked := false
+	for what, source := range map[string][]byte{
+		"f32":        selects(typeF32, []byte{0x2a, 2}, []byte{0x43, 0, 0, 0, 0}, []byte{0x38, 2}, []byte{0x1b}),
+		"f64":        selects(typeF64, []byte{0x2b, 3}, join([]byte{0x44}, make([]byte, 8)), []byte{0x39, 3}, []byte{0x1b}),
+		"f64, named": selects(typeF64, []byte{0x2b, 3}, join([]byte{0x44}, make([]byte, 8)), []byte{0x39, 3}, []byte{0x1c, 1, typeF64}),
+		"v128":       selects(typeV128, []byte{0xfd, 0, 4}, join([]byte{0xfd, 12}, make([]byte, 16)), []byte{0xfd, 11, 4}, []byte{0x1b}),
+	} {
+		here, plainly := computed(t, source)
+		assert.Equal(t, make([]byte, resultsBytes), here, what)
+		leaked = leaked || bytes.ContainsFunc(plainly, func(r rune) bool { return r != 0 })
+	}
+	assert.True(t, leaked || goruntime.GOARCH != "amd64", "control: wazero alone returns what registers held")
+}
+
+// maskComparison compares the numbers in two locals, or one of them and the other's bits that a mask has, by a jump.
+type maskComparison struct {
+	code  byte
+	first []byte // code, in which locals 0 and 1 are the number and the mask
+	then  []byte
+	holds func(number, mask int64) bool
+}
+
+// maskComparisons are those of 0 and the result of and.
+func maskComparisons(wide bool) (all []maskComparison) {
+	first, constant, and, kind := byte(0x48), byte(0x41), byte(0x71), byte(typeI32)
+	if wide {
+		first, constant, and, kind = 0x53, 0x42, 0x83, typeI64
+	}
+	masked, zero := []byte{0x20, 0, 0x20, 1, and}, []byte{constant, 0}
+	local := []byte{0x20, 0, 0x20, 1, and, 0x21, 2} // assigned before
+	less := func(a, b int64, unsigned bool) bool {
+		if unsigned {
+			return uint64(a) < uint64(b)
+		}
+		return a < b
+	}
+	for n := range byte(8) {
+		holds := func(a, b int64) bool {
+			unsigned := n%2 == 1
+			return [...]bool{less(a, b, unsigned), less(b, a, unsigned), !less(b, a, unsigned), !less(a, b, unsigned)}[n/2]
+		}
+		zeroFirst := func(number, mask int64) bool { return holds(0, number&mask) }
+		zeroLast := func(number, mask int64) bool { return holds(number&mask, 0) }
+		all = append(all,
+			maskComparison{first + n, zero, masked, zeroFirst},
+			maskComparison{first + n, masked, zero, zeroLast},
+			maskComparison{first + n, join(local, zero), []byte{0x20, 2}, zeroFirst},
+			maskComparison{first + n, join(local, []byte{0x20, 2}), zero, zeroLast},
+			maskComparison{first + n, join(zero, []byte{0x21, 3}, local, []byte{0x20, 3}), []byte{0x20, 2}, zeroFirst},
+			maskComparison{first + n, zero, join(local, []byte{0x20, 2}), zeroFirst},
+			maskComparison{first + n, zero, join(masked, []byte{0x22, 2}), zeroFirst},
+			maskComparison{first + n, []byte{0x20, 3}, masked, zeroFirst}, // the local's first value
+			maskComparison{first + n, zero, join([]byte{0x02, kind}, masked, []byte{0x0b}), zeroFirst},
+		)
+	}
+	return all
+}
+
+// TestComparisonsOfMasks: what compares 0 with the result of and, as Go writes x&y > 0, jumps as it should. On wazero
+// alone it jumps as if the order were the other one (v1.12.0, amd64 and arm64).
+func TestComparisonsOfMasks(t *testing.T) {
+	for _, wide := range []bool{false, true} {
+		kind, constant := byte(typeI32), byte(0x41)
+		if wide {
+			kind, constant = typeI64, 0x42
+		}
+		var bodies [][]byte
+		var want, run []byte
+		for _, numbers := range [][2]int64{{3, 6}, {1, 6}, {-5, -9}} {
+			for _, c := range maskComparisons(wide) {
+				at := resultsAt + len(want)
+				code := join([]byte{constant}, signed(int(numbers[0])), []byte{0x21, 0, constant}, signed(int(numbers[1])), []byte{0x21, 1, 0x10, 0},
+					c.first, c.then, []byte{c.code, 0x04, 0x40, 0x41}, signed(at), []byte{0x41, 1, 0x3a, 0, 0, 0x05, 0x41}, signed(at), []byte{0x41, 2, 0x3a, 0, 0, 0x0b})
+				bodies = append(bodies, function([]byte{1, 4, kind}, code))
+				run = join(run, []byte{0x10}, leb(len(bodies)))
+				if c.holds(numbers[0], numbers[1]) {
+					want = append(want, 1)
+				} else {
+					want = append(want, 2)
+				}
+			}
+		}
+		bodies = append(bodies, function(nil, run, []byte{0x10, 0}))
+		here, plainly := computed(t, miscompiledModule(nil, make([]byte, len(bodies)), bodies...))
+		assert.Equal(t, want, here[:len(want)])
+		assert.NotEqual(t, want, plainly[:len(want)], "control")
+	}
+}
