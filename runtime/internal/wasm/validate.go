@@ -246,10 +246,10 @@ type Analysis struct {
 	moves map[uint32]uint32
 	// miscompiled are in the order of their offsets.
 	miscompiled []miscompiled
-	module   *Module
-	bounds   Bounds // for rewriting
-	features Features
-	digest   [sha256.Size]byte // of the module's bytes
+	module      *Module
+	bounds      Bounds // for rewriting
+	features    Features
+	digest      [sha256.Size]byte // of the module's bytes
 }
 
 // FunctionAnalysis is what [Validate] found out about a function.
