@@ -132,7 +132,7 @@ func entries(description *wasm.Module, meant string) string {
 func (r *run) newPlugin(input []byte) *extism.Session {
 	return &extism.Session{
 		Input: input, OnInput: r.system.OnInput, Config: r.tool.manifest.Module.Config, Network: requester{r},
-		MaxBody: int64(r.tool.limits.HTTPBytes), Log: &r.answer.Stderr, Output: &r.answer.Stdout,
+		MaxBody: int64(r.tool.limits.HTTPBytes), Work: r.tool.runtime.work, Log: &r.answer.Stderr, Output: &r.answer.Stdout,
 		MaxVariables: int(cmp.Or(r.tool.manifest.Module.Variables, modules.MaxVariables)),
 		MaxError:     int(r.tool.limits.Output) + r.tool.permit.Secrets.Longest(), // so that masking sees a secret at the limit whole
 	}
@@ -142,13 +142,22 @@ func (r *run) newPlugin(input []byte) *extism.Session {
 // what is missing there is denied, with a receipt.
 type requester struct{ run *run }
 
+// Check implements [extism.Requester].
+func (q requester) Check(ctx context.Context, request network.Request, body int) error {
+	return q.network().Check(ctx, request, body)
+}
+
 // Do implements [extism.Requester].
 func (q requester) Do(ctx context.Context, request network.Request) (network.Response, error) {
+	return q.network().Do(ctx, request)
+}
+
+func (q requester) network() *network.Session {
 	host := &q.run.host
 	if host.permitted == nil {
 		host.permitted = q.run.newPermitted()
 	}
-	return host.network.Do(ctx, request)
+	return host.network
 }
 
 // startOf returns why a start of a plug-in depends on the call, or "".

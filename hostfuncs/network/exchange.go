@@ -47,9 +47,13 @@ type exchange struct {
 	failed   *hostfuncs.Error
 }
 
+func (s *Session) newExchange() *exchange {
+	return &exchange{session: s, client: s.client, target: "an invalid request", started: time.Now(), done: make(chan struct{})}
+}
+
 // begin counts and checks a request, and returns an exchange that is ready to run.
 func (s *Session) begin(ctx context.Context, request Request) (*exchange, error) {
-	e := &exchange{session: s, client: s.client, target: "an invalid request", started: time.Now(), done: make(chan struct{})}
+	e := s.newExchange()
 	var failed *hostfuncs.Error
 	e.entry, failed = s.admit(e.started)
 	if failed == nil {
@@ -62,7 +66,8 @@ func (s *Session) begin(ctx context.Context, request Request) (*exchange, error)
 	return e, nil
 }
 
-func (e *exchange) prepare(ctx context.Context, request Request) *hostfuncs.Error {
+// check reads a request and checks it against the permission. It leaves no trace if it succeeds.
+func (e *exchange) check(ctx context.Context, request Request) *hostfuncs.Error {
 	if err := e.read(request); err != nil {
 		return invalid(err.Error())
 	}
@@ -70,7 +75,11 @@ func (e *exchange) prepare(ctx context.Context, request Request) *hostfuncs.Erro
 	if failed := e.authorize(); failed != nil {
 		return failed
 	}
-	if failed := e.checkPlaces(); failed != nil {
+	return e.checkPlaces()
+}
+
+func (e *exchange) prepare(ctx context.Context, request Request) *hostfuncs.Error {
+	if failed := e.check(ctx, request); failed != nil {
 		return failed
 	}
 	// The body counts before it is sent, since the host holds the bodies of all requests in flight.

@@ -108,6 +108,26 @@ func (c *Client) Open(limits Limits) *Session {
 	}
 }
 
+// Check returns the error with which [Session.Do] would refuse a request that has a body of some bytes, so that the
+// caller need not copy the body of one that is refused. A refused request counts, and is in the journal. Nothing is
+// kept of any other one, which Do may refuse all the same. The field Body is ignored.
+func (s *Session) Check(ctx context.Context, request Request, body int) error {
+	request.Body = nil
+	e := s.newExchange()
+	var failed *hostfuncs.Error
+	if s.Journal.Count() >= int64(s.limits.Calls) {
+		failed = s.tooManyCalls()
+	} else if failed = e.check(ctx, request); failed == nil {
+		failed = s.hasLeft(body)
+	}
+	if failed == nil {
+		return nil
+	}
+	e.entry, _ = s.admit(e.started)
+	e.finish(failed)
+	return failed
+}
+
 // Do sends a request, follows redirects as far as the permission allows, and returns the response.
 // Errors are of type *[Error].
 func (s *Session) Do(ctx context.Context, request Request) (Response, error) {
@@ -190,9 +210,13 @@ const requestKind = "network.request" // in records
 func (s *Session) admit(now time.Time) (journal.Entry, *hostfuncs.Error) {
 	entry, count := s.Journal.Begin(tool.HostCall{Kind: requestKind, Began: now, Status: "unfinished"})
 	if count > int64(s.limits.Calls) {
-		return entry, limit("http_calls", int64(s.limits.Calls), fmt.Sprintf("the call may make %d requests", s.limits.Calls))
+		return entry, s.tooManyCalls()
 	}
 	return entry, nil
+}
+
+func (s *Session) tooManyCalls() *hostfuncs.Error {
+	return limit("http_calls", int64(s.limits.Calls), fmt.Sprintf("the call may make %d requests", s.limits.Calls))
 }
 
 // take reserves at most wanted bytes, and returns how many it reserved.
@@ -209,10 +233,24 @@ func (s *Session) takeAll(wanted int) *hostfuncs.Error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if int64(wanted) > s.bytesLeft {
-		return limit("http_bytes", int64(s.limits.Bytes), fmt.Sprintf("the call may send and receive %s", s.limits.Bytes))
+		return s.tooManyBytes()
 	}
 	s.bytesLeft -= int64(wanted)
 	return nil
+}
+
+// hasLeft fails as takeAll does, and reserves nothing.
+func (s *Session) hasLeft(wanted int) *hostfuncs.Error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if int64(wanted) > s.bytesLeft {
+		return s.tooManyBytes()
+	}
+	return nil
+}
+
+func (s *Session) tooManyBytes() *hostfuncs.Error {
+	return limit("http_bytes", int64(s.limits.Bytes), fmt.Sprintf("the call may send and receive %s", s.limits.Bytes))
 }
 
 // giveBack releases the bytes reserved for a request that is not sent.

@@ -77,6 +77,64 @@ func TestSendReportsAtOnce(t *testing.T) {
 	}
 }
 
+// TestCheck: what Check refuses is what Do would refuse, with the same error and in the same journal. Of other requests
+// it leaves no trace.
+func TestCheck(t *testing.T) {
+	s := serve(t, plain, func(http.ResponseWriter, *http.Request) {})
+	permission := s.permission("127.0.0.1", "POST")
+	limits := Limits{Calls: 3, Bytes: 10}
+	options := Options{
+		Requests: []manifests.NetworkPermission{permission}, Grants: []manifests.NetworkGrant{grantOf(permission)},
+		Secrets: secretFor(t, s, "127.0.0.1", manifests.SecretPlace{Header: "X-Api-Key"}),
+	}
+	allowed := Request{Method: "POST", URL: s.at("127.0.0.1", "/"), Body: make([]byte, 10)}
+	var many []Request
+	for range limits.Calls {
+		many = append(many, Request{Method: "POST", URL: "nonsense"})
+	}
+	for name, c := range map[string]struct {
+		before  []Request
+		request Request
+		kind    error
+	}{
+		"an invalid URL":     {request: Request{URL: "nonsense", Body: allowed.Body}, kind: hostfuncs.ErrInvalid},
+		"an invalid header":  {request: Request{URL: allowed.URL, Headers: [][2]string{{"Host", "x"}}, Body: allowed.Body}, kind: hostfuncs.ErrInvalid},
+		"another host":       {request: Request{Method: "POST", URL: "https://example.com/", Body: allowed.Body}, kind: hostfuncs.ErrDenied},
+		"another method":     {request: Request{Method: "PUT", URL: allowed.URL, Body: allowed.Body}, kind: hostfuncs.ErrDenied},
+		"a secret's place":   {request: Request{Method: "POST", URL: allowed.URL, Headers: [][2]string{{"x_api-key", "x"}}, Body: allowed.Body}, kind: hostfuncs.ErrDenied},
+		"a long body":        {request: Request{Method: "POST", URL: allowed.URL, Body: make([]byte, 11)}, kind: hostfuncs.ErrLimit},
+		"few bytes left":     {before: []Request{{Method: "POST", URL: allowed.URL, Body: make([]byte, 1)}}, request: allowed, kind: hostfuncs.ErrLimit},
+		"no requests left":   {before: many, request: allowed, kind: hostfuncs.ErrLimit},
+		"an allowed request": {request: allowed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			checked, done := openWith(t, options, limits), openWith(t, options, limits)
+			for _, request := range c.before {
+				_, _ = checked.Do(t.Context(), request)
+				_, _ = done.Do(t.Context(), request)
+			}
+			before := checked.Journal.HostCalls()
+			bare := c.request
+			bare.Body = nil
+			err := checked.Check(t.Context(), bare, len(c.request.Body))
+			if c.kind == nil {
+				require.NoError(t, err)
+				assert.Equal(t, before, checked.Journal.HostCalls())
+				require.NoError(t, errOf(checked.Do(t.Context(), c.request)), "it reserved nothing")
+				return
+			}
+			require.ErrorIs(t, err, c.kind)
+			assert.Equal(t, errOf(done.Do(t.Context(), c.request)), err)
+			assert.Equal(t, done.Journal.Count(), checked.Journal.Count())
+			assert.Equal(t, done.Journal.Denials(), checked.Journal.Denials())
+			for i, call := range done.Journal.HostCalls() {
+				call.Began, call.Duration = checked.Journal.HostCalls()[i].Began, checked.Journal.HostCalls()[i].Duration
+				assert.Equal(t, call, checked.Journal.HostCalls()[i])
+			}
+		})
+	}
+}
+
 // TestClose: when a session is closed, nothing of it goes on.
 func TestClose(t *testing.T) {
 	for name, closing := range map[string]func(*Session){

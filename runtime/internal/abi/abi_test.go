@@ -2,13 +2,16 @@ package abi
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -280,7 +283,8 @@ func TestNothingBeginsAfterTheEndOfTheCall(t *testing.T) {
 // TestBodiesAreCopiedWhileThereIsTime, a mebibyte after the other.
 func TestBodiesAreCopiedWhileThereIsTime(t *testing.T) {
 	const size = copied + 1
-	for looks, want := range []error{errOver, errOver, nil} { // before the call, and before the second piece
+	// Before the call, before the memory is found, before each of two pieces, and after the last one.
+	for looks, want := range []error{errOver, errOver, errOver, errOver, errOver, nil} {
 		wire := &answering{}
 		g := newGuest(t, &Session{Network: wire})
 		ctx, cancel := context.WithCancelCause(g.ctx)
@@ -290,6 +294,102 @@ func TestBodiesAreCopiedWhileThereIsTime(t *testing.T) {
 		assert.Equal(t, want, err)
 		assert.Equal(t, want == nil, len(wire.requests) == 1 && len(wire.requests[0].Body) == size)
 	}
+}
+
+// TestAttackRefusedBodies: the host allocates nothing for a body that it refuses, or that comes when the call is over.
+// The control is a body that it accepts: it copies that one once.
+func TestAttackRefusedBodies(t *testing.T) {
+	const size = 16 << 20
+	over := With(t.Context(), &Session{})
+	for name, c := range map[string]struct {
+		session *Session
+		change  func(ctx context.Context) context.Context
+		copies  bool
+	}{
+		"no network": {session: &Session{}},
+		"a refused request": {session: &Session{Network: &answering{refuses: &hostfuncs.Error{
+			Kind: hostfuncs.ErrDenied, Denial: &tool.Denial{Permission: "network"},
+		}}}},
+		"a body over the limit": {session: &Session{Network: &answering{}, MaxBody: size - 1}},
+		"a call that is over": {session: &Session{Network: &answering{}}, change: func(ctx context.Context) context.Context {
+			ended, cancel := context.WithCancel(ctx)
+			cancel()
+			return &lasting{ended, 1} // it ends as the function begins
+		}},
+		"control": {session: &Session{Network: &answering{}}, copies: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := c.session
+			s.MaxBody, s.Work = cmp.Or(s.MaxBody, size), NewWork(1)
+			for _, function := range []string{request, send} {
+				g := newGuest(t, s)
+				if c.change != nil {
+					g.ctx = c.change(g.ctx)
+				}
+				g.memory = make(flat, requestAt+size+bodyAt)
+				copy(g.memory[requestAt:], valid[function])
+				used := allocated(func() {
+					_, err := g.raw(function, requestAt, uint64(len(valid[function])), bodyAt, size)
+					assert.Equal(t, c.change != nil, err != nil)
+				})
+				assert.Equal(t, c.copies, used > size/2, "%s: %d bytes", function, used)
+				assert.Less(t, used, uint64(size*5/4), "no more than one copy")
+
+				line := []byte(valid[function])
+				var room []byte
+				var refused *Response
+				var err error
+				used = allocated(func() { room, refused, err = Begin(g.ctx, function, line, size) })
+				assert.Equal(t, c.copies, used > size/2, "%s, of a script: %d bytes", function, used)
+				if c.copies {
+					require.NoError(t, err)
+					require.Nil(t, refused)
+					room = room[:len(line)+size]
+					used = allocated(func() { _, err = Invoke(g.ctx, function, room, len(line)) })
+					require.NoError(t, err)
+					assert.Less(t, used, uint64(size/2), "what a script has written is not copied")
+					sent := s.Network.(*answering).requests
+					assert.Len(t, sent[len(sent)-1].Body, size)
+				} else {
+					assert.True(t, refused != nil || err != nil)
+				}
+			}
+		})
+	}
+	for _, name := range []string{"no.function", emit, toolCall} {
+		_, refused, err := Begin(over, name, []byte("{}"), size)
+		require.NoError(t, err)
+		assert.EqualValues(t, statusInvalid, refused.Status, name)
+	}
+}
+
+// allocated returns how many bytes a function allocates.
+func allocated(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// TestLongBodiesTakeTurns: a call that waits for its turn to copy a long body gives up when it ends. A short body needs
+// no turn.
+func TestLongBodiesTakeTurns(t *testing.T) {
+	work := NewWork(1)
+	work.places <- struct{}{}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	short, err := work.Copy(ctx, make([]byte, copied))
+	require.NoError(t, err)
+	assert.Len(t, short, copied)
+	time.AfterFunc(time.Millisecond, func() { cancel(errOver) })
+	_, err = work.Copy(ctx, make([]byte, copied+1))
+	require.ErrorIs(t, err, errOver)
+	_, err = work.room(ctx, copied+1)
+	require.ErrorIs(t, err, errOver)
+	<-work.places
+	long, err := work.Copy(t.Context(), bytes.Repeat([]byte("x"), copied+1))
+	require.NoError(t, err)
+	assert.Equal(t, bytes.Repeat([]byte("x"), copied+1), long)
 }
 
 // lasting is a context that says so many times that it has not ended.

@@ -123,25 +123,6 @@ func (c *call) request(members decode.Members, required ...string) error {
 	return decodeRequest(string(bytes), members, required...)
 }
 
-// body copies the body, whose pointer and length are parameters 2 and 3.
-func (c *call) body() ([]byte, error) {
-	bytes, err := c.view(2, "body", "http_bytes", c.session.maxBody())
-	if err != nil || len(bytes) == 0 {
-		return nil, err
-	}
-	body := make([]byte, len(bytes))
-	for at := 0; at < len(bytes); at += copied {
-		if at > 0 && c.ctx.Err() != nil {
-			return nil, context.Cause(c.ctx)
-		}
-		copy(body[at:], bytes[at:min(at+copied, len(bytes))])
-	}
-	return body, nil
-}
-
-// copied is how many bytes are copied between checks of the deadline.
-const copied = 1 << 20
-
 // view returns the bytes whose pointer and length are parameters i and i+1. They alias the guest's
 // memory.
 func (c *call) view(i int, what, limit string, most int64) ([]byte, error) {
@@ -179,6 +160,9 @@ type Session struct {
 // Requester sends the call's requests. Outside tests it is a [network.Session], whose errors it
 // returns.
 type Requester interface {
+	// Check returns the error with which Do and Send would refuse a request with a body of this length, which is not
+	// in the request.
+	Check(ctx context.Context, request network.Request, body int) error
 	// Do sends a request and waits for the response.
 	Do(ctx context.Context, request network.Request) (network.Response, error)
 	// Send starts a request and returns its id. The request ends when ctx ends.
@@ -255,32 +239,3 @@ func sessionOf(ctx context.Context, function string) (*Session, error) {
 type StartError struct{ Function string } // such as "caisson:net@1.request"
 
 func (e *StartError) Error() string { return "it calls " + e.Function + " before it reads its input" }
-
-// Work bounds how much uninterruptible work the host does at a time for all guests: decoding long
-// requests and encoding long results. A call that waits for its turn gives up at its deadline, so a
-// call is late only by its own work, not by that of all calls. A nil *Work bounds nothing. Work is
-// safe for concurrent use.
-type Work struct{ places chan struct{} }
-
-// NewWork returns a Work that does this many pieces of work at a time, usually one per processor.
-func NewWork(places int) *Work { return &Work{make(chan struct{}, places)} }
-
-// do does some work unless ctx ends before it can begin. If ctx has ended, also during the work, do
-// returns its cause.
-func (w *Work) do(ctx context.Context, work func()) error {
-	if w != nil {
-		select {
-		case w.places <- struct{}{}:
-			defer func() { <-w.places }()
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-	if ctx.Err() == nil {
-		work()
-	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return nil
-}

@@ -2,6 +2,7 @@ package abi
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -121,12 +122,19 @@ type answering struct {
 	during   func() // if set, is called with each request
 	requests []network.Request
 	received []int
+	refuses  error    // of Check
+	checked  []string // URL and length of the body
 }
 
 func (n *answering) work() {
 	if n.during != nil {
 		n.during()
 	}
+}
+
+func (n *answering) Check(_ context.Context, r network.Request, body int) error {
+	n.checked = append(n.checked, fmt.Sprint(r.URL, " ", body))
+	return n.refuses
 }
 
 func (n *answering) Do(_ context.Context, r network.Request) (network.Response, error) {

@@ -2,6 +2,7 @@ package abi
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -15,21 +16,38 @@ type Response struct {
 	Body   []byte
 }
 
+// Begin is asked before the body of a call of [Invoke] is known, if it has one. It returns the request with room for
+// the body behind it, or the response of the call if the call is refused whatever the body holds.
+func Begin(ctx context.Context, name string, request []byte, body int64) (bytes []byte, refused *Response, err error) {
+	f, response := find(name, body)
+	if f == nil {
+		return nil, &response, nil
+	}
+	session, err := sessionOf(ctx, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	c := &call{ctx, session, plainMemory(request), []uint64{0, uint64(len(request))}}
+	head, err := c.httpHead() // no other function has a body
+	if err == nil {
+		err = c.checkBody(head, int(body))
+	}
+	if refusal, is := errors.AsType[problem](err); is {
+		return nil, &Response{uint32(refusal.answer.status), refusal.answer.head, refusal.answer.body}, nil
+	}
+	if err == nil {
+		bytes, err = session.Work.room(ctx, len(request)+int(body))
+	}
+	return append(bytes, request...), nil, err
+}
+
 // Invoke calls a function by its name, such as "caisson:net@1.request", for a guest whose module cannot import it.
-// The bytes are the request followed by the body. The context must hold a session. An error ends the guest.
+// The bytes are the request followed by the body, and are the function's from then on. The context must hold a
+// session. An error ends the guest.
 func Invoke(ctx context.Context, name string, bytes []byte, request int) (Response, error) {
-	module, function, _ := strings.Cut(name, ".")
-	var found *hostfuncs.Function
-	for _, f := range Functions() {
-		if f.Module == module && f.Name == function && module != IO {
-			found = &f
-		}
-	}
+	found, refused := find(name, int64(len(bytes)-request))
 	if found == nil {
-		return invalidResponse("there is no function " + clip(name) + " in this version"), nil
-	}
-	if len(found.Params) == 2 && request < len(bytes) {
-		return invalidResponse(name + " takes no body"), nil
+		return refused, nil
 	}
 	session, err := sessionOf(ctx, name)
 	if err != nil {
@@ -42,6 +60,21 @@ func Invoke(ctx context.Context, name string, bytes []byte, request int) (Respon
 	held := session.held
 	session.held = response{}
 	return Response{uint32(stack[0] >> 32), held.head, held.body}, nil
+}
+
+// find returns the function of a name that takes a body of this length, or else the response that says that there is none.
+func find(name string, body int64) (*hostfuncs.Function, Response) {
+	module, function, _ := strings.Cut(name, ".")
+	for _, f := range Functions() {
+		switch {
+		case f.Module != module || f.Name != function || module == IO:
+		case len(f.Params) == 2 && body > 0:
+			return nil, invalidResponse(name + " takes no body")
+		default:
+			return &f, Response{}
+		}
+	}
+	return nil, invalidResponse("there is no function " + clip(name) + " in this version")
 }
 
 func invalidResponse(text string) Response {
@@ -57,8 +90,8 @@ func clip(name string) string {
 	return strings.ToValidUTF8(name[:most], "") + "…"
 }
 
-// MaxInvocation returns how many bytes a request with its body may have.
-func (s *Session) MaxInvocation() int64 { return maxEmission + s.maxBody() }
+// MaxInvocation returns how many bytes a request may have, and how many its body.
+func (s *Session) MaxInvocation() (request, body int64) { return maxEmission, s.maxBody() }
 
 // plainMemory is a linear memory that is the bytes themselves.
 type plainMemory []byte

@@ -46,26 +46,60 @@ func netReceive(c *call) (answer, error) {
 	return c.framed(c.session.Network.Receive(c.ctx, int(id)))
 }
 
-// httpRequest reads the request of the functions request and send. If it succeeds, the session has
-// a network.
+// httpRequest reads the request of the functions request and send, with its body. If it succeeds, the
+// session has a network.
 func (c *call) httpRequest() (network.Request, error) {
+	r, err := c.httpHead()
+	if err != nil {
+		return network.Request{}, err
+	}
+	body, err := c.view(2, "body", "http_bytes", c.session.maxBody())
+	switch {
+	case err != nil:
+		return network.Request{}, err
+	case c.session.Network == nil:
+		return network.Request{}, errNoNetwork()
+	case len(body) == 0:
+		return r, nil
+	}
+	if _, owned := c.memory.(plainMemory); owned { // [Begin] has checked the request
+		r.Body = body
+		return r, nil
+	}
+	if err := c.checkBody(r, len(body)); err != nil {
+		return network.Request{}, err
+	}
+	r.Body, err = c.session.Work.Copy(c.ctx, body)
+	return r, err
+}
+
+// checkBody returns the error with which a request would fail that has a body of this length. The host keeps no byte
+// of such a body.
+func (c *call) checkBody(r network.Request, length int) error {
+	if int64(length) > c.session.maxBody() {
+		return limited("http_bytes", c.session.maxBody())
+	}
+	if c.session.Network == nil {
+		return errNoNetwork()
+	}
+	if err := c.session.Network.Check(c.ctx, r, length); err != nil {
+		return c.failure(err)
+	}
+	return nil
+}
+
+// httpHead reads the request without its body.
+func (c *call) httpHead() (network.Request, error) {
 	var r network.Request
 	var timeout uint32
 	members := decode.Members{
 		"method": decode.Text(&r.Method), "url": decode.Text(&r.URL),
 		"headers": pairs(&r.Headers), "timeout_ms": number(&timeout),
 	}
-	err := c.request(members, "method", "url", "headers")
-	if err != nil {
+	if err := c.request(members, "method", "url", "headers"); err != nil {
 		return network.Request{}, err
 	}
 	r.Timeout = time.Duration(timeout) * time.Millisecond
-	if r.Body, err = c.body(); err != nil {
-		return network.Request{}, err
-	}
-	if c.session.Network == nil {
-		return network.Request{}, errNoNetwork()
-	}
 	return r, nil
 }
 

@@ -118,6 +118,8 @@ type echo struct {
 	most   int
 }
 
+func (*echo) Check(context.Context, network.Request, int) error { return nil }
+
 func (n *echo) Do(_ context.Context, r network.Request) (network.Response, error) {
 	if strings.Contains(r.URL, "bad") {
 		return network.Response{}, &hostfuncs.Error{Op: "request", Kind: hostfuncs.ErrIO, Message: "no such host"}

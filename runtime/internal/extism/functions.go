@@ -251,14 +251,14 @@ func request(c *call) (int64, error) {
 	if s.Network == nil {
 		return 0, errorf("it sent a request, and the tool has no network")
 	}
-	r := network.Request{Method: strings.ToUpper(asked.Method), URL: asked.URL, Body: append([]byte(nil), body...)}
+	r := network.Request{Method: strings.ToUpper(asked.Method), URL: asked.URL}
 	if r.Method == "" {
 		r.Method = "GET"
 	}
 	for name, value := range asked.Headers {
 		r.Headers = append(r.Headers, [2]string{name, value})
 	}
-	response, err := s.Network.Do(c.ctx, r)
+	response, err := c.do(r, body)
 	switch {
 	case err != nil && c.ctx.Err() != nil:
 		return 0, context.Cause(c.ctx)
@@ -269,6 +269,19 @@ func request(c *call) (int64, error) {
 	}
 	s.status, s.headers = response.Status, response.Headers
 	return c.hold(response.Body)
+}
+
+// do sends a request with a body in the kernel's memory. It copies the body of no request that is refused.
+func (c *call) do(r network.Request, body []byte) (response network.Response, err error) {
+	if len(body) > 0 {
+		if err := c.session.Network.Check(c.ctx, r, len(body)); err != nil {
+			return network.Response{}, err
+		}
+		if r.Body, err = c.session.Work.Copy(c.ctx, body); err != nil {
+			return network.Response{}, err
+		}
+	}
+	return c.session.Network.Do(c.ctx, r)
 }
 
 // notRequest returns the error for a text that is not the JSON of a request.

@@ -1,6 +1,7 @@
 package extism
 
 import (
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"runtime"
@@ -9,6 +10,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/hostfuncs"
+	"github.com/caisson-run/caisson/hostfuncs/network"
+	"github.com/caisson-run/caisson/runtime/internal/abi"
 )
 
 // wide is a kernel's memory.
@@ -55,6 +60,50 @@ func TestNothingTooLongIsCopied(t *testing.T) {
 	assert.Less(t, used, uint64(1<<20))
 	_, err := config(ask(3)) // the control: what is short is read
 	require.NoError(t, err)
+}
+
+// refusing is a network that refuses each request, or else answers none.
+type refusing struct {
+	err  error
+	sent []network.Request
+}
+
+func (r *refusing) Check(context.Context, network.Request, int) error { return r.err }
+
+func (r *refusing) Do(_ context.Context, request network.Request) (network.Response, error) {
+	r.sent = append(r.sent, request)
+	return network.Response{}, nil
+}
+
+// TestAttackRefusedBodies: the host copies nothing of a body that it refuses, or that comes when the call is over. The
+// control is a body that it accepts: it copies that one once.
+func TestAttackRefusedBodies(t *testing.T) {
+	const length = 16 << 20
+	text := `{"url": "https://a.example/"}`
+	memory := make(wide, len(text)+length)
+	copy(memory, text)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, c := range map[string]struct {
+		ctx    context.Context
+		wire   refusing
+		copies bool
+	}{
+		"a refused request":   {ctx: t.Context(), wire: refusing{err: &hostfuncs.Error{Kind: hostfuncs.ErrDenied}}},
+		"a call that is over": {ctx: ended},
+		"control":             {ctx: t.Context(), copies: true},
+	} {
+		used := allocated(func() {
+			_, err := request(&call{
+				ctx: c.ctx, session: &Session{MaxBody: length, Network: &c.wire, Work: abi.NewWork(1)}, memory: memory,
+				stack: []uint64{0, uint64(len(text)), uint64(len(text)), length},
+			})
+			assert.Equal(t, c.copies, err == nil, name)
+		})
+		assert.Equal(t, c.copies, used > length/2, "%s: %d bytes", name, used)
+		assert.Less(t, used, uint64(length*5/4), name)
+		assert.Equal(t, c.copies, len(c.wire.sent) == 1, name)
+	}
 }
 
 // TestHeadersOfOneName: a server sends as many headers of one name as fit, and the plug-in reads them

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/caisson-run/caisson/hostfuncs/network"
+	"github.com/caisson-run/caisson/runtime/internal/abi"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -20,6 +21,7 @@ type Session struct {
 	Config  map[string]string // not changed
 	Network Requester         // nil if the plug-in has none
 	MaxBody int64             // bytes of a request's body
+	Work    *abi.Work         // nil bounds nothing
 	Log     io.Writer         // what the plug-in logs, a line for each message; nil discards it
 	Output  io.Writer         // what the plug-in has set as its output when it returns
 	// MaxVariables is how many bytes the variables may have, with their names and 40 bytes for each.
@@ -46,6 +48,9 @@ type Session struct {
 // Requester sends the call's requests. Outside tests it is a [network.Session], whose errors it
 // returns.
 type Requester interface {
+	// Check returns the error with which Do would refuse a request with a body of this length, which is not in the
+	// request.
+	Check(ctx context.Context, request network.Request, body int) error
 	Do(ctx context.Context, request network.Request) (network.Response, error)
 }
 

@@ -18,12 +18,23 @@ type Devices struct {
 	// Folder is the guest path of the directory, which must be preopened. Its files of the same names are hidden.
 	Folder string
 	Result *Output
-	// Invoke calls a host function. The first request bytes are the request; the others are its body.
-	Invoke func(ctx context.Context, function string, bytes []byte, request int) (status uint32, head, body []byte, err error)
-	// MaxRequest is how long a request and its body may be together, in bytes.
-	MaxRequest int64
+	// Begin is called with a request that has a body, before the body comes. It returns the request with room for the
+	// body behind it. If the call is refused whatever its body holds, Begin returns the response, and no byte of the
+	// body is kept.
+	Begin func(ctx context.Context, function string, request []byte, body int64) (bytes []byte, refused *Response, err error)
+	// Invoke calls a host function. The first request bytes are the request; the others are its body. They are not used
+	// any more.
+	Invoke func(ctx context.Context, function string, bytes []byte, request int) (Response, error)
+	// MaxRequest and MaxBody are how long a request and its body may be, in bytes.
+	MaxRequest, MaxBody int64
 
 	host hostDevice // one for all descriptors, so that a guest cannot make the host keep a request for each
+}
+
+// Response is what a host function answers: a status, and head followed by body.
+type Response struct {
+	Status     uint32
+	Head, Body []byte
 }
 
 // maxDevices is how many devices a guest may have open.
@@ -98,11 +109,14 @@ const maxLine = 128
 
 // hostDevice takes one request after the other.
 type hostDevice struct {
-	devices       *Devices
-	function      string // of the request that is being written; empty before its line is read
-	request, body int64
-	written       []byte // the line as far as it is known, then the bytes behind it
-	head, rest    []byte // the response that is not yet read
+	devices    *Devices
+	function   string    // of the request that is being written; empty before its line is read
+	request    int64     // its length
+	body       int64     // bytes of its body that are yet to come
+	begun      bool      // [Devices.Begin] was asked
+	refused    *Response // by Begin
+	written    []byte    // the line as far as it is known, then the bytes behind it
+	head, rest []byte    // the response that is not yet read
 }
 
 // write takes the next bytes of a request. It calls the function once the request is complete, and takes no byte
@@ -131,21 +145,47 @@ func (h *hostDevice) write(c *call, piece []byte) (int, Errno, error) {
 		}
 		piece = piece[taken:]
 	}
-	n := min(int64(len(piece)), h.request+h.body-int64(len(h.written)))
-	h.written = append(h.written, piece[:n]...)
+	if !h.begun {
+		n := min(int64(len(piece)), h.request-int64(len(h.written)))
+		h.written = append(h.written, piece[:n]...)
+		piece, taken = piece[n:], taken+int(n)
+		if int64(len(h.written)) < h.request {
+			return taken, Success, nil
+		}
+		h.begun = true
+		if h.body > 0 {
+			var err error
+			if h.written, h.refused, err = h.devices.Begin(c.ctx, h.function, h.written, h.body); err != nil {
+				return taken, Success, err
+			}
+		}
+	}
+	n := min(int64(len(piece)), h.body)
+	if h.refused == nil {
+		h.written = append(h.written, piece[:n]...)
+	}
+	h.body -= n
 	taken += int(n)
-	if int64(len(h.written)) < h.request+h.body {
+	if h.body > 0 {
 		return taken, Success, nil
 	}
-	function, written := h.function, h.written
-	h.function, h.written = "", nil
-	status, head, body, err := h.devices.Invoke(c.ctx, function, written, int(h.request))
-	if err != nil {
-		return taken, Success, err
+	return taken, Success, h.answer(c)
+}
+
+// answer gets the response to a request that is complete.
+func (h *hostDevice) answer(c *call) error {
+	function, written, response := h.function, h.written, h.refused
+	h.function, h.written, h.refused = "", nil, nil
+	if response == nil {
+		got, err := h.devices.Invoke(c.ctx, function, written, int(h.request))
+		if err != nil {
+			return err
+		}
+		response = &got
 	}
-	h.head = fmt.Appendf(nil, "%d %d\n%s", status, len(head)+len(body), head)
-	h.rest = body
-	return taken, Success, nil
+	h.head = fmt.Appendf(nil, "%d %d\n%s", response.Status, len(response.Head)+len(response.Body), response.Head)
+	h.rest = response.Body
+	return nil
 }
 
 // begin reads the line before a request.
@@ -162,10 +202,10 @@ func (h *hostDevice) begin(line []byte) Errno {
 		}
 		lengths[i] = int64(length)
 	}
-	if lengths[0]+lengths[1] > h.devices.MaxRequest {
+	if lengths[0] > h.devices.MaxRequest || lengths[1] > h.devices.MaxBody {
 		return EFBIG
 	}
-	h.function, h.request, h.body = string(words[0]), lengths[0], lengths[1]
+	h.function, h.request, h.body, h.begun = string(words[0]), lengths[0], lengths[1], false
 	return Success
 }
 

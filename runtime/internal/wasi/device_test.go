@@ -24,10 +24,16 @@ func withDevices(t testing.TB, s *System) (*guest, *[]string) {
 	require.NoError(t, err)
 	var called []string
 	s.Files = viewOf(t, []files.Mount{{Guest: guestPath, Tree: tree}}, nil, files.Limits{})
-	s.Devices = &Devices{Folder: "/own", Result: &Output{Limit: 100, Strict: true}, MaxRequest: 1000,
-		Invoke: func(_ context.Context, function string, bytes []byte, request int) (uint32, []byte, []byte, error) {
+	s.Devices = &Devices{Folder: "/own", Result: &Output{Limit: 100, Strict: true}, MaxRequest: 600, MaxBody: 400,
+		Begin: func(_ context.Context, function string, request []byte, body int64) ([]byte, *Response, error) {
+			if strings.HasPrefix(function, "refused") {
+				return nil, &Response{3, []byte("no:"), fmt.Appendf(nil, "%s %d", request, body)}, nil
+			}
+			return append(make([]byte, 0, len(request)+int(body)), request...), nil, nil
+		},
+		Invoke: func(_ context.Context, function string, bytes []byte, request int) (Response, error) {
 			called = append(called, fmt.Sprintf("%s(%s,%s)", function, bytes[:request], bytes[request:]))
-			return 7, []byte("head:"), bytes, nil
+			return Response{7, []byte("head:"), bytes}, nil
 		}}
 	return newGuest(t, s), &called
 }
@@ -108,10 +114,42 @@ func TestHostDevice(t *testing.T) {
 		_, errno := g.writeTo(fd, wrong)
 		assert.Equal(t, EINVAL, errno, wrong)
 	}
-	_, errno = g.writeTo(fd, "f 1000 1\n")
-	assert.Equal(t, EFBIG, errno)
-	_, errno = g.writeTo(fd, "f 999 1\n")
+	for _, long := range []string{"f 601 0\n", "f 0 401\n"} {
+		_, errno = g.writeTo(fd, long)
+		assert.Equal(t, EFBIG, errno, long)
+	}
+	_, errno = g.writeTo(fd, "f 600 400\n")
 	assert.Equal(t, Success, errno, "control")
+}
+
+// TestAttackRefusedBodies: the host keeps no byte of a body that it refuses, however the guest writes it, and at most
+// as many as were announced of any other one.
+func TestAttackRefusedBodies(t *testing.T) {
+	for _, size := range []int{1, 7, 16, 200, 1000} {
+		g, called := withDevices(t, &System{})
+		fd, errno, err := g.openIn(ownFolder, "host")
+		require.NoError(t, err)
+		require.Equal(t, Success, errno)
+		write := func(text string) (kept int) {
+			for rest := text; rest != ""; {
+				n, errno := g.writeTo(fd, rest[:min(size, len(rest))])
+				require.Equal(t, Success, errno)
+				require.Positive(t, n)
+				rest = rest[n:]
+				kept = max(kept, cap(g.system.Devices.host.written))
+			}
+			return kept
+		}
+		assert.Less(t, write("refused 3 400\nabc"+strings.Repeat("x", 400)), 200)
+		answer, errno := g.readFrom(fd, 100)
+		require.Equal(t, Success, errno)
+		assert.Equal(t, "3 10\nno:abc 400", answer)
+		assert.Empty(t, *called)
+		if size < 400 {
+			assert.Equal(t, 403, write("control 3 400\nabc"+strings.Repeat("x", 400)))
+			assert.Equal(t, []string{"control(abc," + strings.Repeat("x", 400) + ")"}, *called)
+		}
+	}
 }
 
 // TestDevices: the result goes to its output, random bytes come from the call's, and other paths are files.
@@ -229,7 +267,7 @@ func FuzzHostDevice(f *testing.F) {
 					request = -1
 				}
 			}
-			if request < 0 || request+body > 1000 || len(after) < request+body {
+			if request < 0 || request > 600 || body > 400 || len(after) < request+body {
 				break
 			}
 			want = append(want, fmt.Sprintf("%s(%s,%s)", name, after[:request], after[request:request+body]))
