@@ -128,7 +128,9 @@ func TestCancelledCallIsNotMaskedForLong(t *testing.T) {
 func TestAttackLongAnswersBeforeTheDeadline(t *testing.T) {
 	body := []byte(strings.Repeat("%25", 5<<20/3))
 	grant := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(body) })
-	r := newRuntime(t, Options{LookupEnv: func(string) (string, bool) { return secretValue, true }})
+	r := newRuntime(t, Options{
+		LookupEnv: func(string) (string, bool) { return secretValue, true }, Limits: Limits{HTTPBytes: 100 << 20},
+	})
 	grants := manifests.Grants{
 		Network: []manifests.NetworkGrant{grant},
 		Secrets: []manifests.SecretGrant{{Name: "API_KEY", From: manifests.SecretSource{Env: "HOST_KEY"}, Host: "api.example.com"}},

@@ -24,7 +24,7 @@ type Limits struct {
 	OpenFiles int             // ceiling: 1,024, default 64
 	DiskBytes manifests.Bytes // added by a call to its directories. Ceiling: 1 GiB, default 64 MiB
 	HTTPCalls int             // requests. Ceiling: 1,000, default 20
-	HTTPBytes manifests.Bytes // bodies in both directions, decompressed. Ceiling: 256 MiB, default 8 MiB
+	HTTPBytes manifests.Bytes // bodies in both directions, decompressed. Ceiling: 64 MiB, default 8 MiB
 	// Fuel is the number of instructions that a call may execute. By default only the timeout bounds it. The count is
 	// exact and the same for equal calls, with one exception: a call that starts the program itself, such as the first
 	// one, pays for the start, and a call that resumes a snapshot does not. Calls that the tool makes to other tools
@@ -41,7 +41,7 @@ const (
 func ceilings() Limits {
 	return Limits{
 		Timeout: 10 * time.Second, Memory: 128 * mebibyte, Output: 4 * mebibyte, Stderr: mebibyte,
-		OpenFiles: 1024, DiskBytes: 1024 * mebibyte, HTTPCalls: 1000, HTTPBytes: 256 * mebibyte,
+		OpenFiles: 1024, DiskBytes: 1024 * mebibyte, HTTPCalls: 1000, HTTPBytes: 64 * mebibyte,
 	}
 }
 

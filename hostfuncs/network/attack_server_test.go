@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/caisson-run/caisson/hostfuncs"
 	"github.com/caisson-run/caisson/manifests"
+	"github.com/caisson-run/caisson/tool"
 )
 
 // granted opens a session that may do everything with one server.
@@ -85,6 +87,46 @@ func TestAttackLargeBody(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestAttackHeldAnswers: what the host holds of answers that nobody receives is what the session may receive, to the
+// byte, and each is copied once. The controls are a session that may receive more, and what append takes.
+func TestAttackHeldAnswers(t *testing.T) {
+	const answer = 4 << 20
+	s := serve(t, plain, func(w http.ResponseWriter, _ *http.Request) { endless(w, answer) })
+	var before, during runtime.MemStats
+	held := func(limit manifests.Bytes) (live, allocated int64) {
+		session := granted(t, s, Limits{Bytes: limit})
+		must(get(t, session, s.at("127.0.0.1", "/nothing"))) // a connection and its buffers
+		session.bytesLeft = int64(limit)
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		for range maxInFlight {
+			must(session.Send(t.Context(), Request{URL: s.at("127.0.0.1", "/")}))
+		}
+		require.Eventually(t, func() bool {
+			return !slices.ContainsFunc(session.Journal.HostCalls(), func(call tool.HostCall) bool { return call.Status == "unfinished" })
+		}, time.Minute, time.Millisecond)
+		session.closeIdle()
+		runtime.GC()
+		runtime.ReadMemStats(&during)
+		defer runtime.KeepAlive(session)
+		return int64(during.HeapAlloc) - int64(before.HeapAlloc), int64(during.TotalAlloc) - int64(before.TotalAlloc)
+	}
+	const limit, slack = 3 * answer, 2 << 20
+	live, _ := held(limit)
+	assert.InDelta(t, limit, live, slack)
+	live, allocated := held(64 << 20)
+	assert.InDelta(t, maxInFlight*answer, live, slack, "control")
+	assert.Less(t, allocated, int64(5*maxInFlight*answer/2))
+
+	runtime.ReadMemStats(&before)
+	var text []byte
+	for piece := make([]byte, chunk); len(text) < answer; {
+		text = append(text, piece...)
+	}
+	runtime.ReadMemStats(&during)
+	assert.Greater(t, during.TotalAlloc-before.TotalAlloc, uint64(5*answer/2), "control")
 }
 
 // TestUnsetLimits: limits that nobody set are defaults, neither none nor nothing.

@@ -3,6 +3,7 @@ package network
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -105,15 +106,14 @@ func (c *Client) hidesSecrets(answer *http.Response) bool {
 // readBody reads as many bytes as the session has left, and masks them. It reads and masks some
 // bytes beyond that, so that a secret at the cut is found.
 func (e *exchange) readBody(from io.Reader) (body []byte, truncated bool, err error) {
-	var text []byte // the part that the guest gets, followed by bytes read only for masking
+	var text pieces // the part that the guest gets, followed by bytes read only for masking
 	kept, beyond := 0, 0
 	if e.client.secrets != nil {
 		beyond = e.client.secrets.Longest()
 	}
-	buffer := make([]byte, chunk)
-	for !truncated || len(text) < kept+beyond {
-		n, err := from.Read(buffer)
-		text = append(text, buffer[:n]...)
+	for !truncated || text.bytes < kept+beyond {
+		n, err := from.Read(text.free())
+		text.add(n)
 		if !truncated {
 			granted := e.session.take(n)
 			kept += granted
@@ -128,10 +128,54 @@ func (e *exchange) readBody(from io.Reader) (body []byte, truncated bool, err er
 	}
 	e.bytes += int64(kept)
 	if e.client.secrets == nil {
-		return text[:kept:kept], truncated, nil
+		body, err = text.join(e.ctx, kept)
+		return body, truncated, err
 	}
-	body, err = e.client.secrets.MaskFirst(e.ctx, text, kept)
+	whole, err := text.join(e.ctx, text.bytes)
+	if err == nil {
+		body, err = e.client.secrets.MaskFirst(e.ctx, whole, kept)
+	}
 	return body, truncated, err
+}
+
+// pieces are bytes of unknown number. They are copied once, where append would copy them again and again, and in the
+// end have room for more than there are.
+type pieces struct {
+	all   [][]byte
+	bytes int
+}
+
+const maxPiece = 1 << 20 // bytes
+
+// free returns where the next bytes go.
+func (p *pieces) free() []byte {
+	last := len(p.all) - 1
+	if last < 0 || len(p.all[last]) == cap(p.all[last]) {
+		p.all = append(p.all, make([]byte, 0, min(max(p.bytes, chunk), maxPiece)))
+		last++
+	}
+	piece := p.all[last]
+	return piece[len(piece):min(len(piece)+chunk, cap(piece))]
+}
+
+// add adds the first n bytes of what free returned.
+func (p *pieces) add(n int) {
+	last := &p.all[len(p.all)-1]
+	*last = (*last)[:len(*last)+n]
+	p.bytes += n
+}
+
+// join returns the first n bytes, and releases all of them.
+func (p *pieces) join(ctx context.Context, n int) ([]byte, error) {
+	joined := make([]byte, 0, n)
+	for i, piece := range p.all {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		joined = append(joined, piece[:min(len(piece), n-len(joined))]...)
+		p.all[i] = nil
+	}
+	return joined, nil
 }
 
 const maxShown = 512 // bytes of a URL in receipts and records
