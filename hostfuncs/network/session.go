@@ -89,6 +89,7 @@ type Session struct {
 
 	mu        sync.Mutex
 	bytesLeft int64
+	kept      int64             // bytes that are reserved for the body of a request that was checked
 	idle      []*connection     // most recent last
 	sent      map[int]*exchange // by id; nil while it is being prepared
 	nextID    int
@@ -109,8 +110,9 @@ func (c *Client) Open(limits Limits) *Session {
 }
 
 // Check returns the error with which [Session.Do] would refuse a request that has a body of some bytes, so that the
-// caller need not copy the body of one that is refused. A refused request counts, and is in the journal. Nothing is
-// kept of any other one, which Do may refuse all the same. The field Body is ignored.
+// caller need not keep the body of one that is refused. A refused request counts, and is in the journal. Any other one
+// leaves no trace, except that the session keeps as many bytes of its limit for the body until its next Check, Do or
+// Send, which may refuse the request all the same. The field Body is ignored.
 func (s *Session) Check(ctx context.Context, request Request, body int) error {
 	request.Body = nil
 	e := s.newExchange()
@@ -118,7 +120,7 @@ func (s *Session) Check(ctx context.Context, request Request, body int) error {
 	if s.Journal.Count() >= int64(s.limits.Calls) {
 		failed = s.tooManyCalls()
 	} else if failed = e.check(ctx, request); failed == nil {
-		failed = s.hasLeft(body)
+		failed = s.keep(body)
 	}
 	if failed == nil {
 		return nil
@@ -233,24 +235,29 @@ func (s *Session) takeAll(wanted int) *hostfuncs.Error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if int64(wanted) > s.bytesLeft {
-		return s.tooManyBytes()
+		return limit("http_bytes", int64(s.limits.Bytes), fmt.Sprintf("the call may send and receive %s", s.limits.Bytes))
 	}
 	s.bytesLeft -= int64(wanted)
 	return nil
 }
 
-// hasLeft fails as takeAll does, and reserves nothing.
-func (s *Session) hasLeft(wanted int) *hostfuncs.Error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if int64(wanted) > s.bytesLeft {
-		return s.tooManyBytes()
+// keep is like takeAll, but the next request, and the next keep, release the bytes.
+func (s *Session) keep(wanted int) *hostfuncs.Error {
+	s.release()
+	failed := s.takeAll(wanted)
+	if failed == nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.kept += int64(wanted)
 	}
-	return nil
+	return failed
 }
 
-func (s *Session) tooManyBytes() *hostfuncs.Error {
-	return limit("http_bytes", int64(s.limits.Bytes), fmt.Sprintf("the call may send and receive %s", s.limits.Bytes))
+// release releases the bytes that keep has reserved.
+func (s *Session) release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.bytesLeft, s.kept = s.bytesLeft+s.kept, 0
 }
 
 // giveBack releases the bytes reserved for a request that is not sent.
