@@ -19,17 +19,22 @@ import (
 func TestAttackRefusedBodies(t *testing.T) {
 	const body = 32 << 20
 	r := newRuntime(t, Options{})
-	grant := manifests.NetworkGrant{NetworkPermission: manifests.NetworkPermission{Host: "api.example.com"}}
+	loaded := func(host, limit string, grants ...string) *Tool {
+		var granted manifests.Grants
+		for _, host := range grants {
+			granted.Network = append(granted.Network, manifests.NetworkGrant{
+				NetworkPermission: manifests.NetworkPermission{Host: host},
+			})
+		}
+		text := "permissions: {network: [{host: " + host + "}]}\nlimits: {http_bytes: " + limit + "}"
+		return load(t, r, manifest(t, netprobe, text), granted)
+	}
 	tools := map[string]*Tool{
-		"nothing": load(t, r, manifest(t, netprobe, "limits: {http_bytes: 256MiB}"), manifests.Grants{}),
-		"no grant": load(t, r, manifest(t, netprobe, "permissions: {network: [{host: api.example.com}]}\nlimits: {http_bytes: 256MiB}"),
-			manifests.Grants{}),
-		"another host": load(t, r, manifest(t, netprobe, "permissions: {network: [{host: other.example.com}]}\nlimits: {http_bytes: 256MiB}"),
-			manifests.Grants{Network: []manifests.NetworkGrant{grant}}),
-		"few bytes": load(t, r, manifest(t, netprobe, "permissions: {network: [{host: api.example.com}]}\nlimits: {http_bytes: 31MiB}"),
-			manifests.Grants{Network: []manifests.NetworkGrant{grant}}),
-		"control": load(t, r, manifest(t, netprobe, "permissions: {network: [{host: api.example.com}]}\nlimits: {http_bytes: 256MiB}"),
-			manifests.Grants{Network: []manifests.NetworkGrant{grant}}),
+		"nothing":      load(t, r, manifest(t, netprobe, "limits: {http_bytes: 256MiB}"), manifests.Grants{}),
+		"no grant":     loaded("api.example.com", "256MiB"),
+		"another host": loaded("other.example.com", "256MiB", "api.example.com"),
+		"few bytes":    loaded("api.example.com", "31MiB", "api.example.com"),
+		"control":      loaded("api.example.com", "256MiB", "api.example.com"),
 	}
 	request := []byte(`{"method":"GET","url":"https://api.example.com/","headers":[]}`)
 	for name, guest := range tools {
@@ -59,7 +64,7 @@ func TestAttackRefusedBodies(t *testing.T) {
 			}
 		})
 	}
-	assert.EqualValues(t, 64<<20, tools["control"].Limits().HTTPBytes, "the most that a manifest may ask for, since it comes on top of memory")
+	assert.EqualValues(t, 64<<20, tools["control"].Limits().HTTPBytes, "the most, since it comes on top of memory")
 }
 
 // allocated returns how many bytes a function allocates.

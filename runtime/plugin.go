@@ -132,7 +132,8 @@ func entries(description *wasm.Module, meant string) string {
 func (r *run) newPlugin(input []byte) *extism.Session {
 	return &extism.Session{
 		Input: input, OnInput: r.system.OnInput, Config: r.tool.manifest.Module.Config, Network: requester{r},
-		MaxBody: int64(r.tool.limits.HTTPBytes), Work: r.tool.runtime.work, Log: &r.answer.Stderr, Output: &r.answer.Stdout,
+		MaxBody: int64(r.tool.limits.HTTPBytes), Work: r.tool.runtime.work,
+		Log: &r.answer.Stderr, Output: &r.answer.Stdout,
 		MaxVariables: int(cmp.Or(r.tool.manifest.Module.Variables, modules.MaxVariables)),
 		MaxError:     int(r.tool.limits.Output) + r.tool.permit.Secrets.Longest(), // so that masking sees a secret at the limit whole
 	}

@@ -48,7 +48,9 @@ type exchange struct {
 }
 
 func (s *Session) newExchange() *exchange {
-	return &exchange{session: s, client: s.client, target: "an invalid request", started: time.Now(), done: make(chan struct{})}
+	return &exchange{
+		session: s, client: s.client, target: "an invalid request", started: time.Now(), done: make(chan struct{}),
+	}
 }
 
 // begin counts and checks a request, and returns an exchange that is ready to run.

@@ -88,6 +88,10 @@ func TestCheck(t *testing.T) {
 		Secrets: secretFor(t, s, "127.0.0.1", manifests.SecretPlace{Header: "X-Api-Key"}),
 	}
 	allowed := Request{Method: "POST", URL: s.at("127.0.0.1", "/"), Body: make([]byte, 10)}
+	with := func(request Request, header string) Request {
+		request.Headers = [][2]string{{header, "x"}}
+		return request
+	}
 	var many []Request
 	for range limits.Calls {
 		many = append(many, Request{Method: "POST", URL: "nonsense"})
@@ -97,13 +101,20 @@ func TestCheck(t *testing.T) {
 		request Request
 		kind    error
 	}{
-		"an invalid URL":     {request: Request{URL: "nonsense", Body: allowed.Body}, kind: hostfuncs.ErrInvalid},
-		"an invalid header":  {request: Request{URL: allowed.URL, Headers: [][2]string{{"Host", "x"}}, Body: allowed.Body}, kind: hostfuncs.ErrInvalid},
-		"another host":       {request: Request{Method: "POST", URL: "https://example.com/", Body: allowed.Body}, kind: hostfuncs.ErrDenied},
-		"another method":     {request: Request{Method: "PUT", URL: allowed.URL, Body: allowed.Body}, kind: hostfuncs.ErrDenied},
-		"a secret's place":   {request: Request{Method: "POST", URL: allowed.URL, Headers: [][2]string{{"x_api-key", "x"}}, Body: allowed.Body}, kind: hostfuncs.ErrDenied},
-		"a long body":        {request: Request{Method: "POST", URL: allowed.URL, Body: make([]byte, 11)}, kind: hostfuncs.ErrLimit},
-		"few bytes left":     {before: []Request{{Method: "POST", URL: allowed.URL, Body: make([]byte, 1)}}, request: allowed, kind: hostfuncs.ErrLimit},
+		"an invalid URL":    {request: Request{URL: "nonsense", Body: allowed.Body}, kind: hostfuncs.ErrInvalid},
+		"an invalid header": {request: with(allowed, "Host"), kind: hostfuncs.ErrInvalid},
+		"another host": {
+			request: Request{Method: "POST", URL: "https://example.com/", Body: allowed.Body}, kind: hostfuncs.ErrDenied,
+		},
+		"another method":   {request: Request{Method: "PUT", URL: allowed.URL, Body: allowed.Body}, kind: hostfuncs.ErrDenied},
+		"a secret's place": {request: with(allowed, "x_api-key"), kind: hostfuncs.ErrDenied},
+		"a long body": {
+			request: Request{Method: "POST", URL: allowed.URL, Body: make([]byte, 11)}, kind: hostfuncs.ErrLimit,
+		},
+		"few bytes left": {
+			before:  []Request{{Method: "POST", URL: allowed.URL, Body: make([]byte, 1)}},
+			request: allowed, kind: hostfuncs.ErrLimit,
+		},
 		"no requests left":   {before: many, request: allowed, kind: hostfuncs.ErrLimit},
 		"an allowed request": {request: allowed},
 	} {
@@ -120,7 +131,7 @@ func TestCheck(t *testing.T) {
 			if c.kind == nil {
 				require.NoError(t, err)
 				assert.Equal(t, before, checked.Journal.HostCalls())
-				assert.Zero(t, checked.take(1), "responses do not get the bytes of a body that the caller collects meanwhile")
+				assert.Zero(t, checked.take(1), "responses do not get what the body will take")
 				require.NoError(t, checked.Check(t.Context(), bare, 5))
 				require.NoError(t, errOf(checked.Do(t.Context(), c.request)), "the next request gets them")
 				return

@@ -21,7 +21,8 @@ type Devices struct {
 	// Begin is called with a request that has a body, before the body comes. It returns the request with room for the
 	// body behind it. If the call is refused whatever its body holds, Begin returns the response, and no byte of the
 	// body is kept.
-	Begin func(ctx context.Context, function string, request []byte, body int64) (bytes []byte, refused *Response, err error)
+	Begin func(ctx context.Context, function string, request []byte, body int64) (
+		bytes []byte, refused *Response, err error)
 	// Invoke calls a host function. The first request bytes are the request; the others are its body. They are not used
 	// any more.
 	Invoke func(ctx context.Context, function string, bytes []byte, request int) (Response, error)
