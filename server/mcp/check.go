@@ -29,6 +29,10 @@ const (
 	maxParams = 64 << 10
 	// maxParamsValues is how many values and names these may have: the SDK keeps some decoded, at 400 bytes each.
 	maxParamsValues = 500
+	// messageBytes is about what a message takes while it is handled, besides its text.
+	messageBytes = 4 << 10
+	// valueBytes is about what a value or a name of a message takes once the SDK has decoded it.
+	valueBytes = 256
 	// maxIDBytes is how many bytes of JSON an id or a progress token may have: answers and progress repeat them.
 	maxIDBytes = 1 << 10
 )
@@ -73,6 +77,7 @@ func paramsOf[P any]() any { return new(P) }
 type rejection struct {
 	id     string // of the request, as JSON; empty if it has none, or none that can be used
 	silent bool   // it is a notification, which is not answered over lines
+	full   bool   // there is no room for the messages now
 	err    *jsonrpc.Error
 }
 
@@ -94,23 +99,34 @@ func (r *rejection) message() ([]byte, error) {
 }
 
 // check returns why a message or a batch of them is not passed on, or nil. Before a session has begun, few methods are.
-// Subscriptions that last are for clients that may listen.
-func check(text string, begun, listens bool) *rejection {
+// Subscriptions that last are for clients that may listen. What the messages will take besides their text is counted with
+// hold, before they are looked at.
+func check(text string, begun, listens bool, hold func(bytes int) error) *rejection {
 	doc, rejected := parse(text)
 	if rejected != nil {
 		return rejected
 	}
-	c := checker{begun: begun, listens: listens, values: maxValues}
+	c := checker{begun: begun, listens: listens, hold: hold, values: maxValues}
 	if doc.Root().Kind() != jsontext.Array {
+		if hold(messageBytes) != nil {
+			return noRoom()
+		}
 		_, rejected := c.message(doc)
 		return rejected
 	}
-	if n := doc.Root().Len(); n == 0 || n > maxBatch {
+	n := doc.Root().Len()
+	if n == 0 || n > maxBatch {
 		return reject(jsonrpc.CodeInvalidRequest, "a batch has from 1 to %d messages, and this one %d", maxBatch, n)
+	}
+	if hold(n*messageBytes) != nil {
+		return noRoom()
 	}
 	ids := map[string]bool{}
 	for i, message := range doc.Root().Elements() {
 		id, rejected := c.element(message.Text())
+		if rejected != nil && rejected.full {
+			return rejected
+		}
 		if rejected == nil && id != "" && ids[id] {
 			rejected = reject(jsonrpc.CodeInvalidRequest, "the id is that of another message")
 		}
@@ -126,7 +142,8 @@ func check(text string, begun, listens bool) *rejection {
 type checker struct {
 	begun   bool // a session has begun
 	listens bool // listenMethod is passed on
-	values  int  // how many more values and names the messages may have
+	hold    func(bytes int) error
+	values  int // how many more values and names the messages may have
 }
 
 // element checks one message of a batch. It returns the id of a request, as JSON.
@@ -138,9 +155,26 @@ func (c *checker) element(text string) (id string, rejected *rejection) {
 	return c.message(doc)
 }
 
+// noRoom refuses messages while the tenant's open requests take all that they may.
+func noRoom() *rejection {
+	rejected := reject(jsonrpc.CodeInternalError, "the bodies of open requests have too many bytes; try again later")
+	rejected.full = true
+	return rejected
+}
+
+// beyond returns about how many bytes so many values and names of a message take, beyond messageBytes.
+func beyond(values int) int { return max(0, values*valueBytes-messageBytes) }
+
+// held returns about how many bytes a request with such params takes. They have been checked.
+func held(params string) int {
+	c := checker{values: maxValues}
+	_ = c.count(params) // they have no more values
+	return len(params) + messageBytes + beyond(maxValues-c.values)
+}
+
 // count counts the values in the members of an object, except in the arguments of a call, and rejects too many.
-func (c *checker) count(of jsontext.Value) *rejection {
-	shallow, rejected := parse(of.Text())
+func (c *checker) count(object string) *rejection {
+	shallow, rejected := parse(object)
 	if rejected != nil || shallow.Root().Kind() != jsontext.Object {
 		return rejected
 	}
@@ -192,13 +226,17 @@ func (c *checker) message(doc *jsontext.Document) (id string, rejected *rejectio
 		}
 		id = v.Text()
 	}
+	before := c.values
 	for _, name := range []string{"params", "result", "error"} {
 		if kindOf(members[name]) == jsontext.Object {
-			if rejected = c.count(members[name]); rejected != nil {
+			if rejected = c.count(members[name].Text()); rejected != nil {
 				rejected.id = id
 				return id, rejected
 			}
 		}
+	}
+	if c.hold(beyond(before-c.values)) != nil {
+		return id, noRoom()
 	}
 	if _, err := jsonrpc.DecodeMessage([]byte(doc.Text())); err != nil {
 		return "", reject(jsonrpc.CodeInvalidRequest, "the message is none of JSON-RPC 2.0")

@@ -134,8 +134,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, isStateless bool)
 		return false
 	}
 	if errors.Is(err, memory.ErrFull) {
-		w.Header().Set("Retry-After", "5")
-		http.Error(w, "the bodies of open requests have too many bytes; try again later", http.StatusTooManyRequests)
+		tryLater(w)
 		return false
 	}
 	if err != nil && standing.IsRefusal(standing.Check(r.Context())) { // which may have ended the body
@@ -147,12 +146,24 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, isStateless bool)
 		http.Error(w, "the body did not arrive whole", http.StatusBadRequest)
 		return false
 	}
-	if rejected := check(body.String(), isStateless || r.Header.Get(sessionHeader) != "", isStateless); rejected != nil {
+	hold := func(bytes int) error { return memory.Hold(r.Context(), bytes) }
+	rejected := check(body.String(), isStateless || r.Header.Get(sessionHeader) != "", isStateless, hold)
+	switch {
+	case rejected == nil:
+		r.Body = io.NopCloser(&body)
+		return true
+	case rejected.full:
+		tryLater(w)
+	default:
 		rejected.write(w, isStateless)
-		return false
 	}
-	r.Body = io.NopCloser(&body)
-	return true
+	return false
+}
+
+// tryLater refuses a request for which there is no room now.
+func tryLater(w http.ResponseWriter) {
+	w.Header().Set("Retry-After", "5")
+	http.Error(w, noRoom().err.Message, http.StatusTooManyRequests)
 }
 
 // write answers a request over HTTP. Before the revision without sessions, an error in a request whose id is known is

@@ -102,7 +102,7 @@ type watched struct {
 	mu     sync.Mutex
 	open   map[jsonrpc.ID]open // requests without an answer
 	listen map[jsonrpc.ID]bool // subscriptions that last
-	bytes  int                 // of them
+	bytes  int                 // of them, as held says
 	atOnce int                 // how many of them are not calls
 	read   chan struct{}       // closed when the client has read an answer
 	begun  bool                // the client has sent initialize
@@ -213,10 +213,10 @@ func (w *watchedConnection) Close() error {
 
 // admit counts a request that is to be answered, or returns why it is refused, and whether its id can be answered.
 func (w *watched) admit(request *jsonrpc.Request) (refusal *jsonrpc.Error, known bool) {
+	size := held(string(request.Params))
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.begun = w.begun || request.Method == "initialize"
-	size := len(request.Params)
 	switch _, used := w.open[request.ID]; {
 	case used || w.listen[request.ID]:
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the id is that of a request that has not been answered"}, false
@@ -347,7 +347,8 @@ func (c *checkedLines) next() ([]byte, error) {
 	if len(text) == 0 {
 		return nil, nil
 	}
-	rejected := check(string(text), true, true) // whether a session has begun is checked in their order
+	free := func(int) error { return nil }            // what the messages take is counted in their order
+	rejected := check(string(text), true, true, free) // and so is whether a session has begun
 	switch {
 	case rejected == nil:
 		return oneByOne(string(text)), nil

@@ -165,21 +165,21 @@ func TestAttackUnreadAnswers(t *testing.T) {
 	<-done
 }
 
-// TestAttackOpenRequests: a client has so many calls without an answer, of so many bytes, and no more. The control is a
-// call after the answers.
+// TestAttackOpenRequests: a client has so many calls without an answer, of so many bytes and decoded values, and no more.
+// 400 calls of 46 KB with many values in _meta held 1.7 GB. The control is a call after the answers.
 func TestAttackOpenRequests(t *testing.T) {
 	for _, test := range []struct {
-		most, bytes int
-	}{{1024, 0}, {16, 4<<20 - 200}} {
+		most int
+		meta string
+	}{{1024, `"x"`}, {15, `"` + strings.Repeat("x", 4<<20-200) + `"`}, {17, "[" + strings.Repeat("0,", 15_000) + "0]"}} {
 		t.Run(fmt.Sprint(test.most), func(t *testing.T) {
 			let := make(chan struct{})
 			c := openLines(t, newWorld(t, mcp.Options{}, newFake(t, "wait", nil, func(context.Context, tool.Invocation) tool.Result {
 				<-let
 				return tool.Result{Success: true, Output: "waited"}
 			})))
-			long := strings.Repeat("x", test.bytes)
 			call := func(i int) {
-				c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"wait","_meta":{"a":"%s"}}}`, 10+i, long))
+				c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"wait","_meta":{"a":%s}}}`, 10+i, test.meta))
 			}
 			for i := range test.most + 1 {
 				call(i)

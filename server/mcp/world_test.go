@@ -24,6 +24,7 @@ import (
 	"github.com/caisson-run/caisson/internal/noerr"
 	"github.com/caisson-run/caisson/internal/tooltest"
 	"github.com/caisson-run/caisson/server/auth"
+	"github.com/caisson-run/caisson/server/internal/memory"
 	"github.com/caisson-run/caisson/server/mcp"
 	"github.com/caisson-run/caisson/server/sessions"
 	"github.com/caisson-run/caisson/tool"
@@ -61,6 +62,7 @@ type world struct {
 
 	mu     sync.Mutex
 	caller auth.Caller // of HTTP requests whose client does not say
+	bound  *memory.Bound
 }
 
 // everything are the scopes of somebody who may do all.
@@ -68,7 +70,7 @@ var everything = auth.Scopes()
 
 func newWorld(t testing.TB, options mcp.Options, tools ...*fake) *world {
 	t.Helper()
-	w := &world{agents: agents.In(filepath.Join(t.TempDir(), "agents")), caller: auth.Caller{ID: "token", Tenant: "acme", Scopes: everything}}
+	w := &world{agents: agents.In(filepath.Join(t.TempDir(), "agents")), caller: auth.Caller{ID: "token", Tenant: "acme", Scopes: everything}, bound: memory.New(1<<40, 1<<40)}
 	w.host = noerr.Get(caisson.Open(t.Context(), caisson.Options{
 		NoCache: true, Tools: []string{filepath.Join("..", "..", "wasm-tools", "client", "ask_user.tool.yaml")},
 		Executor: executor.Options{Output: executor.Output{PerCall: 1024}},
@@ -83,13 +85,15 @@ func newWorld(t testing.TB, options mcp.Options, tools ...*fake) *world {
 		w.requests.Add(1)
 		defer w.requests.Add(-1)
 		w.mu.Lock()
-		caller := w.caller
+		caller, bound := w.caller, w.bound
 		w.mu.Unlock()
 		if token := r.Header.Get("Authorization"); token != "" {
 			caller = auth.Caller{}
 			assert.NoError(t, json.Unmarshal([]byte(token), &caller))
 		}
-		w.server.ServeHTTP(rw, r.WithContext(auth.With(r.Context(), caller)))
+		held := bound.Open(memory.Sharer(caller))
+		defer held.Close()
+		w.server.ServeHTTP(rw, r.WithContext(memory.With(auth.With(r.Context(), caller), held)))
 	}))
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)

@@ -167,6 +167,16 @@ func (r *Request) Close() {
 	r.counted, r.closed = 0, true
 }
 
+// Hold is [Request.Body] for the request of ctx: it counts what the request takes besides the bytes that have arrived.
+// Without a request it does nothing.
+func Hold(ctx context.Context, bytes int) error {
+	r, ok := ctx.Value(key{}).(*Request)
+	if !ok {
+		return nil
+	}
+	return r.Body(bytes)
+}
+
 type key struct{}
 
 // With returns a context that carries a request.
