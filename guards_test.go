@@ -371,6 +371,8 @@ var guardFaults = []guardFault{
 		edits: oldest},
 	{name: "batches have any number of messages", pkg: "server/mcp", attack: "TestAttackLargeBatch",
 		edits: in("server/mcp/check.go", "n == 0 || n > maxBatch", "n == 0")},
+	{name: "calls of runs take nothing", pkg: "server/rest", attack: "TestAttackRunsOfManyCalls",
+		edits: in("server/rest/run.go", "		held += r.calls * recordBytes\n", "")},
 	{name: "batches of MCP need no room", pkg: "server/mcp", attack: "TestAttackBatchesWithoutRoom",
 		edits: in("server/mcp/check.go", "	if hold(n*messageBytes) != nil {", "	if n < 0 {")},
 	{name: "decoded values take nothing", pkg: "server/mcp", attack: "TestAttackValuesOfOpenCalls/_meta",

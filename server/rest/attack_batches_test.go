@@ -222,6 +222,27 @@ func TestAttackBatchesWithoutRoom(t *testing.T) {
 	assert.Len(t, w.waiting, 1)
 }
 
+// TestAttackRunsOfManyCalls: a run of many calls is accepted if there is room for them, not only for its short body. 200
+// runs of 1,024 calls, with bodies of 8 MB in all, held 1.3 GB. The controls are as long a run of few calls, and one that
+// begins when others have ended.
+func TestAttackRunsOfManyCalls(t *testing.T) {
+	t.Parallel() // it waits for most of its time
+	w := newWorld(t, rest.Options{Runs: rest.RunOptions{Bytes: 8 << 20}})
+	many := `{"calls":[{"name":"wait","arguments":{}}` + strings.Repeat(`,{"name":"echo","arguments":{}}`, 999) + `]}`
+	few := `{"calls":[{"name":"echo","arguments":{"text":"` + strings.Repeat("x", len(many)) + `"}}]}`
+	start := func(body string) int { return w.request("POST", "/v1/runs", "mallory", body).status }
+	first, second := w.start("mallory", many), w.start("mallory", many)
+	assert.Equal(t, http.StatusTooManyRequests, start(many))
+	assert.Equal(t, http.StatusAccepted, start(few))
+	for range 2 {
+		w.let <- struct{}{}
+	}
+	w.until(first.ID, "mallory", "completed")
+	w.until(second.ID, "mallory", "completed")
+	assert.Equal(t, http.StatusAccepted, start(many))
+	w.let <- struct{}{}
+}
+
 // TestBroughtToolsThatCannotBeWritten: a mistake in a tool that a request brings is the caller's.
 func TestBroughtToolsThatCannotBeWritten(t *testing.T) {
 	w := newWorld(t, rest.Options{})

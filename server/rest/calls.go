@@ -87,7 +87,7 @@ func (x *exchange) execute(asked *batchRequest) (report executor.Report, done fu
 	return report, done, nil
 }
 
-// recordBytes is about what the record of each of many calls takes while the batch's answer waits for room.
+// recordBytes is about what each of many calls takes, and its record while the batch's answer waits for room.
 const recordBytes = 4 << 10
 
 // reserveRecords waits a little until there is room for the records of a batch. Nothing has had an effect yet, so the

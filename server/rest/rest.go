@@ -62,7 +62,7 @@ type RunOptions struct {
 	// ended, it is refused.
 	PerTenant int
 	// Bytes bounds the requests, events and results of a tenant's runs, and what is submitted to them, in the same way:
-	// 64 MiB.
+	// 64 MiB. Until a run has ended, each of its calls counts as 4 KiB more.
 	Bytes int
 	// Keep is how long a run is kept after it has ended: an hour.
 	Keep time.Duration

@@ -51,6 +51,7 @@ type run struct {
 	caller  auth.Caller // who made it
 	created time.Time
 	size    int // of the request, in bytes
+	calls   int // of the request
 	events  feed
 
 	mu      sync.Mutex
@@ -296,11 +297,16 @@ func sizeOfRequests(requests map[string]tool.Request) int {
 	return size
 }
 
-// bytes returns how many bytes are held for the run.
+// bytes returns how many bytes are held for the run. Until it is over, each call takes more than its record: it is
+// planned, or a part of the state with which the run resumes.
 func (r *run) bytes() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.size + r.held.submitted + r.held.reported + r.events.size()
+	held := r.size + r.held.submitted + r.held.reported + r.events.size()
+	if !r.status.isOver() {
+		held += r.calls * recordBytes
+	}
+	return held
 }
 
 // hold counts bytes that are submitted, if the run waits for them.

@@ -47,10 +47,11 @@ func (s *runs) add(x *exchange, asked *batchRequest, release func()) (*run, erro
 		events: feed{most: s.api.options.Runs.EventBytes}, status: queued, release: release,
 	}
 	r.size = len(x.body) + sizeOfRequests(asked.batch.Requests)
+	r.calls = len(asked.batch.Calls)
 	r.asked.batch.Calls = nil // the batch has them
 	of := s.locked(r.tenant)
 	defer of.mu.Unlock()
-	if !makeRoom(of.byID, 1, r.size, s.api.options.Runs) {
+	if !makeRoom(of.byID, 1, r.bytes(), s.api.options.Runs) {
 		return nil, refuse(http.StatusTooManyRequests, "the tenant has %d runs that have not ended, and there is no room for more; cancel one, or wait", len(of.byID))
 	}
 	of.byID[r.id] = r
