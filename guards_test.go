@@ -371,6 +371,8 @@ var guardFaults = []guardFault{
 		edits: oldest},
 	{name: "batches have any number of messages", pkg: "server/mcp", attack: "TestAttackLargeBatch",
 		edits: in("server/mcp/check.go", "n == 0 || n > maxBatch", "n == 0")},
+	{name: "connections without a token are read as fast as they send", pkg: "server", attack: "TestAttackEndlessFrames",
+		edits: in("server/connections.go", "c.unasked <= unaskedBytes {", "true {")},
 	{name: "calls of runs take nothing", pkg: "server/rest", attack: "TestAttackRunsOfManyCalls",
 		edits: in("server/rest/run.go", "		held += r.calls * recordBytes\n", "")},
 	{name: "batches of MCP need no room", pkg: "server/mcp", attack: "TestAttackBatchesWithoutRoom",

@@ -488,3 +488,53 @@ func TestAttackUnreadPings(t *testing.T) {
 		})
 	}
 }
+
+// TestAttackEndlessFrames: connections of clients without a token that always send, such as frames of HTTP/2 that need no
+// answer of a handler, are read slowly after a while, all of them together. A hundred of them had other clients wait for
+// seconds. The control is one with an authenticated request, which is read as fast as it sends from then on.
+func TestAttackEndlessFrames(t *testing.T) {
+	const senders, size, window = 20, 1 << 20, 200 * time.Millisecond
+	listener, err := net.Listen("tcp", "localhost:0")
+	require.NoError(t, err)
+	held := newConnections(listener, Limits{Connections: senders, Refusal: time.Minute, Stall: time.Minute})
+	defer held.Close()
+	var counts [senders]atomic.Int64
+	var servers []net.Conn
+	var all sync.WaitGroup
+	began := time.Now()
+	for i := range senders {
+		client, err := net.Dial("tcp", listener.Addr().String())
+		require.NoError(t, err)
+		defer client.Close()
+		accepted, err := held.Accept()
+		require.NoError(t, err)
+		servers = append(servers, accepted)
+		all.Go(func() { _, _ = client.Write(make([]byte, size)) }) // until the server closes it
+		all.Go(func() {
+			for buffer := make([]byte, 64<<10); ; {
+				n, err := accepted.Read(buffer)
+				counts[i].Add(int64(n))
+				if err != nil {
+					return
+				}
+			}
+		})
+	}
+	time.Sleep(window)
+	sum := int64(0)
+	for i := range counts {
+		sum += counts[i].Load()
+	}
+	paces := int64(time.Since(began)/pace) + senders
+	assert.LessOrEqual(t, sum, senders*(unaskedBytes+64<<10)+2*paces*pacedBytes)
+	assert.GreaterOrEqual(t, sum, int64(unaskedBytes), "the control")
+	request := httptest.NewRequest(http.MethodGet, "/", nil)
+	end := servers[0].(*connection).begin(request, func() {})
+	assert.Eventually(t, func() bool { return counts[0].Load() == size }, 30*time.Second, time.Millisecond)
+	end()
+	for _, one := range servers {
+		require.NoError(t, one.Close())
+	}
+	all.Wait()
+	assert.Zero(t, held.paced)
+}

@@ -26,6 +26,7 @@ type connections struct {
 	changed  sync.Cond
 	held     map[*connection]struct{}
 	expiring int         // of those that are held
+	paced    int         // of those that are held, and wait before more is read from them
 	refusing int         // answers over HTTP/2 to requests that are not authenticated
 	lowered  time.Time   // when the limit was lowered
 	raising  *time.Timer // raises it; nil if it was never lowered
@@ -273,6 +274,10 @@ type connection struct {
 	answered []func()    // to be called when the connection is idle: of requests that still count as running
 	expiry   *time.Timer // drops it; nil if none is set
 	closed   bool
+
+	unasked int           // bytes that were read without an authenticated request, less what is free for the time
+	counted time.Time     // when some of them were read
+	wake    chan struct{} // closed when the connection need not wait any more before more is read; nil if it does not wait
 }
 
 // stall returns how long the client may take for each piece of what is written. Without an authenticated request, that
@@ -348,6 +353,7 @@ func (c *connection) begin(r *http.Request, left func()) (end func()) {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
 	c.running++
+	c.wakeUp()
 	c.unbound()
 	return func() {
 		c.of.mu.Lock()
@@ -363,7 +369,7 @@ func (c *connection) begin(r *http.Request, left func()) (end func()) {
 func (c *connection) settle() {
 	c.running -= len(c.answered)
 	if len(c.answered) > 0 {
-		c.since = time.Now()
+		c.since, c.unasked = time.Now(), 0
 	}
 	for _, left := range c.answered {
 		left()
@@ -416,11 +422,71 @@ func (c *connection) drop() {
 // forget makes room for another connection. The caller must hold the lock of connections.
 func (c *connection) forget() {
 	c.closed, c.active = true, false
+	c.wakeUp()
 	c.of.refusing -= c.refusing // they have ended, so no other connection has to
 	c.refusing = 0
 	delete(c.of.held, c)
 	c.settle()
 	c.of.changed.Broadcast()
+}
+
+// Connections without an authenticated request, from which more than unaskedBytes were read, and unaskedRate a second,
+// are read slowly: of all of them together, pacedBytes in each pace. Otherwise a hundred that send frames of HTTP/2
+// without end always have work, and other clients wait for their turn for seconds.
+const (
+	unaskedBytes = 32 << 10
+	unaskedRate  = 1 << 10
+	pacedBytes   = 4 << 10
+	pace         = 5 * time.Millisecond
+)
+
+// Read implements [net.Conn].
+func (c *connection) Read(p []byte) (int, error) {
+	if c.waitForPace() {
+		p = p[:min(len(p), pacedBytes)]
+	}
+	n, err := c.Conn.Read(p)
+	c.of.mu.Lock()
+	defer c.of.mu.Unlock()
+	if c.running == 0 {
+		now := time.Now()
+		c.unasked = max(c.unasked-int(now.Sub(c.counted)/(time.Second/unaskedRate)), 0) + n
+		c.counted = now
+	}
+	return n, err
+}
+
+// waitForPace waits before more is read from a connection that is read slowly, until it has an authenticated request or
+// is closed. It reports whether it has waited for the whole time.
+func (c *connection) waitForPace() (slow bool) {
+	c.of.mu.Lock()
+	if c.running > 0 || c.closed || c.unasked <= unaskedBytes {
+		c.of.mu.Unlock()
+		return false
+	}
+	c.of.paced++
+	wait, wake := time.NewTimer(time.Duration(c.of.paced)*pace), make(chan struct{})
+	c.wake = wake
+	c.of.mu.Unlock()
+	defer wait.Stop()
+	select {
+	case <-wait.C:
+		slow = true
+	case <-wake:
+	}
+	c.of.mu.Lock()
+	defer c.of.mu.Unlock()
+	c.of.paced--
+	c.wake = nil
+	return slow
+}
+
+// wakeUp ends waitForPace. The caller must hold the lock of connections.
+func (c *connection) wakeUp() {
+	if c.wake != nil {
+		close(c.wake)
+		c.wake = nil
+	}
 }
 
 // Write implements [net.Conn].
