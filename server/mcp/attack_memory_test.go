@@ -54,7 +54,8 @@ func TestAttackBatchesWithoutRoom(t *testing.T) {
 			return tool.Result{Success: true, Output: "echoed"}
 		}))
 		w.roomFor(4 << 20)
-		mine, other := auth.Caller{ID: "1", Tenant: "acme", Scopes: everything}, auth.Caller{ID: "2", Tenant: "other", Scopes: everything}
+		mine := auth.Caller{ID: "1", Tenant: "acme", Scopes: everything}
+		other := auth.Caller{ID: "2", Tenant: "other", Scopes: everything}
 		session := func(of auth.Caller) map[string]string {
 			_, _, header := post(t, w, of, http.MethodPost, strings.Replace(initializeBody, "2025-11-25", "2025-03-26", 1), nil)
 			return map[string]string{"Mcp-Session-Id": header.Get("Mcp-Session-Id")}
@@ -72,7 +73,8 @@ func TestAttackBatchesWithoutRoom(t *testing.T) {
 		}()
 		<-running
 		before := echoed.Load()
-		status, answer, header := post(t, w, mine, http.MethodPost, strings.ReplaceAll(batch+last+"]", `"id":"`, `"id":"again`), me)
+		second := strings.ReplaceAll(batch+last+"]", `"id":"`, `"id":"again`)
+		status, answer, header := post(t, w, mine, http.MethodPost, second, me)
 		assert.Equal(t, http.StatusTooManyRequests, status, "%.200s", answer)
 		assert.Equal(t, "5", header.Get("Retry-After"))
 		assert.Empty(t, running, "no call of it has begun")
@@ -88,8 +90,8 @@ func TestAttackBatchesWithoutRoom(t *testing.T) {
 	}
 }
 
-// TestAttackValuesOfOpenCalls: what the SDK decodes of a call, and keeps while it lasts, counts as much as it takes. 250
-// open calls of 46 KB with 20,000 values in _meta held 1.3 GB. The control has as many bytes in one value.
+// TestAttackValuesOfOpenCalls: what the SDK decodes of a call, and keeps while it lasts, counts as much as it takes.
+// 250 open calls of 46 KB with 20,000 values in _meta held 1.3 GB. The control has as many bytes in one value.
 func TestAttackValuesOfOpenCalls(t *testing.T) {
 	values := "[" + strings.Repeat(`{"":0},`, 4000) + "0]"
 	for name, params := range map[string]string{
@@ -101,9 +103,12 @@ func TestAttackValuesOfOpenCalls(t *testing.T) {
 			w := newWorld(t, mcp.Options{}, wait)
 			w.roomFor(4 << 20)
 			mine := auth.Caller{ID: "1", Tenant: "acme", Scopes: everything}
+			headers := map[string]string{
+				"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "wait",
+			}
 			call := func(x string) (status int) {
-				body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"wait","arguments":{},` + fmt.Sprintf(params, x) + `}}`
-				status, _, _ = post(t, w, mine, http.MethodPost, body, map[string]string{"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "wait"})
+				const begin = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"wait","arguments":{},`
+				status, _, _ = post(t, w, mine, http.MethodPost, begin+fmt.Sprintf(params, x)+"}}", headers)
 				return status
 			}
 			ended := make(chan int)
