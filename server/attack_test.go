@@ -489,9 +489,9 @@ func TestAttackUnreadPings(t *testing.T) {
 	}
 }
 
-// TestAttackEndlessFrames: connections of clients without a token that always send, such as frames of HTTP/2 that need no
-// answer of a handler, are read slowly after a while, all of them together. A hundred of them had other clients wait for
-// seconds. The control is one with an authenticated request, which is read as fast as it sends from then on.
+// TestAttackEndlessFrames: connections of clients without a token that always send, such as frames of HTTP/2 that need
+// no answer of a handler, are read slowly after a while, all of them together. A hundred of them had other clients wait
+// for seconds. The control is one with an authenticated request, which is read as fast as it sends from then on.
 func TestAttackEndlessFrames(t *testing.T) {
 	const senders, size, window = 20, 1 << 20, 200 * time.Millisecond
 	listener, err := net.Listen("tcp", "localhost:0")

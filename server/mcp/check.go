@@ -99,8 +99,8 @@ func (r *rejection) message() ([]byte, error) {
 }
 
 // check returns why a message or a batch of them is not passed on, or nil. Before a session has begun, few methods are.
-// Subscriptions that last are for clients that may listen. What the messages will take besides their text is counted with
-// hold, before they are looked at.
+// Subscriptions that last are for clients that may listen. What the messages will take besides their text is counted
+// with hold, before they are looked at.
 func check(text string, begun, listens bool, hold func(bytes int) error) *rejection {
 	doc, rejected := parse(text)
 	if rejected != nil {

@@ -165,8 +165,8 @@ func TestAttackUnreadAnswers(t *testing.T) {
 	<-done
 }
 
-// TestAttackOpenRequests: a client has so many calls without an answer, of so many bytes and decoded values, and no more.
-// 400 calls of 46 KB with many values in _meta held 1.7 GB. The control is a call after the answers.
+// TestAttackOpenRequests: a client has so many calls without an answer, of so many bytes and decoded values, and no
+// more. 400 calls of 46 KB with many values in _meta held 1.7 GB. The control is a call after the answers.
 func TestAttackOpenRequests(t *testing.T) {
 	for _, test := range []struct {
 		most int

@@ -70,7 +70,10 @@ var everything = auth.Scopes()
 
 func newWorld(t testing.TB, options mcp.Options, tools ...*fake) *world {
 	t.Helper()
-	w := &world{agents: agents.In(filepath.Join(t.TempDir(), "agents")), caller: auth.Caller{ID: "token", Tenant: "acme", Scopes: everything}, bound: memory.New(1<<40, 1<<40)}
+	w := &world{
+		agents: agents.In(filepath.Join(t.TempDir(), "agents")), bound: memory.New(1<<40, 1<<40),
+		caller: auth.Caller{ID: "token", Tenant: "acme", Scopes: everything},
+	}
 	w.host = noerr.Get(caisson.Open(t.Context(), caisson.Options{
 		NoCache: true, Tools: []string{filepath.Join("..", "..", "wasm-tools", "client", "ask_user.tool.yaml")},
 		Executor: executor.Options{Output: executor.Output{PerCall: 1024}},
