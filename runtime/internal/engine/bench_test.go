@@ -77,7 +77,7 @@ func BenchmarkFirstRun(b *testing.B) {
 // of the image.
 func BenchmarkReactor(b *testing.B) {
 	p := goReactor(b)
-	for name, another := range map[string]func() (*instance, error){"started": func() (*instance, error) { i, _, err := p.begin(b.Context(), p.start.Fuel); return i, err }, "copied": func() (*instance, error) { return p.copy(b.Context()) }} {
+	for name, another := range map[string]func() (*instance, error){"started": func() (*instance, error) { i, _, err := p.begin(b.Context(), p.start.Fuel, nil); return i, err }, "copied": func() (*instance, error) { return p.copy(b.Context()) }} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				i, err := another()
