@@ -182,6 +182,8 @@ var guardFaults = []guardFault{
 		edits: in("runtime/flights.go", "		run.abandon()\n		s.forget(run)", "		s.forget(run)")},
 	{name: "the time of a start does not include making its instance", pkg: "runtime/internal/engine", attack: "TestStartsEndWhileAnInstanceIsMade",
 		edits: in("runtime/internal/engine/program.go", "p.module.instantiate(ctx, uint64(p.start.MemoryLimit))", "p.module.instantiate(caller, uint64(p.start.MemoryLimit))")},
+	{name: "any number of large instances is made at once", pkg: "runtime/internal/engine", attack: "TestAttackManyInstancesAtOnce",
+		edits: in("runtime/internal/engine/instance.go", "	if !m.manyItems {\n", "	if true {\n")},
 	{name: "nothing is seen of starts", pkg: "runtime/internal/engine", attack: "TestStartsAreObserved",
 		edits: in("runtime/internal/engine/program.go", "meter{limit: fuel}, watched", "meter{limit: fuel}, nil")},
 	{name: "starts are judged by the clock alone", pkg: "runtime/internal/watchdog", attack: "TestBusyMachineMakesNoRunaway",

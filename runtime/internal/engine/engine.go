@@ -100,6 +100,8 @@ type Engine struct {
 
 	compiling chan struct{} // a semaphore for compilations
 
+	assembling chan struct{} // a semaphore for making instances that take long
+
 	retiring chan struct{} // a semaphore for instances that are retired in the background
 
 	uncached   sync.Once // guards onUncached
@@ -146,10 +148,11 @@ func open(ctx context.Context, options Options) (*Engine, error) {
 		base: base, compiler: options.Compiler, trusted: map[Digest]bool{}, offered: map[string]bool{wasm.MeterModule: true, wasm.ForkModule: true}, logger: options.Logger, onUncached: options.OnUncached,
 		idle:  newPool(base, cmp.Or(options.IdleBytes, defaultIdleBytes), cmp.Or(options.IdleTime, defaultIdleTime)),
 		pages: newPageScanner(ctx), starts: make(chan struct{}, max(1, goruntime.GOMAXPROCS(0)/2)),
-		compiling: make(chan struct{}, max(2, goruntime.GOMAXPROCS(0)/2)),
-		retiring:  make(chan struct{}, max(1, goruntime.GOMAXPROCS(0)/2)),
-		mostCode:  mostNativeCode,
-		modules:   map[Digest]*Compilation{}, residents: residents{limits: holding{
+		compiling:  make(chan struct{}, max(2, goruntime.GOMAXPROCS(0)/2)),
+		retiring:   make(chan struct{}, max(1, goruntime.GOMAXPROCS(0)/2)),
+		assembling: make(chan struct{}, goruntime.GOMAXPROCS(0)),
+		mostCode:   mostNativeCode,
+		modules:    map[Digest]*Compilation{}, residents: residents{limits: holding{
 			bytes: cmp.Or(options.ModuleBytes, defaultModuleBytes), mappings: mostMappings, files: mostImageFiles()}},
 	}
 	e.closing, e.close = context.WithCancelCause(base)
