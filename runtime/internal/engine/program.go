@@ -173,8 +173,16 @@ func (p *Program) begin(caller context.Context, fuel int64, watched *Watched) (_
 	ctx, cancel := context.WithTimeout(ctx, p.start.Timeout)
 	defer cancel()
 	ctx, abandon := context.WithCancelCause(ctx)
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		select {
+		case <-caller.Done():
+			abandon(context.Cause(caller))
+		case <-ctx.Done():
+		}
+	})
+	defer watching.Wait() // a caller may use its context for another run afterwards
 	defer abandon(nil)
-	defer context.AfterFunc(caller, func() { abandon(context.Cause(caller)) })()
 	i, _, err := p.module.instantiate(ctx, uint64(p.start.MemoryLimit))
 	switch {
 	case err == nil:
