@@ -157,7 +157,7 @@ var guardFaults = []guardFault{
 	{name: "libraries pass on any number of imports", pkg: "runtime/internal/engine", attack: "TestAttackReexports",
 		edits: in("runtime/internal/wasm/link.go", "const maxSearched = 1_000_000", "const maxSearched = 1 << 40")},
 	{name: "calls wait for their program's start when they have ended", pkg: "runtime", attack: "TestAttackCancelledWhileStarting",
-		edits: in("runtime/internal/engine/program.go", "	defer context.AfterFunc(caller, func() { abandon(context.Cause(caller)) })()\n", "")},
+		edits: in("runtime/internal/engine/program.go", "			abandon(context.Cause(caller))\n", "")},
 	{name: "instances with all of their memory are lost", pkg: "runtime", attack: "TestAttackFuelOfStarts/all_memory",
 		edits: in("runtime/internal/engine/memory.go", "	case m.resizing:", "	case m.resizing && m.size < m.most:")},
 	{name: "instances with deep stacks are lost", pkg: "runtime", attack: "TestAttackFuelOfStarts/a_deep_stack",
