@@ -48,7 +48,11 @@ func (t *Tool) moduleDigest(ctx context.Context) (engine.Digest, error) {
 	if err := ctx.Err(); err != nil {
 		return engine.Digest{}, err
 	}
-	digest, err := doShared(ctx, &t.reading, "digest", func(context.Context) (engine.Digest, error) {
+	digest, err := t.hashing.do(ctx, "digest", func(ctx context.Context) (engine.Digest, error) {
+		if err := t.runtime.enterReader(ctx); err != nil {
+			return engine.Digest{}, err
+		}
+		defer t.runtime.leaveReader()
 		return moduleDigest(t.manifest)
 	})
 	if err != nil {

@@ -3,17 +3,16 @@ package runtime
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
-
-	"golang.org/x/sync/singleflight"
 
 	"github.com/caisson-run/caisson/internal/hostfile"
 	"github.com/caisson-run/caisson/internal/interpreter"
@@ -27,38 +26,74 @@ import (
 // readSource reads a manifest's module and its libraries once, as regular files below the manifest's
 // directory. It checks the pin before anything else uses the bytes.
 func readSource(m *manifests.Manifest) (engine.Source, error) {
-	if m.Execution == manifests.ExecutionClient {
-		return engine.Source{}, fmt.Errorf("%w: %s has none, since the client runs it", ErrModule, m.Name)
-	}
-	root, err := os.OpenRoot(filepath.Dir(m.File))
+	files := map[string]*bytes.Buffer{}
+	err := copyModules(m, func(library string, size int64) io.Writer {
+		files[library] = bytes.NewBuffer(make([]byte, 0, size+bytes.MinRead)) // the file may have grown since
+		return files[library]
+	})
 	if err != nil {
-		return engine.Source{}, fmt.Errorf("%w: %w", ErrModule, err)
-	}
-	defer root.Close()
-	files := moduleFiles{root, filepath.Dir(m.File), modules.MaxBytes}
-	var source engine.Source
-	if source.Module, err = files.readFile(m.Module.Path); err != nil {
 		return engine.Source{}, err
 	}
-	for _, name := range slices.Sorted(maps.Keys(m.Module.Libraries)) {
-		library, err := files.readFile(m.Module.Libraries[name])
-		if err != nil {
-			wrong, ok := errors.AsType[*unusableError](err)
-			if !ok {
-				wrong = &unusableError{problem: err.Error(), cause: err}
-			}
-			wrong.library = name
-			return engine.Source{}, wrong
-		}
+	source := engine.Source{Module: files[""].Bytes()}
+	for name := range m.Module.Libraries {
 		if source.Libraries == nil {
 			source.Libraries = map[string][]byte{}
 		}
-		source.Libraries[name] = library
+		source.Libraries[name] = files[name].Bytes()
 	}
 	if m.Module.SHA256 == "" {
 		return source, nil // its digest may not be needed
 	}
 	return source, checkPinned(m, source.Digest())
+}
+
+// hashSource returns the digest of what readSource reads, of which it holds only a piece at a time.
+func hashSource(m *manifests.Manifest) (engine.Digest, error) {
+	hashes := map[string]hash.Hash{}
+	err := copyModules(m, func(library string, _ int64) io.Writer {
+		hashes[library] = sha256.New()
+		return hashes[library]
+	})
+	if err != nil {
+		return engine.Digest{}, err
+	}
+	libraries := map[string]engine.Digest{}
+	for name := range m.Module.Libraries {
+		libraries[name] = engine.Digest(hashes[name].Sum(nil))
+	}
+	digest := engine.LinkedDigest(engine.Digest(hashes[""].Sum(nil)), libraries)
+	return digest, checkPinned(m, digest)
+}
+
+// copyModules copies a manifest's module and its libraries to what to returns for each: for the empty name, and then
+// for the names of the libraries.
+func copyModules(m *manifests.Manifest, to func(library string, size int64) io.Writer) error {
+	if m.Execution == manifests.ExecutionClient {
+		return fmt.Errorf("%w: %s has none, since the client runs it", ErrModule, m.Name)
+	}
+	root, err := os.OpenRoot(filepath.Dir(m.File))
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrModule, err)
+	}
+	defer root.Close()
+	files := moduleFiles{root, filepath.Dir(m.File), modules.MaxBytes}
+	copyOne := func(library, path string) error {
+		return files.copyFile(path, func(size int64) io.Writer { return to(library, size) })
+	}
+	if err := copyOne("", m.Module.Path); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.Module.Libraries)) {
+		if err := copyOne(name, m.Module.Libraries[name]); err != nil {
+			wrong, ok := errors.AsType[*unusableError](err)
+			if !ok {
+				wrong = &unusableError{problem: err.Error(), cause: err}
+			}
+			wrong.library = name
+			return wrong
+		}
+	}
+	return nil
 }
 
 // moduleFiles reads the files of a tool's modules.
@@ -68,38 +103,40 @@ type moduleFiles struct {
 	left int64  // how many bytes may still be read
 }
 
-func (f *moduleFiles) readFile(path string) ([]byte, error) {
+// copyFile copies a file to what to returns for its size.
+func (f *moduleFiles) copyFile(path string, to func(size int64) io.Writer) error {
 	name := filepath.FromSlash(path)
 	file, info, err := hostfile.OpenIn(f.root, name, hostfile.Follow)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return nil, fmt.Errorf("%w: %s does not exist; compile the tool first", ErrModule, filepath.Join(f.dir, name))
+		return fmt.Errorf("%w: %s does not exist; compile the tool first", ErrModule, filepath.Join(f.dir, name))
 	case errors.Is(err, hostfile.ErrIrregular):
-		return nil, fmt.Errorf("%w: %s is not a regular file", ErrModule, path)
+		return fmt.Errorf("%w: %s is not a regular file", ErrModule, path)
 	case err != nil:
 		reason := err
 		if inPath, ok := errors.AsType[*fs.PathError](err); ok {
 			reason = inPath.Err
 		}
-		return nil, &unusableError{problem: fmt.Sprintf("%v: %s: %v", ErrModule, filepath.Join(f.dir, name), reason), fix: "let the user who runs Caisson read the file", cause: err}
+		return &unusableError{
+			problem: fmt.Sprintf("%v: %s: %v", ErrModule, filepath.Join(f.dir, name), reason),
+			fix:     "let the user who runs Caisson read the file", cause: err,
+		}
 	}
 	defer file.Close()
 	if info.Size() > modules.MaxBytes {
-		return nil, fmt.Errorf("%w: %s has %d bytes, the limit is %d", ErrModule, path, info.Size(), modules.MaxBytes)
+		return fmt.Errorf("%w: %s has %d bytes, the limit is %d", ErrModule, path, info.Size(), modules.MaxBytes)
 	}
 	if info.Size() > f.left {
-		return nil, fmt.Errorf("%w: with %s, the modules of the tool have more than %d bytes", ErrModule, path, modules.MaxBytes)
+		return fmt.Errorf("%w: with %s, the modules of the tool have more than %d bytes", ErrModule, path, modules.MaxBytes)
 	}
-	buffer := bytes.NewBuffer(make([]byte, 0, info.Size()+bytes.MinRead)) // the file may have grown since
-	_, err = buffer.ReadFrom(io.LimitReader(file, f.left+1))
-	source := buffer.Bytes()
+	copied, err := io.Copy(to(info.Size()), io.LimitReader(file, f.left+1))
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrModule, err)
+		return fmt.Errorf("%w: %w", ErrModule, err)
 	}
-	if f.left -= int64(len(source)); f.left < 0 {
-		return nil, fmt.Errorf("%w: %s grew over the limit of %d bytes while it was read", ErrModule, path, modules.MaxBytes)
+	if f.left -= copied; f.left < 0 {
+		return fmt.Errorf("%w: %s grew over the limit of %d bytes while it was read", ErrModule, path, modules.MaxBytes)
 	}
-	return source, nil
+	return nil
 }
 
 // checkPinned compares the digest of a tool's code with the manifest's pin, if there is one.
@@ -130,76 +167,133 @@ func readScript(m *manifests.Manifest, folder interpreter.Folder) (*script.Scrip
 
 // moduleDigest reads a manifest's module with its libraries, or its script, and returns the digest.
 func moduleDigest(m *manifests.Manifest) (engine.Digest, error) {
-	if m.Module.Language != modules.LanguageNone {
-		s, err := readScript(m, "")
-		if err != nil {
-			return engine.Digest{}, err
-		}
-		return s.Digest, nil
+	if m.Module.Language == modules.LanguageNone {
+		return hashSource(m)
 	}
-	source, err := readSource(m)
+	s, err := readScript(m, "")
 	if err != nil {
 		return engine.Digest{}, err
 	}
-	return source.Digest(), nil
+	return s.Digest, nil
 }
 
-// doShared runs a function once for all callers that ask for its key meanwhile. Each waits until its context ends. The
-// function does not look at the time, and the files of a module may have a hundred megabytes.
-func doShared[T any](
-	ctx context.Context, group *singleflight.Group, key string, do func(context.Context) (T, error),
-) (T, error) {
-	var none T
-	done := group.DoChan(key, func() (_ any, err error) {
-		defer func() { // singleflight runs it in another goroutine, where its caller cannot recover
-			if value := recover(); value != nil {
-				err = &engine.PanicError{Function: key, Value: value, Stack: debug.Stack()}
-			}
-		}()
-		return do(context.WithoutCancel(ctx))
-	})
+// enterReader waits for a slot of the semaphore of those that read modules, which may have a hundred megabytes each.
+// The caller must call leaveReader.
+func (r *Runtime) enterReader(ctx context.Context) error {
 	select {
-	case result := <-done:
-		if result.Err != nil {
-			return none, result.Err
-		}
-		return result.Val.(T), nil
+	case r.modules <- struct{}{}:
+		return nil
 	case <-ctx.Done():
-		return none, &engine.Error{Op: "compile", Kind: ctx.Err(), Err: context.Cause(ctx)}
+		return notRead(ctx)
 	}
 }
 
-// compile reads, checks and compiles a tool's module with its libraries, or the interpreter of its script.
+func (r *Runtime) leaveReader() { <-r.modules }
+
+// notRead returns the error of a call whose context ended before its module was read.
+func notRead(ctx context.Context) error {
+	return &engine.Error{Op: "compile", Kind: ctx.Err(), Err: context.Cause(ctx)}
+}
+
+// compile reads, checks and compiles a tool's module with its libraries, or the interpreter of its script. The context
+// ends when no call is waiting.
 func (t *Tool) compile(ctx context.Context) (*engine.Module, error) {
-	m, source, err := t.manifest, engine.Source{}, error(nil)
-	if t.script != nil {
-		if source.Module, err = t.script.Module(); err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrInterpreter, err)
-		}
-	} else {
-		source, err = readSource(m)
+	if err := checkNames(t.manifest, t.runtime.functions); err != nil {
+		return nil, err
 	}
-	if err == nil {
-		err = checkNames(m, t.runtime.functions)
-	}
+	compilation, err := t.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
-	module, err := t.runtime.engine.CompileIf(ctx, source, func(linked *wasm.Linked) error {
-		return checkCommand(m, source, linked, t.runtime.functions) // before a compilation, which may take long
-	})
-	if errors.Is(err, engine.ErrModule) {
-		err = unusable(m, source, err)
+	module, err := compilation.Wait(ctx, t.checked(engine.Source{}))
+	if !errors.Is(err, ErrModule) && !errors.Is(err, engine.ErrModule) {
+		return module, err
+	}
+	// The module's text may tell what to do about the error.
+	if unread := t.runtime.enterReader(ctx); unread != nil {
+		return nil, unread
+	}
+	defer t.runtime.leaveReader()
+	source, unread := t.readSource()
+	if unread != nil {
+		source = engine.Source{} // it was changed meanwhile
+	}
+	if module, err = compilation.Wait(ctx, t.checked(source)); errors.Is(err, engine.ErrModule) {
+		err = unusable(t.manifest, source, err)
 	}
 	return module, err
 }
 
+// begin returns the compilation of the tool's module. It holds the source only if it begins the compilation: many tools
+// may have one module.
+func (t *Tool) begin(ctx context.Context) (*engine.Compilation, error) {
+	if err := t.runtime.enterReader(ctx); err != nil {
+		return nil, err
+	}
+	defer t.runtime.leaveReader()
+	c, err := t.find()
+	if c != nil || err != nil {
+		return c, err
+	}
+	source, err := t.readSource()
+	if err != nil {
+		return nil, err
+	}
+	c, err = t.runtime.engine.Begin(ctx, source, t.checked(source)) // a compilation may take long
+	if errors.Is(err, engine.ErrModule) {
+		err = unusable(t.manifest, source, err)
+	}
+	return c, err
+}
+
+// find returns the compilation of the tool's module, or nil if there is none. It hashes the files, a piece at a time,
+// unless the tool is known to have a module that is not compiled: then they must be read anyway.
+func (t *Tool) find() (*engine.Compilation, error) {
+	e := t.runtime.engine
+	if t.script != nil {
+		return e.Find(t.script.Code(), 0), nil
+	}
+	libraries := len(t.manifest.Module.Libraries)
+	t.mu.Lock()
+	known := t.digest
+	t.mu.Unlock()
+	if known != (engine.Digest{}) && e.Find(known, libraries) == nil {
+		return nil, nil
+	}
+	digest, err := hashSource(t.manifest)
+	return e.Find(digest, libraries), err
+}
+
+// readSource reads the tool's module with its libraries, or the interpreter of its script.
+func (t *Tool) readSource() (engine.Source, error) {
+	if t.script == nil {
+		return readSource(t.manifest)
+	}
+	module, err := t.script.Module()
+	if err != nil {
+		return engine.Source{}, fmt.Errorf("%w: %w", ErrInterpreter, err)
+	}
+	return engine.Source{Module: module}, nil
+}
+
+// checked returns a function that checks whether the manifest allows what a module imports and exports. The source may
+// be zero.
+func (t *Tool) checked(source engine.Source) func(*wasm.Linked) error {
+	return func(linked *wasm.Linked) error {
+		return checkCommand(t.manifest, source, linked, t.runtime.functions)
+	}
+}
+
 // digestOfBound returns the digest of the tool's module if some grant is bound to a digest. It
 // returns zero if none is, or if the module cannot be read. Then no bound grant holds.
-func digestOfBound(m *manifests.Manifest, grants manifests.Grants) (engine.Digest, error) {
+func (r *Runtime) digestOfBound(ctx context.Context, m *manifests.Manifest, grants manifests.Grants) (engine.Digest, error) {
 	if !isBound(grants) {
 		return engine.Digest{}, nil
 	}
+	if err := r.enterReader(ctx); err != nil {
+		return engine.Digest{}, err
+	}
+	defer r.leaveReader()
 	digest, err := moduleDigest(m)
 	if err != nil && !errors.Is(err, ErrModule) {
 		return engine.Digest{}, err

@@ -32,11 +32,17 @@ type program struct {
 	started  *engine.Program
 	before   *wasi.Start // what it has done, once started
 	reason   string      // why calls do not resume it; empty while unknown
-	closed   bool        // with its tool
+	again    time.Time   // when the reason must be forgotten; zero if it stays
+	wait     time.Duration
+	closed   bool // with its tool
 }
 
 // startFuel is the maximum number of instructions of a start, unless calls have a lower limit.
 const startFuel = 10_000_000_000
+
+// leastWait is how long a program is not started again after the host had too little time for its start, or failed.
+// The wait doubles each time.
+const leastWait = time.Minute
 
 // runIn runs the tool's program. If the program was started once for all calls, the run resumes it
 // where it first reads its input. Otherwise the run begins at the start.
@@ -49,7 +55,9 @@ func (t *Tool) runIn(ctx context.Context, system *wasi.System, module *engine.Mo
 		if !errors.Is(err, engine.ErrNotStarted) {
 			return used, err
 		}
-		t.program.decide(module, nil, nil, err.Error())
+		if t.program.discard(started, err) {
+			t.drop(ctx, started)
+		}
 	}
 	run.Initialize = t.initialize(module)
 	return module.Run(wasi.With(ctx, system), run)
@@ -64,10 +72,14 @@ func (p *program) get(ctx context.Context, t *Tool, module *engine.Module) (*eng
 		if module.Evicted() {
 			return nil, nil // the run will fail with ErrEvicted and be repeated with another module
 		}
-		p.module, p.starting, p.started, p.before, p.reason = module, false, nil, nil, ""
+		p.module, p.starting, p.started, p.before = module, false, nil, nil
+		p.reason, p.again, p.wait = "", time.Time{}, 0
 	}
 	if p.started != nil && p.started.Evicted() {
 		p.called, p.started, p.before = false, nil, nil // this call pays for its start, and so does the next one
+	}
+	if !p.again.IsZero() && time.Now().After(p.again) {
+		p.reason, p.again = "", time.Time{}
 	}
 	if p.called && p.started == nil && p.reason == "" && !p.starting {
 		p.starting = true
@@ -77,15 +89,46 @@ func (p *program) get(ctx context.Context, t *Tool, module *engine.Module) (*eng
 	return p.started, p.before
 }
 
-// decide records the result of starting the module's program. It returns false if the result is not needed.
-func (p *program) decide(module *engine.Module, started *engine.Program, before *wasi.Start, reason string) bool {
+// decide records the started program of a module. It returns false if that is not needed.
+func (p *program) decide(module *engine.Module, started *engine.Program, before *wasi.Start) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.module != module || p.closed {
 		return false
 	}
-	p.starting, p.started, p.before, p.reason = false, started, before, reason
+	p.starting, p.started, p.before = false, started, before
 	return true
+}
+
+// refuse records why calls cannot resume the program of a module, and the error with which its start ended.
+func (p *program) refuse(module *engine.Module, reason string, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.module == module {
+		p.setReason(reason, err)
+	}
+}
+
+// discard is like refuse for a program that calls could not resume although it was started. It returns false if
+// another call has discarded it.
+func (p *program) discard(started *engine.Program, err error) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.started != started {
+		return false
+	}
+	p.setReason(err.Error(), err)
+	return true
+}
+
+// setReason forgets the started program and sets the reason, which is forgotten after a while if it may be that the
+// machine was busy, or short of something. The caller must hold mu.
+func (p *program) setReason(reason string, err error) {
+	p.starting, p.started, p.before, p.reason, p.again = false, nil, nil, reason, time.Time{}
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, engine.ErrHost) {
+		p.wait = max(leastWait, 2*p.wait)
+		p.again = time.Now().Add(p.wait)
+	}
 }
 
 // close frees the started program when its last run has ended.
@@ -152,11 +195,11 @@ func (t *Tool) launch(module *engine.Module) (*launch, string) {
 			l.last.Store(system)
 			return wasi.With(ctx, system)
 		},
-		Watch: func() (ended func()) {
+		Watch: func() (watched *engine.Watched, ended func()) {
 			now := time.Now()
 			g := &watchdog.Guest{Owner: l, Tool: t.manifest.Name, Module: module.Digest(), Began: now, Deadline: now.Add(t.limits.Timeout)}
 			t.runtime.watchdog.Enter(g)
-			return func() { t.runtime.watchdog.Leave(g) }
+			return &g.Watched, func() { t.runtime.watchdog.Leave(g) }
 		},
 	}
 	return l, ""
@@ -177,15 +220,16 @@ func (t *Tool) startInBackground(ctx context.Context, module *engine.Module) {
 	}
 	err := module.StartInBackground(l.start, func(started *engine.Program, err error) {
 		if errors.Is(err, engine.ErrEvicted) || errors.Is(err, engine.ErrClosed) {
-			p.decide(module, nil, nil, "") // the error says nothing about the program
+			p.refuse(module, "", nil) // the error says nothing about the program
 			return
 		}
 		if reason := l.reason(err); reason != "" {
-			p.decide(module, nil, nil, l.dropped(ctx, started, reason))
+			t.drop(ctx, started)
+			p.refuse(module, reason, err)
 			return
 		}
-		if !p.decide(module, started, l.last.Load().Start(), "") {
-			l.dropped(ctx, started, "")
+		if !p.decide(module, started, l.last.Load().Start()) {
+			t.drop(ctx, started)
 		}
 	})
 	if err != nil { // the engine is closed or has evicted the module
@@ -215,14 +259,14 @@ func (l *launch) reason(err error) string {
 	return ""
 }
 
-// dropped frees a program that will not be resumed, if it was started, and returns reason.
-func (l *launch) dropped(ctx context.Context, started *engine.Program, reason string) string {
-	if started != nil {
-		if err := started.Drop(); err != nil {
-			l.tool.runtime.logger.WarnContext(ctx, "a started program could not be freed", "tool", l.tool.manifest.Name, "err", err)
-		}
+// drop frees a program that will not be resumed, if it was started.
+func (t *Tool) drop(ctx context.Context, started *engine.Program) {
+	if started == nil {
+		return
 	}
-	return reason
+	if err := started.Drop(); err != nil {
+		t.runtime.logger.WarnContext(ctx, "a started program could not be freed", "tool", t.manifest.Name, "err", err)
+	}
 }
 
 // dependsOnCall returns why, by its manifest, the program cannot start before a call is known, or

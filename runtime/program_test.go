@@ -190,17 +190,26 @@ func TestClosedToolsLeaveNoProgram(t *testing.T) {
 	assert.True(t, closed.Evicted())
 	assert.False(t, kept.Evicted(), "control")
 	require.NoError(t, answered(t.Context(), second, call))
-	assert.False(t, first.program.decide(first.module, closed, nil, ""), "a start that ends later")
+	assert.False(t, first.program.decide(first.module, closed, nil), "a start that ends later")
 }
 
 // TestAttackCallsThatWaitForAModule: a call whose deadline is over does not wait until the file of its module has been
 // read, which happens once for all calls that need it. The controls wait.
 func TestAttackCallsThatWaitForAModule(t *testing.T) {
 	c := jsonTool(t, newRuntime(t, Options{}), guests.C, "")
-	goOn := make(chan struct{})
-	for _, key := range []string{"compile", "digest"} {
-		c.reading.DoChan(key, func() (any, error) { <-goOn; c.reading.Forget(key); return nil, ErrModule })
-	}
+	goOn, begun := make(chan struct{}), make(chan struct{})
+	go c.compiling.do(t.Context(), "compile", func(context.Context) (*engine.Module, error) {
+		begun <- struct{}{}
+		<-goOn
+		return nil, ErrModule
+	})
+	go c.hashing.do(t.Context(), "digest", func(context.Context) (engine.Digest, error) {
+		begun <- struct{}{}
+		<-goOn
+		return engine.Digest{}, ErrModule
+	})
+	<-begun
+	<-begun
 	ended, end := context.WithCancel(t.Context())
 	end()
 	require.ErrorIs(t, c.Prepare(ended), context.Canceled)
@@ -218,7 +227,7 @@ func TestAttackCallsThatWaitForAModule(t *testing.T) {
 	require.ErrorIs(t, <-waiting, ErrModule)
 	require.NoError(t, c.Prepare(t.Context()))
 
-	_, err = doShared(t.Context(), &c.reading, "panic", func(context.Context) (int, error) { panic("a bug") })
+	_, err = c.hashing.do(t.Context(), "panic", func(context.Context) (engine.Digest, error) { panic("a bug") })
 	var caught *engine.PanicError
 	require.ErrorAs(t, err, &caught, "which ends no other call")
 }

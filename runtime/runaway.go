@@ -19,8 +19,7 @@ type Runaway struct {
 	// Deadline is when the guest should have returned at the latest.
 	Deadline time.Time
 	// HostFunction is the host function that the guest was in, such as
-	// "wasi_snapshot_preview1.fd_read". It is empty if the guest was running its own code or was
-	// being started.
+	// "wasi_snapshot_preview1.fd_read". It is empty if the guest was running its own code.
 	HostFunction string
 }
 

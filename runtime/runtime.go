@@ -131,6 +131,7 @@ type Runtime struct {
 	random       io.Reader
 	now          func() time.Time
 	readers      chan struct{} // holds an element per call whose long output is being read; see takeReader
+	modules      chan struct{} // a semaphore for those that read modules
 
 	closing  sync.Once
 	closed   chan struct{} // closed when everything is freed
@@ -190,7 +191,7 @@ func newWith(ctx context.Context, options Options, functions []hostfuncs.Functio
 		engine: e, files: files.NewStore(files.Options{Logger: logger}), profile: options.Profile, profiles: profiles, ceiling: ceiling,
 		gate: gate, work: abi.NewWork(goruntime.GOMAXPROCS(0)), watchdog: newWatchdog(options, logger), interpreters: interpreter.Folder(options.Interpreters), functions: slices.Clone(options.HostFunctions), settings: options.Settings, lookupEnv: options.LookupEnv, resolver: options.Resolver,
 		logger: logger, random: rand.Reader, now: time.Now,
-		readers: make(chan struct{}, goruntime.GOMAXPROCS(0)), closed: make(chan struct{}), permits: map[*permit.Permit]struct{}{},
+		readers: make(chan struct{}, goruntime.GOMAXPROCS(0)), modules: make(chan struct{}, max(1, goruntime.GOMAXPROCS(0)/2)), closed: make(chan struct{}), permits: map[*permit.Permit]struct{}{},
 	}, nil
 }
 
@@ -219,7 +220,7 @@ func (r *Runtime) loadWith(ctx context.Context, m *manifests.Manifest, grants ma
 			with.digest = with.script.Digest
 			with.files = append(with.files, files.Mount{Guest: permission.NewGuestPath(script.Folder), Tree: with.script.Tree})
 		}
-	} else if with.digest, err = digestOfBound(m, grants); err != nil {
+	} else if with.digest, err = r.digestOfBound(ctx, m, grants); err != nil {
 		return nil, err
 	}
 	t, err := r.newTool(m, grants, with, r.ceiling)

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"sync"
 
-	"golang.org/x/sync/singleflight"
-
 	"github.com/caisson-run/caisson/hostfuncs/files"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/runtime/internal/engine"
@@ -37,7 +35,8 @@ type Tool struct {
 	profiles map[string]*Tool // under each profile that calls may name; nil if they may name none
 	whole    *Tool            // of which this is what calls under a profile get; nil for the whole itself
 
-	reading singleflight.Group // of the module's files, which take their time
+	compiling flights[*engine.Module]
+	hashing   flights[engine.Digest]
 
 	mu     sync.Mutex
 	module *engine.Module // nil until needed; it may have been evicted since
@@ -187,7 +186,7 @@ func (t *Tool) prepared(ctx context.Context) (*engine.Module, error) {
 	if module := t.ready(); module != nil {
 		return module, nil
 	}
-	module, err := doShared(ctx, &t.reading, "compile", t.compile)
+	module, err := t.compiling.do(ctx, "compile", t.compile)
 	if err != nil {
 		return nil, err
 	}

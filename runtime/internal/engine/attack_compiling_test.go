@@ -302,11 +302,7 @@ func TestAttackRepeatedCompilations(t *testing.T) {
 	e := newEngine(t, Options{Compiler: Compiler{Wall: time.Millisecond}}, nil)
 	_, err := e.Compile(t.Context(), source)
 	require.ErrorContains(t, err, "compiling it takes longer than 1ms")
-	remembered := func(source []byte) *compilation {
-		c, err := e.compilation(DigestOf(source))
-		require.NoError(t, err)
-		return c
-	}
+	remembered := func(source []byte) *Compilation { return e.Find(DigestOf(source), 0) }
 	first := remembered(source)
 	require.NotNil(t, first, "the failure is remembered")
 	_, again := e.Compile(t.Context(), source)

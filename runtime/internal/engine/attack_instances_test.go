@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	goruntime "runtime"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -173,4 +174,34 @@ func TestAttackReexports(t *testing.T) {
 		require.ErrorIs(t, err, wasm.ErrLink)
 		require.ErrorContains(t, err, "which imports it itself")
 	}
+}
+
+// TestAttackManyInstancesAtOnce: only as many instances of modules with many references are made at a time as there are
+// processors. Calls whose deadline is over do not wait for them. The controls are a call with time, and a small module.
+func TestAttackManyInstancesAtOnce(t *testing.T) {
+	const references = manyItems
+	e := newEngine(t, Options{}, nil)
+	large := program{memory: 1, tables: join([]byte{1, 0x70, 0}, leb(16*references))}
+	heavy, light := compile(t, e, large), compile(t, e, program{memory: 1})
+	for range cap(e.assembling) {
+		e.assembling <- struct{}{}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	_, err := heavy.Run(ctx, plain)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	mustRun(t, light, plain)
+	ended := make(chan error, 1)
+	go func() {
+		_, err := heavy.Run(t.Context(), plain)
+		ended <- err
+	}()
+	for range cap(e.assembling) {
+		<-e.assembling
+	}
+	require.NoError(t, <-ended)
+	assert.Empty(t, e.assembling)
+
+	elements := wasm.Section{ID: wasm.SectionElement, Content: 10, End: 1010}
+	assert.Equal(t, 1003, itemsOf(&wasm.Module{Sections: []wasm.Section{elements}, Imports: make([]wasm.Import, 1), Globals: make([]wasm.Global, 2)}))
 }

@@ -77,7 +77,7 @@ func BenchmarkFirstRun(b *testing.B) {
 // of the image.
 func BenchmarkReactor(b *testing.B) {
 	p := goReactor(b)
-	for name, another := range map[string]func() (*instance, error){"started": func() (*instance, error) { i, _, err := p.begin(b.Context(), p.start.Fuel); return i, err }, "copied": func() (*instance, error) { return p.copy(b.Context()) }} {
+	for name, another := range map[string]func() (*instance, error){"started": func() (*instance, error) { i, _, err := p.begin(b.Context(), p.start.Fuel, nil); return i, err }, "copied": func() (*instance, error) { return p.copy(b.Context()) }} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				i, err := another()
@@ -174,7 +174,7 @@ func resumable(b *testing.B, source []byte, metered bool) *Program {
 	code, err := e.runtime.CompileModule(b.Context(), r.source)
 	require.NoError(b, err)
 	module := &Module{engine: e, imaging: make(chan struct{}, 1), digest: DigestOf(source), description: description, rewritten: r, compiled: code}
-	e.modules[module.digest] = &compilation{module: module} // for Close
+	e.modules[module.digest] = &Compilation{module: module} // for Close
 	e.settle(&module.residence)
 	program, err := module.Start(b.Context(), Start{MemoryLimit: 256 * mebibyte, Timeout: time.Minute, Fuel: 1 << 40,
 		Context: func(ctx context.Context) context.Context {

@@ -308,7 +308,8 @@ func (e *Engine) buildOne(ctx context.Context, source []byte, description *wasm.
 	}
 	names := wasm.FunctionNames(source, description)
 	m := &Module{engine: e, imaging: make(chan struct{}, 1), digest: wanted, description: description,
-		names: names, rewritten: made.rewritten, compiled: made.code, estimated: made.estimated, data: data}
+		names: names, manyItems: itemsOf(description) >= manyItems,
+		rewritten: made.rewritten, compiled: made.code, estimated: made.estimated, data: data}
 	m.residence.module, m.residence.held.bytes = m, made.bytes+decodedBytes(description)+namesBytes(names)
 	return m, nil
 }

@@ -100,6 +100,8 @@ type Engine struct {
 
 	compiling chan struct{} // a semaphore for compilations
 
+	assembling chan struct{} // a semaphore for making instances that take long
+
 	retiring chan struct{} // a semaphore for instances that are retired in the background
 
 	uncached   sync.Once // guards onUncached
@@ -107,17 +109,18 @@ type Engine struct {
 
 	mu        sync.Mutex
 	closed    bool
-	modules   map[Digest]*compilation
+	modules   map[Digest]*Compilation
 	residents residents
 	mostCode  int64          // bytes of native code of a module
 	inFlight  sync.WaitGroup // compilations, starts and runs
 }
 
-// compilation is a module being compiled, or the result. The other fields are written before done
-// is closed and read only afterwards.
-type compilation struct {
+// Compilation is a module being compiled, or the result. It is safe for concurrent use.
+type Compilation struct {
+	libraries int // of the module; set from the start
+
 	done   chan struct{}
-	module *Module
+	module *Module // this and err are written before done is closed, and read only afterwards
 	err    error
 
 	forgotten time.Time // when a failure must be forgotten; zero unless it is remembered. The engine's lock guards it
@@ -145,10 +148,11 @@ func open(ctx context.Context, options Options) (*Engine, error) {
 		base: base, compiler: options.Compiler, trusted: map[Digest]bool{}, offered: map[string]bool{wasm.MeterModule: true, wasm.ForkModule: true}, logger: options.Logger, onUncached: options.OnUncached,
 		idle:  newPool(base, cmp.Or(options.IdleBytes, defaultIdleBytes), cmp.Or(options.IdleTime, defaultIdleTime)),
 		pages: newPageScanner(ctx), starts: make(chan struct{}, max(1, goruntime.GOMAXPROCS(0)/2)),
-		compiling: make(chan struct{}, max(2, goruntime.GOMAXPROCS(0)/2)),
-		retiring:  make(chan struct{}, max(1, goruntime.GOMAXPROCS(0)/2)),
-		mostCode:  mostNativeCode,
-		modules:   map[Digest]*compilation{}, residents: residents{limits: holding{
+		compiling:  make(chan struct{}, max(2, goruntime.GOMAXPROCS(0)/2)),
+		retiring:   make(chan struct{}, max(1, goruntime.GOMAXPROCS(0)/2)),
+		assembling: make(chan struct{}, goruntime.GOMAXPROCS(0)),
+		mostCode:   mostNativeCode,
+		modules:    map[Digest]*Compilation{}, residents: residents{limits: holding{
 			bytes: cmp.Or(options.ModuleBytes, defaultModuleBytes), mappings: mostMappings, files: mostImageFiles()}},
 	}
 	e.closing, e.close = context.WithCancelCause(base)
@@ -278,23 +282,48 @@ func (e *Engine) Compile(ctx context.Context, source []byte) (*Module, error) {
 // CompileIf is like [Engine.Compile] for a module that may have libraries, or be of no use. If accept
 // returns an error for the description, CompileIf returns that error, and compiles nothing.
 func (e *Engine) CompileIf(ctx context.Context, source Source, accept func(*wasm.Linked) error) (*Module, error) {
-	wanted := source.Digest()
-	c, err := e.compilation(wanted)
+	c, err := e.Begin(ctx, source, accept)
 	if err != nil {
 		return nil, err
 	}
-	if c == nil {
-		read, err := e.inspect(source)
-		if err != nil {
-			return nil, err
-		}
-		if err := accept(read.linked); err != nil {
-			return nil, err
-		}
-		if c, err = e.begin(ctx, wanted, read); err != nil {
-			return nil, err
-		}
+	return c.Wait(ctx, accept)
+}
+
+// Find returns the compilation of the module of a digest, with so many libraries, or nil if this engine neither has the
+// module nor compiles it. So the caller need not have the source, which may have a hundred megabytes.
+func (e *Engine) Find(wanted Digest, libraries int) *Compilation {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	c := e.modules[wanted]
+	// What is hashed for the digest of a module with libraries has that digest itself, and is none.
+	if e.closed || c == nil || c.isForgotten(time.Now()) || c.libraries != libraries {
+		return nil
 	}
+	return c
+}
+
+// Begin returns the compilation of the module for source, which it begins unless another caller has. It does not wait
+// for the compilation. If accept returns an error for the description, it returns that error, and begins nothing.
+//
+// The caller must not modify source afterwards.
+func (e *Engine) Begin(ctx context.Context, source Source, accept func(*wasm.Linked) error) (*Compilation, error) {
+	wanted := source.Digest()
+	if c := e.Find(wanted, len(source.Libraries)); c != nil {
+		return c, nil
+	}
+	read, err := e.inspect(source)
+	if err != nil {
+		return nil, err
+	}
+	if err := accept(read.linked); err != nil {
+		return nil, err
+	}
+	return e.begin(ctx, wanted, read)
+}
+
+// Wait returns the module once it is compiled. If accept returns an error for its description, Wait returns that error:
+// another caller may have begun the compilation. If the context ends, the compilation continues for others.
+func (c *Compilation) Wait(ctx context.Context, accept func(*wasm.Linked) error) (*Module, error) {
 	select {
 	case <-c.done:
 	case <-ctx.Done():
@@ -303,54 +332,35 @@ func (e *Engine) CompileIf(ctx context.Context, source Source, accept func(*wasm
 	if c.err != nil {
 		return nil, c.err
 	}
-	if len(source.Libraries) != len(c.module.linked.Libraries) {
-		// What is hashed for the digest of a module with libraries has that digest itself, and is none.
-		_, err := e.inspect(source)
-		if err == nil {
-			err = &Error{Op: "compile", Kind: ErrHost, Reason: "two modules have the digest " + wanted.String()}
-		}
-		return nil, err
-	}
-	return c.module, accept(c.module.linked) // another caller may have begun the compilation
-}
-
-// compilation returns the compilation of a module, or nil if there is none.
-func (e *Engine) compilation(wanted Digest) (*compilation, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closed {
-		return nil, &Error{Op: "compile", Kind: ErrClosed}
-	}
-	c := e.modules[wanted]
-	if c != nil && c.isForgotten(time.Now()) {
-		return nil, nil
-	}
-	return c, nil
+	return c.module, accept(c.module.linked)
 }
 
 // isForgotten reports whether the compilation failed some time ago. The caller must hold the engine's lock.
-func (c *compilation) isForgotten(now time.Time) bool {
+func (c *Compilation) isForgotten(now time.Time) bool {
 	return !c.forgotten.IsZero() && now.After(c.forgotten)
 }
 
 // begin begins the compilation of a module, unless another caller has begun it since.
-func (e *Engine) begin(ctx context.Context, wanted Digest, source *inspected) (*compilation, error) {
+func (e *Engine) begin(ctx context.Context, wanted Digest, source *inspected) (*Compilation, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
 		return nil, &Error{Op: "compile", Kind: ErrClosed}
 	}
 	c, known := e.modules[wanted]
-	if !known || c.isForgotten(time.Now()) {
-		c = &compilation{done: make(chan struct{})}
+	switch {
+	case !known || c.isForgotten(time.Now()):
+		c = &Compilation{libraries: len(source.Libraries), done: make(chan struct{})}
 		e.modules[wanted] = c
 		e.inFlight.Add(1)
 		go e.compile(context.WithoutCancel(ctx), wanted, source, c)
+	case c.libraries != len(source.Libraries):
+		return nil, &Error{Op: "compile", Kind: ErrHost, Reason: "two modules have the digest " + wanted.String()}
 	}
 	return c, nil
 }
 
-func (e *Engine) compile(ctx context.Context, wanted Digest, source *inspected, c *compilation) {
+func (e *Engine) compile(ctx context.Context, wanted Digest, source *inspected, c *Compilation) {
 	defer e.inFlight.Done()
 	defer close(c.done)
 	ctx, cancel := e.untilClosed(ctx)
@@ -365,7 +375,7 @@ func (e *Engine) compile(ctx context.Context, wanted Digest, source *inspected, 
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		now := time.Now()
-		maps.DeleteFunc(e.modules, func(digest Digest, other *compilation) bool {
+		maps.DeleteFunc(e.modules, func(digest Digest, other *Compilation) bool {
 			return digest != wanted && other.isForgotten(now)
 		})
 		// A module that is refused may not be the next time, such as at a limit, but it may take a minute to find out.

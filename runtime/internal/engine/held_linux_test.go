@@ -100,7 +100,7 @@ func idleStarts(depth int, resumed bool) func(*testing.T, *Engine) func() {
 		})
 		require.NoError(t, err)
 		return func() {
-			i, _, err := program.begin(t.Context(), program.start.Fuel)
+			i, _, err := program.begin(t.Context(), program.start.Fuel, nil)
 			require.NoError(t, err)
 			if resumed {
 				_, err = i.run(t.Context(), program.key(), Run{Function: "_start"})

@@ -173,6 +173,11 @@ func (m *Module) instantiateWith(ctx context.Context, memory *linearMemory) (mad
 			return nil, &Error{Op: "instantiate", Kind: ErrMemory, Reason: fmt.Sprintf("starts with %d bytes, the limit is %d", need, memory.limit)}
 		}
 	}
+	leave, err := m.enterAssembly(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	defer func() {
 		if value := recover(); value != nil {
 			failure, _ := value.(error)
@@ -186,6 +191,39 @@ func (m *Module) instantiateWith(ctx context.Context, memory *linearMemory) (mad
 	config := wazero.NewModuleConfig().WithName("").WithStartFunctions()
 	made, err = m.engine.runtime.InstantiateModule(experimental.WithMemoryAllocator(ctx, memory), m.compiled, config)
 	return made, classify(ctx, "instantiate", err)
+}
+
+// manyItems is the number of references, globals and imports from which making an instance takes a millisecond or more.
+// It cannot be stopped meanwhile.
+const manyItems = 1 << 13
+
+// itemsOf estimates how many references, globals and imports each instance of a module makes. Entries of tables are
+// cleared, many in the time of one item.
+func itemsOf(m *wasm.Module) int {
+	items := len(m.Imports) + len(m.Globals)
+	for _, table := range m.Tables {
+		items += int(table.Limits.Min / 16)
+	}
+	for _, section := range m.Sections {
+		if section.ID == wasm.SectionElement {
+			items += section.End - section.Content // a byte for each, at least
+		}
+	}
+	return items
+}
+
+// enterAssembly waits until an instance may be made: as many as there are processors at a time, of modules with many
+// items. More would make each other late.
+func (m *Module) enterAssembly(ctx context.Context) (leave func(), err error) {
+	if !m.manyItems {
+		return func() {}, nil
+	}
+	select {
+	case m.engine.assembling <- struct{}{}:
+		return func() { <-m.engine.assembling }, nil
+	case <-ctx.Done():
+		return nil, ended(ctx, "instantiate")
+	}
 }
 
 // run performs one run in a pristine instance. It then returns the instance to the pool, or closes

@@ -82,7 +82,7 @@ func resumedSubject(t *testing.T, module *Module) *subject {
 			return p.Run(ctx, Run{Function: "run", Fuel: fuel})
 		},
 		make: func(ctx context.Context) (*instance, error) {
-			i, _, err := p.another(ctx, 0)
+			i, _, err := p.another(ctx, 0, nil)
 			return i, err
 		}}
 }

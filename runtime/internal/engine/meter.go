@@ -213,8 +213,8 @@ func (i *instance) fork(ctx context.Context) error {
 // errAbandoned ends an abandoned run if it calls the host again.
 var errAbandoned = errors.New("run was abandoned")
 
-// Watched lets other goroutines observe and abandon a run. The zero value is ready for one run. It
-// is safe for concurrent use.
+// Watched lets other goroutines observe and abandon a run. The zero value is ready for one run,
+// with the start before it. It is safe for concurrent use.
 type Watched struct {
 	function  atomic.Pointer[hostfuncs.Function] // that the guest is calling; nil if none
 	thread    atomic.Int32                       // on which the guest runs its own code; 0 if it does not, or not known

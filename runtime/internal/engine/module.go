@@ -25,6 +25,7 @@ type Module struct {
 	measured    sync.Once      // what is missing counts too
 	beside      []linkedModule // the engine's kernel, if it is imported from, and the libraries, each after those that it imports from
 	hasKernel   bool           // the first of these is the kernel
+	manyItems   bool           // making an instance takes long
 	residence   residence
 	programs    []*Program // started from this module; the engine's lock guards it
 	owner       *Module    // if the module is a library: the one that it belongs to

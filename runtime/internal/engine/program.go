@@ -57,9 +57,9 @@ type Start struct {
 	// Initialize are the functions that start the module and its libraries, called in this order. If
 	// there are none, the module is a WASI command, or a reactor that _initialize starts.
 	Initialize []Initializer
-	// Watch, if not nil, is called before each start of Module.Start and StartInBackground. The function
-	// it returns is called after that start.
-	Watch func() (ended func())
+	// Watch, if not nil, is called before each start of Module.Start and StartInBackground. It returns what lets other
+	// goroutines observe the start, and a function that is called after it.
+	Watch func() (watched *Watched, ended func())
 }
 
 // ErrNotStarted means that a module's runs cannot resume a started program. Errors that wrap it are
@@ -153,10 +153,13 @@ func (p *Program) key() poolKey { return poolKey{p, uint64(p.start.MemoryLimit)}
 
 // startIdle starts an instance and puts it into the pool.
 func (p *Program) startIdle() error {
+	var watched *Watched
 	if p.start.Watch != nil {
-		defer p.start.Watch()()
+		w, ended := p.start.Watch()
+		defer ended()
+		watched = w
 	}
-	i, _, err := p.begin(p.base, p.start.Fuel)
+	i, _, err := p.begin(p.base, p.start.Fuel, watched)
 	if err == nil {
 		p.module.engine.idle.put(p.key(), i)
 	}
@@ -164,9 +167,30 @@ func (p *Program) startIdle() error {
 }
 
 // begin makes an instance and starts the program in it, until the caller's context ends. It returns the fuel used.
-func (p *Program) begin(caller context.Context, fuel int64) (_ *instance, used int64, err error) {
-	i, _, err := p.module.instantiate(caller, uint64(p.start.MemoryLimit))
-	if err != nil {
+func (p *Program) begin(caller context.Context, fuel int64, watched *Watched) (_ *instance, used int64, err error) {
+	ctx, free := p.module.engine.untilClosed(p.start.Context(p.base))
+	defer free()
+	ctx, cancel := context.WithTimeout(ctx, p.start.Timeout)
+	defer cancel()
+	ctx, abandon := context.WithCancelCause(ctx)
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		select {
+		case <-caller.Done():
+			abandon(context.Cause(caller))
+		case <-ctx.Done():
+		}
+	})
+	defer watching.Wait() // a caller may use its context for another run afterwards
+	defer abandon(nil)
+	i, _, err := p.module.instantiate(ctx, uint64(p.start.MemoryLimit))
+	switch {
+	case err == nil:
+	case caller.Err() != nil:
+		return nil, 0, &Error{Op: "start", Kind: caller.Err(), Err: context.Cause(caller)}
+	case ctx.Err() != nil:
+		return nil, 0, &NotStartedError{Reason: "its time was over before its instance was made", Err: err}
+	default:
 		return nil, 0, err
 	}
 	defer func() {
@@ -174,16 +198,10 @@ func (p *Program) begin(caller context.Context, fuel int64) (_ *instance, used i
 			i.retire(p.key(), false)
 		}
 	}()
-	ctx, free := p.module.engine.untilClosed(p.start.Context(p.base))
-	defer free()
-	ctx, cancel := context.WithTimeout(ctx, p.start.Timeout)
-	defer cancel()
-	ctx, abandon := context.WithCancelCause(ctx)
-	defer abandon(nil)
-	defer context.AfterFunc(caller, func() { abandon(context.Cause(caller)) })()
-	i.fuel = meter{limit: fuel}
+	i.fuel, i.watched = meter{limit: fuel}, watched
 	i.meter.Set(uint64(i.fuel.first()))
 	began := time.Now()
+	i.watched.enterGuest(false)
 	// Runs do not call the start function, so they could not resume a stack saved in it.
 	ended := i.enter(i.context(ctx))
 	switch {
@@ -196,8 +214,12 @@ func (p *Program) begin(caller context.Context, fuel int64) (_ *instance, used i
 	default:
 		ended = i.fork(ctx)
 	}
+	i.watched.leaveGuest()
+	i.watched = nil
 	ended, used = i.explain(ended), i.fuel.used(int64(i.meter.Get()))
 	switch {
+	case watched.isAbandoned():
+		return nil, used, &NotStartedError{Reason: errAbandoned.Error(), Err: errAbandoned}
 	case errors.Is(ended, errStarted):
 		i.forgetRefusals() // only those in runs are reported
 		ended = p.imprint(ctx, i, StartCost{time.Since(began), used})
@@ -287,7 +309,7 @@ func (p *Program) Run(ctx context.Context, run Run) (Usage, error) {
 	i := p.module.engine.idle.take(p.key())
 	if i == nil {
 		var err error
-		if i, run.started, err = p.another(ctx, run.Fuel); err != nil {
+		if i, run.started, err = p.another(ctx, run.Fuel, run.Watched); err != nil {
 			usage := Usage{Fuel: run.started}
 			usage.within(run.Fuel)
 			return usage, err
@@ -298,15 +320,17 @@ func (p *Program) Run(ctx context.Context, run Run) (Usage, error) {
 
 // another makes one more instance of a started program, with at most the fuel of the run that needs it. It returns the
 // fuel used.
-func (p *Program) another(ctx context.Context, fuel int64) (i *instance, used int64, err error) {
+func (p *Program) another(
+	ctx context.Context, fuel int64, watched *Watched,
+) (i *instance, used int64, err error) {
 	switch {
 	case p.reactor:
 		i, err = p.copy(ctx)
 		return i, 0, err
 	case fuel > 0:
-		return p.begin(ctx, min(fuel, p.start.Fuel))
+		return p.begin(ctx, min(fuel, p.start.Fuel), watched)
 	}
-	return p.begin(ctx, p.start.Fuel)
+	return p.begin(ctx, p.start.Fuel, watched)
 }
 
 // background runs do for a module in another goroutine, which Close waits for. The number of

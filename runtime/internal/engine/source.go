@@ -27,13 +27,22 @@ type Source struct {
 
 // Digest returns the digest of the module, or, if there are libraries, of all of them and their names.
 func (s Source) Digest() Digest {
-	if len(s.Libraries) == 0 {
-		return DigestOf(s.Module)
+	libraries := map[string]Digest{}
+	for name, library := range s.Libraries {
+		libraries[name] = DigestOf(library)
+	}
+	return LinkedDigest(DigestOf(s.Module), libraries)
+}
+
+// LinkedDigest returns the digest of a [Source], from the digests of the module and of the libraries.
+func LinkedDigest(module Digest, libraries map[string]Digest) Digest {
+	if len(libraries) == 0 {
+		return module
 	}
 	h := sha256.New()
-	fmt.Fprintf(h, "caisson-linked/v1\n%s\n", DigestOf(s.Module))
-	for _, name := range slices.Sorted(maps.Keys(s.Libraries)) {
-		fmt.Fprintf(h, "%q %s\n", name, DigestOf(s.Libraries[name]))
+	fmt.Fprintf(h, "caisson-linked/v1\n%s\n", module)
+	for _, name := range slices.Sorted(maps.Keys(libraries)) {
+		fmt.Fprintf(h, "%q %s\n", name, libraries[name])
 	}
 	return Digest(h.Sum(nil))
 }

@@ -89,7 +89,7 @@ func (u unitMeasurer) compile(t testing.TB, source []byte) (*Module, error) {
 	code, err := u.engine.runtime.CompileModule(t.Context(), rewritten.source)
 	require.NoError(t, err)
 	module := &Module{engine: u.engine, imaging: make(chan struct{}, 1), digest: DigestOf(source), description: description, rewritten: rewritten, data: rewritten.data, compiled: code}
-	u.engine.modules[module.digest] = &compilation{module: module} // for Close
+	u.engine.modules[module.digest] = &Compilation{module: module} // for Close
 	module.residence.module = module
 	u.engine.settle(&module.residence)
 	return module, nil

@@ -14,7 +14,7 @@ import (
 )
 
 // The watchdog looks at the running guests every lookEvery. An overdue guest is a runaway if its own
-// code has used a processor for mostTime since, or if it is in a host function, or being started, at
+// code has used a processor for mostTime since, or if it is in a host function at
 // mostLooks looks in a row, of which the last is a second after the first. A machine that is busy with
 // other work delays a guest, but the guest's thread uses no processor meanwhile. After mostWaits looks, ten
 // seconds, it is a runaway in any case. Counting looks, not time, ensures that the process ran in the
@@ -161,7 +161,7 @@ func (w *Watchdog) check(g *Guest, now time.Time) bool {
 	switch {
 	case g.looks >= mostWaits:
 		return true
-	case !engine.MeasuresThreads || g.Ctx == nil || g.Function() != "":
+	case !engine.MeasuresThreads || g.Function() != "":
 		return g.looks >= mostLooks
 	}
 	return g.runs(g.Thread(), engine.ThreadTime) >= mostTime
