@@ -101,14 +101,8 @@ func (r *run) makeNotes() {
 		return
 	}
 	r.noted, r.system.OnInput = true, nil
-	switch {
-	case r.view == nil:
-	case r.tool.script == nil:
-		r.view.Journal.MakeNotes()
-	default:
-		// How an interpreter loads itself and the script is the same in all calls. It would only hide what the script
-		// does.
-		r.view.Journal.Forget()
+	if r.view != nil {
+		r.view.MakeNotes()
 	}
 	r.system.Sockets.MakeNotes()
 	for _, more := range r.host.more {

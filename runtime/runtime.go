@@ -218,7 +218,7 @@ func (r *Runtime) loadWith(ctx context.Context, m *manifests.Manifest, grants ma
 	if m.Module.Language != modules.LanguageNone {
 		if with.script, with.broken = readScript(m, r.interpreters); with.broken == nil {
 			with.digest = with.script.Digest
-			with.files = append(with.files, files.Mount{Guest: permission.NewGuestPath(script.Folder), Tree: with.script.Tree})
+			with.files = append(with.files, files.Mount{Guest: permission.NewGuestPath(script.Folder), Tree: with.script.Tree, Program: script.Program})
 		}
 	} else if with.digest, err = r.digestOfBound(ctx, m, grants); err != nil {
 		return nil, err

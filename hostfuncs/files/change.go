@@ -263,7 +263,7 @@ func (p place) replaceDirectory(root *os.Root, oldPath, newPath string, info, ov
 // locatePair locates both paths of an operation.
 func (d *Dir) locatePair(op, oldName string, target *Dir, newName string) (from, to place, err error) {
 	if target.view != d.view {
-		d.view.name(d.guest)
+		d.view.name(d.guest, d.mount)
 		return from, to, &Error{Op: op, Path: shown(d.guest), Err: errno.BadHandle}
 	}
 	if from, err = d.locate(op, oldName, true); err != nil {

@@ -27,7 +27,9 @@ const (
 // deny keeps a receipt and returns an error with it.
 func (v *View) deny(sentinel error, op, guest, rule string, w wanted) error {
 	denial := tool.Denial{Permission: "files", Value: shown(guest), Rule: rule}
-	v.Journal.Deny(denial, func() tool.Allow { return w.allow(v.limits.Tool) })
+	if v.phase != loading || v.mountOver(guest).isGranted() {
+		v.Journal.Deny(denial, func() tool.Allow { return w.allow(v.limits.Tool) })
+	}
 	return &Error{Op: op, Path: denial.Value, Err: sentinel, Denial: &denial}
 }
 

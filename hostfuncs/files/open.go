@@ -183,7 +183,7 @@ func (p place) openFile(o OpenOptions, found os.FileInfo) (*File, error) {
 func (p place) keepFile(f *os.File, info os.FileInfo, o OpenOptions) *File {
 	file := &File{
 		place: p, host: f, identity: info,
-		readable: o.Read, writable: o.Write, append: o.Append, listed: p.view.current,
+		readable: o.Read, writable: o.Write, append: o.Append, listed: p.view.listing(),
 	}
 	p.mount.tracker.opened(info, f)
 	p.view.keep(file)

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -34,6 +35,7 @@ type operation struct {
 
 // begin counts and lists an operation. The first path that is located sets its target.
 func (v *View) begin(kind string) operation {
+	v.within = nil
 	v.current, _ = v.Journal.Begin(tool.HostCall{Kind: kind, Began: time.Now()})
 	return operation{v, v.current}
 }
@@ -49,8 +51,12 @@ func (d *Dir) operate(kind, op, name string, changes bool, do func(p place) erro
 	return do(p)
 }
 
-// end lists the outcome of the operation.
+// end lists the outcome of the operation, unless the journal leaves the operation out.
 func (o operation) end(err error) {
+	if o.view.leavesOut(err) {
+		o.view.Journal.Undo(o.entry)
+		return
+	}
 	o.view.Journal.Change(o.entry, func(call *tool.HostCall) {
 		call.Duration = time.Since(call.Began)
 		call.Allowed = denialOf(err) == nil
@@ -58,8 +64,12 @@ func (o operation) end(err error) {
 	})
 }
 
-// name adds a path to the target of the current operation.
-func (v *View) name(guest string) {
+// name adds a path to the target of the current operation, which begins in the mount from, or in none.
+func (v *View) name(guest string, from *mount) {
+	if v.phase != called {
+		v.within = cmp.Or(v.mountOver(guest), from)
+		v.advance(guest)
+	}
 	v.Journal.Change(v.current, func(call *tool.HostCall) {
 		if call.Target != "" {
 			call.Target += " -> "
@@ -74,7 +84,7 @@ func (f *File) used(kind string, began time.Time, n int, err error) {
 	v := f.place.view
 	if denialOf(err) != nil {
 		o := v.begin(kind)
-		v.name(f.place.guest)
+		v.name(f.place.guest, f.place.mount)
 		o.end(err)
 		return
 	}
@@ -90,7 +100,7 @@ func (f *File) used(kind string, began time.Time, n int, err error) {
 // change begins an operation on the open file.
 func (f *File) change(kind string) operation {
 	o := f.place.view.begin(kind)
-	f.place.view.name(f.place.guest)
+	f.place.view.name(f.place.guest, f.place.mount)
 	return o
 }
 

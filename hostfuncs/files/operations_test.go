@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -155,4 +156,73 @@ func TestViewThatDoesNothingListsNothing(t *testing.T) {
 	view := newWorld(t).open(manifests.AccessReadWrite)
 	assert.Empty(t, view.Journal.HostCalls())
 	assert.Zero(t, testing.AllocsPerRun(100, func() { view.Journal.HostCalls() }))
+}
+
+// TestInterpretersAreLeftOut: the journal has what a program does with granted directories and what it is denied as
+// soon as the interpreter looks at the program, and leaves out what the interpreter looks for before and what it reads
+// of the program. So it is if a call resumes an outline's view.
+func TestInterpretersAreLeftOut(t *testing.T) {
+	w := newWorld(t, "f = text")
+	tree := must(files.NewTree(mapFS(map[string]string{"driver": "d", "tool/main": "m"})))
+	mounts := []files.Mount{w.mount(manifests.AccessReadWrite), {Guest: guestPath("/own"), Tree: tree, Program: "tool"}}
+	outline := must(files.NewOutline(mounts, files.Limits{}))
+	load := func(view *files.View) {
+		root := preopen(t, view, "/")
+		for n := range 2 * tool.MaxHostCalls {
+			_, _ = read(root, fmt.Sprint("usr/lib/", n))
+		}
+		_, _ = read(root, "own/driver")
+		_, _ = read(preopen(t, view, "/own"), "none")
+		_, _ = read(root, "own/tool/main")
+		for range 2 * tool.MaxHostCalls {
+			_, _ = read(root, "own/driver")
+		}
+		_, _ = read(root, "etc/passwd")
+	}
+	run := func(view *files.View) {
+		view.MakeNotes()
+		_, _ = read(preopen(t, view, "/"), "own/driver")
+	}
+	before := []string{"files.open /etc/passwd 0 denied"}
+	during := []string{"files.open /project/f 4 ok", "files.open /project/../secret 0 denied"}
+	after := []string{"files.open /own/driver 1 ok"}
+	denials := func(view *files.View) (denied []string) {
+		for _, d := range view.Journal.Denials() {
+			assert.True(t, d.Note)
+			denied = append(denied, d.Value)
+		}
+		return denied
+	}
+
+	store := files.NewStore(files.Options{})
+	view := must(store.Open(t.Context(), outline, nil))
+	defer view.Close()
+	load(view)
+	_, _ = read(preopen(t, view, "/project"), "f")
+	_, _ = read(preopen(t, view, "/project"), "../secret")
+	run(view)
+	assert.Equal(t, slices.Concat(before, during, after), listed(t, view))
+	assert.EqualValues(t, 4, view.Journal.Count())
+	assert.Equal(t, []string{"/etc/passwd", "/project/../secret"}, denials(view))
+
+	started := outline.View(t.Context())
+	load(started)
+	for range 2 {
+		resumed := must(store.Open(t.Context(), outline, nil))
+		defer resumed.Close()
+		resumed.Resume(started)
+		run(resumed)
+		assert.EqualValues(t, 2, resumed.Journal.Count())
+		assert.Equal(t, []string{"/etc/passwd"}, denials(resumed))
+		resumed.Restart()
+		load(resumed)
+		assert.EqualValues(t, 1, resumed.Journal.Count())
+	}
+
+	loading := must(store.Open(t.Context(), outline, nil))
+	defer loading.Close()
+	_, _ = read(preopen(t, loading, "/"), "usr/lib/a")
+	_, _ = read(preopen(t, loading, "/"), "project/f")
+	_, _ = read(preopen(t, loading, "/"), "usr/lib/a")
+	assert.Equal(t, []string{"files.open /project/f 4 ok", "files.open /usr/lib/a 0 denied"}, listed(t, loading), "code may lie in what was granted")
 }

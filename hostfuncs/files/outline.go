@@ -75,7 +75,7 @@ func (v *View) Resume(from *View) {
 	v.Journal.Continue(&from.Journal, time.Now)
 	v.virtualInodes = maps.Clone(from.virtualInodes)
 	v.lastInode = from.lastInode
-	v.current = from.current
+	v.current, v.phase = from.current, from.phase
 }
 
 // Restart undoes Resume and closes what was opened again.
@@ -84,7 +84,7 @@ func (v *View) Restart() {
 		_ = h.Close() // directories above the mounts, and trees: there is nothing of the host's
 	}
 	v.Journal.Reset()
-	v.virtualInodes, v.lastInode = nil, 0
+	v.virtualInodes, v.lastInode, v.phase = nil, 0, v.firstPhase()
 	for _, m := range v.mounts {
 		v.lastInode += m.names()
 	}

@@ -55,9 +55,9 @@ func (d *Dir) locate(op, name string, changes bool) (place, error) {
 func (d *Dir) find(op, name string, changes bool) (place, error) {
 	p, err := d.follow(op, name, changes)
 	if own, failed := errors.AsType[*Error](err); failed {
-		d.view.name(own.Path)
+		d.view.name(own.Path, d.mount)
 	} else {
-		d.view.name(p.guest)
+		d.view.name(p.guest, p.mount)
 	}
 	return p, err
 }

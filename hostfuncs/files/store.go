@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"math"
 	"os"
+	"path"
 	"sync"
 
 	"github.com/caisson-run/caisson/internal/errno"
@@ -28,9 +29,13 @@ const (
 type Mount struct {
 	Guest permission.GuestPath    // where the guest sees it, such as /project; "/" is allowed
 	Host  permission.HostTemplate // the host directory
-	// Tree is mounted instead of a host directory. Every other field but Guest must then be zero.
-	Tree   *Tree
-	Access manifests.Access // effective: both requested and granted
+	// Tree is mounted instead of a host directory. Every other field but Guest and Program must then be zero.
+	Tree *Tree
+	// Program is the directory in Tree where an interpreter finds the program that it is given, such as "tool". The
+	// journal leaves out what the interpreter looks for outside of the granted directories until it first looks there,
+	// and then what it reads in trees until [View.MakeNotes] is called. Empty means that all is in the journal.
+	Program string
+	Access  manifests.Access // effective: both requested and granted
 	// Quota limits the whole content of a host directory, no matter who wrote it: the logical sizes of files, including
 	// holes, and of links, and the entries of any kind. A zero field means the default: 256 MiB, 10,000 files.
 	//
@@ -134,6 +139,8 @@ func (m *Mount) resolve() error {
 		return invalid("a tree has no host directory, access or quota")
 	case m.Tree != nil:
 		return nil
+	case m.Program != "":
+		return invalid("only a tree has a program")
 	case m.Access != manifests.AccessRead && m.Access != manifests.AccessReadWrite:
 		return invalid("the access must be read or read-write")
 	case m.Quota.Bytes < 0 || m.Quota.Files < 0:
@@ -210,6 +217,9 @@ func (v *View) reserved(m Mount) *mount {
 	reserved := &mount{
 		guest: m.Guest.String(), tree: m.Tree, inode: v.lastInode + 1, writable: m.Access == manifests.AccessReadWrite, quota: m.Quota,
 		requested: m.Requested, granted: m.Granted, cut: m.Cut, grant: m.Grant,
+	}
+	if m.Program != "" {
+		reserved.program = path.Join(reserved.guest, m.Program)
 	}
 	v.lastInode += reserved.names()
 	return reserved

@@ -270,7 +270,7 @@ func (p place) openNode(o OpenOptions) (*File, *Dir, error) {
 	if o.Directory {
 		return nil, nil, p.err(errno.NotDir)
 	}
-	file := &File{place: p, readable: o.Read, listed: p.view.current}
+	file := &File{place: p, readable: o.Read, listed: p.view.listing()}
 	p.view.keep(file)
 	return file, nil, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -25,7 +26,8 @@ type View struct {
 	// Journal has the operations that are subject to permissions: those on paths, and changes of an open file's size
 	// and times. Reads and writes of a file are added to the operation that opened it: their bytes, their time and the
 	// status of the last failure. Operations with two paths show both, as "/project/from -> /project/to". It also has
-	// the receipts of denied operations.
+	// the receipts of denied operations. What an interpreter does to load itself and its program is left out: see
+	// [Mount].
 	Journal journal.Journal
 
 	ctx      context.Context // of the current operation
@@ -37,6 +39,8 @@ type View struct {
 	first    [2]Preopen    // backing array of preopens, large enough for most calls
 	escape   error         // what os.Root returns for a path that leaves it
 	current  journal.Entry // of the current operation
+	within   *mount        // in which the current operation is, or nil
+	phase    phase
 	logged   int
 	closed   bool
 	needs    string // see Needs
@@ -70,6 +74,8 @@ type mount struct {
 	// parent is the nearest directory that there is, and path leads from it to the missing one.
 	parent *os.Root
 	path   []string
+
+	program string // the guest path of [Mount.Program]; empty if there is none
 }
 
 // isMissing reports whether the directory does not exist, as far as is known.
@@ -94,6 +100,7 @@ func (v *View) preopen() {
 		}
 		v.preopens = append(v.preopens, Preopen{m.guest, dir})
 	}
+	v.phase = v.firstPhase()
 }
 
 // Preopens returns "/" and then every mount, sorted by guest path. Unless there is a mount at "/",
@@ -257,6 +264,17 @@ func (v *View) mountAt(guest string) *mount {
 // isVirtual reports whether a clean guest path is a directory above a mount.
 func (v *View) isVirtual(guest string) bool {
 	return guest == "/" || slices.ContainsFunc(v.mounts, func(m *mount) bool { return below(m.guest, guest) })
+}
+
+// mountOver returns the mount that holds a guest path, or nil.
+func (v *View) mountOver(guest string) *mount {
+	guest = path.Clean(guest)
+	for _, m := range v.mounts {
+		if m.guest == guest || below(guest, m.guest) {
+			return m
+		}
+	}
+	return nil
 }
 
 // covered reports whether a clean guest path is a mount, or lies above or below one.

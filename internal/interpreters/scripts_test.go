@@ -284,7 +284,7 @@ func TestTimes(t *testing.T) {
 }
 
 // TestDenialsOfCalls: a call's record has what the script was denied in the call, also if it was denied the same
-// before, and nothing of what it was denied before. So it is whether calls start the interpreter or resume it.
+// before, and as notes what it was denied as it was imported. So it is whether calls start the interpreter or resume it.
 func TestDenialsOfCalls(t *testing.T) {
 	const script = `
 import time
@@ -308,8 +308,11 @@ def run(arguments):
 `
 	loaded := newWorld(t).tool("tool.py", script, "limits: {memory: 64MiB, timeout: 60s}\n")
 	denied := func(arguments string) (paths []string) {
-		for _, denial := range call(t, loaded, arguments).Denials {
-			assert.False(t, denial.Note, denial.Value)
+		for n, denial := range call(t, loaded, arguments).Denials {
+			if denial.Note {
+				assert.Contains(t, []string{"/both", "/before", fmt.Sprintf("/before/%d", n-1), fmt.Sprintf("/before/%d", n-2), "/before/39"}, denial.Value)
+				continue
+			}
 			assert.NotEmpty(t, denial.Allow.Manifest, denial.Value)
 			paths = append(paths, denial.Value)
 		}
@@ -318,9 +321,77 @@ def run(arguments):
 	check := func() {
 		assert.Equal(t, []string{"/call", "/both", "/before/39"}, denied(`{"look": ["/call", "/both", "/before/39"]}`))
 		assert.Empty(t, denied("{}"))
-		assert.EqualValues(t, 2, call(t, loaded, `{"look": ["/call", "/both"]}`).Usage.HostCalls)
+		assert.EqualValues(t, 44, call(t, loaded, `{"look": ["/call", "/both"]}`).Usage.HostCalls)
 	}
 	check()
 	untilResumed(t, loaded)
 	check()
+}
+
+// TestAttackFilesOfTheTopLevel: what a script does with files as it is imported is in the record of each call, as what
+// it does in a call is. What the interpreter looks for is not, nor what it reads of the tool's own files.
+func TestAttackFilesOfTheTopLevel(t *testing.T) {
+	for file, script := range map[string]string{
+		"tool.py": `
+import os, json, textwrap
+for n in range(300):
+    os.stat("/caisson/tool/tool.py")
+
+def use():
+    said = []
+    for what in ("/data/written", "/etc/passwd", "/data/../../secret"):
+        try:
+            open(what, "w").write("x")
+            said.append("written")
+        except OSError:
+            said.append("refused")
+    return said
+
+said = use() if WHEN else None
+
+def run(arguments):
+    return said or use()
+`,
+		"tool.mjs": `
+import * as std from "qjs:std";
+import * as os from "qjs:os";
+for (let n = 0; n < 300; n++) os.stat("/caisson/tool/tool.mjs");
+function use() {
+  return ["/data/written", "/etc/passwd", "/data/../../secret"].map((what) => {
+    const file = std.open(what, "w");
+    if (file === null) return "refused";
+    file.puts("x");
+    file.close();
+    return "written";
+  });
+}
+const said = WHEN ? use() : null;
+export default function (args) { return said ?? use(); }
+`,
+	} {
+		for when, early := range map[string]bool{"1": true, "0": false} {
+			t.Run(file+" "+when, func(t *testing.T) {
+				w := newWorld(t)
+				data := t.TempDir()
+				w.grants.Files = []manifests.FileGrant{manifests.GrantDirectory("/data", data, manifests.AccessReadWrite)}
+				loaded := w.tool(file, strings.ReplaceAll(script, "WHEN", when), "permissions: {files: [{path: /data, access: read-write}]}\n")
+				for range 4 {
+					outcome := call(t, loaded, "{}")
+					require.True(t, outcome.Result.Success, outcome.Result.Error)
+					assert.Contains(t, outcome.Result.Output, "written")
+					var listed, denied []string
+					for _, c := range outcome.HostCalls {
+						listed = append(listed, c.Target+" "+c.Status)
+					}
+					for _, d := range outcome.Denials {
+						assert.Equal(t, early, d.Note)
+						denied = append(denied, d.Value)
+					}
+					assert.Equal(t, []string{"/data/written ok", "/etc/passwd denied", "/data/../../secret denied"}, listed)
+					assert.Equal(t, []string{"/etc/passwd", "/data/../../secret"}, denied)
+					assert.EqualValues(t, 3, outcome.Usage.HostCalls)
+				}
+			})
+		}
+	}
 }

@@ -23,11 +23,10 @@ const few = 8 // initial capacity of the list of host calls
 // Journal keeps host calls and receipts. The zero value is an empty journal. It is safe for
 // concurrent use, and must not be copied after first use.
 type Journal struct {
-	mu        sync.Mutex
-	count     int64
-	forgotten int // how many listed calls were dropped
-	calls     []tool.HostCall
-	receipts  []receipt
+	mu       sync.Mutex
+	count    int64
+	calls    []tool.HostCall
+	receipts []receipt
 }
 
 // receipt is a denial. The suggestion of what would allow it is computed when Denials is called,
@@ -38,7 +37,7 @@ type receipt struct {
 }
 
 // Entry identifies a host call in a journal. The zero value is a call that is not listed.
-type Entry struct{ place int } // in the list, counted from 1, with what was dropped from it
+type Entry struct{ place int } // in the list, counted from 1
 
 // Begin counts a host call, and lists it if it is among the first [tool.MaxHostCalls]. It returns
 // the number of host calls including this one.
@@ -53,7 +52,7 @@ func (j *Journal) Begin(call tool.HostCall) (Entry, int64) {
 		j.calls = make([]tool.HostCall, 0, few)
 	}
 	j.calls = append(j.calls, call)
-	return Entry{j.forgotten + len(j.calls)}, j.count
+	return Entry{len(j.calls)}, j.count
 }
 
 // Change calls change with a listed host call, to modify it. It does nothing if the host call is
@@ -61,21 +60,39 @@ func (j *Journal) Begin(call tool.HostCall) (Entry, int64) {
 func (j *Journal) Change(entry Entry, change func(call *tool.HostCall)) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if at := entry.place - j.forgotten - 1; at >= 0 {
-		change(&j.calls[at])
+	if entry.place > 0 {
+		change(&j.calls[entry.place-1])
+	}
+}
+
+// Undo takes back the newest host call, whose entry must not be used any more.
+func (j *Journal) Undo(newest Entry) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.count--
+	if newest.place > 0 {
+		j.calls = j.calls[:newest.place-1]
 	}
 }
 
 // Deny keeps a receipt. It replaces a receipt with the same value and rule, and the newest receipt
 // is last, since it is the likeliest cause of what the guest does next. When the journal is full,
-// the new receipt replaces the last one, so that a flood of denials cannot hide the first ones.
+// the new receipt replaces the last one, so that a flood of denials cannot hide the first ones. It replaces a note
+// while more than half of the receipts are notes, so that those cannot hide what follows them.
 // If allow is not nil, it returns what would allow the use, and Denials calls it at any time.
 func (j *Journal) Deny(denial tool.Denial, allow func() tool.Allow) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.receipts = slices.DeleteFunc(j.receipts, func(r receipt) bool { return r.denial.Value == denial.Value && r.denial.Rule == denial.Rule })
 	if len(j.receipts) == MaxDenials {
-		j.receipts = j.receipts[:MaxDenials-1]
+		last, notes := MaxDenials-1, 0
+		for notes < MaxDenials && j.receipts[notes].denial.Note {
+			notes++ // they are the first
+		}
+		if notes > MaxDenials/2 {
+			last = notes - 1
+		}
+		j.receipts = slices.Delete(j.receipts, last, last+1)
 	}
 	j.receipts = append(j.receipts, receipt{denial, allow})
 }
@@ -88,14 +105,6 @@ func (j *Journal) MakeNotes() {
 	for i := range j.receipts {
 		j.receipts[i].denial.Note = true
 	}
-}
-
-// Forget drops what the journal has. Changes of host calls from before do nothing from then on.
-func (j *Journal) Forget() {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.forgotten += len(j.calls)
-	j.count, j.calls, j.receipts = 0, nil, nil
 }
 
 // Denials returns the receipts. The caller may keep them.
@@ -121,7 +130,7 @@ func (j *Journal) Continue(from *Journal, now func() time.Time) {
 	at := now()
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.count, j.forgotten = from.count, from.forgotten
+	j.count = from.count
 	j.calls, j.receipts = slices.Clone(from.calls), slices.Clone(from.receipts)
 	for i := range j.calls {
 		j.calls[i].Began, j.calls[i].Duration = at, 0
@@ -132,7 +141,7 @@ func (j *Journal) Continue(from *Journal, now func() time.Time) {
 func (j *Journal) Reset() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.count, j.forgotten, j.calls, j.receipts = 0, 0, nil, nil
+	j.count, j.calls, j.receipts = 0, nil, nil
 }
 
 // HostCalls returns a copy of the listed host calls, in the order in which they began.

@@ -58,35 +58,56 @@ func TestDenials(t *testing.T) {
 	assert.Equal(t, "99", denials[journal.MaxDenials-1].Value)
 }
 
-// TestForget: what is dropped stays dropped, whatever is changed or denied later.
-func TestForget(t *testing.T) {
+// TestNotesHideNoDenials: half of the receipts are for what is denied after notes were made, and half are for notes.
+func TestNotesHideNoDenials(t *testing.T) {
 	var j journal.Journal
-	old, _ := j.Begin(tool.HostCall{Target: "old"})
-	j.Deny(tool.Denial{Value: "/a", Rule: "r"}, func() tool.Allow { t.Error("nobody reads it"); return tool.Allow{} })
-	j.Forget()
-	assert.Empty(t, j.Denials())
-	assert.Empty(t, j.HostCalls())
-	assert.Zero(t, j.Count())
-	j.Change(old, func(*tool.HostCall) { t.Error("it is not listed") })
+	deny := func(what string) {
+		for i := range 100 {
+			j.Deny(tool.Denial{Value: fmt.Sprint(what, i)}, nil)
+		}
+	}
+	deny("note")
+	j.MakeNotes()
+	deny("denial")
+	denials := j.Denials()
+	require.Len(t, denials, journal.MaxDenials)
+	half := journal.MaxDenials / 2
+	assert.Equal(t, tool.Denial{Value: "note0", Note: true}, denials[0])
+	assert.True(t, denials[half-1].Note)
+	assert.Equal(t, tool.Denial{Value: "denial0"}, denials[half])
+	assert.Equal(t, tool.Denial{Value: "denial99"}, denials[journal.MaxDenials-1])
+}
 
-	entry, n := j.Begin(tool.HostCall{Target: "new"})
-	assert.EqualValues(t, 1, n)
-	j.Change(old, func(*tool.HostCall) { t.Error("it is not listed") })
-	j.Change(entry, func(call *tool.HostCall) { call.Status = "ok" })
-	j.Deny(tool.Denial{Value: "/a", Rule: "r"}, nil)
-	want := []tool.HostCall{{Target: "new", Status: "ok"}}
-	assert.Equal(t, want, j.HostCalls())
-	assert.Len(t, j.Denials(), 1, "the same denial again is a new one")
+// TestUndo: a host call that is taken back is neither listed nor counted, whether or not the list is full.
+func TestUndo(t *testing.T) {
+	var j journal.Journal
+	for n := range 2 * tool.MaxHostCalls {
+		undone, _ := j.Begin(tool.HostCall{Target: "undone"})
+		j.Undo(undone)
+		entry, count := j.Begin(tool.HostCall{Target: "kept"})
+		assert.EqualValues(t, n+1, count)
+		j.Change(entry, func(call *tool.HostCall) { call.Status = "ok" })
+	}
+	listed := j.HostCalls()
+	require.Len(t, listed, tool.MaxHostCalls)
+	for _, call := range listed {
+		assert.Equal(t, tool.HostCall{Target: "kept", Status: "ok"}, call)
+	}
+}
 
-	var next journal.Journal
-	next.Continue(&j, func() time.Time { return want[0].Began })
+// TestContinue: a journal that continues another one changes without it.
+func TestContinue(t *testing.T) {
+	var j, next journal.Journal
+	entry, _ := j.Begin(tool.HostCall{Target: "new", Status: "ok"})
+	j.Deny(tool.Denial{Value: "/a"}, nil)
+	next.Continue(&j, func() time.Time { return time.Time{} })
+	assert.Len(t, next.Denials(), 1)
 	next.Change(entry, func(call *tool.HostCall) { call.Status = "failed" })
 	assert.Equal(t, "failed", next.HostCalls()[0].Status)
+	assert.Equal(t, "ok", j.HostCalls()[0].Status)
 	next.Reset()
 	assert.Empty(t, next.HostCalls())
-	entry, _ = next.Begin(tool.HostCall{Target: "again"})
-	next.Change(entry, func(call *tool.HostCall) { call.Status = "ok" })
-	assert.Equal(t, []tool.HostCall{{Target: "again", Status: "ok"}}, next.HostCalls())
+	assert.Zero(t, next.Count())
 }
 
 func TestConcurrentUse(t *testing.T) {

@@ -40,9 +40,11 @@ type Script struct {
 // Folder is where a script tool's own files are, for the guest.
 const Folder = "/caisson"
 
+// Program is where the script is, with its packages that are no wheels, in [Folder].
+const Program = "tool"
+
 // What is below [Folder].
 const (
-	scriptTool     = "tool"     // the script and its packages, as beside the manifest
 	scriptPackages = "packages" // what wheels contain
 	scriptLibrary  = "lib"      // the module "caisson"
 	scriptSample   = "sample.json"
@@ -135,9 +137,9 @@ func (b *bundle) fill(m *manifests.Manifest, s *Script) error {
 	if m.Module.Language == modules.JavaScript {
 		s.Arguments = []string{"--module", path.Join(Folder, driver)}
 	}
-	s.Arguments = append(s.Arguments, path.Join(Folder, scriptTool, m.Module.Path))
+	s.Arguments = append(s.Arguments, path.Join(Folder, Program, m.Module.Path))
 	for _, place := range places {
-		s.Arguments = append(s.Arguments, path.Join(Folder, scriptTool, place))
+		s.Arguments = append(s.Arguments, path.Join(Folder, Program, place))
 	}
 	return b.archive.Close()
 }
@@ -180,7 +182,7 @@ func (b *bundle) file(root *os.Root, name string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	return b.add(path.Join(scriptTool, name), content)
+	return b.add(path.Join(Program, name), content)
 }
 
 func readAtMost(from io.Reader, size, most int64) ([]byte, error) {
