@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -45,7 +46,7 @@ func (t *Tool) moduleDigest(ctx context.Context) (engine.Digest, error) {
 	if known != (engine.Digest{}) || t.isClients() {
 		return known, nil
 	}
-	if err := ctx.Err(); err != nil {
+	if err := cmp.Or(ctx.Err(), t.broken); err != nil {
 		return engine.Digest{}, err
 	}
 	digest, err := t.hashing.do(ctx, "digest", func(ctx context.Context) (engine.Digest, error) {

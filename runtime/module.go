@@ -156,13 +156,35 @@ func codeOf(m *manifests.Manifest) string {
 	return m.Module.Path
 }
 
-// readScript reads a manifest's script. It checks the pin, and returns the script even if that is another's.
+// readScript reads a manifest's script, and checks the pin.
 func readScript(m *manifests.Manifest, folder interpreter.Folder) (*script.Script, error) {
 	s, err := script.Read(m, folder)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrModule, err)
 	}
-	return s, checkPinned(m, s.Digest)
+	if err := checkPinned(m, s.Digest); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// loadScript is like readScript, and holds what it has read; see [Memory]. Tools are read one after the other, since a
+// small package may unpack to many bytes.
+func (r *Runtime) loadScript(ctx context.Context, m *manifests.Manifest) (*script.Script, error) {
+	select {
+	case r.unpacking <- struct{}{}:
+		defer func() { <-r.unpacking }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	s, err := readScript(m, r.interpreters)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.scripts.Hold(s.Tree); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrModule, m.Module.Path, err)
+	}
+	return s, nil
 }
 
 // moduleDigest reads a manifest's module with its libraries, or its script, and returns the digest.

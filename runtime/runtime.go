@@ -109,7 +109,12 @@ type Memory struct {
 	Instances manifests.Bytes // idle instances with all that they do not share: 256 MiB
 	IdleTime  time.Duration   // how long an idle instance is kept: a minute
 	Modules   manifests.Bytes // compiled modules, as far as their size is known, and images of instances: 1 GiB
+	// Scripts bounds the scripts and unpacked packages of all open tools, of which equal files count once: 512 MiB. A
+	// tool that does not fit when it is loaded is unavailable.
+	Scripts manifests.Bytes
 }
+
+const defaultScripts = 512 << 20
 
 // Runtime loads tools and runs their calls. It owns every tool that it loads. The caller must
 // close it.
@@ -123,6 +128,8 @@ type Runtime struct {
 	watchdog     *watchdog.Watchdog
 	work         *abi.Work
 	interpreters interpreter.Folder
+	scripts      *files.Contents
+	unpacking    chan struct{}  // holds an element while a script is read, with its packages
 	functions    []HostFunction // of the embedding program
 	settings     []string
 	lookupEnv    func(string) (string, bool)
@@ -162,6 +169,9 @@ func newWith(ctx context.Context, options Options, functions []hostfuncs.Functio
 	if options.Running < 0 {
 		return nil, fmt.Errorf("%w: Running is %d", errNegativeLimit, options.Running)
 	}
+	if options.Memory.Scripts < 0 {
+		return nil, fmt.Errorf("%w: Memory.Scripts is %d", errNegativeLimit, options.Memory.Scripts)
+	}
 	logger := options.Logger
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
@@ -189,7 +199,7 @@ func newWith(ctx context.Context, options Options, functions []hostfuncs.Functio
 	gate := &gate{most: int64(cmp.Or(options.Running, max(16, 4*goruntime.GOMAXPROCS(0))))}
 	return &Runtime{
 		engine: e, files: files.NewStore(files.Options{Logger: logger}), profile: options.Profile, profiles: profiles, ceiling: ceiling,
-		gate: gate, work: abi.NewWork(goruntime.GOMAXPROCS(0)), watchdog: newWatchdog(options, logger), interpreters: interpreter.Folder(options.Interpreters), functions: slices.Clone(options.HostFunctions), settings: options.Settings, lookupEnv: options.LookupEnv, resolver: options.Resolver,
+		gate: gate, work: abi.NewWork(goruntime.GOMAXPROCS(0)), watchdog: newWatchdog(options, logger), interpreters: interpreter.Folder(options.Interpreters), scripts: files.NewContents(int64(cmp.Or(options.Memory.Scripts, defaultScripts))), unpacking: make(chan struct{}, 1), functions: slices.Clone(options.HostFunctions), settings: options.Settings, lookupEnv: options.LookupEnv, resolver: options.Resolver,
 		logger: logger, random: rand.Reader, now: time.Now,
 		readers: make(chan struct{}, goruntime.GOMAXPROCS(0)), modules: make(chan struct{}, max(1, goruntime.GOMAXPROCS(0)/2)), closed: make(chan struct{}), permits: map[*permit.Permit]struct{}{},
 	}, nil
@@ -216,16 +226,25 @@ func (r *Runtime) loadWith(ctx context.Context, m *manifests.Manifest, grants ma
 	}
 	with := content{files: own}
 	if m.Module.Language != modules.LanguageNone {
-		if with.script, with.broken = readScript(m, r.interpreters); with.broken == nil {
+		if with.script, with.broken = r.loadScript(ctx, m); with.broken == nil {
 			with.digest = with.script.Digest
 			with.files = append(with.files, files.Mount{Guest: permission.NewGuestPath(script.Folder), Tree: with.script.Tree, Program: script.Program})
+		} else if err := ctx.Err(); err != nil {
+			return nil, err
 		}
 	} else if with.digest, err = r.digestOfBound(ctx, m, grants); err != nil {
 		return nil, err
 	}
 	t, err := r.newTool(m, grants, with, r.ceiling)
-	if err != nil || m.Behavior.Profile == "" {
-		return t, err
+	if err != nil {
+		if with.script != nil {
+			r.scripts.Release(with.script.Tree)
+		}
+		return nil, err
+	}
+	t.holdsScript = with.script != nil
+	if m.Behavior.Profile == "" {
+		return t, nil
 	}
 	t.profiles = map[string]*Tool{}
 	for _, profile := range r.profiles {
@@ -247,10 +266,10 @@ func (r *Runtime) loadWith(ctx context.Context, m *manifests.Manifest, grants ma
 
 // content is what a tool is made of in addition to its manifest.
 type content struct {
-	files  []files.Mount // its own
-	digest engine.Digest // of the module; zero if it is not read yet
-	script *script.Script
-	broken error // why a script cannot be read; the tool is unavailable then
+	files  []files.Mount  // its own
+	digest engine.Digest  // of the module; zero if it is not read yet
+	script *script.Script // nil for a module, and if it cannot be read
+	broken error          // why a script cannot be read; the tool is unavailable then
 }
 
 // newTool returns a tool whose limits are below the ceiling.

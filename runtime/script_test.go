@@ -228,3 +228,48 @@ func TestOwnFilesHaveTheirPlace(t *testing.T) {
 	_, err := shared.Load(t.Context(), m, manifests.Grants{})
 	require.ErrorContains(t, err, "constant files of script at /caisson overlap its files at /caisson/tool")
 }
+
+// TestAttackManyPackages: what the packages of all tools unpack to is bounded. Equal files count once, and until the
+// last tool that has them is closed. The control is a runtime with more room.
+func TestAttackManyPackages(t *testing.T) {
+	const size = 1 << 20
+	module := "{script: a.py, packages: [x-1-py3-none-any.whl]}"
+	content := func(script, zeros string) map[string]string {
+		return map[string]string{"a.py": script, "x-1-py3-none-any.whl": wheel(t, map[string]string{"x/__init__.py": "", "x/data": strings.Repeat(zeros, size)})}
+	}
+	for limit, fits := range map[manifests.Bytes]bool{3 * size / 2: false, 3 * size: true} {
+		r := newRuntime(t, Options{Interpreters: t.TempDir(), Memory: Memory{Scripts: limit}})
+		loadOne := func(script, zeros string) *Tool {
+			loaded, err := r.Load(t.Context(), scriptIn(t, module, content(script, zeros)), manifests.Grants{})
+			require.NoError(t, err)
+			return loaded
+		}
+		const needs = "needs the interpreter"
+		var equal []*Tool
+		for n := range 12 {
+			one := loadOne(fmt.Sprintf("x = %d", n), "\x00")
+			assert.Contains(t, one.Unavailable(), needs)
+			equal = append(equal, one)
+		}
+		other := loadOne("", "\x01")
+		if fits {
+			assert.Contains(t, other.Unavailable(), needs, "control")
+			continue
+		}
+		want := fmt.Sprintf("would have more than %d bytes together, with equal files counted once", int64(limit))
+		assert.Contains(t, other.Unavailable(), want)
+		_, err := other.Identity(t.Context())
+		require.ErrorIs(t, err, ErrModule)
+		_, err = r.Load(t.Context(), manifestIn(t, filepath.Dir(equal[0].Manifest().File), "bad", "module: "+module+"\npermissions: {files: [{path: /caisson}]}\n"), manifests.Grants{})
+		require.Error(t, err, "it gives back what it had")
+		for _, one := range equal {
+			assert.Contains(t, loadOne("", "\x01").Unavailable(), want)
+			for range 2 {
+				require.NoError(t, one.Close(t.Context()))
+			}
+		}
+		assert.Contains(t, loadOne("", "\x01").Unavailable(), needs)
+	}
+	_, err := New(t.Context(), Options{Memory: Memory{Scripts: -1}})
+	assert.ErrorContains(t, err, "negative")
+}

@@ -30,10 +30,11 @@ type Tool struct {
 	named    []string          // a command line without arguments
 	terms    [sha256.Size]byte // the digest of the terms, which with the module decide what calls can do
 
-	script   *script.Script   // nil for a module
-	broken   error            // why the script could not be read when the tool was loaded
-	profiles map[string]*Tool // under each profile that calls may name; nil if they may name none
-	whole    *Tool            // of which this is what calls under a profile get; nil for the whole itself
+	script      *script.Script   // nil for a module, and if broken
+	broken      error            // why the script could not be read when the tool was loaded
+	holdsScript bool             // in runtime.scripts, until the tool is closed; guarded by runtime.mu
+	profiles    map[string]*Tool // under each profile that calls may name; nil if they may name none
+	whole       *Tool            // of which this is what calls under a profile get; nil for the whole itself
 
 	compiling flights[*engine.Module]
 	hashing   flights[engine.Digest]
@@ -150,6 +151,10 @@ func (t *Tool) has(required string) bool {
 func (t *Tool) Close(ctx context.Context) error {
 	t.runtime.mu.Lock()
 	delete(t.runtime.permits, t.permit)
+	if t.holdsScript {
+		t.holdsScript = false
+		t.runtime.scripts.Release(t.script.Tree)
+	}
 	t.runtime.mu.Unlock()
 	err := errors.Join(t.permit.Close(), t.program.close())
 	for _, under := range t.profiles {

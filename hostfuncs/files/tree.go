@@ -47,6 +47,7 @@ type node struct {
 	number   uint64 // in the tree, counted from 0
 	isDir    bool
 	content  []byte
+	shared   *shared // the content, once the tree is held
 	children []*node // sorted by name
 }
 

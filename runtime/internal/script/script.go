@@ -118,7 +118,7 @@ func (b *bundle) fill(m *manifests.Manifest, s *Script) error {
 		}
 	}
 	if m.Module.Sample != nil {
-		if err := b.add(scriptSample, m.Module.Sample); err != nil {
+		if err := b.add(scriptSample, int64(len(m.Module.Sample)), bytes.NewReader(m.Module.Sample)); err != nil {
 			return err
 		}
 	}
@@ -127,7 +127,7 @@ func (b *bundle) fill(m *manifests.Manifest, s *Script) error {
 	for from, to := range map[string]string{driver: driver, library: path.Join(scriptLibrary, library)} {
 		content, err := drivers.ReadFile(path.Join("drivers", from))
 		if err == nil {
-			err = b.add(to, content)
+			err = b.add(to, int64(len(content)), bytes.NewReader(content))
 		}
 		if err != nil {
 			return err
@@ -144,8 +144,9 @@ func (b *bundle) fill(m *manifests.Manifest, s *Script) error {
 	return b.archive.Close()
 }
 
-// add adds a file, unless it is there: of two wheels with the same file, the first wins.
-func (b *bundle) add(name string, content []byte) error {
+// add adds a file of some size, unless it is there: of two wheels with the same file, the first wins. The size may be
+// wrong.
+func (b *bundle) add(name string, size int64, from io.Reader) error {
 	if b.written[name] {
 		return nil
 	}
@@ -156,14 +157,27 @@ func (b *bundle) add(name string, content []byte) error {
 		return fmt.Errorf("with %s, there are more than %d files; leave out what the tool does not need", name, files.MaxTreeNames)
 	}
 	b.written[name] = true
-	if b.read += int64(len(content)); b.read > files.MaxTreeBytes {
-		return fmt.Errorf("with %s, the script and its packages are longer than %d bytes", name, files.MaxTreeBytes)
+	left := files.MaxTreeBytes - b.read
+	if size > left {
+		return tooLong(name)
 	}
+	b.bytes.Grow(int(size) + spareBytes)
 	w, err := b.archive.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Store})
-	if err == nil {
-		_, err = w.Write(content)
+	if err != nil {
+		return err
+	}
+	n, err := io.Copy(w, io.LimitReader(from, left+1))
+	if b.read += n; err == nil && n > left {
+		err = tooLong(name)
 	}
 	return err
+}
+
+// spareBytes is room in an archive for what follows a long file, for which its buffer would be doubled.
+const spareBytes = 1 << 20
+
+func tooLong(name string) error {
+	return fmt.Errorf("with %s, the script and its packages are longer than %d bytes", clipName(name), files.MaxTreeBytes)
 }
 
 // file adds a file from the manifest's folder.
@@ -178,25 +192,7 @@ func (b *bundle) file(root *os.Root, name string) error {
 		return err
 	}
 	defer file.Close()
-	content, err := readAtMost(file, info.Size(), files.MaxTreeBytes-b.read)
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	return b.add(path.Join(Program, name), content)
-}
-
-func readAtMost(from io.Reader, size, most int64) ([]byte, error) {
-	if size <= most {
-		var content bytes.Buffer
-		content.Grow(int(size) + bytes.MinRead)
-		if _, err := content.ReadFrom(io.LimitReader(from, most+1)); err != nil {
-			return nil, err
-		}
-		if int64(content.Len()) <= most {
-			return content.Bytes(), nil
-		}
-	}
-	return nil, fmt.Errorf("the script and its packages are longer than %d bytes", files.MaxTreeBytes)
+	return b.add(path.Join(Program, name), info.Size(), file)
 }
 
 // folder adds a folder from the manifest's folder, without what Python writes beside sources.
@@ -244,11 +240,10 @@ func (b *bundle) wheel(root *os.Root, name string, language modules.Language) er
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	defer file.Close()
-	content, err := readAtMost(file, info.Size(), files.MaxTreeBytes-b.read)
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+	if info.Size() > files.MaxTreeBytes-b.read {
+		return tooLong(name)
 	}
-	archive, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))
+	archive, err := zip.NewReader(file, info.Size())
 	if err != nil {
 		return fmt.Errorf("%s is not a wheel: %w", name, err)
 	}
@@ -289,11 +284,7 @@ func (b *bundle) member(member *zip.File, to string) error {
 		return err
 	}
 	defer opened.Close()
-	content, err := readAtMost(opened, int64(min(member.UncompressedSize64, 1<<40)), files.MaxTreeBytes-b.read)
-	if err != nil {
-		return err
-	}
-	return b.add(to, content)
+	return b.add(to, int64(min(member.UncompressedSize64, 1<<40)), opened)
 }
 
 const maxShown = 80 // bytes of a name that an error shows
