@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	goruntime "runtime"
 	"strings"
 	"testing"
 	"time"
@@ -194,4 +195,36 @@ func TestAttackLargeStacksOfStarts(t *testing.T) {
 		outcome, err := invoke(t, guest, `{}`)
 		assert.NoError(t, err, outcome.Result.Error)
 	}
+}
+
+// TestAttackStartsOfClosedTools: programs of tools that were closed are not started any more, in the place of others.
+func TestAttackStartsOfClosedTools(t *testing.T) {
+	r := newRuntime(t, Options{OnRunaway: func(r Runaway) { t.Error("counts as a runaway:", r.Place()) }})
+	guest := func(name string, rounds int) *Tool {
+		body := phased([]string{lateSegment(lateTexts, "\x00\x10\x00\x00\x10\x00\x00\x00")},
+			phase{rounds, []hostCall{does("random_get", lateBuffer, lateBufferSize)}},
+			phase{1, []hostCall{does("fd_read", 0, lateTexts, 1, lateOut)}})
+		return load(t, r, named(t, name, body, "behavior: {snapshot: start}\nlimits: {timeout: 60s, fuel: 100000000000}\n"), manifests.Grants{})
+	}
+	twice := func(guest *Tool) {
+		require.NoError(t, guest.Prepare(t.Context()))
+		for range 2 { // the second makes the host start the program for others
+			short, end := context.WithTimeout(t.Context(), 20*time.Millisecond)
+			defer end()
+			_, _ = guest.Invoke(short, invocation(t, `{}`, nil))
+		}
+	}
+	for n := range goruntime.GOMAXPROCS(0) { // more than are started at a time
+		closed := guest(fmt.Sprint("closed-", n), 1_000_000) // for some hours
+		twice(closed)
+		require.NoError(t, closed.Close(t.Context()))
+		twice(closed)
+	}
+	other := guest("other", 1)
+	twice(other)
+	require.Eventually(t, func() bool {
+		other.program.mu.Lock()
+		defer other.program.mu.Unlock()
+		return other.program.started != nil
+	}, 20*time.Second, time.Millisecond)
 }

@@ -34,7 +34,8 @@ type program struct {
 	reason   string      // why calls do not resume it; empty while unknown
 	again    time.Time   // when the reason must be forgotten; zero if it stays
 	wait     time.Duration
-	closed   bool // with its tool
+	closed   bool   // with its tool
+	stop     func() // ends the latest start in the background; nil before the first
 }
 
 // startFuel is the maximum number of instructions of a start, unless calls have a lower limit.
@@ -81,7 +82,7 @@ func (p *program) get(ctx context.Context, t *Tool, module *engine.Module) (*eng
 	if !p.again.IsZero() && time.Now().After(p.again) {
 		p.reason, p.again = "", time.Time{}
 	}
-	if p.called && p.started == nil && p.reason == "" && !p.starting {
+	if p.called && p.started == nil && p.reason == "" && !p.starting && !p.closed {
 		p.starting = true
 		t.startInBackground(ctx, module)
 	}
@@ -136,6 +137,9 @@ func (p *program) close() error {
 	p.mu.Lock()
 	started := p.started
 	p.closed, p.started = true, nil
+	if p.stop != nil {
+		p.stop()
+	}
 	p.mu.Unlock()
 	if started == nil {
 		return nil
@@ -218,7 +222,10 @@ func (t *Tool) startInBackground(ctx context.Context, module *engine.Module) {
 		p.starting, p.reason = false, reason
 		return
 	}
-	err := module.StartInBackground(l.start, func(started *engine.Program, err error) {
+	starting, stop := context.WithCancel(context.WithoutCancel(ctx))
+	p.stop = stop
+	err := module.StartInBackground(starting, l.start, func(started *engine.Program, err error) {
+		defer stop()
 		if errors.Is(err, engine.ErrEvicted) || errors.Is(err, engine.ErrClosed) {
 			p.refuse(module, "", nil) // the error says nothing about the program
 			return
@@ -233,6 +240,7 @@ func (t *Tool) startInBackground(ctx context.Context, module *engine.Module) {
 		}
 	})
 	if err != nil { // the engine is closed or has evicted the module
+		stop()
 		p.starting = false
 	}
 }

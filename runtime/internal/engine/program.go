@@ -90,19 +90,21 @@ func (m *Module) Start(ctx context.Context, start Start) (*Program, error) {
 		return nil, err
 	}
 	defer m.engine.release(&m.residence)
-	return m.begin(context.WithoutCancel(ctx), start)
+	ctx = context.WithoutCancel(ctx)
+	return m.begin(ctx, ctx, start)
 }
 
 // StartInBackground is like Start but returns immediately. It passes the results of Start to done
 // in another goroutine, which Close waits for. If StartInBackground returns an error, done is not
-// called.
-func (m *Module) StartInBackground(start Start, done func(*Program, error)) error {
-	return m.engine.background(m,
-		func() { done(m.begin(m.engine.base, start)) },
+// called. If the context ends before the program is started, the start fails.
+func (m *Module) StartInBackground(ctx context.Context, start Start, done func(*Program, error)) error {
+	return m.engine.background(ctx, m,
+		func() { done(m.begin(m.engine.base, ctx, start)) },
 		func(err error) { done(nil, err) })
 }
 
-func (m *Module) begin(base context.Context, start Start) (*Program, error) {
+// begin starts the program, until the caller's context ends. The program uses the base also later.
+func (m *Module) begin(base, caller context.Context, start Start) (*Program, error) {
 	switch {
 	case m.rewritten.unrestorable != "":
 		return nil, &NotStartedError{Reason: m.rewritten.unrestorable}
@@ -118,7 +120,7 @@ func (m *Module) begin(base context.Context, start Start) (*Program, error) {
 	p.residence.module, p.residence.program = m, p
 	// Start two instances to check that both arrive at the same state.
 	for range 2 {
-		if err := p.startIdle(); err != nil {
+		if err := p.startIdle(caller); err != nil {
 			return nil, errors.Join(err, p.Drop())
 		}
 	}
@@ -151,15 +153,15 @@ func (p *Program) Drop() error {
 
 func (p *Program) key() poolKey { return poolKey{p, uint64(p.start.MemoryLimit)} }
 
-// startIdle starts an instance and puts it into the pool.
-func (p *Program) startIdle() error {
+// startIdle starts an instance, until the caller's context ends, and puts it into the pool.
+func (p *Program) startIdle(caller context.Context) error {
 	var watched *Watched
 	if p.start.Watch != nil {
 		w, ended := p.start.Watch()
 		defer ended()
 		watched = w
 	}
-	i, _, err := p.begin(p.base, p.start.Fuel, watched)
+	i, _, err := p.begin(caller, p.start.Fuel, watched)
 	if err == nil {
 		p.module.engine.idle.put(p.key(), i)
 	}
@@ -335,8 +337,8 @@ func (p *Program) another(
 
 // background runs do for a module in another goroutine, which Close waits for. The number of
 // concurrent background tasks is limited. A queued task does not protect the module from eviction.
-// If the module is evicted before the task runs, or the engine closes, failed is called instead.
-func (e *Engine) background(m *Module, do func(), failed func(error)) error {
+// If the module is evicted before the task runs, the engine closes or the context ends, failed is called instead.
+func (e *Engine) background(ctx context.Context, m *Module, do func(), failed func(error)) error {
 	if err := e.acquire("start", &m.residence); err != nil {
 		return err
 	}
@@ -350,6 +352,9 @@ func (e *Engine) background(m *Module, do func(), failed func(error)) error {
 			defer func() { <-e.starts }()
 		case <-e.closing.Done():
 			failed(&Error{Op: "start", Kind: ErrClosed})
+			return
+		case <-ctx.Done():
+			failed(&Error{Op: "start", Kind: ctx.Err(), Err: context.Cause(ctx)})
 			return
 		}
 		if err := e.acquire("start", &m.residence); err != nil {

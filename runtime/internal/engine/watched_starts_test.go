@@ -24,7 +24,7 @@ func TestStartsEndWhileAnInstanceIsMade(t *testing.T) {
 	module.imaging <- struct{}{} // as if another call made the image
 	start := func(timeout time.Duration) <-chan error {
 		ended := make(chan error, 1)
-		require.NoError(t, module.StartInBackground(watchedStart(timeout, nil), func(p *Program, err error) {
+		require.NoError(t, module.StartInBackground(t.Context(), watchedStart(timeout, nil), func(p *Program, err error) {
 			if err == nil {
 				err = p.Drop()
 			}
