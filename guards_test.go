@@ -39,6 +39,8 @@ var guardFaults = []guardFault{
 
 	{name: "the count ignores other processes", pkg: "hostfuncs/files", attack: "TestAttackQuotaOfSeveralProcesses",
 		edits: in("hostfuncs/files/lock_unix.go", "return l.take(), nil", "return false, nil")},
+	{name: "marks of sticky directories are believed", pkg: "hostfuncs/files", attack: "TestAttackQuotaOfAStickyDirectory",
+		edits: in("hostfuncs/files/lock_unix.go", "sticky := l.isSticky()", "sticky := false")},
 	{name: "processes change a directory at once", pkg: "hostfuncs/files", attack: "TestAttackKilledProcess",
 		edits: in("hostfuncs/files/lock_unix.go", "unix.LOCK_EX|unix.LOCK_NB", "unix.LOCK_SH|unix.LOCK_NB")},
 	{name: "files without a name are free", pkg: "hostfuncs/files", attack: "TestStoresShareADirectory",

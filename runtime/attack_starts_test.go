@@ -214,8 +214,8 @@ func TestAttackStartsOfClosedTools(t *testing.T) {
 			_, _ = guest.Invoke(short, invocation(t, `{}`, nil))
 		}
 	}
-	for n := range goruntime.GOMAXPROCS(0) { // more than are started at a time
-		closed := guest(fmt.Sprint("closed-", n), 1_000_000) // for some hours
+	for n := range 4 * goruntime.GOMAXPROCS(0) { // eight times as many as are started at a time
+		closed := guest(fmt.Sprint("closed-", n), 1_000_000) // for ten seconds, after which its fuel is used up
 		twice(closed)
 		require.NoError(t, closed.Close(t.Context()))
 		twice(closed)

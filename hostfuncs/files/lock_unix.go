@@ -73,14 +73,23 @@ func (l *directoryLock) open(root *os.Root) (err error) {
 }
 
 // take puts the tracker's mark on the directory. It reports whether the mark was another one. Where directories cannot
-// have marks, it always was.
+// have marks, it always was. So it was in a directory with the sticky bit, where only its owner can replace a mark.
 func (l *directoryLock) take() (changed bool) {
 	var found [len(l.mark)]byte
-	if n, err := unix.Fgetxattr(l.descriptor, markName, found[:]); err == nil && n == len(found) && found == l.mark {
+	sticky := l.isSticky()
+	if n, err := unix.Fgetxattr(l.descriptor, markName, found[:]); err == nil && n == len(found) && found == l.mark && !sticky {
 		return false
 	}
-	_ = unix.Fsetxattr(l.descriptor, markName, l.mark[:], 0)
+	if sticky || unix.Fsetxattr(l.descriptor, markName, l.mark[:], 0) != nil {
+		_ = unix.Fremovexattr(l.descriptor, markName) // which needs no room on the disk
+	}
 	return true
+}
+
+func (l *directoryLock) isSticky() bool {
+	var stat unix.Stat_t
+	err := unix.Fstat(l.descriptor, &stat)
+	return err != nil || stat.Mode&unix.S_ISVTX != 0
 }
 
 // release unlocks the directory.

@@ -228,3 +228,24 @@ func TestMissingMarks(t *testing.T) {
 	files.Unmark(view, "/project")
 	assert.ErrorIs(t, write(d, "i", "x"), errno.NoSpace)
 }
+
+// TestAttackQuotaOfAStickyDirectory: where not every process that changes a directory can replace another's mark, the
+// directory is measured before each change.
+func TestAttackQuotaOfAStickyDirectory(t *testing.T) {
+	for mode, noticed := range map[os.FileMode]bool{0o777 | os.ModeSticky: true, 0o777: false} {
+		w := newWorld(t)
+		require.NoError(t, os.Chmod(w.project, mode))
+		m := w.mount(manifests.AccessReadWrite)
+		m.Quota = manifests.Quota{Bytes: 100}
+		d := preopen(t, openView(t, files.NewStore(files.Options{}), files.Limits{}, m), "/project")
+		require.NoError(t, write(d, "f", strings.Repeat("x", 60)))
+		// As a process of another user does that cannot replace the mark.
+		require.NoError(t, os.WriteFile(w.path("g"), make([]byte, 30), 0o600))
+		err := write(d, "h", strings.Repeat("x", 20))
+		if noticed {
+			assert.ErrorIs(t, err, errno.NoSpace)
+		} else {
+			assert.NoError(t, err, "control")
+		}
+	}
+}

@@ -40,8 +40,8 @@ type Mount struct {
 	// holes, and of links, and the entries of any kind. A zero field means the default: 256 MiB, 10,000 files.
 	//
 	// To enforce it, the directory is walked before a call's first change, unless other calls of the store have mounted
-	// it too, and after another store or process has changed it. Walking 10,000 files takes about 20 milliseconds. The
-	// walk of a directory over its quota stops at twice the quota.
+	// it too, and after another store or process has changed it, or before each change if it has the sticky bit. Walking
+	// 10,000 files takes about 20 milliseconds. The walk of a directory over its quota stops at twice the quota.
 	Quota manifests.Quota
 	// Grant is where the operator wrote the quota, for display, such as "caisson.yaml:14". It may be empty.
 	Grant string
