@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"errors"
 	"runtime/debug"
 	"sync"
 
@@ -75,5 +76,6 @@ func (s *flights[T]) run(ctx context.Context, run *flight[T], name string, funct
 		s.mu.Unlock()
 		close(run.done)
 	}()
+	run.err = errors.New(name + " ended its goroutine") // by runtime.Goexit
 	run.value, run.err = function(ctx)
 }

@@ -73,6 +73,9 @@ func (p *program) get(ctx context.Context, t *Tool, module *engine.Module) (*eng
 		if module.Evicted() {
 			return nil, nil // the run will fail with ErrEvicted and be repeated with another module
 		}
+		if p.stop != nil {
+			p.stop()
+		}
 		p.module, p.starting, p.started, p.before = module, false, nil, nil
 		p.reason, p.again, p.wait = "", time.Time{}, 0
 	}

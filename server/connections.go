@@ -431,13 +431,15 @@ func (c *connection) forget() {
 }
 
 // Connections without an authenticated request, from which more than unaskedBytes were read, and unaskedRate a second,
-// are read slowly: of all of them together, pacedBytes in each pace. Otherwise a hundred that send frames of HTTP/2
+// are read slowly: of all of them together, pacedBytes in each pace. So much is free that a client whose requests are
+// refused, with what it sends of their bodies, does not wait. Otherwise a hundred that send frames of HTTP/2
 // without end always have work, and other clients wait for their turn for seconds.
 const (
-	unaskedBytes = 32 << 10
-	unaskedRate  = 1 << 10
+	unaskedBytes = 2 << 20
+	unaskedRate  = 16 << 10
 	pacedBytes   = 4 << 10
 	pace         = 5 * time.Millisecond
+	mostPaced    = 50 // connections that one waits for, so that it never waits for longer than a quarter of a second
 )
 
 // Read implements [net.Conn].
@@ -465,7 +467,7 @@ func (c *connection) waitForPace() (slow bool) {
 		return false
 	}
 	c.of.paced++
-	wait, wake := time.NewTimer(time.Duration(c.of.paced)*pace), make(chan struct{})
+	wait, wake := time.NewTimer(time.Duration(min(c.of.paced, mostPaced))*pace), make(chan struct{})
 	c.wake = wake
 	c.of.mu.Unlock()
 	defer wait.Stop()

@@ -114,6 +114,7 @@ func (c *Client) Open(limits Limits) *Session {
 // leaves no trace, except that the session keeps as many bytes of its limit for the body until its next Check, Do or
 // Send, which may refuse the request all the same. The field Body is ignored.
 func (s *Session) Check(ctx context.Context, request Request, body int) error {
+	s.release()
 	request.Body = nil
 	e := s.newExchange()
 	var failed *hostfuncs.Error
@@ -144,6 +145,7 @@ func (s *Session) Do(ctx context.Context, request Request) (Response, error) {
 // Send starts a request and returns its id. [Session.Receive] returns the response. An invalid or
 // denied request fails at once. The request is cancelled when ctx is done.
 func (s *Session) Send(ctx context.Context, request Request) (id int, err error) {
+	s.release()
 	id, err = s.reserve()
 	if err != nil {
 		return 0, err

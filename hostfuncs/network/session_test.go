@@ -363,3 +363,21 @@ func TestHostCallsSayWhenTheyBegan(t *testing.T) {
 		before = call.Began
 	}
 }
+
+// TestCheckThatIsNotUsed: what a check keeps for a body is there again for what comes after it, also if that is refused.
+func TestCheckThatIsNotUsed(t *testing.T) {
+	s := serve(t, plain, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 10)) })
+	permission := s.permission("127.0.0.1", "POST")
+	session := openWith(t, Options{
+		Requests: []manifests.NetworkPermission{permission}, Grants: []manifests.NetworkGrant{grantOf(permission)},
+	}, Limits{Calls: 9, Bytes: 10})
+	request := Request{Method: "POST", URL: s.at("127.0.0.1", "/")}
+	require.NoError(t, session.Check(t.Context(), request, 10))
+	require.Error(t, session.Check(t.Context(), Request{URL: "nonsense"}, 1))
+	response, err := session.Do(t.Context(), request)
+	require.NoError(t, err)
+	assert.Len(t, response.Body, 10)
+	assert.False(t, response.Truncated)
+
+	require.Error(t, session.Check(t.Context(), request, 10), "the control: no byte is left")
+}

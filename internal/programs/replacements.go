@@ -22,7 +22,8 @@ func (r *replacements) walk(nodes code) {
 			}
 		case i32GtS, i32LtU, i64LtS:
 			if first, second := n.Args[0], n.Args[1]; r.isMasked(second) && !isConstant(first) || r.isMasked(second) && isZero(first) ||
-				isZero(first) && second.passes() || n.Op == i32LtU && isZero(second) && (r.isMasked(first) || first.passes()) {
+				isZero(first) && second.passes() || n.Op == i32LtU && !isConstant(second) && r.isMasked(first) ||
+				n.Op == i32LtU && isZero(second) && (r.isMasked(first) || first.passes()) {
 				r.costs[n] = 2
 			}
 		}
@@ -35,6 +36,9 @@ func (r *replacements) isMasked(n *Node) bool {
 	switch n.Op {
 	case localGet, localTee:
 		return r.masked[int64(n.Value)]
+	}
+	if len(n.Op.code) == 1 && n.Op.code[0] == 0x86 { // a shift, perhaps by nothing
+		return r.isMasked(n.Args[0])
 	}
 	return len(n.Op.code) == 1 && (n.Op.code[0] == 0x71 || n.Op.code[0] == 0x83)
 }

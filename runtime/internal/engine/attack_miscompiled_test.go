@@ -146,6 +146,9 @@ func maskComparisons(wide bool) (all []maskComparison) {
 			maskComparison{first + n, zero, join(local, []byte{0x20, 2}), zeroFirst},
 			maskComparison{first + n, zero, join(masked, []byte{0x22, 2}), zeroFirst},
 			maskComparison{first + n, []byte{0x20, 3}, masked, zeroFirst}, // the local's first value
+			maskComparison{first + n, masked, []byte{0x20, 3}, zeroLast},
+			maskComparison{first + n, zero, join(masked, zero, []byte{and + 3}), zeroFirst}, // shl by nothing
+			maskComparison{first + n, zero, join(masked, zero, []byte{and + 5}), zeroFirst}, // shr_u
 			maskComparison{first + n, zero, join([]byte{0x02, kind}, masked, []byte{0x0b}), zeroFirst},
 		)
 	}

@@ -38,7 +38,7 @@ var passesOutput = []string{
 	12: "c0629bb9d2e5749ca9a75047d33a9b6d6135ea00a10c543f51745c5e1d2543d6",
 	13: "a95eae9a2e50e6c9faf9c8e96b1b9c0431927dc15681c7b923655590819a2b1c",
 	14: "5099bb872d508e51010fb7df90a16a11347b2fd54a89fa725c5cd15e39510806",
-	15: "f3cac575a5e376c673de7b3281b4663bf05d83025d45bb8965c44f13fc1d0fcf",
+	15: "203ca8be6bfbb03d83dcf14ea9676d64001d497c548b73c611e2927a0060a154",
 }
 
 // TestPassesVersion: what a version of the passes rewrote is not used by another.

@@ -1,6 +1,7 @@
 package wasm
 
 import (
+	"encoding/binary"
 	"os"
 	"path/filepath"
 	"slices"
@@ -43,5 +44,26 @@ func TestMiscompiledAreReplaced(t *testing.T) {
 	t.Log(replaced, "of", len(modules), "modules, by kind:", kinds)
 	for _, kind := range []int{selectI32, selectI64, selectF32, selectF64, selectV128} {
 		assert.Positive(t, kinds[kind], kind)
+	}
+}
+
+// TestReplacementsCount: a function is refused for what selects are replaced by when it is validated, and not for the
+// locals that this adds.
+func TestReplacementsCount(t *testing.T) {
+	const selects = 10
+	one := []byte{0x43, 0, 0, 0, 0, 0x43, 0, 0, 0, 0, 0x41, 0, 0x1b, 0x1a}
+	body := slices.Concat([]byte{1, 1, 0x7f, 0x02, 0x40}, slices.Repeat(one, selects), []byte{0x0b, 0x0b})
+	code := slices.Concat([]byte{1}, binary.AppendUvarint(nil, uint64(len(body))), body)
+	source := slices.Concat([]byte("\x00asm\x01\x00\x00\x00\x01\x04\x01\x60\x00\x00\x03\x02\x01\x00\x0a"), binary.AppendUvarint(nil, uint64(len(code))), code)
+	m, err := Inspect(source)
+	require.NoError(t, err)
+	const weight = selects*(5+7) + 3 // five instructions, seven more in place of the select; block, end and end
+	for slack, want := range map[int]error{0: nil, -1: ErrLimit} {
+		a, err := ValidateWithin(t.Context(), source, m, Bounds{Weight: weight + slack, BlockLocals: 1, BlockValues: 2}, Features{})
+		require.ErrorIs(t, err, want)
+		if want == nil {
+			_, err = Rewrite(t.Context(), source, a, Passes{Meter: true, Depth: true})
+			require.NoError(t, err)
+		}
 	}
 }

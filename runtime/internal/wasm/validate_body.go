@@ -7,25 +7,24 @@ import "slices"
 // stacks are allocated once.
 type bodyValidation struct {
 	decoder
-	v           *validation
-	in          instruction
-	locals      []ValueType // parameters, then locals
-	operands    []ValueType // the operand stack
-	frames      []frame     // the control stack
-	found       FunctionAnalysis
-	spills      spills
-	moves       moves
-	joins       joins
-	carried     int64 // operands that are on the stack at a block or a br_if, together
-	loops       uint32
-	weight      int64  // see [Bounds.Weight]
-	moved       int    // validation.stackMoves before the function
-	calls       int64  // places where the guest's code is left, without what rewriting adds
-	shifts      uint32 // by a constant that is zero modulo the width
-	constantAt  int    // the last number, and where it ends
-	constantEnd int
-	amount      int            // the low bits of the constant that was pushed last, if no other instruction came after it; or -1
-	alone       [256]ValueType // each type at its own index, so that a single type is a slice
+	v        *validation
+	in       instruction
+	locals   []ValueType // parameters, then locals
+	operands []ValueType // the operand stack
+	frames   []frame     // the control stack
+	found    FunctionAnalysis
+	spills   spills
+	moves    moves
+	joins    joins
+	carried  int64 // operands that are on the stack at a block or a br_if, together
+	loops    uint32
+	weight   int64          // see [Bounds.Weight]
+	moved    int            // validation.stackMoves before the function
+	calls    int64          // places where the guest's code is left, without what rewriting adds
+	shifts   uint32         // by a constant that is zero modulo the width
+	shifted  bool           // the number that a shift moves may be the result of and
+	amount   int            // the low bits of the constant that was pushed last, if no other instruction came after it; or -1
+	alone    [256]ValueType // each type at its own index, so that a single type is a slice
 }
 
 // frame is an open block, an entry of the control stack.
@@ -61,7 +60,7 @@ func (b *bodyValidation) function(f Function) (FunctionAnalysis, *Error) {
 	}
 	b.moved = b.v.stackMoves
 	b.found, b.carried, b.calls, b.shifts, b.amount = FunctionAnalysis{}, 0, 0, 0, -1
-	b.loops, b.weight, b.constantEnd = 0, 0, 0
+	b.loops, b.weight = 0, 0
 	functionType := &b.v.module.Types[f.Type]
 	b.locals = append(b.locals[:0], functionType.Params...)
 	b.declareLocals(len(functionType.Params) + f.Locals)

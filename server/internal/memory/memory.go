@@ -68,7 +68,12 @@ func (r *Request) Body(bytes int) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.body += int64(bytes)
-	more := r.body - free - r.counted
+	return r.take(r.body - free)
+}
+
+// take has the body take bytes of the pool. The caller must hold the lock.
+func (r *Request) take(bytes int64) error {
+	more := bytes - r.counted
 	if more <= 0 || r.closed {
 		return nil
 	}
@@ -167,14 +172,18 @@ func (r *Request) Close() {
 	r.counted, r.closed = 0, true
 }
 
-// Hold is [Request.Body] for the request of ctx: it counts what the request takes besides the bytes that have arrived.
-// Without a request it does nothing.
+// Hold counts what the request of ctx takes besides the bytes that have arrived. It fails with [ErrFull] if there is no
+// room for it. One request that takes much may have all the room, so that it is served when there is no other. Without a
+// request it does nothing.
 func Hold(ctx context.Context, bytes int) error {
 	r, ok := ctx.Value(key{}).(*Request)
 	if !ok {
 		return nil
 	}
-	return r.Body(bytes)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.body = max(r.body, min(r.body+int64(bytes), free+r.bound.bodies.most(r.tenant)))
+	return r.take(r.body - free)
 }
 
 type key struct{}

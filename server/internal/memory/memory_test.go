@@ -159,3 +159,14 @@ func TestNothingIsLost(t *testing.T) {
 		assert.Empty(t, p.held)
 	}
 }
+
+// TestHoldOfMuch: a request that takes more than there is has all of it, but only if there is no other.
+func TestHoldOfMuch(t *testing.T) {
+	bound := New(1<<20, 2<<20)
+	first, second := bound.Open("acme"), bound.Open("acme")
+	require.NoError(t, Hold(With(t.Context(), first), 10<<20))
+	require.ErrorIs(t, Hold(With(t.Context(), second), free+1), ErrFull)
+	first.Close()
+	require.NoError(t, Hold(With(t.Context(), second), free+1))
+	second.Close()
+}
