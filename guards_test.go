@@ -51,7 +51,7 @@ var guardFaults = []guardFault{
 	{name: "an interpreter may load itself from granted files unseen", pkg: "hostfuncs/files", attack: "TestInterpretersAreLeftOut",
 		edits: in("hostfuncs/files/phase.go", "if m.isGranted() || ", "if ")},
 	{name: "programs of closed tools are started", pkg: "runtime", attack: "TestAttackStartsOfClosedTools",
-		edits: in("runtime/program.go", "		p.stop()\n", "")},
+		edits: in("runtime/program.go", "		p.stop()\n	}\n	p.mu.Unlock()\n", "	}\n	p.mu.Unlock()\n")},
 	{name: "the packages of all tools have any length", pkg: "runtime", attack: "TestAttackManyPackages",
 		edits: in("runtime/module.go", "if err := r.scripts.Hold(s.Tree); err != nil {", "if err := r.scripts.Hold(s.Tree); err != nil && false {")},
 	{name: "notes hide denials", pkg: "internal/journal", attack: "TestNotesHideNoDenials",

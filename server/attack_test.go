@@ -493,7 +493,7 @@ func TestAttackUnreadPings(t *testing.T) {
 // no answer of a handler, are read slowly after a while, all of them together. A hundred of them had other clients wait
 // for seconds. The control is one with an authenticated request, which is read as fast as it sends from then on.
 func TestAttackEndlessFrames(t *testing.T) {
-	const senders, size, window = 20, 1 << 20, 200 * time.Millisecond
+	const senders, size, window = 20, 4 * unaskedBytes, 200 * time.Millisecond
 	listener, err := net.Listen("tcp", "localhost:0")
 	require.NoError(t, err)
 	held := newConnections(listener, Limits{Connections: senders, Refusal: time.Minute, Stall: time.Minute})
