@@ -308,7 +308,9 @@ func (t *Tool) checked(source engine.Source) func(*wasm.Linked) error {
 
 // digestOfBound returns the digest of the tool's module if some grant is bound to a digest. It
 // returns zero if none is, or if the module cannot be read. Then no bound grant holds.
-func (r *Runtime) digestOfBound(ctx context.Context, m *manifests.Manifest, grants manifests.Grants) (engine.Digest, error) {
+func (r *Runtime) digestOfBound(
+	ctx context.Context, m *manifests.Manifest, grants manifests.Grants,
+) (engine.Digest, error) {
 	if !isBound(grants) {
 		return engine.Digest{}, nil
 	}

@@ -95,7 +95,8 @@ func RecogniseFile(path string) (Recognised, error) {
 	}
 	defer file.Close()
 	if info.Size() > modules.MaxBytes {
-		return Recognised{}, fmt.Errorf("%w: %s: it has %d bytes, the limit is %d", ErrModule, path, info.Size(), modules.MaxBytes)
+		return Recognised{}, fmt.Errorf("%w: %s: it has %d bytes, the limit is %d",
+			ErrModule, path, info.Size(), modules.MaxBytes)
 	}
 	source, err := io.ReadAll(io.LimitReader(file, modules.MaxBytes))
 	if err != nil {

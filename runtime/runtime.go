@@ -198,10 +198,17 @@ func newWith(ctx context.Context, options Options, functions []hostfuncs.Functio
 	}
 	gate := &gate{most: int64(cmp.Or(options.Running, max(16, 4*goruntime.GOMAXPROCS(0))))}
 	return &Runtime{
-		engine: e, files: files.NewStore(files.Options{Logger: logger}), profile: options.Profile, profiles: profiles, ceiling: ceiling,
-		gate: gate, work: abi.NewWork(goruntime.GOMAXPROCS(0)), watchdog: newWatchdog(options, logger), interpreters: interpreter.Folder(options.Interpreters), scripts: files.NewContents(int64(cmp.Or(options.Memory.Scripts, defaultScripts))), unpacking: make(chan struct{}, 1), functions: slices.Clone(options.HostFunctions), settings: options.Settings, lookupEnv: options.LookupEnv, resolver: options.Resolver,
+		engine: e, files: files.NewStore(files.Options{Logger: logger}), profile: options.Profile,
+		profiles: profiles, ceiling: ceiling,
+		gate: gate, work: abi.NewWork(goruntime.GOMAXPROCS(0)), watchdog: newWatchdog(options, logger),
+		interpreters: interpreter.Folder(options.Interpreters),
+		scripts:      files.NewContents(int64(cmp.Or(options.Memory.Scripts, defaultScripts))),
+		unpacking:    make(chan struct{}, 1), functions: slices.Clone(options.HostFunctions),
+		settings: options.Settings, lookupEnv: options.LookupEnv, resolver: options.Resolver,
 		logger: logger, random: rand.Reader, now: time.Now,
-		readers: make(chan struct{}, goruntime.GOMAXPROCS(0)), modules: make(chan struct{}, max(1, goruntime.GOMAXPROCS(0)/2)), closed: make(chan struct{}), permits: map[*permit.Permit]struct{}{},
+		readers: make(chan struct{}, goruntime.GOMAXPROCS(0)),
+		modules: make(chan struct{}, max(1, goruntime.GOMAXPROCS(0)/2)), closed: make(chan struct{}),
+		permits: map[*permit.Permit]struct{}{},
 	}, nil
 }
 
@@ -228,7 +235,9 @@ func (r *Runtime) loadWith(ctx context.Context, m *manifests.Manifest, grants ma
 	if m.Module.Language != modules.LanguageNone {
 		if with.script, with.broken = r.loadScript(ctx, m); with.broken == nil {
 			with.digest = with.script.Digest
-			with.files = append(with.files, files.Mount{Guest: permission.NewGuestPath(script.Folder), Tree: with.script.Tree, Program: script.Program})
+			with.files = append(with.files, files.Mount{
+				Guest: permission.NewGuestPath(script.Folder), Tree: with.script.Tree, Program: script.Program,
+			})
 		} else if err := ctx.Err(); err != nil {
 			return nil, err
 		}

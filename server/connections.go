@@ -430,16 +430,16 @@ func (c *connection) forget() {
 	c.of.changed.Broadcast()
 }
 
-// Connections without an authenticated request, from which more than unaskedBytes were read, and unaskedRate a second,
-// are read slowly: of all of them together, pacedBytes in each pace. So much is free that a client whose requests are
-// refused, with what it sends of their bodies, does not wait. Otherwise a hundred that send frames of HTTP/2
-// without end always have work, and other clients wait for their turn for seconds.
+// The server slows down a connection without an authenticated request once it has read more than unaskedBytes from it,
+// and unaskedRate a second. Such connections take turns: pacedBytes are read from one of them in each pace, or in each
+// mostPaced paces from each if there are more. Otherwise a hundred connections that send frames of HTTP/2 without end
+// make other clients wait for seconds. A client whose requests are refused sends less than unaskedBytes of their bodies.
 const (
 	unaskedBytes = 2 << 20
 	unaskedRate  = 16 << 10
 	pacedBytes   = 4 << 10
 	pace         = 5 * time.Millisecond
-	mostPaced    = 50 // connections that one waits for, so that it never waits for longer than a quarter of a second
+	mostPaced    = 50 // so that no read waits for longer than a quarter of a second
 )
 
 // Read implements [net.Conn].

@@ -77,7 +77,8 @@ func (l *directoryLock) open(root *os.Root) (err error) {
 func (l *directoryLock) take() (changed bool) {
 	var found [len(l.mark)]byte
 	sticky := l.isSticky()
-	if n, err := unix.Fgetxattr(l.descriptor, markName, found[:]); err == nil && n == len(found) && found == l.mark && !sticky {
+	n, err := unix.Fgetxattr(l.descriptor, markName, found[:])
+	if err == nil && n == len(found) && found == l.mark && !sticky {
 		return false
 	}
 	if sticky || unix.Fsetxattr(l.descriptor, markName, l.mark[:], 0) != nil {

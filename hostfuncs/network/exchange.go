@@ -55,7 +55,6 @@ func (s *Session) newExchange() *exchange {
 
 // begin counts and checks a request, and returns an exchange that is ready to run.
 func (s *Session) begin(ctx context.Context, request Request) (*exchange, error) {
-	s.release()
 	e := s.newExchange()
 	var failed *hostfuncs.Error
 	e.entry, failed = s.admit(e.started)

@@ -134,6 +134,7 @@ func (s *Session) Check(ctx context.Context, request Request, body int) error {
 // Do sends a request, follows redirects as far as the permission allows, and returns the response.
 // Errors are of type *[Error].
 func (s *Session) Do(ctx context.Context, request Request) (Response, error) {
+	s.release()
 	e, err := s.begin(ctx, request)
 	if err != nil {
 		return Response{}, err
@@ -243,9 +244,8 @@ func (s *Session) takeAll(wanted int) *hostfuncs.Error {
 	return nil
 }
 
-// keep is like takeAll, but the next request, and the next keep, release the bytes.
+// keep is like takeAll, but release gives the bytes back.
 func (s *Session) keep(wanted int) *hostfuncs.Error {
-	s.release()
 	failed := s.takeAll(wanted)
 	if failed == nil {
 		s.mu.Lock()

@@ -1,8 +1,9 @@
 package programs
 
-// replacements finds what is executed in place of instructions that the compiler gets wrong: eight instructions for a
-// select of numbers, which assign two of three added locals, and an or of 0 with the result of and that is compared
-// with 0, in the order of the code. In doubt, something is taken for 0 or for the result of and.
+// replacements finds the instructions that Caisson replaces because the compiler gets them wrong. A select of numbers
+// becomes eight instructions, which assign two of three added locals. A comparison of 0 with the result of an and
+// instruction gets two more, which or that result with 0. The nodes are visited in the order of the code. A value of
+// which this is not known counts as 0 or as such a result.
 type replacements struct {
 	masked  map[int64]bool // locals to which the result of and was assigned
 	selects bool
@@ -21,15 +22,18 @@ func (r *replacements) walk(nodes code) {
 				r.masked[int64(n.Value)] = true
 			}
 		case i32GtS, i32LtU, i64LtS:
-			if first, second := n.Args[0], n.Args[1]; r.isMasked(second) && !isConstant(first) || r.isMasked(second) && isZero(first) ||
-				isZero(first) && second.passes() || n.Op == i32LtU && !isConstant(second) && r.isMasked(first) ||
-				n.Op == i32LtU && isZero(second) && (r.isMasked(first) || first.passes()) {
+			if first, second := n.Args[0], n.Args[1]; r.confused(first, second) || n.Op == i32LtU && r.confused(second, first) {
 				r.costs[n] = 2
 			}
 		}
 		r.walk(n.Body)
 		r.walk(n.Else)
 	}
+}
+
+// confused reports whether the operands of a comparison may be 0 and the result of and.
+func (r *replacements) confused(zero, masked *Node) bool {
+	return r.isMasked(masked) && (isZero(zero) || !isConstant(zero)) || isZero(zero) && masked.passes()
 }
 
 func (r *replacements) isMasked(n *Node) bool {

@@ -160,7 +160,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, isStateless bool)
 	return false
 }
 
-// tryLater refuses a request for which there is no room now.
+// tryLater refuses a request because there is no room for it now.
 func tryLater(w http.ResponseWriter) {
 	w.Header().Set("Retry-After", "5")
 	http.Error(w, noRoom().err.Message, http.StatusTooManyRequests)

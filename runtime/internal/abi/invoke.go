@@ -62,7 +62,7 @@ func Invoke(ctx context.Context, name string, bytes []byte, request int) (Respon
 	return Response{uint32(stack[0] >> 32), held.head, held.body}, nil
 }
 
-// find returns the function of a name that takes a body of this length, or the response that says that there is none.
+// find returns the named function if it accepts a body of this length, or the response that refuses the request.
 func find(name string, body int64) (*hostfuncs.Function, Response) {
 	module, function, _ := strings.Cut(name, ".")
 	for _, f := range Functions() {

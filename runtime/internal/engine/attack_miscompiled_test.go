@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
 	goruntime "runtime"
 	"testing"
@@ -15,7 +16,7 @@ import (
 	"github.com/caisson-run/caisson/hostfuncs"
 )
 
-// miscompiledResults is where the modules below store what they compute, and how much.
+// The modules below store their results here.
 const (
 	resultsAt    = 16 << 10
 	resultsBytes = 4 << 10
@@ -106,6 +107,45 @@ func TestAttackSelects(t *testing.T) {
 		leaked = leaked || bytes.ContainsFunc(plainly, func(r rune) bool { return r != 0 })
 	}
 	assert.True(t, leaked || goruntime.GOARCH != "amd64", "control: wazero alone returns what registers held")
+}
+
+// TestSelectsChoose: whatever replaces a select returns the first of the values, bit for bit, unless the condition is 0.
+func TestSelectsChoose(t *testing.T) {
+	const typeF32, typeV128 = 0x7d, 0x7b
+	bits := []byte{1, 2, 3, 4, 5, 6, 0xf7, 0x7f, 8, 9, 10, 11, 12, 13, 0xa4, 0xff} // its numbers are NaNs, but for one
+	for what, c := range map[string]struct {
+		constant, store []byte
+		size            int
+	}{
+		"i32":  {nil, []byte{0x36, 2}, 4},
+		"i64":  {nil, []byte{0x37, 3}, 8},
+		"f32":  {[]byte{0x43}, []byte{0x38, 2}, 4},
+		"f64":  {[]byte{0x44}, []byte{0x39, 3}, 8},
+		"v128": {[]byte{0xfd, 12}, []byte{0xfd, 11, 4}, 16},
+	} {
+		first, second := bits[16-c.size:], make([]byte, c.size)
+		code := func(value []byte) []byte {
+			switch what {
+			case "i32":
+				return join([]byte{0x41}, signed(int(int32(binary.LittleEndian.Uint32(value)))))
+			case "i64":
+				return join([]byte{0x42}, signed(int(binary.LittleEndian.Uint64(value))))
+			}
+			return join(c.constant, value)
+		}
+		var body, want []byte
+		for n, condition := range []int{0, 1, 2, -1, -1 << 31, 1 << 16} {
+			body = join(body, []byte{0x41}, signed(resultsAt+16*n), code(first), code(second), []byte{0x41}, signed(condition), []byte{0x1b}, c.store, []byte{0})
+			chosen := first
+			if condition == 0 {
+				chosen = second
+			}
+			want = append(append(want, chosen...), make([]byte, 16-c.size)...)
+		}
+		here, plainly := computed(t, miscompiledModule(nil, []byte{0}, function(nil, body, []byte{0x10, 0})))
+		assert.Equal(t, want, here[:len(want)], what)
+		assert.Equal(t, want, plainly[:len(want)], "%s: the control", what)
+	}
 }
 
 // maskComparison compares the numbers in two locals, or one of them and the other's bits that a mask has, by a jump.

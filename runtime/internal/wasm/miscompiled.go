@@ -2,16 +2,17 @@ package wasm
 
 import "context"
 
-// wazero v1.12.0 compiles two instructions wrongly. Validate finds them, and Rewrite writes others in their place before
-// anything else, so that no pass knows of them.
+// miscompiled is an instruction that wazero v1.12.0 compiles wrongly: its offset and its kind. Validate finds these
+// instructions. Rewrite replaces them before any pass runs, so no pass knows of them.
 //
 //   - select of f32, f64 or v128 may return what a register happens to hold, such as text of another call that the host
 //     copied: the register allocator does not know that the instruction reads its destination (amd64, xmmCMov). Numbers
 //     become integers and back, and vectors are selected by a mask. What remains are selects that name an integer or a
 //     reference as their type, which is what package metered requires.
-//   - A comparison of 0 with the result of and, in this order, jumps as if the order were the other one (amd64 and
-//     arm64, tryLowerBandToFlag). On arm64, so does one without a sign in the order of and, 0. Go writes the former for
-//     x&y > 0. The result of and passes through an or of 0.
+//   - If a branch depends on a comparison by order of 0 with the result of an and instruction, in this order, the
+//     compiler swaps the operands (amd64 and arm64, tryLowerBandToFlag). Go emits this for x&y > 0. On arm64, unsigned
+//     comparisons of such a result with 0 are wrong in the other order, too. After an or with 0, the compiler does not
+//     see the and.
 type miscompiled uint32
 
 // kinds of miscompiled instructions.
@@ -21,7 +22,7 @@ const (
 	selectF32
 	selectF64
 	selectV128
-	orI32 // 0 is put before the instruction by or
+	orI32 // an or with 0 is inserted before the instruction
 	orI64
 	kindBits = 3
 )
@@ -36,28 +37,25 @@ func (b *bodyValidation) miscompiles(at, kind int) {
 
 // selected records a select of a type.
 func (b *bodyValidation) selected(in *instruction, t ValueType) {
-	const more = 7 // instructions than one
 	switch {
 	case t == F32:
 		b.miscompiles(in.at, selectF32)
-		b.weight += more
 	case t == F64:
 		b.miscompiles(in.at, selectF64)
-		b.weight += more
 	case t == V128:
 		b.miscompiles(in.at, selectV128)
-		b.weight += more
 	case t == I32 && in.opcode == opSelect:
 		b.miscompiles(in.at, selectI32)
 	case t == I64 && in.opcode == opSelect:
 		b.miscompiles(in.at, selectI64)
 	}
+	if t == F32 || t == F64 || t == V128 {
+		b.weight += 7 // up to eight instructions replace it
+	}
 }
 
-// compared records a comparison by order that may compare 0 with the result of and. In doubt it does. It is called
-// before the operands are removed from the stack, also of shifts: by nothing, their result is the operand itself.
-func (b *bodyValidation) compared(in *instruction) {
-	b.shifted = b.origin(2).and
+// compared records a comparison by order of two operands that may be 0 and the result of an and instruction.
+func (b *bodyValidation) compared(in *instruction, first, second origin) {
 	kind, unsigned := orI32, in.opcode%2 == 1
 	switch {
 	case in.opcode >= opI32LtS && in.opcode <= opI32GeU:
@@ -66,28 +64,29 @@ func (b *bodyValidation) compared(in *instruction) {
 	default:
 		return
 	}
-	first, second := b.origin(2), b.origin(1)
 	switch {
 	case second.and && first.constant != otherConstant, first.constant == zeroConstant && second.local == anywhere:
 		b.miscompiles(in.at, kind)
-	case unsigned && second.constant != otherConstant && (first.and || second.constant == zeroConstant && first.local == anywhere):
+	case unsigned && first.and && second.constant != otherConstant,
+		unsigned && first.local == anywhere && second.constant == zeroConstant:
 		b.miscompiles(in.at, kind)
 	}
 }
 
-// produced notes what the comparisons need to know of a value that an instruction has pushed.
-func (b *bodyValidation) produced(in *instruction) {
+// produced notes what comparisons need to know about the value that an instruction has pushed. For wazero, a shift by 0
+// is another name of its first operand.
+func (b *bodyValidation) produced(in *instruction, first origin) {
 	switch in.opcode {
 	case opI32Const, opI64Const:
 		b.from(origin{constant: constantOf(b.source[in.at+1 : in.end])})
 	case opI32And, opI64And:
 		b.from(origin{and: true})
 	case opI32Shl, opI32ShrS, opI32ShrU, opI64Shl, opI64ShrS, opI64ShrU:
-		b.from(origin{and: b.shifted})
+		b.from(origin{and: first.and})
 	}
 }
 
-// knownConstant is what is known about the constant that a value is.
+// knownConstant says whether a value is a constant, and whether that is 0.
 type knownConstant uint8
 
 const (
@@ -106,7 +105,7 @@ func constantOf(number []byte) knownConstant {
 	return zeroConstant
 }
 
-// withoutMiscompiled returns the module with other instructions for those that are compiled wrongly, and its analysis.
+// withoutMiscompiled replaces the miscompiled instructions of a module, and analyses the result.
 func withoutMiscompiled(ctx context.Context, source []byte, a *Analysis) ([]byte, *Analysis, error) {
 	if len(a.miscompiled) == 0 {
 		return source, a, nil

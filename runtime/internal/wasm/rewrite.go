@@ -50,7 +50,7 @@ type Passes struct {
 	// memory.grow and table.grow 4,096, and bulk operations 1 unit per 16 bytes or per table
 	// element, so equal runs use equal amounts. Block, loop, else, end and nop are free, but values
 	// that are moved cost 1 unit per 128: by calls and branches, and where blocks end and loops begin.
-	// What is written for instructions that are compiled wrongly (miscompiled.go) costs what it executes.
+	// The replacements of miscompiled instructions cost 1 unit for each instruction (miscompiled.go).
 	//
 	// At the next function entry, loop iteration or bulk operation at which the counter is negative,
 	// the guest calls the import MeterRefill with the counter and continues with the result as the
@@ -160,7 +160,8 @@ type Rewritten struct {
 // same bytes; otherwise the error is ErrUnvalidated. So an invalid module cannot become valid.
 // Errors about the module are of type [*Error].
 //
-// A module behaves as before unless a pass stops it, or as it should where wazero compiles it wrongly (miscompiled.go). The module itself cannot name what is added.
+// A module behaves as before unless a pass stops it. Where wazero would compile it wrongly, it behaves as it should
+// (miscompiled.go). The module itself cannot name what is added.
 // If any pass runs, custom sections are removed, because their indices and offsets would be wrong.
 // Without passes the result equals source. The result depends only on the arguments.
 // If the context ends, the error is its cause.

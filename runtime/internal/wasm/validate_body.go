@@ -22,7 +22,6 @@ type bodyValidation struct {
 	moved    int            // validation.stackMoves before the function
 	calls    int64          // places where the guest's code is left, without what rewriting adds
 	shifts   uint32         // by a constant that is zero modulo the width
-	shifted  bool           // the number that a shift moves may be the result of and
 	amount   int            // the low bits of the constant that was pushed last, if no other instruction came after it; or -1
 	alone    [256]ValueType // each type at its own index, so that a single type is a slice
 }
@@ -172,9 +171,10 @@ func (b *bodyValidation) step() {
 	case in.operator.special:
 		b.special(in)
 	default:
-		b.compared(in)
+		first, second := b.origin(2), b.origin(1)
+		b.compared(in, first, second)
 		b.apply(in.operator)
-		b.produced(in)
+		b.produced(in, first)
 		if in.operator.lanes > 0 || in.operator.immediates == immediateShuffle {
 			b.lanes(in)
 		}

@@ -172,9 +172,9 @@ func (r *Request) Close() {
 	r.counted, r.closed = 0, true
 }
 
-// Hold counts what the request of ctx takes besides the bytes that have arrived. It fails with [ErrFull] if there is no
-// room for it. One request that takes much may have all the room, so that it is served when there is no other. Without a
-// request it does nothing.
+// Hold counts bytes that the request of ctx takes besides those that have arrived. It fails with [ErrFull] if there is
+// no room for them. A request that needs more than a tenant may have counts as that much, so it is served if it is the
+// tenant's only one. Without a request, Hold does nothing.
 func Hold(ctx context.Context, bytes int) error {
 	r, ok := ctx.Value(key{}).(*Request)
 	if !ok {

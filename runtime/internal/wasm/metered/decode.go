@@ -148,7 +148,8 @@ const noType = -0x40
 func (r *reader) token() token {
 	t := token{at: int32(r.at), op: int32(r.byte())}
 	switch op := t.op; {
-	case op <= opNop, op == opElse, op == opEnd, op == opReturn, op == 0x1a, op == opSelect, op == 0xd1, op >= 0x45 && op <= 0xc4:
+	case op <= opNop, op == opElse, op == opEnd, op == opReturn, op == 0x1a, op == opSelect, op == 0xd1,
+		op >= 0x45 && op <= 0xc4:
 	case op >= opBlock && op <= opIf, op == opI32Const, op == opI64Const:
 		t.a = r.leb(true)
 	case op == opBr, op == opBrIf, op == opCall, op >= opLocalGet && op <= 0x26, op == opRefFunc:
