@@ -111,7 +111,6 @@ func TestAttackSelects(t *testing.T) {
 
 // TestSelectsChoose: whatever replaces a select returns the first of the values, bit for bit, unless the condition is 0.
 func TestSelectsChoose(t *testing.T) {
-	const typeF32, typeV128 = 0x7d, 0x7b
 	bits := []byte{1, 2, 3, 4, 5, 6, 0xf7, 0x7f, 8, 9, 10, 11, 12, 13, 0xa4, 0xff} // its numbers are NaNs, but for one
 	for what, c := range map[string]struct {
 		constant, store []byte
