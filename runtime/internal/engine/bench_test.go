@@ -164,7 +164,7 @@ func resumable(b *testing.B, source []byte, metered bool) *Program {
 	passes, err := wasm.Rewrite(b.Context(), source, analysis, wasm.Passes{Meter: metered, Depth: true, Globals: true, Fork: true})
 	require.NoError(b, err)
 	require.True(b, passes.Forks)
-	r := rewritten{source: passes.Source, meter: passes.MeterGlobal, depth: passes.DepthGlobal, shift: passes.FunctionShift, forks: true}
+	r := rewritten{source: passes.Source, meter: passes.MeterGlobal, depth: passes.DepthGlobal, shift: passes.FunctionShift, forks: true, dataKept: true}
 	if !metered {
 		r.meter = idleMeter
 	}
