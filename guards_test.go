@@ -391,9 +391,10 @@ var guardFaults = []guardFault{
 		edits: in("executor/effect.go", "&& identity == approved {", "&& identity != \"\" || approved == \"\" {")},
 
 	{name: "a paused run keeps its agent's tools", pkg: "server/rest", attack: "TestAttackToolTakenFromAnAgent/the_tool_is_taken",
-		edits: in("server/rest/run.go", "	r.report.Session.Allow(allowed)\n", "	_ = allowed\n")},
-	{name: "a client over lines keeps its agent's tools", pkg: "server/mcp", attack: "TestAttackToolTakenFromAnAgent/lines/true",
-		edits: in("server/mcp/caller.go", "		l.session.Allow(names)\n", "		_ = names\n")},
+		edits: in("server/sessions/sessions.go", "	if caller.Agent != \"\" {\n		options.AllowedNow = func() ([]string, error) { return s.Allowed(caller) }",
+			"	if names, err := s.Allowed(caller); caller.Agent != \"\" && err == nil {\n		options.AllowedNow = func() ([]string, error) { return names, nil }")},
+	{name: "calls that wait keep their agent's tools", pkg: "executor", attack: "TestAttackToolTakenFromARunningBatch/taken",
+		edits: in("executor/admit.go", "case !c.isAllowed():", "case false:")},
 	{name: "outputs that are asked for make sessions", pkg: "server/rest", attack: "TestAttackSessionsThatAreAskedFor",
 		edits: append(in("server/rest/sessions.go", "x.api.options.Sessions.Find(", "x.api.options.Sessions.Get("), oldest...)},
 	{name: "a token's sessions end those of another", pkg: "server/sessions", attack: "TestAttackSessionsOfOneToken",

@@ -36,6 +36,10 @@ func (b *batch) admit(ctx context.Context, c *call) (in admitted, ok bool) {
 		c.refuse(notAdmitted(c.tool, err))
 		c.record.Usage.Queue = c.queued
 		return admitted{}, false
+	case !c.isAllowed():
+		c.unkept.Store(true)
+		b.leave(ctx, c, in)
+		return admitted{}, false
 	case from != answers.Asked:
 		c.record.Cached, c.record.Source, c.record.Result = true, known.source, output.Clone(known.result)
 		return admitted{}, false
@@ -68,7 +72,11 @@ func (b *batch) enter(ctx context.Context, c *call) (in admitted, known answered
 
 // leave gives back the slot of an admitted call, and shares its result if that may be cached.
 func (b *batch) leave(ctx context.Context, c *call, in admitted) {
-	if state := in.leave(outcomeOf(ctx, c.record.Result.Kind)); state != breaker.Unchanged {
+	outcome := breaker.Unknown
+	if c.phase != phaseRefused {
+		outcome = outcomeOf(ctx, c.record.Result.Kind)
+	}
+	if state := in.leave(outcome); state != breaker.Unchanged {
 		b.breakerChanged(ctx, c, state)
 	}
 	switch {

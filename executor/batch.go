@@ -141,12 +141,16 @@ func (e *Executor) newBatch(ctx context.Context, requested Batch, calls int) (*b
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalidBatch, err)
 	}
+	allowed, err := newAllowed(session)
+	if err != nil {
+		return nil, err
+	}
 	if !session.begin() {
 		return nil, fmt.Errorf("%w: the session %s is closed", ErrInvalidBatch, session.id)
 	}
 	return &batch{
 		executor: e, session: session, parallel: requested.Parallel, share: e.options.Output.share(calls), details: e.options.Output.details(calls),
-		allowed: e.resolveAllowed(session.allowedNames()), files: slices.Concat(session.files, requested.Files), trace: requested.Trace, requests: requests, stream: requested.Stream, brought: own, stop: func() {},
+		allowed: allowed, files: slices.Concat(session.files, requested.Files), trace: requested.Trace, requests: requests, stream: requested.Stream, brought: own, stop: func() {},
 	}, nil
 }
 
@@ -163,20 +167,6 @@ func (e *Executor) clientTools(ctx context.Context, definitions []tool.Definitio
 		return nil, nil
 	}
 	return clientTools(definitions)
-}
-
-// resolveAllowed returns the registered names of allowed tools, or nil if all are allowed.
-func (e *Executor) resolveAllowed(names []string) map[string]bool {
-	if names == nil {
-		return nil
-	}
-	allowed := make(map[string]bool, len(names))
-	for _, name := range names {
-		if entry, ok := e.resolver.Get(name); ok {
-			allowed[entry.Name] = true
-		}
-	}
-	return allowed
 }
 
 // runCalls runs the calls until they have ended or the batch pauses. Calls that have ended already stay as they are.

@@ -20,7 +20,7 @@ type batch struct {
 	executor *Executor
 	session  *Session
 	id       string
-	allowed  map[string]bool // by registered name; nil allows all
+	allowed  *allowed
 	parallel int
 	share    int // bytes of each result that go to the model
 	details  int // bytes of what else each record has
@@ -39,8 +39,8 @@ type batch struct {
 	totals tool.Totals
 }
 
-// allows reports whether the agent may call the tool with this registered name.
-func (b *batch) allows(name string) bool { return b.allowed == nil || b.allowed[name] }
+// allows reports whether the agent could call the tool with this registered name when the batch began.
+func (b *batch) allows(name string) bool { return b.allowed.began.allows(name) }
 
 // call is a call in progress.
 type call struct {

@@ -130,7 +130,7 @@ func (c *call) unknown() string {
 			return fmt.Sprintf("the tool %q is retired; call %s instead", sanitizeName(name), instead)
 		}
 	}
-	if c.batch.allowed != nil {
+	if c.batch.allowed.began != nil {
 		n = math.MaxInt // only some of the similar ones may be allowed
 	}
 	var near []string
@@ -148,23 +148,18 @@ func (c *call) unknown() string {
 
 // permitted refuses a call of a tool that the agent may not call or that is unavailable.
 func (c *call) permitted() bool {
-	denial := tool.Denial{Value: c.record.Function.Name}
 	switch {
 	case c.brought:
 		return true
 	case !c.batch.allows(c.tool):
-		denial.Permission = "allowed_tools"
-		denial.Rule = c.tool + " is not among the tools that this agent may call"
-	default:
-		reason := c.entry.Unavailable()
-		if reason == "" {
-			return true
-		}
-		denial.Permission = availabilityPermission
-		denial.Rule = "the tool is unavailable: " + reason
+		c.refuseTool("allowed_tools", c.tool+notAllowed)
+		return false
 	}
-	c.refuse(tool.Denied, denial.Rule, denial)
-	return false
+	reason := c.entry.Unavailable()
+	if reason != "" {
+		c.refuseTool(availabilityPermission, "the tool is unavailable: "+reason)
+	}
+	return reason == ""
 }
 
 // sanitizeName makes a name that a model wrote safe to show. Registered names are unchanged.

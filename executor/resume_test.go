@@ -124,15 +124,17 @@ func TestResumeLate(t *testing.T) {
 // TestResumeWithOtherTools: a batch that resumes may call what its session allows by then, and so may new batches. An
 // empty list allows nothing, and nil everything.
 func TestResumeWithOtherTools(t *testing.T) {
+	var allowed []string
 	for _, test := range []struct {
 		allowed []string
 		runs    bool
 	}{{nil, true}, {[]string{"d"}, true}, {[]string{}, false}, {[]string{"k"}, false}} {
 		var ran []string
 		e := newExecutor(t, executor.Options{}, orderTools(t, &ran)...)
-		session := newSession(t, e, executor.SessionOptions{Allowed: []string{"d", "k"}})
+		session := newSession(t, e, executor.SessionOptions{AllowedNow: func() ([]string, error) { return allowed, nil }})
+		allowed = []string{"d", "k"}
 		report := paused(t, e, session, newCall("1", "d", "{}"))
-		session.Allow(test.allowed)
+		allowed = test.allowed
 		resumed := resume(t, e, answered(session, *report.State))
 		assert.Equal(t, test.runs, resumed.Records[0].Result.Success, test.allowed)
 		assert.Equal(t, test.runs, len(ran) == 1, test.allowed)

@@ -80,10 +80,10 @@ func (c *call) ask() error {
 	}
 	if callees != nil {
 		text = append(text, callees...)
-		if b.allowed == nil {
+		if b.allowed.began == nil {
 			text = append(text, 0)
 		} else {
-			text = appendText(append(text, 1), slices.Sorted(maps.Keys(b.allowed))...)
+			text = appendText(append(text, 1), slices.Sorted(maps.Keys(b.allowed.began))...)
 		}
 	}
 	if files {

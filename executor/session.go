@@ -33,6 +33,10 @@ type SessionOptions struct {
 	// Allowed names the tools that the agent may call, by name or alias. Nil allows
 	// all; an empty list allows none. Names are resolved for each batch; unknown ones allow nothing.
 	Allowed []string
+	// AllowedNow, unless it is nil, returns these names in place of Allowed, which may change. It is asked when a batch
+	// begins or resumes, and before a call of it starts if it has not been asked for a second. It may be called
+	// concurrently. If it fails, so does the batch, and later calls of a batch that has begun are denied.
+	AllowedNow func() ([]string, error)
 	// User is whom the agent works for, for tools that ask. Approvals and cached results are for this
 	// user alone; it decides nothing else.
 	User string
@@ -58,8 +62,10 @@ type Session struct {
 
 	approved *pause.Approvals
 
+	allowed func() ([]string, error) // what is allowed now; see SessionOptions
+	fixed   bool                     // that never changes
+
 	mu      sync.Mutex
-	allowed []string         // nil allows all
 	calls   map[string]*call // that have not ended, by call id
 	closed  bool
 	batches int           // that are running
@@ -96,11 +102,16 @@ func (e *Executor) NewSession(options SessionOptions) (*Session, error) {
 	if err != nil {
 		return nil, invalid("%v", err)
 	}
-	return &Session{
-		executor: e, id: options.ID, key: strconv.FormatUint(e.sessions.Add(1), 36), tenant: options.Tenant, context: maps.Clone(options.Context), allowed: slices.Clone(options.Allowed),
+	s := &Session{
+		executor: e, id: options.ID, key: strconv.FormatUint(e.sessions.Add(1), 36), tenant: options.Tenant, context: maps.Clone(options.Context),
 		user: options.User, files: slices.Clone(options.Files), cut: store, calls: map[string]*call{}, approved: approved,
-		idle: make(chan struct{}), told: make(chan struct{}),
-	}, nil
+		allowed: options.AllowedNow, idle: make(chan struct{}), told: make(chan struct{}),
+	}
+	if s.fixed = s.allowed == nil; s.fixed {
+		names := slices.Clone(options.Allowed)
+		s.allowed = func() ([]string, error) { return names, nil }
+	}
+	return s, nil
 }
 
 // Close ends the session: it cancels calls that have not ended, waits for them, and tells the tools that keep data
@@ -163,19 +174,9 @@ func (s *Session) finish() {
 	}
 }
 
-// Allow replaces the names of the tools that the session's later batches may call, as [SessionOptions] says of them. A
-// paused batch that resumes is a later one. Batches that are running keep theirs.
-func (s *Session) Allow(names []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.allowed = slices.Clone(names)
-}
-
-func (s *Session) allowedNames() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.allowed
-}
+// Allowed returns the names of the tools that the session's agent may call now, as [SessionOptions] says of them. Nil
+// allows all. The caller must not change them.
+func (s *Session) Allowed() ([]string, error) { return s.allowed() }
 
 // ID returns the session's id.
 func (s *Session) ID() string { return s.id }

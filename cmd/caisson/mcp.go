@@ -70,13 +70,9 @@ func (o *options) mcp(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	allowed, err := h.agentTools(more)
-	if err != nil {
-		return err
-	}
 	serving, stop := h.runaways.within(ctx)
 	defer stop()
-	err = server.ServeLines(serving, h.session, allowed, input(o.stdin), nopCloser{o.stdout})
+	err = server.ServeLines(serving, h.session, input(o.stdin), nopCloser{o.stdout})
 	if failure := h.runaways.failure(); failure != nil {
 		return failure
 	}
@@ -112,7 +108,7 @@ func (h *host) agentTools(more []string) (func() ([]string, error), error) {
 		if err != nil {
 			return nil, err
 		}
-		return append(agent.AllowedTools, more...), nil
+		return append(append([]string{}, agent.AllowedTools...), more...), nil // never nil, which would allow all
 	}, nil
 }
 

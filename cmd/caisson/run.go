@@ -19,11 +19,12 @@ func (h *host) start(more ...string) (err error) {
 	}
 	session := executor.SessionOptions{Tenant: h.options.tenant, Context: h.operator.context}
 	if h.options.agent != "" {
-		agent, err := h.agentNamed(h.options.agent)
-		if err != nil {
+		if _, err := h.agentNamed(h.options.agent); err != nil {
 			return err
 		}
-		session.Allowed = append(agent.AllowedTools, more...)
+		if session.AllowedNow, err = h.agentTools(more); err != nil {
+			return err
+		}
 	}
 	h.session, err = h.NewSession(session)
 	if exposed, ok := errors.AsType[*caisson.Error](err); ok && exposed.Kind == caisson.ErrExposed {

@@ -53,27 +53,10 @@ type lineKey struct{}
 // line is who sends lines: somebody who started the program and may do everything.
 type line struct {
 	session *executor.Session
-	allowed func() ([]string, error) // nil for all
 	gone    context.Context
 }
 
-// names returns the names of the tools that may be listed and called now; nil for all.
-func (l line) names() ([]string, error) {
-	if l.allowed == nil {
-		return nil, nil
-	}
-	return l.allowed()
-}
-
-// open returns the session, which allows what may be called now.
-func (l line) open(context.Context) (*executor.Session, func(), error) {
-	if l.allowed != nil {
-		names, err := l.allowed()
-		if err != nil {
-			return nil, nil, err
-		}
-		l.session.Allow(names)
-	}
+func (l line) found(context.Context) (*executor.Session, func(), error) {
 	return l.session, func() {}, nil
 }
 
@@ -83,9 +66,9 @@ func (s *Server) by(ctx context.Context, session *sdk.ServerSession, extra *sdk.
 		return by{
 			key:     l.session.ID(),
 			may:     func(auth.Scope) bool { return true },
-			allowed: l.names,
-			session: l.open,
-			found:   func(context.Context) (*executor.Session, func(), error) { return l.session, func() {}, nil },
+			allowed: l.session.Allowed,
+			session: l.found,
+			found:   l.found,
 			gone:    l.gone,
 			answers: func(*sync.WaitGroup) {}, // who serves the lines waits
 		}, nil

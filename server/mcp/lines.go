@@ -35,15 +35,14 @@ const (
 const toTell = 2 * time.Second
 
 // ServeLines serves one client, whose messages it reads line by line, until in ends or ctx is done. Calls are made in
-// session. If allowed is not nil, it returns the names of the tools that may be listed and called now; each list and
-// call asks it, and the session allows them from then on. Nothing but messages of the protocol is written to out. Both
-// are closed.
+// session, and tools that it does not allow are not listed. Nothing but messages of the protocol is written to out.
+// Both are closed.
 //
 // At the end, calls that still run are cancelled, and the client is told how they ended. A message that is not
 // JSON, or is too long, ends the connection with an error. A client may have 1,024 requests without an answer; more are
 // refused. While it does not read its answers, nothing more is read from it, so that the end of in comes after what was
 // sent before. From then on it has a few seconds to read the rest.
-func (s *Server) ServeLines(ctx context.Context, session *executor.Session, allowed func() ([]string, error), in io.ReadCloser, out io.WriteCloser) error {
+func (s *Server) ServeLines(ctx context.Context, session *executor.Session, in io.ReadCloser, out io.WriteCloser) error {
 	s.lines.Add(1)
 	defer s.lines.Done()
 	running, cancel := context.WithCancel(ctx)
@@ -55,7 +54,7 @@ func (s *Server) ServeLines(ctx context.Context, session *executor.Session, allo
 		open: map[jsonrpc.ID]open{}, listen: map[jsonrpc.ID]bool{},
 	}
 	watched.Transport = &sdk.IOTransport{Reader: &checkedLines{in: in, lines: bufio.NewReader(in), out: written}, Writer: written, MaxLineLength: -1} // lines are bounded
-	serving := context.WithValue(ctx, lineKey{}, line{session, allowed, running})
+	serving := context.WithValue(ctx, lineKey{}, line{session, running})
 	connection, err := s.sdk.Connect(serving, watched, nil)
 	if err != nil {
 		return fmt.Errorf("mcp: %w", err)

@@ -36,7 +36,7 @@ func serve(t testing.TB, w *world, lines string) (string, error) {
 	var out sink
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	err := w.server.ServeLines(ctx, session, nil, io.NopCloser(strings.NewReader(lines)), &out)
+	err := w.server.ServeLines(ctx, session, io.NopCloser(strings.NewReader(lines)), &out)
 	require.NoError(t, ctx.Err(), "it must end with its input")
 	return out.String(), err
 }
@@ -72,7 +72,7 @@ func TestSilentReader(t *testing.T) {
 			in, sent := io.Pipe()
 			read, out := io.Pipe()
 			served := make(chan error, 1)
-			go func() { served <- w.server.ServeLines(ctx, session, nil, in, out) }()
+			go func() { served <- w.server.ServeLines(ctx, session, in, out) }()
 			noerr.Get(io.WriteString(sent, initializeBody+"\n"))(t)
 			noerr.Get(read.Read(make([]byte, 1)))(t) // the rest of the answer is being written
 			if test.stops {
@@ -112,7 +112,7 @@ func openLines(t *testing.T, w *world) *client {
 	in, sent := io.Pipe()
 	read, out := io.Pipe()
 	served := make(chan error, 1)
-	go func() { served <- w.server.ServeLines(context.WithoutCancel(t.Context()), session, nil, in, out) }()
+	go func() { served <- w.server.ServeLines(context.WithoutCancel(t.Context()), session, in, out) }()
 	t.Cleanup(func() {
 		assert.NoError(t, sent.Close())
 		go func() { _, _ = io.Copy(io.Discard, read) }()

@@ -134,19 +134,19 @@ func connectLines(version string) func(testing.TB, *world, *sdk.ClientOptions) *
 func connectLinesOf(version, agent string) func(testing.TB, *world, *sdk.ClientOptions) *sdk.ClientSession {
 	return func(t testing.TB, w *world, options *sdk.ClientOptions) *sdk.ClientSession {
 		t.Helper()
-		session := noerr.Get(w.host.NewSession(executor.SessionOptions{}))(t)
-		var allowed func() ([]string, error)
+		var of executor.SessionOptions
 		if agent != "" {
-			allowed = func() ([]string, error) {
+			of.AllowedNow = func() ([]string, error) {
 				a, _, err := w.agents.Load("acme", agent, w.host.Registry())
 				return a.AllowedTools, err
 			}
 		}
+		session := noerr.Get(w.host.NewSession(of))(t)
 		toServer, fromClient := io.Pipe()
 		toClient, fromServer := io.Pipe()
 		served := make(chan error, 1)
 		go func() {
-			served <- w.server.ServeLines(context.WithoutCancel(t.Context()), session, allowed, toServer, fromServer)
+			served <- w.server.ServeLines(context.WithoutCancel(t.Context()), session, toServer, fromServer)
 		}()
 		connection := noerr.Get(newClient(options).Connect(t.Context(), &sdk.IOTransport{Reader: toClient, Writer: fromClient}, &sdk.ClientSessionOptions{ProtocolVersion: version}))(t)
 		t.Cleanup(func() {

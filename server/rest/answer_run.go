@@ -267,8 +267,7 @@ func (r *run) submit(x *exchange, s *submission) (after int64, err error) {
 	if len(s.approvals) > 0 && !x.caller.May(auth.Approve) {
 		return 0, refuse(http.StatusForbidden, "the token lacks the scope %s", auth.Approve)
 	}
-	allowed, err := r.allowed() // the agent may have changed since the run paused
-	if err != nil {
+	if err := r.findAgent(); err != nil { // it may have been removed since the run paused
 		return 0, err
 	}
 	before := r.answers.copied()
@@ -276,7 +275,7 @@ func (r *run) submit(x *exchange, s *submission) (after int64, err error) {
 		return 0, err
 	}
 	after = r.events.end()
-	if err := r.resume(x.request.Context(), allowed); err != nil {
+	if err := r.resume(x.request.Context()); err != nil {
 		r.answers = before // another caller can give them
 		return 0, err
 	}

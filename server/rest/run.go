@@ -374,22 +374,20 @@ func (r *run) stop(ctx context.Context) {
 	}
 }
 
-// allowed returns the names of the tools that whoever made the run may call now, or nil for all.
-func (r *run) allowed() ([]string, error) {
-	names, err := r.api.options.Sessions.Allowed(r.caller)
+// findAgent refuses to continue a run whose agent was removed.
+func (r *run) findAgent() error {
+	_, err := r.api.options.Sessions.Allowed(r.caller)
 	if errors.Is(err, agents.ErrNotFound) {
-		return nil, refuse(http.StatusConflict, "the agent of the token that made the run does not exist any more; store it again, or cancel the run")
+		return refuse(http.StatusConflict, "the agent of the token that made the run does not exist any more; store it again, or cancel the run")
 	}
-	return names, err
+	return err
 }
 
-// resume continues a paused run, which may call the allowed tools, if all that it waits for was submitted. The caller
-// must hold r.mu.
-func (r *run) resume(ctx context.Context, allowed []string) error {
+// resume continues a paused run if all that it waits for was submitted. The caller must hold r.mu.
+func (r *run) resume(ctx context.Context) error {
 	if len(r.answers.missing(r.report.Pending)) > 0 {
 		return nil
 	}
-	r.report.Session.Allow(allowed)
 	resumption := executor.Resumption{
 		State: *r.report.State, Session: r.report.Session, Outputs: r.answers.outputs, Approvals: r.answers.approvals,
 		Timeout: r.asked.batch.Timeout, Trace: r.asked.batch.Trace, Requests: r.asked.batch.Requests, Client: r.asked.batch.Client,

@@ -333,6 +333,25 @@ func TestAttackToolTakenFromAnAgent(t *testing.T) {
 	}
 }
 
+// TestAttackToolsOfAResumedRun: what a run may call when it resumes, a later call of its session may not if the tool was
+// taken from the agent again. As the control, it may if the tool was not taken.
+func TestAttackToolsOfAResumedRun(t *testing.T) {
+	const less, both = `{"allowed_tools":["ask_user"]}`, `{"allowed_tools":["ask_user","echo"]}`
+	for last, want := range map[string]tool.Kind{less: tool.Denied, both: ""} {
+		w := newWorld(t, rest.Options{})
+		put := func(agent string) { of[map[string]any](w.request("PUT", "/v1/agents/clerk", "ada", agent), 200) }
+		put(less)
+		started := of[run](w.request("POST", "/v1/runs", "clerk", `{"session":"s","calls":[{"id":"c1","name":"ask_user","arguments":{"question":"Which?"}}]}`), 202)
+		w.until(started.ID, "clerk", "requires_action")
+		put(both)
+		of[run](w.request("POST", "/v1/runs/"+started.ID+"/submit_tool_outputs", "clerk", output("c1", "this")), 202)
+		w.until(started.ID, "clerk", "completed")
+		put(last)
+		record := of[tool.Record](w.request("POST", "/v1/calls", "clerk", `{"id":"c2","name":"echo","session":"s"}`), 200)
+		assert.Equal(t, want, record.Result.Kind, record.Result.Error)
+	}
+}
+
 // TestAttackSubmissions: outputs for all but one of the calls that wait are held until the last one comes, and so are
 // within the bound. Those that are refused are not counted.
 func TestAttackSubmissions(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -61,7 +60,6 @@ type owner struct{ tenant, token, user, agent, id string }
 
 type entry struct {
 	session *executor.Session
-	allowed []string // nil for all
 	used    time.Time
 	leases  int
 }
@@ -84,22 +82,17 @@ func New(host *caisson.Host, options Options) (*Sessions, error) {
 // Get returns the caller's session with an id, which is made at its first use, and a function that must
 // be called when the caller has done with it for now. An empty id makes a session for this use only.
 func (s *Sessions) Get(ctx context.Context, caller auth.Caller, id string) (session *executor.Session, done func(), err error) {
+	if id != "" && !isID(id) {
+		return nil, nil, ErrInvalidID
+	}
+	if _, err := s.Allowed(caller); err != nil {
+		return nil, nil, err
+	}
 	if id == "" {
-		allowed, err := s.Allowed(caller)
-		if err != nil {
-			return nil, nil, err
-		}
-		if session, err = s.open(caller, allowed); err != nil {
+		if session, err = s.open(caller); err != nil {
 			return nil, nil, err
 		}
 		return session, sync.OnceFunc(func() { s.end(ctx, session) }), nil
-	}
-	if !isID(id) {
-		return nil, nil, ErrInvalidID
-	}
-	allowed, err := s.Allowed(caller)
-	if err != nil {
-		return nil, nil, err
 	}
 	o := ownerOf(caller, id)
 	s.mu.Lock()
@@ -109,32 +102,27 @@ func (s *Sessions) Get(ctx context.Context, caller auth.Caller, id string) (sess
 	}
 	s.expire(ctx, s.now())
 	k := s.kept[o]
-	if k != nil && !k.allows(allowed) {
-		s.drop(ctx, o)
-		k = nil
-	}
 	if k == nil {
 		if err := s.makeRoom(ctx, o); err != nil {
 			return nil, nil, err
 		}
-		opened, err := s.open(caller, allowed)
+		opened, err := s.open(caller)
 		if err != nil {
 			return nil, nil, err
 		}
-		k = &entry{session: opened, allowed: allowed}
+		k = &entry{session: opened}
 		s.kept[o] = k
 	}
 	return k.session, s.lease(k), nil
 }
 
 // Find returns the caller's session with an id as Get does, and never makes one. The session is nil if the caller has
-// none, or if its agent could call other tools when the session was made.
+// none.
 func (s *Sessions) Find(ctx context.Context, caller auth.Caller, id string) (session *executor.Session, done func(), err error) {
 	if !isID(id) {
 		return nil, nil, ErrInvalidID
 	}
-	allowed, err := s.Allowed(caller)
-	if err != nil {
+	if _, err := s.Allowed(caller); err != nil {
 		return nil, nil, err
 	}
 	s.mu.Lock()
@@ -144,7 +132,7 @@ func (s *Sessions) Find(ctx context.Context, caller auth.Caller, id string) (ses
 	}
 	s.expire(ctx, s.now())
 	k := s.kept[ownerOf(caller, id)]
-	if k == nil || !k.allows(allowed) {
+	if k == nil {
 		return nil, func() {}, nil
 	}
 	return k.session, s.lease(k), nil
@@ -162,11 +150,6 @@ func (s *Sessions) lease(k *entry) (done func()) {
 	})
 }
 
-// allows reports whether the session was made for these tools. It was not if the agent has changed since.
-func (k *entry) allows(names []string) bool {
-	return slices.Equal(k.allowed, names) && (k.allowed == nil) == (names == nil)
-}
-
 func ownerOf(caller auth.Caller, id string) owner {
 	return owner{caller.Tenant, caller.ID, caller.User, caller.Agent, id}
 }
@@ -177,8 +160,12 @@ func isID(id string) bool {
 
 // open makes a session of the executor. Its id is the executor's, because tools keep data by tenant and
 // session, and two callers of a tenant may choose the same id.
-func (s *Sessions) open(caller auth.Caller, allowed []string) (*executor.Session, error) {
-	return s.host.NewSession(executor.SessionOptions{Tenant: caller.Tenant, Context: caller.Context, Allowed: allowed, User: caller.User})
+func (s *Sessions) open(caller auth.Caller) (*executor.Session, error) {
+	options := executor.SessionOptions{Tenant: caller.Tenant, Context: caller.Context, User: caller.User}
+	if caller.Agent != "" {
+		options.AllowedNow = func() ([]string, error) { return s.Allowed(caller) }
+	}
+	return s.host.NewSession(options)
 }
 
 // Allowed returns the names of the tools that the caller may call, or nil if it may call all.

@@ -123,10 +123,12 @@ func TestFind(t *testing.T) {
 	caller.Agent = "a"
 	assert.ErrorIs(t, noerr.Error2(s.Find(t.Context(), caller, "s")), agents.ErrNotFound)
 	require.NoError(t, w.agents.Save("acme", agents.Agent{Name: "a", AllowedTools: []string{"note"}}, w.host.Registry()))
-	get(t, s, caller, "s")
-	assert.NotNil(t, found(caller, "s"))
+	own = get(t, s, caller, "s")
+	assert.Same(t, own, found(caller, "s"))
+	assert.True(t, w.call(t, own).Result.Success)
 	require.NoError(t, w.agents.Save("acme", agents.Agent{Name: "a"}, w.host.Registry()))
-	assert.Nil(t, found(caller, "s"), "the agent was changed")
+	assert.Same(t, own, found(caller, "s"), "the agent has fewer tools now")
+	assert.Equal(t, tool.Denied, w.call(t, own).Result.Kind)
 	require.NoError(t, s.Close(t.Context()))
 	caller.Agent = ""
 	assert.ErrorIs(t, noerr.Error2(s.Find(t.Context(), caller, "s")), ErrClosed)
