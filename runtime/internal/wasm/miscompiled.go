@@ -3,12 +3,16 @@ package wasm
 import "context"
 
 // miscompiled is an instruction that wazero v1.12.0 compiles wrongly: its offset and its kind. Validate finds these
-// instructions. Rewrite replaces them before any pass runs, so no pass knows of them.
+// instructions. Rewrite replaces them before any pass runs, so no pass knows of them, and package metered refuses what
+// is left of them.
 //
-//   - select of f32, f64 or v128 may return what a register happens to hold, such as text of another call that the host
-//     copied: the register allocator does not know that the instruction reads its destination (amd64, xmmCMov). Numbers
-//     become integers and back, and vectors are selected by a mask. What remains are selects that name an integer or a
-//     reference as their type, which is what package metered requires.
+//   - select of f32, f64 or v128, and f64x2.replace_lane 0, may return what a register happens to hold, such as text of
+//     another call that the host copied: the register allocator does not know that the instruction reads its
+//     destination (amd64, xmmCMov and lowerInsertLane).
+//   - Where the code of an instruction changes a temporary value and then loads an operand from the stack again, the
+//     allocator may give the temporary's register to the operand, and restores the temporary as it was before the
+//     change, or from a slot of the stack to which nothing was written yet (amd64, findOrSpillAllocatable). This
+//     concerns conversions of unsigned numbers, copysign, and some instructions on vectors.
 //   - If a branch depends on a comparison by order of 0 with the result of an and instruction, in this order, the
 //     compiler swaps the operands (amd64 and arm64, tryLowerBandToFlag). Go emits this for x&y > 0. On arm64, unsigned
 //     comparisons of such a result with 0 are wrong in the other order, too. After an or with 0, the compiler does not
@@ -17,22 +21,75 @@ type miscompiled uint32
 
 // kinds of miscompiled instructions.
 const (
-	selectI32 = iota // not miscompiled, but does not name its type
+	sound     = iota // none
+	selectI32        // not miscompiled, but does not name its type
 	selectI64
 	selectF32
 	selectF64
-	selectV128
 	orI32 // an or with 0 is inserted before the instruction
 	orI64
-	kindBits = 3
+	convertF32
+	convertF64
+	copysignF32
+	copysignF64
+	replaceLane
+	convertLow
+	convertF32x4 // this and the following need vectors in locals
+	selectV128
+	bitselect
+	multiply
+	population
+	minF32x4
+	maxF32x4
+	minF64x2
+	maxF64x2
+	kindBits = 5
 )
+
+// miscompiledKind returns the kind of an instruction whose operands do not matter, or 0.
+func (in *instruction) miscompiledKind() int {
+	switch in.opcode {
+	case 0x98: // f32.copysign
+		return copysignF32
+	case 0xa6: // f64.copysign
+		return copysignF64
+	case 0xb5: // f32.convert_i64_u
+		return convertF32
+	case 0xba: // f64.convert_i64_u
+		return convertF64
+	case opF64x2ReplaceLane:
+		if in.lane == 0 {
+			return replaceLane
+		}
+	case opVector<<8 | 82: // v128.bitselect
+		return bitselect
+	case opVector<<8 | 98: // i8x16.popcnt
+		return population
+	case opVector<<8 | 213: // i64x2.mul
+		return multiply
+	case opVector<<8 | 232: // f32x4.min
+		return minF32x4
+	case opVector<<8 | 233: // f32x4.max
+		return maxF32x4
+	case opVector<<8 | 244: // f64x2.min
+		return minF64x2
+	case opVector<<8 | 245: // f64x2.max
+		return maxF64x2
+	case opVector<<8 | 251: // f32x4.convert_i32x4_u
+		return convertF32x4
+	case opVector<<8 | 255: // f64x2.convert_low_i32x4_u
+		return convertLow
+	}
+	return sound
+}
 
 func (m miscompiled) at() int   { return int(m >> kindBits) }
 func (m miscompiled) kind() int { return int(m & (1<<kindBits - 1)) }
 
-// miscompiles records what to write in place of an instruction, or before it. Offsets never decrease.
+// miscompiles records what to write in place of an instruction, or before it, which weighs more. Offsets never decrease.
 func (b *bodyValidation) miscompiles(at, kind int) {
 	b.v.analysis.miscompiled = append(b.v.analysis.miscompiled, miscompiled(at<<kindBits|kind))
+	b.weight += replacementWeights[kind]
 }
 
 // selected records a select of a type.
@@ -48,9 +105,6 @@ func (b *bodyValidation) selected(in *instruction, t ValueType) {
 		b.miscompiles(in.at, selectI32)
 	case t == I64 && in.opcode == opSelect:
 		b.miscompiles(in.at, selectI64)
-	}
-	if t == F32 || t == F64 || t == V128 {
-		b.weight += 7 // up to eight instructions replace it
 	}
 }
 
@@ -146,90 +200,4 @@ func withoutMiscompiled(ctx context.Context, source []byte, a *Analysis) ([]byte
 	bounds.BlockLocals, bounds.BlockValues, bounds.Weight, bounds.AllWeight = any, any, any, any
 	again, err := ValidateWithin(ctx, out.bytes, module, bounds, a.features)
 	return out.bytes, again, err
-}
-
-// replacing replaces instructions of a function.
-type replacing struct {
-	decoder
-	edits []edit
-	added uint32 // index of the first local that was added
-}
-
-// function records what to replace. Selects of numbers need three locals more.
-func (r *replacing) function(source []byte, a *Analysis, f Function, all []miscompiled) {
-	r.decoder = decoder{reader: reader{source: source[:f.Offset+f.Size], at: f.Offset}, features: a.features}
-	r.edits = r.edits[:0]
-	for _, m := range all {
-		if m.kind() == selectF32 || m.kind() == selectF64 {
-			r.addLocals(a.module, f)
-			break
-		}
-	}
-	for _, m := range all {
-		r.at = m.at()
-		var in instruction
-		r.next(&in)
-		with := r.with(m.kind())
-		if m.kind() == orI32 || m.kind() == orI64 {
-			in.end = in.at
-		}
-		r.edits = append(r.edits, edit{at: in.at, end: in.end, with: with})
-	}
-}
-
-// The locals that are added, behind the function's own.
-const (
-	condition = iota
-	second32
-	second64
-	addedLocals
-)
-
-func (r *replacing) addLocals(m *Module, f Function) {
-	r.added = uint32(len(m.Types[f.Type].Params) + f.Locals)
-	groups := r.u32("the number of groups of locals")
-	behind := r.at
-	r.at = f.Offset
-	r.locals(f.Locals)
-	var count encoder
-	count.u32(groups + 2)
-	r.edits = append(r.edits, edit{at: f.Offset, end: behind, with: count.bytes},
-		edit{at: r.at, end: r.at, with: []byte{second32 + 1, byte(I32), addedLocals - second64, byte(I64)}})
-}
-
-// with returns the code to write.
-func (r *replacing) with(kind int) []byte {
-	e := &encoder{}
-	switch kind {
-	case selectI32:
-		e.selects(I32)
-	case selectI64:
-		e.selects(I64)
-	case selectF32:
-		r.asIntegers(e, opI32ReinterpretF32, second32, I32, opF32ReinterpretI32)
-	case selectF64:
-		r.asIntegers(e, opI64ReinterpretF64, second64, I64, opF64ReinterpretI64)
-	case selectV128:
-		// All bits of the first unless the condition is 0.
-		e.do(opI32Eqz, opI64ExtendU).i64(1).do(opI64Sub)
-		e.bytes = append(e.bytes, opVector, opI64x2Splat, opVector, opV128Bitselect)
-	case orI32:
-		e.i32(0).do(opI32Or)
-	case orI64:
-		e.i64(0).do(opI64Or)
-	}
-	return e.bytes
-}
-
-// asIntegers selects between two numbers by their bits.
-func (r *replacing) asIntegers(e *encoder, toBits opcode, second uint32, bits ValueType, fromBits opcode) {
-	e.at(opLocalSet, r.added+condition).do(toBits).at(opLocalSet, r.added+second).do(toBits)
-	e.at(opLocalGet, r.added+second).at(opLocalGet, r.added+condition).selects(bits).do(fromBits)
-}
-
-// selects writes a select that names its type.
-func (e *encoder) selects(t ValueType) *encoder {
-	e.at(opSelectTyped, 1)
-	e.bytes = append(e.bytes, byte(t))
-	return e
 }

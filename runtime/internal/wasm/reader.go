@@ -224,17 +224,20 @@ const (
 	opI32Sub            opcode = 0x6b
 	opI32And            opcode = 0x71
 	opI32Or             opcode = 0x72
+	opI64Add            opcode = 0x7c
 	opI64Sub            opcode = 0x7d
+	opI64Mul            opcode = 0x7e
 	opI64And            opcode = 0x83
 	opI64Or             opcode = 0x84
 	opI64ExtendU        opcode = 0xad // i64.extend_i32_u
+	opF32Mul            opcode = 0x94
+	opF64Mul            opcode = 0xa2
+	opF32ConvertI64S    opcode = 0xb4
+	opF64ConvertI64S    opcode = 0xb9
 	opI32ReinterpretF32 opcode = 0xbc
 	opI64ReinterpretF64 opcode = 0xbd
 	opF32ReinterpretI32 opcode = 0xbe
 	opF64ReinterpretI64 opcode = 0xbf
-
-	opI64x2Splat    = 18 // after opVector
-	opV128Bitselect = 82 // after opVector
 )
 
 // emptyBlock is the type of a block without parameters and results.

@@ -173,6 +173,9 @@ func (b *bodyValidation) step() {
 	default:
 		first, second := b.origin(2), b.origin(1)
 		b.compared(in, first, second)
+		if kind := in.miscompiledKind(); kind != sound {
+			b.miscompiles(in.at, kind)
+		}
 		b.apply(in.operator)
 		b.produced(in, first)
 		if in.operator.lanes > 0 || in.operator.immediates == immediateShuffle {

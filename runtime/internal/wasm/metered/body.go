@@ -521,6 +521,9 @@ func (b *body) call(t token) {
 // plain moves over any other instruction.
 func (b *body) plain(t token) {
 	m := b.module
+	if t.isMiscompiled() {
+		b.fail("the compiler may get an instruction wrong")
+	}
 	switch t.op {
 	case opLocalGet, opLocalSet, opLocalTee:
 		if t.a == b.counter {

@@ -1,0 +1,243 @@
+package wasm
+
+import "encoding/binary"
+
+// replacing replaces miscompiled instructions of a function by others that do the same. Each of these changes no
+// temporary value before it has loaded its operands, so the register allocator restores what it should.
+type replacing struct {
+	encoder // of one replacement
+	decoder decoder
+	edits   []edit
+	added   uint32 // index of the first local that was added
+}
+
+// replacementWeights are how much more code the replacements are than what they replace, see weightOf.
+var replacementWeights = [1 << kindBits]int64{
+	selectF32: 7, selectF64: 7, convertF32: 18, convertF64: 18, copysignF32: 10, copysignF64: 10,
+	replaceLane: 1, convertLow: 24, convertF32x4: 54, selectV128: 32, bitselect: 30, multiply: 42, population: 108,
+	minF32x4: 84, maxF32x4: 84, minF64x2: 84, maxF64x2: 84,
+}
+
+// function records what to replace.
+func (r *replacing) function(source []byte, a *Analysis, f Function, all []miscompiled) {
+	r.decoder = decoder{reader: reader{source: source[:f.Offset+f.Size], at: f.Offset}, features: a.features}
+	r.edits = r.edits[:0]
+	locals, vectors := false, false
+	for _, m := range all {
+		switch kind := m.kind(); kind {
+		case selectI32, selectI64, orI32, orI64, replaceLane, convertLow:
+		default:
+			locals, vectors = true, vectors || kind >= convertF32x4
+		}
+	}
+	if locals {
+		r.addLocals(a.module, f, vectors)
+	}
+	for _, m := range all {
+		r.decoder.at = m.at()
+		var in instruction
+		r.decoder.next(&in)
+		r.bytes = nil
+		r.write(m.kind())
+		if m.kind() == orI32 || m.kind() == orI64 {
+			in.end = in.at
+		}
+		r.edits = append(r.edits, edit{at: in.at, end: in.end, with: r.bytes})
+	}
+}
+
+// The locals that are added, behind the function's own: two of each type.
+const (
+	firstI32 = iota
+	secondI32
+	firstI64
+	secondI64
+	firstV128 // this and the next only where they are used
+	secondV128
+)
+
+func (r *replacing) addLocals(m *Module, f Function, vectors bool) {
+	r.added = uint32(len(m.Types[f.Type].Params) + f.Locals)
+	d := &r.decoder
+	groups := d.u32("the number of groups of locals")
+	behind := d.at
+	d.at = f.Offset
+	d.locals(f.Locals)
+	types := []ValueType{I32, I64, V128}
+	if !vectors {
+		types = types[:2]
+	}
+	var count, added encoder
+	count.u32(groups + uint32(len(types)))
+	for _, t := range types {
+		added.bytes = append(added.bytes, 2, byte(t))
+	}
+	r.edits = append(r.edits, edit{at: f.Offset, end: behind, with: count.bytes}, edit{at: d.at, end: d.at, with: added.bytes})
+}
+
+// write writes the code for a kind.
+func (r *replacing) write(kind int) {
+	switch kind {
+	case selectI32:
+		r.selects(I32)
+	case selectI64:
+		r.selects(I64)
+	case selectF32:
+		r.set(firstI32).do(opI32ReinterpretF32).at(opLocalSet, r.added+secondI32).do(opI32ReinterpretF32)
+		r.get(secondI32).get(firstI32).selects(I32).do(opF32ReinterpretI32)
+	case selectF64:
+		r.set(firstI32).do(opI64ReinterpretF64).at(opLocalSet, r.added+secondI64).do(opI64ReinterpretF64)
+		r.get(secondI64).get(firstI32).selects(I64).do(opF64ReinterpretI64)
+	case orI32:
+		r.i32(0).do(opI32Or)
+	case orI64:
+		r.i64(0).do(opI64Or)
+	case convertF32:
+		r.convert(opF32ConvertI64S, opF32Mul)
+	case convertF64:
+		r.convert(opF64ConvertI64S, opF64Mul)
+	case copysignF32:
+		const sign = -1 << 31
+		r.do(opI32ReinterpretF32).i32(sign).do(opI32And).at(opLocalSet, r.added+firstI32)
+		r.do(opI32ReinterpretF32).i32(^sign).do(opI32And)
+		r.get(firstI32).do(opI32Or, opF32ReinterpretI32)
+	case copysignF64:
+		const sign = -1 << 63
+		r.do(opI64ReinterpretF64).i64(sign).do(opI64And).at(opLocalSet, r.added+firstI64)
+		r.do(opI64ReinterpretF64).i64(^sign).do(opI64And)
+		r.get(firstI64).do(opI64Or, opF64ReinterpretI64)
+	default:
+		r.writeVector(kind)
+	}
+}
+
+func (r *replacing) set(local uint32) *replacing {
+	r.at(opLocalSet, r.added+local)
+	return r
+}
+
+func (r *replacing) get(locals ...uint32) *replacing {
+	for _, local := range locals {
+		r.at(opLocalGet, r.added+local)
+	}
+	return r
+}
+
+// convert converts an unsigned number as a signed one. A number beyond those is halved, with a last bit that says
+// whether the rest is 0, so that it is rounded alike. The result is doubled, which is exact.
+func (r *replacing) convert(signed, multiply opcode) {
+	r.set(firstI64).get(firstI64).i64(63).do(opI64ShrU).at(opLocalSet, r.added+secondI64)
+	r.get(firstI64, secondI64).do(opI64ShrU)
+	r.get(firstI64, secondI64).do(opI64And, opI64Or, signed)
+	r.get(secondI64).i64(1).do(opI64Add, signed, multiply)
+}
+
+// selects writes a select that names its type.
+func (e *encoder) selects(t ValueType) *encoder {
+	e.at(opSelectTyped, 1)
+	e.bytes = append(e.bytes, byte(t))
+	return e
+}
+
+// Instructions on vectors, after opVector.
+const (
+	i64x2Splat           = 18
+	i64x2ExtractLane     = 29
+	i64x2ReplaceLane     = 30
+	f64x2ReplaceLane     = 34
+	f32x4Ne              = 66
+	f64x2Ne              = 72
+	v128And              = 78
+	v128AndNot           = 79
+	v128Or               = 80
+	v128Xor              = 81
+	i8x16Add             = 110
+	i8x16Sub             = 113
+	i32x4ShrU            = 173
+	i64x2ExtendLowI32x4U = 201
+	i64x2ShrU            = 205
+	f32x4Add             = 228
+	f32x4Mul             = 230
+	f32x4Pmin            = 234
+	f32x4Pmax            = 235
+	f64x2Sub             = 241
+	f64x2Pmin            = 246
+	f64x2Pmax            = 247
+	f32x4ConvertI32x4S   = 250
+
+	opF64x2ReplaceLane = opVector<<8 | f64x2ReplaceLane
+)
+
+// writeVector writes the code for a kind that works on vectors.
+func (r *replacing) writeVector(kind int) {
+	switch kind {
+	case replaceLane:
+		r.do(opI64ReinterpretF64).vector(i64x2ReplaceLane, 0)
+	case convertLow: // the exponent of 2^52 before the number, and minus 2^52
+		r.vector(i64x2ExtendLowI32x4U).lanes(0x4330_0000_0000_0000).vector(v128Or)
+		r.lanes(0x4330_0000_0000_0000).vector(f64x2Sub)
+	case convertF32x4: // the upper and the lower half of each number, which is rounded when they are added
+		r.set(firstV128)
+		r.get(firstV128).i32(16).vector(i32x4ShrU).vector(f32x4ConvertI32x4S).lanes(0x4780_0000_4780_0000).vector(f32x4Mul)
+		r.get(firstV128).lanes(0x0000_ffff_0000_ffff).vector(v128And).vector(f32x4ConvertI32x4S).vector(f32x4Add)
+	case selectV128: // all bits of the first unless the condition is 0
+		r.do(opI32Eqz, opI64ExtendU).i64(1).do(opI64Sub).vector(i64x2Splat)
+		r.writeVector(bitselect)
+	case bitselect: // ((a ^ b) & mask) ^ b
+		r.set(firstV128).set(secondV128).get(secondV128).vector(v128Xor)
+		r.get(firstV128).vector(v128And)
+		r.get(secondV128).vector(v128Xor)
+	case multiply:
+		r.set(secondV128).set(firstV128)
+		r.get(firstV128).vector(i64x2ExtractLane, 0)
+		r.get(secondV128).vector(i64x2ExtractLane, 0).do(opI64Mul).vector(i64x2Splat)
+		r.get(firstV128).vector(i64x2ExtractLane, 1)
+		r.get(secondV128).vector(i64x2ExtractLane, 1).do(opI64Mul).vector(i64x2ReplaceLane, 1)
+	case population: // of pairs of bits, then of four, then of eight
+		const one, two, four = 0x5555_5555_5555_5555, 0x3333_3333_3333_3333, 0x0f0f_0f0f_0f0f_0f0f
+		r.set(firstV128)
+		r.get(firstV128, firstV128).i32(1).vector(i64x2ShrU).lanes(one).vector(v128And).vector(i8x16Sub)
+		r.set(firstV128)
+		r.get(firstV128).lanes(two).vector(v128And)
+		r.get(firstV128).i32(2).vector(i64x2ShrU).lanes(two).vector(v128And).vector(i8x16Add)
+		r.set(firstV128)
+		r.get(firstV128, firstV128).i32(4).vector(i64x2ShrU).vector(i8x16Add).lanes(four).vector(v128And)
+	case minF32x4:
+		r.extreme(f32x4Pmin, v128Or, f32x4Ne, 0x003f_ffff_003f_ffff)
+	case maxF32x4:
+		r.extreme(f32x4Pmax, v128And, f32x4Ne, 0x003f_ffff_003f_ffff)
+	case minF64x2:
+		r.extreme(f64x2Pmin, v128Or, f64x2Ne, 0x0007_ffff_ffff_ffff)
+	case maxF64x2:
+		r.extreme(f64x2Pmax, v128And, f64x2Ne, 0x0007_ffff_ffff_ffff)
+	}
+}
+
+// extreme takes the smaller or larger of two numbers in both orders, which differ only for two zeros and if one is no
+// number. both makes the right zero of the two. If one is no number, the result is the canonical NaN: it has all bits
+// but those of payload.
+func (r *replacing) extreme(of, both, unequal uint32, payload uint64) {
+	r.set(secondV128).set(firstV128)
+	r.get(firstV128, secondV128).vector(of)
+	r.get(secondV128, firstV128).vector(of).vector(both)
+	r.get(firstV128, firstV128).vector(unequal)
+	r.get(secondV128, secondV128).vector(unequal).vector(v128Or)
+	r.set(firstV128).get(firstV128).vector(v128Or)
+	r.get(firstV128).lanes(payload).vector(v128And).vector(v128AndNot)
+}
+
+// vector writes an instruction on vectors.
+func (e *encoder) vector(number uint32, lanes ...byte) *encoder {
+	e.bytes = append(e.bytes, opVector)
+	e.u32(number)
+	e.bytes = append(e.bytes, lanes...)
+	return e
+}
+
+// lanes writes a constant of two equal lanes.
+func (e *encoder) lanes(lane uint64) *encoder {
+	e.vector(opV128Const)
+	e.bytes = binary.LittleEndian.AppendUint64(e.bytes, lane)
+	e.bytes = binary.LittleEndian.AppendUint64(e.bytes, lane)
+	return e
+}
