@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"math"
 	goruntime "runtime"
 	"testing"
 
@@ -239,4 +240,41 @@ func TestComparisonsOfGlobals(t *testing.T) {
 	if goruntime.GOARCH == "amd64" {
 		assert.Equal(t, byte(1), plainly[0], "control")
 	}
+}
+
+// TestProcessorsWithoutCounts: processors for which wazero (v1.12.0) compiles clz and ctz wrongly are refused.
+func TestProcessorsWithoutCounts(t *testing.T) {
+	require.NoError(t, checkProcessor("amd64", true, true, true))
+	require.NoError(t, checkProcessor("arm64", false, false, false))
+	for _, has := range [][3]bool{{false, true, true}, {true, false, true}, {true, true, false}} {
+		assert.ErrorIs(t, checkProcessor("amd64", has[0], has[1], has[2]), errProcessor)
+	}
+}
+
+// TestAttackWideResults: a guest gets 32 bits where a host function returns a number of 32 bits, whatever stands beside
+// them. wazero alone (v1.12.0, amd64) may use all 64 as part of an address that was checked without the upper half; that
+// ends the process, so there is no control but the numbers.
+func TestAttackWideResults(t *testing.T) {
+	const secondLoad, at = 2 << 10, resultsAt + 8
+	body := function([]byte{1, 1, typeI32}, []byte{0x10, 1, 0x22, 0, 0x28, 2, 0, 0x1a}, // loads from where the result says
+		[]byte{0x23, 0, 0x04, 0x40, 0x41, 5, 0x24, 0, 0x05, 0x41, 6, 0x24, 0, 0x0b}, // and again behind a join
+		[]byte{0x41}, signed(at), []byte{0x20, 0, 0x28, 2, 0, 0x36, 2, 0, 0x10, 0})
+	source := join([]byte{0, 'a', 's', 'm', 1, 0, 0, 0}, section(1, join([]byte{2}, typeOf(nil, nil), typeOf(nil, []byte{typeI32}))...),
+		section(2, join([]byte{2}, name("test"), name("host"), []byte{0, 0}, name("wide"), name("host"), []byte{0, 1})...), section(3, 1, 0),
+		section(5, 1, 0, 1), section(6, 1, typeI32, 1, 0x41, 0, 0x0b), section(7, join([]byte{2}, name("run"), []byte{0, 2}, name("memory"), []byte{2, 0})...),
+		section(10, join([]byte{1}, body)...), section(11, join([]byte{1, 0, 0x41}, signed(secondLoad), []byte{0x0b, 4, 1, 2, 3, 4})...))
+	var loaded []byte
+	wide := hostfuncs.Function{Module: "wide", Name: "host", Results: []hostfuncs.ValueType{hostfuncs.I32},
+		Call: func(_ context.Context, _ hostfuncs.Memory, stack []uint64) error { stack[0] = 0x10<<32 | secondLoad; return nil }}
+	e := newEngine(t, Options{Functions: []hostfuncs.Function{wide}}, func(_ context.Context, memory hostfuncs.Memory, _ []uint64) error {
+		view, _ := memory.View(at, 4)
+		loaded = bytes.Clone(view)
+		return nil
+	})
+	mustRun(t, compileSource(t, e, source), plain)
+	assert.Equal(t, []byte{1, 2, 3, 4}, loaded)
+
+	stack := []uint64{math.MaxUint64, math.MaxUint64}
+	narrow(stack, []hostfuncs.ValueType{hostfuncs.I64, hostfuncs.I32})
+	assert.Equal(t, []uint64{math.MaxUint64, math.MaxUint32}, stack)
 }

@@ -143,6 +143,9 @@ func open(ctx context.Context, options Options) (*Engine, error) {
 	if options.IdleBytes < 0 || options.IdleTime < 0 || options.ModuleBytes < 0 {
 		return nil, fmt.Errorf("IdleBytes %d, IdleTime %s and ModuleBytes %d must not be negative", options.IdleBytes, options.IdleTime, options.ModuleBytes)
 	}
+	if err := checkThisProcessor(); err != nil {
+		return nil, err
+	}
 	base := context.WithoutCancel(ctx)
 	e := &Engine{
 		base: base, compiler: options.Compiler, trusted: map[Digest]bool{}, offered: map[string]bool{wasm.MeterModule: true, wasm.ForkModule: true}, logger: options.Logger, onUncached: options.OnUncached,
@@ -236,11 +239,22 @@ func adapt(f hostfuncs.Function, memory memoryFor) api.GoModuleFunc {
 			run.look(ctx)
 		}
 		err := run.invoke(ctx, &f, memory(run, calling), stack)
+		narrow(stack, f.Results)
 		if err == nil && run.isOverdrawn() {
 			err = &Error{Op: "run", Kind: ErrFuel}
 		}
 		if err != nil {
 			run.end(err)
+		}
+	}
+}
+
+// narrow clears the upper halves of results of 32 bits. wazero v1.12.0 on amd64 hands them to the guest, which may use
+// them as part of an address that was checked without them.
+func narrow(stack []uint64, results []hostfuncs.ValueType) {
+	for n, t := range results {
+		if t == hostfuncs.I32 {
+			stack[n] = uint64(uint32(stack[n]))
 		}
 	}
 }
