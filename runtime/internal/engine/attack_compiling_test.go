@@ -173,7 +173,7 @@ func repeated(n int, body []byte) (bodies [][]byte) {
 
 // conversions are functions of n conversions in a row, of which each may trap.
 func conversions(functions, n int) []byte {
-	return bareModule{bodies: repeated(functions, join([]byte{0x44}, make([]byte, 8), repeat(n, []byte{0xb1, 0xba}), drop))}.bytes()
+	return bareModule{bodies: repeated(functions, join([]byte{0x44}, make([]byte, 8), repeat(n, []byte{0xb1, 0xb9}), drop))}.bytes()
 }
 
 // blocksOf are n blocks of many parameters and results.

@@ -39,6 +39,7 @@ var passesOutput = []string{
 	13: "a95eae9a2e50e6c9faf9c8e96b1b9c0431927dc15681c7b923655590819a2b1c",
 	14: "5099bb872d508e51010fb7df90a16a11347b2fd54a89fa725c5cd15e39510806",
 	15: "203ca8be6bfbb03d83dcf14ea9676d64001d497c548b73c611e2927a0060a154",
+	16: "d52567647bc44e8b841e1aa77e545e6a10252a0d1ab3383170d33828996cae00",
 }
 
 // TestPassesVersion: what a version of the passes rewrote is not used by another.
