@@ -38,7 +38,7 @@ func (f *FunctionAnalysis) counterBound() int32 {
 
 func (p *loopPass) enter(b *bodyRewriting) {
 	p.bound = p.functions[b.index].counterBound()
-	p.tables.enter()
+	p.tables.enter(p.functions[b.index].Calls)
 }
 
 func (p *loopPass) visit(b *bodyRewriting, in *instruction) {

@@ -158,7 +158,11 @@ func (p *renumberPass) move(b *bodyRewriting, in *instruction, index uint32) {
 // test of the counter and no table jump. The instructions it skips are charged as if executed, and
 // the same number of nops marks them. Place 0, where functions are entered, is tested for before
 // the table: jumps whose target the processor must guess are expensive in rarely executed code.
+//
+// In a function that calls nothing, place 0 leads into the loops where its time is spent. A branch from there is not
+// redirected: paths that join in a loop cost registers in each iteration, paths that join at its header do not.
 type dispatches struct {
+	calls  bool // the function calls others
 	open   []dispatch
 	labels []uint32 // of all open tables
 	header dispatchHeader
@@ -191,7 +195,9 @@ type dispatchSetter struct {
 	value, local  uint32
 }
 
-func (d *dispatches) enter() { *d = dispatches{open: d.open[:0], labels: d.labels[:0]} }
+func (d *dispatches) enter(calls bool) {
+	*d = dispatches{calls: calls, open: d.open[:0], labels: d.labels[:0]}
+}
 
 // visit redirects a branch by changing in, and returns the cost of the instructions it skips.
 func (d *dispatches) visit(b *bodyRewriting, in *instruction) int64 {
@@ -275,7 +281,7 @@ func (d *dispatches) last() (local, first uint32) {
 func (d *dispatches) lead(b *bodyRewriting, in *instruction) int64 {
 	loop := len(b.blocks) - 1 - int(in.index)
 	at, found := slices.BinarySearchFunc(d.open, loop, func(o dispatch, loop int) int { return cmp.Compare(o.loop, loop) })
-	if !found || d.open[at].local != d.setter.local {
+	if !found || d.open[at].local != d.setter.local || !d.calls && d.open[at].left >= d.open[at].blocks-1 {
 		return 0
 	}
 	labels := d.labels[d.open[at].labels:]

@@ -247,6 +247,13 @@ func TestBranchesAreLedAhead(t *testing.T) {
 	table := raw(0x20, 0, 0x0e, 2, 0, 1, 2)
 	to := func(value, loop byte) []byte { return raw(0x41, value, 0x21, 0, 0x0c, loop) }
 	const negative = 0x7f // -1
+	calls := raw(0x41, 0, 0x10, 0, 0x1a)
+	counted := func(t *testing.T, body []byte) (tests int) {
+		source := sample(raw(0x20, 0), body)
+		a := checked(t, source, Features{})
+		checkAllPasses(t, source, a)
+		return strings.Count(printed(t, rewrote(t, source, a, Passes{Meter: true}).Source), "i32.lt_s")
+	}
 	for _, test := range []struct {
 		title string
 		body  []byte
@@ -291,11 +298,18 @@ func TestBranchesAreLedAhead(t *testing.T) {
 			0x41, 0, 0x21, 0, 0x0c, 0, 0x0b, 0x20, 1), 2},
 	} {
 		t.Run(test.title, func(t *testing.T) {
-			source := sample(raw(0x20, 0), test.body)
-			a := checked(t, source, Features{})
-			checkAllPasses(t, source, a)
-			got := rewrote(t, source, a, Passes{Meter: true})
-			assert.Equal(t, test.tests, strings.Count(printed(t, got.Source), "i32.lt_s"))
+			assert.Equal(t, test.tests, counted(t, concat(calls, test.body)))
+		})
+	}
+	for title, test := range map[string]struct {
+		body  []byte
+		tests int
+	}{
+		"from the first place, in a function that calls nothing":  {dispatch(table, to(1, 2), nil, nil), 2},
+		"from the second place, in a function that calls nothing": {dispatch(table, nil, to(2, 1), nil), 1},
+	} {
+		t.Run(title, func(t *testing.T) {
+			assert.Equal(t, test.tests, counted(t, test.body))
 		})
 	}
 }
