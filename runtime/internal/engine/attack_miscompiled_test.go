@@ -255,6 +255,10 @@ func TestProcessorsWithoutCounts(t *testing.T) {
 // them. wazero alone (v1.12.0, amd64) may use all 64 as part of an address that was checked without the upper half; that
 // ends the process, so there is no control but the numbers.
 func TestAttackWideResults(t *testing.T) {
+	stack := []uint64{math.MaxUint64, math.MaxUint64}
+	narrow(stack, []hostfuncs.ValueType{hostfuncs.I64, hostfuncs.I32})
+	require.Equal(t, []uint64{math.MaxUint64, math.MaxUint32}, stack)
+
 	const secondLoad, at = 2 << 10, resultsAt + 8
 	body := function([]byte{1, 1, typeI32}, []byte{0x10, 1, 0x22, 0, 0x28, 2, 0, 0x1a}, // loads from where the result says
 		[]byte{0x23, 0, 0x04, 0x40, 0x41, 5, 0x24, 0, 0x05, 0x41, 6, 0x24, 0, 0x0b}, // and again behind a join
@@ -273,8 +277,4 @@ func TestAttackWideResults(t *testing.T) {
 	})
 	mustRun(t, compileSource(t, e, source), plain)
 	assert.Equal(t, []byte{1, 2, 3, 4}, loaded)
-
-	stack := []uint64{math.MaxUint64, math.MaxUint64}
-	narrow(stack, []hostfuncs.ValueType{hostfuncs.I64, hostfuncs.I32})
-	assert.Equal(t, []uint64{math.MaxUint64, math.MaxUint32}, stack)
 }

@@ -207,3 +207,38 @@ func TestSelectsNameTheirType(t *testing.T) {
 		assert.ErrorIs(t, metered.Verify(t.Context(), source(0x1b)), metered.ErrUnproved, "%s without a name", name)
 	}
 }
+
+// TestMiscompiledAreRefused: instructions that the compiler may get wrong are no part of what is proved. As the control,
+// others of the same types are.
+func TestMiscompiledAreRefused(t *testing.T) {
+	f32, f64, i64 := []byte{0x43, 0, 0, 0, 0}, append([]byte{0x44}, make([]byte, 8)...), []byte{0x42, 0}
+	vector := append([]byte{0xfd, 12}, make([]byte, 16)...)
+	verify := func(instruction []byte, operands ...[]byte) error {
+		cost := int64(len(operands) + 2)
+		return metered.Verify(t.Context(), attackModule([]byte{0}, attackBody(0, attackCharge(cost), []byte(attackTest), slices.Concat(operands...), instruction, []byte{0x1a})))
+	}
+	for name, test := range map[string]struct {
+		wrong, right []byte
+		operands     [][]byte
+	}{
+		"f32.copysign":              {[]byte{0x98}, []byte{0x97}, [][]byte{f32, f32}},
+		"f64.copysign":              {[]byte{0xa6}, []byte{0xa5}, [][]byte{f64, f64}},
+		"f32.convert_i64_u":         {[]byte{0xb5}, []byte{0xb4}, [][]byte{i64}},
+		"f64.convert_i64_u":         {[]byte{0xba}, []byte{0xb9}, [][]byte{i64}},
+		"f64x2.replace_lane":        {[]byte{0xfd, 34, 0}, []byte{0xfd, 34, 1}, [][]byte{vector, f64}},
+		"v128.bitselect":            {[]byte{0xfd, 82}, nil, [][]byte{vector, vector, vector}},
+		"i8x16.popcnt":              {[]byte{0xfd, 98}, []byte{0xfd, 97}, [][]byte{vector}},
+		"i64x2.mul":                 {[]byte{0xfd, 213, 1}, []byte{0xfd, 209, 1}, [][]byte{vector, vector}},
+		"f32x4.min":                 {[]byte{0xfd, 232, 1}, []byte{0xfd, 234, 1}, [][]byte{vector, vector}},
+		"f32x4.max":                 {[]byte{0xfd, 233, 1}, []byte{0xfd, 235, 1}, [][]byte{vector, vector}},
+		"f64x2.min":                 {[]byte{0xfd, 244, 1}, []byte{0xfd, 246, 1}, [][]byte{vector, vector}},
+		"f64x2.max":                 {[]byte{0xfd, 245, 1}, []byte{0xfd, 247, 1}, [][]byte{vector, vector}},
+		"f32x4.convert_i32x4_u":     {[]byte{0xfd, 251, 1}, []byte{0xfd, 250, 1}, [][]byte{vector}},
+		"f64x2.convert_low_i32x4_u": {[]byte{0xfd, 255, 1}, []byte{0xfd, 254, 1}, [][]byte{vector}},
+	} {
+		assert.ErrorIs(t, verify(test.wrong, test.operands...), metered.ErrUnproved, name)
+		if test.right != nil {
+			assert.NoError(t, verify(test.right, test.operands...), name)
+		}
+	}
+}
