@@ -52,6 +52,8 @@ var guardFaults = []guardFault{
 		edits: in("hostfuncs/files/phase.go", "if m.isGranted() || ", "if ")},
 	{name: "programs of closed tools are started", pkg: "runtime", attack: "TestAttackStartsOfClosedTools",
 		edits: in("runtime/program.go", "		p.stop()\n	}\n	p.mu.Unlock()\n", "	}\n	p.mu.Unlock()\n")},
+	{name: "arrays of 4 GiB have no length", pkg: "runtime/internal/wasi", attack: "TestAttackCountsThatOverflow",
+		edits: in("runtime/internal/wasi/functions.go", "if uint64(count)*8 > math.MaxUint32 {", "if uint64(count)*8 > math.MaxUint32+1 {")},
 	{name: "the packages of all tools have any length", pkg: "runtime", attack: "TestAttackManyPackages",
 		edits: in("runtime/module.go", "if err := r.scripts.Hold(s.Tree); err != nil {", "if err := r.scripts.Hold(s.Tree); err != nil && false {")},
 	{name: "notes hide denials", pkg: "internal/journal", attack: "TestNotesHideNoDenials",
