@@ -415,6 +415,29 @@ func TestSleepEndsWithTheCall(t *testing.T) {
 	assert.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
+// TestClosingEndsWithTheCall: what closes files, which may take long, does nothing after the deadline.
+func TestClosingEndsWithTheCall(t *testing.T) {
+	s := &System{}
+	withProject(t, s, manifests.AccessReadWrite)
+	g := newGuest(t, s)
+	from, errno := g.open("from", uint64(openCreate), rightFDRead)
+	require.Equal(t, Success, errno)
+	to, errno := g.open("to", uint64(openCreate), rightFDRead)
+	require.Equal(t, Success, errno)
+	ctx, cancel := context.WithCancel(g.ctx)
+	running := g.ctx
+	cancel()
+	g.ctx = ctx
+	_, err := g.try("fd_renumber", from, to)
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = g.try("fd_close", from)
+	require.ErrorIs(t, err, context.Canceled)
+	g.ctx = running
+	assert.Equal(t, Success, g.call("fd_renumber", from, to), "control")
+	assert.Equal(t, EBADF, g.call("fd_close", from))
+	assert.Equal(t, Success, g.call("fd_close", to))
+}
+
 func TestExit(t *testing.T) {
 	g := newGuest(t, &System{})
 	var exit *ExitError
@@ -644,7 +667,7 @@ func FuzzCalls(f *testing.F) {
 	})
 }
 
-var interesting = []uint64{0, 1, 2, 3, 4, 5, 8, 16, 100, 4096, 65535, 65536, 1<<31 - 1, 1 << 31, 1<<32 - 1, 1 << 63, 1<<64 - 1}
+var interesting = []uint64{0, 1, 2, 3, 4, 5, 8, 16, 100, 4096, 65535, 65536, 1 << 29, 1<<31 - 1, 1 << 31, 1<<32 - 1, 1 << 63, 1<<64 - 1}
 
 // wouldSleep keeps the fuzzer from waiting for clocks.
 func (g *guest) wouldSleep(params []uint64) bool {
