@@ -25,14 +25,15 @@ type flight[T any] struct {
 	err     error
 }
 
-// do runs the function in another goroutine, or waits for the run that others wait for. The function's context ends
-// when no caller is waiting. Its name is that in the error if it panics.
-func (s *flights[T]) do(ctx context.Context, name string, function func(context.Context) (T, error)) (T, error) {
+// do runs the function in another goroutine, or waits for the run that others wait for. The function's context is the
+// base, since the run may outlive the caller that began it, and ends when no caller is waiting. The function's name is
+// that in the error if it panics.
+func (s *flights[T]) do(ctx, base context.Context, name string, function func(context.Context) (T, error)) (T, error) {
 	s.mu.Lock()
 	run := s.now
 	if run == nil {
 		run = &flight[T]{done: make(chan struct{})}
-		inside, abandon := context.WithCancel(context.WithoutCancel(ctx))
+		inside, abandon := context.WithCancel(base)
 		run.abandon, s.now = abandon, run
 		go s.run(inside, run, name, function)
 	}

@@ -49,7 +49,7 @@ func (t *Tool) moduleDigest(ctx context.Context) (engine.Digest, error) {
 	if err := cmp.Or(ctx.Err(), t.broken); err != nil {
 		return engine.Digest{}, err
 	}
-	digest, err := t.hashing.do(ctx, "digest", func(ctx context.Context) (engine.Digest, error) {
+	digest, err := t.hashing.do(ctx, t.runtime.base, "digest", func(ctx context.Context) (engine.Digest, error) {
 		if err := t.runtime.enterReader(ctx); err != nil {
 			return engine.Digest{}, err
 		}

@@ -261,7 +261,7 @@ func (t *Tool) begin(ctx context.Context) (*engine.Compilation, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err = t.runtime.engine.Begin(ctx, source, t.checked(source)) // a compilation may take long
+	c, err = t.runtime.engine.Begin(source, t.checked(source)) // a compilation may take long
 	if errors.Is(err, engine.ErrModule) {
 		err = unusable(t.manifest, source, err)
 	}

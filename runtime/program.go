@@ -49,7 +49,7 @@ const leastWait = time.Minute
 // where it first reads its input. Otherwise the run begins at the start.
 func (t *Tool) runIn(ctx context.Context, system *wasi.System, module *engine.Module, run engine.Run) (engine.Usage, error) {
 	run.Function, run.MemoryLimit = entryOf(t.manifest, module.Description()), int64(t.limits.Memory)
-	if started, before := t.program.get(ctx, t, module); started != nil {
+	if started, before := t.program.get(t, module); started != nil {
 		resumed := wasi.With(ctx, system)
 		system.Resume(before)
 		used, err := started.Run(resumed, run)
@@ -66,7 +66,7 @@ func (t *Tool) runIn(ctx context.Context, system *wasi.System, module *engine.Mo
 
 // get returns the started program, or nil. The second call starts it in the background; the first
 // does not, since it may remain the only one.
-func (p *program) get(ctx context.Context, t *Tool, module *engine.Module) (*engine.Program, *wasi.Start) {
+func (p *program) get(t *Tool, module *engine.Module) (*engine.Program, *wasi.Start) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.module != module {
@@ -87,7 +87,7 @@ func (p *program) get(ctx context.Context, t *Tool, module *engine.Module) (*eng
 	}
 	if p.called && p.started == nil && p.reason == "" && !p.starting && !p.closed {
 		p.starting = true
-		t.startInBackground(ctx, module)
+		t.startInBackground(module)
 	}
 	p.called = true
 	return p.started, p.before
@@ -154,7 +154,7 @@ func (p *program) close() error {
 type launch struct {
 	tool   *Tool
 	asked  asked
-	last   atomic.Pointer[wasi.System] // of the latest start; starts may run concurrently
+	first  atomic.Pointer[wasi.System] // of the first start; later ones arrive at the same state
 	start  engine.Start
 	losing sync.Once
 	lost   chan struct{} // closed if a guest could not be stopped
@@ -194,13 +194,13 @@ func (t *Tool) launch(module *engine.Module) (*launch, string) {
 		Initialize: starting, MemoryLimit: int64(t.limits.Memory), Timeout: t.limits.Timeout,
 		Fuel: min(startFuel, cmp.Or(t.limits.Fuel, startFuel)),
 		Context: func(ctx context.Context) context.Context {
-			if plugin {
-				ctx = extism.With(ctx, &extism.Session{Config: t.manifest.Module.Config, Starting: true})
-			}
 			system := t.starting(arguments, began, rand.NewChaCha8(seed), &l.asked)
 			system.Files = t.outline.View(ctx)
-			l.last.Store(system)
-			return wasi.With(ctx, system)
+			l.first.CompareAndSwap(nil, system)
+			if ctx = wasi.With(ctx, system); plugin {
+				ctx = extism.With(ctx, &extism.Session{Config: t.manifest.Module.Config, Starting: true})
+			}
+			return ctx
 		},
 		Watch: func() (watched *engine.Watched, ended func()) {
 			now := time.Now()
@@ -214,7 +214,7 @@ func (t *Tool) launch(module *engine.Module) (*launch, string) {
 
 // startInBackground starts the program while calls run, or records why it cannot. The caller holds
 // the program's lock.
-func (t *Tool) startInBackground(ctx context.Context, module *engine.Module) {
+func (t *Tool) startInBackground(module *engine.Module) {
 	p := &t.program
 	if t.manifest.Behavior.Snapshot == manifests.SnapshotOff {
 		p.starting, p.reason = false, saysOff
@@ -225,7 +225,7 @@ func (t *Tool) startInBackground(ctx context.Context, module *engine.Module) {
 		p.starting, p.reason = false, reason
 		return
 	}
-	starting, stop := context.WithCancel(context.WithoutCancel(ctx))
+	starting, stop := context.WithCancel(t.runtime.base)
 	p.stop = stop
 	err := module.StartInBackground(starting, l.start, func(started *engine.Program, err error) {
 		defer stop()
@@ -234,12 +234,12 @@ func (t *Tool) startInBackground(ctx context.Context, module *engine.Module) {
 			return
 		}
 		if reason := l.reason(err); reason != "" {
-			t.drop(ctx, started)
+			t.drop(starting, started)
 			p.refuse(module, reason, err)
 			return
 		}
-		if !p.decide(module, started, l.last.Load().Start()) {
-			t.drop(ctx, started)
+		if !p.decide(module, started, l.first.Load().Start()) {
+			t.drop(starting, started)
 		}
 	})
 	if err != nil { // the engine is closed or has evicted the module

@@ -289,7 +289,7 @@ func TestStartsSeeNothingOfACall(t *testing.T) {
 	l, reason := guest.launch(module)
 	require.Empty(t, reason)
 	l.start.Context(t.Context())
-	system := l.last.Load()
+	system := l.first.Load()
 	assert.True(t, system.Starting)
 	assert.Equal(t, []string{"guest", "constant"}, system.Args)
 	assert.Equal(t, []string{"SETTING=setting"}, system.Environment)

@@ -198,12 +198,12 @@ func TestClosedToolsLeaveNoProgram(t *testing.T) {
 func TestAttackCallsThatWaitForAModule(t *testing.T) {
 	c := jsonTool(t, newRuntime(t, Options{}), guests.C, "")
 	goOn, begun := make(chan struct{}), make(chan struct{})
-	go c.compiling.do(t.Context(), "compile", func(context.Context) (*engine.Module, error) {
+	go c.compiling.do(t.Context(), t.Context(), "compile", func(context.Context) (*engine.Module, error) {
 		begun <- struct{}{}
 		<-goOn
 		return nil, ErrModule
 	})
-	go c.hashing.do(t.Context(), "digest", func(context.Context) (engine.Digest, error) {
+	go c.hashing.do(t.Context(), t.Context(), "digest", func(context.Context) (engine.Digest, error) {
 		begun <- struct{}{}
 		<-goOn
 		return engine.Digest{}, ErrModule
@@ -227,7 +227,7 @@ func TestAttackCallsThatWaitForAModule(t *testing.T) {
 	require.ErrorIs(t, <-waiting, ErrModule)
 	require.NoError(t, c.Prepare(t.Context()))
 
-	_, err = c.hashing.do(t.Context(), "panic", func(context.Context) (engine.Digest, error) { panic("a bug") })
+	_, err = c.hashing.do(t.Context(), t.Context(), "panic", func(context.Context) (engine.Digest, error) { panic("a bug") })
 	var caught *engine.PanicError
 	require.ErrorAs(t, err, &caught, "which ends no other call")
 }

@@ -120,6 +120,7 @@ const defaultScripts = 512 << 20
 // close it.
 type Runtime struct {
 	engine       *engine.Engine
+	base         context.Context // of work that outlives the call that began it; keeps nothing of a call
 	files        *files.Store
 	profile      manifests.Profile
 	profiles     []manifests.Profile
@@ -198,7 +199,7 @@ func newWith(ctx context.Context, options Options, functions []hostfuncs.Functio
 	}
 	gate := &gate{most: int64(cmp.Or(options.Running, max(16, 4*goruntime.GOMAXPROCS(0))))}
 	return &Runtime{
-		engine: e, files: files.NewStore(files.Options{Logger: logger}), profile: options.Profile,
+		engine: e, base: context.WithoutCancel(ctx), files: files.NewStore(files.Options{Logger: logger}), profile: options.Profile,
 		profiles: profiles, ceiling: ceiling,
 		gate: gate, work: abi.NewWork(goruntime.GOMAXPROCS(0)), watchdog: newWatchdog(options, logger),
 		interpreters: interpreter.Folder(options.Interpreters),

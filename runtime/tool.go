@@ -191,7 +191,7 @@ func (t *Tool) prepared(ctx context.Context) (*engine.Module, error) {
 	if module := t.ready(); module != nil {
 		return module, nil
 	}
-	module, err := t.compiling.do(ctx, "compile", t.compile)
+	module, err := t.compiling.do(ctx, t.runtime.base, "compile", t.compile)
 	if err != nil {
 		return nil, err
 	}

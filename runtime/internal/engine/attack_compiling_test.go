@@ -12,6 +12,7 @@ import (
 	goruntime "runtime"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -93,12 +94,39 @@ func TestCloseEndsCompilations(t *testing.T) {
 			require.NoError(t, err)
 			description, err := wasm.Inspect(source)
 			require.NoError(t, err)
-			c, err := e.begin(t.Context(), DigestOf(source), &inspected{Source: Source{Module: source}, linked: &wasm.Linked{Main: description}})
+			c, err := e.begin(DigestOf(source), &inspected{Source: Source{Module: source}, linked: &wasm.Linked{Main: description}})
 			require.NoError(t, err)
 			require.NoError(t, e.Close(context.WithoutCancel(t.Context())))
 			require.ErrorIs(t, c.err, ErrClosed)
 		})
 	}
+}
+
+// TestAttackKeptCallers: a compilation keeps nothing of the caller that began it, and that has ended since.
+func TestAttackKeptCallers(t *testing.T) {
+	e := newEngine(t, Options{}, nil)
+	for range cap(e.compiling) { // so that the compilation waits
+		e.compiling <- struct{}{}
+	}
+	source := program{memory: 1}.bytes()
+	type key struct{}
+	began := func() weak.Pointer[[64]byte] {
+		value := new([64]byte)
+		ctx, end := context.WithCancel(context.WithValue(t.Context(), key{}, value))
+		end()
+		_, err := e.Compile(ctx, source)
+		require.ErrorIs(t, err, context.Canceled)
+		return weak.Make(value)
+	}()
+	require.Eventually(t, func() bool {
+		goruntime.GC()
+		return began.Value() == nil
+	}, 20*time.Second, 10*time.Millisecond)
+	for range cap(e.compiling) {
+		<-e.compiling
+	}
+	_, err := e.Compile(t.Context(), source)
+	require.NoError(t, err, "control: it continues")
 }
 
 // TestWorkersCompileTheSame: a compilation that can be stopped writes the same code into the cache.

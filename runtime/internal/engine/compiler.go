@@ -513,8 +513,11 @@ func (e *Engine) compileToStore(ctx context.Context, wanted Digest, r rewritten,
 	if err == nil {
 		err = e.checkCode(ctx, r, compiled.code)
 	}
-	if err != nil || !e.store.kept {
-		return compiled, err
+	if err != nil {
+		return made{}, err
+	}
+	if !e.store.kept {
+		return compiled, nil
 	}
 	return compiled, e.store.publish(entry, e.store.entry(wanted, in))
 }
@@ -533,10 +536,14 @@ func (e *Engine) load(ctx context.Context, entry string) (made, error) {
 		loaded.code, err = e.runtime.CompileModule(ctx, r.source)
 		return err
 	})
-	if err == nil {
-		define(loaded.code)
+	if err != nil {
+		if loaded.code != nil {
+			err = errors.Join(err, loaded.code.Close(ctx))
+		}
+		return made{}, err
 	}
-	return loaded, err
+	define(loaded.code)
+	return loaded, nil
 }
 
 // define makes wazero v1.12.0 describe a module's functions now. Otherwise it does so, for all of them, when a call

@@ -296,7 +296,7 @@ func (e *Engine) Compile(ctx context.Context, source []byte) (*Module, error) {
 // CompileIf is like [Engine.Compile] for a module that may have libraries, or be of no use. If accept
 // returns an error for the description, CompileIf returns that error, and compiles nothing.
 func (e *Engine) CompileIf(ctx context.Context, source Source, accept func(*wasm.Linked) error) (*Module, error) {
-	c, err := e.Begin(ctx, source, accept)
+	c, err := e.Begin(source, accept)
 	if err != nil {
 		return nil, err
 	}
@@ -320,7 +320,7 @@ func (e *Engine) Find(wanted Digest, libraries int) *Compilation {
 // for the compilation. If accept returns an error for the description, it returns that error, and begins nothing.
 //
 // The caller must not modify source afterwards.
-func (e *Engine) Begin(ctx context.Context, source Source, accept func(*wasm.Linked) error) (*Compilation, error) {
+func (e *Engine) Begin(source Source, accept func(*wasm.Linked) error) (*Compilation, error) {
 	wanted := source.Digest()
 	if c := e.Find(wanted, len(source.Libraries)); c != nil {
 		return c, nil
@@ -332,7 +332,7 @@ func (e *Engine) Begin(ctx context.Context, source Source, accept func(*wasm.Lin
 	if err := accept(read.linked); err != nil {
 		return nil, err
 	}
-	return e.begin(ctx, wanted, read)
+	return e.begin(wanted, read)
 }
 
 // Wait returns the module once it is compiled. If accept returns an error for its description, Wait returns that error:
@@ -355,7 +355,7 @@ func (c *Compilation) isForgotten(now time.Time) bool {
 }
 
 // begin begins the compilation of a module, unless another caller has begun it since.
-func (e *Engine) begin(ctx context.Context, wanted Digest, source *inspected) (*Compilation, error) {
+func (e *Engine) begin(wanted Digest, source *inspected) (*Compilation, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
@@ -367,17 +367,18 @@ func (e *Engine) begin(ctx context.Context, wanted Digest, source *inspected) (*
 		c = &Compilation{libraries: len(source.Libraries), done: make(chan struct{})}
 		e.modules[wanted] = c
 		e.inFlight.Add(1)
-		go e.compile(context.WithoutCancel(ctx), wanted, source, c)
+		go e.compile(wanted, source, c)
 	case c.libraries != len(source.Libraries):
 		return nil, &Error{Op: "compile", Kind: ErrHost, Reason: "two modules have the digest " + wanted.String()}
 	}
 	return c, nil
 }
 
-func (e *Engine) compile(ctx context.Context, wanted Digest, source *inspected, c *Compilation) {
+// compile compiles a module for all callers. Its context has nothing of the call that began it, which may end sooner.
+func (e *Engine) compile(wanted Digest, source *inspected, c *Compilation) {
 	defer e.inFlight.Done()
 	defer close(c.done)
-	ctx, cancel := e.untilClosed(ctx)
+	ctx, cancel := e.untilClosed(e.base)
 	defer cancel()
 	start := time.Now()
 	if c.module, c.err = e.build(ctx, wanted, source); c.err == nil {

@@ -3,6 +3,7 @@ package wasi
 import (
 	"context"
 	"encoding/binary"
+	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -102,7 +103,7 @@ func (f function) hostFunction(module string) hostfuncs.Function {
 // calls. Functions that move bytes check it themselves.
 func takesLong(name string) bool {
 	return strings.HasPrefix(name, "path_") || slices.Contains([]string{
-		"fd_allocate", "fd_close", "fd_datasync", "fd_filestat_get", "fd_filestat_set_size", "fd_filestat_set_times", "fd_readdir", "fd_sync",
+		"fd_allocate", "fd_close", "fd_datasync", "fd_filestat_get", "fd_filestat_set_size", "fd_filestat_set_times", "fd_readdir", "fd_renumber", "fd_sync",
 	}, name)
 }
 
@@ -172,7 +173,7 @@ func (c *call) ended(work int) error {
 // empty buffers takes little memory.
 func (c *call) vectors(isFile bool, do func(piece []byte) (n int, errno Errno, err error)) (total uint32, errno Errno, err error) {
 	pointer, count := c.u32(1), c.u32(2)
-	if uint64(count)*8 > 1<<32 {
+	if uint64(count)*8 > math.MaxUint32 {
 		return 0, EFAULT, nil
 	}
 	array, ok := c.memory.View(pointer, count*8)
@@ -189,7 +190,7 @@ func (c *call) vectors(isFile bool, do func(piece []byte) (n int, errno Errno, e
 		if !ok {
 			return total, EFAULT, nil
 		}
-		if uint64(total)+uint64(length) > 1<<32-1 {
+		if uint64(total)+uint64(length) > math.MaxUint32 {
 			return total, EINVAL, nil
 		}
 		for len(buffer) > 0 {

@@ -47,8 +47,9 @@ type Start struct {
 	changed     bool // false if the descriptors are as each call finds them
 }
 
-// Start returns what the program has done. The system must not be used any more.
+// Start returns what the program has done. The system must not be used any more, and does not keep the instance.
 func (s *System) Start() *Start {
+	s.call = call{}
 	s.open()
 	start := &Start{files: s.Files, changed: len(s.descriptors) != s.preopened}
 	for number, d := range s.descriptors {

@@ -295,7 +295,42 @@ func TestStandardStreams(t *testing.T) {
 	assert.Equal(t, EBADF, g.call("fd_read", 1, g.vector(100, 5), 1, 50))
 	assert.Equal(t, ESPIPE, g.call("fd_seek", 1, 0, 0, 50))
 	assert.Equal(t, EFAULT, g.call("fd_write", 1, g.vector(65530, 10), 1, 50))
-	assert.Equal(t, EFAULT, g.call("fd_read", 0, 60000, 1<<31, 50))
+}
+
+// TestAttackCountsThatOverflow: the length in bytes of an array that a guest passes does not wrap around to a small
+// number of 32 bits. The control is one element.
+func TestAttackCountsThatOverflow(t *testing.T) {
+	for _, module := range []string{ModuleName, draftName} {
+		s := &System{Stdin: []byte("input"), Stdout: &Output{Limit: 100}, Now: time.Now}
+		withProject(t, s, manifests.AccessReadWrite)
+		g := newGuest(t, s)
+		g.use(module)
+		file, errno := g.open("file", uint64(openCreate), rightFDRead|rightFDWrite)
+		require.Equal(t, Success, errno)
+		clear(g.memory)
+		size := map[string]uint64{ModuleName: subscriptionSize, draftName: draftSize}[module]
+		for _, test := range []struct {
+			name   string
+			size   uint64 // of an element
+			params func(count uint64) []uint64
+		}{
+			{"fd_write", 8, func(count uint64) []uint64 { return []uint64{1, 0, count, 50} }},
+			{"fd_read", 8, func(count uint64) []uint64 { return []uint64{0, 0, count, 50} }},
+			{"fd_pread", 8, func(count uint64) []uint64 { return []uint64{file, 0, count, 0, 50} }},
+			{"fd_pwrite", 8, func(count uint64) []uint64 { return []uint64{file, 0, count, 0, 50} }},
+			{"poll_oneoff", size, func(count uint64) []uint64 { return []uint64{0, 1000, count, 500} }},
+			{"poll_oneoff", eventSize, func(count uint64) []uint64 { return []uint64{0, 1000, count, 500} }},
+		} {
+			assert.Equal(t, Success, g.call(test.name, test.params(1)...), test.name)
+			for wrapped := uint64(1); wrapped < test.size; wrapped++ {
+				for count := wrapped<<32/test.size - 1; count <= wrapped<<32/test.size+1; count++ {
+					assert.NotPanics(t, func() {
+						assert.Equal(t, EFAULT, g.call(test.name, test.params(count)...), "%s with %d", test.name, count)
+					}, "%s with %d", test.name, count)
+				}
+			}
+		}
+	}
 }
 
 func TestClocksAndRandom(t *testing.T) {
@@ -378,6 +413,29 @@ func TestSleepEndsWithTheCall(t *testing.T) {
 	assert.Less(t, time.Since(begin), 5*time.Second)
 	_, err = g.try("sched_yield")
 	assert.ErrorIs(t, err, context.DeadlineExceeded)
+}
+
+// TestClosingEndsWithTheCall: what closes files, which may take long, does nothing after the deadline.
+func TestClosingEndsWithTheCall(t *testing.T) {
+	s := &System{}
+	withProject(t, s, manifests.AccessReadWrite)
+	g := newGuest(t, s)
+	from, errno := g.open("from", uint64(openCreate), rightFDRead)
+	require.Equal(t, Success, errno)
+	to, errno := g.open("to", uint64(openCreate), rightFDRead)
+	require.Equal(t, Success, errno)
+	ctx, cancel := context.WithCancel(g.ctx)
+	running := g.ctx
+	cancel()
+	g.ctx = ctx
+	_, err := g.try("fd_renumber", from, to)
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = g.try("fd_close", from)
+	require.ErrorIs(t, err, context.Canceled)
+	g.ctx = running
+	assert.Equal(t, Success, g.call("fd_renumber", from, to), "control")
+	assert.Equal(t, EBADF, g.call("fd_close", from))
+	assert.Equal(t, Success, g.call("fd_close", to))
 }
 
 func TestExit(t *testing.T) {
@@ -609,7 +667,7 @@ func FuzzCalls(f *testing.F) {
 	})
 }
 
-var interesting = []uint64{0, 1, 2, 3, 4, 5, 8, 16, 100, 4096, 65535, 65536, 1<<31 - 1, 1 << 31, 1<<32 - 1, 1 << 63, 1<<64 - 1}
+var interesting = []uint64{0, 1, 2, 3, 4, 5, 8, 16, 100, 4096, 65535, 65536, 1 << 29, 1<<31 - 1, 1 << 31, 1<<32 - 1, 1 << 63, 1<<64 - 1}
 
 // wouldSleep keeps the fuzzer from waiting for clocks.
 func (g *guest) wouldSleep(params []uint64) bool {
