@@ -47,15 +47,16 @@ const maxListed = 4 << 20
 // It omits records that cannot be read, because they are damaged or were just removed. tenants has the tenants of ids
 // that are known, and Of returns those of all ids that it has seen, so that a program that keeps it looks at each
 // record of other tenants once. Of records of other tenants, it reads no more than whose they are. It ends with ctx.
-func (f Folder) Of(ctx context.Context, tenant string, n int, tenants map[string]string) ([]Entry, map[string]string, error) {
+func (f Folder) Of(
+	ctx context.Context, tenant string, n int, tenants map[string]string,
+) (found []Entry, seen map[string]string, err error) {
 	ids, root, err := f.open()
 	if root == nil {
 		return nil, nil, err
 	}
 	defer func() { _ = root.Close() }()
-	var found []Entry
 	size := 0
-	seen := make(map[string]string, len(ids))
+	seen = make(map[string]string, len(ids))
 	for _, id := range ids {
 		if err := ctx.Err(); err != nil {
 			return nil, nil, f.failure("list", err)
@@ -98,8 +99,8 @@ func (f Folder) Newest(start string, n int) ([]string, error) {
 	return found[:min(n, len(found))], f.failure("list", folder.Reason(err))
 }
 
-// MadeBy returns the calls that a call made directly, oldest first, for the same tenant. It omits records that cannot be
-// read, because they are damaged or were just removed. It ends with ctx.
+// MadeBy returns the calls that a call made directly, for the same tenant, oldest first. It omits
+// records that cannot be read, because they are damaged or were just removed. It ends with ctx.
 func (f Folder) MadeBy(ctx context.Context, caller Entry) ([]Entry, error) {
 	ids, root, err := f.open()
 	if root == nil {

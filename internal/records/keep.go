@@ -47,8 +47,8 @@ func (f Folder) Open() (*Keeper, error) {
 	return &Keeper{folder: f, root: root}, nil
 }
 
-// Keep writes one entry. It writes atomically: concurrent readers see the whole record or none. Of texts of the call that
-// are longer than arguments may be, it keeps the start.
+// Keep writes one entry. It writes atomically: concurrent readers see the whole record or none. If a text of the call
+// is longer than arguments may be, Keep keeps its start.
 func (k *Keeper) Keep(entry Entry) error {
 	bytes, err := write(k.root, entry)
 	if k.note(entry.Tenant, bytes) && k.pruning.TryLock() {

@@ -47,7 +47,7 @@ func (f Folder) failure(op string, err error) error {
 
 // Entry is one kept call.
 type Entry struct {
-	Tenant   string      `json:"tenant"`   // on whose behalf the call was made; first, so that it is found without the rest
+	Tenant   string      `json:"tenant"`   // on whose behalf the call was made; first in the file, for Folder.tenant
 	Time     time.Time   `json:"time"`     // when the call ended
 	Source   string      `json:"source"`   // the folder or manifest that the tool was loaded from; empty if there was no tool
 	Manifest string      `json:"manifest"` // the tool's manifest; empty if there was no tool

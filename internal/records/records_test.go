@@ -227,6 +227,7 @@ func TestAttackLongRecordsOfOthers(t *testing.T) {
 		e.Tenant, e.Record.Parent, e.Record.Function.Arguments = "attacker", id(0), strings.Repeat("x", long)
 		require.NoError(t, keeper.Keep(e))
 	}
+	ids := noerr.Get(folder.Newest("", 99))(t)
 	list := func(tenant string) func() int {
 		return func() int {
 			found, _ := noerr.Get2(folder.Of(t.Context(), tenant, others, nil))(t)
@@ -247,7 +248,7 @@ func TestAttackLongRecordsOfOthers(t *testing.T) {
 		"list control":  {list("attacker"), maxListed / long, true},
 		"made":          {made(caller), 0, false},
 		"made control":  {made(owner), others, true},
-		"prune":         {func() int { return len(keeper.tenantsOf(noerr.Get(folder.Newest("", 99))(t))) }, 1 + others, false},
+		"prune":         {func() int { return len(keeper.tenantsOf(ids)) }, 1 + others, false},
 		"prune control": {func() int { return len(readAll(t, folder)) }, 1 + others, true},
 	} {
 		var before, after goruntime.MemStats
@@ -324,8 +325,8 @@ func TestAttackLargeRecords(t *testing.T) {
 	assert.Greater(t, written, int64(MaxBytes+prunedBytes), "control: what was written is more")
 }
 
-// TestAttackLongCalls: of a call with texts that no call that runs may have, the start is kept. The control is as long as
-// arguments may be.
+// TestAttackLongCalls: of a call with texts that no call that runs may have, the start is kept. The control is as long
+// as arguments may be.
 func TestAttackLongCalls(t *testing.T) {
 	const most = tool.MaxArgumentsBytes
 	text := func(n int) string { return strings.Repeat("é", n/2) }
