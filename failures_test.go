@@ -110,7 +110,7 @@ func TestOnlyTheOperatorReadsWhyTheHostFailed(t *testing.T) {
 		report := noerr.Get(host.Execute(t.Context(), executor.Batch{Session: session, Calls: []tool.Call{{ID: "1", Type: tool.FunctionCall, Function: tool.Function{Name: name, Arguments: "{}"}}}}))(t)
 		record := report.Records[0]
 		assert.Equal(t, tool.Result{Kind: tool.Internal, Error: fmt.Sprintf("internal error (id %s)", record.CallID)}, record.Result)
-		kept, _ := noerr.Get2(host.KeptCall("acme", record.CallID))(t)
+		kept, _ := noerr.Get2(host.KeptCall(t.Context(), "acme", record.CallID))(t)
 		assert.NotContains(t, string(kept.Record), reason)
 		entry := noerr.Get(records.In(state).Find(record.CallID))(t)
 		assert.Contains(t, entry.Cause, "module cannot be used: ")

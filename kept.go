@@ -1,6 +1,7 @@
 package caisson
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"time"
@@ -17,8 +18,9 @@ type KeptCall struct {
 }
 
 // KeptCalls returns the newest kept calls of a tenant, newest first: most of them at most, and no more once their
-// records have over 4 MiB. All tenants share the space for records evenly: what some do not use, others do.
-func (h *Host) KeptCalls(tenant string, most int) ([]KeptCall, error) {
+// records have over 4 MiB. It ends with ctx. All tenants share the space for records evenly: what some do not use, others
+// do.
+func (h *Host) KeptCalls(ctx context.Context, tenant string, most int) ([]KeptCall, error) {
 	l := h.ledger
 	if l.folder == "" {
 		return nil, nil
@@ -26,7 +28,7 @@ func (h *Host) KeptCalls(tenant string, most int) ([]KeptCall, error) {
 	l.mu.Lock()
 	known := l.tenants
 	l.mu.Unlock()
-	found, seen, err := l.folder.Of(tenant, most, known)
+	found, seen, err := l.folder.Of(ctx, tenant, most, known)
 	if err != nil {
 		return nil, &Error{"records", ErrRecords, err}
 	}
@@ -38,7 +40,7 @@ func (h *Host) KeptCalls(tenant string, most int) ([]KeptCall, error) {
 
 // KeptCall returns a tenant's call by its whole call id, and the calls that its tool made, oldest first. It fails with
 // [ErrNotKept] if there is no record of it, or it is another tenant's.
-func (h *Host) KeptCall(tenant, id string) (call KeptCall, made []KeptCall, err error) {
+func (h *Host) KeptCall(ctx context.Context, tenant, id string) (call KeptCall, made []KeptCall, err error) {
 	fail := func(err error) (KeptCall, []KeptCall, error) {
 		kind := ErrRecords
 		if errors.Is(err, records.ErrNotFound) || errors.Is(err, records.ErrID) || errors.Is(err, records.ErrAmbiguous) {
@@ -56,7 +58,7 @@ func (h *Host) KeptCall(tenant, id string) (call KeptCall, made []KeptCall, err 
 	if found.Record.CallID != id || found.Tenant != tenant {
 		return fail(records.ErrNotFound)
 	}
-	by, err := h.ledger.folder.MadeBy(found)
+	by, err := h.ledger.folder.MadeBy(ctx, found)
 	if err != nil {
 		return fail(err)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -58,7 +59,7 @@ func newExplain(o options) *cobra.Command {
 			if err := p.check(command); err != nil {
 				return err
 			}
-			return o.explain(append(args, "")[0], p)
+			return o.explain(command.Context(), append(args, "")[0], p)
 		},
 	}
 	command.Flags().BoolVar(&last, "last", false, "show the newest call, ignoring calls made by tools")
@@ -69,7 +70,7 @@ func newExplain(o options) *cobra.Command {
 }
 
 // explain prints the call with an id, or the newest call if id is empty.
-func (o *options) explain(id string, p pageOptions) error {
+func (o *options) explain(ctx context.Context, id string, p pageOptions) error {
 	store, err := o.records()
 	if err == nil && store == "" {
 		err = errors.New(`--state-dir "" names no folder`)
@@ -84,7 +85,7 @@ func (o *options) explain(id string, p pageOptions) error {
 	if p.output {
 		return o.printPage(entry, p)
 	}
-	calls, err := store.MadeBy(entry)
+	calls, err := store.MadeBy(ctx, entry)
 	if err != nil {
 		return err
 	}

@@ -81,6 +81,19 @@ func Read(root *os.Root, name string, most int64) ([]byte, error) {
 	return content.Bytes(), nil
 }
 
+// ReadStart returns the first bytes of a regular file, at most so many.
+func ReadStart(root *os.Root, name string, most int64) ([]byte, error) {
+	file, _, err := hostfile.OpenIn(root, name, hostfile.NoFollow)
+	if errors.Is(err, hostfile.ErrIrregular) {
+		return nil, ErrIrregular
+	}
+	if err != nil {
+		return nil, err
+	}
+	content, err := io.ReadAll(io.LimitReader(file, most))
+	return content, errors.Join(err, file.Close())
+}
+
 // ReadProtected returns the content of a regular file in a folder that may be read by others, such as
 // one that is part of an image. It fails with [ErrExposed] if anybody but this user and root owns the
 // folder or the file or can write to them.

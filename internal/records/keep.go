@@ -9,15 +9,19 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/caisson-run/caisson/internal/folder"
 	"github.com/caisson-run/caisson/tool"
 )
 
-// pruned is the number of records after which a [Keeper] prunes its folder. In between, the folder may exceed its limit
-// by as many records, and by those that are kept while it is pruned.
-const pruned = 64
+// A [Keeper] prunes its folder after so many records, or records with so many bytes. In between, the folder may exceed
+// its limits by as much, by the last record, and by those that are kept while it is pruned.
+const (
+	pruned      = 64
+	prunedBytes = 16 << 20
+)
 
 // Keeper keeps the records of calls as they end. Create it with [Folder.Open]. It must be closed.
 // It is safe for concurrent use.
@@ -25,12 +29,13 @@ type Keeper struct {
 	folder Folder
 	root   *os.Root
 
-	pruning sync.Mutex // held while the folder is pruned, for which no other record waits
+	pruning sync.Mutex        // held while the folder is pruned, for which no other record waits
+	tenants map[string]string // of the calls that were there when it was last pruned, by id, as far as they are known
 
-	mu      sync.Mutex
-	added   int               // since the folder was last pruned
-	tenants map[string]string // of calls, by id, as far as they are known
-	shared  bool              // whether a tenant's call was kept, and so others' may be there
+	mu     sync.Mutex
+	added  int  // since the folder was last pruned
+	bytes  int  // of those
+	shared bool // whether a tenant's call was kept, and so others' may be there
 }
 
 // Open returns a keeper for the folder, and creates the folder if necessary.
@@ -39,27 +44,28 @@ func (f Folder) Open() (*Keeper, error) {
 	if err != nil {
 		return nil, f.failure("keep", folder.Reason(err))
 	}
-	return &Keeper{folder: f, root: root, tenants: map[string]string{}}, nil
+	return &Keeper{folder: f, root: root}, nil
 }
 
-// Keep writes one entry. It writes atomically: concurrent readers see the whole record or none.
+// Keep writes one entry. It writes atomically: concurrent readers see the whole record or none. If a text of the call
+// is longer than arguments may be, Keep keeps its start.
 func (k *Keeper) Keep(entry Entry) error {
-	err := write(k.root, entry)
-	if k.note(entry) && k.pruning.TryLock() {
+	bytes, err := write(k.root, entry)
+	if k.note(entry.Tenant, bytes) && k.pruning.TryLock() {
 		err = errors.Join(err, k.prune())
 		k.pruning.Unlock()
 	}
 	return k.folder.failure("keep", err)
 }
 
-// note notes whose an entry is, and reports whether the folder should be pruned.
-func (k *Keeper) note(entry Entry) bool {
+// note counts a record of a tenant, and reports whether the folder should be pruned.
+func (k *Keeper) note(tenant string, bytes int) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.tenants[entry.Record.CallID] = entry.Tenant
-	k.shared = k.shared || entry.Tenant != ""
+	k.shared = k.shared || tenant != ""
 	k.added++
-	return k.added >= pruned
+	k.bytes += bytes
+	return k.added >= pruned || k.bytes >= prunedBytes
 }
 
 // Close prunes the folder and closes the keeper.
@@ -69,62 +75,58 @@ func (k *Keeper) Close() error {
 	return k.folder.failure("keep", errors.Join(k.prune(), k.root.Close()))
 }
 
-func write(root *os.Root, entry Entry) error {
+// write writes an entry, and returns its bytes.
+func write(root *os.Root, entry Entry) (bytes int, err error) {
 	id := entry.Record.CallID
 	if !folder.IsID(id) {
-		return fmt.Errorf("%q: %w", id, ErrID)
+		return 0, fmt.Errorf("%q: %w", id, ErrID)
+	}
+	call := &entry.Record.Call
+	for _, text := range []*string{&call.ID, &call.Type, &call.Function.Name, &call.Function.Arguments, &call.Signature} {
+		if len(*text) > tool.MaxArgumentsBytes {
+			*text = strings.ToValidUTF8((*text)[:tool.MaxArgumentsBytes], "") + "…"
+		}
 	}
 	content, err := json.Marshal(struct {
 		Entry
 		Record tool.Record `json:"record"` // in place of Wire, for which it would be encoded twice
 	}{entry, entry.Record})
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if len(content) > MaxBytes {
-		return fmt.Errorf("%s: %w: it has %d bytes", id, ErrTooLarge, len(content))
+		return 0, fmt.Errorf("%s: %w: it has %d bytes", id, ErrTooLarge, len(content))
 	}
-	return folder.Write(root, id+folder.Suffix, content)
+	return len(content), folder.Write(root, id+folder.Suffix, content)
 }
 
 // prune removes records until the folder is within its limits. It also removes abandoned drafts. The caller must hold
 // k.pruning.
 func (k *Keeper) prune() error {
 	k.mu.Lock()
-	k.added = 0
-	shared, tenants := k.shared, maps.Clone(k.tenants)
+	k.added, k.bytes = 0, 0
+	shared := k.shared
 	k.mu.Unlock()
 	kept, err := folder.Look(k.root)
 	ids := folder.IDs(maps.Keys(kept))
 	if shared && isOver(kept) {
-		k.complete(tenants, ids)
-		fairly(ids, kept, tenants)
+		k.tenants = k.tenantsOf(ids)
+		fairly(ids, kept, k.tenants)
 	}
 	return errors.Join(err, folder.Trim(k.root, ids, kept, MaxRecords, MaxBytes))
 }
 
-// complete reads the tenants of records that another process has kept, or an earlier one, and forgets those of records
-// that are no longer there.
-func (k *Keeper) complete(tenants map[string]string, ids []string) {
-	there := make(map[string]bool, len(ids))
+// tenantsOf returns the tenants of records. What cannot be read is nobody's. The caller must hold k.pruning.
+func (k *Keeper) tenantsOf(ids []string) map[string]string {
+	tenants := make(map[string]string, len(ids))
 	for _, id := range ids {
-		there[id] = true
-		if _, ok := tenants[id]; !ok {
-			tenants[id] = "" // what cannot be read is nobody's
-			if entry, err := k.folder.read(id); err == nil {
-				tenants[id] = entry.Tenant
-			}
+		tenant, ok := k.tenants[id]
+		if !ok {
+			tenant, _ = k.folder.tenant(k.root, id)
 		}
+		tenants[id] = tenant
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for id, tenant := range tenants {
-		if there[id] {
-			k.tenants[id] = tenant
-		} else {
-			delete(k.tenants, id)
-		}
-	}
+	return tenants
 }
 
 // isOver reports whether files are beyond the limits of a folder.

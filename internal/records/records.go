@@ -47,10 +47,10 @@ func (f Folder) failure(op string, err error) error {
 
 // Entry is one kept call.
 type Entry struct {
-	Time     time.Time   `json:"time"`             // when the call ended
-	Source   string      `json:"source"`           // the folder or manifest that the tool was loaded from; empty if there was no tool
-	Manifest string      `json:"manifest"`         // the tool's manifest; empty if there was no tool
-	Tenant   string      `json:"tenant,omitempty"` // on whose behalf the call was made
+	Tenant   string      `json:"tenant"`   // on whose behalf the call was made; first in the file, for Folder.tenant
+	Time     time.Time   `json:"time"`     // when the call ended
+	Source   string      `json:"source"`   // the folder or manifest that the tool was loaded from; empty if there was no tool
+	Manifest string      `json:"manifest"` // the tool's manifest; empty if there was no tool
 	Record   tool.Record `json:"-"`
 	// Cause is why the host failed, which the record leaves out, since others read it; empty if the host did not fail.
 	Cause string `json:"cause,omitempty"`

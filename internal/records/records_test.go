@@ -1,6 +1,7 @@
 package records
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -104,16 +105,16 @@ func TestOf(t *testing.T) {
 		}
 		return ids
 	}
-	found, seen := noerr.Get2(folder.Of("acme", 2, nil))(t)
+	found, seen := noerr.Get2(folder.Of(t.Context(), "acme", 2, nil))(t)
 	assert.Equal(t, []string{id(5), id(4)}, ids(found))
-	found, seen = noerr.Get2(folder.Of("acme", 9, seen))(t)
+	found, seen = noerr.Get2(folder.Of(t.Context(), "acme", 9, seen))(t)
 	assert.Equal(t, []string{id(5), id(4), id(1)}, ids(found))
 	assert.Equal(t, map[string]string{id(1): "acme", id(2): "evil", id(3): "", id(4): "acme", id(5): "acme"}, seen)
 
 	for _, n := range []int{1, 2} {
 		require.NoError(t, os.WriteFile(filepath.Join(string(folder), id(n)+".json"), []byte("{"), 0o600))
 	}
-	found, seen = noerr.Get2(folder.Of("acme", 9, map[string]string{id(2): "evil", id(9): "acme"}))(t)
+	found, seen = noerr.Get2(folder.Of(t.Context(), "acme", 9, map[string]string{id(2): "evil", id(9): "acme"}))(t)
 	assert.Equal(t, []string{id(5), id(4)}, ids(found))
 	assert.Equal(t, map[string]string{id(2): "evil", id(3): "", id(4): "acme", id(5): "acme"}, seen, "what is gone is forgotten")
 }
@@ -134,13 +135,13 @@ func TestMadeBy(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(string(folder), at(6)+".json"), []byte("{"), 0o600))
 	// Calls made before their caller or after its end cannot be its own.
 	require.NoError(t, keep(folder, call(0, at(1)), call(10, at(1))))
-	made := noerr.Get(folder.MadeBy(caller))(t)
+	made := noerr.Get(folder.MadeBy(t.Context(), caller))(t)
 	var ids []string
 	for _, m := range made {
 		ids = append(ids, m.Record.CallID)
 	}
 	assert.Equal(t, []string{at(2), at(4), at(9)}, ids)
-	none := noerr.Get(folder.MadeBy(call(5, "")))(t)
+	none := noerr.Get(folder.MadeBy(t.Context(), call(5, "")))(t)
 	assert.Empty(t, none)
 	assert.Equal(t, time.UnixMilli(0x0199f3c25d1e), madeAt("0199f3c2-5d1e-7aa0-b3a5-6f0d9c1e2b47"))
 }
@@ -202,13 +203,142 @@ func TestAttackRecordsOfOthers(t *testing.T) {
 				require.NoError(t, keeper.Close())
 				held := list(t, folder, 2*MaxRecords)
 				assert.LessOrEqual(t, len(held), MaxRecords)
-				theirs, _ := noerr.Get2(folder.Of("victim", MaxRecords, nil))(t)
+				theirs, _ := noerr.Get2(folder.Of(t.Context(), "victim", MaxRecords, nil))(t)
 				assert.Equal(t, 21, len(theirs))
 				assert.NotContains(t, held, id(20), "the oldest of who has more goes")
 				assert.Contains(t, held, id(100+flood.times-1), "and the newest stays")
 			})
 		}
 	}
+}
+
+// TestAttackLongRecordsOfOthers: who lists calls, looks at one or has the folder pruned waits for no long records of
+// another tenant. The control reads as many of its own.
+func TestAttackLongRecordsOfOthers(t *testing.T) {
+	folder := In(t.TempDir())
+	keeper := noerr.Get(folder.Open())(t)
+	t.Cleanup(func() { _ = keeper.Close() })
+	const others, long = 8, tool.MaxArgumentsBytes
+	caller := entry(0)
+	caller.Tenant, caller.Time = "victim", madeAt(id(100))
+	require.NoError(t, keeper.Keep(caller))
+	for n := range others {
+		e := entry(1 + n)
+		e.Tenant, e.Record.Parent, e.Record.Function.Arguments = "attacker", id(0), strings.Repeat("x", long)
+		require.NoError(t, keeper.Keep(e))
+	}
+	ids := noerr.Get(folder.Newest("", 99))(t)
+	list := func(tenant string) func() int {
+		return func() int {
+			found, _ := noerr.Get2(folder.Of(t.Context(), tenant, others, nil))(t)
+			return len(found)
+		}
+	}
+	made := func(caller Entry) func() int {
+		return func() int { return len(noerr.Get(folder.MadeBy(t.Context(), caller))(t)) }
+	}
+	owner := caller
+	owner.Tenant = "attacker"
+	for name, test := range map[string]struct {
+		read func() int
+		want int
+		long bool // the control: it is the attacker who reads
+	}{
+		"list":          {list("victim"), 1, false},
+		"list control":  {list("attacker"), maxListed / long, true},
+		"made":          {made(caller), 0, false},
+		"made control":  {made(owner), others, true},
+		"prune":         {func() int { return len(keeper.tenantsOf(ids)) }, 1 + others, false},
+		"prune control": {func() int { return len(readAll(t, folder)) }, 1 + others, true},
+	} {
+		var before, after goruntime.MemStats
+		goruntime.ReadMemStats(&before)
+		got := test.read()
+		goruntime.ReadMemStats(&after)
+		assert.Equal(t, test.want, got, name)
+		allocated := after.TotalAlloc - before.TotalAlloc
+		assert.Equal(t, test.long, allocated > long, "%s: %d bytes", name, allocated)
+	}
+}
+
+// readAll reads all records whole.
+func readAll(t *testing.T, folder Folder) (entries []Entry) {
+	t.Helper()
+	for _, id := range noerr.Get(folder.Newest("", 99))(t) {
+		entries = append(entries, noerr.Get(folder.Find(id))(t))
+	}
+	return entries
+}
+
+// TestTenantOfARecord: a record's tenant is found whatever its name is, and wherever in the file.
+func TestTenantOfARecord(t *testing.T) {
+	folder := In(t.TempDir())
+	names := []string{"", "acme", `"}<` + "\n", strings.Repeat("long", maxHead)}
+	for n, name := range names {
+		e := entry(n)
+		e.Tenant = name
+		require.NoError(t, keep(folder, e))
+	}
+	earlier := noerr.Get(json.Marshal(map[string]any{"record": entry(9).Record, "tenant": "earlier"}))(t)
+	require.NoError(t, os.WriteFile(filepath.Join(string(folder), id(9)+".json"), earlier, 0o600))
+	for n, name := range map[int]string{0: names[0], 1: names[1], 2: names[2], 3: names[3], 9: "earlier"} {
+		found, seen := noerr.Get2(folder.Of(t.Context(), name, 9, nil))(t)
+		if assert.Len(t, found, 1, name) {
+			assert.Equal(t, id(n), found[0].Record.CallID)
+		}
+		assert.Equal(t, name, seen[id(n)])
+	}
+}
+
+// TestReadingEndsWithItsContext: nothing is read for who has gone.
+func TestReadingEndsWithItsContext(t *testing.T) {
+	folder := In(t.TempDir())
+	require.NoError(t, keep(folder, entry(1), entry(2)))
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, _, err := folder.Of(gone, "", 9, nil)
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, noerr.Error(folder.MadeBy(gone, entry(1))), context.Canceled)
+}
+
+// TestAttackLargeRecords: the folder has little more than its limit at any time, however few calls make the records.
+func TestAttackLargeRecords(t *testing.T) {
+	folder := In(t.TempDir())
+	keeper := noerr.Get(folder.Open())(t)
+	t.Cleanup(func() { _ = keeper.Close() })
+	held := func() (bytes int64) {
+		for _, file := range noerr.Get(os.ReadDir(string(folder)))(t) {
+			bytes += noerr.Get(file.Info())(t).Size()
+		}
+		return bytes
+	}
+	large := entry(0)
+	large.Record.Result.Output = strings.Repeat("x", 7<<20)
+	written, most := int64(0), int64(0)
+	for n := range 14 {
+		large.Record.CallID = id(n)
+		require.NoError(t, keeper.Keep(large))
+		written += int64(len(large.Record.Result.Output))
+		most = max(most, held())
+	}
+	assert.LessOrEqual(t, most, int64(MaxBytes+prunedBytes))
+	assert.Greater(t, written, int64(MaxBytes+prunedBytes), "control: what was written is more")
+}
+
+// TestAttackLongCalls: of a call with texts that no call that runs may have, the start is kept. The control is as long
+// as arguments may be.
+func TestAttackLongCalls(t *testing.T) {
+	const most = tool.MaxArgumentsBytes
+	text := func(n int) string { return strings.Repeat("é", n/2) }
+	call := func(text string) tool.Call {
+		return tool.Call{ID: text, Type: text, Function: tool.Function{Name: text, Arguments: text}, Signature: text}
+	}
+	folder := In(t.TempDir())
+	long, control := entry(1), entry(2)
+	long.Record.Call, control.Record.Call = call("x"+text(2*most)), call(text(most))
+	require.NoError(t, keep(folder, long, control))
+	assert.Equal(t, call("x"+text(most-2)+"…"), noerr.Get(folder.Find(id(1)))(t).Record.Call)
+	assert.Equal(t, call(text(most)), noerr.Get(folder.Find(id(2)))(t).Record.Call)
 }
 
 func TestNobodyElseReachesRecords(t *testing.T) {
@@ -351,7 +481,7 @@ func TestAttackPrunesInTheWay(t *testing.T) {
 	assert.LessOrEqual(t, long, writers/2, "calls that waited more than %s", longest/2)
 	require.NoError(t, keeper.Close())
 	assert.Len(t, list(t, dir, 10_000), MaxRecords)
-	found, _ := noerr.Get2(dir.Of("acme", 1000, nil))(t)
+	found, _ := noerr.Get2(dir.Of(t.Context(), "acme", 1000, nil))(t)
 	assert.Len(t, found, writers*pruned/2, "the tenant with fewer records keeps all")
 }
 

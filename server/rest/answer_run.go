@@ -54,10 +54,10 @@ func (x *exchange) createRun() (reply, error) {
 	return x.accepted(r, 0)
 }
 
-// accepted is the answer to a request that has a run go on: the run or, for a client that wants them, its events after
-// one.
+// accepted is the answer to a request that has a run go on: the run or, for a client that wants them and may
+// read them, its events after one.
 func (x *exchange) accepted(r *run, after int64) (reply, error) {
-	if !x.wantsEvents() {
+	if !x.wantsEvents() || !r.mayRead(x.caller) {
 		return x.answerRun(r, http.StatusAccepted)
 	}
 	whole := reply{status: http.StatusAccepted, location: r.path()}

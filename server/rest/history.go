@@ -37,7 +37,7 @@ func (x *exchange) listCalls() (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	found, err := x.api.host.KeptCalls(x.caller.Tenant, int(limit))
+	found, err := x.api.host.KeptCalls(x.request.Context(), x.caller.Tenant, int(limit))
 	if err != nil {
 		return reply{}, err
 	}
@@ -55,7 +55,7 @@ func shownCalls(found []caisson.KeptCall) []keptCall {
 }
 
 func (x *exchange) getCall() (reply, error) {
-	found, made, err := x.api.host.KeptCall(x.caller.Tenant, x.request.PathValue("call_id"))
+	found, made, err := x.api.host.KeptCall(x.request.Context(), x.caller.Tenant, x.request.PathValue("call_id"))
 	if errors.Is(err, caisson.ErrNotKept) {
 		return reply{}, refuse(http.StatusNotFound, "there is no record of such a call; only the newest are kept, if the server keeps any")
 	}

@@ -126,12 +126,12 @@ func (a *API) routes() []*route {
 		},
 		{
 			id: "approve", method: http.MethodPost, path: "/v1/runs/{run_id}/approvals", scope: auth.Approve, tag: "runs", summary: "Approve or refuse calls",
-			about:  "Each approval has the fingerprint of what was shown to the person who approves. The run goes on when all that it waits for is there.",
+			about:  "Each approval has the fingerprint of what was shown to the person who approves. The run goes on when all that it waits for is there. A token without the scope read gets the run without its calls.",
 			writes: true, body: "ApprovalList", answers: map[int]string{202: "Run"}, events: "ResponsesEvent", refused: []int{404, 409, 422}, handle: (*exchange).approve,
 		},
 		{
 			id: "cancel_run", method: http.MethodPost, path: "/v1/runs/{run_id}/cancel", scope: auth.Call, tag: "runs", summary: "Cancel a run",
-			about:   "By the token that made the run, or one with the scope admin. Calls that run are stopped. A run that has ended stays as it is.",
+			about:   "By the token that made the run, or one with the scope admin. Calls that run are stopped. A run that has ended stays as it is. A token without the scope read gets the run of another without its calls.",
 			answers: map[int]string{200: "Run"}, refused: []int{403, 404}, handle: (*exchange).cancelRun,
 		},
 		{

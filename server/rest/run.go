@@ -131,11 +131,15 @@ func (r *run) describe() (_ described, forgotten bool) {
 	return d, r.forgotten
 }
 
-// answer returns the run as a reply.
-func (r *run) answer(status int) (reply, error) {
+// answer returns the run as a reply to a caller, without its calls if the caller may not read them.
+func (r *run) answer(c auth.Caller, status int) (reply, error) {
 	d, forgotten := r.describe()
 	if forgotten { // while its answer waited for room
 		return reply{}, errNoRun
+	}
+	if !r.mayRead(c) {
+		d = described{ID: d.ID, Status: d.Status, CreatedAt: d.CreatedAt, ExpiresAt: d.ExpiresAt}
+		d.report(executor.Report{}, nil)
 	}
 	a, err := answer(status, d)
 	a.location = r.path()
@@ -399,6 +403,9 @@ func (r *run) resume(ctx context.Context) error {
 
 // newest orders runs, the newest first.
 func newest(a, b *run) int { return cmp.Or(b.created.Compare(a.created), cmp.Compare(b.id, a.id)) }
+
+// mayRead reports whether a caller may read the calls of the run.
+func (r *run) mayRead(c auth.Caller) bool { return c.May(auth.Read) || ownerOf(c) == ownerOf(r.caller) }
 
 // mayChange refuses callers who may not cancel the run or answer for its client.
 func (r *run) mayChange(c auth.Caller, orAdmin bool) error {

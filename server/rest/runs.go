@@ -257,7 +257,7 @@ func (x *exchange) getRun() (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	a, err := r.answer(http.StatusOK)
+	a, err := r.answer(x.caller, http.StatusOK)
 	a.location = ""
 	return a, err
 }
@@ -279,7 +279,7 @@ func (x *exchange) cancelRun() (reply, error) {
 // answerRun is the answer with a run, for requests with effects: it waits for its memory as long as the request lasts.
 func (x *exchange) answerRun(r *run, status int) (reply, error) {
 	x.begun = func() (reply, error) { return reply{status: status, location: r.path(), run: r.id}, nil }
-	return x.made(x.request.Context(), func() (reply, error) { return r.answer(status) })
+	return x.made(x.request.Context(), func() (reply, error) { return r.answer(x.caller, status) })
 }
 
 // getRunEvents follows a run.

@@ -474,6 +474,50 @@ func TestAttackOtherTenant(t *testing.T) {
 	assert.Equal(t, []string{"disk"}, w.wipes())
 }
 
+// TestAttackRunsWithoutRead: tokens without the scope read learn nothing of the calls of others' runs by approving,
+// answering or cancelling them. The controls are a token with the scope, and the one that made the run.
+func TestAttackRunsWithoutRead(t *testing.T) {
+	w := newWorld(t, rest.Options{})
+	started := w.start("ada", household)
+	paused := w.until(started.ID, "ada", "requires_action")
+	path := "/v1/runs/" + started.ID
+	nothing := `{"approvals":[]}`
+	w.request("GET", path, "deputy", nil).refused(403)
+	w.request("GET", path, "manager", nil).refused(403)
+
+	read := of[run](w.request("POST", path+"/approvals", "approver", nothing), 202)
+	assert.Len(t, read.Pending, 2, "control")
+	assert.Len(t, read.Records, 1, "control")
+	for token, want := range map[string]string{"approver": "text/event-stream", "deputy": "application/json"} {
+		answer := w.open(t.Context(), "POST", path+"/approvals", token, nothing, "Accept", "text/event-stream")
+		require.NoError(t, answer.Body.Close()) // events have no end while the run waits
+		require.Equal(t, want, answer.Header.Get("Content-Type"), token)
+	}
+	own := w.start("manager", household)
+	own = of[run](w.request("POST", "/v1/runs/"+own.ID+"/cancel", "manager", nil), 200)
+	assert.NotEmpty(t, own.Session, "control")
+
+	for _, attack := range []struct {
+		path, token string
+		body        any
+		header      []string
+		answer      int
+		status      string
+	}{
+		{"/approvals", "deputy", nothing, nil, 202, "requires_action"},
+		{"/approvals", "deputy", nothing, []string{"Accept", "text/event-stream"}, 202, "requires_action"},
+		{"/approvals", "deputy", approval(paused.Pending[1]), []string{"Idempotency-Key", "k1"}, 202, "requires_action"},
+		{"/cancel", "manager", nil, nil, 200, "cancelled"},
+	} {
+		got := of[run](w.request("POST", path+attack.path, attack.token, attack.body, attack.header...), attack.answer)
+		assert.Equal(t, run{ID: started.ID, Status: attack.status, CreatedAt: got.CreatedAt, ExpiresAt: got.ExpiresAt,
+			Records: []tool.Record{}, Pending: []tool.Action{}, Final: []string{}, Results: json.RawMessage("null")}, got)
+	}
+	repeated := w.request("POST", path+"/approvals", "deputy", approval(paused.Pending[1]), "Idempotency-Key", "k1")
+	assert.Equal(t, "true", repeated.header.Get("Idempotent-Replayed"))
+	assert.Empty(t, of[run](repeated, 202).Records)
+}
+
 // TestIdempotency: the same request with the same key is answered the same, and run once, also when both come at once.
 func TestIdempotency(t *testing.T) {
 	w := newWorld(t, rest.Options{})

@@ -47,6 +47,8 @@ var callers = map[string]auth.Caller{
 	"ada":      {ID: "t-ada", Tenant: "acme", User: "ada", Scopes: everything, Context: map[string]string{"project_id": "p1"}},
 	"bob":      {ID: "t-bob", Tenant: "acme", User: "bob", Scopes: everything, Context: map[string]string{"project_id": "p1"}},
 	"approver": {ID: "t-app", Tenant: "acme", User: "eve", Scopes: []auth.Scope{auth.Read, auth.Approve}},
+	"deputy":   {ID: "t-dep", Tenant: "acme", User: "dan", Scopes: []auth.Scope{auth.Approve}},
+	"manager":  {ID: "t-man", Tenant: "acme", User: "max", Scopes: []auth.Scope{auth.Call, auth.Admin}},
 	"worker":   {ID: "t-wrk", Tenant: "acme", User: "joe", Scopes: []auth.Scope{auth.Read, auth.Call}},
 	"reader":   {ID: "t-rea", Tenant: "acme", Scopes: []auth.Scope{auth.Read}},
 	"mallory":  {ID: "t-mal", Tenant: "evil", User: "ada", Scopes: everything, Context: map[string]string{"project_id": "p1"}},
