@@ -36,8 +36,8 @@ func propertiesOf(count int, property string) string {
 	return `{"type":"object","properties":{` + b.String()[1:] + `}}`
 }
 
-// TestAttackPatternsOfBroughtTools: the patterns of all tools that a batch brings are bounded together: 120 KB of schemas
-// took three seconds and 235 MB. The control is tools with ordinary patterns.
+// TestAttackPatternsOfBroughtTools: the patterns of all tools that a batch brings are bounded together: 120 KB of
+// schemas took three seconds and 235 MB. The control is tools with ordinary patterns.
 func TestAttackPatternsOfBroughtTools(t *testing.T) {
 	e := newExecutor(t, executor.Options{})
 	const ordinary = `{"type":"object","properties":{"email":{"type":"string","pattern":"^[^@ ]+@[^@ ]+$"},"day":{"type":"string","pattern":"^\\d{4}-\\d{2}-\\d{2}$"},"name":{"type":"string","pattern":"^[\\p{L} ]+$"}}}`
@@ -120,8 +120,8 @@ func TestAttackChecksByBroughtSchemas(t *testing.T) {
 	}
 }
 
-// TestAttackTurnsOfBroughtTools: however many batches of a tenant bring tools, those of another wait for few of them. Each
-// batch takes seconds to plan: lookup takes a second to find its tool. The control is the tenant's own, which wait.
+// TestAttackTurnsOfBroughtTools: however many batches of a tenant bring tools, those of another wait for few of them.
+// Each batch takes seconds to plan: lookup takes a second to find its tool. The control is its own.
 func TestAttackTurnsOfBroughtTools(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const batches = 40

@@ -121,7 +121,7 @@ func (b *batch) planBrought(ctx context.Context, definitions []tool.Definition, 
 	b.repairers = nil
 	for _, entry := range b.brought {
 		m := entry.Manifest
-		*m = manifests.Manifest{Name: m.Name, Label: m.Label, Behavior: m.Behavior, Execution: m.Execution, Type: m.Type}
+		*m = manifests.Manifest{Name: m.Name, Label: m.Label, Category: m.Category, Behavior: m.Behavior, Execution: m.Execution, Type: m.Type}
 	}
 	return nil
 }

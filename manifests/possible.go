@@ -116,7 +116,7 @@ func undeclaredFix(name string, declared map[string]bool) string {
 }
 
 // unmet returns the names that a schema demands of an object and that are not known. Of alternatives,
-// it returns any only if all of them demand such a name. Each schema counts once, and those beyond the bound not at all.
+// it returns any only if all of them demand such a name. Each schema counts once, and those beyond maxDemands do not.
 func (p *possibility) unmet(n *node, path string, known map[string]bool, seen map[*node]bool) []demand {
 	if n == nil || seen[n] {
 		return nil

@@ -331,8 +331,8 @@ func TestAttackDefectsInDepth(t *testing.T) {
 	assert.Less(t, guarded, control/4)
 }
 
-// TestAttackCopiedRanges: the regexp package copies the ranges of a script for each instruction of some patterns, so that a
-// schema of 1 KB took 245 MB. Patterns that are not compiled any more, since others took all that there is, take nothing.
+// TestAttackCopiedRanges: the regexp package copies the ranges of a script for each instruction of some patterns, so
+// that a schema of 1 KB took 245 MB. Patterns after those that are too large are not compiled, and take nothing.
 func TestAttackCopiedRanges(t *testing.T) {
 	patterns := func(count int, pattern string) []byte {
 		return []byte(`{"allOf":` + list(`{"pattern":"`+pattern+`"}`, count) + `}`)

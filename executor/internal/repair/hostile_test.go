@@ -99,8 +99,8 @@ func members(count int) string {
 	return b.String()
 }
 
-// TestAttackManySchemasOfOneValue: each of many values that no repair needs is of a thousand schemas, to look at which took
-// ten seconds for 100 KB. It counts as work, so that nothing is repaired. The control is few such values.
+// TestAttackManySchemasOfOneValue: each of many values that no repair needs is of a thousand schemas, to look at which
+// took ten seconds for 100 KB. It counts as work, so that nothing is repaired. The control is few such values.
 func TestAttackManySchemasOfOneValue(t *testing.T) {
 	var source strings.Builder
 	for i := range 500 {
