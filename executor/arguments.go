@@ -155,6 +155,9 @@ func withContext(own tool.Arguments, values []contextValue) tool.Arguments {
 // result holds the model's part, and why that does not fit if it does not. The integers are those of the complete
 // arguments, if they fit.
 func (c *call) repair(ctx context.Context, own tool.Arguments, values []contextValue) (result repair.Result, integers schema.Integers, err error) {
+	if c.brought {
+		ctx = c.batch.checks.With(ctx)
+	}
 	check := func(arguments tool.Arguments) (misfit error) {
 		integers, misfit = c.entry.Manifest.Parameters.FindIntegers(ctx, withContext(arguments, values))
 		return misfit
@@ -163,15 +166,7 @@ func (c *call) repair(ctx context.Context, own tool.Arguments, values []contextV
 		result = repair.Result{Arguments: own, Misfit: check(own)}
 		return result, integers, nil
 	}
-	m, cache := c.entry.Manifest, &c.batch.executor.repairers
-	if c.brought {
-		cache = &c.batch.repairers
-	}
-	repairer, err := cache.of(ctx, m, func() (*repair.Repairer, error) {
-		return repair.New(context.WithoutCancel(ctx), m.Parameters, m.ParameterAliases, func(name string) bool {
-			return slices.ContainsFunc(m.Context, func(owned string) bool { return passesFor(name, owned) })
-		}), nil
-	})
+	repairer, err := c.repairer(ctx)
 	if err != nil {
 		return repair.Result{}, schema.Integers{}, err
 	}
@@ -183,6 +178,26 @@ func (c *call) repair(ctx context.Context, own tool.Arguments, values []contextV
 	c.record.Repairs = append(c.record.Repairs, result.Repairs...)
 	c.logRepairs(ctx)
 	return result, integers, nil
+}
+
+// repairer returns the repairer of the call's tool.
+func (c *call) repairer(ctx context.Context) (*repair.Repairer, error) {
+	m := c.entry.Manifest
+	make := func(ctx context.Context) *repair.Repairer {
+		return repair.New(ctx, m.Parameters, m.ParameterAliases, func(name string) bool {
+			return slices.ContainsFunc(m.Context, func(owned string) bool { return passesFor(name, owned) })
+		})
+	}
+	if !c.brought {
+		return c.batch.executor.repairers.of(ctx, m, func() (*repair.Repairer, error) { return make(context.WithoutCancel(ctx)), nil })
+	}
+	repairer := c.batch.repairers[m.Name]
+	if repairer == nil {
+		if repairer = make(ctx); ended(ctx) == nil { // else it may lack defaults
+			c.batch.repairers[m.Name] = repairer
+		}
+	}
+	return repairer, nil
 }
 
 // logRepairs logs how much was repaired and by which rules. The values are only in the record.

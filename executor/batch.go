@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
+	goruntime "runtime"
 	"slices"
 	"time"
 
 	"github.com/google/uuid"
 
-	"github.com/caisson-run/caisson/registry"
+	"github.com/caisson-run/caisson/executor/internal/queue"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -32,7 +34,8 @@ type Batch struct {
 	Requests map[string]tool.Request
 	// Client are tools that the caller's request brings. The client runs them, like those with such a manifest, and the
 	// session need not allow them. A name that the resolver has stands for the resolver's tool. No tool can call them.
-	// There may be 128, with 256 KiB of schemas together.
+	// There may be 128, with 256 KiB of schemas together, and patterns as large as those of one schema may be. Their
+	// calls share the work of two of the longest checks of arguments; those that it does not suffice for are refused.
 	Client []tool.Definition
 	// Stream shows progress as it happens. Nil shows none.
 	Stream *Stream
@@ -94,10 +97,14 @@ func (e *Executor) Execute(ctx context.Context, requested Batch) (report Report,
 		if err != nil {
 			return Report{}, fmt.Errorf("call id: %w", err)
 		}
-		callID := id.String()
-		calls[i] = b.newCall(r, callID)
-		calls[i].plan(ctx)
-		b.order.add(callID)
+		calls[i] = b.newCall(r, id.String())
+	}
+	if err := b.planBrought(ctx, requested.Client, calls); err != nil {
+		return Report{}, err
+	}
+	for _, c := range calls {
+		c.plan(ctx)
+		b.order.add(c.record.CallID)
 	}
 	return b.runCalls(ctx, tool.BatchStarted, calls), nil
 }
@@ -107,7 +114,7 @@ func (e *Executor) begin(ctx context.Context, requested Batch, calls int) (conte
 	if err := requested.Stream.begin(); err != nil {
 		return nil, nil, err
 	}
-	b, err := e.newBatch(ctx, requested, calls)
+	b, err := e.newBatch(requested, calls)
 	if err != nil {
 		requested.Stream.finish()
 		return nil, nil, err
@@ -119,7 +126,7 @@ func (e *Executor) begin(ctx context.Context, requested Batch, calls int) (conte
 }
 
 // newBatch checks what a batch is requested with. The session counts the batch until it ends.
-func (e *Executor) newBatch(ctx context.Context, requested Batch, calls int) (*batch, error) {
+func (e *Executor) newBatch(requested Batch, calls int) (*batch, error) {
 	if err := cmp.Or(fill("Timeout", &requested.Timeout, 0), fill("Parallel", &requested.Parallel, e.options.Parallel)); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalidBatch, err)
 	}
@@ -137,10 +144,6 @@ func (e *Executor) newBatch(ctx context.Context, requested Batch, calls int) (*b
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalidBatch, err)
 	}
-	own, err := e.clientTools(ctx, requested.Client)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrInvalidBatch, err)
-	}
 	allowed, err := newAllowed(session)
 	if err != nil {
 		return nil, err
@@ -150,23 +153,21 @@ func (e *Executor) newBatch(ctx context.Context, requested Batch, calls int) (*b
 	}
 	return &batch{
 		executor: e, session: session, parallel: requested.Parallel, share: e.options.Output.share(calls), details: e.options.Output.details(calls),
-		allowed: allowed, files: slices.Concat(session.files, requested.Files), trace: requested.Trace, requests: requests, stream: requested.Stream, brought: own, stop: func() {},
+		allowed: allowed, files: slices.Concat(session.files, requested.Files), trace: requested.Trace, requests: requests, stream: requested.Stream, stop: func() {},
 	}, nil
 }
 
-// clientTools returns the tools that a caller brings, by name. Compiling many schemas takes a second and megabytes, so
-// at most one batch per processor does it at a time.
-func (e *Executor) clientTools(ctx context.Context, definitions []tool.Definition) (map[string]registry.Entry, error) {
-	if len(definitions) == 0 {
-		return nil, nil
-	}
-	select {
-	case e.planning <- struct{}{}:
-		defer func() { <-e.planning }()
-	case <-ctx.Done(): // no call starts
-		return nil, nil
-	}
-	return clientTools(definitions)
+// newPlanning returns the queue for planning that takes long. A tenant has at most half of the places, so that its
+// planning delays that of others little, however much of it there is.
+func newPlanning() *queue.Queue {
+	places := goruntime.GOMAXPROCS(0)
+	own := max(1, places/2)
+	return queue.New(queue.Limits{Running: places, PerTenant: own, PerTool: own, Waiting: math.MaxInt, Wait: maxPer})
+}
+
+// takeTurn waits until the batch may plan something that takes long. The error is that of ctx.
+func (b *batch) takeTurn(ctx context.Context) (*queue.Place, error) {
+	return b.executor.planning.Enter(ctx, queue.Call{Tenant: b.session.tenant, Session: b.session.key})
 }
 
 // runCalls runs the calls until they have ended or the batch pauses. Calls that have ended already stay as they are.

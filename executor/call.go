@@ -11,6 +11,7 @@ import (
 	"github.com/caisson-run/caisson/executor/internal/answers"
 	"github.com/caisson-run/caisson/executor/internal/pause"
 	"github.com/caisson-run/caisson/executor/internal/repair"
+	"github.com/caisson-run/caisson/internal/schema"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
 )
@@ -30,8 +31,9 @@ type batch struct {
 	stream   *Stream                   // nil: no subscriber
 	stop     context.CancelFunc        // ends its time
 	brought  map[string]registry.Entry // the caller's own tools, by name
-	// repairers are those of the caller's own tools, which end with the batch.
-	repairers toolCache[*repair.Repairer]
+	// repairers are those of the caller's own tools, while their calls are planned, and checks is the work of that.
+	repairers map[string]*repair.Repairer
+	checks    schema.Budget
 	revision  int       // how often the batch has paused before
 	order     callOrder // of the calls that a model made; only used while they are planned, one after the other
 
@@ -51,6 +53,7 @@ type call struct {
 	tool       string
 	entry      registry.Entry // the zero value if there is no such tool
 	brought    bool           // the tool is one that the caller has brought
+	asked      bool           // plan was called
 	invocation tool.Invocation
 	readOnly   bool
 	final      bool  // it succeeded, and its output may be shown to the user as it is

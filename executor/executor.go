@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	goruntime "runtime"
 	"sync/atomic"
 
 	"github.com/caisson-run/caisson/executor/internal/answers"
 	"github.com/caisson-run/caisson/executor/internal/output"
 	"github.com/caisson-run/caisson/executor/internal/pause"
+	"github.com/caisson-run/caisson/executor/internal/queue"
 	"github.com/caisson-run/caisson/executor/internal/repair"
 	"github.com/caisson-run/caisson/internal/sampling"
 	"github.com/caisson-run/caisson/internal/schema"
@@ -29,8 +29,8 @@ type Executor struct {
 	subscribers subscribers
 	sessions    atomic.Uint64 // created so far
 	kept        output.Tenants
-	claims      pause.Claims  // on states that were resumed
-	planning    chan struct{} // a semaphore for planning nested calls with long arguments, and for compiling the schemas of tools that callers bring
+	claims      pause.Claims // on states that were resumed
+	planning    *queue.Queue // of nested calls with long arguments, and of calls of tools that callers bring
 }
 
 // Load returns how many calls run now and how many wait for a slot, for a monitor. Calls made by tools
@@ -48,7 +48,7 @@ func New(resolver Resolver, options Options) (*Executor, error) {
 	}
 	e := &Executor{
 		resolver: resolver, options: options, log: options.Logger, failures: sampling.Logger(options.Logger),
-		admission: newAdmission(options), planning: make(chan struct{}, goruntime.GOMAXPROCS(0)),
+		admission: newAdmission(options), planning: newPlanning(),
 	}
 	if e.answers, err = answers.New[resultKey](options.Reuse.Bytes, answered.size); err != nil {
 		return nil, &Error{Op: "new", Err: err}

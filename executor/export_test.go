@@ -19,6 +19,9 @@ const (
 	ErrWrongAnswer   = pause.ErrWrongAnswer
 )
 
+// Claims returns how many claims the executor remembers.
+func (e *Executor) Claims() int { return e.claims.Len() }
+
 // Next waits for one event.
 func (s *Stream) Next(ctx context.Context) (tool.Event, error) { return s.next(ctx) }
 

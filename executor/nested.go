@@ -142,14 +142,12 @@ func (c *call) countNested() int64 {
 const longArguments = 16 << 10
 
 // planNested plans a nested call. Checking long arguments is work of the host that the guest's deadline cannot
-// stop, so at most one call per processor does it at a time; more would only slow each other down.
+// stop, so few calls do it at a time; more would only slow each other down.
 func (c *call) planNested(ctx context.Context) {
 	defer planning.Begin(ctx)()
 	if len(c.record.Function.Arguments) > longArguments {
-		select {
-		case c.batch.executor.planning <- struct{}{}:
-			defer func() { <-c.batch.executor.planning }()
-		case <-ctx.Done(): // plan refuses the call
+		if turn, err := c.batch.takeTurn(ctx); err == nil { // else plan refuses the call
+			defer turn.Leave()
 		}
 	}
 	c.plan(ctx)

@@ -21,8 +21,15 @@ func (b *batch) newCall(requested tool.Call, id string) *call {
 	return &call{batch: b, tool: sanitizeName(requested.Function.Name), record: tool.Record{Call: requested, CallID: id}}
 }
 
-// plan makes the call ready to run, or completes its record with why it is not run.
+// plan makes the call ready to run, or completes its record with why it is not run. It does so once.
 func (c *call) plan(ctx context.Context) {
+	if c.asked {
+		return
+	}
+	c.asked = true
+	if c.submitted { // the client has run it, so there is no hurry
+		ctx = context.WithoutCancel(ctx)
+	}
 	if err := c.tryPlan(ctx); err != nil {
 		c.refuseFailed(err)
 	}
@@ -109,9 +116,8 @@ func (c *call) find() (found bool) {
 	if err != nil {
 		c.cause = err
 	}
-	if err == nil && !found && c.parent == nil {
+	if c.brought = c.brought && err == nil && !found; c.brought { // not if there is one of the name by now
 		entry, found = c.batch.brought[c.record.Function.Name]
-		c.brought = found
 	}
 	if found {
 		c.tool, c.entry = entry.Name, entry

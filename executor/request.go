@@ -3,6 +3,7 @@ package executor
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -10,7 +11,9 @@ import (
 	"maps"
 	"unicode/utf8"
 
+	"github.com/caisson-run/caisson/executor/internal/repair"
 	"github.com/caisson-run/caisson/internal/jsontext"
+	"github.com/caisson-run/caisson/internal/schema"
 	"github.com/caisson-run/caisson/manifests"
 	"github.com/caisson-run/caisson/registry"
 	"github.com/caisson-run/caisson/tool"
@@ -79,7 +82,7 @@ func newRequests(resolver Resolver, given map[string]tool.Request) (map[string]r
 }
 
 // Bounds of the tools that a batch may bring. Checking a schema takes about a microsecond per byte, and a subschema,
-// which takes two values, about a kilobyte.
+// which takes two values, about a kilobyte. All patterns together may be as large as those of one schema.
 const (
 	maxBrought       = 128
 	maxBroughtBytes  = 256 << 10 // of their schemas together
@@ -89,14 +92,44 @@ const (
 // freeTextParameters is the schema of a custom tool that a caller brings without one.
 const freeTextParameters = `{"type":"object","properties":{"input":{"type":"string"}},"required":["input"],"additionalProperties":false}`
 
-// clientTools returns the tools that a caller brings, by name. They are checked like manifests of tools that clients
-// run, which they then are. Descriptions are for the caller's own model, so that they are left out.
-func clientTools(definitions []tool.Definition) (map[string]registry.Entry, error) {
+// planBrought plans the calls of tools that the caller brings. To compile schemas takes a tenth of a second, to check
+// arguments by them may take half a second, and both take megabytes. So a batch waits for its turn, and keeps nothing
+// that was compiled.
+func (b *batch) planBrought(ctx context.Context, definitions []tool.Definition, calls []*call) error {
 	if len(definitions) == 0 {
-		return nil, nil
+		return nil
 	}
+	err := checkBrought(definitions)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalidBatch, err)
+	}
+	turn, err := b.takeTurn(ctx)
+	if err != nil {
+		return nil // no call starts
+	}
+	defer turn.Leave()
+	b.brought, err = clientTools(ctx, definitions)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalidBatch, err)
+	}
+	b.repairers = map[string]*repair.Repairer{}
+	for _, c := range calls {
+		if _, c.brought = b.brought[c.record.Function.Name]; c.brought && c.find() && c.brought && c.phase != phaseEnded {
+			c.plan(ctx)
+		}
+	}
+	b.repairers = nil
+	for _, entry := range b.brought {
+		m := entry.Manifest
+		*m = manifests.Manifest{Name: m.Name, Label: m.Label, Category: m.Category, Behavior: m.Behavior, Execution: m.Execution, Type: m.Type}
+	}
+	return nil
+}
+
+// checkBrought checks how much a caller brings.
+func checkBrought(definitions []tool.Definition) error {
 	if len(definitions) > maxBrought {
-		return nil, fmt.Errorf("%d tools in Client are over the limit of %d", len(definitions), maxBrought)
+		return fmt.Errorf("%d tools in Client are over the limit of %d", len(definitions), maxBrought)
 	}
 	size, values := 0, 0
 	for _, d := range definitions {
@@ -106,16 +139,29 @@ func clientTools(definitions []tool.Definition) (map[string]registry.Entry, erro
 		}
 	}
 	if size > maxBroughtBytes {
-		return nil, fmt.Errorf("the schemas of the tools in Client have %d bytes, over the limit of %d", size, maxBroughtBytes)
+		return fmt.Errorf("the schemas of the tools in Client have %d bytes, over the limit of %d", size, maxBroughtBytes)
 	}
 	if values > maxBroughtValues {
-		return nil, fmt.Errorf("the schemas of the tools in Client have %d values and names, over the limit of %d", values, maxBroughtValues)
+		return fmt.Errorf("the schemas of the tools in Client have %d values and names, over the limit of %d", values, maxBroughtValues)
 	}
+	return nil
+}
+
+// clientTools returns the tools that a caller brings, by name, and none if ctx ends. They are checked like manifests of
+// tools that clients run, which they then are. Descriptions are for the caller's own model, so that they are left out.
+func clientTools(ctx context.Context, definitions []tool.Definition) (map[string]registry.Entry, error) {
 	entries := make(map[string]registry.Entry, len(definitions))
+	patterns := 0
 	for i, d := range definitions {
+		if ctx.Err() != nil {
+			return nil, nil // no call starts
+		}
 		m, err := manifestOf(d)
 		if err != nil {
 			return nil, fmt.Errorf("tool %d of Client, %s: %w", i, tool.Shown(d.Name, 64), err)
+		}
+		if patterns += m.Parameters.Patterns(); patterns > schema.MaxPatterns {
+			return nil, errors.New("the patterns of the tools in Client are too large together; bound lengths with maxLength instead of large repetitions")
 		}
 		if _, twice := entries[m.Name]; twice {
 			return nil, fmt.Errorf("two tools of Client have the name %s", m.Name)

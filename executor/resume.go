@@ -56,23 +56,28 @@ func (e *Executor) Resume(ctx context.Context, r Resumption) (report Report, err
 	if err != nil {
 		return Report{}, err
 	}
+	calls := b.restore(stored, given)
+	if err := b.planBrought(ctx, r.Client, calls); err != nil {
+		return Report{}, err
+	}
 	if err := ctx.Err(); err != nil {
 		return Report{}, err
 	}
-	if err := e.claim(ctx, b.session, stored); err != nil {
+	if err := e.claim(ctx, b.session, r.State); err != nil {
 		return Report{}, err
 	}
-	calls := b.replan(ctx, stored, given)
+	b.replan(ctx, stored, given, calls)
 	b.forgetPast(calls)
 	return b.runCalls(ctx, tool.BatchResumed, calls), nil
 }
 
 // claim claims the state, so that it is resumed once. Neither the owner nor the duration of the claim is taken
 // from the state, so that a forged one cannot claim another tenant's.
-func (e *Executor) claim(ctx context.Context, session *Session, stored *pause.Batch) error {
+func (e *Executor) claim(ctx context.Context, session *Session, state State) error {
+	stored := state.batch
 	key := stored.ID + "." + strconv.Itoa(stored.Revision) + "." + stored.Session[:16] // the session's digest was checked
 	until := time.Now().Add(e.options.Pause.Expire + pause.ClocksDiffer)
-	if !e.claims.Take(key, until) {
+	if !e.claims.TakeAt(state.home, key, until) {
 		return ErrAlreadyResumed
 	}
 	ours, err := true, error(nil)
@@ -85,7 +90,7 @@ func (e *Executor) claim(ctx context.Context, session *Session, stored *pause.Ba
 	}
 	switch {
 	case err != nil: // it can be tried again
-		e.claims.Release(key)
+		e.claims.ReleaseAt(state.home, key)
 		return err
 	case !ours:
 		return ErrAlreadyResumed
@@ -93,31 +98,33 @@ func (e *Executor) claim(ctx context.Context, session *Session, stored *pause.Ba
 	return nil
 }
 
-// replan returns a state's calls: ended ones as they are, and the others planned as if they were new, since
-// nothing that decides what a call may do is taken from a state.
-func (b *batch) replan(ctx context.Context, stored *pause.Batch, given map[string]pause.Answer) []*call {
+// restore returns a state's calls: ended ones as they are, and the others as if they were new, since nothing that
+// decides what a call may do is taken from a state.
+func (b *batch) restore(stored *pause.Batch, given map[string]pause.Answer) []*call {
 	calls := make([]*call, len(stored.Calls))
 	for i := range stored.Calls {
 		s := &stored.Calls[i]
 		if s.Ended != nil {
-			b.order.add(s.CallID)
 			calls[i] = &call{batch: b, record: s.Record(), phase: phaseEnded, final: s.Ended.Final}
 			continue
 		}
-		c := b.newCall(s.Call, s.CallID)
-		calls[i] = c
-		answer, answered := given[s.CallID]
-		if c.submitted = answer.Output != nil; c.submitted { // the client has run it, so there is no hurry
-			c.plan(context.WithoutCancel(ctx))
-		} else {
-			c.plan(ctx)
-		}
-		b.order.add(s.CallID)
-		if answered {
-			c.submit(s, answer)
-		}
+		calls[i] = b.newCall(s.Call, s.CallID)
+		calls[i].submitted = given[s.CallID].Output != nil
 	}
 	return calls
+}
+
+// replan plans the calls that have not ended, and applies what was submitted for them.
+func (b *batch) replan(ctx context.Context, stored *pause.Batch, given map[string]pause.Answer, calls []*call) {
+	for i, c := range calls {
+		if c.phase != phaseEnded {
+			c.plan(ctx)
+		}
+		b.order.add(c.record.CallID)
+		if answer, answered := given[c.record.CallID]; answered && c.phase != phaseEnded {
+			c.submit(&stored.Calls[i], answer)
+		}
+	}
 }
 
 // forgetPast invalidates the cached results that the ended calls may have made stale: they may have run in

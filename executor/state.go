@@ -19,7 +19,10 @@ import (
 // far, so protect it as you protect these; it grants nothing. It does not reveal the session's tenant and
 // context values, but a reader can verify a guess at all of them together.
 // The zero value belongs to no batch. It is safe for concurrent use.
-type State struct{ batch *pause.Batch }
+type State struct {
+	batch *pause.Batch
+	home  *pause.Home // nil if the state was read
+}
 
 // MaxStateBytes bounds a state's JSON. Reading a state may allocate about thirty times its size, so longer
 // ones are refused unread. A batch whose state would be longer does not pause.
@@ -38,7 +41,7 @@ func (b *batch) state(calls []*call) State {
 		}
 		stored.Calls[i] = s
 	}
-	return State{stored}
+	return State{stored, new(pause.Home)}
 }
 
 // ID returns the batch's id.
@@ -58,6 +61,9 @@ func (s State) Expires() time.Time { return s.stored().Expires }
 func (s State) MarshalJSON() ([]byte, error) {
 	if s.batch == nil {
 		return []byte("null"), nil
+	}
+	if s.home != nil {
+		s.home.Write()
 	}
 	text, err := json.Marshal(s.batch)
 	if err == nil && len(text) > MaxStateBytes {
@@ -84,7 +90,7 @@ func (s *State) UnmarshalJSON(document []byte) error {
 	if err != nil {
 		return &Error{Op: "state", Err: err}
 	}
-	*s = State{stored}
+	*s = State{batch: stored}
 	return nil
 }
 

@@ -24,12 +24,24 @@ type possibility struct {
 	// named means that a schema in the root has an $id, from which references in it start. None is followed then.
 	named bool
 	// old means that the schema is of a draft in which nothing beside $ref counts, and which has no dependentRequired.
-	old bool
+	old     bool
+	targets map[string]target // by reference
+	left    int               // how many more schemas and names are looked at
 }
+
+// target is the schema to which references lead, and its path. It is nil if there is none.
+type target struct {
+	n    *node
+	path string
+}
+
+// maxDemands is how many schemas and names are looked at for what all closed objects of a schema demand, since many can
+// lead to the same ones.
+const maxDemands = 1 << 15
 
 // checkPossible reports what a valid schema describes in vain.
 func (r *reader) checkPossible(root *node, path string) {
-	p := &possibility{r: r, root: root, path: path, old: strings.Contains(root.below("$schema").text, "/draft-0")}
+	p := &possibility{r: r, root: root, path: path, targets: map[string]target{}, left: maxDemands, old: strings.Contains(root.below("$schema").text, "/draft-0")}
 	root.subschemas(path, func(n *node, _ string) { p.named = p.named || n != root && n.get("$id") != nil })
 	root.subschemas(path, func(n *node, path string) {
 		if p.old && n.get("$ref") != nil {
@@ -104,15 +116,18 @@ func undeclaredFix(name string, declared map[string]bool) string {
 }
 
 // unmet returns the names that a schema demands of an object and that are not known. Of alternatives,
-// it returns any only if all of them demand such a name. Each schema counts once.
+// it returns any only if all of them demand such a name. Each schema counts once, and those beyond maxDemands do not.
 func (p *possibility) unmet(n *node, path string, known map[string]bool, seen map[*node]bool) []demand {
 	if n == nil || seen[n] {
 		return nil
 	}
+	if p.left -= 1 + len(n.below("required").elements) + n.below("dependentRequired").names(); p.left < 0 {
+		return nil
+	}
 	seen[n] = true
 	var found []demand
-	if target, at := p.target(n); target != nil {
-		found = p.unmet(target, at, known, seen)
+	if to := p.target(n); to.n != nil {
+		found = p.unmet(to.n, to.path, known, seen)
 		if p.old {
 			return found
 		}
@@ -150,11 +165,21 @@ func unknownIn(list *node, path, with string, known map[string]bool) (found []de
 	return found
 }
 
-// target returns the schema to which a schema refers by a JSON pointer, and its path. It returns nil if there is none.
-func (p *possibility) target(n *node) (*node, string) {
-	pointer, local := strings.CutPrefix(n.below("$ref").text, "#/")
+// target returns the schema to which a schema refers by a JSON pointer.
+func (p *possibility) target(n *node) target {
+	reference := n.below("$ref").text
+	to, known := p.targets[reference]
+	if !known {
+		to = p.find(reference)
+		p.targets[reference] = to
+	}
+	return to
+}
+
+func (p *possibility) find(reference string) target {
+	pointer, local := strings.CutPrefix(reference, "#/")
 	if !local || p.named {
-		return nil, ""
+		return target{}
 	}
 	to, path := p.root, p.path
 	for token := range strings.SplitSeq(pointer, "/") {
@@ -162,17 +187,25 @@ func (p *possibility) target(n *node) (*node, string) {
 		if to.kind == listNode {
 			i, err := strconv.Atoi(token)
 			if err != nil || i < 0 || i >= len(to.elements) {
-				return nil, ""
+				return target{}
 			}
 			to, path = to.elements[i], keypath.Index(path, i)
 			continue
 		}
 		if to = to.get(token); to == nil {
-			return nil, ""
+			return target{}
 		}
 		path = keypath.Key(path, token)
 	}
-	return to, path
+	return target{to, path}
+}
+
+// names counts the elements of the lists that an object holds.
+func (n *node) names() (count int) {
+	for _, m := range n.members {
+		count += len(m.value.elements)
+	}
+	return count
 }
 
 // bounds reports a lower bound above the upper one.

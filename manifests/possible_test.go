@@ -2,6 +2,7 @@ package manifests_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -75,4 +76,27 @@ func TestImpossibleAliasValues(t *testing.T) {
 	assert.Equal(t, []string{`parameter_aliases.x.values.q: the parameter mode cannot be "zzz"`},
 		problemsOf(t, parameters+"{x: {parameter: mode, values: {q: zzz, r: fast}}}"))
 	assert.Empty(t, problemsOf(t, parameters+"{x: {parameter: count, values: {q: 100, r: '3'}}}"))
+}
+
+// TestAttackManyClosedObjects: many closed objects lead to the same long chain of references, of which 50 KB took four
+// seconds. What is looked at is bounded for all of them together. The control is a short chain, whose end is found.
+func TestAttackManyClosedObjects(t *testing.T) {
+	parameters := func(chain, closed int) []byte {
+		var b strings.Builder
+		b.WriteString(`{"schema":"caisson/v1","name":"t","description":"Does it.","execution":"client","parameters":{"type":"object","$defs":{`)
+		for i := range chain {
+			fmt.Fprintf(&b, `"d%d":{"$ref":"#/$defs/d%d"},`, i, i+1)
+		}
+		fmt.Fprintf(&b, `"d%d":{"required":["x"]}},"properties":{"first":{}`, chain)
+		for i := range closed {
+			fmt.Fprintf(&b, `,"p%d":{"additionalProperties":false,"properties":{},"$ref":"#/$defs/d0"}`, i)
+		}
+		return []byte(b.String() + `}}}`)
+	}
+	for chain, found := range map[int]int{3: 60, 1000: 32} {
+		_, err := manifests.Parse("", parameters(chain, 60))
+		var invalid *manifests.Error
+		require.ErrorAs(t, err, &invalid)
+		assert.Len(t, invalid.Problems, found, "those whose end is found")
+	}
 }

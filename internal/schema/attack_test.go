@@ -330,3 +330,43 @@ func TestAttackDefectsInDepth(t *testing.T) {
 	})
 	assert.Less(t, guarded, control/4)
 }
+
+// TestAttackCopiedRanges: the regexp package copies the ranges of a script for each instruction of some patterns, so
+// that a schema of 1 KB took 245 MB. Patterns after those that are too large are not compiled, and take nothing.
+func TestAttackCopiedRanges(t *testing.T) {
+	patterns := func(count int, pattern string) []byte {
+		return []byte(`{"allOf":` + list(`{"pattern":"`+pattern+`"}`, count) + `}`)
+	}
+	for name, c := range map[string]struct {
+		count   int
+		pattern string
+	}{"copied": {31, `^\\pL{500}$`}, "many": {2000, `^\\pL{900}$`}, "names": {1000, `\\pL{999}`}} {
+		t.Run(name, func(t *testing.T) {
+			source := patterns(c.count, c.pattern)
+			if name == "names" {
+				source = []byte(strings.ReplaceAll(string(source), `"pattern":"`+c.pattern+`"`, `"patternProperties":{"`+c.pattern+`":{}}`))
+			}
+			var err error
+			used := allocated(func() { _, err = schema.Compile(source) })
+			require.ErrorIs(t, err, schema.ErrSchema)
+			assert.ErrorContains(t, err, "the pattern is too large")
+			assert.Less(t, used, uint64(32<<20))
+		})
+	}
+	require.NoError(t, errOf(schema.Compile(patterns(8, `^[\\p{L}\\p{M} .'-]{1,50}$`))), "control: what people write")
+}
+
+// TestAttackSharedBudget: validations that share a budget take little more than it all together.
+func TestAttackSharedBudget(t *testing.T) {
+	costly, cheap := compile(t, doubling(40)), compile(t, `{"minimum":0}`)
+	ctx := new(schema.Budget).With(t.Context())
+	require.NoError(t, cheap.Validate(ctx, []byte("1")))
+	for range 2 {
+		require.ErrorContains(t, costly.Validate(ctx, []byte("1")), "too much work")
+	}
+	err := cheap.Validate(ctx, []byte("1"))
+	require.ErrorIs(t, err, schema.ErrValue)
+	require.ErrorContains(t, err, "make fewer at a time")
+	assert.False(t, schema.Spend(ctx, 0))
+	require.NoError(t, cheap.Validate(t.Context(), []byte("1")), "control: another budget")
+}

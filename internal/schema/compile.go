@@ -22,10 +22,10 @@ const (
 	MaxSubschemas = 2048
 	// maxProblems is how many problems of a schema are reported.
 	maxProblems = 100
-	// maxProgram is how many instructions one pattern may compile to, and
-	// maxPrograms all patterns of a schema together.
-	maxProgram  = 4096
-	maxPrograms = 1 << 15
+	// maxProgram is how many instructions one pattern may compile to.
+	maxProgram = 4096
+	// MaxPatterns is how large all patterns of a schema may be together, in instructions of about 64 bytes.
+	MaxPatterns = 1 << 15
 	// maxConstantBytes is how large one value of const or enum may be. It is the length of
 	// the value's canonical text, which is about that of its JSON text.
 	maxConstantBytes = 4 << 10
@@ -41,7 +41,7 @@ type compiler struct {
 	references []reference
 	dynamic    bool // some reference is resolved during validation
 	objects    []object
-	programs   int
+	patterns   int // their size
 }
 
 // place is a place in a schema: a path for people, and as a JSON pointer.
@@ -407,12 +407,15 @@ func (c *compiler) count(n *Node, keyword string, v jsontext.Value, at place) {
 
 // pattern compiles a regular expression.
 func (c *compiler) pattern(source, path string) pattern {
+	if c.patterns > MaxPatterns { // which was reported
+		return pattern{}
+	}
 	program, err := programOf(source)
 	if err != nil {
 		c.problem(path, "the pattern is not supported: %s; use Go's syntax (RE2), which has no lookahead and no backreferences", err)
 		return pattern{}
 	}
-	if c.programs += len(program.Inst); len(program.Inst) > maxProgram || c.programs > maxPrograms {
+	if c.patterns += sizeOf(program); len(program.Inst) > maxProgram || c.patterns > MaxPatterns {
 		c.problem(path, "the pattern is too large; bound the length with maxLength instead of large repetitions")
 		return pattern{}
 	}

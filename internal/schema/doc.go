@@ -7,8 +7,8 @@
 //     by the address that a subschema has from its $id. An address is only a name. Nothing is loaded,
 //     not even the meta-schema of a draft.
 //   - The sizes of schemas, values, names, numbers, patterns, and the values of const and enum are
-//     limited by the constants below, and so is the work of one validation. The most expensive
-//     validation takes about half a second and a hundred megabytes.
+//     limited by the constants below, and so is the work of one validation, and of those that share a
+//     [Budget]. The most expensive validation takes about half a second and a hundred megabytes.
 //   - A validation stops when its context is done. It checks the context regularly, even while it
 //     matches a single pattern, and returns within some tens of milliseconds on an idle machine.
 //   - Patterns use the syntax of Go's regexp package (RE2), without lookahead and backreferences.

@@ -19,7 +19,7 @@ const maxReasonRunes = 300
 // says what it has found so far when that is spent.
 func explain(ctx context.Context, root *Node, v jsontext.Value) error {
 	var found []finding
-	e := evaluation{meter: meter{ctx: ctx}}
+	e := evaluation{meter: newMeter(ctx, 0)}
 	if _, err := e.run(func() { e.fits(root, v, &report{found: &found}, nil) }); err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ func (s *Schema) FindIntegers(ctx context.Context, value Parsed) (Integers, erro
 	if err != nil {
 		return Integers{}, err
 	}
-	e := &evaluation{meter: meter{ctx: ctx}, collects: true}
+	e := &evaluation{meter: newMeter(ctx, 0), collects: true}
 	if err := s.validate(v, e); err != nil {
 		return Integers{}, err
 	}

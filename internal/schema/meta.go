@@ -65,14 +65,15 @@ func (c *compiler) checkForm(meta *jsonschema.Schema, o object, already []Proble
 
 // form returns the keywords of a schema, with true for the schemas inside. Each schema is checked by itself: the
 // library copies the path to each of its errors piece by piece, which takes seconds for a schema of many levels.
-// Keywords that were checked, or that the library would resolve references against, are left out.
+// Keywords that were checked, or that the library would resolve references against, are left out, and so are patterns:
+// it would compile each again, however many are too large.
 func (c *compiler) form(keywords jsontext.Value) map[string]any {
 	form := map[string]any{}
 	for key, value := range keywords.Members() {
 		keyword := key.String()
 		isList := value.Kind() == jsontext.Array
 		switch kind := kindOf(keyword); {
-		case kind == unknown, kind == annotating, kind == identifying:
+		case kind == unknown, kind == annotating, kind == identifying, keyword == "pattern":
 		case isList && (kind == schemaList || keyword == "items" && c.draft < draft2020):
 			form[keyword] = slices.Repeat([]any{true}, value.Len())
 		case kind == oneSchema:
@@ -80,6 +81,9 @@ func (c *compiler) form(keywords jsontext.Value) map[string]any {
 		case kind == schemaMap && value.Kind() == jsontext.Object:
 			names := map[string]any{}
 			for name, inner := range value.Members() {
+				if keyword == "patternProperties" {
+					break
+				}
 				names[name.String()] = true
 				if inner.Kind() == jsontext.Array && keyword == "dependencies" {
 					names[name.String()] = decoded(inner)

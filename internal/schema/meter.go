@@ -13,6 +13,9 @@ import (
 // is longer than a call may outlive its deadline, so a validation also checks its context.
 const (
 	maxWork = 5 << 20
+	// maxSharedWork is the work of all validations that share a [Budget]. It is more than one takes, so that one that
+	// takes long can be repeated, as the repair of arguments does.
+	maxSharedWork = 2 * maxWork
 	// lookEvery is the amount of work between two checks of the context.
 	lookEvery = 1 << 12
 	// maxNesting is the maximum depth of nested evaluations, which use stack.
@@ -33,6 +36,7 @@ const (
 
 const (
 	tooMuchWork = "the value takes too much work to check against this schema; make it smaller or simpler"
+	tooMuchAll  = "the values take too much work to check against their schemas; make fewer at a time, or simplify the schemas"
 	tooDeep     = "the value is too deeply nested to be checked against this schema"
 )
 
@@ -58,13 +62,53 @@ func ended(ctx context.Context) error {
 	return nil
 }
 
+// Budget is the work of several validations, which ends when all of it has been done: each that follows fails. The zero
+// value has all of it left. It is not safe for concurrent use.
+type Budget struct{ spent int }
+
+// budgetKey is the key of the budget in a context.
+type budgetKey struct{}
+
+// With returns a context whose validations share the budget.
+func (b *Budget) With(ctx context.Context) context.Context {
+	return context.WithValue(ctx, budgetKey{}, b)
+}
+
+// Spend takes work that is not a validation from the budget of a context, in units of validations. It returns false if
+// none is left. A context without a budget has any amount.
+func Spend(ctx context.Context, work int) bool { return budgetOf(ctx).spend(work) }
+
+func budgetOf(ctx context.Context) *Budget {
+	if ctx == nil {
+		return nil
+	}
+	b, _ := ctx.Value(budgetKey{}).(*Budget)
+	return b
+}
+
+// spend is Spend. A nil budget is unbounded.
+func (b *Budget) spend(work int) bool {
+	if b == nil {
+		return true
+	}
+	b.spent = min(b.spent+work, maxSharedWork)
+	return b.spent < maxSharedWork
+}
+
 // meter measures the work of one validation.
 type meter struct {
-	ctx  context.Context
-	work int
-	next int // the work at which to check the context
+	ctx    context.Context
+	shared *Budget // nil: none
+	work   int
+	taken  int // of the work, from the shared budget
+	next   int // the work at which to check the context
 	// nesting is the current depth of nested evaluations.
 	nesting int
+}
+
+// newMeter returns a meter for a validation, on which work has been done already.
+func newMeter(ctx context.Context, work int) meter {
+	return meter{ctx: ctx, shared: budgetOf(ctx), work: work, taken: work}
 }
 
 func (m *meter) charge(work int) {
@@ -77,17 +121,28 @@ func (m *meter) charge(work int) {
 	}
 }
 
-// look stops the validation if its context is done.
+// look stops the validation if its context is done, or the budget that it shares is spent.
 func (m *meter) look() {
+	if !m.settle() {
+		panic(stopped{message: tooMuchAll})
+	}
 	if err := ended(m.ctx); err != nil {
 		panic(stopped{err: err})
 	}
+}
+
+// settle takes the work since it was last called from the shared budget.
+func (m *meter) settle() bool {
+	work := m.work - m.taken
+	m.taken = m.work
+	return m.shared.spend(work)
 }
 
 // run calls work, which charges the meter. If work was stopped, run returns the error of the context,
 // or a message that says which limit was exceeded.
 func (m *meter) run(work func()) (message string, err error) {
 	defer func() {
+		m.settle()
 		if cause := recover(); cause != nil {
 			stop, ours := cause.(stopped)
 			if !ours {

@@ -23,6 +23,25 @@ func programOf(source string) (*syntax.Prog, error) {
 	return syntax.Compile(parsed.Simplify())
 }
 
+// sizeOf returns about how much memory the regexp package takes for a program, in instructions. It copies the ranges of
+// each instruction of those that begin at the start of a text and may be matched without looking back.
+func sizeOf(program *syntax.Prog) int {
+	const (
+		runesPerInstruction = 32
+		onePass             = 1000 // instructions; programs that have as many are not
+	)
+	size := len(program.Inst)
+	first := &program.Inst[program.Start]
+	if size >= onePass || first.Op != syntax.InstEmptyWidth || syntax.EmptyOp(first.Arg)&syntax.EmptyBeginText == 0 {
+		return size
+	}
+	runes := 0
+	for i := range program.Inst {
+		runes += len(program.Inst[i].Rune)
+	}
+	return size + runes/runesPerInstruction
+}
+
 // stepsOf returns how many steps a program makes at each byte, at most. An instruction that looks
 // for a character among many ranges, such as those of a script, takes several.
 func stepsOf(program *syntax.Prog) int {

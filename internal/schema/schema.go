@@ -38,12 +38,17 @@ type Schema struct {
 	source json.RawMessage
 	root   *Node
 	later  func() *Node // compiles the root when it is needed; nil if root is set
+
+	patterns int
 }
+
+// Patterns returns how large the schema's patterns are together, of at most [MaxPatterns]. It is 0 for [Known] ones.
+func (s *Schema) Patterns() int { return s.patterns }
 
 // Compile compiles a schema from JSON text. The package documentation lists what it rejects. The
 // error is an [*Error] with all problems, or with the first one if the text is not JSON.
 func Compile(source []byte) (*Schema, error) {
-	_, _, root, err := compileText(source)
+	c, _, root, err := compileText(source)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +56,7 @@ func Compile(source []byte) (*Schema, error) {
 	if err := json.Compact(&compact, source); err != nil {
 		return nil, schemaError(Problem{"", err.Error()})
 	}
-	return &Schema{source: compact.Bytes(), root: root}, nil
+	return &Schema{source: compact.Bytes(), root: root, patterns: c.patterns}, nil
 }
 
 // compileText compiles a schema, and returns its value and its root as well. The error is an [*Error].
@@ -110,7 +115,7 @@ func (s *Schema) Validate(ctx context.Context, value []byte) error {
 	if err != nil {
 		return err
 	}
-	return s.validate(v, &evaluation{meter: meter{ctx: ctx}})
+	return s.validate(v, &evaluation{meter: newMeter(ctx, 0)})
 }
 
 // readValue is read for a value that is validated.
@@ -146,7 +151,7 @@ func (p *Probe) Fits(ctx context.Context, n *Node, value string) (fits bool) {
 	if err != nil {
 		return false
 	}
-	e := evaluation{meter: meter{ctx: ctx, work: p.work}}
+	e := evaluation{meter: newMeter(ctx, p.work)}
 	message, err := e.run(func() { fits = e.fits(n, v, nil, nil) })
 	p.work = e.work
 	return fits && message == "" && err == nil

@@ -14,6 +14,52 @@ type Claims struct {
 	taken swept.Map[string, time.Time] // when each is forgotten
 }
 
+// Home is what the process in which a batch has paused knows of its state. As long as nobody has written the state as
+// JSON, there is no copy of it, so that nothing needs to be remembered after it. The zero value is ready to use. It is
+// safe for concurrent use.
+type Home struct {
+	mu      sync.Mutex
+	written bool
+	claim   func() // makes the claim for copies; nil if the state has not been claimed
+}
+
+// Write must be called before the state is written.
+func (h *Home) Write() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.written && h.claim != nil {
+		h.claim()
+	}
+	h.written = true
+}
+
+// TakeAt is Take for a state with a home, which is nil for one that was read.
+func (c *Claims) TakeAt(h *Home, key string, until time.Time) bool {
+	if h == nil {
+		return c.Take(key, until)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.written:
+		return c.Take(key, until)
+	case h.claim != nil:
+		return false
+	}
+	h.claim = func() { c.Take(key, until) }
+	return true
+}
+
+// ReleaseAt is Release for a state with a home, which is nil for one that was read.
+func (c *Claims) ReleaseAt(h *Home, key string) {
+	if h != nil {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.claim = nil
+	}
+	c.Release(key)
+}
+
 // Take claims a state. It returns false if that was claimed before.
 func (c *Claims) Take(key string, until time.Time) bool {
 	c.mu.Lock()
@@ -24,6 +70,13 @@ func (c *Claims) Take(key string, until time.Time) bool {
 	}
 	c.taken.Put(key, until, func(ends time.Time) bool { return !now.Before(ends) })
 	return true
+}
+
+// Len returns how many claims are remembered.
+func (c *Claims) Len() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.taken.Len()
 }
 
 // Release gives up a claim.

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/schema"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -96,4 +97,30 @@ func members(count int) string {
 		fmt.Fprintf(&b, `,"n%d":1`, i)
 	}
 	return b.String()
+}
+
+// TestAttackManySchemasOfOneValue: each of many values that no repair needs is of a thousand schemas, to look at which
+// took ten seconds for 100 KB. It counts as work, so that nothing is repaired. The control is few such values.
+func TestAttackManySchemasOfOneValue(t *testing.T) {
+	var source strings.Builder
+	for i := range 500 {
+		fmt.Fprintf(&source, `"d%d":{"allOf":[{"$ref":"#/$defs/d%d"}]},`, i, i+1)
+	}
+	s := compile(t, `{"properties":{"n":{"allOf":[{"additionalProperties":{"$ref":"#/$defs/d0"}},{"additionalProperties":{"$ref":"#/$defs/d1"}}]},"x":{"type":"integer"}},"$defs":{`+source.String()+`"d500":{}}}`)
+	for count, repairs := range map[int]int{4_000: 0, 40: 1} {
+		assert.Len(t, run(t, s, `{"n":{"m":1`+members(count)+`},"x":"1"}`).Repairs, repairs)
+	}
+}
+
+// TestAttackSharedWork: repairs that share a budget with others end when it is spent. The control is another budget.
+func TestAttackSharedWork(t *testing.T) {
+	s := compile(t, `{"properties":{"x":{"type":"integer"}}}`)
+	budget := new(schema.Budget)
+	repaired := func(ctx context.Context) int {
+		return len(newRepairer(t, s).Repair(ctx, parse(t, `{"x":"1"}`), nil, check(s)).Repairs)
+	}
+	assert.Equal(t, 1, repaired(budget.With(t.Context())))
+	schema.Spend(budget.With(t.Context()), 1<<30)
+	assert.Zero(t, repaired(budget.With(t.Context())))
+	assert.Equal(t, 1, repaired(t.Context()))
 }

@@ -31,10 +31,7 @@ func (p places) of(nodes ...*schema.Node) place {
 			return known
 		}
 	}
-	made := place{types: schema.AnyType}
-	for _, n := range nodes {
-		made.add(n)
-	}
+	made := place{nodes: gather(nodes), types: schema.AnyType}
 	for _, n := range made.nodes {
 		made.types &= n.Types
 		made.unions = append(made.unions, n.Unions...)
@@ -48,15 +45,32 @@ func (p places) of(nodes ...*schema.Node) place {
 	return made
 }
 
-// add adds a schema and those that it brings along.
-func (p *place) add(n *schema.Node) {
-	if slices.Contains(p.nodes, n) {
-		return
+// gather returns schemas and those that they bring along, each once.
+func gather(nodes []*schema.Node) (all []*schema.Node) {
+	const few = 16 // are found faster without a map
+	var seen map[*schema.Node]bool
+	var add func(n *schema.Node)
+	add = func(n *schema.Node) {
+		if seen[n] || seen == nil && slices.Contains(all, n) {
+			return
+		}
+		if all = append(all, n); seen == nil && len(all) == few {
+			seen = map[*schema.Node]bool{}
+			for _, n := range all {
+				seen[n] = true
+			}
+		}
+		if seen != nil {
+			seen[n] = true
+		}
+		for _, also := range n.Also {
+			add(also)
+		}
 	}
-	p.nodes = append(p.nodes, n)
-	for _, also := range n.Also {
-		p.add(also)
+	for _, n := range nodes {
+		add(n)
 	}
+	return all
 }
 
 // member returns the place of a member of the objects at a place.

@@ -127,6 +127,7 @@ func (r *Repairer) pass(ctx context.Context, own tool.Arguments, names []string,
 		}
 		result = w.value(&spot{}, v, root)
 	}
+	w.settle()
 	if w.over || len(w.repairs) == 0 {
 		return unchanged
 	}

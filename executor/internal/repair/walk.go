@@ -25,6 +25,10 @@ const (
 	nameWork = 16
 	// lookEvery is how much work is done between two checks of the context.
 	lookEvery = 64 << 10
+	// placeWork is the cost of each schema that applies to a value.
+	placeWork = 8
+	// workPerUnit is how much work takes as long as a unit of that of validations.
+	workPerUnit = 8
 )
 
 // walk is one pass through arguments and their schema.
@@ -41,6 +45,7 @@ type walk struct {
 	repairs []tool.Repair
 	record  int // bytes of repairs
 	work    int
+	taken   int  // of the work, from the budget of the context
 	next    int  // the work at which to check the context
 	over    bool // a bound is exceeded: nothing is repaired
 	again   bool // a string inside a string would have to be opened
@@ -52,10 +57,31 @@ func (w *walk) spend(bytes int) bool {
 	if w.work >= w.next {
 		w.next = w.work + lookEvery
 		at, has := w.ctx.Deadline()
-		w.over = w.over || w.ctx.Err() != nil || has && !time.Now().Before(at)
+		w.over = w.over || !w.settle() || w.ctx.Err() != nil || has && !time.Now().Before(at)
 	}
 	w.over = w.over || w.work > maxWork
 	return !w.over
+}
+
+// settle takes the work since it was last called from the budget of the context. It returns false if none is left.
+func (w *walk) settle() bool {
+	work := w.work - w.taken
+	w.taken = w.work
+	return schema.Spend(w.ctx, work/workPerUnit)
+}
+
+// member, element and branch count the work of those of [places].
+func (w *walk) member(at place, name string) place { return w.counted(at, w.places.member(at, name)) }
+
+func (w *walk) element(at place, index int) place { return w.counted(at, w.places.element(at, index)) }
+
+func (w *walk) branch(at place, branch *schema.Node) place {
+	return w.counted(at, w.places.branch(at, branch))
+}
+
+func (w *walk) counted(at, inner place) place {
+	w.work += placeWork * (len(at.nodes) + len(inner.nodes))
+	return inner
 }
 
 // note records a change.
