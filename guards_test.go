@@ -285,7 +285,7 @@ var guardFaults = []guardFault{
 	{name: "schemas of one value take no work", pkg: "executor/internal/repair", attack: "TestAttackManySchemasOfOneValue",
 		edits: in("executor/internal/repair/walk.go", "w.work += placeWork *", "w.work += 0 *")},
 	{name: "planning of calls is not announced", pkg: "executor", attack: "TestPlanningIsSaid",
-		edits: in("executor/nested.go", "	defer planning.Begin(ctx)()\n", "	_ = planning.Begin\n")},
+		edits: in("executor/nested.go", "	ended := planning.Begin(ctx)\n", "	ended := func() { _ = planning.Begin }\n")},
 
 	{name: "answers are masked when their call has ended", pkg: "hostfuncs/network", attack: "TestAttackAnswersThatTakeLongToMask",
 		edits: in("hostfuncs/network/body.go", "body, err = e.client.secrets.MaskFirst(e.ctx, whole, kept)", "body = e.client.secrets.Mask(whole[:kept])")},
@@ -441,6 +441,8 @@ var guardFaults = []guardFault{
 	{name: "a paused run keeps its agent's tools", pkg: "server/rest", attack: "TestAttackToolTakenFromAnAgent/the_tool_is_taken",
 		edits: in("server/sessions/sessions.go", "	if caller.Agent != \"\" {\n		options.AllowedNow = func() ([]string, error) { return s.Allowed(caller) }",
 			"	if names, err := s.Allowed(caller); caller.Agent != \"\" && err == nil {\n		options.AllowedNow = func() ([]string, error) { return names, nil }")},
+	{name: "long arguments are checked without a turn", pkg: "executor", attack: "TestAttackLongArguments/one_call",
+		edits: in("executor/plan.go", "if long && !c.asked {", "if long && c.asked {")},
 	{name: "calls that wait keep their agent's tools", pkg: "executor", attack: "TestAttackToolTakenFromARunningBatch/taken",
 		edits: in("executor/admit.go", "case !c.isAllowed():", "case false:")},
 	{name: "outputs that are asked for make sessions", pkg: "server/rest", attack: "TestAttackSessionsThatAreAskedFor",

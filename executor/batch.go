@@ -102,8 +102,9 @@ func (e *Executor) Execute(ctx context.Context, requested Batch) (report Report,
 	if err := b.planBrought(ctx, requested.Client, calls); err != nil {
 		return Report{}, err
 	}
+	long := haveLongArguments(calls)
 	for _, c := range calls {
-		c.plan(ctx)
+		c.planInTurn(ctx, long)
 		b.order.add(c.record.CallID)
 	}
 	return b.runCalls(ctx, tool.BatchStarted, calls), nil

@@ -36,6 +36,16 @@ func (l *lookup) Get(name string) (registry.Entry, bool) {
 	return l.Registry.Get(name)
 }
 
+// Nearest likewise takes a second to look for tools with names like nowhere, which happens only while a call is planned.
+func (l *lookup) Nearest(name string, most int) []string {
+	if name == "nowhere" {
+		l.count(1)
+		time.Sleep(time.Second)
+		l.count(-1)
+	}
+	return l.Registry.Nearest(name, most)
+}
+
 func (l *lookup) count(by int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -85,6 +95,40 @@ func TestLongNestedChecksTakeTurns(t *testing.T) {
 				assert.True(t, record.Result.Success)
 			}
 			assert.Equal(t, want, tools.most)
+		})
+	}
+}
+
+// TestAttackLongArguments: of many batches of a tenant with long arguments, or with many calls that are long together,
+// few are checked at a time, so that the process has time for others. As the control, short ones are checked at once.
+func TestAttackLongArguments(t *testing.T) {
+	processors := goruntime.GOMAXPROCS(0)
+	batches := 2*processors + 2
+	for name, test := range map[string]struct{ calls, length, want int }{
+		"one call":             {1, 20 << 10, max(1, processors/2)},
+		"many, long together":  {10, 2 << 10, max(1, processors/2)},
+		"control: short calls": {1, 10, batches},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tools := &lookup{Registry: newRegistry(t)}
+				e := executorOf(t, tools, executor.Options{})
+				var all sync.WaitGroup
+				for range batches {
+					var calls []tool.Call
+					for i := range test.calls {
+						calls = append(calls, newCall(fmt.Sprint(i), "nowhere", fmt.Sprintf(`{"n":%d,"text":"%s"}`, i, strings.Repeat("x", test.length))))
+					}
+					all.Go(func() {
+						report, err := e.Execute(t.Context(), executor.Batch{Calls: calls})
+						if assert.NoError(t, err) {
+							assert.Equal(t, tool.UnknownTool, report.Records[0].Result.Kind)
+						}
+					})
+				}
+				all.Wait()
+				assert.Equal(t, test.want, tools.most)
+			})
 		})
 	}
 }

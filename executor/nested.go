@@ -138,27 +138,14 @@ func (c *call) countNested() int64 {
 	return c.made.Add(1)
 }
 
-// longArguments is the size in bytes from which checking arguments takes noticeable time.
-const longArguments = 16 << 10
-
-// planNested plans a nested call. Checking long arguments is work of the host that the guest's deadline cannot
-// stop, so few calls do it at a time; more would only slow each other down.
-func (c *call) planNested(ctx context.Context) {
-	defer planning.Begin(ctx)()
-	if len(c.record.Function.Arguments) > longArguments {
-		if turn, err := c.batch.takeTurn(ctx); err == nil { // else plan refuses the call
-			defer turn.Leave()
-		}
-	}
-	c.plan(ctx)
-}
-
 // make plans a nested call.
 func (c *call) make(ctx context.Context, requested tool.Call, id string) *call {
 	made := c.batch.newCall(requested, id)
 	made.parent, made.depth, made.made = c, c.depth+1, c.made
 	made.record.Parent = c.record.CallID
-	made.planNested(ctx)
+	ended := planning.Begin(ctx)
+	made.planInTurn(ctx, haveLongArguments([]*call{made}))
+	ended()
 	if made.phase == phaseRefused {
 		return made
 	}

@@ -21,6 +21,32 @@ func (b *batch) newCall(requested tool.Call, id string) *call {
 	return &call{batch: b, tool: sanitizeName(requested.Function.Name), record: tool.Record{Call: requested, CallID: id}}
 }
 
+// longArguments is the size in bytes from which checking arguments takes noticeable time.
+const longArguments = 16 << 10
+
+// haveLongArguments reports whether the arguments of calls that have yet to be planned are long together.
+func haveLongArguments(calls []*call) bool {
+	bytes := 0
+	for _, c := range calls {
+		if !c.asked && c.phase != phaseEnded {
+			bytes += len(c.record.Function.Arguments)
+		}
+	}
+	return bytes > longArguments
+}
+
+// planInTurn plans a call. Checking long arguments is work of the host that no limit of the tool bounds, and for nested
+// calls the guest's deadline cannot stop it. So few calls do it at a time, by turns of tenants; more would only slow
+// each other and all others down.
+func (c *call) planInTurn(ctx context.Context, long bool) {
+	if long && !c.asked {
+		if turn, err := c.batch.takeTurn(ctx); err == nil { // else plan refuses the call
+			defer turn.Leave()
+		}
+	}
+	c.plan(ctx)
+}
+
 // plan makes the call ready to run, or completes its record with why it is not run. It does so once.
 func (c *call) plan(ctx context.Context) {
 	if c.asked {
