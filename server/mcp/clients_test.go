@@ -106,6 +106,8 @@ func binary(t *testing.T) string {
 // serving starts "caisson serve", which has to end well with the test, and returns where it serves the protocol.
 func serving(t *testing.T, program, tools, state string) (url string) {
 	t.Helper()
+	compiled, err := exec.CommandContext(t.Context(), program, "compile", "--tools", tools).CombinedOutput()
+	require.NoError(t, err, "%s", compiled) // clients wait for half a second for a first call
 	command := exec.CommandContext(context.WithoutCancel(t.Context()), program, "serve", "--addr", "localhost:0", "--state-dir", state, "--tools", tools)
 	stderr, err := command.StderrPipe()
 	require.NoError(t, err)
