@@ -241,7 +241,7 @@ func median(times []time.Duration) float64 {
 
 // BenchmarkMetering shows what metering costs: the kernels in C, Rust and Go, on plain
 // wazero, metered with a counter of their own, metered with another module's counter as libraries
-// are, and with wazero's own way to stop a guest. Each run is at another place in memory. It reports
+// are, and with wazero's own way to stop a guest. Each run is at another place in memory, all on one processor. It reports
 // how many times as long as on plain wazero each takes on average. "all" sums up the kernels that
 // metering was tuned on, "untuned" those that it was not, and "recursive" those that recurse.
 //
@@ -329,6 +329,7 @@ func timeKernel(b *testing.B, instances []map[string]api.Module, kernel guests.K
 	defer cancel()
 	goruntime.LockOSThread()
 	defer goruntime.UnlockOSThread()
+	defer pinThread(b)()
 	times := make([]map[string][]time.Duration, len(instances))
 	for n := 0; b.Loop(); n = (n + 1) % len(instances) {
 		if times[n] == nil {
