@@ -183,17 +183,17 @@ func (c *call) repair(ctx context.Context, own tool.Arguments, values []contextV
 // repairer returns the repairer of the call's tool.
 func (c *call) repairer(ctx context.Context) (*repair.Repairer, error) {
 	m := c.entry.Manifest
-	make := func(ctx context.Context) *repair.Repairer {
+	build := func(ctx context.Context) *repair.Repairer {
 		return repair.New(ctx, m.Parameters, m.ParameterAliases, func(name string) bool {
 			return slices.ContainsFunc(m.Context, func(owned string) bool { return passesFor(name, owned) })
 		})
 	}
 	if !c.brought {
-		return c.batch.executor.repairers.of(ctx, m, func() (*repair.Repairer, error) { return make(context.WithoutCancel(ctx)), nil })
+		return c.batch.executor.repairers.of(ctx, m, func() (*repair.Repairer, error) { return build(context.WithoutCancel(ctx)), nil })
 	}
 	repairer := c.batch.repairers[m.Name]
 	if repairer == nil {
-		if repairer = make(ctx); ended(ctx) == nil { // else it may lack defaults
+		if repairer = build(ctx); ended(ctx) == nil { // else it may lack defaults
 			c.batch.repairers[m.Name] = repairer
 		}
 	}

@@ -30,7 +30,7 @@ type Executor struct {
 	sessions    atomic.Uint64 // created so far
 	kept        output.Tenants
 	claims      pause.Claims // on states that were resumed
-	planning    *queue.Queue // of nested calls with long arguments, and of calls of tools that callers bring
+	planning    *queue.Queue // for planning calls with long arguments, and of tools that callers bring
 }
 
 // Load returns how many calls run now and how many wait for a slot, for a monitor. Calls made by tools
