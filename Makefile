@@ -55,7 +55,7 @@ manual: ## write the tables of docs/manifest.md, and docs/schema, from the schem
 	$(GO) test ./internal/manual -run '^TestPageIsUpToDate$$' -update
 
 # The files with tests of which "make test" runs a sample or nothing; see internal/testsize.
-SAMPLED = $$(grep -rlE --include='*_test.go' 'testsize\.[OS]|runPrograms\(|go:build slow' .)
+SAMPLED = $$(grep -rlE --include='*_test.go' 'testsize\.|runPrograms\(|go:build slow' .)
 
 .PHONY: slow
 slow: ## run the tests of which "make test" runs a sample or nothing, at a quarter of their size; the package that takes longest begins

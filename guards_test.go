@@ -4,8 +4,12 @@ package caisson_test
 
 import (
 	"flag"
+	"fmt"
+	"go/build"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -105,17 +109,17 @@ var guardFaults = []guardFault{
 	{name: "what stands behind the first read is charged before it", pkg: "runtime", attack: "TestAttackFuelPaidInTheStart", edits: paidBefore},
 	{name: "stacks are saved whatever their size", pkg: "runtime", attack: "TestAttackLargeStacksOfStarts", hangs: true,
 		edits: in("runtime/internal/engine/snapshot.go", "if len(inUse) > mostSavedStack {", "if len(inUse) < 0 {")},
-	{name: "values that calls, branches and the ends of blocks move are free", pkg: "runtime/internal/engine", attack: "TestAttackUnitsThatMove",
+	{name: "values that calls, branches and the ends of blocks move are free", pkg: "runtime/internal/engine", attack: "TestAttackUnitsThatMove/branch_that_assigns",
 		edits: []overlay.Edit{
 			{File: "runtime/internal/wasm/moves.go", Old: "const movesPerUnit = 128", New: "const movesPerUnit = 1 << 40"},
 			{File: "runtime/internal/wasm/metered/moves.go", Old: "const movesPerUnit = 128", New: "const movesPerUnit = 1 << 40"},
 		}},
-	{name: "what blocks move where they end is free", pkg: "runtime/internal/engine", attack: "TestAttackUnitsThatMove",
+	{name: "what blocks move where they end is free", pkg: "runtime/internal/engine", attack: "TestAttackUnitsThatMove/of_block_nested",
 		edits: []overlay.Edit{
 			{File: "runtime/internal/wasm/pass_fuel.go", Old: "		p.move(top.moves + joinValues)\n", New: ""},
 			{File: "runtime/internal/wasm/metered/body.go", Old: "			b.move(top.moves + joinValues)\n", New: ""},
 		}},
-	{name: "ends of blocks where paths join are free", pkg: "runtime/internal/engine", attack: "TestAttackUnitsThatMove",
+	{name: "ends of blocks where paths join are free", pkg: "runtime/internal/engine", attack: "TestAttackUnitsThatMove/ends_of_blocks",
 		edits: []overlay.Edit{
 			{File: "runtime/internal/wasm/moves.go", Old: "const joinValues = 32", New: "const joinValues = 0"},
 			{File: "runtime/internal/wasm/metered/moves.go", Old: "const joinValues = 32", New: "const joinValues = 0"},
@@ -147,7 +151,7 @@ var guardFaults = []guardFault{
 		edits: in("runtime/internal/wasm/metered/rounds.go", "const exactRounds = 8", "const exactRounds = 1 << 30")},
 	{name: "operands on the stack are not counted at blocks", pkg: "runtime/internal/engine", attack: "TestAttackSlowJoins/operands",
 		edits: in("runtime/internal/wasm/validate_body.go", "int64(locals) + b.carried", "int64(locals)")},
-	{name: "loops begin for free", pkg: "runtime/internal/engine", attack: "TestAttackUnitsThatMove",
+	{name: "loops begin for free", pkg: "runtime/internal/engine", attack: "TestAttackUnitsThatMove/loops_in_a_row",
 		edits: []overlay.Edit{
 			{File: "runtime/internal/wasm/moves.go", Old: "const loopValues = 16", New: "const loopValues = 0"},
 			{File: "runtime/internal/wasm/metered/moves.go", Old: "const loopValues = 16", New: "const loopValues = 0"},
@@ -170,7 +174,7 @@ var guardFaults = []guardFault{
 		edits: in("runtime/internal/wasm/validate_body.go", "		return 40\n", "		return 1\n")},
 	{name: "a function may move any number of values", pkg: "runtime/internal/engine", attack: "TestAttackCostlyFunctions/values_of_blocks",
 		edits: in("runtime/internal/wasm/bounds.go", "		FunctionMoves:  500_000,\n", "")},
-	{name: "compilations in this process are not looked at", pkg: "runtime/internal/engine", attack: "TestAttackEndlessCompilations/types_×_functions_into_memory",
+	{name: "compilations in this process are not looked at", pkg: "runtime/internal/engine", attack: "TestAttackEndlessCompilations/types_×_functions",
 		edits: in("runtime/internal/engine/compiler.go", "experimental.WithCompilationWorkers(ctx, 2)", "experimental.WithCompilationWorkers(ctx, 1)")},
 	{name: "functions are described in the first call that traps", pkg: "runtime/internal/engine", attack: "TestAttackFirstTrap",
 		edits: in("runtime/internal/engine/compiler.go", "{ code.ImportedFunctions() }", "{}")},
@@ -248,7 +252,7 @@ var guardFaults = []guardFault{
 	{name: "each library may take the whole stack", pkg: "runtime/internal/engine", attack: "TestAttackStacksOfLibraries/small_functions,_libraries:_4",
 		edits: in("runtime/internal/engine/rewrite.go", "wasm.DefaultStackBytes / int64(1+in.libraries)", "wasm.DefaultStackBytes")},
 
-	{name: "a validation continues after its context", pkg: "internal/schema", attack: "TestValidationsEndWithTheirContext",
+	{name: "a validation continues after its context", pkg: "internal/schema", attack: "TestValidationsEndWithTheirContext/a_list_with_a_misfit",
 		edits: unlooked},
 	{name: "a result is checked after its call has ended", pkg: "runtime", attack: "TestAttackResultsThatTakeLongToCheck/a_match_of_a_misfit/16",
 		edits: unlooked},
@@ -330,7 +334,7 @@ var guardFaults = []guardFault{
 		edits: in("runtime/tool.go", "if t.whole != nil {", "if t.whole != nil && false {")},
 	{name: "grants for other modules hold", pkg: "runtime", attack: "TestEveryKindOfGrantIsBoundToAModule",
 		edits: in("internal/permission/rule.go", "return b.SHA256 == \"\" || module != \"\" && b.SHA256 == module", "return true")},
-	{name: "denials have no effect", pkg: "runtime", attack: "TestDecideFiles",
+	{name: "denials have no effect", pkg: "runtime/internal/permit", attack: "TestDecideFiles",
 		edits: in("internal/permission/decide.go", "o.Effective = slices.DeleteFunc(o.Effective, covered)", "")},
 	{name: "grants apply without a request", pkg: "hostfuncs/secrets", attack: "TestDecideSecrets",
 		edits: in("internal/permission/decide.go", "both, overlap := request.Intersect(grant.Rule)", "both, overlap := grant.Rule, true")},
@@ -459,7 +463,7 @@ var guardFaults = []guardFault{
 		edits: in("server/mcp/check.go", "	if hold(n*messageBytes) != nil {", "	if n < 0 {")},
 	{name: "decoded values take nothing", pkg: "server/mcp", attack: "TestAttackValuesOfOpenCalls/_meta",
 		edits: in("server/mcp/check.go", "	if c.hold(beyond(before-c.values)) != nil {", "	if beyond(before-c.values) < 0 {")},
-	{name: "decoded values over lines take nothing", pkg: "server/mcp", attack: "TestAttackOpenRequests/17",
+	{name: "decoded values over lines take nothing", pkg: "server/mcp", attack: "TestAttackOpenRequests/in_values",
 		edits: in("server/mcp/check.go", "len(params) + messageBytes + beyond(", "len(params) + messageBytes + 0*(")},
 	{name: "streams of MCP outlive their tokens", pkg: "server/mcp", attack: "TestAttackStreamsOutliveTokens",
 		edits: in("server/mcp/http.go", "			grace = toTellRefused\n", "")},
@@ -475,9 +479,9 @@ var guardFaults = []guardFault{
 		edits: in("server/rest/exchange.go", "int(min(r.ContentLength, firstGrowth))", "int(max(r.ContentLength, firstGrowth))")},
 	{name: "a long answer is written on after its token was revoked", pkg: "server", attack: "TestAttackLongAnswersOutliveTokens/revoked:_true",
 		edits: in("server/answer.go", "w.late > piece {", "w.late < 0 {")},
-	{name: "clients over lines have any number of requests", pkg: "server/mcp", attack: "TestAttackOpenRequests/1024",
+	{name: "clients over lines have any number of requests", pkg: "server/mcp", attack: "TestAttackOpenRequests/in_number",
 		edits: in("server/mcp/lines.go", "len(w.open) >= maxOpen ||", "")},
-	{name: "clients over lines have requests of any length", pkg: "server/mcp", attack: "TestAttackOpenRequests/16",
+	{name: "clients over lines have requests of any length", pkg: "server/mcp", attack: "TestAttackOpenRequests/in_bytes",
 		edits: in("server/mcp/lines.go", "|| w.bytes+size > maxOpenBytes", "")},
 	{name: "answers wait for a client in any number", pkg: "server/mcp", attack: "TestAttackUnreadAnswers",
 		edits: in("server/mcp/lines.go", "		w.readable()\n", "")},
@@ -712,6 +716,47 @@ func masking(form, old, without, encoder string) guardFault {
 // oneGuardIn says which guards are taken out: each by default, or the first of so many.
 var oneGuardIn = flag.Int("one-guard-in", 1, "take out the first of `N` guards")
 
+// testsOf returns the text of each function in a package's tests as attacks are built, with the tag slow, and all of it
+// with spaces instead of underscores.
+func testsOf(t *testing.T, pkg string) (functions map[string]string, text string) {
+	context := build.Default
+	context.BuildTags, context.CgoEnabled = []string{"slow"}, false
+	found, err := context.ImportDir(pkg, 0)
+	require.NoError(t, err)
+	functions = map[string]string{}
+	for _, name := range append(found.TestGoFiles, found.XTestGoFiles...) {
+		content, err := os.ReadFile(filepath.Join(pkg, name))
+		require.NoError(t, err)
+		for _, f := range regexp.MustCompile(`(?ms)^func (\w+)[\[(].*?(\n}|}$)`).FindAllSubmatch(content, -1) {
+			functions[string(f[1])] = string(f[0])
+		}
+		text += strings.ReplaceAll(string(content), "_", " ")
+	}
+	return functions, text
+}
+
+// misnamed says in what an attack's name is not that of a test which certainly runs. Names of subtests may be composed
+// of texts and numbers, so that only these are looked for.
+func misnamed(attack string, functions map[string]string, text string) error {
+	test, subtests, one := strings.Cut(attack, "/")
+	if functions[test] == "" {
+		return fmt.Errorf("there is no test %s", test)
+	}
+	reached := functions[test]
+	for _, called := range regexp.MustCompile(`\w+`).FindAllString(reached, -1) {
+		reached += functions[called]
+	}
+	if !one && regexp.MustCompile(`testsize\.\w*Sample`).MatchString(reached) {
+		return fmt.Errorf("%s runs a sample: name the subtest that must be among it", test)
+	}
+	for _, part := range regexp.MustCompile(`\d+|[^\d/,:]+`).FindAllString(subtests, -1) {
+		if part = strings.TrimSpace(strings.ReplaceAll(part, "_", " ")); !strings.Contains(text, part) {
+			return fmt.Errorf("%s has no subtest with %q in its name", test, part)
+		}
+	}
+	return nil
+}
+
 // TestFaultsOfGuards: each attack's test passes with the guard and fails without it.
 func TestFaultsOfGuards(t *testing.T) {
 	run := func(t *testing.T, f guardFault, overlaid ...string) (string, error) {
@@ -729,8 +774,13 @@ func TestFaultsOfGuards(t *testing.T) {
 		out, err := command.CombinedOutput()
 		return string(out), err
 	}
+	functions, texts := map[string]map[string]string{}, map[string]string{}
 	for i, f := range guardFaults {
+		if functions[f.pkg] == nil {
+			functions[f.pkg], texts[f.pkg] = testsOf(t, f.pkg)
+		}
 		t.Run(f.name, func(t *testing.T) {
+			require.NoError(t, misnamed(f.attack, functions[f.pkg], texts[f.pkg]))
 			t.Parallel()
 			path, err := overlay.Write(t.TempDir(), ".", f.edits)
 			require.NoError(t, err)

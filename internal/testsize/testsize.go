@@ -3,7 +3,14 @@
 //
 //	for _, attack := range testsize.Sample(attacks(), 8) {
 //	for range testsize.Of(100, 1000) {
+//
+// Where the pattern of -run selects subtests, samples are whole: what is asked for by its name is there.
 package testsize
+
+import (
+	"flag"
+	"strings"
+)
 
 // Slow reports whether tests run at more than their quick size, and Whole whether they run at their full size. Unless
 // tests are quick, one in part of all runs.
@@ -23,7 +30,7 @@ func Of(quick, all int) int {
 // Sample returns about as many elements as apply, evenly spread. The first is always among them.
 func Sample[T any](elements []T, quick int) []T {
 	want := Of(quick, len(elements))
-	if len(elements) <= want || quick < 1 {
+	if len(elements) <= want || quick < 1 || selectsSubtests() {
 		return elements
 	}
 	sample := make([]T, want)
@@ -31,4 +38,19 @@ func Sample[T any](elements []T, quick int) []T {
 		sample[i] = elements[i*len(elements)/want]
 	}
 	return sample
+}
+
+// QuickSample returns a sample where tests run at their quick size, and otherwise all: it is for cases that must all
+// run before a change lands.
+func QuickSample[T any](elements []T, quick int) []T {
+	if Slow {
+		return elements
+	}
+	return Sample(elements, quick)
+}
+
+// selectsSubtests reports whether the pattern of -run selects subtests.
+func selectsSubtests() bool {
+	run := flag.Lookup("test.run")
+	return run != nil && strings.Contains(run.Value.String(), "/")
 }

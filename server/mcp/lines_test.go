@@ -169,10 +169,15 @@ func TestAttackUnreadAnswers(t *testing.T) {
 // more. 400 calls of 46 KB with many values in _meta held 1.7 GB. The control is a call after the answers.
 func TestAttackOpenRequests(t *testing.T) {
 	for _, test := range []struct {
+		name string
 		most int
 		meta string
-	}{{1024, `"x"`}, {15, `"` + strings.Repeat("x", 4<<20-200) + `"`}, {17, "[" + strings.Repeat("0,", 15_000) + "0]"}} {
-		t.Run(fmt.Sprint(test.most), func(t *testing.T) {
+	}{
+		{"in number", 1024, `"x"`},
+		{"in bytes", 15, `"` + strings.Repeat("x", 4<<20-200) + `"`},
+		{"in values", 17, "[" + strings.Repeat("0,", 15_000) + "0]"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
 			let := make(chan struct{})
 			c := openLines(t, newWorld(t, mcp.Options{}, newFake(t, "wait", nil, func(context.Context, tool.Invocation) tool.Result {
 				<-let

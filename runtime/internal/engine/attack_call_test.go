@@ -60,7 +60,12 @@ func (a attack) deadline() time.Duration {
 	return a.timeout
 }
 
-func TestAttack(t *testing.T) { contain(t, testsize.Sample(attacks(), 4)) }
+// someAttacks are a sample of the attacks, with those on the way back.
+func someAttacks() []attack {
+	return append(testsize.QuickSample(wayBackAttacks(), 1), testsize.Sample(attacks(), 3)...)
+}
+
+func TestAttack(t *testing.T) { contain(t, someAttacks()) }
 
 // contain holds attacks to the promises, each in a subtest.
 func contain(t *testing.T, attacks []attack) {
@@ -192,7 +197,7 @@ const outlived = 500 * time.Millisecond
 
 const briefly = 100 * time.Millisecond // a control's deadline
 
-func TestAttackControl(t *testing.T) { succeed(t, testsize.Sample(attacks(), 4)) }
+func TestAttackControl(t *testing.T) { succeed(t, someAttacks()) }
 
 // succeed shows that attacks work in wazero alone, each in a subtest.
 func succeed(t *testing.T, all []attack) {

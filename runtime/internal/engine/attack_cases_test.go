@@ -19,7 +19,7 @@ const (
 // attacks are those on a call's time and on the host's memory. Some of their controls have
 // wazero end guests when their context is done, which does not help there.
 func attacks() []attack {
-	return slices.Concat(loopAttacks(), recursionAttacks(), wayBackAttacks(), growthAttacks(), bulkAttacks(), slowAttacks(), streamAttacks(), hostCallAttacks())
+	return slices.Concat(loopAttacks(), recursionAttacks(), growthAttacks(), bulkAttacks(), slowAttacks(), streamAttacks(), hostCallAttacks())
 }
 
 func loopAttacks() []attack {

@@ -7,9 +7,11 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	goruntime "runtime"
+	"slices"
 	"testing"
 	"time"
 	"weak"
@@ -65,16 +67,17 @@ func endlessCompilations() map[string][]byte {
 }
 
 // TestAttackEndlessCompilations: a compilation in this process ends at its deadline, into memory and into the cache.
-// That it fails shows that the deadline was looked at between two functions.
+// That it fails shows that the deadline was looked at between two functions, since it comes long after the passes.
 func TestAttackEndlessCompilations(t *testing.T) {
-	for what, source := range endlessCompilations() {
+	all := endlessCompilations()
+	for _, what := range testsize.QuickSample(slices.Sorted(maps.Keys(all)), 1) {
 		for where, options := range map[string]Options{"memory": {}, "a cache": {CacheDir: filepath.Join(t.TempDir(), "cache")}} {
 			t.Run(what+" into "+where, func(t *testing.T) {
-				options.Compiler.Wall = time.Millisecond
+				options.Compiler.Wall = 200 * time.Millisecond
 				e := newEngine(t, options, nil)
-				_, err := e.Compile(t.Context(), source)
+				_, err := e.Compile(t.Context(), all[what])
 				require.ErrorIs(t, err, ErrModule)
-				require.ErrorContains(t, err, "compiling it takes longer than 1ms")
+				require.ErrorContains(t, err, "compiling it takes longer than 200ms")
 				if e.store != nil {
 					left, err := filepath.Glob(filepath.Join(e.store.directory, "compiling-*"))
 					require.NoError(t, err)

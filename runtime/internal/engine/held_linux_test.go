@@ -160,7 +160,7 @@ func inChild(t *testing.T) string {
 // TestHeldIsWhatTheProcessHolds: the pool counts what idle instances hold, of whatever kind, as much as the process
 // holds more with them.
 func TestHeldIsWhatTheProcessHolds(t *testing.T) {
-	for _, c := range testsize.Sample(idleCases, 6) {
+	for _, c := range testsize.QuickSample(idleCases, 6) {
 		t.Run(strings.ReplaceAll(c.name, " ", "_"), func(t *testing.T) {
 			if os.Getenv(measuringHeld) == "" {
 				t.Parallel()

@@ -151,7 +151,7 @@ func containAttacks(t *testing.T, attacks []programs.Attack) {
 // TestAttackRecursionWithWorkOnTheWayBack: a guest that recurses deeply, and executes a little in each
 // of the functions that return, is stopped among them.
 func TestAttackRecursionWithWorkOnTheWayBack(t *testing.T) {
-	containAttacks(t, testsize.Sample(programs.WayBackAttacks(), 2))
+	containAttacks(t, testsize.QuickSample(programs.WayBackAttacks(), 2))
 }
 
 // TestAttackLeavesInARow: functions that do not test are tested by those that call them, without a loop
@@ -178,7 +178,7 @@ func TestAttackWorkThatIsPaidFor(t *testing.T) {
 		}
 	}
 	e := newEngine(t, Options{Functions: functions}, nil)
-	for _, a := range testsize.Sample(programs.PaidAttacks(), 1) {
+	for _, a := range testsize.QuickSample(programs.PaidAttacks(), 1) {
 		t.Run(a.Name, func(t *testing.T) {
 			module, err := compileProgram(t.Context(), e, a.Program)
 			require.NoError(t, err)

@@ -272,7 +272,7 @@ const (
 func TestEndlessPrograms(t *testing.T) {
 	e := engineForPrograms(t)
 	var once sync.Once
-	runPrograms(t, testsize.Of(60, 200), programs.Endless, func(t *testing.T, seed uint64, report func(string)) {
+	runPrograms(t, testsize.Of(60, 800), programs.Endless, func(t *testing.T, seed uint64, report func(string)) {
 		once.Do(func() { collectAllTheTime(t) })
 		p := programs.Endless(seed)
 		if err := stopped(t.Context(), e, p, seed); err != nil {

@@ -126,18 +126,18 @@ func spend(t testing.TB, i *instance, limit int64) (units int64, took time.Durat
 func TestAttackUnitsThatMove(t *testing.T) {
 	const tolerated = 2_500 // times as long as a unit of additions; a microsecond is longer
 	u := newUnitMeasurer(t, time.Millisecond, 5)
-	measure := func(c unitCase) float64 {
+	measure := func(t *testing.T, c unitCase) float64 {
 		cost, err := u.measure(t, c)
 		require.NoError(t, err, c.name)
 		return cost.nanoseconds
 	}
-	limit := tolerated * measure(additions())
+	limit := tolerated * measure(t, additions())
 	const locals = 8_000 // those of 20,000 take 10 s to compile
 	type attack struct {
 		unitCase
 		charged, executed int // of one iteration: units, and instructions
 	}
-	for _, attack := range testsize.Sample([]attack{
+	for _, attack := range testsize.QuickSample([]attack{
 		{assigned(locals), 4 + locals/128, 4},
 		{nestedBlocks(0x02, 200, 127), 4 + 200*127/128, 4},
 		{nestedBlocks(0x03, 100, 127), 4 + 100*(127+16)/128, 4},
@@ -146,12 +146,14 @@ func TestAttackUnitsThatMove(t *testing.T) {
 		{unitCase: called(1000, false)},
 		{unitCase: afterCall(2000, callTo(2), "call")},
 	}, 2) {
-		per := measure(attack.unitCase)
-		t.Logf("%s: %.2f ns per unit, at most %.2f", attack.name, per, limit)
-		assert.Less(t, per, limit, attack.name)
-		if attack.executed > 0 {
-			assert.Greater(t, per*float64(attack.charged)/float64(attack.executed), limit, "control: %s", attack.name)
-		}
+		t.Run(attack.name, func(t *testing.T) {
+			per := measure(t, attack.unitCase)
+			t.Logf("%.2f ns per unit, at most %.2f", per, limit)
+			assert.Less(t, per, limit)
+			if attack.executed > 0 {
+				assert.Greater(t, per*float64(attack.charged)/float64(attack.executed), limit, "control")
+			}
+		})
 	}
 }
 
