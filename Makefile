@@ -58,7 +58,7 @@ manual: ## write the tables of docs/manifest.md, and docs/schema, from the schem
 SAMPLED = $$(grep -rlE --include='*_test.go' 'testsize\.|runPrograms\(|go:build slow' .)
 
 .PHONY: slow
-slow: ## run the tests of which "make test" runs a sample or nothing, at a quarter of their size; the package that takes longest begins
+slow: ## run the tests of which "make test" runs a sample or nothing, a quarter of most and all of some; the package that takes longest begins
 	files=$(SAMPLED) && tests=$$(grep -ohE '^func Test[A-Za-z0-9_]*' $$files | cut -c6- | sort -u | paste -sd '|') && \
 	$(GO) test $(TESTFLAGS) -tags slow -run "^($$tests)\$$" ./runtime/internal/engine $$(dirname $$files | sort -ur)
 
@@ -81,7 +81,7 @@ faults: ## make mistakes in what meters and rewrites guests, and take guards out
 	$(GO) test -count=1 -tags faults,slow -run '^TestFaults' -v ./runtime/internal/wasm/metered -one-fault-in $(ONE_IN)
 	$(GO) test -count=1 -tags faults,slow -run '^TestRunaway$$' -v ./cmd/caisson
 	$(GO) test -count=1 -tags faults,slow -run '^TestFaultsOf$(if $(filter 1,$(ONE_IN)),(Passes|Tests),Tests)$$' ./runtime/internal/engine
-	$(GO) test -count=1 -tags faults,slow -run '^TestFaultsOfGuards$$' -timeout 30m . -one-guard-in $(ONE_IN)
+	$(GO) test -count=1 -tags faults,slow -run '^TestFaultsOfGuards$$' -timeout 3h . -one-guard-in $(ONE_IN)
 
 # How long "make load" holds its connections.
 LOADTIME ?= 5m
@@ -255,28 +255,52 @@ suites: LANGUAGES = python c assemblyscript
 suites: $(SUITES) ## run the suites that need other languages and programs, a part of the languages and programs
 	$(MAKE) programs ONLY=gojq
 
+# What nightly runs, in this order. The rest runs although one fails.
+NIGHTLY = fuzz smith languages programs nightly-guards nightly-race nightly-alone nightly-attacks nightly-endless \
+	nightly-bounded load knowledge plugins nightly-benchmarks
+# The files with tests that the race detector would disturb. No other run of nightly has them at their full size.
+NORACE = $$(grep -rlE --include='*_test.go' '^//go:build .*!race' .)
+# Time enough for what takes hours.
+LONGTEST = $(GO) test -timeout 2h
+
 .PHONY: nightly
 nightly: FUZZTIME = 10m
 nightly: SMITHCOUNT = 20000
-nightly: fuzz smith languages programs ## what takes hours: long fuzzing, twenty thousand generated modules, repeated races and attacks, sessions under load, the cost of metering and of many tools
+nightly: ## what takes hours: long fuzzing, twenty thousand generated modules, repeated races and attacks, sessions under load, the cost of metering and of many tools
+	$(MAKE) --keep-going -j1 FUZZTIME=$(FUZZTIME) SMITHCOUNT=$(SMITHCOUNT) $(NIGHTLY)
+
+.PHONY: nightly-guards nightly-race nightly-alone nightly-attacks nightly-endless nightly-bounded nightly-benchmarks
+nightly-guards:
 	$(MAKE) faults ONE_IN=1
-	$(GO) test -race -tags slow,nightly -timeout 2h $(PACKAGES)
-	$(GO) test -race -tags slow,nightly -count=3 -timeout 2h ./runtime/...
-	$(GO) test -tags slow,nightly -run '^TestAttack' -count=5 -timeout 2h ./runtime/...
-	$(GO) test -race -run '^TestLoad$$' -timeout 1h ./executor -soak 10m
-	$(GO) test -race -tags slow,nightly -run '^Test(|Stream|Pause)Model$$' -count=50 -timeout 2h ./executor
-	$(GO) test -run '^TestEndlessPrograms$$' -timeout 1h ./runtime/internal/engine -programs 2000
-	$(GO) test -run '^TestEndlessPrograms$$' -timeout 1h ./runtime/internal/engine -programs 2000 -by-the-clock
-	$(GO) test -run '^TestProgramsStayWithinTheirFuel$$' -timeout 1h ./runtime/internal/engine -programs 5000
-	$(GO) test -run '^TestBoundedPrograms$$' -timeout 2h ./runtime/internal/engine -programs 100000
-	$(GO) test -run '^TestEndlessProgramsEnd$$' -timeout 1h ./cmd/caisson -programs 100
-	$(GO) test -run '^TestMutantsThatAreProvedEnd$$' -timeout 2h ./runtime/internal/engine -mutants 500000
-	$(MAKE) load
-	$(MAKE) knowledge
-	$(MAKE) plugins
-	$(GO) test -run '^$$' -bench '^BenchmarkMetering$$' -benchtime 9x -timeout 1h ./runtime/internal/engine
-	$(GO) test -run '^$$' -bench '^BenchmarkThousandTools$$' -benchtime 120s -timeout 1h ./internal/benchmark
-	$(GO) test -run '^$$' -bench '^BenchmarkCallOverHTTP$$' -benchtime 10s ./server/rest
+
+nightly-race:
+	$(LONGTEST) -race -tags slow,nightly $(PACKAGES)
+	$(LONGTEST) -race -tags slow,nightly -count=3 ./runtime/...
+	$(LONGTEST) -race -run '^TestLoad$$' ./executor -soak 10m
+	$(LONGTEST) -race -tags slow,nightly -run '^Test(|Stream|Pause)Model$$' -count=50 ./executor
+
+nightly-alone:
+	files=$(NORACE) && tests=$$(grep -ohE '^func Test[A-Za-z0-9_]*' $$files | cut -c6- | sort -u | paste -sd '|') && \
+	$(LONGTEST) -tags slow,nightly -run "^($$tests)\$$" $$(dirname $$files | sort -u)
+
+nightly-attacks:
+	$(LONGTEST) -tags slow,nightly -run '^TestAttack' -count=5 ./runtime/...
+
+# Without the race detector, which would slow down the times that are measured.
+nightly-endless:
+	$(LONGTEST) -run '^TestEndlessPrograms$$' ./runtime/internal/engine -programs 2000
+	$(LONGTEST) -run '^TestEndlessPrograms$$' ./runtime/internal/engine -programs 2000 -by-the-clock
+	$(LONGTEST) -run '^TestEndlessProgramsEnd$$' ./cmd/caisson -programs 100
+
+nightly-bounded:
+	$(LONGTEST) -run '^TestProgramsStayWithinTheirFuel$$' ./runtime/internal/engine -programs 5000
+	$(LONGTEST) -run '^TestBoundedPrograms$$' ./runtime/internal/engine -programs 100000
+	$(LONGTEST) -run '^TestMutantsThatAreProvedEnd$$' ./runtime/internal/engine -mutants 500000
+
+nightly-benchmarks:
+	$(LONGTEST) -run '^$$' -bench '^BenchmarkMetering$$' -benchtime 9x ./runtime/internal/engine
+	$(LONGTEST) -run '^$$' -bench '^BenchmarkThousandTools$$' -benchtime 120s ./internal/benchmark
+	$(LONGTEST) -run '^$$' -bench '^BenchmarkCallOverHTTP$$' -benchtime 10s ./server/rest
 
 .PHONY: check
 check: check-format check-vet check-static check-tidy check-bans check-api check-cross ## everything that is checked without running it
