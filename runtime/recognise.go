@@ -8,6 +8,7 @@ import (
 	"github.com/caisson-run/caisson/internal/hostfile"
 	"github.com/caisson-run/caisson/internal/modules"
 	"github.com/caisson-run/caisson/runtime/internal/extism"
+	"github.com/caisson-run/caisson/runtime/internal/permit"
 	"github.com/caisson-run/caisson/runtime/internal/wasi"
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
@@ -33,6 +34,8 @@ type Recognised struct {
 	// Files, Network and Config report whether the module imports what opens files, what sends
 	// requests, and what reads the configuration of a plug-in.
 	Files, Network, Config bool
+	// Needed are the kinds of permissions that its manifest must request, because of the functions that it imports.
+	Needed []string
 	// Unoffered names the imports that this runtime does not offer, or is empty.
 	Unoffered string
 	// Libraries are the modules of these imports, if other modules may have all that is missing: the
@@ -78,6 +81,11 @@ func recognise(source []byte) (Recognised, error) {
 	r.Files = imports(wasi.IsModule, "path_open")
 	r.Network = imports(isExtism, "http_request") || slices.ContainsFunc(description.Imports, of("caisson:net@1"))
 	r.Config = imports(isExtism, "config_get")
+	for _, k := range permit.Kinds() {
+		if k.Module != "" && slices.ContainsFunc(description.Imports, of(k.Module)) {
+			r.Needed = append(r.Needed, string(k.Name))
+		}
+	}
 	if missing, mistyped := unoffered(description.Imports, plugin, nil); len(missing)+len(mistyped) > 0 {
 		r.Unoffered = listed(append(missing, mistyped...))
 		if r.Kind != ModuleCommand {

@@ -190,6 +190,9 @@ func (o *options) inspectModule(path string, onlyManifest bool) error {
 	case onlyManifest && what != "":
 		return failed(exitUsage, path+" "+what, fix)
 	case onlyManifest:
+		if len(found.Needed) > 0 {
+			o.hint("the module imports functions that need permissions, and the manifest requests examples of them: replace them by what the module really uses")
+		}
 		return o.print(shown.Manifest)
 	}
 	return o.print(shown.Text())

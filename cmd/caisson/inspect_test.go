@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,7 +10,42 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/internal/guests"
 )
+
+// TestStartingManifestsAreValid: of each module that is shipped with its tools, and of those that tests make requests
+// with, --manifest writes what validate accepts, and says what a person has to write.
+func TestStartingManifestsAreValid(t *testing.T) {
+	root, err := guests.Compile(t.Context())
+	require.NoError(t, err)
+	files := []string{filepath.Join(root, "examples/digest/digest.wasm"), filepath.Join(root, "internal/guests/netprobe/netprobe.wasm")}
+	require.NoError(t, filepath.WalkDir(filepath.Join(root, "wasm-tools"), func(path string, _ fs.DirEntry, err error) error {
+		if filepath.Ext(path) == ".wasm" {
+			files = append(files, path)
+		}
+		return err
+	}))
+	folder, needed := t.TempDir(), 0
+	for _, file := range files {
+		var out, wrong strings.Builder
+		require.Equal(t, exitSuccess, run(t.Context(), []string{"inspect", "--manifest", file}, environment{stdin: strings.NewReader(""), stdout: &out, stderr: &wrong}), "%s: %s", file, &wrong)
+		name := filepath.Base(file)
+		require.NoError(t, os.WriteFile(filepath.Join(folder, name+".tool.yaml"), []byte(out.String()), 0o600))
+		module, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(folder, name), module, 0o600))
+		imports := strings.Contains(string(module), "caisson:net@1") || strings.Contains(string(module), "caisson:tools@1")
+		assert.Equal(t, imports, strings.Contains(wrong.String(), "replace them by what the module really uses"), "%s: %s", file, &wrong)
+		if imports {
+			needed++
+		}
+	}
+	require.Greater(t, needed, 3)
+	var out, wrong strings.Builder
+	assert.Equal(t, exitSuccess, run(t.Context(), []string{"validate", folder}, environment{stdin: strings.NewReader(""), stdout: &out, stderr: &wrong}), "%s%s", &out, &wrong)
+	assert.Contains(t, out.String(), fmt.Sprintf("%d manifests are valid", len(files)))
+}
 
 // TestAPluginWithoutAnEntryHasNoManifest: a plug-in whose only function has a parameter is recognised, and no
 // manifest is written that names a function which it lacks.

@@ -130,14 +130,21 @@ func startingManifest(path string, found runtime.Recognised) string {
 		text += "# it imports functions of other modules: add libraries: {" + strings.Join(libraries, ", ") +
 			"} to module, with their files\n"
 	}
+	requests := examplesOf(found.Needed)
+	if len(requests) > 0 {
+		text += "# it imports functions that need these permissions: write what it really uses\n"
+	}
 	if len(found.HostFunctions) > 0 {
-		functions := "permissions: {functions: [" + strings.Join(texts(found.HostFunctions, quotedYAML), ", ") + "]}\n"
+		functions := "functions: [" + strings.Join(texts(found.HostFunctions, quotedYAML), ", ") + "]"
 		if len(found.Libraries) > 0 {
-			functions = "# or, if a program that embeds Caisson has them: " + functions
+			text += "# or, if a program that embeds Caisson has them, under permissions: " + functions + "\n"
 		} else {
-			functions = "# only a program that embeds Caisson and offers these functions can run it\n" + functions
+			text += "# only a program that embeds Caisson and offers these functions can run it\n"
+			requests = append(requests, functions)
 		}
-		text += functions
+	}
+	if len(requests) > 0 {
+		text += "permissions: {" + strings.Join(requests, ", ") + "}\n"
 	}
 	if found.Config {
 		text += "# it reads a configuration: add config: {name: text} to module\n"
@@ -145,10 +152,27 @@ func startingManifest(path string, found runtime.Recognised) string {
 	if found.Files {
 		text += "# it can use directories: permissions: {files: [{path: /data, access: read}]}\n"
 	}
-	if found.Network {
+	if found.Network && !slices.Contains(found.Needed, "network") {
 		text += "# it can send requests: permissions: {network: [{host: api.example.com}]}\n"
 	}
 	return text
+}
+
+// examples are requests for permissions, of which only a person knows what the module needs.
+var examples = map[string]string{
+	"network": "network: [{host: api.example.com}]",
+	"secrets": "secrets: [{name: API_KEY, host: api.example.com, header: Authorization}]",
+	"tools":   "tools: [other_tool]",
+}
+
+// examplesOf returns requests that stand for those of these kinds which a person must write.
+func examplesOf(kinds []string) (requests []string) {
+	for _, kind := range kinds {
+		if text, ok := examples[kind]; ok {
+			requests = append(requests, text)
+		}
+	}
+	return requests
 }
 
 // toolName returns a name that a tool can have.

@@ -3,6 +3,7 @@ package view
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -55,6 +56,19 @@ func TestStartingManifestsAreValid(t *testing.T) {
 	}
 	others := startingManifest("a.wasm", runtime.Recognised{Kind: runtime.ModulePlugin, Functions: []string{"first", "call", "a b", "last"}})
 	assert.Contains(t, others, "# other functions, each for a manifest of its own: first, last\n")
+
+	for _, needed := range [][]string{{"network"}, {"secrets"}, {"tools"}, {"secrets", "network", "tools"}} {
+		for _, functions := range [][]string{nil, {"lookup"}} {
+			text := startingManifest("a.wasm", runtime.Recognised{Kind: runtime.ModulePlugin, Functions: []string{"call"}, Needed: needed, HostFunctions: functions, Network: true})
+			m, err := manifests.Parse("tool.yaml", []byte(text))
+			require.NoError(t, err, text)
+			requested := map[string]bool{"network": m.Permissions.Network != nil, "secrets": m.Permissions.Secrets != nil, "tools": m.Permissions.Tools != nil}
+			for kind, found := range requested {
+				assert.Equal(t, slices.Contains(needed, kind), found, "%s: %s", kind, text)
+			}
+			assert.Equal(t, functions, m.Permissions.Functions)
+		}
+	}
 
 	strange := runtime.Recognised{Kind: runtime.ModulePlugin, Functions: []string{"a b", "caisson: error: no\nfix: "}}
 	assert.Empty(t, startingManifest("a.wasm", strange))
