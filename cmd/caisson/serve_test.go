@@ -21,6 +21,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -62,6 +63,12 @@ func startServe(t *testing.T, args ...string) *served {
 	root := noerr.Get(guests.Compile(t.Context(), "wasm-tools/calculator", "wasm-tools/files", "internal/guests/probe"))(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	args = append([]string{"serve", "--addr", "localhost:0", "--tools", filepath.Join(root, "wasm-tools", "calculator"), "--tools", filepath.Join(root, "wasm-tools", "files")}, args...)
+	quiet := slices.Contains(args, "--quiet") // its address is not printed
+	if quiet {
+		free := noerr.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
+		require.NoError(t, free.Close())
+		args = append(args, "--addr", free.Addr().String())
+	}
 	s := &served{Cmd: exec.CommandContext(ctx, "caisson", args...)}
 	stderr := noerr.Get(s.StderrPipe())(t)
 	require.NoError(t, s.Start())
@@ -85,6 +92,15 @@ func startServe(t *testing.T, args ...string) *served {
 		_ = s.Wait()
 		cancel()
 	})
+	if quiet {
+		address := args[len(args)-1]
+		require.Eventually(t, func() bool {
+			c, err := net.Dial("tcp", address)
+			return err == nil && c.Close() == nil
+		}, time.Minute, 10*time.Millisecond, s.log())
+		s.url = "http://" + address
+		return s
+	}
 	select {
 	case s.url = <-listening:
 	case <-ctx.Done():
@@ -157,21 +173,47 @@ func TestServeLogsLostRecords(t *testing.T) {
 			return func() error { return nil }
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			state := t.TempDir()
-			require.NoError(t, os.Chmod(state, 0o700))
-			after := spoil(filepath.Join(state, "records"))
-			s := startServe(t, "--state-dir", state)
+		for _, more := range [][]string{nil, {"--quiet"}} {
+			t.Run(strings.Join(append([]string{name}, more...), " "), func(t *testing.T) {
+				state := t.TempDir()
+				require.NoError(t, os.Chmod(state, 0o700))
+				after := spoil(filepath.Join(state, "records"))
+				s := startServe(t, append(more, "--state-dir", state)...)
+				for range 2 {
+					status, text := s.do(t, plain(t), "POST", "/v1/calls", "", sevenTimesSix)
+					assert.Equal(t, 200, status, text)
+					require.NoError(t, after())
+				}
+				assert.Eventually(t, func() bool { return strings.Contains(s.log(), `level=ERROR msg="recorder failed"`) }, 10*time.Second, time.Millisecond, s.log())
+				assert.Contains(t, s.log(), "call_id=")
+				assert.NotContains(t, s.log(), "level=INFO")
+				assert.Equal(t, 0, s.end(t), "the server did its work")
+				assert.Equal(t, more == nil, strings.Contains(s.log(), `a call was not kept for "caisson explain"`), "a hint: %s", s.log())
+			})
+		}
+	}
+}
+
+// TestServeReportsUnsetSecrets: a secret whose variable is not set is reported when the server starts, and once.
+func TestServeReportsUnsetSecrets(t *testing.T) {
+	root := noerr.Get(guests.Compile(t.Context(), "wasm-tools/search"))(t)
+	for value, lines := range map[string]int{"": 1, "a-secret-that-is-long-enough": 0} {
+		t.Run(fmt.Sprint(lines), func(t *testing.T) {
+			const variable = "CAISSON_TEST_KEY_OF_SERVE"
+			if value != "" {
+				t.Setenv(variable, value)
+			}
+			s := startServe(t, "--state-dir", "", "--tools", filepath.Join(root, "wasm-tools", "search"), "--allow-net", "api.search.brave.com",
+				"--secret", "BRAVE_API_KEY=env:"+variable+"@api.search.brave.com")
+			started := s.log()
 			for range 2 {
 				status, text := s.do(t, plain(t), "POST", "/v1/calls", "", sevenTimesSix)
 				assert.Equal(t, 200, status, text)
-				require.NoError(t, after())
 			}
-			assert.Eventually(t, func() bool { return strings.Contains(s.log(), `level=ERROR msg="recorder failed"`) }, 10*time.Second, time.Millisecond, s.log())
-			assert.Contains(t, s.log(), "call_id=")
-			assert.NotContains(t, s.log(), "level=INFO")
-			assert.Equal(t, 0, s.end(t), "the server did its work")
-			assert.Contains(t, s.log(), `a call was not kept for "caisson explain"`)
+			assert.Equal(t, 0, s.end(t), s.log())
+			for _, log := range []string{started, s.log()} {
+				assert.Equal(t, lines, strings.Count(log, "the environment variable "+variable+" is not set"), log)
+			}
 		})
 	}
 }
@@ -314,9 +356,9 @@ func TestServeFirstTokenWhereToolsWrite(t *testing.T) {
 	assert.Equal(t, 0, s.end(t), s.log())
 }
 
-// TestServeRevokedWhileSending: a token is revoked while the bodies of its requests are on their way. What they ask for
-// is not done: no approval, no run, no agent, no call, over REST and over MCP. The control is another token, which asks
-// for the same.
+// TestServeRevokedWhileSending: a token is revoked, or expires, while the bodies of its requests are on their way. What
+// they ask for is not done: no approval, no run, no agent, no call, over REST and over MCP. The control is another token,
+// which asks for the same.
 func TestServeRevokedWhileSending(t *testing.T) {
 	state, work := t.TempDir(), t.TempDir()
 	notes := filepath.Join(work, "notes.txt")
@@ -377,11 +419,21 @@ grants: [{tools: ["file_*"], context: [project_id], files: [{path: /project, hos
 		}
 	}
 	answers, rest := slow(revoked)
+	expires, _ := createToken(t, state, append(all, "--expires", "3s")...)
+	answersOfExpired, restOfExpired := slow(expires)
 	require.NoError(t, exec.CommandContext(t.Context(), "caisson", "token", "revoke", id, "--state-dir", state).Run())
 	time.Sleep(600 * time.Millisecond) // a token that was read is trusted for half a second
 	rest()
 	for i, a := range answers {
 		assert.NotRegexp(t, "^HTTP/1.1 2", a, requests[i].path)
+	}
+	require.Eventually(t, func() bool {
+		status, _ := s.do(t, client, "GET", "/v1/tools", expires, "")
+		return status == http.StatusUnauthorized
+	}, time.Minute, 20*time.Millisecond)
+	restOfExpired()
+	for i, a := range answersOfExpired {
+		assert.Regexp(t, "^HTTP/1.1 401", a, requests[i].path)
 	}
 	assert.FileExists(t, notes)
 	for _, name := range []string{"run.txt", "call.txt", "batch.txt", "mcp.txt"} {

@@ -5,15 +5,17 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
-	"time"
 
+	"github.com/stretchr/testify/assert"
+
+	"github.com/caisson-run/caisson/internal/testsize"
 	"github.com/caisson-run/caisson/runtime/internal/wasm"
 )
 
 // This file follows random paths through modules that Verify accepts, and counts. It takes nothing from
 // the proof: only where the added sequences are. A guest's conditions are drawn, those of added code are computed.
 
-var pathsFor = flag.Duration("paths", 2*time.Second, "how long TestRandomPathsAreBounded draws mutants of metered modules")
+var pathsOf = flag.Int("paths", testsize.Of(60, 1200), "of how many metered modules TestRandomPathsAreBounded draws mutants")
 
 // walker is one run.
 type walker struct {
@@ -349,8 +351,8 @@ func explore(source []byte, seed uint64, steps int) (worst int64, ended int, fai
 
 // No path that a walker finds through a module that Verify accepts, metered or changed after that, exceeds the bound.
 func TestRandomPathsAreBounded(t *testing.T) {
-	start, modules, mutants, accepted, worst, ended := time.Now(), 0, 0, 0, int64(0), 0
-	for seed := uint64(0); time.Since(start) < *pathsFor && !t.Failed(); seed++ {
+	modules, mutants, accepted, worst, ended := 0, 0, 0, int64(0), 0
+	for seed := uint64(0); modules < *pathsOf && !t.Failed(); seed++ {
 		r := rand.New(rand.NewPCG(seed, 3))
 		source := drawn(r)
 		d, err := wasm.Inspect(source)
@@ -391,4 +393,9 @@ func TestRandomPathsAreBounded(t *testing.T) {
 		}
 	}
 	t.Logf("%d modules, %d mutants, %d of them accepted, %d runs ended, at most %d units unseen", modules, mutants, accepted, ended, worst)
+	if !t.Failed() && modules >= 60 {
+		assert.Greater(t, accepted, modules, "control: mutants that Verify accepts")
+		assert.Greater(t, ended, 10*modules, "control: runs that end")
+		assert.Greater(t, worst, int64(256), "control: units unseen")
+	}
 }
