@@ -103,7 +103,7 @@ var attackers = map[string]func(t *testing.T, address string) (again func() erro
 	"answers that are not read": func(t *testing.T, address string) func() error {
 		c := dialTLS(t, address)
 		require.NoError(t, c.NetConn().(*net.TCPConn).SetReadBuffer(4<<10))
-		many := strings.Repeat("GET /echo HTTP/1.1\r\nHost: localhost\r\n\r\n", 2000)
+		many := strings.Repeat("GET /echo HTTP/1.1\r\nHost: localhost\r\n\r\nGET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n", 1000)
 		return func() error { _, err := io.WriteString(c, many); return err }
 	},
 	"HTTP/2 without a window": func(t *testing.T, address string) func() error {

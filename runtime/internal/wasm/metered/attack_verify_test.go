@@ -116,6 +116,8 @@ func holes() map[string][]byte {
 		// Another module may have functions in a table that it shares. None of this one's has the type.
 		"a call of another module's function in an imported table": attackModuleWith(nil, [][]byte{slices.Concat(text("lib"), text("table"), []byte{1, 0x70, 0, 1})}, []byte{0, 0},
 			attackBody(0), attackBody(0, attackCharge(3), []byte(attackTest), []byte{0x41, 0, 0x41, 0, 0x11, 2, 0}, slices.Repeat(slices.Concat(attackCharge(8190), slices.Repeat([]byte{1}, 8190)), 20))),
+		// A library that exports it may be called for ever by a module whose tests do not see it.
+		"an export that does not test": attackModule([]byte{0}, attackBody(0, attackCharge(202), work(101))),
 		// 2^31 units are counted that are not executed. The counter is negative then.
 		"a counter that overflows": attackModule([]byte{0},
 			attackBody(1, []byte(attackTest), attackCount(0, 2), []byte{0x41, 1, 0x04, 0x40}, attackCount(0, 1<<31-1),
@@ -129,6 +131,8 @@ func TestHolesAreRefused(t *testing.T) {
 	for name, source := range holes() {
 		assert.ErrorIs(t, metered.Verify(t.Context(), source), metered.ErrUnproved, name)
 	}
+	tested := attackModule([]byte{0}, attackBody(0, attackCharge(202), []byte(attackTest), slices.Repeat([]byte{0x41, 0, 0x1a}, 101)))
+	assert.NoError(t, metered.Verify(t.Context(), tested), "control: an export that tests")
 }
 
 // nestedLoops is n loops in one another. Directly behind the header of each there is a branch back to the one around
