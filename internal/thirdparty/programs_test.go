@@ -58,10 +58,48 @@ func TestPrograms(t *testing.T) {
 
 // moreTests see what the tests in a manifest cannot say.
 var moreTests = map[string]func(t *testing.T, w workshop, rt *runtime.Runtime, m *manifests.Manifest){
+	"php":       programsForOtherHostsLoad,
 	"python":    pythonRepeatsWhatIsSaid,
 	"resinator": resourcesAreCompiled,
 	"resvg":     pictureIsRendered,
 	"ripgrep":   codesWithoutSuccessFail,
+}
+
+// programsForOtherHostsLoad: modules of the package that has PHP import preview 0 or WasmEdge's sockets, and load. One
+// answers.
+func programsForOtherHostsLoad(t *testing.T, w workshop, rt *runtime.Runtime, _ *manifests.Manifest) {
+	installed, err := w.folder("npm/node_modules/"+sandboxModules+"/dist/langs", false)
+	require.NoError(t, err)
+	load := func(name, more string) *manifests.Manifest {
+		source, err := os.ReadFile(filepath.Join(installed, name+".wasm"))
+		require.NoError(t, err)
+		imports := "wasi_unstable"
+		if name == "wasmedge_quickjs" {
+			imports = "sock_open"
+		}
+		assert.Contains(t, string(source), imports, name)
+		dir := t.TempDir()
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name+".wasm"), source, 0o600))
+		file := filepath.Join(dir, "tool.yaml")
+		text := "schema: caisson/v1\nname: other_host\ndescription: A program for another host.\n" +
+			"module: {path: " + name + ".wasm, stdout: text" + more
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		m, err := manifests.Load(file)
+		require.NoError(t, err)
+		_, err = rt.Load(t.Context(), m, manifests.Grants{})
+		require.NoError(t, err, name)
+		return m
+	}
+	for _, name := range []string{"clang", "wasm-ld", "wasmedge_quickjs"} {
+		load(name, "}\n")
+		found, err := runtime.RecogniseFile(filepath.Join(installed, name+".wasm"))
+		require.NoError(t, err)
+		assert.Empty(t, found.Unoffered, name)
+	}
+	sqlite := load("sqlite", `, args: [":memory:", "select 6 * 7"]}
+tests: [{name: multiplies, arguments: {}, expect: {success: true, output: "42\n"}}]
+`)
+	assert.NoError(t, cases.Run(t.Context(), rt, sqlite, sqlite.Tests[0], t.TempDir()))
 }
 
 func pictureIsRendered(t *testing.T, _ workshop, rt *runtime.Runtime, m *manifests.Manifest) {

