@@ -36,8 +36,9 @@ func (b *batch) admit(ctx context.Context, c *call) (in admitted, ok bool) {
 		c.refuse(notAdmitted(c.tool, err))
 		c.record.Usage.Queue = c.queued
 		return admitted{}, false
-	case !c.isAllowed():
+	case !c.isAllowed(ctx):
 		c.unkept.Store(true)
+		c.record.Usage.Queue = c.queued
 		b.leave(ctx, c, in)
 		return admitted{}, false
 	case from != answers.Asked:
@@ -45,6 +46,7 @@ func (b *batch) admit(ctx context.Context, c *call) (in admitted, ok bool) {
 		return admitted{}, false
 	case c.wait != nil && !c.isApproved(): // it has started, so that it cannot wait for another
 		c.refuse(tool.Busy, "the approval expired while the call waited for a slot; call it again")
+		c.record.Usage.Queue = c.queued
 		b.leave(ctx, c, in)
 		return admitted{}, false
 	}

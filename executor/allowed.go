@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"time"
@@ -27,17 +28,31 @@ type allowedTools map[string]bool
 func (a allowedTools) allows(name string) bool { return a == nil || a[name] }
 
 // allowedNow returns what the session's agent may call now.
-func (s *Session) allowedNow() (allowedTools, error) {
-	names, err := s.allowed()
-	if err != nil {
-		return nil, fmt.Errorf("the tools that the agent may call are not known: %w", err)
+func (s *Session) allowedNow(ctx context.Context) (allowedTools, error) {
+	names := s.names
+	if s.ask != nil {
+		asked := make(chan returned[[]string], 1)
+		startIsolated(asked, s.ask)
+		select {
+		case r := <-asked:
+			if r.err != nil {
+				return nil, fmt.Errorf("the tools that the agent may call are not known: %w", r.err)
+			}
+			names = r.value
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
 	}
 	if names == nil {
 		return nil, nil
 	}
 	tools := make(allowedTools, len(names))
 	for _, name := range names {
-		if entry, ok := s.executor.resolver.Get(name); ok {
+		entry, ok, err := lookUp(s.executor.resolver, name)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
 			tools[entry.Name] = true
 		}
 	}
@@ -45,9 +60,9 @@ func (s *Session) allowedNow() (allowedTools, error) {
 }
 
 // newAllowed asks what a session's agent may call in a batch that begins.
-func newAllowed(s *Session) (*allowed, error) {
+func newAllowed(ctx context.Context, s *Session) (*allowed, error) {
 	asked := time.Now()
-	tools, err := s.allowedNow()
+	tools, err := s.allowedNow(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -55,33 +70,43 @@ func newAllowed(s *Session) (*allowed, error) {
 }
 
 // still reports whether the agent may call a tool that is about to start. If that cannot be known, it may not.
-func (a *allowed) still(name string) (bool, error) {
-	if a.session.fixed {
+func (a *allowed) still(ctx context.Context, name string) (bool, error) {
+	if a.session.ask == nil {
 		return a.began.allows(name), nil
 	}
 	a.mu.Lock()
-	defer a.mu.Unlock()
-	if now := time.Now(); now.Sub(a.asked) >= allowedFor {
-		tools, err := a.session.allowedNow()
-		if err != nil {
+	asked, tools := a.asked, a.now
+	a.mu.Unlock()
+	if now := time.Now(); now.Sub(asked) >= allowedFor {
+		var err error
+		if tools, err = a.session.allowedNow(ctx); err != nil {
 			return false, err
 		}
-		a.asked, a.now = now, tools
+		a.mu.Lock()
+		if now.After(a.asked) {
+			a.asked, a.now = now, tools
+		}
+		a.mu.Unlock()
 	}
-	return a.now.allows(name), nil
+	return tools.allows(name), nil
 }
 
 // isAllowed refuses a call that is about to start if the agent has lost its tool since the batch began.
-func (c *call) isAllowed() bool {
+func (c *call) isAllowed(ctx context.Context) bool {
 	if c.brought {
 		return true
 	}
-	still, err := c.batch.allowed.still(c.tool)
-	if !still {
+	still, err := c.batch.allowed.still(ctx, c.tool)
+	switch late := ended(ctx); {
+	case late != nil:
+		c.refuse(notStarted(late))
+	case !still:
 		c.cause = err
 		c.refuseTool("allowed_tools", c.tool+notAllowed)
+	default:
+		return true
 	}
-	return still
+	return false
 }
 
 // notAllowed says of a tool that the agent may not call it.

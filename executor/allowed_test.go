@@ -3,6 +3,7 @@ package executor_test
 import (
 	"context"
 	"errors"
+	goruntime "runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,17 +25,20 @@ func TestAttackToolTakenFromARunningBatch(t *testing.T) {
 		err   error
 		calls []tool.Call
 		want  tool.Kind
+		pends bool
 	}{
-		"control":           {names: []string{"slow", "wipe"}, calls: []tool.Call{newCall("1", "slow", "{}"), newCall("2", "wipe", "{}")}},
-		"taken":             {names: []string{"slow"}, calls: []tool.Call{newCall("1", "slow", "{}"), newCall("2", "wipe", "{}")}, want: tool.Denied},
-		"all are taken":     {names: []string{}, calls: []tool.Call{newCall("1", "slow", "{}"), newCall("2", "wipe", "{}")}, want: tool.Denied},
-		"no longer known":   {err: unknown, calls: []tool.Call{newCall("1", "slow", "{}"), newCall("2", "wipe", "{}")}, want: tool.Denied},
-		"nested: control":   {names: []string{"slow", "wipe", "outer"}, calls: []tool.Call{newCall("2", "outer", "{}")}},
-		"nested: the inner": {names: []string{"slow", "outer"}, calls: []tool.Call{newCall("2", "outer", "{}")}, want: tool.ToolFailed},
+		"control":               {names: []string{"slow", "wipe"}, calls: []tool.Call{newCall("1", "slow", "{}"), newCall("2", "wipe", "{}")}},
+		"taken":                 {names: []string{"slow"}, calls: []tool.Call{newCall("1", "slow", "{}"), newCall("2", "wipe", "{}")}, want: tool.Denied},
+		"all are taken":         {names: []string{}, calls: []tool.Call{newCall("1", "slow", "{}"), newCall("2", "wipe", "{}")}, want: tool.Denied},
+		"no longer known":       {err: unknown, calls: []tool.Call{newCall("1", "slow", "{}"), newCall("2", "wipe", "{}")}, want: tool.Denied},
+		"the client's: control": {names: []string{"slow", "local"}, calls: []tool.Call{newCall("1", "slow", "{}"), newCall("2", "local", "{}")}, pends: true},
+		"the client's":          {names: []string{"slow"}, calls: []tool.Call{newCall("1", "slow", "{}"), newCall("2", "local", "{}")}, want: tool.Denied},
+		"nested: control":       {names: []string{"slow", "wipe", "outer"}, calls: []tool.Call{newCall("2", "outer", "{}")}},
+		"nested: the inner":     {names: []string{"slow", "outer"}, calls: []tool.Call{newCall("2", "outer", "{}")}, want: tool.ToolFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				allowed, failure := []string{"slow", "wipe", "outer"}, error(nil)
+				allowed, failure := []string{"slow", "wipe", "outer", "local"}, error(nil)
 				wiped := false
 				slow := newFake(t, "slow", nil, func(context.Context, tool.Invocation) (tool.Outcome, error) {
 					time.Sleep(time.Second)
@@ -50,14 +54,18 @@ func TestAttackToolTakenFromARunningBatch(t *testing.T) {
 					record, err := invocation.Host.Call(ctx, newCall("b", "wipe", "{}"))
 					return tool.Outcome{Result: record.Result, Denials: record.Denials}, err
 				})
-				e := newExecutor(t, executor.Options{}, slow, wipe, outer)
+				local := newClient(t, "local", nil)
+				e := newExecutor(t, executor.Options{}, slow, wipe, outer, local)
 				session := newSession(t, e, executor.SessionOptions{AllowedNow: func() ([]string, error) { return allowed, failure }})
 				report := noerr.Get(e.Execute(t.Context(), executor.Batch{Session: session, Calls: test.calls}))(t)
+				if assert.Equal(t, test.pends, len(report.Pending) > 0); test.pends {
+					return
+				}
 				record := report.Records[len(report.Records)-1]
 				assert.Equal(t, test.want, record.Result.Kind, record.Result.Error)
 				assert.Equal(t, test.want == "", wiped)
 				if test.want != "" && assert.NotEmpty(t, record.Denials) {
-					assert.Equal(t, "wipe is not among the tools that this agent may call", record.Result.Error)
+					assert.Contains(t, record.Result.Error, " is not among the tools that this agent may call")
 					assert.Equal(t, "allowed_tools", record.Denials[0].Permission)
 				}
 			})
@@ -77,4 +85,43 @@ func TestAllowedNow(t *testing.T) {
 	assert.Equal(t, 1, asked)
 	failure = errors.New("the disk has gone")
 	assert.ErrorIs(t, noerr.Error(e.Execute(t.Context(), executor.Batch{Session: session, Calls: calls})), failure)
+}
+
+// TestAttackAllowedNow: a program's function that panics or ends its goroutine denies the call, and one that takes long
+// ends with the call. No place is lost, and no tool runs.
+func TestAttackAllowedNow(t *testing.T) {
+	for name, test := range map[string]struct {
+		function func()
+		want     tool.Kind
+	}{
+		"panics":     {func() { panic("a bug") }, tool.Denied},
+		"exits":      {goruntime.Goexit, tool.Denied},
+		"takes long": {func() { time.Sleep(time.Hour) }, tool.Deadline},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				asked := 0
+				slow := newFake(t, "slow", nil, func(context.Context, tool.Invocation) (tool.Outcome, error) {
+					time.Sleep(time.Second)
+					return succeed(""), nil
+				})
+				e := newExecutor(t, executor.Options{}, slow)
+				session := newSession(t, e, executor.SessionOptions{AllowedNow: func() ([]string, error) {
+					if asked++; asked > 1 {
+						test.function()
+					}
+					return nil, nil
+				}})
+				report := noerr.Get(e.Execute(t.Context(), executor.Batch{Session: session, Timeout: time.Minute, Calls: []tool.Call{newCall("1", "slow", "{}"), newCall("2", "slow", `{"n":1}`)}}))(t)
+				assert.True(t, report.Records[0].Result.Success)
+				assert.Equal(t, test.want, report.Records[1].Result.Kind)
+				running, waiting := e.Load()
+				assert.Zero(t, running+waiting)
+				if test.want == tool.Denied {
+					assert.Error(t, noerr.Error(e.Execute(t.Context(), executor.Batch{Session: session, Calls: []tool.Call{newCall("1", "slow", "{}")}})))
+				}
+				time.Sleep(2 * time.Hour)
+			})
+		})
+	}
 }

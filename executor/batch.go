@@ -75,7 +75,8 @@ const (
 //
 // A call's failure is in its record, and the error is nil. If ctx ends, calls that have not started are
 // recorded as skipped, with the kind deadline or cancelled, and the batch does not pause. An error
-// means that the batch was refused ([ErrInvalidBatch]): nothing ran, and there are no records.
+// means that the batch was refused: nothing ran, and there are no records. It is [ErrInvalidBatch], or that of
+// [SessionOptions.AllowedNow].
 //
 // Tools must not use Execute to call other tools, since the batch could wait for itself. They have
 // [tool.Invocation.Host].
@@ -102,11 +103,7 @@ func (e *Executor) Execute(ctx context.Context, requested Batch) (report Report,
 	if err := b.planBrought(ctx, requested.Client, calls); err != nil {
 		return Report{}, err
 	}
-	long := haveLongArguments(calls)
-	for _, c := range calls {
-		c.planInTurn(ctx, long)
-		b.order.add(c.record.CallID)
-	}
+	b.planInTurns(ctx, calls, func(_ int, c *call) { b.order.add(c.record.CallID) })
 	return b.runCalls(ctx, tool.BatchStarted, calls), nil
 }
 
@@ -115,7 +112,7 @@ func (e *Executor) begin(ctx context.Context, requested Batch, calls int) (conte
 	if err := requested.Stream.begin(); err != nil {
 		return nil, nil, err
 	}
-	b, err := e.newBatch(requested, calls)
+	b, err := e.newBatch(ctx, requested, calls)
 	if err != nil {
 		requested.Stream.finish()
 		return nil, nil, err
@@ -127,7 +124,7 @@ func (e *Executor) begin(ctx context.Context, requested Batch, calls int) (conte
 }
 
 // newBatch checks what a batch is requested with. The session counts the batch until it ends.
-func (e *Executor) newBatch(requested Batch, calls int) (*batch, error) {
+func (e *Executor) newBatch(ctx context.Context, requested Batch, calls int) (*batch, error) {
 	if err := cmp.Or(fill("Timeout", &requested.Timeout, 0), fill("Parallel", &requested.Parallel, e.options.Parallel)); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalidBatch, err)
 	}
@@ -145,7 +142,7 @@ func (e *Executor) newBatch(requested Batch, calls int) (*batch, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalidBatch, err)
 	}
-	allowed, err := newAllowed(session)
+	allowed, err := newAllowed(ctx, session)
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +163,7 @@ func newPlanning() *queue.Queue {
 	return queue.New(queue.Limits{Running: places, PerTenant: own, PerTool: own, Waiting: math.MaxInt, Wait: maxPer})
 }
 
-// takeTurn waits until the batch may plan something that takes long. The error is that of ctx.
+// takeTurn waits until the batch may plan something that takes long. The error is that of ctx, since the queue has room for any number that wait, as long as they like.
 func (b *batch) takeTurn(ctx context.Context) (*queue.Place, error) {
 	return b.executor.planning.Enter(ctx, queue.Call{Tenant: b.session.tenant, Session: b.session.key})
 }

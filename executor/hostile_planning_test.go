@@ -133,6 +133,42 @@ func TestAttackLongArguments(t *testing.T) {
 	}
 }
 
+// TestAttackManyTurns: a batch of many calls that are long together waits for few of the batches that plan at the same
+// time, and not for one before each call.
+func TestAttackManyTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tools := &lookup{Registry: newRegistry(t, newFake(t, "quick", readOnly, echo))}
+		e := executorOf(t, tools, executor.Options{Rates: unlimited})
+		done := make(chan struct{})
+		var all sync.WaitGroup
+		for range 2 * goruntime.GOMAXPROCS(0) {
+			session := newSession(t, e, executor.SessionOptions{})
+			all.Go(func() {
+				for range 200 {
+					_, err := e.Execute(t.Context(), executor.Batch{Session: session, Calls: []tool.Call{newCall("1", "nowhere", `{"text":"`+strings.Repeat("x", 20<<10)+`"}`)}})
+					assert.NoError(t, err)
+					select {
+					case <-done:
+						return
+					default:
+					}
+				}
+			})
+		}
+		time.Sleep(500 * time.Millisecond) // they plan by now
+		var calls []tool.Call
+		for i := range 100 {
+			calls = append(calls, newCall(fmt.Sprint(i), "quick", fmt.Sprintf(`{"n":%d,"text":"%s"}`, i, strings.Repeat("x", 1<<10))))
+		}
+		began := time.Now()
+		records := executeAll(t, e, executor.Batch{Calls: calls})
+		close(done)
+		assert.True(t, records[99].Result.Success)
+		assert.Less(t, time.Since(began), 20*time.Second)
+		all.Wait()
+	})
+}
+
 // TestPlanningIsSaid: the runtime of a caller is told for how long the host plans its call. Nothing is
 // planned any more when the called tool runs.
 func TestPlanningIsSaid(t *testing.T) {

@@ -144,7 +144,7 @@ func (c *call) make(ctx context.Context, requested tool.Call, id string) *call {
 	made.parent, made.depth, made.made = c, c.depth+1, c.made
 	made.record.Parent = c.record.CallID
 	ended := planning.Begin(ctx)
-	made.planInTurn(ctx, haveLongArguments([]*call{made}))
+	made.batch.planInTurns(ctx, []*call{made}, func(int, *call) {})
 	ended()
 	if made.phase == phaseRefused {
 		return made

@@ -8,7 +8,9 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/caisson-run/caisson/executor/internal/queue"
 	"github.com/caisson-run/caisson/tool"
 )
 
@@ -24,27 +26,42 @@ func (b *batch) newCall(requested tool.Call, id string) *call {
 // longArguments is the size in bytes from which checking arguments takes noticeable time.
 const longArguments = 16 << 10
 
-// haveLongArguments reports whether the arguments of calls that have yet to be planned are long together.
-func haveLongArguments(calls []*call) bool {
+// turnTime is how long a batch plans in one turn. A turn for each call would let batches whose turns are long delay one
+// with many calls for each of these.
+const turnTime = 50 * time.Millisecond
+
+// planInTurns plans the calls that have not ended, and then tells of each call. Checking long arguments is work of the
+// host that no limit of the tool bounds, and for nested calls the guest's deadline cannot stop it. So few batches do it
+// at a time, by turns of tenants; more would only slow each other and all others down.
+func (b *batch) planInTurns(ctx context.Context, calls []*call, planned func(int, *call)) {
 	bytes := 0
 	for _, c := range calls {
 		if !c.asked && c.phase != phaseEnded {
 			bytes += len(c.record.Function.Arguments)
 		}
 	}
-	return bytes > longArguments
-}
-
-// planInTurn plans a call. Checking long arguments is work of the host that no limit of the tool bounds, and for nested
-// calls the guest's deadline cannot stop it. So few calls do it at a time, by turns of tenants; more would only slow
-// each other and all others down.
-func (c *call) planInTurn(ctx context.Context, long bool) {
-	if long && !c.asked {
-		if turn, err := c.batch.takeTurn(ctx); err == nil { // else plan refuses the call
-			defer turn.Leave()
+	var turn *queue.Place
+	var began time.Time
+	leave := func() {
+		if turn != nil {
+			turn.Leave()
+			turn = nil
 		}
 	}
-	c.plan(ctx)
+	defer leave()
+	for i, c := range calls {
+		if c.phase != phaseEnded {
+			if turn == nil && bytes > longArguments {
+				turn, _ = b.takeTurn(ctx) // on an error, plan refuses the call
+				began = time.Now()
+			}
+			c.plan(ctx)
+		}
+		if turn != nil && time.Since(began) >= turnTime {
+			leave()
+		}
+		planned(i, c)
+	}
 }
 
 // plan makes the call ready to run, or completes its record with why it is not run. It does so once.

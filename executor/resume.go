@@ -116,16 +116,12 @@ func (b *batch) restore(stored *pause.Batch, given map[string]pause.Answer) []*c
 
 // replan plans the calls that have not ended, and applies what was submitted for them.
 func (b *batch) replan(ctx context.Context, stored *pause.Batch, given map[string]pause.Answer, calls []*call) {
-	long := haveLongArguments(calls)
-	for i, c := range calls {
-		if c.phase != phaseEnded {
-			c.planInTurn(ctx, long)
-		}
+	b.planInTurns(ctx, calls, func(i int, c *call) {
 		b.order.add(c.record.CallID)
 		if answer, answered := given[c.record.CallID]; answered && c.phase != phaseEnded {
 			c.submit(&stored.Calls[i], answer)
 		}
-	}
+	})
 }
 
 // forgetPast invalidates the cached results that the ended calls may have made stale: they may have run in

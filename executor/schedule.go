@@ -65,6 +65,10 @@ func (b *batch) ready(ctx context.Context, calls, ready []*call) []*call {
 			if here && !c.readOnly || ended(ctx) != nil { // a batch that is over does not pause
 				return ready
 			}
+			if c.phase == phaseWaiting && !c.isAllowed(ctx) { // the client would start it now
+				ready = append(ready, c)
+				continue
+			}
 			b.announce(ctx, c)
 			client, held = true, held || !c.readOnly
 		case !c.readOnly:

@@ -62,8 +62,8 @@ type Session struct {
 
 	approved *pause.Approvals
 
-	allowed func() ([]string, error) // what is allowed now; see SessionOptions
-	fixed   bool                     // that never changes
+	names []string                 // what is allowed, unless ask says it; see SessionOptions
+	ask   func() ([]string, error) // may be nil
 
 	mu      sync.Mutex
 	calls   map[string]*call // that have not ended, by call id
@@ -102,16 +102,11 @@ func (e *Executor) NewSession(options SessionOptions) (*Session, error) {
 	if err != nil {
 		return nil, invalid("%v", err)
 	}
-	s := &Session{
+	return &Session{
 		executor: e, id: options.ID, key: strconv.FormatUint(e.sessions.Add(1), 36), tenant: options.Tenant, context: maps.Clone(options.Context),
 		user: options.User, files: slices.Clone(options.Files), cut: store, calls: map[string]*call{}, approved: approved,
-		allowed: options.AllowedNow, idle: make(chan struct{}), told: make(chan struct{}),
-	}
-	if s.fixed = s.allowed == nil; s.fixed {
-		names := slices.Clone(options.Allowed)
-		s.allowed = func() ([]string, error) { return names, nil }
-	}
-	return s, nil
+		names: slices.Clone(options.Allowed), ask: options.AllowedNow, idle: make(chan struct{}), told: make(chan struct{}),
+	}, nil
 }
 
 // Close ends the session: it cancels calls that have not ended, waits for them, and tells the tools that keep data
@@ -176,7 +171,12 @@ func (s *Session) finish() {
 
 // Allowed returns the names of the tools that the session's agent may call now, as [SessionOptions] says of them. Nil
 // allows all. The caller must not change them.
-func (s *Session) Allowed() ([]string, error) { return s.allowed() }
+func (s *Session) Allowed() ([]string, error) {
+	if s.ask != nil {
+		return s.ask()
+	}
+	return s.names, nil
+}
 
 // ID returns the session's id.
 func (s *Session) ID() string { return s.id }

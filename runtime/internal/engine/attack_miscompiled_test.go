@@ -269,7 +269,10 @@ func TestAttackWideResults(t *testing.T) {
 		section(10, join([]byte{1}, body)...), section(11, join([]byte{1, 0, 0x41}, signed(secondLoad), []byte{0x0b, 4, 1, 2, 3, 4})...))
 	var loaded []byte
 	wide := hostfuncs.Function{Module: "wide", Name: "host", Results: []hostfuncs.ValueType{hostfuncs.I32},
-		Call: func(_ context.Context, _ hostfuncs.Memory, stack []uint64) error { stack[0] = 0x10<<32 | secondLoad; return nil }}
+		Call: func(_ context.Context, _ hostfuncs.Memory, stack []uint64) error {
+			stack[0] = 0x10<<32 | secondLoad
+			return nil
+		}}
 	e := newEngine(t, Options{Functions: []hostfuncs.Function{wide}}, func(_ context.Context, memory hostfuncs.Memory, _ []uint64) error {
 		view, _ := memory.View(at, 4)
 		loaded = bytes.Clone(view)
