@@ -126,8 +126,9 @@ var guardFaults = []guardFault{
 		}},
 	{name: "selects of numbers stay as they are", pkg: "runtime/internal/engine", attack: "TestAttackSelects",
 		edits: []overlay.Edit{
-			{File: "runtime/internal/wasm/replacing.go", Old: "		r.set(firstI32).do(opI64ReinterpretF64).at(opLocalSet, r.added+secondI64).do(opI64ReinterpretF64)\n" +
-				"		r.get(secondI64).get(firstI32).selects(I64).do(opF64ReinterpretI64)", New: "		r.selects(F64)"},
+			{File: "runtime/internal/wasm/replacing.go", Old: "		r.set(firstI32).do(opI64ReinterpretF64)\n" +
+				"		r.set(secondI64).do(opI64ReinterpretF64)\n" +
+				"		r.get(secondI64, firstI32).selects(I64).do(opF64ReinterpretI64)", New: "		r.selects(F64)"},
 			{File: "runtime/internal/wasm/metered/body.go", Old: "t.a != typeI32 && t.a != typeI64", New: "t.a == 0"},
 		}},
 	{name: "selects of numbers are not refused", pkg: "runtime/internal/wasm/metered", attack: "TestSelectsNameTheirType",

@@ -17,7 +17,7 @@ import "context"
 //     compiler swaps the operands (amd64 and arm64, tryLowerBandToFlag). Go emits this for x&y > 0. On arm64, unsigned
 //     comparisons of such a result with 0 are wrong in the other order, too. After an or with 0, the compiler does not
 //     see the and.
-type miscompiled uint32
+type miscompiled uint64
 
 // kinds of miscompiled instructions.
 const (

@@ -57,7 +57,7 @@ func TestReplacementsCount(t *testing.T) {
 	source := slices.Concat([]byte("\x00asm\x01\x00\x00\x00\x01\x04\x01\x60\x00\x00\x03\x02\x01\x00\x0a"), binary.AppendUvarint(nil, uint64(len(code))), code)
 	m, err := Inspect(source)
 	require.NoError(t, err)
-	const weight = selects*(5+7) + 3 // five instructions, seven more in place of the select; block, end and end
+	const weight = selects*(5+8) + 3 // five instructions, eight in place of the select; block, end and end
 	for slack, want := range map[int]error{0: nil, -1: ErrLimit} {
 		a, err := ValidateWithin(t.Context(), source, m, Bounds{Weight: weight + slack, BlockLocals: 1, BlockValues: 2}, Features{})
 		require.ErrorIs(t, err, want)

@@ -11,12 +11,19 @@ type replacing struct {
 	added   uint32 // index of the first local that was added
 }
 
-// replacementWeights are how much more code the replacements are than what they replace, see weightOf.
-var replacementWeights = [1 << kindBits]int64{
-	selectF32: 7, selectF64: 7, convertF32: 18, convertF64: 18, copysignF32: 10, copysignF64: 10,
-	replaceLane: 1, convertLow: 24, convertF32x4: 54, selectV128: 32, bitselect: 30, multiply: 42, population: 108,
-	minF32x4: 84, maxF32x4: 84, minF64x2: 84, maxF64x2: 84,
-}
+// replacementWeights are how much the replacements weigh, see weightOf. It is read-only.
+var replacementWeights = func() (weights [1 << kindBits]int64) {
+	for kind := range weights {
+		var r replacing
+		r.write(kind)
+		for d := (decoder{reader: reader{source: r.bytes}}); d.left() > 0 && d.err == nil; {
+			var in instruction
+			d.next(&in)
+			weights[kind] += weightOf(in.opcode)
+		}
+	}
+	return weights
+}()
 
 // function records what to replace.
 func (r *replacing) function(source []byte, a *Analysis, f Function, all []miscompiled) {
@@ -83,11 +90,13 @@ func (r *replacing) write(kind int) {
 	case selectI64:
 		r.selects(I64)
 	case selectF32:
-		r.set(firstI32).do(opI32ReinterpretF32).at(opLocalSet, r.added+secondI32).do(opI32ReinterpretF32)
-		r.get(secondI32).get(firstI32).selects(I32).do(opF32ReinterpretI32)
+		r.set(firstI32).do(opI32ReinterpretF32)
+		r.set(secondI32).do(opI32ReinterpretF32)
+		r.get(secondI32, firstI32).selects(I32).do(opF32ReinterpretI32)
 	case selectF64:
-		r.set(firstI32).do(opI64ReinterpretF64).at(opLocalSet, r.added+secondI64).do(opI64ReinterpretF64)
-		r.get(secondI64).get(firstI32).selects(I64).do(opF64ReinterpretI64)
+		r.set(firstI32).do(opI64ReinterpretF64)
+		r.set(secondI64).do(opI64ReinterpretF64)
+		r.get(secondI64, firstI32).selects(I64).do(opF64ReinterpretI64)
 	case orI32:
 		r.i32(0).do(opI32Or)
 	case orI64:
@@ -98,13 +107,13 @@ func (r *replacing) write(kind int) {
 		r.convert(opF64ConvertI64S, opF64Mul)
 	case copysignF32:
 		const sign = -1 << 31
-		r.do(opI32ReinterpretF32).i32(sign).do(opI32And).at(opLocalSet, r.added+firstI32)
-		r.do(opI32ReinterpretF32).i32(^sign).do(opI32And)
+		r.do(opI32ReinterpretF32).i32(sign).do(opI32And)
+		r.set(firstI32).do(opI32ReinterpretF32).i32(^sign).do(opI32And)
 		r.get(firstI32).do(opI32Or, opF32ReinterpretI32)
 	case copysignF64:
 		const sign = -1 << 63
-		r.do(opI64ReinterpretF64).i64(sign).do(opI64And).at(opLocalSet, r.added+firstI64)
-		r.do(opI64ReinterpretF64).i64(^sign).do(opI64And)
+		r.do(opI64ReinterpretF64).i64(sign).do(opI64And)
+		r.set(firstI64).do(opI64ReinterpretF64).i64(^sign).do(opI64And)
 		r.get(firstI64).do(opI64Or, opF64ReinterpretI64)
 	default:
 		r.writeVector(kind)
@@ -113,6 +122,11 @@ func (r *replacing) write(kind int) {
 
 func (r *replacing) set(local uint32) *replacing {
 	r.at(opLocalSet, r.added+local)
+	return r
+}
+
+func (r *replacing) tee(local uint32) *replacing {
+	r.at(opLocalTee, r.added+local)
 	return r
 }
 
@@ -126,8 +140,8 @@ func (r *replacing) get(locals ...uint32) *replacing {
 // convert converts an unsigned number as a signed one. A number beyond those is halved, with a last bit that says
 // whether the rest is 0, so that it is rounded alike. The result is doubled, which is exact.
 func (r *replacing) convert(signed, multiply opcode) {
-	r.set(firstI64).get(firstI64).i64(63).do(opI64ShrU).at(opLocalSet, r.added+secondI64)
-	r.get(firstI64, secondI64).do(opI64ShrU)
+	r.tee(firstI64).i64(63).do(opI64ShrU)
+	r.set(secondI64).get(firstI64, secondI64).do(opI64ShrU)
 	r.get(firstI64, secondI64).do(opI64And, opI64Or, signed)
 	r.get(secondI64).i64(1).do(opI64Add, signed, multiply)
 }
@@ -177,31 +191,26 @@ func (r *replacing) writeVector(kind int) {
 		r.vector(i64x2ExtendLowI32x4U).lanes(0x4330_0000_0000_0000).vector(v128Or)
 		r.lanes(0x4330_0000_0000_0000).vector(f64x2Sub)
 	case convertF32x4: // the upper and the lower half of each number, which is rounded when they are added
-		r.set(firstV128)
-		r.get(firstV128).i32(16).vector(i32x4ShrU).vector(f32x4ConvertI32x4S).lanes(0x4780_0000_4780_0000).vector(f32x4Mul)
+		r.tee(firstV128).i32(16).vector(i32x4ShrU).vector(f32x4ConvertI32x4S).lanes(0x4780_0000_4780_0000).vector(f32x4Mul)
 		r.get(firstV128).lanes(0x0000_ffff_0000_ffff).vector(v128And).vector(f32x4ConvertI32x4S).vector(f32x4Add)
 	case selectV128: // all bits of the first unless the condition is 0
 		r.do(opI32Eqz, opI64ExtendU).i64(1).do(opI64Sub).vector(i64x2Splat)
 		r.writeVector(bitselect)
 	case bitselect: // ((a ^ b) & mask) ^ b
-		r.set(firstV128).set(secondV128).get(secondV128).vector(v128Xor)
+		r.set(firstV128).tee(secondV128).vector(v128Xor)
 		r.get(firstV128).vector(v128And)
 		r.get(secondV128).vector(v128Xor)
 	case multiply:
-		r.set(secondV128).set(firstV128)
-		r.get(firstV128).vector(i64x2ExtractLane, 0)
+		r.set(secondV128).tee(firstV128).vector(i64x2ExtractLane, 0)
 		r.get(secondV128).vector(i64x2ExtractLane, 0).do(opI64Mul).vector(i64x2Splat)
 		r.get(firstV128).vector(i64x2ExtractLane, 1)
 		r.get(secondV128).vector(i64x2ExtractLane, 1).do(opI64Mul).vector(i64x2ReplaceLane, 1)
 	case population: // of pairs of bits, then of four, then of eight
 		const one, two, four = 0x5555_5555_5555_5555, 0x3333_3333_3333_3333, 0x0f0f_0f0f_0f0f_0f0f
-		r.set(firstV128)
-		r.get(firstV128, firstV128).i32(1).vector(i64x2ShrU).lanes(one).vector(v128And).vector(i8x16Sub)
-		r.set(firstV128)
-		r.get(firstV128).lanes(two).vector(v128And)
+		r.tee(firstV128).get(firstV128).i32(1).vector(i64x2ShrU).lanes(one).vector(v128And).vector(i8x16Sub)
+		r.tee(firstV128).lanes(two).vector(v128And)
 		r.get(firstV128).i32(2).vector(i64x2ShrU).lanes(two).vector(v128And).vector(i8x16Add)
-		r.set(firstV128)
-		r.get(firstV128, firstV128).i32(4).vector(i64x2ShrU).vector(i8x16Add).lanes(four).vector(v128And)
+		r.tee(firstV128).get(firstV128).i32(4).vector(i64x2ShrU).vector(i8x16Add).lanes(four).vector(v128And)
 	case minF32x4:
 		r.extreme(f32x4Pmin, v128Or, f32x4Ne, 0x003f_ffff_003f_ffff)
 	case maxF32x4:
@@ -217,12 +226,11 @@ func (r *replacing) writeVector(kind int) {
 // number. both makes the right zero of the two. If one is no number, the result is the canonical NaN: it has all bits
 // but those of payload.
 func (r *replacing) extreme(of, both, unequal uint32, payload uint64) {
-	r.set(secondV128).set(firstV128)
-	r.get(firstV128, secondV128).vector(of)
+	r.set(secondV128).tee(firstV128).get(secondV128).vector(of)
 	r.get(secondV128, firstV128).vector(of).vector(both)
 	r.get(firstV128, firstV128).vector(unequal)
 	r.get(secondV128, secondV128).vector(unequal).vector(v128Or)
-	r.set(firstV128).get(firstV128).vector(v128Or)
+	r.tee(firstV128).vector(v128Or)
 	r.get(firstV128).lanes(payload).vector(v128And).vector(v128AndNot)
 }
 
