@@ -295,6 +295,7 @@ nightly-endless:
 nightly-bounded:
 	$(LONGTEST) -run '^TestProgramsStayWithinTheirFuel$$' ./runtime/internal/engine -programs 5000
 	$(LONGTEST) -run '^TestBoundedPrograms$$' ./runtime/internal/engine -programs 100000
+	$(LONGTEST) -run '^TestRandomInstructions$$' ./runtime/internal/engine -programs 10000
 	$(LONGTEST) -run '^TestMutantsThatAreProvedEnd$$' ./runtime/internal/engine -mutants 500000
 
 nightly-benchmarks:

@@ -76,8 +76,11 @@ func runPrograms(t *testing.T, count int, show func(seed uint64) *programs.Progr
 		if finished {
 			break
 		}
-		t.Errorf("program %d did not come back (go test -run '^%s$' -programs 1 -first-program %d)\n%s%s", last, t.Name(), last, output, show(last))
-		shrinkEscape(t, show(last))
+		t.Errorf("program %d did not come back (go test -run '^%s$' -programs 1 -first-program %d)\n%s", last, t.Name(), last, output)
+		if show != nil {
+			t.Log(show(last))
+			shrinkEscape(t, show(last))
+		}
 		if escapes++; escapes == mostEscapes {
 			t.Fatalf("%d programs did not come back; the others were not tried", escapes)
 		}
