@@ -44,7 +44,7 @@ func TestAttackPatternsOfBroughtTools(t *testing.T) {
 	reportOf(t, e, executor.Batch{Client: bring(128, ordinary)})
 	var before, after goruntime.MemStats
 	goruntime.ReadMemStats(&before)
-	_, err := e.Execute(t.Context(), executor.Batch{Client: bring(120, propertiesOf(31, `{"pattern":"\\pL{999}"}`))})
+	_, err := e.Execute(t.Context(), executor.Batch{Client: bring(120, propertiesOf(30, `{"pattern":"\\pL{999}"}`))})
 	goruntime.ReadMemStats(&after)
 	require.ErrorIs(t, err, executor.ErrInvalidBatch)
 	assert.ErrorContains(t, err, "the patterns of the tools in Client are too large together")

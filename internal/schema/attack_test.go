@@ -331,18 +331,26 @@ func TestAttackDefectsInDepth(t *testing.T) {
 	assert.Less(t, guarded, control/4)
 }
 
-// TestAttackCopiedRanges: the regexp package copies the ranges of a script for each instruction of some patterns, so
-// that a schema of 1 KB took 245 MB. Patterns after those that are too large are not compiled, and take nothing.
-func TestAttackCopiedRanges(t *testing.T) {
-	patterns := func(count int, pattern string) []byte {
-		return []byte(`{"allOf":` + list(`{"pattern":"`+pattern+`"}`, count) + `}`)
-	}
+// TestAttackLargePatterns: Unicode classes, ranges of characters whose case does not matter, and repetitions make large
+// things of short patterns. A schema of 224 KB held 165 MB, and a pattern of 3 KB took 660 MB and two seconds. Patterns
+// after those that are too large are not compiled, and take nothing.
+func TestAttackLargePatterns(t *testing.T) {
 	for name, c := range map[string]struct {
 		count   int
 		pattern string
-	}{"copied": {31, `^\\pL{500}$`}, "many": {2000, `^\\pL{900}$`}, "names": {1000, `\\pL{999}`}} {
+	}{
+		"classes":    {8, strings.Repeat(`[^\\pL]`, 4000)},
+		"class":      {1, `[` + strings.Repeat(`\\pL`, 3000) + `]`},
+		"folded":     {1, `(?i)[` + strings.Repeat(`B-ɏ`, 4000) + `]`},
+		"numbers":    {1, `x(?s-i)(?Ui:[` + strings.Repeat(`B-\\x{024F}`, 4000) + `])`},
+		"far":        {17, `(?i)[B-𞥂]`},
+		"negated":    {1, `(?i)[` + strings.Repeat(`\\W`, 40_000) + `]`},
+		"repetition": {1, `(?:` + strings.Repeat("a", 300) + `){1000}`},
+		"many":       {2000, `(?:` + strings.Repeat("a", 10) + `){900}`},
+		"names":      {1000, `(?:\\pL\\pN){999}`},
+	} {
 		t.Run(name, func(t *testing.T) {
-			source := patterns(c.count, c.pattern)
+			source := []byte(`{"allOf":` + list(`{"pattern":"`+c.pattern+`"}`, c.count) + `}`)
 			if name == "names" {
 				source = []byte(strings.ReplaceAll(string(source), `"pattern":"`+c.pattern+`"`, `"patternProperties":{"`+c.pattern+`":{}}`))
 			}
@@ -353,7 +361,25 @@ func TestAttackCopiedRanges(t *testing.T) {
 			assert.Less(t, used, uint64(32<<20))
 		})
 	}
-	require.NoError(t, errOf(schema.Compile(patterns(8, `^[\\p{L}\\p{M} .'-]{1,50}$`))), "control: what people write")
+	for pattern, count := range map[string]int{
+		`^[\\p{L}\\p{M} .'-]{1,50}$`: 90, `(?i)^[a-z0-9][a-z0-9-]*\\.[a-zà-ÿ]{2,}$`: 500, `^(?:[^-]+-[^-]+){1,100}$`: 20,
+	} {
+		require.NoError(t, errOf(schema.Compile([]byte(`{"allOf":`+list(`{"pattern":"`+pattern+`"}`, count)+`}`))), "control: what people write")
+	}
+}
+
+// TestAttackCopiedRanges: the regexp package copies the ranges of a class to each instruction that leads to it, if a
+// pattern begins at the start of a text, so that a schema of 1 KB took 245 MB.
+func TestAttackCopiedRanges(t *testing.T) {
+	for _, pattern := range []string{`^\\pL{500}$`, `^` + strings.Repeat("(", 300) + `\\pL` + strings.Repeat(")", 300) + `$`} {
+		var s *schema.Schema
+		source := []byte(`{"allOf":` + list(`{"pattern":"`+pattern+`"}`, 31) + `}`)
+		assert.Less(t, allocated(func() { s = compile(t, string(source)) }), uint64(32<<20))
+		require.NoError(t, s.Validate(t.Context(), []byte(`1`)))
+	}
+	for text, pattern := range map[string]string{"ab": `^b`, "a\nb": `^b|a$`, "c": `a|^b`, "abc": `(?i)^B|^A$`} {
+		assert.Error(t, compile(t, fmt.Sprintf(`{"pattern":%q}`, pattern)).Validate(t.Context(), fmt.Appendf(nil, "%q", text)), pattern)
+	}
 }
 
 // TestAttackSharedBudget: validations that share a budget take little more than it all together.

@@ -3,10 +3,10 @@ package schema
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,7 +24,8 @@ const (
 	maxProblems = 100
 	// maxProgram is how many instructions one pattern may compile to.
 	maxProgram = 4096
-	// MaxPatterns is how large all patterns of a schema may be together, in instructions of about 64 bytes.
+	// MaxPatterns is how large all patterns of a schema may be together, in instructions of about 64 bytes. Compiling
+	// that many takes a tenth of a second.
 	MaxPatterns = 1 << 15
 	// maxConstantBytes is how large one value of const or enum may be. It is the length of
 	// the value's canonical text, which is about that of its JSON text.
@@ -407,23 +408,19 @@ func (c *compiler) count(n *Node, keyword string, v jsontext.Value, at place) {
 
 // pattern compiles a regular expression.
 func (c *compiler) pattern(source, path string) pattern {
-	if c.patterns > MaxPatterns { // which was reported
+	if c.patterns > MaxPatterns { // this was reported
 		return pattern{}
 	}
-	program, err := programOf(source)
-	if err != nil {
+	compiled, size, err := compilePattern(source, MaxPatterns-c.patterns)
+	c.patterns += size
+	if errors.Is(err, errLarge) {
+		c.problem(path, "the pattern is too large; use maxLength instead of large repetitions, and few Unicode classes")
+		return pattern{}
+	} else if err != nil {
 		c.problem(path, "the pattern is not supported: %s; use Go's syntax (RE2), which has no lookahead and no backreferences", err)
 		return pattern{}
 	}
-	if c.patterns += sizeOf(program); len(program.Inst) > maxProgram || c.patterns > MaxPatterns {
-		c.problem(path, "the pattern is too large; bound the length with maxLength instead of large repetitions")
-		return pattern{}
-	}
-	compiled, err := regexp.Compile(source)
-	if err != nil {
-		c.problem(path, "the pattern cannot be compiled: %s", err)
-	}
-	return pattern{compiled, stepsOf(program)}
+	return compiled
 }
 
 // texts returns the strings of a list.

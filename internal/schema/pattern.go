@@ -1,10 +1,14 @@
 package schema
 
 import (
+	"errors"
 	"io"
 	"math/bits"
 	"regexp"
 	"regexp/syntax"
+	"strconv"
+	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -14,32 +18,101 @@ type pattern struct {
 	steps int
 }
 
-// programOf returns what a regular expression compiles to.
-func programOf(source string) (*syntax.Prog, error) {
+// compilePattern returns a pattern and its size, which is also set if there is an error. The error is errLarge if the
+// size is over limit, or a [*syntax.Error]. What takes much time or memory is counted before it is done.
+func compilePattern(source string, limit int) (pattern, int, error) {
+	size := expansionOf(source)
+	if size > limit {
+		return pattern{}, size, errLarge
+	}
 	parsed, err := syntax.Parse(source, syntax.Perl)
 	if err != nil {
-		return nil, err
+		return pattern{}, size, err
 	}
-	return syntax.Compile(parsed.Simplify())
+	if count := instructionsOf(parsed); count > 4*maxProgram { // it is not exact
+		return pattern{}, size + count, errLarge
+	}
+	program, err := syntax.Compile(parsed.Simplify())
+	if err != nil {
+		return pattern{}, size, err
+	}
+	if size += len(program.Inst); len(program.Inst) > maxProgram || size > limit {
+		return pattern{}, size, errLarge
+	}
+	// Without the group, the regexp package may copy the ranges of a class to each instruction that leads to it.
+	compiled, err := regexp.Compile("(" + source + ")")
+	return pattern{compiled, stepsOf(program)}, size, err
 }
 
-// sizeOf returns about how much memory the regexp package takes for a program, in instructions. It copies the ranges of
-// each instruction of those that begin at the start of a text and may be matched without looking back.
-func sizeOf(program *syntax.Prog) int {
+// errLarge reports a pattern that is too large.
+var errLarge = errors.New("the pattern is too large")
+
+// expansionOf returns how much a regular expression may take beyond what its length and its instructions do, in
+// instructions. A Unicode class has up to 1,400 ends of ranges, which the program keeps. If case does not matter, the
+// parser visits each character of a range, and the end of a range may be far away.
+func expansionOf(source string) int {
 	const (
-		runesPerInstruction = 32
-		onePass             = 1000 // instructions; programs that have as many are not
+		unicodeClass       = 80
+		shortRange         = 2
+		runesOfInstruction = 32 // that are visited
 	)
-	size := len(program.Inst)
-	first := &program.Inst[program.Start]
-	if size >= onePass || first.Op != syntax.InstEmptyWidth || syntax.EmptyOp(first.Arg)&syntax.EmptyBeginText == 0 {
+	size := unicodeClass * (strings.Count(source, `\p`) + strings.Count(source, `\P`))
+	if !foldsCase(source) {
 		return size
 	}
-	runes := 0
-	for i := range program.Inst {
-		runes += len(program.Inst[i].Rune)
+	size += strings.Count(source, `\`) // classes such as \W
+	before, after, found := strings.Cut(source, "-")
+	for found {
+		low, _ := utf8.DecodeLastRuneInString(before)
+		size += shortRange + max(0, int(endOf(after)-low))/runesOfInstruction
+		before, after, found = strings.Cut(after, "-")
+		if before == "" {
+			before = "-"
+		}
 	}
-	return size + runes/runesPerInstruction
+	return size
+}
+
+// foldsCase reports whether a regular expression has a group that sets the flag i.
+func foldsCase(source string) bool {
+	for _, group := range strings.Split(source, "(?")[1:] {
+		flags := group[:len(group)-len(strings.TrimLeft(group, "imsU-"))]
+		if strings.Contains(flags, "i") {
+			return true
+		}
+	}
+	return false
+}
+
+// endOf returns the character that a text begins with, which may be the end of a range. Of characters that are written
+// as numbers, it may return a later one.
+func endOf(text string) rune {
+	r, _ := utf8.DecodeRuneInString(text)
+	if number, ok := strings.CutPrefix(text, `\x{`); ok {
+		number, _, _ = strings.Cut(number, "}")
+		if n, err := strconv.ParseUint(number, 16, 32); err == nil && n < unicode.MaxRune {
+			return rune(n)
+		}
+		return unicode.MaxRune
+	} else if r == '\\' {
+		return 0o777 // the last one of three digits
+	}
+	return r
+}
+
+// instructionsOf returns about how many instructions a regular expression compiles to, and a million if there are more.
+func instructionsOf(parsed *syntax.Regexp) int {
+	count := 1
+	if parsed.Op == syntax.OpLiteral {
+		count = len(parsed.Rune)
+	}
+	for _, sub := range parsed.Sub {
+		count += instructionsOf(sub)
+	}
+	if parsed.Op == syntax.OpRepeat {
+		count *= max(parsed.Min, parsed.Max, 1)
+	}
+	return min(count, 1e6)
 }
 
 // stepsOf returns how many steps a program makes at each byte, at most. An instruction that looks
