@@ -17,7 +17,7 @@ import (
 )
 
 // mark is in the context of a call, which is kept if anything of the call is that can reach its context.
-type mark struct{ bytes [64]byte }
+type mark [64]byte
 
 type markKey struct{}
 
