@@ -46,6 +46,9 @@ func digestOf(t *testing.T, grants ...manifests.Grant) (tool.Record, []tool.Reco
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, host.Close(context.Background())) })
+	_, err = host.Call(t.Context(), "fetch_page", `{"url":"http://www.example.com/none"}`)
+	require.NoError(t, err)
+	calls.ended = nil // it was made because a caller waits for the compilation of what it calls, within its own time
 	report, err := host.Execute(t.Context(), executor.Batch{
 		Calls: []tool.Call{{ID: "test", Type: "function", Function: tool.Function{Name: "site_digest", Arguments: `{"url":"http://www.example.com/"}`}}},
 	})
@@ -109,5 +112,6 @@ func TestBothMustBeGranted(t *testing.T) {
 	assert.Contains(t, record.Result.Error, "denied: network http://www.example.com/")
 	require.Len(t, made, 1)
 	assert.Equal(t, tool.Denied, made[0].Result.Kind)
+	require.NotEmpty(t, made[0].Denials)
 	assert.JSONEq(t, `{"tools":["fetch_page"],"network":[{"host":"www.example.com","schemes":["http"]}]}`, string(made[0].Denials[0].Allow.Grant))
 }
