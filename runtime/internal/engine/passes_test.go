@@ -39,7 +39,7 @@ var passesOutput = []string{
 	13: "a95eae9a2e50e6c9faf9c8e96b1b9c0431927dc15681c7b923655590819a2b1c",
 	14: "5099bb872d508e51010fb7df90a16a11347b2fd54a89fa725c5cd15e39510806",
 	15: "203ca8be6bfbb03d83dcf14ea9676d64001d497c548b73c611e2927a0060a154",
-	16: "5dd9385ee2a4cd06ea452a483950c58cd30b192545919b940243a6c8fd615404",
+	16: "e12d92dbb0a36a21e8ad25143b7af8df209be9ed1efb5159be93141e096220d5",
 }
 
 // TestPassesVersion: what a version of the passes rewrote is not used by another.

@@ -79,7 +79,8 @@ func (r *replacing) addLocals(m *Module, f Function, vectors bool) {
 	for _, t := range types {
 		added.bytes = append(added.bytes, 2, byte(t))
 	}
-	r.edits = append(r.edits, edit{at: f.Offset, end: behind, with: count.bytes}, edit{at: d.at, end: d.at, with: added.bytes})
+	r.edits = append(r.edits, edit{at: f.Offset, end: behind, with: count.bytes},
+		edit{at: d.at, end: d.at, with: added.bytes})
 }
 
 // write writes the code for a kind.
@@ -171,6 +172,7 @@ const (
 	i64x2ExtendLowI32x4U = 201
 	i64x2ShrU            = 205
 	f32x4Add             = 228
+	f32x4Sub             = 229
 	f32x4Mul             = 230
 	f32x4Pmin            = 234
 	f32x4Pmax            = 235
@@ -212,25 +214,39 @@ func (r *replacing) writeVector(kind int) {
 		r.get(firstV128).i32(2).vector(i64x2ShrU).lanes(two).vector(v128And).vector(i8x16Add)
 		r.tee(firstV128).get(firstV128).i32(4).vector(i64x2ShrU).vector(i8x16Add).lanes(four).vector(v128And)
 	case minF32x4:
-		r.extreme(f32x4Pmin, v128Or, f32x4Ne, 0x003f_ffff_003f_ffff)
+		r.extreme(f32x4Pmin, 0, f32x4Ne, 0x7fc0_0000_7fc0_0000)
 	case maxF32x4:
-		r.extreme(f32x4Pmax, v128And, f32x4Ne, 0x003f_ffff_003f_ffff)
+		r.extreme(f32x4Pmax, f32x4Sub, f32x4Ne, 0x7fc0_0000_7fc0_0000)
 	case minF64x2:
-		r.extreme(f64x2Pmin, v128Or, f64x2Ne, 0x0007_ffff_ffff_ffff)
+		r.extreme(f64x2Pmin, 0, f64x2Ne, 0x7ff8_0000_0000_0000)
 	case maxF64x2:
-		r.extreme(f64x2Pmax, v128And, f64x2Ne, 0x0007_ffff_ffff_ffff)
+		r.extreme(f64x2Pmax, f64x2Sub, f64x2Ne, 0x7ff8_0000_0000_0000)
 	}
 }
 
 // extreme takes the smaller or larger of two numbers in both orders, which differ only for two zeros and if one is no
-// number. both makes the right zero of the two. If one is no number, the result is the canonical NaN: it has all bits
-// but those of payload.
-func (r *replacing) extreme(of, both, unequal uint32, payload uint64) {
-	r.set(secondV128).tee(firstV128).get(secondV128).vector(of)
-	r.get(secondV128, firstV128).vector(of).vector(both)
+// number. All their bits together are the smaller zero. To get the larger, minus, which is not 0, deducts in what they
+// differ. If one is no number, the result is the canonical NaN with the sign that wazero gives it, which is minus for
+// the smaller.
+func (r *replacing) extreme(of, minus, unequal uint32, canonical uint64) {
+	sign := canonical << 1 &^ canonical // above the exponent
+	payload := ^(canonical | sign)
+	both := func() {
+		r.get(firstV128, secondV128).vector(of)
+		r.get(secondV128, firstV128).vector(of)
+	}
+	r.set(secondV128).set(firstV128)
+	both()
+	r.vector(v128Or)
+	bits := ^uint64(0)
+	if minus != 0 {
+		both()
+		r.vector(v128Xor).vector(minus)
+		bits = canonical
+	}
 	r.get(firstV128, firstV128).vector(unequal)
 	r.get(secondV128, secondV128).vector(unequal).vector(v128Or)
-	r.tee(firstV128).vector(v128Or)
+	r.tee(firstV128).lanes(bits).vector(v128And).vector(v128Or)
 	r.get(firstV128).lanes(payload).vector(v128And).vector(v128AndNot)
 }
 
