@@ -63,6 +63,9 @@ func (s *Session) allowedNow(ctx context.Context) (allowedTools, error) {
 func newAllowed(ctx context.Context, s *Session) (*allowed, error) {
 	asked := time.Now()
 	tools, err := s.allowedNow(ctx)
+	if ended(ctx) != nil {
+		tools, err = allowedTools{}, nil // no call starts, and each is recorded as skipped
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -117,9 +117,15 @@ func TestAttackAllowedNow(t *testing.T) {
 				assert.Equal(t, test.want, report.Records[1].Result.Kind)
 				running, waiting := e.Load()
 				assert.Zero(t, running+waiting)
+				next := executor.Batch{Session: session, Timeout: time.Minute, Calls: []tool.Call{newCall("1", "slow", "{}")}}
+				began := time.Now()
+				report, err := e.Execute(t.Context(), next)
 				if test.want == tool.Denied {
-					assert.Error(t, noerr.Error(e.Execute(t.Context(), executor.Batch{Session: session, Calls: []tool.Call{newCall("1", "slow", "{}")}})))
+					assert.Error(t, err, "a batch that begins")
+				} else if assert.NoError(t, err) {
+					assert.Equal(t, tool.Deadline, report.Records[0].Result.Kind, "a batch that begins")
 				}
+				assert.LessOrEqual(t, time.Since(began), time.Minute)
 				time.Sleep(2 * time.Hour)
 			})
 		})

@@ -112,7 +112,7 @@ func (e *Executor) begin(ctx context.Context, requested Batch, calls int) (conte
 	if err := requested.Stream.begin(); err != nil {
 		return nil, nil, err
 	}
-	b, err := e.newBatch(ctx, requested, calls)
+	b, err := e.newBatch(requested, calls)
 	if err != nil {
 		requested.Stream.finish()
 		return nil, nil, err
@@ -120,11 +120,15 @@ func (e *Executor) begin(ctx context.Context, requested Batch, calls int) (conte
 	if requested.Timeout > 0 {
 		ctx, b.stop = context.WithTimeout(ctx, requested.Timeout)
 	}
+	if b.allowed, err = newAllowed(ctx, b.session); err != nil {
+		b.end()
+		return nil, nil, err
+	}
 	return ctx, b, nil
 }
 
 // newBatch checks what a batch is requested with. The session counts the batch until it ends.
-func (e *Executor) newBatch(ctx context.Context, requested Batch, calls int) (*batch, error) {
+func (e *Executor) newBatch(requested Batch, calls int) (*batch, error) {
 	if err := cmp.Or(fill("Timeout", &requested.Timeout, 0), fill("Parallel", &requested.Parallel, e.options.Parallel)); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalidBatch, err)
 	}
@@ -142,16 +146,12 @@ func (e *Executor) newBatch(ctx context.Context, requested Batch, calls int) (*b
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalidBatch, err)
 	}
-	allowed, err := newAllowed(ctx, session)
-	if err != nil {
-		return nil, err
-	}
 	if !session.begin() {
 		return nil, fmt.Errorf("%w: the session %s is closed", ErrInvalidBatch, session.id)
 	}
 	return &batch{
 		executor: e, session: session, parallel: requested.Parallel, share: e.options.Output.share(calls), details: e.options.Output.details(calls),
-		allowed: allowed, files: slices.Concat(session.files, requested.Files), trace: requested.Trace, requests: requests, stream: requested.Stream, stop: func() {},
+		files: slices.Concat(session.files, requested.Files), trace: requested.Trace, requests: requests, stream: requested.Stream, stop: func() {},
 	}, nil
 }
 
@@ -163,7 +163,8 @@ func newPlanning() *queue.Queue {
 	return queue.New(queue.Limits{Running: places, PerTenant: own, PerTool: own, Waiting: math.MaxInt, Wait: maxPer})
 }
 
-// takeTurn waits until the batch may plan something that takes long. The error is that of ctx, since the queue has room for any number that wait, as long as they like.
+// takeTurn waits until the batch may plan something that takes long. The error is that of ctx, since any number of
+// batches may wait, for as long as they like.
 func (b *batch) takeTurn(ctx context.Context) (*queue.Place, error) {
 	return b.executor.planning.Enter(ctx, queue.Call{Tenant: b.session.tenant, Session: b.session.key})
 }

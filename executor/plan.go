@@ -26,8 +26,8 @@ func (b *batch) newCall(requested tool.Call, id string) *call {
 // longArguments is the size in bytes from which checking arguments takes noticeable time.
 const longArguments = 16 << 10
 
-// turnTime is how long a batch plans in one turn. A turn for each call would let batches whose turns are long delay one
-// with many calls for each of these.
+// turnTime is how long a batch keeps its turn. If it gave up its turn after each call, a batch of many calls would wait
+// for the other batches again before each of them.
 const turnTime = 50 * time.Millisecond
 
 // planInTurns plans the calls that have not ended, and then tells of each call. Checking long arguments is work of the

@@ -67,7 +67,7 @@ type Result struct {
 
 // New returns a repairer for a tool's schema. The aliases are those of its parameters; only arguments inside
 // others still have them, since [Rename] comes first. reserved names the parameters that a model
-// does not set: they are neither changed nor filled in. ctx must not end.
+// does not set: they are neither changed nor filled in. If ctx ends, the repairer may lack defaults.
 func New(ctx context.Context, s *schema.Schema, aliases []manifests.ParameterAlias, reserved func(name string) bool) *Repairer {
 	root := s.Structure()
 	d := newDefaults(ctx, root)

@@ -27,7 +27,7 @@ const (
 	lookEvery = 64 << 10
 	// placeWork is the cost of each schema that applies to a value.
 	placeWork = 8
-	// workPerUnit is how much work takes as long as a unit of that of validations.
+	// workPerUnit is how much work of a repair takes as long as one unit of a validation.
 	workPerUnit = 8
 )
 

@@ -229,7 +229,7 @@ func TestReplacementsCompute(t *testing.T) {
 	}
 }
 
-// canonical clears the signs of what is no number, and makes it canonical if it is not to be seen.
+// canonical clears the signs of NaNs. If hides is set, it also replaces each by the canonical one.
 func canonical(results []byte, lane int, hides bool) []byte {
 	switch lane {
 	case 32:

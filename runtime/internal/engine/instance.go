@@ -235,12 +235,9 @@ func (i *instance) run(ctx context.Context, key poolKey, r Run) (usage Usage, er
 	i.meter.Set(uint64(i.fuel.first()))
 	i.watchPages()
 	i.watched.enterGuest(false)
-	switch {
-	case ctx.Err() != nil: // while the instance was made
-		err = ended(ctx, "run")
-	case i.stack != nil:
+	if i.stack != nil { // each of its functions looks at the context before it begins
 		err = i.fork(ctx)
-	default:
+	} else {
 		inside := i.context(ctx)
 		err = i.finish(inside, i.begin(inside, r))
 	}

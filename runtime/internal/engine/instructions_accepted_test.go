@@ -97,7 +97,7 @@ func (in acceptedInstruction) divides() bool {
 	return in.opcode >= 0x6d && in.opcode <= 0x70 || in.opcode >= 0x7f && in.opcode <= 0x82
 }
 
-// lane is how many bits the numbers have that an instruction computes, if they may be any NaN.
+// lane returns the bits of each number that the instruction computes, or 0 if none can be a NaN.
 func (in acceptedInstruction) lane() int {
 	switch op := in.opcode; {
 	case op >= 0x8d && op <= 0x97, op == 0xb6, op == 0xfd5e, op >= 0xfd67 && op <= 0xfd6a, op >= 0xfde3 && op <= 0xfde9:

@@ -9,9 +9,9 @@ import "context"
 //   - select of f32, f64 or v128, and f64x2.replace_lane 0, may return what a register happens to hold, such as text of
 //     another call that the host copied: the register allocator does not know that the instruction reads its
 //     destination (amd64, xmmCMov and lowerInsertLane).
-//   - Where the code of an instruction changes a temporary value and then loads an operand from the stack again, the
-//     allocator may give the temporary's register to the operand, and restores the temporary as it was before the
-//     change, or from a slot of the stack to which nothing was written yet (amd64, findOrSpillAllocatable). This
+//   - The code of some instructions changes a temporary value and then loads an operand from the stack again. The
+//     register allocator may take the temporary's register for that. Later it restores the value from before the
+//     change, or from a slot of the stack that was not written yet (amd64, findOrSpillAllocatable). This
 //     concerns conversions of unsigned numbers, copysign, and some instructions on vectors.
 //   - If a branch depends on a comparison by order of 0 with the result of an and instruction, in this order, the
 //     compiler swaps the operands (amd64 and arm64, tryLowerBandToFlag). Go emits this for x&y > 0. On arm64, unsigned

@@ -2,8 +2,8 @@ package wasm
 
 import "encoding/binary"
 
-// replacing replaces miscompiled instructions of a function by others that do the same. Each of these changes no
-// temporary value before it has loaded its operands, so the register allocator restores what it should.
+// replacing replaces miscompiled instructions of a function by others that do the same. Their code loads all operands
+// before it changes a temporary value, so the register allocator loses no change.
 type replacing struct {
 	encoder // of one replacement
 	decoder decoder
