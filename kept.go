@@ -18,8 +18,8 @@ type KeptCall struct {
 }
 
 // KeptCalls returns the newest kept calls of a tenant, newest first: most of them at most, and no more once their
-// records have over 4 MiB. It ends with ctx. All tenants share the space for records evenly: what some do not use, others
-// do.
+// records have over 4 MiB. It ends with ctx. All tenants share the space for records evenly: what some do not use,
+// others do.
 func (h *Host) KeptCalls(ctx context.Context, tenant string, most int) ([]KeptCall, error) {
 	l := h.ledger
 	if l.folder == "" {

@@ -189,7 +189,9 @@ func (c *call) repairer(ctx context.Context) (*repair.Repairer, error) {
 		})
 	}
 	if !c.brought {
-		return c.batch.executor.repairers.of(ctx, m, func() (*repair.Repairer, error) { return build(context.WithoutCancel(ctx)), nil })
+		return c.batch.executor.repairers.of(ctx, m, func() (*repair.Repairer, error) {
+			return build(context.WithoutCancel(ctx)), nil
+		})
 	}
 	repairer := c.batch.repairers[m.Name]
 	if repairer == nil {

@@ -151,7 +151,8 @@ func (e *Executor) newBatch(requested Batch, calls int) (*batch, error) {
 	}
 	return &batch{
 		executor: e, session: session, parallel: requested.Parallel, share: e.options.Output.share(calls), details: e.options.Output.details(calls),
-		files: slices.Concat(session.files, requested.Files), trace: requested.Trace, requests: requests, stream: requested.Stream, stop: func() {},
+		files: slices.Concat(session.files, requested.Files), trace: requested.Trace, requests: requests,
+		stream: requested.Stream, stop: func() {},
 	}, nil
 }
 

@@ -114,14 +114,22 @@ func (b *batch) planBrought(ctx context.Context, definitions []tool.Definition, 
 	}
 	b.repairers = map[string]*repair.Repairer{}
 	for _, c := range calls {
-		if _, c.brought = b.brought[c.record.Function.Name]; c.brought && c.find() && c.brought && c.phase != phaseEnded {
+		if c.phase == phaseEnded {
+			continue
+		}
+		if _, c.brought = b.brought[c.record.Function.Name]; c.brought {
+			c.find() // which may find that a registered tool has the name
+		}
+		if c.brought {
 			c.plan(ctx)
 		}
 	}
 	b.repairers = nil
 	for _, entry := range b.brought {
 		m := entry.Manifest
-		*m = manifests.Manifest{Name: m.Name, Label: m.Label, Category: m.Category, Behavior: m.Behavior, Execution: m.Execution, Type: m.Type}
+		*m = manifests.Manifest{
+			Name: m.Name, Label: m.Label, Category: m.Category, Behavior: m.Behavior, Execution: m.Execution, Type: m.Type,
+		}
 	}
 	return nil
 }
@@ -142,7 +150,8 @@ func checkBrought(definitions []tool.Definition) error {
 		return fmt.Errorf("the schemas of the tools in Client have %d bytes, over the limit of %d", size, maxBroughtBytes)
 	}
 	if values > maxBroughtValues {
-		return fmt.Errorf("the schemas of the tools in Client have %d values and names, over the limit of %d", values, maxBroughtValues)
+		return fmt.Errorf("the schemas of the tools in Client have %d values and names, over the limit of %d",
+			values, maxBroughtValues)
 	}
 	return nil
 }
@@ -161,7 +170,8 @@ func clientTools(ctx context.Context, definitions []tool.Definition) (map[string
 			return nil, fmt.Errorf("tool %d of Client, %s: %w", i, tool.Shown(d.Name, 64), err)
 		}
 		if patterns += m.Parameters.Patterns(); patterns > schema.MaxPatterns {
-			return nil, errors.New("the patterns of the tools in Client are too large together; bound lengths with maxLength instead of large repetitions")
+			return nil, errors.New("the patterns of the tools in Client are too large together; " +
+				"bound lengths with maxLength instead of large repetitions")
 		}
 		if _, twice := entries[m.Name]; twice {
 			return nil, fmt.Errorf("two tools of Client have the name %s", m.Name)

@@ -103,8 +103,9 @@ func (e *Executor) NewSession(options SessionOptions) (*Session, error) {
 		return nil, invalid("%v", err)
 	}
 	return &Session{
-		executor: e, id: options.ID, key: strconv.FormatUint(e.sessions.Add(1), 36), tenant: options.Tenant, context: maps.Clone(options.Context),
-		user: options.User, files: slices.Clone(options.Files), cut: store, calls: map[string]*call{}, approved: approved,
+		executor: e, id: options.ID, key: strconv.FormatUint(e.sessions.Add(1), 36), tenant: options.Tenant,
+		context: maps.Clone(options.Context),
+		user:    options.User, files: slices.Clone(options.Files), cut: store, calls: map[string]*call{}, approved: approved,
 		names: slices.Clone(options.Allowed), ask: options.AllowedNow, idle: make(chan struct{}), told: make(chan struct{}),
 	}, nil
 }

@@ -41,7 +41,8 @@ const maxDemands = 1 << 15
 
 // checkPossible reports what a valid schema describes in vain.
 func (r *reader) checkPossible(root *node, path string) {
-	p := &possibility{r: r, root: root, path: path, targets: map[string]target{}, left: maxDemands, old: strings.Contains(root.below("$schema").text, "/draft-0")}
+	p := &possibility{r: r, root: root, path: path, targets: map[string]target{}, left: maxDemands,
+		old: strings.Contains(root.below("$schema").text, "/draft-0")}
 	root.subschemas(path, func(n *node, _ string) { p.named = p.named || n != root && n.get("$id") != nil })
 	root.subschemas(path, func(n *node, path string) {
 		if p.old && n.get("$ref") != nil {

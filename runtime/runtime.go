@@ -199,8 +199,8 @@ func newWith(ctx context.Context, options Options, functions []hostfuncs.Functio
 	}
 	gate := &gate{most: int64(cmp.Or(options.Running, max(16, 4*goruntime.GOMAXPROCS(0))))}
 	return &Runtime{
-		engine: e, base: context.WithoutCancel(ctx), files: files.NewStore(files.Options{Logger: logger}), profile: options.Profile,
-		profiles: profiles, ceiling: ceiling,
+		engine: e, base: context.WithoutCancel(ctx), files: files.NewStore(files.Options{Logger: logger}),
+		profile: options.Profile, profiles: profiles, ceiling: ceiling,
 		gate: gate, work: abi.NewWork(goruntime.GOMAXPROCS(0)), watchdog: newWatchdog(options, logger),
 		interpreters: interpreter.Folder(options.Interpreters),
 		scripts:      files.NewContents(int64(cmp.Or(options.Memory.Scripts, defaultScripts))),

@@ -54,8 +54,8 @@ func (c *Contents) Hold(t *Tree) error {
 	c.mu.Unlock()
 	if tooMany {
 		c.Release(t)
-		return unfit("the script tools that are loaded would have more than %d bytes together, with equal files counted once; "+
-			"leave out what they do not need", c.limit)
+		return unfit("the script tools that are loaded would have more than %d bytes together, with equal files "+
+			"counted once; leave out what they do not need", c.limit)
 	}
 	return nil
 }

@@ -116,7 +116,8 @@ func (k *Keeper) prune() error {
 	return errors.Join(err, folder.Trim(k.root, ids, kept, MaxRecords, MaxBytes))
 }
 
-// tenantsOf returns the tenants of records. A record that cannot be read has the tenant "". The caller must hold k.pruning.
+// tenantsOf returns the tenants of records. A record that cannot be read has the tenant "". The caller must hold
+// k.pruning.
 func (k *Keeper) tenantsOf(ids []string) map[string]string {
 	tenants := make(map[string]string, len(ids))
 	for _, id := range ids {

@@ -103,7 +103,8 @@ func (f function) hostFunction(module string) hostfuncs.Function {
 // calls. Functions that move bytes check it themselves.
 func takesLong(name string) bool {
 	return strings.HasPrefix(name, "path_") || slices.Contains([]string{
-		"fd_allocate", "fd_close", "fd_datasync", "fd_filestat_get", "fd_filestat_set_size", "fd_filestat_set_times", "fd_readdir", "fd_renumber", "fd_sync",
+		"fd_allocate", "fd_close", "fd_datasync", "fd_filestat_get", "fd_filestat_set_size", "fd_filestat_set_times",
+		"fd_readdir", "fd_renumber", "fd_sync",
 	}, name)
 }
 

@@ -86,7 +86,8 @@ func (in *instruction) miscompiledKind() int {
 func (m miscompiled) at() int   { return int(m >> kindBits) }
 func (m miscompiled) kind() int { return int(m & (1<<kindBits - 1)) }
 
-// miscompiles records what to write in place of an instruction, or before it, which weighs more. Offsets never decrease.
+// miscompiles records what to write in place of an instruction, or before it, and what that weighs. Offsets never
+// decrease.
 func (b *bodyValidation) miscompiles(at, kind int) {
 	b.v.analysis.miscompiled = append(b.v.analysis.miscompiled, miscompiled(at<<kindBits|kind))
 	b.weight += replacementWeights[kind]

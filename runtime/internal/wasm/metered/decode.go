@@ -133,10 +133,9 @@ const (
 	opTableFill    = 0xfc11
 )
 
-// isMiscompiled reports whether wazero v1.12.0 may compile an instruction wrongly, such as one that needs more registers
-// than there are: f32.copysign, f64.copysign, f32.convert_i64_u, f64.convert_i64_u, v128.bitselect, i8x16.popcnt,
-// i64x2.mul, f32x4.min, f32x4.max, f64x2.min, f64x2.max, f32x4.convert_i32x4_u, f64x2.convert_low_i32x4_u, and
-// f64x2.replace_lane 0.
+// isMiscompiled reports whether wazero v1.12.0 may compile an instruction wrongly: f32.copysign, f64.copysign,
+// f32.convert_i64_u, f64.convert_i64_u, v128.bitselect, i8x16.popcnt, i64x2.mul, f32x4.min, f32x4.max, f64x2.min,
+// f64x2.max, f32x4.convert_i32x4_u, f64x2.convert_low_i32x4_u, and f64x2.replace_lane 0.
 func (t token) isMiscompiled() bool {
 	switch t.op {
 	case 0x98, 0xa6, 0xb5, 0xba, 0xfd52, 0xfd62, 0xfdd5, 0xfde8, 0xfde9, 0xfdf4, 0xfdf5, 0xfdfb, 0xfdff:
