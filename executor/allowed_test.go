@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	goruntime "runtime"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -100,14 +101,14 @@ func TestAttackAllowedNow(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				asked := 0
+				var asked atomic.Int64 // a question that nobody waits for any more goes on beside the next
 				slow := newFake(t, "slow", nil, func(context.Context, tool.Invocation) (tool.Outcome, error) {
 					time.Sleep(time.Second)
 					return succeed(""), nil
 				})
 				e := newExecutor(t, executor.Options{}, slow)
 				session := newSession(t, e, executor.SessionOptions{AllowedNow: func() ([]string, error) {
-					if asked++; asked > 1 {
+					if asked.Add(1) > 1 {
 						test.function()
 					}
 					return nil, nil
