@@ -299,7 +299,8 @@ nightly-bounded:
 	$(LONGTEST) -run '^TestMutantsThatAreProvedEnd$$' ./runtime/internal/engine -mutants 500000
 
 nightly-benchmarks:
-	$(LONGTEST) -run '^$$' -bench '^BenchmarkMetering$$' -benchtime 9x ./runtime/internal/engine
+	$(LONGTEST) -run '^$$' -bench '^BenchmarkMetering$$' -benchtime 81x ./runtime/internal/engine
+	$(LONGTEST) -run '^$$' -bench '^BenchmarkUnits$$' -benchtime 1x ./runtime/internal/engine
 	$(LONGTEST) -run '^$$' -bench '^BenchmarkThousandTools$$' -benchtime 120s ./internal/benchmark
 	$(LONGTEST) -run '^$$' -bench '^BenchmarkCallOverHTTP$$' -benchtime 10s ./server/rest
 

@@ -157,6 +157,9 @@ func TestAttackUnitsThatMove(t *testing.T) {
 	}
 }
 
+// mostPerUnit is the maximum time of a unit, in nanoseconds, besides the first access to a page of memory.
+const mostPerUnit = 1000
+
 // BenchmarkUnits measures all instructions and shapes, and writes what their units took.
 //
 //	go test -bench BenchmarkUnits -benchtime 1x -run '^$' -timeout 1h ./runtime/internal/engine
@@ -189,6 +192,7 @@ func BenchmarkUnits(b *testing.B) {
 		for instruction, err := range trapped {
 			require.True(b, accepted[instruction], "%s", err)
 		}
+		assert.Less(b, costs[0].nanoseconds, float64(mostPerUnit), costs[0].name)
 		b.ReportMetric(costs[0].nanoseconds, "worst-ns/unit")
 		b.ReportMetric(float64(len(costs)), "cases")
 	}
