@@ -149,6 +149,8 @@ var guardFaults = []guardFault{
 		edits: in("runtime/internal/engine/engine.go", "stack[n] = uint64(uint32(stack[n]))", "stack[n] += 0")},
 	{name: "processors without lzcnt are accepted", pkg: "runtime/internal/engine", attack: "TestProcessorsWithoutCounts",
 		edits: in("runtime/internal/engine/processor.go", "!(bmi1 && bmi2 && popcnt)", "!(bmi1 || bmi2 || popcnt)")},
+	{name: "negative numbers are read as positive ones", pkg: "runtime/internal/engine", attack: "TestDispatchIsExact",
+		edits: in("runtime/internal/wasm/reader.go", "unused := 64 - min(bits, 64); signed {", "unused := 64 - min(bits, 64); signed && false {")},
 	{name: "comparisons of masks stay as they are", pkg: "runtime/internal/engine", attack: "TestComparisonsOfMasks",
 		edits: in("runtime/internal/wasm/miscompiled.go", "second.and && first.constant != otherConstant", "false")},
 	{name: "comparisons of masks in locals stay as they are", pkg: "runtime/internal/engine", attack: "TestComparisonsOfMasks",

@@ -256,20 +256,20 @@ func TestTrustedModulesAreStillContained(t *testing.T) {
 // TestElementsThatDoNotFit: a module whose active element segment does not fit its table is refused,
 // as the specification has it trap (§4.5.4). The control: wazero alone instantiates it.
 func TestElementsThatDoNotFit(t *testing.T) {
-	const table = 3
+	const table = 200
 	for name, c := range map[string]struct {
 		offset []byte // an expression, without its end
 		count  int
 		fits   bool
 	}{
 		"that fits":             {[]byte{0x41, 1}, 2, true},
-		"that is empty":         {[]byte{0x41, table}, 0, true},
-		"beyond the end":        {[]byte{0x41, 1}, 3, false},
-		"empty, beyond the end": {[]byte{0x41, table + 1}, 0, false},
+		"that is empty":         {number(table), 0, true},
+		"beyond the end":        {number(table - 2), 3, false},
+		"empty, beyond the end": {number(table + 1), 0, false},
 		"at a negative offset":  {[]byte{0x41, 0x7f}, 1, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			source := join([]byte("\x00asm\x01\x00\x00\x00"), section(1, 1, 0x60, 0, 0), section(3, 1, 0), section(4, 1, 0x70, 0, table),
+			source := join([]byte("\x00asm\x01\x00\x00\x00"), section(1, 1, 0x60, 0, 0), section(3, 1, 0), section(4, join([]byte{1, 0x70, 0}, leb(table))...),
 				section(9, join([]byte{1, 0}, c.offset, []byte{0x0b}, leb(c.count), make([]byte, c.count))...), section(10, 1, 2, 0, 0x0b))
 			runtime := wazero.NewRuntime(t.Context())
 			defer runtime.Close(t.Context())

@@ -17,7 +17,7 @@ import (
 // reach by their numbers through a table. Each place adds to a sum, and ends the function
 // when it was the last of a number of steps.
 type machine struct {
-	table  []int // from numbers to places, the last for all that are larger
+	table  []int // from numbers to places, the last for all that are larger, and so for negative ones
 	places []site
 	entry  int // the number of the first place
 	steps  int
@@ -45,18 +45,25 @@ const (
 func randomMachine(random *rand.Rand) machine {
 	n := 2 + random.IntN(7)
 	m := machine{places: make([]site, n), entry: random.IntN(n + 1), steps: 1 + random.IntN(20_000)}
-	for range 1 + random.IntN(2*n) {
+	numbers := 1 + random.IntN(2*n)
+	if random.IntN(4) == 0 {
+		numbers += 200 // more than a byte of LEB128 can hold
+	}
+	for range numbers {
 		m.table = append(m.table, random.IntN(n))
 	}
 	for i := range m.places {
 		m.places[i] = site{calls: random.IntN(3) == 0, leave: leaving(random.IntN(int(leavings))),
 			to: random.IntN(len(m.table) + 1), bit: byte(random.IntN(5))}
+		if random.IntN(4) == 0 {
+			m.places[i].to = -1 - random.IntN(1<<random.IntN(20))
+		}
 	}
 	return m
 }
 
 // find returns the place of a number.
-func (m machine) find(number int) int { return m.table[min(number, len(m.table)-1)] }
+func (m machine) find(number int) int { return m.table[min(uint32(number), uint32(len(m.table)-1))] }
 
 // run returns what the machine comes to, and how many instructions it executes.
 func (m machine) run() (sum uint32, instructions int64) {

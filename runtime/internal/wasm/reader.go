@@ -83,12 +83,12 @@ func (r *reader) size(what string) int {
 	return int(n)
 }
 
-// leb reads an integer of the given number of bits in LEB128 (§5.2.2). It takes at most
+// leb reads an integer of the given number of bits in LEB128 (§5.2.2), and extends its sign to 64 bits. It takes at most
 // ceil(bits/7) bytes, and unused bits of the last byte must be copies of the sign.
 func (r *reader) leb(bits uint, signed bool, what string) uint64 {
 	if r.err == nil && r.at < len(r.source) && r.source[r.at] < 0x80 { // the common case: one byte
 		r.at++
-		return uint64(r.source[r.at-1])
+		return extended(uint64(r.source[r.at-1]), 7, signed)
 	}
 	start := r.at
 	var value uint64
@@ -103,9 +103,17 @@ func (r *reader) leb(bits uint, signed bool, what string) uint64 {
 		}
 		value |= uint64(b&0x7f) << shift
 		if b < 0x80 {
-			return value
+			return extended(value, shift+7, signed)
 		}
 	}
+}
+
+// extended returns an integer that was encoded in so many bits.
+func extended(value uint64, bits uint, signed bool) uint64 {
+	if unused := 64 - min(bits, 64); signed {
+		return uint64(int64(value<<unused) >> unused)
+	}
+	return value
 }
 
 // lastByte reports whether b can be the last byte of an integer that uses room bits of it, 1 to 7.

@@ -1,6 +1,7 @@
 package wasm
 
 import (
+	"math"
 	"slices"
 	"testing"
 
@@ -346,6 +347,21 @@ func TestLEB128Value(t *testing.T) {
 		assert.Equal(t, want, r.u32("a number"))
 	}
 	require.NoError(t, r.failure())
+
+	for _, test := range []struct {
+		bits  uint
+		bytes []byte
+		want  int64
+	}{
+		{32, raw(0x3f), 63}, {32, raw(0x40), -64}, {32, raw(0x7f), -1}, {32, raw(0xff, 0x7f), -1}, {32, raw(0x80, 0x40), -8192},
+		{32, raw(0xff, 0xff, 0xff, 0xff, 0x7f), -1}, {32, raw(0x80, 0x80, 0x80, 0x80, 0x78), math.MinInt32}, {32, raw(0xff, 0xff, 0xff, 0xff, 0x07), math.MaxInt32},
+		{33, raw(0xff, 0xff, 0xff, 0xff, 0x0f), math.MaxUint32}, {64, raw(0x7f), -1},
+		{64, raw(0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x7f), math.MinInt64},
+	} {
+		r := reader{source: test.bytes}
+		assert.Equal(t, test.want, int64(r.leb(test.bits, true, "a number")), "%d bits, % x", test.bits, test.bytes)
+		require.NoError(t, r.failure())
+	}
 }
 
 func TestNames(t *testing.T) {

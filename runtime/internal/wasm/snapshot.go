@@ -106,12 +106,7 @@ func (l *lifting) offset() (offset uint32, reason string) {
 // constant returns the operand of i32.const as an address.
 func (l *lifting) constant(in *instruction) uint32 {
 	number := reader{source: l.source[:in.end], at: in.at + 1, section: l.section}
-	value := uint32(number.leb(32, true, "an offset"))
-	// Extend the sign if the encoding is shorter than 32 bits.
-	if missing := 32 - 7*(in.end-in.at-1); missing > 0 {
-		value = uint32(int32(value<<missing) >> missing)
-	}
-	return value
+	return uint32(number.leb(32, true, "an offset"))
 }
 
 // Passes.Fork adds the imports ForkReached, of type (i32) -> (i32), and ForkResume, of type () ->
