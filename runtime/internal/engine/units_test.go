@@ -81,7 +81,10 @@ func (u unitMeasurer) measure(t testing.TB, c unitCase) (unitCost, error) {
 // compile compiles a module in this process, within the bounds for a process of its own.
 func (u unitMeasurer) compile(t testing.TB, source []byte) (*Module, error) {
 	t.Helper()
-	description := inspect(t, source)
+	description, err := wasm.Inspect(source)
+	if err != nil {
+		return nil, err
+	}
 	rewritten, err := rewriteWithin(t.Context(), source, description, wasm.Bounds{}, role{}, nil)
 	if err != nil {
 		return nil, err

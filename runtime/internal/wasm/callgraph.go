@@ -1,5 +1,7 @@
 package wasm
 
+import "slices"
+
 // callGraph is the graph of possible calls. Its nodes are the functions that the module defines, by
 // their index among those, followed by the types. An indirect call has an edge to the node of its
 // type, which has an edge to each function of that type that a reference can reach. Imported
@@ -7,7 +9,7 @@ package wasm
 type callGraph struct {
 	functions int
 	first     []uint32 // start of each node's callees; one more element than nodes
-	callees   []uint32
+	callees   []uint32 // those of a node in order, each once
 }
 
 // calledBy returns the callees of a node.
@@ -31,6 +33,9 @@ func (r *rewriting) callGraph() (*callGraph, *Error) {
 				return nil, b.err
 			}
 		}
+		from := g.first[index]
+		slices.Sort(g.callees[from:])
+		g.callees = g.callees[:int(from)+len(slices.Compact(g.callees[from:]))]
 		g.first = append(g.first, uint32(len(g.callees)))
 	}
 	byType := make([][]uint32, len(r.module.Types))

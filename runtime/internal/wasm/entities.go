@@ -12,7 +12,7 @@ func (i *inspection) types(r *reader) {
 	for n := range i.module.Types {
 		at := r.at
 		i.module.Types[n] = r.functionType(i.bounds)
-		if values += len(i.module.Types[n].Params) + len(i.module.Types[n].Results); values > i.bounds.TypeValues {
+		if values += i.module.Types[n].values(); values > i.bounds.TypeValues {
 			r.fail(ErrLimit, at, "the types have %d parameters and results or more, the limit is %d", values, i.bounds.TypeValues)
 		}
 		if r.err != nil {
@@ -190,6 +190,9 @@ type FuncType struct {
 	Params  []ValueType
 	Results []ValueType
 }
+
+// values returns the number of parameters and results.
+func (t FuncType) values() int { return len(t.Params) + len(t.Results) }
 
 // String returns the type in the form "(i32, i32) -> (i64)".
 func (t FuncType) String() string {

@@ -145,6 +145,20 @@ func (m *Module) functionType(index uint32) (FuncType, bool) {
 	return m.Types[m.Functions[remaining].Type], true
 }
 
+// valuesOfCalls returns the number of parameters and results of each function.
+func (m *Module) valuesOfCalls() []uint32 {
+	var values []uint32
+	for n := range m.Imports {
+		if m.Imports[n].Kind == ExternFunction {
+			values = append(values, uint32(m.Imports[n].Function.values()))
+		}
+	}
+	for _, f := range m.Functions {
+		values = append(values, uint32(m.Types[f.Type].values()))
+	}
+	return values
+}
+
 // ImportedModules returns the names of the modules that the module imports from, without
 // duplicates, in the order of first use.
 func (m *Module) ImportedModules() []string {

@@ -19,19 +19,25 @@ const loopValues = 16
 // the path that it compiles first says what is in which register.
 const joinValues = 32
 
-// moves counts what the instructions of a function move. It is reused for all functions.
+// moves counts what the blocks of a function move. It is reused for all functions.
 type moves struct {
 	locals int
 	open   []openMoves
-	found  map[uint32]uint32 // of all functions: see Analysis.moves
-	joined int64             // what blocks move, in the function
-	units  int64             // what is charged elsewhere
+	found  []blockMoves // of all functions: see Analysis.moves
+	joined int64        // what blocks move, in the function
+	units  int64        // what is charged elsewhere
 }
 
 // openMoves is an open block.
 type openMoves struct {
-	at   uint32 // offset of its first instruction
-	sets uint32 // how many of its instructions assign a local
+	found int    // its index
+	sets  uint32 // how many of its instructions assign a local
+}
+
+// blockMoves is how many values a block moves where it ends, and a loop each time that it begins.
+type blockMoves struct {
+	at     uint32 // offset of the block's first instruction
+	values uint32
 }
 
 func (m *moves) reset(locals int) {
@@ -39,7 +45,10 @@ func (m *moves) reset(locals int) {
 }
 
 // begin begins a block.
-func (m *moves) begin(at int) { m.open = append(m.open, openMoves{at: uint32(at)}) }
+func (m *moves) begin(at int) {
+	m.open = append(m.open, openMoves{found: len(m.found)})
+	m.found = append(m.found, blockMoves{at: uint32(at)})
+}
 
 // set assigns a local.
 func (m *moves) set() {
@@ -60,17 +69,12 @@ func (m *moves) end(values int) {
 		m.open[n-1].sets += top.sets
 	}
 	values += min(int(top.sets), m.locals)
-	m.add(int(top.at), values)
+	if m.found[top.found].values = uint32(values); values == 0 && top.found == len(m.found)-1 {
+		m.found = m.found[:top.found]
+	}
 	m.joined += int64(values) + joinValues
 	if values >= movesPerUnit {
 		m.units += leafUnits // there may be many branches to it, so its function is not a leaf
-	}
-}
-
-// add records what the instruction at an offset moves.
-func (m *moves) add(at, values int) {
-	if values > 0 {
-		m.found[uint32(at)] = uint32(values)
 	}
 }
 

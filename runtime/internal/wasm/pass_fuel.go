@@ -31,7 +31,9 @@ type fuelPass struct {
 	meter     *meter
 	functions []FunctionAnalysis
 	imported  uint32            // number of imported functions
-	moves     map[uint32]uint32 // see Analysis
+	calls     []uint32          // how many values a call of each function moves
+	types     []FuncType        // of indirect calls
+	moves     []blockMoves      // of blocks that are still to come
 	globals   int64             // number of globals
 	runs      []fuelRun
 	loops     []fuelLoop
@@ -211,8 +213,24 @@ func (p *fuelPass) shorten(b *bodyRewriting, in *instruction) {
 	}
 }
 
-// movesOf returns how many values an instruction moves.
-func (p *fuelPass) movesOf(in *instruction) int64 { return int64(p.moves[uint32(in.at)]) }
+// movesOf returns how many values a block moves. Blocks are visited in order.
+func (p *fuelPass) movesOf(in *instruction) int64 {
+	for len(p.moves) > 0 && int(p.moves[0].at) < in.at {
+		p.moves = p.moves[1:]
+	}
+	if len(p.moves) == 0 || int(p.moves[0].at) > in.at {
+		return 0
+	}
+	return int64(p.moves[0].values)
+}
+
+// passes returns how many values a call moves.
+func (p *fuelPass) passes(in *instruction) int64 {
+	if in.opcode == opCall || in.opcode == opReturnCall {
+		return int64(p.calls[in.index])
+	}
+	return int64(p.types[in.index].values())
+}
 
 // move charges for values that are moved where nothing else is charged.
 func (p *fuelPass) move(values int64) {
@@ -267,7 +285,7 @@ func (p *fuelPass) leave(b *bodyRewriting) {
 // call adds a call. A leaf does not test. Other functions that the module defines test where they
 // begin. What is called through a table or imported, perhaps from another module, may do either.
 func (p *fuelPass) call(b *bodyRewriting, in *instruction) {
-	p.cost(1 + p.movesOf(in)/movesPerUnit + p.reloads(b))
+	p.cost(1 + p.passes(in)/movesPerUnit + p.reloads(b))
 	if p.run == noRun {
 		return
 	}

@@ -37,7 +37,9 @@ func (r *rewriting) addMeter() {
 	r.meter.take = r.addFunction(FuncType{Params: []ValueType{I32}}, take.do(opEnd).bytes)
 	r.pipeline = append(r.pipeline,
 		&loopPass{meter: r.meter, functions: r.analysis.Functions},
-		&fuelPass{meter: r.meter, functions: r.analysis.Functions, imported: r.importedFunctions, moves: r.analysis.moves, globals: int64(r.ownGlobals) + int64(len(r.module.Globals)) + r.analysis.referenced.count()})
+		&fuelPass{meter: r.meter, functions: r.analysis.Functions, imported: r.importedFunctions,
+			calls: r.module.valuesOfCalls(), types: r.module.Types, moves: r.analysis.moves,
+			globals: int64(r.ownGlobals) + int64(len(r.module.Globals)) + r.analysis.referenced.count()})
 }
 
 // charge deducts units from the meter, or refunds them if negative.

@@ -150,7 +150,7 @@ func (f *fork) findStart(m *Module) bool {
 		if export.Kind == ExternFunction && export.Name == "_start" {
 			f.start = export.Index
 			t, _ := m.functionType(export.Index)
-			return len(t.Params)+len(t.Results) == 0
+			return t.values() == 0
 		}
 	}
 	return false

@@ -88,7 +88,7 @@ type validation struct {
 func newValidation(source []byte, m *Module, bounds Bounds, features Features) *validation {
 	v := &validation{
 		source: source, module: m, bounds: bounds, features: features, bulkUsed: map[bulkUse]bool{},
-		analysis: &Analysis{module: m, bounds: bounds, features: features, moves: map[uint32]uint32{}},
+		analysis: &Analysis{module: m, bounds: bounds, features: features},
 	}
 	for n := range m.Imports {
 		imported := &m.Imports[n]
@@ -165,7 +165,7 @@ func (v *validation) globalSection(d *decoder) {
 // startSection validates the start function (§3.4.9).
 func (v *validation) startSection(d *decoder) {
 	index := v.module.Start.Function
-	if t := v.functions[index]; len(t.Params)+len(t.Results) > 0 {
+	if t := v.functions[index]; t.values() > 0 {
 		d.fail(ErrInvalid, d.at, "the start function %d has the type %s; want no parameters and no results", index, t)
 	}
 }
@@ -241,9 +241,7 @@ type Analysis struct {
 	taken      bitSet    // functions that a reference can reach: from segments, globals, ref.func
 	bulk       uint32    // which instructions with the prefix 0xfc occur, by number
 	bulkUses   []bulkUse // those whose time depends on a length, each once
-	// moves has, by the offset of a call or of the beginning of a block, how many values it moves: a block where
-	// it ends, and a loop each time that it begins.
-	moves map[uint32]uint32
+	moves      []blockMoves // in the order of the offsets; blocks that move nothing may be missing
 	// miscompiled are in the order of their offsets.
 	miscompiled []miscompiled
 	module      *Module

@@ -44,7 +44,7 @@ func (f *frame) label() []ValueType {
 }
 
 func newBodyValidation(v *validation) *bodyValidation {
-	b := &bodyValidation{v: v, moves: moves{found: v.analysis.moves}}
+	b := &bodyValidation{v: v}
 	for t := range b.alone {
 		b.alone[t] = ValueType(t)
 	}
@@ -76,7 +76,7 @@ func (b *bodyValidation) function(f Function) (FunctionAnalysis, *Error) {
 		}
 	}
 	b.end()
-	b.found.Moves = uint32(b.moves.total())
+	b.found.Moves, b.v.analysis.moves = uint32(b.moves.total()), b.moves.found
 	b.complexity(len(b.locals))
 	return b.found, b.err
 }
@@ -443,7 +443,6 @@ func (b *bodyValidation) call(in *instruction) {
 	} else if callee = b.indirect(in); callee == nil {
 		return
 	}
-	b.moves.add(in.at, len(callee.Params)+len(callee.Results))
 	b.expectAll(callee.Params)
 	b.spills.call(len(b.operands))
 	if in.opcode == opCall || in.opcode == opCallIndirect {

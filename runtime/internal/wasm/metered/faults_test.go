@@ -85,7 +85,7 @@ var faults = []fault{
 	{"values that move where a block ends are free", []edit{{"pass_fuel.go", "	if top.opcode == opBlock {\n		p.move(top.moves + joinValues)\n	}\n", ""}}},
 	{"loops begin for free", []edit{{"pass_fuel.go", "	p.move(values + loopValues)\n", ""}}},
 	{"branches move values for free", []edit{{"pass_fuel.go", ".moves / movesPerUnit", ".moves / (movesPerUnit << 20)"}}},
-	{"calls move values for free", []edit{{"pass_fuel.go", "p.cost(1 + p.movesOf(in)/movesPerUnit + p.reloads(b))", "p.cost(1 + p.reloads(b))"}}},
+	{"calls move values for free", []edit{{"pass_fuel.go", "p.cost(1 + p.passes(in)/movesPerUnit + p.reloads(b))", "p.cost(1 + p.reloads(b))"}}},
 	{"return does not lead to the end", []edit{{"pass_loop.go", "	case opReturn:\n", "	case opGarbageCollected:\n"}}},
 	{"a branch is led ahead, and nothing tells", []edit{{"pass_loop.go", "	for range b.passed {\n		e.do(opNop)\n	}\n", ""}}},
 	{"what a branch is led past is free", []edit{{"pass_fuel.go", "p.cost(1 + b.passed)", "p.cost(1)"}}},

@@ -1,5 +1,7 @@
 package metered
 
+import "slices"
+
 // order returns the functions, by their number among those that the module defines, and behind them the
 // types, in an order in which most come after what they call. The proof does not depend on it: what
 // is not known yet where it is called is assumed and checked later. But of a function that is assumed
@@ -8,7 +10,10 @@ func (m *module) order() []int {
 	s := &search{module: m, seen: make([]bool, len(m.functions)+len(m.types)), first: make([]int, 1, len(m.functions)+1)}
 	m.collect()
 	for n := range m.functions {
+		from := s.first[n]
 		s.callees = m.callees(&m.functions[n], s.callees)
+		slices.Sort(s.callees[from:])
+		s.callees = s.callees[:from+len(slices.Compact(s.callees[from:]))]
 		s.first = append(s.first, len(s.callees))
 	}
 	for n := range s.seen {
