@@ -246,3 +246,16 @@ func TestMiscompiledAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestNegativeBlockTypes: a block whose type is a negative number of two bytes is not proved. As the control, one whose
+// type is a positive number of two bytes is, and so is one without parameters and results.
+func TestNegativeBlockTypes(t *testing.T) {
+	verify := func(blockType ...byte) error {
+		block := slices.Concat([]byte{0x02}, blockType, []byte{0x0b})
+		return metered.Verify(t.Context(), attackModule([]byte{0}, attackBody(0, attackCharge(0), []byte(attackTest), block)))
+	}
+	assert.NoError(t, verify(0x40))
+	assert.NoError(t, verify(0x80, 0x00))
+	assert.ErrorIs(t, verify(0x80, 0x40), metered.ErrUnproved)
+	assert.ErrorIs(t, verify(0xff, 0x7e), metered.ErrUnproved)
+}

@@ -154,7 +154,7 @@ const (
 	typeExternRef = 0x6f
 )
 
-// noType is the immediate of a block without parameters and results.
+// noType is the immediate of a block without parameters and results, the least that a block may have.
 const noType = -0x40
 
 // token reads an instruction. It fails on any that it does not know.
@@ -163,7 +163,11 @@ func (r *reader) token() token {
 	switch op := t.op; {
 	case op <= opNop, op == opElse, op == opEnd, op == opReturn, op == 0x1a, op == opSelect, op == 0xd1,
 		op >= 0x45 && op <= 0xc4:
-	case op >= opBlock && op <= opIf, op == opI32Const, op == opI64Const:
+	case op >= opBlock && op <= opIf:
+		if t.a = r.leb(true); t.a < noType {
+			r.fail("a block with a negative number for its type")
+		}
+	case op == opI32Const, op == opI64Const:
 		t.a = r.leb(true)
 	case op == opBr, op == opBrIf, op == opCall, op >= opLocalGet && op <= 0x26, op == opRefFunc:
 		t.a = int64(r.u32())
