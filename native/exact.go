@@ -14,6 +14,9 @@ import (
 // misnamed returns an error for a member that encoding/json would take for a field although only its case is different.
 // The schema knows the field by its exact name, so what it says of the field would not hold for such a member.
 func misnamed(arguments []byte, t reflect.Type) error {
+	if readsItself(reflect.PointerTo(t)) {
+		return nil
+	}
 	var value any
 	if err := json.Unmarshal(arguments, &value); err != nil {
 		return err
@@ -26,7 +29,7 @@ func misnamedIn(value any, t reflect.Type, path string) error {
 	for t.Kind() == reflect.Pointer && !readsItself(t) {
 		t = t.Elem()
 	}
-	if readsItself(t) || readsItself(reflect.PointerTo(t)) {
+	if readsItself(reflect.PointerTo(t)) { // which has the methods of t as well
 		return nil
 	}
 	switch v := value.(type) {
