@@ -82,12 +82,29 @@ func Root() (string, error) {
 // CompiledCode returns the folder where all tests cache compiled code, so that each module is compiled once
 // for all of them and for commands that they run with home as their user's cache folder (XDG_CACHE_HOME).
 func CompiledCode() (home, dir string, err error) {
-	base, err := os.UserCacheDir()
-	if err != nil {
-		return "", "", err
+	if userCacheErr != nil {
+		return "", "", userCacheErr
 	}
-	home = filepath.Join(base, "caisson", "test")
+	home = filepath.Join(userCache, "caisson", "test")
 	return home, filepath.Join(home, "caisson", "compiled"), nil
+}
+
+// userCache is the user's cache folder before [ShareCompiledCode].
+var userCache, userCacheErr = os.UserCacheDir()
+
+// ShareCompiledCode has what this process opens without another cache, and the commands that it starts from now on,
+// cache compiled code where all tests do, on systems with a variable for the user's cache folder. The go command's
+// cache stays where it is. Tests use it where they follow programs or documents that name no cache.
+func ShareCompiledCode(ctx context.Context) error {
+	home, _, err := CompiledCode()
+	if err != nil {
+		return err
+	}
+	build, err := exec.CommandContext(ctx, "go", "env", "GOCACHE").Output()
+	if err != nil {
+		return fmt.Errorf("guests: %w", err)
+	}
+	return errors.Join(os.Setenv("GOCACHE", strings.TrimSpace(string(build))), os.Setenv("XDG_CACHE_HOME", home))
 }
 
 // made are the folders whose guests this process has compiled, whose sources do not change while it runs.
