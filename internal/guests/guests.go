@@ -107,11 +107,12 @@ func ShareCompiledCode(ctx context.Context) error {
 	return errors.Join(os.Setenv("GOCACHE", strings.TrimSpace(string(build))), os.Setenv("XDG_CACHE_HOME", home))
 }
 
-// made are the folders whose guests this process has compiled, whose sources do not change while it runs.
+// made are the folders whose guests this process has compiled, and the files that it has built, whose sources do not
+// change while it runs.
 var made = struct {
 	sync.Mutex
-	folders map[string]bool
-}{folders: map[string]bool{}}
+	folders, files map[string]bool
+}{folders: map[string]bool{}, files: map[string]bool{}}
 
 // Compile compiles guest programs, by folder below the root; none means all. It returns
 // the repository's root. Several processes may compile at once, and each compiles a program once.
@@ -182,7 +183,8 @@ func place(file, name string) error {
 
 // Build compiles one Go package to a WASI command. Dir is where the package's name is
 // resolved, so it may belong to any module. Flags are more of them for the go command.
-// A copy of the command stays in the checkout, so that it is linked again only if something has changed.
+// A copy of the command stays in the checkout, so that it is linked again only if something has changed, for which
+// a process looks once.
 func Build(ctx context.Context, dir, pkg, output string, flags ...string) error {
 	root, err := Root()
 	if err != nil {
@@ -191,6 +193,8 @@ func Build(ctx context.Context, dir, pkg, output string, flags ...string) error 
 	if dir, err = filepath.Abs(dir); err != nil {
 		return fmt.Errorf("guests: %w", err)
 	}
+	made.Lock()
+	defer made.Unlock()
 	unlock, err := lock()
 	if err != nil {
 		return err
@@ -198,8 +202,11 @@ func Build(ctx context.Context, dir, pkg, output string, flags ...string) error 
 	defer unlock()
 	of := sha256.Sum256([]byte(strings.Join(append([]string{dir, pkg}, flags...), "\x00")))
 	kept := filepath.Join(root, "bin", "guests", hex.EncodeToString(of[:8]))
-	if err := build(ctx, nil, dir, []string{pkg}, kept, flags...); err != nil {
-		return err
+	if !made.files[kept] {
+		if err := build(ctx, nil, dir, []string{pkg}, kept, flags...); err != nil {
+			return err
+		}
+		made.files[kept] = true
 	}
 	module, err := os.ReadFile(kept)
 	if err == nil {
