@@ -43,7 +43,7 @@ func TestOneMoreKindOfPermission(t *testing.T) {
 
 		{File: "clock_test.go", New: source("clock_test.go")},
 	}))(t)
-	output, err := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-overlay", path, "-run", "^TestClock", "-count=1", ".").CombinedOutput()
+	output, err := exec.CommandContext(t.Context(), "go", "test", "-trimpath", "-vet=off", "-overlay", path, "-run", "^TestClock", "-count=1", ".").CombinedOutput()
 	require.NoError(t, err, string(output))
 	require.Contains(t, string(output), "ok", "the tests ran")
 }

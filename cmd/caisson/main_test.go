@@ -35,7 +35,7 @@ func runScripts(t *testing.T, folder string) {
 	cache, _ := noerr.Get2(guests.CompiledCode())(t)
 	scripts := noerr.Get(filepath.Glob(filepath.Join("testdata", folder, "*.txtar")))(t)
 	require.NotEmpty(t, scripts)
-	scripts = testsize.QuickSample(scripts, 16) // each starts a dozen processes
+	scripts = testsize.QuickSample(scripts, 10) // each starts a dozen processes
 	testscript.Run(t, testscript.Params{
 		Files:               scripts,
 		RequireExplicitExec: true,

@@ -28,7 +28,11 @@ import (
 var update = flag.Bool("update", false, "write the golden files")
 
 func TestMain(m *testing.M) {
-	if _, err := guests.Compile(context.Background(), "wasm-tools/calculator", "wasm-tools/files"); err != nil {
+	_, err := guests.Compile(context.Background(), "wasm-tools/calculator", "wasm-tools/files")
+	if err == nil {
+		err = guests.ShareCompiledCode(context.Background())
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

@@ -39,6 +39,7 @@ func digestOf(t *testing.T, grants ...manifests.Grant) (tool.Record, []tool.Reco
 	t.Helper()
 	root, err := guests.Compile(t.Context(), "examples/digest", "wasm-tools/web")
 	require.NoError(t, err)
+	require.NoError(t, guests.ShareCompiledCode(t.Context()))
 	calls := &recorder{}
 	host, err := caisson.Open(t.Context(), caisson.Options{
 		Tools:    []string{filepath.Join(root, "examples", "digest"), filepath.Join(root, "wasm-tools", "web")},

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -33,10 +34,12 @@ func TestEmbed(t *testing.T) {
 	for _, name := range []string{"main.go", "caisson.yaml"} {
 		copyFile(t, name, filepath.Join(dir, name))
 	}
-	newModule(t, root, dir)
-	build := exec.CommandContext(t.Context(), "go", "build", "-mod=mod", "-ldflags=-s", "-o", filepath.Join(dir, "embed.exe"), ".")
+	work := newModule(t, root, dir)
+	// With these flags, packages are not compiled again that are compiled for tests and for the command.
+	program := filepath.Join(dir, "embed.exe")
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags=-s", "-o", program, ".")
 	build.Dir = dir
-	build.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=")
+	build.Env = append(os.Environ(), "GOWORK="+work, "GOFLAGS=")
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, string(out))
 
@@ -44,7 +47,7 @@ func TestEmbed(t *testing.T) {
 	require.NoError(t, err)
 	defer response.Close()
 	var stderr strings.Builder
-	command := exec.CommandContext(t.Context(), filepath.Join(dir, "embed.exe"))
+	command := exec.CommandContext(t.Context(), program)
 	command.Dir, command.Stdin, command.Stderr = dir, response, &stderr
 	printed, err := command.Output()
 	require.NoError(t, err, stderr.String())
@@ -58,18 +61,25 @@ func TestEmbed(t *testing.T) {
 	assert.FileExists(t, filepath.Join(dir, "workspaces", "household", "notes", "budget.md"))
 }
 
-// newModule creates a module that replaces the released Caisson with this checkout and has the same
-// dependencies, so that nothing is downloaded.
-func newModule(t *testing.T, root, dir string) {
+// newModule creates a module with the dependencies of Caisson, so that nothing is downloaded, and a workspace of both,
+// whose Caisson is this checkout. It returns the workspace's file.
+func newModule(t *testing.T, root, dir string) (work string) {
 	t.Helper()
 	ours, err := os.ReadFile(filepath.Join(root, "go.mod"))
 	require.NoError(t, err)
-	_, required, found := strings.Cut(string(ours), "\nrequire ")
+	head, required, found := strings.Cut(string(ours), "\nrequire ")
 	require.True(t, found)
-	text := "module example.com/embed\n\ngo 1.26\n\nreplace github.com/caisson-run/caisson => " + filepath.ToSlash(root) +
+	_, version, found := strings.Cut(head, "\n\n") // "go 1.26.0", with no other line
+	require.True(t, found)
+	text := "module example.com/embed\n\n" + version +
 		"\n\nrequire github.com/caisson-run/caisson v0.0.0\n\nrequire " + required
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte(text), 0o600))
 	copyFile(t, filepath.Join(root, "go.sum"), filepath.Join(dir, "go.sum"))
+	work = filepath.Join(dir, "go.work")
+	text = version + "\n\nuse (\n\t.\n\t" + strconv.Quote(filepath.ToSlash(root)) + "\n)\n\n" +
+		"replace github.com/caisson-run/caisson v0.0.0 => " + strconv.Quote(filepath.ToSlash(root)) + "\n"
+	require.NoError(t, os.WriteFile(work, []byte(text), 0o600))
+	return work
 }
 
 // copyTools copies manifests and modules.

@@ -53,6 +53,7 @@ func install(t *testing.T) installed {
 	t.Helper()
 	root, err := guests.Compile(t.Context())
 	require.NoError(t, err)
+	require.NoError(t, guests.ShareCompiledCode(t.Context()))
 	dir := t.TempDir()
 	// The command stays in the checkout, so that it is linked again only if something has changed.
 	m := installed{filepath.Join(root, "bin", "examples-mcp", "caisson"), filepath.Join(dir, "clone"), filepath.Join(dir, "state")}

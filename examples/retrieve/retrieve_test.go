@@ -93,6 +93,7 @@ func opened(t *testing.T) *embed.Host {
 	t.Helper()
 	root, err := guests.Compile(t.Context(), "examples/retrieve")
 	require.NoError(t, err)
+	require.NoError(t, guests.ShareCompiledCode(t.Context()))
 	folder := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "1.txt"), []byte(tides), 0o600))
 	grant := manifests.Grant{Tools: []string{"*"}, Grants: manifests.Grants{Files: []manifests.FileGrant{manifests.GrantDirectory("/files", folder, manifests.AccessRead)}}}

@@ -7,10 +7,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/caisson-run/caisson/internal/guests"
 	"github.com/caisson-run/caisson/runtime"
 )
 
 func TestTurn(t *testing.T) {
+	require.NoError(t, guests.ShareCompiledCode(t.Context()))
 	var out, progress bytes.Buffer
 	require.NoError(t, play(t.Context(), runtime.Compiler{}, &out, &progress))
 	for _, want := range []string{

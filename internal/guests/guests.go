@@ -82,19 +82,37 @@ func Root() (string, error) {
 // CompiledCode returns the folder where all tests cache compiled code, so that each module is compiled once
 // for all of them and for commands that they run with home as their user's cache folder (XDG_CACHE_HOME).
 func CompiledCode() (home, dir string, err error) {
-	base, err := os.UserCacheDir()
-	if err != nil {
-		return "", "", err
+	if userCacheErr != nil {
+		return "", "", userCacheErr
 	}
-	home = filepath.Join(base, "caisson", "test")
+	home = filepath.Join(userCache, "caisson", "test")
 	return home, filepath.Join(home, "caisson", "compiled"), nil
 }
 
-// made are the folders whose guests this process has compiled, whose sources do not change while it runs.
+// userCache is the user's cache folder before [ShareCompiledCode].
+var userCache, userCacheErr = os.UserCacheDir()
+
+// ShareCompiledCode has what this process opens without another cache, and the commands that it starts from now on,
+// cache compiled code where all tests do, on systems with a variable for the user's cache folder. The go command's
+// cache stays where it is. Tests use it where they follow programs or documents that name no cache.
+func ShareCompiledCode(ctx context.Context) error {
+	home, _, err := CompiledCode()
+	if err != nil {
+		return err
+	}
+	build, err := exec.CommandContext(ctx, "go", "env", "GOCACHE").Output()
+	if err != nil {
+		return fmt.Errorf("guests: %w", err)
+	}
+	return errors.Join(os.Setenv("GOCACHE", strings.TrimSpace(string(build))), os.Setenv("XDG_CACHE_HOME", home))
+}
+
+// made are the folders whose guests this process has compiled, and the files that it has built, whose sources do not
+// change while it runs.
 var made = struct {
 	sync.Mutex
-	folders map[string]bool
-}{folders: map[string]bool{}}
+	folders, files map[string]bool
+}{folders: map[string]bool{}, files: map[string]bool{}}
 
 // Compile compiles guest programs, by folder below the root; none means all. It returns
 // the repository's root. Several processes may compile at once, and each compiles a program once.
@@ -165,7 +183,8 @@ func place(file, name string) error {
 
 // Build compiles one Go package to a WASI command. Dir is where the package's name is
 // resolved, so it may belong to any module. Flags are more of them for the go command.
-// A copy of the command stays in the checkout, so that it is linked again only if something has changed.
+// A copy of the command stays in the checkout, so that it is linked again only if something has changed, for which
+// a process looks once.
 func Build(ctx context.Context, dir, pkg, output string, flags ...string) error {
 	root, err := Root()
 	if err != nil {
@@ -174,6 +193,8 @@ func Build(ctx context.Context, dir, pkg, output string, flags ...string) error 
 	if dir, err = filepath.Abs(dir); err != nil {
 		return fmt.Errorf("guests: %w", err)
 	}
+	made.Lock()
+	defer made.Unlock()
 	unlock, err := lock()
 	if err != nil {
 		return err
@@ -181,8 +202,11 @@ func Build(ctx context.Context, dir, pkg, output string, flags ...string) error 
 	defer unlock()
 	of := sha256.Sum256([]byte(strings.Join(append([]string{dir, pkg}, flags...), "\x00")))
 	kept := filepath.Join(root, "bin", "guests", hex.EncodeToString(of[:8]))
-	if err := build(ctx, nil, dir, []string{pkg}, kept, flags...); err != nil {
-		return err
+	if !made.files[kept] {
+		if err := build(ctx, nil, dir, []string{pkg}, kept, flags...); err != nil {
+			return err
+		}
+		made.files[kept] = true
 	}
 	module, err := os.ReadFile(kept)
 	if err == nil {

@@ -23,7 +23,7 @@ func TestWrite(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(root, "go.mod"), []byte("module example.com/m\n"), 0o600))
 	path, err := overlay.Write(t.TempDir(), root, []overlay.Edit{{File: "main.go", Old: "as it is", New: "edited"}, {File: "main.go", Old: "1", New: "2"}, {File: "more.go", New: "package main\n\nfunc init() { print(\"more, \") }\n"}})
 	require.NoError(t, err)
-	run := exec.CommandContext(t.Context(), "go", "run", "-overlay", path, ".")
+	run := exec.CommandContext(t.Context(), "go", "run", "-trimpath", "-overlay", path, ".")
 	run.Dir = root
 	out, err := run.CombinedOutput()
 	require.NoError(t, err, string(out))

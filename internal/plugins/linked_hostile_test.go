@@ -104,7 +104,7 @@ func TestMemoryOfLibrariesIsLimited(t *testing.T) {
 // reads 1 in every call. In the control, the instance of go-sdk that is used again counts.
 func TestCallsFindNothingInLibraries(t *testing.T) {
 	for _, language := range languages() {
-		s := behind(pdk(t, language), counters(language)...)
+		s := withNames(t, behind(pdk(t, language), counters(language)...))
 		for _, export := range counters(language) {
 			t.Run(fmt.Sprintf("%s/%s", language, export), func(t *testing.T) {
 				for _, snapshot := range []string{"auto", "start", "off"} {
@@ -114,7 +114,7 @@ func TestCallsFindNothingInLibraries(t *testing.T) {
 						assert.Equal(t, answer{Output: "1"}, call(""))
 					}
 				}
-				call := theirs{reused: true}.load(t, withNames(t, s), export)
+				call := theirs{reused: true}.load(t, s, export)
 				for count := range 3 {
 					assert.Equal(t, answer{Output: fmt.Sprint(count + 1)}, call(""), "control")
 				}

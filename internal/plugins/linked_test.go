@@ -2,6 +2,7 @@ package plugins
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"maps"
@@ -80,25 +81,38 @@ func behindWith(results string, s subject, exports ...string) subject {
 // names go-sdk finds them. Caisson finds them by the names under which they are exported.
 func withNames(t testing.TB, s subject) subject {
 	t.Helper()
+	s.libraries = maps.Clone(s.libraries)
+	for library, module := range s.libraries {
+		of := sha256.Sum256(module)
+		if named[of] == nil {
+			named[of] = withNamesOfExports(t, module)
+		}
+		s.libraries[library] = named[of]
+	}
+	return s
+}
+
+// named are the modules that [withNames] has made, by the digests of what it made them from: compiling large ones takes
+// long. Tests that use it run one after the other.
+var named = map[[sha256.Size]byte][]byte{}
+
+func withNamesOfExports(t testing.TB, module []byte) []byte {
+	t.Helper()
 	number := func(n int) string { return string(binary.AppendUvarint(nil, uint64(n))) }
 	vector := func(text string) string { return number(len(text)) + text }
 	r := wazero.NewRuntimeWithConfig(t.Context(), wazero.NewRuntimeConfigInterpreter())
 	defer func() { assert.NoError(t, r.Close(context.WithoutCancel(t.Context()))) }()
-	s.libraries = maps.Clone(s.libraries)
-	for library, module := range s.libraries {
-		compiled, err := r.CompileModule(t.Context(), module)
-		require.NoError(t, err)
-		byIndex := map[int]string{}
-		for name, function := range compiled.ExportedFunctions() {
-			byIndex[int(function.Index())] = name
-		}
-		names := ""
-		for _, index := range slices.Sorted(maps.Keys(byIndex)) {
-			names += number(index) + vector(byIndex[index])
-		}
-		s.libraries[library] = slices.Concat(withoutNames(module), []byte("\x00"+vector(vector("name")+"\x01"+vector(number(len(byIndex))+names))))
+	compiled, err := r.CompileModule(t.Context(), module)
+	require.NoError(t, err)
+	byIndex := map[int]string{}
+	for name, function := range compiled.ExportedFunctions() {
+		byIndex[int(function.Index())] = name
 	}
-	return s
+	names := ""
+	for _, index := range slices.Sorted(maps.Keys(byIndex)) {
+		names += number(index) + vector(byIndex[index])
+	}
+	return slices.Concat(withoutNames(module), []byte("\x00"+vector(vector("name")+"\x01"+vector(number(len(byIndex))+names))))
 }
 
 // withoutNames returns a module without its name section, of which there can be one.

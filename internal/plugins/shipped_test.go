@@ -97,6 +97,21 @@ func plugins() []shipped {
 	}
 }
 
+// numberedPlugin is a plug-in and its place in the list, which make the name of its subtests.
+type numberedPlugin struct {
+	shipped
+	n int
+}
+
+func (p numberedPlugin) String() string { return fmt.Sprintf("%s_%d", p.name, p.n) }
+
+func numbered() (all []numberedPlugin) {
+	for n, p := range plugins() {
+		all = append(all, numberedPlugin{p, n})
+	}
+	return all
+}
+
 // sdkModules returns the modules in go-sdk's folder wasm, by name.
 func sdkModules(t testing.TB) map[string][]byte {
 	t.Helper()
@@ -119,15 +134,17 @@ func TestShippedPluginsAnswerTheSame(t *testing.T) {
 	modules := sdkModules(t)
 	web := serve(t)
 	tried := map[string]bool{}
-	for n, p := range plugins() {
+	for _, p := range plugins() {
 		tried[p.name] = true
-		if !testsize.Slow && (p.name == "sleep" || p.name == "alloc") {
-			continue // they take a second on a host
-		}
 		for _, library := range p.libraries {
 			tried[library] = true
 		}
-		t.Run(fmt.Sprintf("%s_%d", p.name, n), func(t *testing.T) {
+	}
+	for _, p := range testsize.QuickSample(numbered(), 12) {
+		if !testsize.Slow && (p.name == "sleep" || p.name == "alloc") {
+			continue // they take a second on a host
+		}
+		t.Run(p.String(), func(t *testing.T) {
 			p.compare(t, func() subject { return p.subject(t, modules) }, web)
 		})
 	}
@@ -155,13 +172,16 @@ func (p shipped) subject(t testing.TB, modules map[string][]byte) subject {
 func TestShippedPluginsAreLibraries(t *testing.T) {
 	modules := sdkModules(t)
 	web := serve(t)
-	compared := 0
-	for n, p := range plugins() {
+	var compared []numberedPlugin
+	for _, p := range numbered() {
 		if p.calls[0].export == "_start" || p.libraries != nil || !testsize.Slow && (p.name == "sleep" || p.name == "alloc") {
 			continue
 		}
-		compared++
-		t.Run(fmt.Sprintf("%s_%d", p.name, n), func(t *testing.T) {
+		compared = append(compared, p)
+	}
+	assert.Greater(t, len(compared), 15)
+	for _, p := range testsize.QuickSample(compared, 6) { // each is compiled for both hosts
+		t.Run(p.String(), func(t *testing.T) {
 			var exports []string
 			for _, c := range p.calls {
 				exports = append(exports, c.export)
@@ -175,7 +195,6 @@ func TestShippedPluginsAreLibraries(t *testing.T) {
 			p.compare(t, func() subject { return withNames(t, behindWith(results, p.subject(t, modules), exports...)) }, web)
 		})
 	}
-	assert.Greater(t, compared, 15)
 }
 
 // compare makes the calls on both hosts. Each gets a subject, with a folder of its own, for all calls.

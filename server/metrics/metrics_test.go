@@ -22,6 +22,7 @@ import (
 // made up or a caller brought are not.
 func TestCallsAreCounted(t *testing.T) {
 	root := noerr.Get(guests.Compile(t.Context(), "wasm-tools/calculator", "wasm-tools/files"))(t)
+	require.NoError(t, guests.ShareCompiledCode(t.Context()))
 	m := New()
 	h := noerr.Get(caisson.Open(t.Context(), caisson.Options{
 		Tools: []string{filepath.Join(root, "wasm-tools", "calculator"), filepath.Join(root, "wasm-tools", "files")}, Executor: executor.Options{Recorder: m},

@@ -149,7 +149,7 @@ var builtGoProgram = sync.OnceValues(func() ([]byte, error) {
 	}
 	defer os.RemoveAll(folder)
 	path := filepath.Join(folder, "gofmt.wasm")
-	build := exec.Command("go", "build", "-o", path, "cmd/gofmt")
+	build := exec.Command("go", "build", "-trimpath", "-o", path, "cmd/gofmt")
 	build.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
 	if out, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("%w: %s", err, out)
