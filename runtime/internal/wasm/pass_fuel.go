@@ -30,11 +30,11 @@ import "slices"
 type fuelPass struct {
 	meter     *meter
 	functions []FunctionAnalysis
-	imported  uint32            // number of imported functions
-	calls     []uint32          // how many values a call of each function moves
-	types     []FuncType        // of indirect calls
-	moves     []blockMoves      // of blocks that are still to come
-	globals   int64             // number of globals
+	imported  uint32       // number of imported functions
+	calls     []uint32     // how many values a call of each function moves
+	types     []FuncType   // of indirect calls
+	moves     []blockMoves // of blocks that are still to come
+	globals   int64        // number of globals
 	runs      []fuelRun
 	loops     []fuelLoop
 	forks     []fuelFork

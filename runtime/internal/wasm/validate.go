@@ -237,10 +237,10 @@ type Analysis struct {
 	// tables that the module defines.
 	Overrun *Error
 
-	referenced bitSet    // functions that ref.func names in bodies
-	taken      bitSet    // functions that a reference can reach: from segments, globals, ref.func
-	bulk       uint32    // which instructions with the prefix 0xfc occur, by number
-	bulkUses   []bulkUse // those whose time depends on a length, each once
+	referenced bitSet       // functions that ref.func names in bodies
+	taken      bitSet       // functions that a reference can reach: from segments, globals, ref.func
+	bulk       uint32       // which instructions with the prefix 0xfc occur, by number
+	bulkUses   []bulkUse    // those whose time depends on a length, each once
 	moves      []blockMoves // in the order of the offsets; blocks that move nothing may be missing
 	// miscompiled are in the order of their offsets.
 	miscompiled []miscompiled
