@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"errors"
 	"io"
 	"net"
@@ -12,7 +11,6 @@ import (
 	"time"
 
 	"github.com/caisson-run/caisson/server/internal/memory"
-	"github.com/caisson-run/caisson/server/internal/standing"
 )
 
 // piece is how many bytes of an answer a client has to take within [Limits.Stall].
@@ -47,41 +45,95 @@ func (c stallConn) Write(p []byte) (int, error) {
 }
 
 // answerWriter writes the answer to one request. Before the answer begins, it gives up the rest of the request's body.
+// When the caller may no longer act, it lets the answer say so, in one piece and for a moment, and then ends it, however
+// slowly the client takes it.
 //
 // Over HTTP/2, it also gives the client a limited time to take what is written to it. [stallConn] cannot: while the
 // client grants the stream no window, nothing is written to the connection at all.
 type answerWriter struct {
 	http.ResponseWriter
-	stream *http.ResponseController
-	stall  time.Duration // zero over HTTP/1.1, where a stream is a connection
-	body   *timedBody    // nil without one
-	begin  sync.Once
+	stream     *http.ResponseController
+	connection *connection   // nil outside of a server
+	stall      time.Duration // zero over HTTP/1.1, where a stream is a connection
+	body       *timedBody    // nil without one
+	begin      sync.Once
 	// refusing is the connection of a request over HTTP/2 that is not authenticated.
 	refusing *connection
 	counted  bool // there
 
-	// allowed ends when the caller may no longer act. It is nil if that cannot happen, and set before the handler
-	// begins.
-	allowed context.Context
-	late    int // bytes that were written after allowed had ended
+	mu      sync.Mutex
+	begun   bool
+	handled bool        // the handler has ended, and with it the stream's deadlines
+	writing bool        // something is on its way to the client
+	ended   error       // why the caller may no longer act; nil if it may
+	late    int         // bytes that were written since then
+	ending  *time.Timer // ends the answer; nil if it may last
+	over    bool        // it has ended
 }
+
+// When the caller of a request may no longer act, its answer has lastWords to tell the client. Then its stream is reset.
+// The connection ends if, for resetTime more, a write waits for a client that reads nothing of it.
+const (
+	lastWords = 100 * time.Millisecond
+	resetTime = 200 * time.Millisecond
+)
 
 // newAnswer returns the writer of the answer to a request, and what must be called when the handler has ended.
 func (s *Server) newAnswer(w http.ResponseWriter, r *http.Request, body *timedBody) (answer *answerWriter, handled func()) {
-	answer = &answerWriter{ResponseWriter: w, stream: http.NewResponseController(w), body: body}
+	answer = &answerWriter{ResponseWriter: w, stream: http.NewResponseController(w), connection: connectionFor(r), body: body}
 	if r.ProtoMajor < 2 {
-		return answer, answer.begins
+		return answer, func() {
+			defer answer.leave()
+			answer.begins()
+		}
 	}
 	answer.stall = s.options.Limits.Stall
 	answer.free() // of the time limit for the requests that net/http answers itself
-	answer.refusing = connectionFor(r)
+	answer.refusing = answer.connection
 	return answer, func() {
+		defer answer.leave()
 		answer.begins()
 		if answer.counted {
 			_ = answer.FlushError() // the answer counts until it is on its way
 			answer.refusing.refused()
 		}
 		answer.bound() // net/http writes the rest of the answer after the handler has ended
+	}
+}
+
+// end has the answer end soon, since the caller may no longer act. What has not begun has as long from its beginning.
+func (w *answerWriter) end(why error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ended = why; w.begun {
+		w.endSoon()
+	}
+}
+
+// endSoon bounds all of the answer that is written from now on, or waits to be. The caller must hold w.mu.
+func (w *answerWriter) endSoon() {
+	if w.handled || w.ending != nil {
+		return
+	}
+	if w.stall > 0 {
+		_ = w.stream.SetWriteDeadline(time.Now().Add(lastWords)) // HTTP/2 has deadlines
+	}
+	w.ending = time.AfterFunc(lastWords+resetTime, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.over = true; w.writing && !w.handled {
+			w.connection.end()
+		}
+	})
+}
+
+// leave notes that the handler has ended.
+func (w *answerWriter) leave() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.handled = true
+	if w.ending != nil {
+		w.ending.Stop()
 	}
 }
 
@@ -96,19 +148,26 @@ func (w *answerWriter) begins() {
 		if w.body != nil {
 			w.body.ignoreRest()
 		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.begun = true; w.ended != nil {
+			w.endSoon()
+		}
 	})
 }
 
-func (w *answerWriter) bound() {
-	if w.stall > 0 {
-		_ = w.stream.SetWriteDeadline(time.Now().Add(w.stall)) // HTTP/2 has deadlines
-	}
-}
+// bound gives the client a limited time to take what is written next.
+func (w *answerWriter) bound() { w.writes(true, time.Now().Add(w.stall)) }
 
 // free lets the stream be silent for any time.
-func (w *answerWriter) free() {
-	if w.stall > 0 {
-		_ = w.stream.SetWriteDeadline(time.Time{})
+func (w *answerWriter) free() { w.writes(false, time.Time{}) }
+
+func (w *answerWriter) writes(writing bool, until time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.writing = writing
+	if w.stall > 0 && w.ending == nil {
+		_ = w.stream.SetWriteDeadline(until) // HTTP/2 has deadlines
 	}
 }
 
@@ -131,18 +190,16 @@ func (w *answerWriter) Write(p []byte) (int, error) {
 	})
 }
 
-// mayWrite returns an error if the caller may no longer act and was sent one more piece, which says so. A client that
-// reads slowly must not get the rest of a long answer.
+// mayWrite returns an error if the caller may no longer act and was sent one more piece, which says so, or had the time
+// for it. A client that reads slowly must not get the rest of a long answer.
 func (w *answerWriter) mayWrite(bytes int) error {
-	if w.allowed == nil || w.allowed.Err() == nil {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ended == nil {
 		return nil
 	}
-	ended := context.Cause(w.allowed)
-	if !standing.IsEnd(ended) {
-		return nil
-	}
-	if w.late += bytes; w.late > piece {
-		return ended
+	if w.late += bytes; w.late > piece || w.over {
+		return w.ended
 	}
 	return nil
 }

@@ -298,6 +298,15 @@ func (c *connection) handles() {
 	}
 }
 
+// end ends the connection, with all its requests.
+func (c *connection) end() {
+	if c != nil {
+		c.of.mu.Lock()
+		defer c.of.mu.Unlock()
+		c.drop()
+	}
+}
+
 // maxRefusing is how many requests over HTTP/2 that are not authenticated may wait for a window for their answers. Each
 // may hold headers that decompress to [Limits.HeaderBytes].
 const maxRefusing = 256

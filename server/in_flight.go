@@ -41,21 +41,19 @@ func (u *inFlight) enter(c auth.Caller) (left func(), ok bool) {
 	}, true
 }
 
-// recheck is how often the server checks the token of a request that takes long. Together with the time for which
-// [auth.Tokens] trusts what it has read, it makes the second within which a revocation has an effect.
-const recheck = time.Second / 2
+// recheck is how often the server checks the token of a request that takes long. Together with the half second for which
+// [auth.Tokens] trusts what it has read, lastWords and resetTime, it makes the second within which a revocation has an
+// effect.
+const recheck = 200 * time.Millisecond
 
 // maxUnchecked is how many checks in a row may fail because the token cannot be read. It may have been revoked.
-const maxUnchecked = 3
+const maxUnchecked = 6
 
 // whileAllowed returns the request with a context that ends with it, or soon after check reports that the caller may no
-// longer act: a stream of events must not outlive the right to see it. The rest of the body is not waited for then.
-// stop must be called when the handler has ended.
+// longer act: a stream of events must not outlive the right to see it. The rest of the body is not waited for then, and
+// the answer ends soon. stop must be called when the handler has ended.
 func (s *Server) whileAllowed(w http.ResponseWriter, r *http.Request, check func() error) (allowed *http.Request, stop func()) {
 	ctx, cancel := context.WithCancelCause(r.Context())
-	if answer, ok := w.(*answerWriter); ok {
-		answer.allowed = ctx
-	}
 	body, stopReading := r.Body, func() {}
 	if timed, ok := body.(*timedBody); ok {
 		timed.check = check
@@ -74,6 +72,9 @@ func (s *Server) whileAllowed(w http.ResponseWriter, r *http.Request, check func
 			}
 			if standing.IsEnd(err) {
 				s.log.WarnContext(ctx, "request ended", append([]any{"why", err}, described(r, 0)...)...)
+				if answer, ok := w.(*answerWriter); ok {
+					answer.end(err)
+				}
 				cancel(err)
 				return
 			}

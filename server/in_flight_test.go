@@ -275,3 +275,25 @@ func TestAttackLongAnswersOutliveTokens(t *testing.T) {
 		})
 	}
 }
+
+// A token is revoked before the long answer to its request begins. Its client, which reads fast, gets one piece at most.
+func TestAttackLateAnswers(t *testing.T) {
+	t.Parallel() // it waits for most of its time
+	began, written := make(chan struct{}), make(chan int, 1)
+	door := Endpoint{Pattern: "/late", Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		close(began)
+		<-r.Context().Done()
+		n, _ := w.Write(make([]byte, 1<<20))
+		written <- n
+	})}
+	of := tokens(t)
+	token, id := issued(t, of, auth.Token{Scopes: []auth.Scope{auth.Read}})
+	r := start(t, Options{Tokens: of}, door)
+	c := dial(t, r)
+	send(t, c, "GET /late HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer "+token+"\r\n\r\n")
+	go func() { _, _ = io.Copy(io.Discard, c) }()
+	<-began
+	_, err := auth.In(of.Dir()).Revoke(id) // by another process
+	require.NoError(t, err)
+	assert.Equal(t, piece, <-written)
+}

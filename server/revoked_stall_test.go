@@ -1,0 +1,113 @@
+package server
+
+import (
+	"io"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/caisson-run/caisson/server/auth"
+)
+
+// TestAttackStallsOutliveTokens: a client does not take what it is sent, or takes it byte by byte, and its token is
+// revoked. Its answers end soon, whether they have begun or not, and the tenant has their places again. The control is
+// a token that works.
+func TestAttackStallsOutliveTokens(t *testing.T) {
+	t.Parallel() // it waits for most of its time
+	endless := func(w http.ResponseWriter, _ *http.Request) error {
+		for {
+			if _, err := w.Write(make([]byte, 8<<10)); err != nil {
+				return err
+			}
+			if err := http.NewResponseController(w).Flush(); err != nil {
+				return err
+			}
+		}
+	}
+	small := func(w http.ResponseWriter, _ *http.Request) error {
+		for {
+			if _, err := io.WriteString(w, "data: x\n\n"); err != nil {
+				return err
+			}
+			if err := http.NewResponseController(w).Flush(); err != nil {
+				return err
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+	last := func(w http.ResponseWriter, r *http.Request) error {
+		<-r.Context().Done()
+		_, err := w.Write(make([]byte, 8<<10))
+		return err
+	}
+	over1 := func(t *testing.T, r *running, token string) (again func() error) {
+		send(t, dialTLS(t, r.address), "GET /stall HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer "+token+"\r\n\r\n")
+		return func() error { return nil }
+	}
+	over2 := func(window uint32, again func(*client2) error) func(t *testing.T, r *running, token string) func() error {
+		return func(t *testing.T, r *running, token string) func() error {
+			c := dial2(t, r.address, window)
+			require.NoError(t, c.framer.WriteWindowUpdate(0, 1<<30)) // of the connection
+			require.NoError(t, c.ask("/stall", true, "authorization", "Bearer "+token))
+			return func() error { return again(c) }
+		}
+	}
+	nothing := func(*client2) error { return nil }
+	for _, test := range []struct {
+		name    string
+		answer  func(http.ResponseWriter, *http.Request) error
+		client  func(t *testing.T, r *running, token string) (again func() error)
+		revoked bool
+	}{
+		{"a connection that is not read", endless, over1, true},
+		{"small events without end", small, over1, true},
+		{"no window", endless, over2(0, nothing), true},
+		{"a window of a byte at a time", endless, over2(0, func(c *client2) error { return c.framer.WriteWindowUpdate(1, 1) }), true},
+		{"a connection of HTTP 2 that is not read", endless, over2(1<<30, nothing), true},
+		{"no window for an answer that begins late", last, over2(0, nothing), true},
+		{"control", endless, over2(0, nothing), false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			of := tokens(t)
+			token, id := issued(t, of, auth.Token{Tenant: "acme", Scopes: []auth.Scope{auth.Read}})
+			other, _ := issued(t, of, auth.Token{Tenant: "acme", Scopes: []auth.Scope{auth.Read}})
+			began, ended := make(chan struct{}), make(chan error, 1)
+			stall := Endpoint{Pattern: "/stall", Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				close(began)
+				ended <- test.answer(w, r)
+			})}
+			options := Options{TLS: certificate(t), Tokens: of, Limits: Limits{Requests: 1, Stall: time.Hour, Drain: time.Millisecond}}
+			r := start(t, options, stall, Endpoint{Pattern: "/echo", Handler: http.HandlerFunc(echo)})
+			again := test.client(t, r, token)
+			<-began
+			wait := 2 * time.Second
+			if test.revoked {
+				_, err := auth.In(of.Dir()).Revoke(id) // by another process
+				require.NoError(t, err)
+				wait = 8 * time.Second // a second, and what a busy machine takes
+			}
+			var err error
+			for until := time.Now().Add(wait); err == nil && time.Now().Before(until); {
+				_ = again()
+				select {
+				case err = <-ended:
+				case <-time.After(20 * time.Millisecond):
+				}
+			}
+			isFree := func() bool {
+				return r.do(t, "GET", "/echo", "", "Authorization", "Bearer "+other).status == http.StatusOK
+			}
+			if !test.revoked {
+				assert.NoError(t, err)
+				assert.False(t, isFree())
+				return
+			}
+			require.Error(t, err, "the handler still writes")
+			assert.Eventually(t, isFree, 5*time.Second, 50*time.Millisecond, "the tenant has its place again")
+		})
+	}
+}
