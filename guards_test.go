@@ -694,6 +694,8 @@ var guardFaults = []guardFault{
 		edits: in("server/mcp/http.go", "!= \"\", isStateless, hold)", "!= \"\", true, hold)")},
 	{name: "a client over lines may have any number of subscriptions", pkg: "server/mcp", attack: "TestAttackListens/over_lines",
 		edits: in("server/mcp/lines.go", "len(w.listen) >= maxListens", "len(w.listen) < 0")},
+	{name: "a change of tools is told to one client after another", pkg: "server/mcp", attack: "TestAttackUnreadChanges/sessions",
+		edits: in("server/mcp/tools.go", "method != toolsChanged || !ok {", "method != toolsChanged || !ok || true {")},
 	{name: "the token is checked only before a handler of MCP", pkg: "server/mcp", attack: "TestAttackRevokedBeforeTheEffect",
 		edits: in("server/mcp/server.go", "if err := s.web.check(request.GetExtra()); err != nil {", "if err := s.web.check(request.GetExtra()); err != nil && false {")},
 

@@ -75,6 +75,8 @@ type Server struct {
 	calls    calls
 	fences   fences
 
+	announcements announcements
+
 	closed     chan struct{}  // closed when Close begins
 	lines      sync.WaitGroup // of connections over lines
 	background sync.WaitGroup
@@ -98,6 +100,7 @@ func New(host *caisson.Host, options Options) (*Server, error) {
 		SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) { *c = uncached },
 	})
 	s.sdk.AddReceivingMiddleware(s.receive)
+	s.sdk.AddSendingMiddleware(s.announce)
 	s.sdk.AddResourceTemplate(outputTemplate, s.readOutput)
 	s.web = newWeb(s, warns)
 	s.follow()

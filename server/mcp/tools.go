@@ -46,6 +46,62 @@ func (s *Server) follow() {
 	})
 }
 
+// announcements are what sessions are being told about tools that have changed. The zero value is usable.
+type announcements struct {
+	mu   sync.Mutex
+	open map[*sdk.ServerSession]sdk.Request // what to tell a session next; nil if that is all
+}
+
+// begin reports whether a session is to be told now. If it is being told already, it is told again afterwards.
+func (a *announcements) begin(session *sdk.ServerSession, what sdk.Request) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if _, ok := a.open[session]; ok {
+		a.open[session] = what
+		return false
+	}
+	if a.open == nil {
+		a.open = map[*sdk.ServerSession]sdk.Request{}
+	}
+	a.open[session] = nil
+	return true
+}
+
+// next returns what a session that was told is to be told next, or nil.
+func (a *announcements) next(session *sdk.ServerSession) sdk.Request {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	what := a.open[session]
+	if what == nil {
+		delete(a.open, session)
+	} else {
+		a.open[session] = nil
+	}
+	return what
+}
+
+// announce sees what the SDK tells clients. The SDK tells one session after another that tools have changed, and each
+// waits for its client. So that none waits for the client of another, each is told on its own.
+func (s *Server) announce(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, request sdk.Request) (sdk.Result, error) {
+		session, ok := request.GetSession().(*sdk.ServerSession)
+		if method != toolsChanged || !ok {
+			return next(ctx, method, request)
+		}
+		if s.announcements.begin(session, request) {
+			ctx := context.WithoutCancel(ctx) // which ends when the SDK has gone through the sessions
+			go func() {                       // ends with the write, which whoever serves the client bounds
+				for what := request; what != nil; what = s.announcements.next(session) {
+					_, _ = next(ctx, method, what) // the client may have gone
+				}
+			}()
+		}
+		return nil, nil
+	}
+}
+
+const toolsChanged = "notifications/tools/list_changed"
+
 // update gives the SDK the tools that are new or have changed, and takes those that are gone.
 func (s *Server) update() {
 	s.tools.mu.Lock()
