@@ -62,8 +62,9 @@ func newWeb(s *Server, log *slog.Logger) *web {
 
 // owned is a session of a caller.
 type owned struct {
-	key   string // of the caller who began it
-	ended chan struct{}
+	key    string // of the caller who began it
+	ended  chan struct{}
+	ending bool // its client has deleted it
 }
 
 // ServeHTTP serves the streamable HTTP transport on one path. Requests of the revision 2026-07-28 or later are
@@ -91,6 +92,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, tooManySessions, http.StatusTooManyRequests)
 		return
 	}
+	if id != "" && r.Method == http.MethodDelete {
+		s.end(r.Context(), caller, id)
+	}
 	if !s.admit(w, r, isStateless) {
 		return
 	}
@@ -104,9 +108,44 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// end ends what requests of a session have begun, and waits for their answers for a moment. The SDK, which ends the
+// session then, waits for the calls, and drops their answers.
+func (s *Server) end(ctx context.Context, caller auth.Caller, id string) {
+	s.waiting.forget(keyOf(caller) + " " + id)
+	ctx, cancel := context.WithTimeout(ctx, toTell)
+	defer cancel()
+	for _, answered := range s.web.leave(id) {
+		select {
+		case <-answered:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// leave ends what requests of a session have begun, and returns what is closed when each has been answered. Further
+// requests find no such session.
+func (w *web) leave(id string) (answered []<-chan struct{}) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	session, ok := w.owner[id]
+	if !ok {
+		return nil // it has just ended
+	}
+	session.ending = true
+	w.owner[id] = session
+	for _, r := range w.live {
+		if r.session == id {
+			r.leave()
+			answered = append(answered, r.ended)
+		}
+	}
+	return answered
+}
+
 // pass passes a request on to the SDK.
 func (w *web) pass(to http.Handler, answer http.ResponseWriter, r *http.Request) {
-	number, done := w.enter(r.Context())
+	number, done := w.enter(r)
 	defer done()
 	present, leave := clientContext(r.Context())
 	defer leave()
@@ -226,20 +265,32 @@ func (s *Server) isClosed() bool {
 
 // request is a request over HTTP that is being handled.
 type request struct {
-	ctx      context.Context
-	answered func() // nil if nobody waits for that
+	ctx      context.Context    // ends with the request or its session
+	session  string             // empty for a stream that lasts as long as the session
+	leave    context.CancelFunc // ends ctx
+	ended    chan struct{}      // closed when it has been answered
+	answered func()             // nil if nobody waits for that
 }
 
 // enter gives a request a number that no client knows.
-func (w *web) enter(ctx context.Context) (number string, done func()) {
+func (w *web) enter(of *http.Request) (number string, done func()) {
 	number = rand.Text()
-	r := &request{ctx: ctx}
+	ctx, leave := context.WithCancel(of.Context())
+	r := &request{ctx: ctx, leave: leave, ended: make(chan struct{})}
+	if of.Method == http.MethodPost {
+		r.session = of.Header.Get(sessionHeader)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.live[number] = r
+	if w.owner[r.session].ending {
+		leave()
+	}
 	return number, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
+		leave()
+		close(r.ended)
 		delete(w.live, number)
 		if r.answered != nil {
 			r.answered()
@@ -340,7 +391,7 @@ func (w *web) begin(ctx context.Context, request *sdk.ServerRequest[*sdk.Initial
 
 // reserve counts a session of the caller, unless it has too many.
 func (w *web) reserve(caller auth.Caller, id string) (session owned, ok bool) {
-	session = owned{keyOf(caller), make(chan struct{})}
+	session = owned{key: keyOf(caller), ended: make(chan struct{})}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.countOf(session.key) >= w.server.options.Most {
@@ -355,7 +406,7 @@ func (w *web) owns(caller auth.Caller, id string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	session, ok := w.owner[id]
-	return ok && session.key == keyOf(caller)
+	return ok && session.key == keyOf(caller) && !session.ending
 }
 
 // count returns how many sessions a caller has.
