@@ -84,7 +84,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	isStateless := r.Header.Get(versionHeader) >= stateless && id == ""
 	switch {
 	case isStateless:
-	case id != "" && !s.web.owns(caller, id):
+	case id != "" && !s.web.serves(r.Method, caller, id):
 		http.Error(w, "there is no such session; begin one with initialize", http.StatusNotFound)
 		return
 	case id == "" && s.web.count(caller) >= s.options.Most:
@@ -401,12 +401,12 @@ func (w *web) reserve(caller auth.Caller, id string) (session owned, ok bool) {
 	return session, true
 }
 
-// owns reports whether a session is the caller's.
-func (w *web) owns(caller auth.Caller, id string) bool {
+// serves reports whether a session is the caller's, and serves requests of a method.
+func (w *web) serves(method string, caller auth.Caller, id string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	session, ok := w.owner[id]
-	return ok && session.key == keyOf(caller) && !session.ending
+	return ok && session.key == keyOf(caller) && (!session.ending || method == http.MethodDelete)
 }
 
 // count returns how many sessions a caller has.
