@@ -45,8 +45,8 @@ func (c stallConn) Write(p []byte) (int, error) {
 }
 
 // answerWriter writes the answer to one request. Before the answer begins, it gives up the rest of the request's body.
-// When the caller may no longer act, it lets the answer say so, in one piece and for a moment, and then ends it, however
-// slowly the client takes it.
+// When the caller may no longer act, it lets the answer say so, in one piece and for a moment, and then ends it,
+// however slowly the client takes it.
 //
 // Over HTTP/2, it also gives the client a limited time to take what is written to it. [stallConn] cannot: while the
 // client grants the stream no window, nothing is written to the connection at all.
@@ -71,8 +71,8 @@ type answerWriter struct {
 	over    bool        // it has ended
 }
 
-// When the caller of a request may no longer act, its answer has lastWords to tell the client. Then its stream is reset.
-// The connection ends if, for resetTime more, a write waits for a client that reads nothing of it.
+// When the caller of a request may no longer act, its answer has lastWords to tell the client. Then its stream is
+// reset. The connection ends if, for resetTime more, a write waits for a client that reads nothing of it.
 const (
 	lastWords = 100 * time.Millisecond
 	resetTime = 200 * time.Millisecond
@@ -80,7 +80,9 @@ const (
 
 // newAnswer returns the writer of the answer to a request, and what must be called when the handler has ended.
 func (s *Server) newAnswer(w http.ResponseWriter, r *http.Request, body *timedBody) (answer *answerWriter, handled func()) {
-	answer = &answerWriter{ResponseWriter: w, stream: http.NewResponseController(w), connection: connectionFor(r), body: body}
+	answer = &answerWriter{
+		ResponseWriter: w, stream: http.NewResponseController(w), connection: connectionFor(r), body: body,
+	}
 	if r.ProtoMajor < 2 {
 		return answer, func() {
 			defer answer.leave()

@@ -276,7 +276,7 @@ func TestAttackLongAnswersOutliveTokens(t *testing.T) {
 	}
 }
 
-// A token is revoked before the long answer to its request begins. Its client, which reads fast, gets one piece at most.
+// A token is revoked before the long answer to its request begins. Its client, which reads fast, gets one piece of it.
 func TestAttackLateAnswers(t *testing.T) {
 	t.Parallel() // it waits for most of its time
 	began, written := make(chan struct{}), make(chan int, 1)
