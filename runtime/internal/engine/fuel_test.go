@@ -378,3 +378,18 @@ func TestRunsPayForTheirStart(t *testing.T) {
 		assert.Equal(t, c.used, usage.Fuel, c.name)
 	}
 }
+
+// TestStartsThatUseMoreThanTheLimit: what the start of a program has used beyond a run's limit is owed when the run is
+// resumed, so that its first test ends it.
+func TestStartsThatUseMoreThanTheLimit(t *testing.T) {
+	m := meter{limit: 1000, granted: 1200}
+	counter := m.first()
+	assert.EqualValues(t, -200, counter)
+	assert.EqualValues(t, 1200, m.used(counter))
+	counter, ok := m.refill(counter - 1)
+	assert.False(t, ok)
+	assert.EqualValues(t, 1201, m.used(counter))
+
+	control := meter{limit: 1000, granted: 900}
+	assert.EqualValues(t, 100, control.first())
+}

@@ -72,6 +72,9 @@ func (v kernelView) Call(ctx context.Context, name string, parameters ...uint64)
 		return 0, fmt.Errorf("%w: the kernel exports no function %q", ErrHost, name)
 	}
 	stack := append(parameters, 0)
+	run := runOf(ctx)
+	run.inKernel++
+	defer func() { run.inKernel-- }()
 	if err := classify(ctx, "run", contained(ctx, function, stack)); err != nil {
 		return 0, err
 	}

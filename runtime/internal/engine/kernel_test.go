@@ -282,3 +282,37 @@ func TestKernelUsesTheGuestsFuel(t *testing.T) {
 	_, err = module.Run(t.Context(), Run{Function: "run", MemoryLimit: 8 * page, Fuel: used.Fuel})
 	require.NoError(t, err)
 }
+
+// TestDeadlineInACallOfTheKernel: a run ends with its deadline or its fuel, also if that comes while a host function calls
+// the kernel, and whether its program was started before it or not.
+func TestDeadlineInACallOfTheKernel(t *testing.T) {
+	kernel := testKernel()
+	kernel.Beside = []hostfuncs.Function{{Module: "own", Name: "f", Call: func(ctx context.Context, memory hostfuncs.Memory, _ []uint64) error {
+		_, err := memory.(KernelMemory).Call(ctx, "work")
+		return err
+	}}}
+	read := join(repeat(4, []byte{0x41, 0}), []byte{0x10, 0, 0x1a})
+	endless := []byte{0x03, 0x40, 0x10, 1, 0x0c, 0, 0x0b}
+	source := join([]byte{0, 'a', 's', 'm', 1, 0, 0, 0},
+		section(1, 2, 0x60, 4, 0x7f, 0x7f, 0x7f, 0x7f, 1, 0x7f, 0x60, 0, 0),
+		section(2, join([]byte{2}, name("wasi_snapshot_preview1"), name("fd_read"), []byte{0, 0}, name("own"), name("f"), []byte{0, 1})...),
+		section(3, 1, 1), section(5, 1, 0, 1), section(7, join([]byte{1}, name("_start"), []byte{0, 2})...),
+		section(10, join([]byte{1}, function(nil, join(read, endless)))...))
+	e := newEngine(t, Options{Functions: []hostfuncs.Function{readNothing()}, Kernel: kernel}, nil)
+	module, err := e.CompileIf(t.Context(), Source{Module: source}, func(*wasm.Linked) error { return nil })
+	require.NoError(t, err)
+	program, err := module.Start(t.Context(), Start{
+		Context: func(ctx context.Context) context.Context { return ctx }, MemoryLimit: 8 * page, Timeout: time.Minute, Fuel: 1 << 20,
+	})
+	require.NoError(t, err)
+	for name, run := range map[string]func(context.Context, Run) (Usage, error){"not started": module.Run, "started": program.Run} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			defer cancel()
+			_, err := run(ctx, Run{Function: "_start", MemoryLimit: 8 * page})
+			assert.ErrorIs(t, err, context.DeadlineExceeded)
+			_, err = run(t.Context(), Run{Function: "_start", MemoryLimit: 8 * page, Fuel: 1_000_000})
+			assert.ErrorIs(t, err, ErrFuel)
+		})
+	}
+}

@@ -95,10 +95,15 @@ func (run *runContext) look(ctx context.Context) time.Time {
 	return now
 }
 
-// first grants the first slice.
+// first grants the first slice. If the program's start has used more than the limit, the guest owes that, so that its
+// first test ends it.
 func (m *meter) first() int64 {
 	m.slice = mostSlice
-	left, _ := m.refill(0)
+	left, ok := m.refill(0)
+	if !ok {
+		left = m.limit - m.charged - m.granted
+		m.granted += left
+	}
 	return left
 }
 
@@ -167,6 +172,7 @@ type runContext struct {
 	forked   *instance // the same, if it is of a program that starts or is resumed; otherwise nil
 	ended    error     // the error with which a host function ended a resumed program
 	calls    uint      // of host functions
+	inKernel int       // calls of the kernel by host functions that have not returned
 	watched  *Watched  // may be nil
 }
 

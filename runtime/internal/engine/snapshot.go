@@ -152,9 +152,10 @@ func saved(ctx context.Context) *savedStack {
 
 // end ends the guest that called a host function, with an error. It does not return. A resumed
 // guest is ended by restoring the stack from before it started. That is much cheaper than a panic
-// through wazero, which records the guest's stack trace.
+// through wazero, which records the guest's stack trace. A host function that has called the kernel gets the error, and
+// ends the guest with it.
 func (c *runContext) end(err error) {
-	if c.forked != nil && c.forked.stack != nil {
+	if c.inKernel == 0 && c.forked != nil && c.forked.stack != nil {
 		c.ended = err
 		c.forked.outermost.restore()
 	}
