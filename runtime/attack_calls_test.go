@@ -356,9 +356,10 @@ func TestSecretOfACalleeStaysWithTheHost(t *testing.T) {
 				}
 				h := newHousehold(t, Options{LookupEnv: func(string) (string, bool) { return value, true }})
 				secret := manifests.SecretGrant{Name: "KEY", From: manifests.SecretSource{Env: "KEY"}, Host: "api.example.com"}
-				h.load(t, named(t, "callee", test.module, test.more+asksBoth), manifests.Grants{
+				callee := h.load(t, named(t, "callee", test.module, test.more+asksBoth), manifests.Grants{
 					Network: []manifests.NetworkGrant{grant}, Secrets: []manifests.SecretGrant{secret},
 				})
+				require.NoError(t, callee.Prepare(t.Context())) // or it would be compiled in the time of the outer call
 				h.add(t, "outer", "", "courier")
 				// What the callee has learned from somebody, in a form of their own.
 				h.tools["courier"] = goTool(func(ctx context.Context, made tool.Invocation) (tool.Outcome, error) {
