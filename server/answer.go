@@ -28,7 +28,7 @@ func inPieces(p []byte, write func([]byte) (int, error)) (n int, err error) {
 	}
 }
 
-// stallConn gives the client a limited time to take what is written to it.
+// stallConn gives the client a limited time to take what is written to it. A write that fails closes it.
 type stallConn struct {
 	net.Conn
 	stall func() time.Duration
@@ -36,17 +36,21 @@ type stallConn struct {
 
 // Write implements [net.Conn].
 func (c stallConn) Write(p []byte) (int, error) {
-	return inPieces(p, func(p []byte) (int, error) {
+	n, err := inPieces(p, func(p []byte) (int, error) {
 		if err := c.Conn.SetWriteDeadline(time.Now().Add(c.stall())); err != nil {
 			return 0, err
 		}
 		return c.Conn.Write(p)
 	})
+	if err != nil {
+		_ = c.Conn.Close() // crypto/tls would write that it closes the connection, and wait as long again
+	}
+	return n, err
 }
 
 // answerWriter writes the answer to one request. Before the answer begins, it gives up the rest of the request's body.
-// When the caller may no longer act, it lets the answer say so, in one piece and for a moment, and then ends it,
-// however slowly the client takes it.
+// When the caller may no longer act, it lets the answer say so, in one piece and for a moment, and then ends it, however
+// slowly the client takes it: over HTTP/2 the stream, and over HTTP/1.1 the connection, which takes no other request.
 //
 // Over HTTP/2, it also gives the client a limited time to take what is written to it. [stallConn] cannot: while the
 // client grants the stream no window, nothing is written to the connection at all.
@@ -63,16 +67,16 @@ type answerWriter struct {
 
 	mu      sync.Mutex
 	begun   bool
-	handled bool        // the handler has ended, and with it the stream's deadlines
+	handled bool        // over HTTP/2, the handler has ended, and with it the stream's deadlines
 	writing bool        // something is on its way to the client
 	ended   error       // why the caller may no longer act; nil if it may
 	late    int         // bytes that were written since then
 	ending  *time.Timer // ends the answer; nil if it may last
-	over    bool        // it has ended
 }
 
-// When the caller of a request may no longer act, its answer has lastWords to tell the client. Then its stream is
-// reset. The connection ends if, for resetTime more, a write waits for a client that reads nothing of it.
+// When the caller of a request may no longer act, its answer has lastWords to tell the client. Over HTTP/2, its stream is
+// reset then, and the connection ends if, for resetTime more, a write waits for a client that reads nothing of it. Over
+// HTTP/1.1, the connection ends after both.
 const (
 	lastWords = 100 * time.Millisecond
 	resetTime = 200 * time.Millisecond
@@ -84,10 +88,7 @@ func (s *Server) newAnswer(w http.ResponseWriter, r *http.Request, body *timedBo
 		ResponseWriter: w, stream: http.NewResponseController(w), connection: connectionFor(r), body: body,
 	}
 	if r.ProtoMajor < 2 {
-		return answer, func() {
-			defer answer.leave()
-			answer.begins()
-		}
+		return answer, answer.begins
 	}
 	answer.stall = s.options.Limits.Stall
 	answer.free() // of the time limit for the requests that net/http answers itself
@@ -107,7 +108,10 @@ func (s *Server) newAnswer(w http.ResponseWriter, r *http.Request, body *timedBo
 func (w *answerWriter) end(why error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.ended = why; w.begun {
+	if w.ended = why; w.stall == 0 {
+		w.connection.takesNoMore()
+	}
+	if w.begun {
 		w.endSoon()
 	}
 }
@@ -123,13 +127,13 @@ func (w *answerWriter) endSoon() {
 	w.ending = time.AfterFunc(lastWords+resetTime, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if w.over = true; w.writing && !w.handled {
+		if w.stall == 0 || w.writing && !w.handled {
 			w.connection.end()
 		}
 	})
 }
 
-// leave notes that the handler has ended.
+// leave notes that the handler has ended, over HTTP/2.
 func (w *answerWriter) leave() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -153,6 +157,9 @@ func (w *answerWriter) begins() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if w.begun = true; w.ended != nil {
+			if w.stall == 0 {
+				w.Header().Set("Connection", "close")
+			}
 			w.endSoon()
 		}
 	})
@@ -192,15 +199,15 @@ func (w *answerWriter) Write(p []byte) (int, error) {
 	})
 }
 
-// mayWrite returns an error if the caller may no longer act and was sent one more piece, which says so, or had the time
-// for it. A client that reads slowly must not get the rest of a long answer.
+// mayWrite returns an error if the caller may no longer act and was sent one more piece, which says so. A client must not
+// get the rest of a long answer, however fast it reads.
 func (w *answerWriter) mayWrite(bytes int) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.ended == nil {
 		return nil
 	}
-	if w.late += bytes; w.late > piece || w.over {
+	if w.late += bytes; w.late > piece {
 		return w.ended
 	}
 	return nil

@@ -25,7 +25,7 @@ import (
 // closed one after another of their connections, and waited for each.
 func TestAttackKeyUpdatesDelayTheStop(t *testing.T) {
 	t.Parallel()
-	const clients, stall = 4, 10 * time.Second
+	const clients, stall = 4, 40 * time.Second
 	stop := func(t *testing.T, updates int) (took time.Duration, err error) {
 		known := tokens(t)
 		token, _ := issued(t, known, auth.Token{Scopes: []auth.Scope{auth.Call}})

@@ -211,6 +211,10 @@ func (c *connections) follow(of net.Conn, state http.ConnState) {
 		one.active = true
 		one.bound(c.patience(of))
 	case http.StateIdle:
+		if one.last {
+			one.drop()
+			return
+		}
 		one.handled.Store(false)
 		one.active = false
 		one.settle()
@@ -268,6 +272,7 @@ type connection struct {
 	// The lock of connections guards what follows.
 	since    time.Time   // when it was accepted, or when it last had an authenticated request
 	active   bool        // a request has arrived and has not been answered whole
+	last     bool        // it takes no request after the one that it carries, over HTTP/1.1
 	running  int         // authenticated requests; while it has any, the connection is dropped only for refusing
 	refusing int         // answers over HTTP/2 to requests that are not authenticated
 	waits    time.Time   // since when it has had any of these
@@ -291,10 +296,24 @@ func (c *connection) stall() time.Duration {
 	return min(c.of.stall, c.of.refusal)
 }
 
-// handles notes that a handler answers, until the connection is idle.
-func (c *connection) handles() {
+// handles notes that a handler answers, until the connection is idle. It returns false if the connection has been
+// dropped: net/http may have read more requests from it by then.
+func (c *connection) handles() bool {
+	if c == nil {
+		return true
+	}
+	c.handled.Store(true)
+	c.of.mu.Lock()
+	defer c.of.mu.Unlock()
+	return !c.closed
+}
+
+// takesNoMore has the connection end with the request that it carries, over HTTP/1.1.
+func (c *connection) takesNoMore() {
 	if c != nil {
-		c.handled.Store(true)
+		c.of.mu.Lock()
+		defer c.of.mu.Unlock()
+		c.last = true
 	}
 }
 

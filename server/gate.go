@@ -47,7 +47,9 @@ func (s *Server) routes() (http.Handler, error) {
 		underway: newInFlight(s.options.Limits.Requests), memory: newMemory(s.options.Limits.BodyBytes),
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		connectionFor(r).handles()
+		if !connectionFor(r).handles() {
+			panic(http.ErrAbortHandler)
+		}
 		body := s.newBody(w, r)
 		w, handled := s.newAnswer(w, r, body)
 		defer handled()
@@ -288,7 +290,11 @@ func (g *gate) authenticate(w http.ResponseWriter, r *http.Request) (identified 
 		s.refuse(w, r, problem.Problem{Status: http.StatusRequestEntityTooLarge, Detail: fmt.Sprintf("a request may have at most %d bytes", s.options.Limits.BodyBytes)}, "size")
 		return nil, nil
 	}
-	end := connectionFor(r).begin(r, answered)
+	stopChecking := func() {}
+	end := connectionFor(r).begin(r, func() {
+		stopChecking()
+		answered()
+	})
 	if answer, ok := w.(*answerWriter); ok {
 		answer.refusing = nil
 	}
@@ -299,7 +305,7 @@ func (g *gate) authenticate(w http.ResponseWriter, r *http.Request) (identified 
 	r = r.WithContext(memory.With(r.Context(), held))
 	stop := func() {}
 	if s.options.Tokens != nil { // otherwise the caller may act for as long as it likes
-		r, stop = s.whileAllowed(w, r, check)
+		r, stop, stopChecking = s.whileAllowed(w, r, check)
 	}
 	return r, func() {
 		stop()

@@ -51,9 +51,13 @@ const maxUnchecked = 6
 
 // whileAllowed returns the request with a context that ends with it, or soon after check reports that the caller may no
 // longer act: a stream of events must not outlive the right to see it. The rest of the body is not waited for then, and
-// the answer ends soon. stop must be called when the handler has ended.
-func (s *Server) whileAllowed(w http.ResponseWriter, r *http.Request, check func() error) (allowed *http.Request, stop func()) {
+// the answer ends soon. stop must be called when the handler has ended, and stopChecking when the request has been
+// answered whole.
+func (s *Server) whileAllowed(
+	w http.ResponseWriter, r *http.Request, check func() error,
+) (allowed *http.Request, stop, stopChecking func()) {
 	ctx, cancel := context.WithCancelCause(r.Context())
+	answering, answered := context.WithCancel(context.WithoutCancel(ctx))
 	body, stopReading := r.Body, func() {}
 	if timed, ok := body.(*timedBody); ok {
 		timed.check = check
@@ -63,7 +67,7 @@ func (s *Server) whileAllowed(w http.ResponseWriter, r *http.Request, check func
 		look := time.NewTicker(recheck)
 		defer look.Stop()
 		unchecked := 0
-		for ctx.Err() == nil {
+		for answering.Err() == nil {
 			err := check()
 			if err == nil {
 				unchecked = 0
@@ -79,20 +83,23 @@ func (s *Server) whileAllowed(w http.ResponseWriter, r *http.Request, check func
 				return
 			}
 			select {
-			case <-ctx.Done():
+			case <-answering.Done():
 			case <-look.C:
 			}
 		}
 	})
-	return r.WithContext(ctx), func() {
-		first.Stop()
+	stop = func() {
 		stopReading()
 		cancel(nil)
 	}
+	return r.WithContext(ctx), stop, func() {
+		first.Stop()
+		answered()
+	}
 }
 
-// readUntil ends the reading of a request's body when ctx ends. stop must be called when the handler has ended, since
-// the connection is for other requests then.
+// readUntil ends the reading of a request's body when ctx ends, and with it the connection if that is of HTTP/1.1. stop
+// must be called when the handler has ended, since the connection is for other requests then.
 func (s *Server) readUntil(ctx context.Context, w http.ResponseWriter) (stop func()) {
 	var mu sync.Mutex
 	handled := false
