@@ -61,6 +61,7 @@ type answerWriter struct {
 	stall      time.Duration // zero over HTTP/1.1, where a stream is a connection
 	body       *timedBody    // nil without one
 	begin      sync.Once
+	uncount    func() // has the request count as answered; nil if it is not authenticated
 	// refusing is the connection of a request over HTTP/2 that is not authenticated.
 	refusing *connection
 	counted  bool // there
@@ -75,8 +76,9 @@ type answerWriter struct {
 }
 
 // When the caller of a request may no longer act, its answer has lastWords to tell the client. Over HTTP/2, its stream is
-// reset then, and the connection ends if, for resetTime more, a write waits for a client that reads nothing of it. Over
-// HTTP/1.1, the connection ends after both.
+// reset then. If, for resetTime more, a write waits for a client that reads nothing, or reads slowly, the request counts as
+// answered, and the connection ends if it has no other authenticated request. Over HTTP/1.1, the connection ends after
+// both times.
 const (
 	lastWords = 100 * time.Millisecond
 	resetTime = 200 * time.Millisecond
@@ -127,8 +129,12 @@ func (w *answerWriter) endSoon() {
 	w.ending = time.AfterFunc(lastWords+resetTime, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if w.stall == 0 || w.writing && !w.handled {
+		switch {
+		case w.stall == 0:
 			w.connection.end()
+		case w.writing && !w.handled:
+			w.uncount()
+			w.connection.endUnused()
 		}
 	})
 }

@@ -326,6 +326,17 @@ func (c *connection) end() {
 	}
 }
 
+// endUnused ends the connection unless it has authenticated requests.
+func (c *connection) endUnused() {
+	if c != nil {
+		c.of.mu.Lock()
+		defer c.of.mu.Unlock()
+		if c.running == 0 {
+			c.drop()
+		}
+	}
+}
+
 // maxRefusing is how many requests over HTTP/2 that are not authenticated may wait for a window for their answers. Each
 // may hold headers that decompress to [Limits.HeaderBytes].
 const maxRefusing = 256
@@ -368,29 +379,29 @@ func (c *connection) refused() {
 	}
 }
 
-// begin counts an authenticated request, until the function that it returns is called. That calls left as well, once
-// the request needs the connection no longer.
+// begin counts an authenticated request, until the function that it returns is called, which may be called again. That
+// calls left as well, once the request needs the connection no longer.
 //
 // Over HTTP/1.1, the request needs it until the connection is idle, since the rest of its body and of its answer are
 // still on their way when its handler has ended. Over HTTP/2, other requests share the connection, and net/http waits
 // for no body.
 func (c *connection) begin(r *http.Request, left func()) (end func()) {
 	if c == nil {
-		return left
+		return sync.OnceFunc(left)
 	}
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
 	c.running++
 	c.wakeUp()
 	c.unbound()
-	return func() {
+	return sync.OnceFunc(func() {
 		c.of.mu.Lock()
 		defer c.of.mu.Unlock()
 		c.answered = append(c.answered, left)
 		if r.ProtoMajor >= 2 || c.closed {
 			c.settle()
 		}
-	}
+	})
 }
 
 // settle ends the requests that have been answered. The caller must hold the lock of connections.

@@ -296,7 +296,7 @@ func (g *gate) authenticate(w http.ResponseWriter, r *http.Request) (identified 
 		answered()
 	})
 	if answer, ok := w.(*answerWriter); ok {
-		answer.refusing = nil
+		answer.refusing, answer.uncount = nil, end
 	}
 	held := g.memory.Open(memoryOf(caller))
 	if body, ok := r.Body.(*timedBody); ok {

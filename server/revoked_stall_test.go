@@ -3,11 +3,13 @@ package server
 import (
 	"io"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/net/http2"
 
 	"github.com/caisson-run/caisson/server/auth"
 )
@@ -109,5 +111,67 @@ func TestAttackStallsOutliveTokens(t *testing.T) {
 			require.Error(t, err, "the handler still writes")
 			assert.Eventually(t, isFree, 5*time.Second, 50*time.Millisecond, "the tenant has its place again")
 		})
+	}
+}
+
+// TestAttackOtherStreamsOfRevokedTokens: a proxy's connection of HTTP/2 is not read for a while, or slowly, and the token
+// of one request is revoked. The tenant has its place again, and the requests of other tokens are answered. That the
+// connection ends without these is in TestAttackStallsOutliveTokens.
+func TestAttackOtherStreamsOfRevokedTokens(t *testing.T) {
+	t.Parallel() // it waits for most of its time
+	of := tokens(t)
+	token, id := issued(t, of, auth.Token{Tenant: "acme", Scopes: []auth.Scope{auth.Read}})
+	same, _ := issued(t, of, auth.Token{Tenant: "acme", Scopes: []auth.Scope{auth.Read}})
+	other, _ := issued(t, of, auth.Token{Tenant: "other", Scopes: []auth.Scope{auth.Read}})
+	var written atomic.Int32
+	unread := Endpoint{Pattern: "/unread", Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		for {
+			if _, err := w.Write(make([]byte, 8<<10)); err != nil {
+				return
+			}
+			written.Add(1)
+		}
+	})}
+	began, end := make(chan struct{}), make(chan struct{})
+	long := Endpoint{Pattern: "/long", Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		close(began)
+		select {
+		case <-end:
+			_, _ = io.WriteString(w, "ended")
+		case <-r.Context().Done():
+		}
+	})}
+	r := start(t, Options{TLS: certificate(t), Tokens: of, Limits: Limits{Requests: 1, Drain: time.Millisecond}},
+		unread, long, Endpoint{Pattern: "/echo", Handler: http.HandlerFunc(echo)})
+	c := dial2(t, r.address, 1<<30)
+	require.NoError(t, c.framer.WriteWindowUpdate(0, 1<<30)) // of the connection
+	require.NoError(t, c.ask("/long", true, "authorization", "Bearer "+other))
+	<-began
+	require.NoError(t, c.ask("/unread", true, "authorization", "Bearer "+token))
+	for before := int32(0); before == 0 || before != written.Load(); time.Sleep(300 * time.Millisecond) {
+		before = written.Load()
+	}
+	isFree := func() bool {
+		return r.do(t, "GET", "/echo", "", "Authorization", "Bearer "+same).status == http.StatusOK
+	}
+	require.False(t, isFree())
+	_, err := auth.In(of.Dir()).Revoke(id) // by another process
+	require.NoError(t, err)
+	require.Eventually(t, isFree, 8*time.Second, 50*time.Millisecond, "the tenant has its place again")
+	close(end)
+	require.NoError(t, c.conn.SetReadDeadline(time.Now().Add(20*time.Second)))
+	answer, reset := "", false
+	for answer != "ended" || !reset {
+		frame, err := c.framer.ReadFrame()
+		require.NoError(t, err, "the connection has ended")
+		switch frame := frame.(type) {
+		case *http2.DataFrame:
+			if frame.StreamID == 1 {
+				answer += string(frame.Data())
+			}
+		case *http2.RSTStreamFrame:
+			require.EqualValues(t, 3, frame.StreamID)
+			reset = true
+		}
 	}
 }
