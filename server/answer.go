@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -106,14 +107,15 @@ func (s *Server) newAnswer(w http.ResponseWriter, r *http.Request, body *timedBo
 	}
 }
 
-// end has the answer end soon, since the caller may no longer act. What has not begun has as long from its beginning.
-func (w *answerWriter) end(why error) {
+// end has the answer end soon, since the caller may no longer act. What has not begun has as long from its beginning. It
+// does nothing if ctx has ended, which does when the request has been answered whole.
+func (w *answerWriter) end(ctx context.Context, why error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.ended = why; w.stall == 0 {
-		w.connection.takesNoMore()
+	if w.stall == 0 && !w.connection.takesNoMore(ctx) {
+		return
 	}
-	if w.begun {
+	if w.ended = why; w.begun {
 		w.endSoon()
 	}
 }

@@ -308,13 +308,16 @@ func (c *connection) handles() bool {
 	return !c.closed
 }
 
-// takesNoMore has the connection end with the request that it carries, over HTTP/1.1.
-func (c *connection) takesNoMore() {
-	if c != nil {
-		c.of.mu.Lock()
-		defer c.of.mu.Unlock()
-		c.last = true
+// takesNoMore has the connection end with the request that it carries, over HTTP/1.1. It returns false if ctx, which ends
+// with that request, has ended: the connection may carry another client's request by then.
+func (c *connection) takesNoMore(ctx context.Context) bool {
+	if c == nil {
+		return true
 	}
+	c.of.mu.Lock() // so that the request does not end meanwhile
+	defer c.of.mu.Unlock()
+	c.last = c.last || ctx.Err() == nil
+	return c.last
 }
 
 // end ends the connection, with all its requests.

@@ -77,7 +77,7 @@ func (s *Server) whileAllowed(
 			if standing.IsEnd(err) {
 				s.log.WarnContext(ctx, "request ended", append([]any{"why", err}, described(r, 0)...)...)
 				if answer, ok := w.(*answerWriter); ok {
-					answer.end(err)
+					answer.end(answering, err)
 				}
 				cancel(err)
 				return

@@ -2,9 +2,13 @@ package server
 
 import (
 	"bufio"
+	"context"
 	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -99,6 +103,45 @@ func TestAttackConnectionsOutliveTokens(t *testing.T) {
 			require.Error(t, err, "the connection is still there")
 			assert.NotErrorIs(t, err, os.ErrDeadlineExceeded, "the connection is still there")
 			assert.Zero(t, ran.Load())
+		})
+	}
+}
+
+// TestAttackConnectionsAfterTokens: the server notices that a token was revoked just after its request has been answered
+// whole. The connection takes other clients' requests. The control is a request that is being answered.
+func TestAttackConnectionsAfterTokens(t *testing.T) {
+	for _, ended := range []bool{true, false} {
+		t.Run("request has ended: "+strconv.FormatBool(ended), func(t *testing.T) {
+			l, err := net.Listen("tcp", "localhost:0")
+			require.NoError(t, err)
+			held := newConnections(l, Limits{Connections: 1, Refusal: time.Hour, Stall: time.Hour, Idle: time.Hour})
+			defer held.Close()
+			client, err := net.Dial("tcp", l.Addr().String())
+			require.NoError(t, err)
+			defer client.Close()
+			accepted, err := held.Accept()
+			require.NoError(t, err)
+			c := accepted.(*connection)
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+			require.NoError(t, err)
+			answering, answered := context.WithCancel(t.Context())
+			defer answered()
+			answer := &answerWriter{ResponseWriter: httptest.NewRecorder(), connection: c}
+			held.follow(c, http.StateActive)
+			end := c.begin(request, answered)
+			answer.begins()
+			end()
+			if ended {
+				held.follow(c, http.StateIdle)
+			}
+			answer.end(answering, auth.ErrRevoked)
+			if !ended {
+				held.follow(c, http.StateIdle)
+			}
+			held.follow(c, http.StateActive)
+			assert.Equal(t, ended, c.handles())
+			time.Sleep(2 * (lastWords + resetTime))
+			assert.Equal(t, ended, c.handles())
 		})
 	}
 }
