@@ -176,8 +176,12 @@ func (w *answerWriter) begins() {
 // bound gives the client a limited time to take what is written next.
 func (w *answerWriter) bound() { w.writes(true, time.Now().Add(w.stall)) }
 
-// free lets the stream be silent for any time.
-func (w *answerWriter) free() { w.writes(false, time.Time{}) }
+// free lets the stream be silent for any time. It takes no deadline away: net/http would make a new timer for the next
+// one, which keeps the memory of a stream that has ended by then.
+func (w *answerWriter) free() { w.writes(false, time.Now().Add(forever)) }
+
+// forever is longer than anything that the server does.
+const forever = 100 * 365 * 24 * time.Hour
 
 func (w *answerWriter) writes(writing bool, until time.Time) {
 	w.mu.Lock()

@@ -20,12 +20,13 @@ type connections struct {
 	most    int           // [Limits.Connections]
 	refusal time.Duration // [Limits.Refusal]
 	stall   time.Duration // [Limits.Stall]
+	idle    time.Duration // [Limits.Idle]
 
 	mu       sync.Mutex
 	limit    int // of those that are held: most, or less for scarceTime after the system has run out of descriptors
 	changed  sync.Cond
 	held     map[*connection]struct{}
-	expiring int         // of those that are held
+	expiring int         // of those that are held, and are not idle
 	paced    int         // of those that are held, and wait before more is read from them
 	refusing int         // answers over HTTP/2 to requests that are not authenticated
 	lowered  time.Time   // when the limit was lowered
@@ -35,7 +36,7 @@ type connections struct {
 
 func newConnections(l net.Listener, limits Limits) *connections {
 	c := &connections{
-		Listener: l, most: limits.Connections, limit: limits.Connections, refusal: limits.Refusal, stall: limits.Stall,
+		Listener: l, most: limits.Connections, limit: limits.Connections, refusal: limits.Refusal, stall: limits.Stall, idle: limits.Idle,
 		held: map[*connection]struct{}{},
 	}
 	c.changed.L = &c.mu
@@ -278,6 +279,7 @@ type connection struct {
 	waits    time.Time   // since when it has had any of these
 	answered []func()    // to be called when the connection is idle: of requests that still count as running
 	expiry   *time.Timer // drops it; nil if none is set
+	rests    bool        // expiry was set when it became idle
 	closed   bool
 
 	unasked int           // bytes that were read without an authenticated request, less what is free for the time
@@ -418,7 +420,7 @@ func (c *connection) settle() {
 	}
 	c.answered = nil
 	if !c.active {
-		c.unbound()
+		c.rest()
 	} else {
 		c.bound(c.of.stall) // of what an authenticated request has left behind
 	}
@@ -430,10 +432,24 @@ func (c *connection) settle() {
 // bound drops the connection after a time, unless it has become idle or has an authenticated request by then. The
 // caller must hold the lock of connections.
 func (c *connection) bound(wait time.Duration) {
+	c.unbound()
 	if c.running > 0 || c.closed {
 		return
 	}
+	c.expire(wait)
+	c.of.expiring++
+}
+
+// rest drops the connection when it has been idle for long. The caller must hold the lock of connections.
+func (c *connection) rest() {
 	c.unbound()
+	if !c.closed {
+		c.expire(c.of.idle)
+		c.rests = true
+	}
+}
+
+func (c *connection) expire(wait time.Duration) {
 	var expiry *time.Timer
 	expiry = time.AfterFunc(wait, func() {
 		c.of.mu.Lock()
@@ -443,15 +459,17 @@ func (c *connection) bound(wait time.Duration) {
 		}
 	})
 	c.expiry = expiry
-	c.of.expiring++
 }
 
-// unbound takes back bound. The caller must hold the lock of connections.
+// unbound takes back bound and rest. The caller must hold the lock of connections.
 func (c *connection) unbound() {
 	if c.expiry != nil {
 		c.expiry.Stop()
 		c.expiry = nil
-		c.of.expiring--
+		if !c.rests {
+			c.of.expiring--
+		}
+		c.rests = false
 	}
 }
 

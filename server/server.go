@@ -241,7 +241,12 @@ func (s *Server) Serve(ctx context.Context, listening func(net.Addr)) error {
 	requests, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	h := &http.Server{
-		Handler: s.handler, ReadHeaderTimeout: limits.Header, IdleTimeout: limits.Idle, MaxHeaderBytes: limits.HeaderBytes,
+		Handler: s.handler, ReadHeaderTimeout: limits.Header, MaxHeaderBytes: limits.HeaderBytes,
+		// Connections see to it: net/http would keep closed ones of HTTP/2 in memory for the time.
+		IdleTimeout: -1,
+		// Each stream of HTTP/2 has a timer for its body then, which ends with it. A timer that is first set when the
+		// stream may have ended would keep its memory.
+		ReadTimeout: limits.Header + limits.Body,
 		// Over HTTP/2, net/http answers some requests itself, and would wait for ever for a client that grants no
 		// window.
 		WriteTimeout: max(limits.Stall, limits.Header),
