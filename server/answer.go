@@ -50,8 +50,9 @@ func (c stallConn) Write(p []byte) (int, error) {
 }
 
 // answerWriter writes the answer to one request. Before the answer begins, it gives up the rest of the request's body.
-// When the caller may no longer act, it lets the answer say so, in one piece and for a moment, and then ends it, however
-// slowly the client takes it: over HTTP/2 the stream, and over HTTP/1.1 the connection, which takes no other request.
+// When the caller may no longer act, it lets the answer say so, in one piece and for a moment, and then ends it,
+// however slowly the client takes it: over HTTP/2 the stream, and over HTTP/1.1 the connection, which takes no other
+// request.
 //
 // Over HTTP/2, it also gives the client a limited time to take what is written to it. [stallConn] cannot: while the
 // client grants the stream no window, nothing is written to the connection at all.
@@ -76,10 +77,10 @@ type answerWriter struct {
 	ending  *time.Timer // ends the answer; nil if it may last
 }
 
-// When the caller of a request may no longer act, its answer has lastWords to tell the client. Over HTTP/2, its stream is
-// reset then. If, for resetTime more, a write waits for a client that reads nothing, or reads slowly, the request counts as
-// answered, and the connection ends if it has no other authenticated request. Over HTTP/1.1, the connection ends after
-// both times.
+// When the caller of a request may no longer act, its answer has lastWords to tell the client. Over HTTP/2, its stream
+// is reset then. If, for resetTime more, a write waits for a client that reads nothing, or reads slowly, the request
+// counts as answered, and the connection ends if it has no other authenticated request. Over HTTP/1.1, the connection
+// ends after both times.
 const (
 	lastWords = 100 * time.Millisecond
 	resetTime = 200 * time.Millisecond
@@ -107,8 +108,8 @@ func (s *Server) newAnswer(w http.ResponseWriter, r *http.Request, body *timedBo
 	}
 }
 
-// end has the answer end soon, since the caller may no longer act. What has not begun has as long from its beginning. It
-// does nothing if ctx has ended, which does when the request has been answered whole.
+// end has the answer end soon, since the caller may no longer act. What has not begun has as long from its beginning.
+// It does nothing if ctx has ended, which does when the request has been answered whole.
 func (w *answerWriter) end(ctx context.Context, why error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -211,8 +212,8 @@ func (w *answerWriter) Write(p []byte) (int, error) {
 	})
 }
 
-// mayWrite returns an error if the caller may no longer act and was sent one more piece, which says so. A client must not
-// get the rest of a long answer, however fast it reads.
+// mayWrite returns an error if the caller may no longer act and was sent one more piece, which says so. A client must
+// not get the rest of a long answer, however fast it reads.
 func (w *answerWriter) mayWrite(bytes int) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

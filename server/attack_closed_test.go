@@ -75,8 +75,8 @@ func TestAttackClosedConnections(t *testing.T) {
 	}
 }
 
-// TestIdleConnections: connections over HTTP/1.1 and HTTP/2 end when they have been idle for long, and not while they have
-// requests.
+// TestIdleConnections: connections over HTTP/1.1 and HTTP/2 end when they have been idle for long, and not while they
+// have requests.
 func TestIdleConnections(t *testing.T) {
 	t.Parallel() // it waits for most of its time
 	release := make(chan struct{})

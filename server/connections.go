@@ -36,7 +36,8 @@ type connections struct {
 
 func newConnections(l net.Listener, limits Limits) *connections {
 	c := &connections{
-		Listener: l, most: limits.Connections, limit: limits.Connections, refusal: limits.Refusal, stall: limits.Stall, idle: limits.Idle,
+		Listener: l, most: limits.Connections, limit: limits.Connections, refusal: limits.Refusal,
+		stall: limits.Stall, idle: limits.Idle,
 		held: map[*connection]struct{}{},
 	}
 	c.changed.L = &c.mu
@@ -310,8 +311,8 @@ func (c *connection) handles() bool {
 	return !c.closed
 }
 
-// takesNoMore has the connection end with the request that it carries, over HTTP/1.1. It returns false if ctx, which ends
-// with that request, has ended: the connection may carry another client's request by then.
+// takesNoMore has the connection end with the request that it carries, over HTTP/1.1. It returns false if ctx, which
+// ends with that request, has ended: the connection may carry another client's request by then.
 func (c *connection) takesNoMore(ctx context.Context) bool {
 	if c == nil {
 		return true
@@ -493,7 +494,8 @@ func (c *connection) forget() {
 // The server slows down a connection without an authenticated request once it has read more than unaskedBytes from it,
 // and unaskedRate a second. Such connections take turns: pacedBytes are read from one of them in each pace, or in each
 // mostPaced paces from each if there are more. Otherwise a hundred connections that send frames of HTTP/2 without end
-// make other clients wait for seconds. A client whose requests are refused sends less than unaskedBytes of their bodies.
+// make other clients wait for seconds. A client whose requests are refused sends less than unaskedBytes of their
+// bodies.
 const (
 	unaskedBytes = 2 << 20
 	unaskedRate  = 16 << 10

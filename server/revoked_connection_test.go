@@ -20,9 +20,9 @@ import (
 	"github.com/caisson-run/caisson/server/auth"
 )
 
-// TestAttackConnectionsOutliveTokens: a proxy's connection of HTTP/1.1 carries the requests of many clients. The token of
-// one is revoked while its request runs. The connection ends with that request, so that what ended the request does not
-// end those of other clients. The control is a token that works.
+// TestAttackConnectionsOutliveTokens: a proxy's connection of HTTP/1.1 carries the requests of many clients. The token
+// of one is revoked while its request runs. The connection ends with that request, so that what ended the request does
+// not end those of other clients. The control is a token that works.
 func TestAttackConnectionsOutliveTokens(t *testing.T) {
 	t.Parallel() // it waits for most of its time
 	const body = "0123456789"
@@ -107,8 +107,8 @@ func TestAttackConnectionsOutliveTokens(t *testing.T) {
 	}
 }
 
-// TestAttackConnectionsAfterTokens: the server notices that a token was revoked just after its request has been answered
-// whole. The connection takes other clients' requests. The control is a request that is being answered.
+// TestAttackConnectionsAfterTokens: the server notices that a token was revoked just after its request has been
+// answered whole. The connection takes other clients' requests. The control is a request that is being answered.
 func TestAttackConnectionsAfterTokens(t *testing.T) {
 	for _, ended := range []bool{true, false} {
 		t.Run("request has ended: "+strconv.FormatBool(ended), func(t *testing.T) {

@@ -114,9 +114,9 @@ func TestAttackStallsOutliveTokens(t *testing.T) {
 	}
 }
 
-// TestAttackOtherStreamsOfRevokedTokens: a proxy's connection of HTTP/2 is not read for a while, or slowly, and the token
-// of one request is revoked. The tenant has its place again, and the requests of other tokens are answered. That the
-// connection ends without these is in TestAttackStallsOutliveTokens.
+// TestAttackOtherStreamsOfRevokedTokens: a proxy's connection of HTTP/2 is not read for a while, or slowly, and the
+// token of one request is revoked. The tenant has its place again, and the requests of other tokens are answered. That
+// the connection ends without these is in TestAttackStallsOutliveTokens.
 func TestAttackOtherStreamsOfRevokedTokens(t *testing.T) {
 	t.Parallel() // it waits for most of its time
 	of := tokens(t)
