@@ -79,11 +79,12 @@ type answerWriter struct {
 
 // When the caller of a request may no longer act, its answer has lastWords to tell the client. Over HTTP/2, its stream
 // is reset then. If, for resetTime more, a write waits for a client that reads nothing, or reads slowly, the request
-// counts as answered, and the connection ends if it has no other authenticated request. Over HTTP/1.1, the connection
-// ends after both times.
+// counts as answered. The connection ends when the client has read nothing of it for unreadTime, unless it has other
+// authenticated requests. Over HTTP/1.1, the connection ends after the first two times.
 const (
-	lastWords = 100 * time.Millisecond
-	resetTime = 200 * time.Millisecond
+	lastWords  = 100 * time.Millisecond
+	resetTime  = 200 * time.Millisecond
+	unreadTime = 2 * time.Second
 )
 
 // newAnswer returns the writer of the answer to a request, and what must be called when the handler has ended.
@@ -129,17 +130,22 @@ func (w *answerWriter) endSoon() {
 	if w.stall > 0 {
 		_ = w.stream.SetWriteDeadline(time.Now().Add(lastWords)) // HTTP/2 has deadlines
 	}
-	w.ending = time.AfterFunc(lastWords+resetTime, func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		switch {
-		case w.stall == 0:
-			w.connection.end()
-		case w.writing && !w.handled:
-			w.uncount()
-			w.connection.endUnused()
+	w.ending = time.AfterFunc(lastWords+resetTime, w.endStalled)
+}
+
+// endStalled ends what endSoon has not ended by then.
+func (w *answerWriter) endStalled() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.stall == 0:
+		w.connection.end()
+	case w.writing && !w.handled:
+		w.uncount()
+		if !w.connection.endUnread() {
+			w.ending.Reset(unreadTime)
 		}
-	})
+	}
 }
 
 // leave notes that the handler has ended, over HTTP/2.

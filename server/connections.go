@@ -270,6 +270,8 @@ type connection struct {
 	of *connections
 	// handled is set while a handler answers, whose answer may read like one of net/http.
 	handled atomic.Bool
+	// taken is when the system last took what was written to the connection, in nanoseconds since 1970.
+	taken atomic.Int64
 
 	// The lock of connections guards what follows.
 	since    time.Time   // when it was accepted, or when it last had an authenticated request
@@ -332,15 +334,20 @@ func (c *connection) end() {
 	}
 }
 
-// endUnused ends the connection unless it has authenticated requests.
-func (c *connection) endUnused() {
-	if c != nil {
-		c.of.mu.Lock()
-		defer c.of.mu.Unlock()
-		if c.running == 0 {
-			c.drop()
-		}
+// endUnread ends the connection, unless it has authenticated requests or its client has just read something: answers to
+// others may be on their way.
+func (c *connection) endUnread() (ended bool) {
+	if c == nil {
+		return true
 	}
+	c.of.mu.Lock()
+	defer c.of.mu.Unlock()
+	isRead := time.Since(time.Unix(0, c.taken.Load())) < unreadTime
+	if c.running > 0 || isRead {
+		return false
+	}
+	c.drop()
+	return true
 }
 
 // maxRefusing is how many requests over HTTP/2 that are not authenticated may wait for a window for their answers. Each
@@ -559,7 +566,11 @@ func (c *connection) Write(p []byte) (int, error) {
 		_, err := c.Conn.Write(refusal)
 		return len(p), err // net/http closes the connection
 	}
-	return c.Conn.Write(p)
+	n, err := c.Conn.Write(p)
+	if err == nil {
+		c.taken.Store(time.Now().UnixNano())
+	}
+	return n, err
 }
 
 // Close implements [net.Conn].

@@ -2,6 +2,7 @@ package server
 
 import (
 	"io"
+	"net"
 	"net/http"
 	"sync/atomic"
 	"testing"
@@ -158,6 +159,7 @@ func TestAttackOtherStreamsOfRevokedTokens(t *testing.T) {
 	_, err := auth.In(of.Dir()).Revoke(id) // by another process
 	require.NoError(t, err)
 	require.Eventually(t, isFree, 8*time.Second, 50*time.Millisecond, "the tenant has its place again")
+	time.Sleep(2 * unreadTime)
 	close(end)
 	require.NoError(t, c.conn.SetReadDeadline(time.Now().Add(20*time.Second)))
 	answer, reset := "", false
@@ -173,5 +175,30 @@ func TestAttackOtherStreamsOfRevokedTokens(t *testing.T) {
 			require.EqualValues(t, 3, frame.StreamID)
 			reset = true
 		}
+	}
+}
+
+// TestUnreadConnections: a connection without authenticated requests ends only if its client has read nothing of it for
+// a while.
+func TestUnreadConnections(t *testing.T) {
+	for name, test := range map[string]struct {
+		taken   time.Duration // before now
+		running int
+		ends    bool
+	}{
+		"read just now":                 {time.Millisecond, 0, false},
+		"read long ago":                 {2 * unreadTime, 0, true},
+		"read long ago, with a request": {2 * unreadTime, 1, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server, client := net.Pipe()
+			t.Cleanup(func() { _ = client.Close() })
+			c := &connection{Conn: server, of: newConnections(nil, Limits{}), running: test.running}
+			c.of.held[c] = struct{}{}
+			c.taken.Store(time.Now().Add(-test.taken).UnixNano())
+			assert.Equal(t, test.ends, c.endUnread())
+			assert.Equal(t, test.ends, c.closed)
+			_ = server.Close()
+		})
 	}
 }
