@@ -159,15 +159,20 @@ func (r *Request) replace(bytes int64) bool {
 func (r *Request) giveBack() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.forgetAnswer()
+}
+
+// forgetAnswer is giveBack for a caller that holds the lock.
+func (r *Request) forgetAnswer() {
 	r.bound.answers.give(r.tenant, r.held)
 	r.answer, r.held = 0, 0
 }
 
 // Close gives all bytes back. Further ones do not count.
 func (r *Request) Close() {
-	r.giveBack()
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.forgetAnswer()
 	r.bound.bodies.give(r.tenant, r.counted)
 	r.counted, r.closed = 0, true
 }

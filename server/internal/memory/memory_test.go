@@ -170,3 +170,21 @@ func TestHoldOfMuch(t *testing.T) {
 	require.NoError(t, Hold(With(t.Context(), second), free+1))
 	second.Close()
 }
+
+// TestAttackReservedWhileClosed: nothing is held after requests were closed while bytes of their answers were being
+// reserved. What is reserved between two steps of Close would stay forever, which this finds only now and then.
+func TestAttackReservedWhileClosed(t *testing.T) {
+	b := New(64<<20, 256<<20)
+	for range 500 {
+		r := b.Open("a")
+		ctx := With(t.Context(), r)
+		var wg sync.WaitGroup
+		for range 64 {
+			wg.Go(func() { _ = ReserveOneOfMany(ctx, 100*kib) })
+		}
+		r.Close()
+		wg.Wait()
+	}
+	assert.Empty(t, b.answers.held)
+	assert.Empty(t, b.bodies.held)
+}
