@@ -50,10 +50,14 @@ func (x *exchange) acted(makeReply func() (reply, error)) (reply, error) {
 // request has ended. Its client has disconnected, or its calls were cancelled and it waits to be told.
 const lateAnswer = 2 * time.Second
 
-// untilLate returns a context that ends a little after that of the request.
+// untilLate returns a context that ends a little after that of the request, or with it if the caller may no longer act.
 func (x *exchange) untilLate() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(x.request.Context()))
 	stop := context.AfterFunc(x.request.Context(), func() {
+		if standing.IsEnd(context.Cause(x.request.Context())) {
+			cancel()
+			return
+		}
 		late := time.NewTimer(lateAnswer)
 		defer late.Stop()
 		select {
