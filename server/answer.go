@@ -109,8 +109,8 @@ func (s *Server) newAnswer(w http.ResponseWriter, r *http.Request, body *timedBo
 	}
 }
 
-// end has the answer end soon, since the caller may no longer act. What has not begun has as long from its beginning.
-// It does nothing if ctx has ended, which does when the request has been answered whole.
+// end ends the answer soon, since the caller may no longer act. An answer that has not begun gets the same time from
+// its beginning. ctx ends when the request has been answered whole; end does nothing then.
 func (w *answerWriter) end(ctx context.Context, why error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -122,7 +122,7 @@ func (w *answerWriter) end(ctx context.Context, why error) {
 	}
 }
 
-// endSoon bounds all of the answer that is written from now on, or waits to be. The caller must hold w.mu.
+// endSoon limits the time for the rest of the answer. The caller must hold w.mu.
 func (w *answerWriter) endSoon() {
 	if w.handled || w.ending != nil {
 		return
@@ -180,7 +180,7 @@ func (w *answerWriter) begins() {
 	})
 }
 
-// bound gives the client a limited time to take what is written next.
+// bound limits the time in which the client must take what is written next.
 func (w *answerWriter) bound() { w.writes(true, time.Now().Add(w.stall)) }
 
 // free lets the stream be silent for any time. It takes no deadline away: net/http would make a new timer for the next

@@ -270,7 +270,7 @@ type connection struct {
 	of *connections
 	// handled is set while a handler answers, whose answer may read like one of net/http.
 	handled atomic.Bool
-	// taken is when the system last took what was written to the connection, in nanoseconds since 1970.
+	// taken is when a write to the connection last succeeded, in nanoseconds since 1970.
 	taken atomic.Int64
 
 	// The lock of connections guards what follows.
@@ -392,8 +392,8 @@ func (c *connection) refused() {
 	}
 }
 
-// begin counts an authenticated request, until the function that it returns is called, which may be called again. That
-// calls left as well, once the request needs the connection no longer.
+// begin counts an authenticated request until end is called. Calling end again does nothing. It calls left once the
+// request needs the connection no longer.
 //
 // Over HTTP/1.1, the request needs it until the connection is idle, since the rest of its body and of its answer are
 // still on their way when its handler has ended. Over HTTP/2, other requests share the connection, and net/http waits

@@ -41,9 +41,9 @@ func (u *inFlight) enter(c auth.Caller) (left func(), ok bool) {
 	}, true
 }
 
-// recheck is how often the server checks the token of a request that takes long. Together with the half second for
-// which [auth.Tokens] trusts what it has read, lastWords and resetTime, it makes the second within which a revocation
-// has an effect.
+// recheck is how often the server checks the token of a request that takes long. A revocation must have an effect
+// within a second: [auth.Tokens] trusts for half a second what it has read, and recheck, lastWords and resetTime take
+// the rest.
 const recheck = 200 * time.Millisecond
 
 // maxUnchecked is how many checks in a row may fail because the token cannot be read. It may have been revoked.

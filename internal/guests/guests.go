@@ -92,9 +92,9 @@ func CompiledCode() (home, dir string, err error) {
 // userCache is the user's cache folder before [ShareCompiledCode].
 var userCache, userCacheErr = os.UserCacheDir()
 
-// ShareCompiledCode has what this process opens without another cache, and the commands that it starts from now on,
-// cache compiled code where all tests do, on systems with a variable for the user's cache folder. The go command's
-// cache stays where it is. Tests use it where they follow programs or documents that name no cache.
+// ShareCompiledCode sets the user's cache folder of this process, and of commands that it starts, to the one that all
+// tests share for compiled code. The go command's cache stays where it is. Tests call it where they follow programs or
+// documents that name no cache. It has an effect only on systems that read XDG_CACHE_HOME.
 func ShareCompiledCode(ctx context.Context) error {
 	home, _, err := CompiledCode()
 	if err != nil {

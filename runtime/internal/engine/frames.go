@@ -24,10 +24,10 @@ func (e *framesError) Error() string {
 }
 
 const (
-	// mostUnderestimated is how many times its estimate a recursive function may take, before its module is compiled once
-	// more. So a call takes at most three times wasm.DefaultStackBytes, on a stack that grows by doubling. Most functions
-	// take less than estimated. Small ones of C's and Rust's compilers take up to 2.9 times as much, and one in fifty of
-	// Go's up to 13 times, so that whole programs of Go's are compiled twice.
+	// mostUnderestimated is a factor. If a recursive function takes more than that many times its estimate, its module
+	// is compiled again, with the exact numbers. So a call takes at most three times wasm.DefaultStackBytes, on a stack
+	// that grows by doubling. Most functions take less than estimated. Small ones of C's and Rust's compilers take up to
+	// 2.9 times as much. One in fifty of Go's takes up to 13 times, so programs of Go's are compiled twice.
 	mostUnderestimated = 3
 	// mostExcess is how many bytes all functions that are not recursive may take together beyond their estimates.
 	mostExcess = 256 << 10

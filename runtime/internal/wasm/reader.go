@@ -83,8 +83,8 @@ func (r *reader) size(what string) int {
 	return int(n)
 }
 
-// leb reads an integer of the given number of bits in LEB128 (§5.2.2), and extends its sign to 64 bits. It takes at most
-// ceil(bits/7) bytes, and unused bits of the last byte must be copies of the sign.
+// leb reads an integer of the given number of bits in LEB128 (§5.2.2), and extends its sign to 64 bits. It takes at
+// most ceil(bits/7) bytes, and unused bits of the last byte must be copies of the sign.
 func (r *reader) leb(bits uint, signed bool, what string) uint64 {
 	if r.err == nil && r.at < len(r.source) && r.source[r.at] < 0x80 { // the common case: one byte
 		r.at++
