@@ -5,7 +5,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"strconv"
 	"strings"
 	"sync"
@@ -151,7 +150,7 @@ func TestAttackDescriptorsOfTools(t *testing.T) {
 
 		c.dropAll()
 		for range 32 {
-			accepts(1).begin(httptest.NewRequest(http.MethodGet, "/", nil), func() {})
+			accepts(1).begin(func() {})
 		}
 		began := time.Now()
 		accepts(1)

@@ -20,25 +20,21 @@ type connections struct {
 	most    int           // [Limits.Connections]
 	refusal time.Duration // [Limits.Refusal]
 	stall   time.Duration // [Limits.Stall]
-	idle    time.Duration // [Limits.Idle]
 
-	mu       sync.Mutex
-	limit    int // of those that are held: most, or less for scarceTime after the system has run out of descriptors
-	changed  sync.Cond
-	held     map[*connection]struct{}
-	expiring int         // of those that are held, and are not idle
-	paced    int         // of those that are held, and wait before more is read from them
-	refusing int         // answers over HTTP/2 to requests that are not authenticated
-	lowered  time.Time   // when the limit was lowered
-	raising  *time.Timer // raises it; nil if it was never lowered
-	closed   bool
+	mu      sync.Mutex
+	limit   int // of those that are held: most, or less for scarceTime after the system has run out of descriptors
+	changed sync.Cond
+	held    map[*connection]struct{}
+	paced   int         // of those that are held, and wait before more is read from them
+	lowered time.Time   // when the limit was lowered
+	raising *time.Timer // raises it; nil if it was never lowered
+	closed  bool
 }
 
 func newConnections(l net.Listener, limits Limits) *connections {
 	c := &connections{
 		Listener: l, most: limits.Connections, limit: limits.Connections, refusal: limits.Refusal,
-		stall: limits.Stall, idle: limits.Idle,
-		held: map[*connection]struct{}{},
+		stall: limits.Stall, held: map[*connection]struct{}{},
 	}
 	c.changed.L = &c.mu
 	return c
@@ -70,7 +66,7 @@ func (c *connections) Accept() (net.Conn, error) {
 		_ = t.SetWriteBuffer(sendBuffer) // only steady readers that are very slow need it
 	}
 	held := &connection{of: c, since: time.Now()}
-	held.Conn = stallConn{accepted, held.stall}
+	held.Conn = stallConn{accepted, held.patience}
 	c.held[held] = struct{}{}
 	return held, nil
 }
@@ -163,7 +159,7 @@ func (c *connections) longest(except *connection) (found *connection) {
 		if one == except {
 			continue
 		}
-		if one.running == 0 && (found == nil || one.since.Before(found.since)) {
+		if !one.running && (found == nil || one.since.Before(found.since)) {
 			found = one
 		}
 	}
@@ -172,7 +168,7 @@ func (c *connections) longest(except *connection) (found *connection) {
 
 // dropRefused ends the connections that have had no authenticated request since a time.
 func (c *connections) dropRefused(since time.Time) {
-	c.dropThose(func(one *connection) bool { return one.running == 0 && !one.since.After(since) })
+	c.dropThose(func(one *connection) bool { return !one.running && !one.since.After(since) })
 }
 
 // dropAll ends all connections.
@@ -200,44 +196,19 @@ func (c *connections) Close() error {
 	return c.Listener.Close()
 }
 
-// follow is told the states of connections by net/http. A connection over HTTP/2 is active while it has a stream.
+// follow is told the states of connections by net/http.
 func (c *connections) follow(of net.Conn, state http.ConnState) {
 	one := connectionOf(of)
-	if one == nil {
+	if one == nil || state != http.StateIdle {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch state {
-	case http.StateActive:
-		one.active = true
-		one.bound(c.patience(of))
-	case http.StateIdle:
-		if one.last {
-			one.drop()
-			return
-		}
-		one.handled.Store(false)
-		one.active = false
-		one.settle()
+	one.handled.Store(false)
+	one.settle()
+	if one.last {
+		one.drop()
 	}
-}
-
-// If one in crowd of all connections has requests that are not authenticated, further ones of HTTP/2 have crowdTime to
-// take the answers, in place of [Limits.Refusal]. Each may hold [maxStreams] headers that decompress to
-// [Limits.HeaderBytes], which would be gigabytes in all.
-const (
-	crowd     = 16
-	crowdTime = time.Second / 2
-)
-
-// patience returns how long a connection that has become active may be without an authenticated request. The caller
-// must hold c.mu.
-func (c *connections) patience(of net.Conn) time.Duration {
-	if encrypted, ok := of.(*tls.Conn); !ok || encrypted.ConnectionState().NegotiatedProtocol != "h2" || c.expiring < max(c.limit/crowd, 1) {
-		return c.refusal
-	}
-	return min(c.refusal, crowdTime)
 }
 
 // connectionOf returns the connection that net/http was given, or nil if it is none of ours.
@@ -264,25 +235,18 @@ func connectionIn(ctx context.Context) *connection {
 	return one
 }
 
-// connection is one that is held.
+// connection is one that is held. It carries one request at a time.
 type connection struct {
 	net.Conn
 	of *connections
 	// handled is set while a handler answers, whose answer may read like one of net/http.
 	handled atomic.Bool
-	// taken is when a write to the connection last succeeded, in nanoseconds since 1970.
-	taken atomic.Int64
 
 	// The lock of connections guards what follows.
-	since    time.Time   // when it was accepted, or when it last had an authenticated request
-	active   bool        // a request has arrived and has not been answered whole
-	last     bool        // it takes no request after the one that it carries, over HTTP/1.1
-	running  int         // authenticated requests; while it has any, the connection is dropped only for refusing
-	refusing int         // answers over HTTP/2 to requests that are not authenticated
-	waits    time.Time   // since when it has had any of these
-	answered []func()    // to be called when the connection is idle: of requests that still count as running
-	expiry   *time.Timer // drops it; nil if none is set
-	rests    bool        // expiry was set when it became idle
+	since    time.Time // when it was accepted, or when it last had an authenticated request
+	running  bool      // it has an authenticated request, and is dropped only when that ends
+	answered func()    // to be called when the connection is idle, since the handler has ended; nil before
+	last     bool      // it takes no request after the one that it carries
 	closed   bool
 
 	unasked int           // bytes that were read without an authenticated request, less what is free for the time
@@ -290,12 +254,11 @@ type connection struct {
 	wake    chan struct{} // closed when the connection need not wait any more before more is read; nil if it does not wait
 }
 
-// stall returns how long the client may take for each piece of what is written. Without an authenticated request, that
-// is also what net/http answers by itself, such as the PINGs of HTTP/2, of which it keeps thousands.
-func (c *connection) stall() time.Duration {
+// patience returns how long the client may take for each piece of what is written.
+func (c *connection) patience() time.Duration {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
-	if c.running > 0 {
+	if c.running {
 		return c.of.stall
 	}
 	return min(c.of.stall, c.of.refusal)
@@ -313,8 +276,8 @@ func (c *connection) handles() bool {
 	return !c.closed
 }
 
-// takesNoMore has the connection end with the request that it carries, over HTTP/1.1. It returns false if ctx, which
-// ends with that request, has ended: the connection may carry another client's request by then.
+// takesNoMore has the connection end with the request that it carries. It returns false if ctx, which ends with that
+// request, has ended: the connection may carry another client's request by then.
 func (c *connection) takesNoMore(ctx context.Context) bool {
 	if c == nil {
 		return true
@@ -325,160 +288,47 @@ func (c *connection) takesNoMore(ctx context.Context) bool {
 	return c.last
 }
 
-// end ends the connection, with all its requests.
-func (c *connection) end() {
-	if c != nil {
+// endIn ends the connection after a time.
+func (c *connection) endIn(wait time.Duration) {
+	if c == nil {
+		return
+	}
+	time.AfterFunc(wait, func() {
 		c.of.mu.Lock()
 		defer c.of.mu.Unlock()
 		c.drop()
-	}
+	})
 }
 
-// endUnread ends the connection, unless it has authenticated requests or its client has just read something: answers to
-// others may be on their way.
-func (c *connection) endUnread() (ended bool) {
-	if c == nil {
-		return true
-	}
-	c.of.mu.Lock()
-	defer c.of.mu.Unlock()
-	isRead := time.Since(time.Unix(0, c.taken.Load())) < unreadTime
-	if c.running > 0 || isRead {
-		return false
-	}
-	c.drop()
-	return true
-}
-
-// maxRefusing is how many requests over HTTP/2 that are not authenticated may wait for a window for their answers. Each
-// may hold headers that decompress to [Limits.HeaderBytes].
-const maxRefusing = 256
-
-// refuses counts an answer over HTTP/2 to a request that is not authenticated. If there are too many, the connection
-// with the most ends, even if it has authenticated requests: other clients' health checks would be reset in its place.
-// Of several, the one whose answers have waited longest ends. It returns false if the connection has been dropped.
-func (c *connection) refuses() bool {
-	c.of.mu.Lock()
-	defer c.of.mu.Unlock()
-	if c.of.refusing >= maxRefusing {
-		var most *connection
-		for one := range c.of.held {
-			if most == nil || one.refusing > most.refusing || one.refusing == most.refusing && one.waits.Before(most.waits) {
-				most = one
-			}
-		}
-		if most != nil {
-			most.drop()
-		}
-	}
-	if c.closed {
-		return false
-	}
-	if c.refusing == 0 {
-		c.waits = time.Now()
-	}
-	c.refusing++
-	c.of.refusing++
-	return true
-}
-
-// refused ends what refuses has counted.
-func (c *connection) refused() {
-	c.of.mu.Lock()
-	defer c.of.mu.Unlock()
-	if !c.closed {
-		c.refusing--
-		c.of.refusing--
-	}
-}
-
-// begin counts an authenticated request until end is called. Calling end again does nothing. It calls left once the
-// request needs the connection no longer.
-//
-// Over HTTP/1.1, the request needs it until the connection is idle, since the rest of its body and of its answer are
-// still on their way when its handler has ended. Over HTTP/2, other requests share the connection, and net/http waits
-// for no body.
-func (c *connection) begin(r *http.Request, left func()) (end func()) {
+// begin counts an authenticated request until end is called and the connection is idle, since the rest of its body and
+// of its answer are still on their way when its handler has ended. It calls left then. Calling end again does nothing.
+func (c *connection) begin(left func()) (end func()) {
 	if c == nil {
 		return sync.OnceFunc(left)
 	}
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
-	c.running++
+	c.running = true
 	c.wakeUp()
-	c.unbound()
 	return sync.OnceFunc(func() {
 		c.of.mu.Lock()
 		defer c.of.mu.Unlock()
-		c.answered = append(c.answered, left)
-		if r.ProtoMajor >= 2 || c.closed {
+		c.answered = left
+		if c.closed {
 			c.settle()
 		}
 	})
 }
 
-// settle ends the requests that have been answered. The caller must hold the lock of connections.
+// settle ends the request that has been answered. The caller must hold the lock of connections.
 func (c *connection) settle() {
-	c.running -= len(c.answered)
-	if len(c.answered) > 0 {
-		c.since, c.unasked = time.Now(), 0
-	}
-	for _, left := range c.answered {
-		left()
-	}
-	c.answered = nil
-	if !c.active {
-		c.rest()
-	} else {
-		c.bound(c.of.stall) // of what an authenticated request has left behind
-	}
-	if c.running == 0 {
-		c.of.changed.Broadcast()
-	}
-}
-
-// bound drops the connection after a time, unless it has become idle or has an authenticated request by then. The
-// caller must hold the lock of connections.
-func (c *connection) bound(wait time.Duration) {
-	c.unbound()
-	if c.running > 0 || c.closed {
+	if c.answered == nil {
 		return
 	}
-	c.expire(wait)
-	c.of.expiring++
-}
-
-// rest drops the connection when it has been idle for long. The caller must hold the lock of connections.
-func (c *connection) rest() {
-	c.unbound()
-	if !c.closed {
-		c.expire(c.of.idle)
-		c.rests = true
-	}
-}
-
-func (c *connection) expire(wait time.Duration) {
-	var expiry *time.Timer
-	expiry = time.AfterFunc(wait, func() {
-		c.of.mu.Lock()
-		defer c.of.mu.Unlock()
-		if c.expiry == expiry {
-			c.drop()
-		}
-	})
-	c.expiry = expiry
-}
-
-// unbound takes back bound and rest. The caller must hold the lock of connections.
-func (c *connection) unbound() {
-	if c.expiry != nil {
-		c.expiry.Stop()
-		c.expiry = nil
-		if !c.rests {
-			c.of.expiring--
-		}
-		c.rests = false
-	}
+	c.answered()
+	c.running, c.answered = false, nil
+	c.since, c.unasked = time.Now(), 0
+	c.of.changed.Broadcast()
 }
 
 // drop ends the connection. The caller must hold the lock of connections.
@@ -489,10 +339,8 @@ func (c *connection) drop() {
 
 // forget makes room for another connection. The caller must hold the lock of connections.
 func (c *connection) forget() {
-	c.closed, c.active = true, false
+	c.closed = true
 	c.wakeUp()
-	c.of.refusing -= c.refusing // they have ended, so no other connection has to
-	c.refusing = 0
 	delete(c.of.held, c)
 	c.settle()
 	c.of.changed.Broadcast()
@@ -500,9 +348,8 @@ func (c *connection) forget() {
 
 // The server slows down a connection without an authenticated request once it has read more than unaskedBytes from it,
 // and unaskedRate a second. Such connections take turns: pacedBytes are read from one of them in each pace, or in each
-// mostPaced paces from each if there are more. Otherwise a hundred connections that send frames of HTTP/2 without end
-// make other clients wait for seconds. A client whose requests are refused sends less than unaskedBytes of their
-// bodies.
+// mostPaced paces from each if there are more. Otherwise a hundred connections that send requests without end make other
+// clients wait for seconds. A client whose requests are refused sends less than unaskedBytes of their bodies.
 const (
 	unaskedBytes = 2 << 20
 	unaskedRate  = 16 << 10
@@ -519,7 +366,7 @@ func (c *connection) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
-	if c.running == 0 {
+	if !c.running {
 		now := time.Now()
 		c.unasked = max(c.unasked-int(now.Sub(c.counted)/(time.Second/unaskedRate)), 0) + n
 		c.counted = now
@@ -531,7 +378,7 @@ func (c *connection) Read(p []byte) (int, error) {
 // is closed. It reports whether it has waited for the whole time.
 func (c *connection) waitForPace() (slow bool) {
 	c.of.mu.Lock()
-	if c.running > 0 || c.closed || c.unasked <= unaskedBytes {
+	if c.running || c.closed || c.unasked <= unaskedBytes {
 		c.of.mu.Unlock()
 		return false
 	}
@@ -566,11 +413,7 @@ func (c *connection) Write(p []byte) (int, error) {
 		_, err := c.Conn.Write(refusal)
 		return len(p), err // net/http closes the connection
 	}
-	n, err := c.Conn.Write(p)
-	if err == nil {
-		c.taken.Store(time.Now().UnixNano())
-	}
-	return n, err
+	return c.Conn.Write(p)
 }
 
 // Close implements [net.Conn].

@@ -51,8 +51,9 @@ func (s *Server) routes() (http.Handler, error) {
 			panic(http.ErrAbortHandler)
 		}
 		body := s.newBody(w, r)
-		w, handled := s.newAnswer(w, r, body)
-		defer handled()
+		answer := &answerWriter{ResponseWriter: w, connection: connectionFor(r), body: body}
+		defer answer.begins()
+		w = answer
 		defer s.recovered(w, r)
 		if body != nil {
 			r = r.WithContext(r.Context()) // net/http goes by the body that its own request has
@@ -291,13 +292,10 @@ func (g *gate) authenticate(w http.ResponseWriter, r *http.Request) (identified 
 		return nil, nil
 	}
 	stopChecking := func() {}
-	end := connectionFor(r).begin(r, func() {
+	end := connectionFor(r).begin(func() {
 		stopChecking()
 		answered()
 	})
-	if answer, ok := w.(*answerWriter); ok {
-		answer.refusing, answer.uncount = nil, end
-	}
 	held := g.memory.Open(memoryOf(caller))
 	if body, ok := r.Body.(*timedBody); ok {
 		body.held = held

@@ -134,49 +134,38 @@ func TestAttackRevokedWhileSending(t *testing.T) {
 		revoked bool
 		rest    bool // the rest is sent, half a second later
 	}{{"and the rest follows", true, true}, {"and no more comes", true, false}, {"control", false, true}} {
-		for _, protocol := range []string{"HTTP/1.1", "HTTP/2"} {
-			t.Run(test.name+", "+protocol, func(t *testing.T) {
-				known := tokens(t)
-				token, id := issued(t, known, auth.Token{Scopes: []auth.Scope{auth.Call}})
-				began, done := make(chan struct{}), make(chan error, 1)
-				effect := Endpoint{Pattern: "/effect", Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-					close(began)
-					_, err := io.ReadAll(r.Body)
-					done <- err
-				})}
-				r := start(t, Options{TLS: certificate(t), Tokens: known, Limits: Limits{Body: time.Hour}}, effect)
-				var rest func()
-				if protocol == "HTTP/2" {
-					c := dial2(t, r.address, 1<<20)
-					require.NoError(t, c.ask("/effect", false, "authorization", "Bearer "+token, "content-length", "20"))
-					require.NoError(t, c.framer.WriteData(1, false, []byte(half)))
-					rest = func() { _ = c.framer.WriteData(1, true, []byte(half)) }
-				} else {
-					c := dialTLS(t, r.address)
-					send(t, c, "POST /effect HTTP/1.1\r\nHost: localhost\r\nContent-Length: 20\r\nAuthorization: Bearer "+token+"\r\n\r\n"+half)
-					rest = func() { _, _ = io.WriteString(c, half) }
-				}
-				<-began
+		t.Run(test.name, func(t *testing.T) {
+			known := tokens(t)
+			token, id := issued(t, known, auth.Token{Scopes: []auth.Scope{auth.Call}})
+			began, done := make(chan struct{}), make(chan error, 1)
+			effect := Endpoint{Pattern: "/effect", Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				close(began)
+				_, err := io.ReadAll(r.Body)
+				done <- err
+			})}
+			r := start(t, Options{TLS: certificate(t), Tokens: known, Limits: Limits{Body: time.Hour}}, effect)
+			c := dialTLS(t, r.address)
+			send(t, c, "POST /effect HTTP/1.1\r\nHost: localhost\r\nContent-Length: 20\r\nAuthorization: Bearer "+token+"\r\n\r\n"+half)
+			<-began
+			if test.revoked {
+				_, err := auth.In(known.Dir()).Revoke(id) // by another process
+				require.NoError(t, err)
+			}
+			if test.rest {
+				time.Sleep(600 * time.Millisecond) // Tokens trusts what it has read for half a second
+				_, _ = io.WriteString(c, half)
+			}
+			select {
+			case err := <-done:
 				if test.revoked {
-					_, err := auth.In(known.Dir()).Revoke(id) // by another process
-					require.NoError(t, err)
+					assert.ErrorIs(t, err, auth.ErrRevoked)
+				} else {
+					assert.NoError(t, err)
 				}
-				if test.rest {
-					time.Sleep(600 * time.Millisecond) // Tokens trusts what it has read for half a second
-					rest()
-				}
-				select {
-				case err := <-done:
-					if test.revoked {
-						assert.ErrorIs(t, err, auth.ErrRevoked)
-					} else {
-						assert.NoError(t, err)
-					}
-				case <-time.After(8 * time.Second):
-					t.Error("the body is still waited for")
-				}
-			})
-		}
+			case <-time.After(8 * time.Second):
+				t.Error("the body is still waited for")
+			}
+		})
 	}
 }
 

@@ -236,23 +236,15 @@ func (s *Server) Serve(ctx context.Context, listening func(net.Addr)) error {
 	held := newConnections(l, limits)
 	l = held
 	if s.options.TLS != nil {
-		l = tls.NewListener(l, withHTTP2(s.options.TLS))
+		l = tls.NewListener(l, onlyHTTP1(s.options.TLS))
 	}
 	requests, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
 	h := &http.Server{
 		Handler: s.handler, ReadHeaderTimeout: limits.Header, MaxHeaderBytes: limits.HeaderBytes,
-		// Connections see to it: net/http would keep closed ones of HTTP/2 in memory for the time.
-		IdleTimeout: -1,
-		// Each stream of HTTP/2 has a timer for its body then, which ends with it. A timer that is first set when the
-		// stream may have ended would keep its memory.
-		ReadTimeout: limits.Header + limits.Body,
-		// Over HTTP/2, net/http answers some requests itself, and would wait for ever for a client that grants no
-		// window.
-		WriteTimeout: max(limits.Stall, limits.Header),
-		HTTP2: &http.HTTP2Config{
-			MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerStream: streamBuffer, MaxReadFrameSize: frameBytes,
-		},
+		IdleTimeout: limits.Idle, Protocols: &protocols,
 		// It would answer "OPTIONS *" itself, to anybody.
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     slog.NewLogLogger(s.log.Handler(), slog.LevelDebug), BaseContext: func(net.Listener) context.Context { return requests },
@@ -284,28 +276,15 @@ func (s *Server) listen(ctx context.Context) (net.Listener, error) {
 	return l, nil
 }
 
-func withHTTP2(config *tls.Config) *tls.Config {
+// onlyHTTP1 has clients know that they cannot choose HTTP/2. RATIONALE.md has the reason.
+func onlyHTTP1(config *tls.Config) *tls.Config {
 	config = config.Clone()
-	if len(config.NextProtos) == 0 {
-		config.NextProtos = []string{"h2", "http/1.1"}
-	}
+	config.NextProtos = []string{"http/1.1"}
 	return config
 }
 
 // errStopping is why the calls of requests that did not end in time are cancelled.
 var errStopping = errors.New("the server is stopping")
-
-// maxStreams is how many requests a client may have in progress over one connection of HTTP/2. Another connection is
-// for more. RFC 9113 suggests at least 100. But net/http reads the headers of all of them, of up to
-// [Limits.HeaderBytes] each, before a handler can refuse one.
-const maxStreams = 16
-
-// streamBuffer is how many bytes of a body over HTTP/2 net/http holds before a handler reads them.
-const streamBuffer = 64 << 10
-
-// frameBytes is the longest frame of HTTP/2 that is read, the least that RFC 9113 allows. net/http keeps the largest
-// one of each connection for as long as that lasts, also without a token.
-const frameBytes = 16 << 10
 
 // stop ends all requests, and drains the doors.
 func (s *Server) stop(ctx context.Context, h *http.Server, held *connections, cancel context.CancelCauseFunc) error {
