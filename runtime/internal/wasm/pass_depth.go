@@ -14,6 +14,8 @@ const (
 // the budget, and subtracts the frame when it returns. The other functions are bounded by the
 // longest chain of calls, for which the budget leaves room.
 //
+// The trap is in the else arm, which wazero places away from the code that usually runs.
+//
 // The frame is subtracted after the block that exitPass wraps around the body.
 //
 // The frame is estimated from the parameters, the locals, the operand stack and the values that a
@@ -98,7 +100,7 @@ func (p *depthPass) enter(b *bodyRewriting) {
 	}
 	frame := p.frames[b.index]
 	enter := &encoder{}
-	enter.at(opGlobalGet, p.global).i32(int32(p.budget - frame)).do(opI32GtU).block(opIf)
+	enter.at(opGlobalGet, p.global).i32(int32(p.budget - frame)).do(opI32LeU).block(opIf).do(opElse)
 	enter.i32(-1).at(opGlobalSet, p.global).do(opUnreachable, opEnd) // -1 is DepthExceeded
 	enter.at(opGlobalGet, p.global).i32(int32(frame)).do(opI32Add).at(opGlobalSet, p.global)
 	b.insert(b.entry, enter.bytes)

@@ -69,7 +69,7 @@ var (
 	head      = parse("get C i32 N lt_s if else get C call TAKE i32 0 set C end") // of a loop
 	back      = parse("get C i32 N lt_s if br L end br L")                        // to a loop
 	backTaken = parse("get C i32 N lt_s br_if L br L")                            // the same with values
-	descend   = parse("gget DEPTH i32 N gt_u if i32 -1 gset DEPTH unreachable end gget DEPTH i32 N add gset DEPTH")
+	descend   = parse("gget DEPTH i32 N le_u if else i32 -1 gset DEPTH unreachable end gget DEPTH i32 N add gset DEPTH")
 	ascend    = parse("gget DEPTH i32 N sub gset DEPTH")
 )
 
