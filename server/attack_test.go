@@ -165,6 +165,39 @@ func TestAttackRefusalsThatStall(t *testing.T) {
 	}
 }
 
+// TestAttackManyHeaders: clients without a token hold headers, which take much more memory than bytes on the way. Those
+// that have held theirs for longest end. The control is as many as may be held.
+func TestAttackManyHeaders(t *testing.T) {
+	const length = 4 << 10
+	r := start(t, Options{Tokens: tokens(t), Limits: Limits{Header: time.Hour, Refusal: time.Hour, HeaderBytes: length}})
+	hold := func() (ended <-chan struct{}) {
+		c := dial(t, r)
+		send(t, c, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n"+strings.Repeat("a:\r\n", length/4))
+		over := make(chan struct{})
+		go func() {
+			defer close(over)
+			_, _ = io.Copy(io.Discard, c)
+		}()
+		return over
+	}
+	first := hold()
+	for range maxHeaders - 1 {
+		hold()
+	}
+	select {
+	case <-first:
+		t.Error("the control: it ended")
+	case <-time.After(filled):
+	}
+	hold()
+	select {
+	case <-first:
+	case <-time.After(10 * time.Second):
+		t.Error("more headers are held")
+	}
+	assert.Equal(t, http.StatusOK, r.do(t, "GET", "/healthz", "").status)
+}
+
 // TestAttackStop: clients without a token do not delay the stop of a server.
 func TestAttackStop(t *testing.T) {
 	t.Parallel() // it waits for most of its time

@@ -20,11 +20,13 @@ type connections struct {
 	most    int           // [Limits.Connections]
 	refusal time.Duration // [Limits.Refusal]
 	stall   time.Duration // [Limits.Stall]
+	header  int           // [Limits.HeaderBytes]
 
 	mu      sync.Mutex
 	limit   int // of those that are held: most, or less for scarceTime after the system has run out of descriptors
 	changed sync.Cond
 	held    map[*connection]struct{}
+	headers int         // bytes of headers of those that are held, see connection.head
 	paced   int         // of those that are held, and wait before more is read from them
 	lowered time.Time   // when the limit was lowered
 	raising *time.Timer // raises it; nil if it was never lowered
@@ -34,7 +36,7 @@ type connections struct {
 func newConnections(l net.Listener, limits Limits) *connections {
 	c := &connections{
 		Listener: l, most: limits.Connections, limit: limits.Connections, refusal: limits.Refusal,
-		stall: limits.Stall, held: map[*connection]struct{}{},
+		stall: limits.Stall, header: limits.HeaderBytes, held: map[*connection]struct{}{},
 	}
 	c.changed.L = &c.mu
 	return c
@@ -205,6 +207,7 @@ func (c *connections) follow(of net.Conn, state http.ConnState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	one.handled.Store(false)
+	one.forgetHeader()
 	one.settle()
 	if one.last {
 		one.drop()
@@ -248,6 +251,9 @@ type connection struct {
 	answered func()    // to be called when the connection is idle, since the handler has ended; nil before
 	last     bool      // it takes no request after the one that it carries
 	closed   bool
+
+	head      int       // bytes of the header of a request that is not authenticated, or has not arrived whole
+	headSince time.Time // when the first of them was read
 
 	unasked int           // bytes that were read without an authenticated request, less what is free for the time
 	counted time.Time     // when some of them were read
@@ -309,6 +315,7 @@ func (c *connection) begin(left func()) (end func()) {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
 	c.running = true
+	c.forgetHeader()
 	c.wakeUp()
 	return sync.OnceFunc(func() {
 		c.of.mu.Lock()
@@ -340,71 +347,11 @@ func (c *connection) drop() {
 // forget makes room for another connection. The caller must hold the lock of connections.
 func (c *connection) forget() {
 	c.closed = true
+	c.forgetHeader()
 	c.wakeUp()
 	delete(c.of.held, c)
 	c.settle()
 	c.of.changed.Broadcast()
-}
-
-// The server slows down a connection without an authenticated request once it has read more than unaskedBytes from it,
-// and unaskedRate a second. Such connections take turns: pacedBytes are read from one of them in each pace, or in each
-// mostPaced paces from each if there are more. Otherwise a hundred connections that send requests without end make other
-// clients wait for seconds. A client whose requests are refused sends less than unaskedBytes of their bodies.
-const (
-	unaskedBytes = 2 << 20
-	unaskedRate  = 16 << 10
-	pacedBytes   = 4 << 10
-	pace         = 5 * time.Millisecond
-	mostPaced    = 50 // so that no read waits for longer than a quarter of a second
-)
-
-// Read implements [net.Conn].
-func (c *connection) Read(p []byte) (int, error) {
-	if c.waitForPace() {
-		p = p[:min(len(p), pacedBytes)]
-	}
-	n, err := c.Conn.Read(p)
-	c.of.mu.Lock()
-	defer c.of.mu.Unlock()
-	if !c.running {
-		now := time.Now()
-		c.unasked = max(c.unasked-int(now.Sub(c.counted)/(time.Second/unaskedRate)), 0) + n
-		c.counted = now
-	}
-	return n, err
-}
-
-// waitForPace waits before more is read from a connection that is read slowly, until it has an authenticated request or
-// is closed. It reports whether it has waited for the whole time.
-func (c *connection) waitForPace() (slow bool) {
-	c.of.mu.Lock()
-	if c.running || c.closed || c.unasked <= unaskedBytes {
-		c.of.mu.Unlock()
-		return false
-	}
-	c.of.paced++
-	wait, wake := time.NewTimer(time.Duration(min(c.of.paced, mostPaced))*pace), make(chan struct{})
-	c.wake = wake
-	c.of.mu.Unlock()
-	defer wait.Stop()
-	select {
-	case <-wait.C:
-		slow = true
-	case <-wake:
-	}
-	c.of.mu.Lock()
-	defer c.of.mu.Unlock()
-	c.of.paced--
-	c.wake = nil
-	return slow
-}
-
-// wakeUp ends waitForPace. The caller must hold the lock of connections.
-func (c *connection) wakeUp() {
-	if c.wake != nil {
-		close(c.wake)
-		c.wake = nil
-	}
 }
 
 // Write implements [net.Conn].

@@ -1,0 +1,96 @@
+package server
+
+import "time"
+
+// maxHeaders is how many headers of [Limits.HeaderBytes] the connections may hold in all. net/http needs up to twenty
+// times their length for headers of many short fields.
+const maxHeaders = 128
+
+// countHeader counts bytes that were read. If there are too many, the connection ends that has held some for longest:
+// other clients' headers arrive whole within a moment. What follows the header is not kept, so that it does not count.
+// The caller must hold the lock of connections.
+func (c *connection) countHeader(bytes int, now time.Time) {
+	if c.head == 0 {
+		c.headSince = now
+	}
+	bytes = min(bytes, c.of.header-c.head)
+	c.head += bytes
+	c.of.headers += bytes
+	for c.of.headers > maxHeaders*c.of.header {
+		oldest := c
+		for one := range c.of.held {
+			if one.head > 0 && one.headSince.Before(oldest.headSince) {
+				oldest = one
+			}
+		}
+		oldest.drop()
+	}
+}
+
+// forgetHeader takes back what countHeader has counted. The caller must hold the lock of connections.
+func (c *connection) forgetHeader() {
+	c.of.headers -= c.head
+	c.head = 0
+}
+
+// The server slows down a connection without an authenticated request once it has read more than unaskedBytes from it,
+// and unaskedRate a second. Such connections take turns: pacedBytes are read from one of them in each pace, or in each
+// mostPaced paces from each if there are more. Otherwise a hundred connections that send requests without end make other
+// clients wait for seconds. A client whose requests are refused sends less than unaskedBytes of their bodies.
+const (
+	unaskedBytes = 2 << 20
+	unaskedRate  = 16 << 10
+	pacedBytes   = 4 << 10
+	pace         = 5 * time.Millisecond
+	mostPaced    = 50 // so that no read waits for longer than a quarter of a second
+)
+
+// Read implements [net.Conn].
+func (c *connection) Read(p []byte) (int, error) {
+	if c.waitForPace() {
+		p = p[:min(len(p), pacedBytes)]
+	}
+	n, err := c.Conn.Read(p)
+	c.of.mu.Lock()
+	defer c.of.mu.Unlock()
+	if !c.running && !c.closed {
+		now := time.Now()
+		c.countHeader(n, now)
+		c.unasked = max(c.unasked-int(now.Sub(c.counted)/(time.Second/unaskedRate)), 0) + n
+		c.counted = now
+	}
+	return n, err
+}
+
+// waitForPace waits before more is read from a connection that is read slowly, until it has an authenticated request or
+// is closed. It reports whether it has waited for the whole time.
+func (c *connection) waitForPace() (slow bool) {
+	c.of.mu.Lock()
+	if c.running || c.closed || c.unasked <= unaskedBytes {
+		c.of.mu.Unlock()
+		return false
+	}
+	c.of.paced++
+	wait, wake := time.NewTimer(time.Duration(min(c.of.paced, mostPaced))*pace), make(chan struct{})
+	c.wake = wake
+	c.of.mu.Unlock()
+	defer wait.Stop()
+	select {
+	case <-wait.C:
+		slow = true
+	case <-wake:
+	}
+	c.of.mu.Lock()
+	defer c.of.mu.Unlock()
+	c.of.paced--
+	c.wake = nil
+	return slow
+}
+
+// wakeUp ends waitForPace. The caller must hold the lock of connections.
+func (c *connection) wakeUp() {
+	if c.wake != nil {
+		close(c.wake)
+		c.wake = nil
+	}
+}
